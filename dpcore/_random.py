@@ -1,0 +1,133 @@
+"""Where randomness comes from: an argument, never a module's state.
+
+Three sources only.  `secure()` reads the operating system and is what clients use.  `seeded(seed)` is reproducible and
+is for simulation and tests.  `keyed(key)` is a keyed stream for memoization (SHA-256 in counter mode): the same key
+and label give the same words for life.
+
+A mechanism's client half draws whole 32-bit words and compares integers; it never sees a float.  Simulation may ask a
+source for a numpy generator.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+
+WORD = 1 << 32
+
+
+class Source(ABC):
+    """A stream of independent uniform 32-bit words."""
+
+    is_secure: bool = False
+
+    @abstractmethod
+    def words(self, count: int) -> np.ndarray:
+        """Return the next `count` words, shape (count,), dtype uint32."""
+
+    @abstractmethod
+    def generator(self) -> np.random.Generator:
+        """Return a numpy generator for simulation; never used on a client."""
+
+    @abstractmethod
+    def spawn(self, *key: int) -> Source:
+        """Return the independent stream named by `key` (attribute, block)."""
+
+    def below(self, bound: int, count: int) -> np.ndarray:
+        """Return `count` uniform integers in [0, bound), dtype int64; 1 <= bound <= 2^32, exact.
+
+        A word r is rejected when r >= 2^32 - (2^32 mod bound) and taken modulo bound otherwise, so that every value has
+        the same number of words (ruling R4 of the specification; Knuth's rejection).
+        """
+        if not 1 <= bound <= WORD:
+            raise ValueError(f"bound must lie in 1..2^32, got {bound}")
+        limit = WORD - WORD % bound
+        drawn = self.words(count).astype(np.int64)
+        if limit < WORD:
+            late = np.flatnonzero(drawn >= limit)
+            while late.size:
+                drawn[late] = self.words(late.size)
+                late = late[drawn[late] >= limit]
+        return drawn % bound if bound < WORD else drawn
+
+
+class _Secure(Source):
+    is_secure = True
+
+    def words(self, count: int) -> np.ndarray:
+        return np.frombuffer(os.urandom(4 * count), dtype="<u4")
+
+    def generator(self) -> np.random.Generator:
+        return np.random.Generator(np.random.SFC64(secrets.randbits(128)))
+
+    def spawn(self, *key: int) -> Source:
+        return self
+
+
+class _Seeded(Source):
+    def __init__(self, sequence: np.random.SeedSequence) -> None:
+        self._sequence = sequence
+        self._generator = np.random.Generator(np.random.SFC64(sequence))
+
+    def words(self, count: int) -> np.ndarray:
+        return self._generator.integers(0, WORD, size=count, dtype=np.uint32)
+
+    def generator(self) -> np.random.Generator:
+        return self._generator
+
+    def spawn(self, *key: int) -> Source:
+        # Not SeedSequence.spawn, which counts its children: the child is named by its key alone.
+        sequence = self._sequence
+        return _Seeded(np.random.SeedSequence(sequence.entropy, spawn_key=(*sequence.spawn_key, *key)))
+
+
+class _Keyed(Source):
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+        self._counter = 0
+        self._left = b""
+
+    def words(self, count: int) -> np.ndarray:
+        need = 4 * count
+        parts = [self._left]
+        have = len(self._left)
+        while have < need:
+            parts.append(hashlib.sha256(self._key + self._counter.to_bytes(8, "little")).digest())
+            self._counter += 1
+            have += 32
+        stream = b"".join(parts)
+        self._left = stream[need:]
+        return np.frombuffer(stream[:need], dtype="<u4")
+
+    def generator(self) -> np.random.Generator:
+        raise TypeError("a keyed source is for clients; simulate with seeded() or secure()")
+
+    def spawn(self, *key: int) -> Source:
+        return keyed(self._key, *(str(part) for part in key))
+
+
+def secure() -> Source:
+    """Return the operating system's randomness: what every real client uses."""
+    return _Secure()
+
+
+def seeded(seed: int | Sequence[int]) -> Source:
+    """Return a reproducible source for simulation and tests; never for real records."""
+    return _Seeded(np.random.SeedSequence(seed))
+
+
+def keyed(key: bytes, *labels: str) -> Source:
+    """Return the stream that belongs to a secret key (at least 16 bytes) and a sequence of labels.
+
+    Labels are length-prefixed, so that ("ab", "c") and ("a", "bc") differ.
+    """
+    if len(key) < 16:
+        raise ValueError(f"a key must hold at least 16 bytes, got {len(key)}")
+    parts = [label.encode() for label in labels]
+    framed = b"".join(len(part).to_bytes(4, "little") + part for part in parts)
+    return _Keyed(hashlib.sha256(len(key).to_bytes(4, "little") + key + framed).digest())

@@ -1,0 +1,53 @@
+"""Everything dpcore raises on purpose, one tree.
+
+DPCoreError ── SchemeError ── SchemeMismatch, CalibrationError      (ours: the agreement is wrong)
+            ├─ InvalidRecord, InvalidReport                         (theirs: a record or bytes we cannot accept)
+            ├─ BudgetExceeded                                       (a client asked for more than was promised)
+            ├─ NotEstimable                                         (too few reports to say anything)
+            └─ WarehouseError ── MigrationError
+
+Rule: a message says what was expected, what came and what to do, on one line, and never shows a record, a key or
+a raw coefficient.  Parameters may be shown.
+"""
+
+from __future__ import annotations
+
+
+class DPCoreError(Exception):
+    """Any error a caller of dpcore can provoke."""
+
+
+class SchemeError(DPCoreError):
+    """The scheme says something that cannot be carried out."""
+
+
+class SchemeMismatch(SchemeError):
+    """Two sides hold different schemes: their digests differ."""
+
+
+class CalibrationError(SchemeError):
+    """The stated noise or weights would not keep the stated epsilon."""
+
+
+class InvalidRecord(DPCoreError):
+    """A record the scheme does not allow; the message names the column and the position, never the value."""
+
+
+class InvalidReport(DPCoreError):
+    """A report that no client following the scheme could have sent."""
+
+
+class BudgetExceeded(DPCoreError):
+    """A charge that would take a client beyond its budget."""
+
+
+class NotEstimable(DPCoreError):
+    """Too few reports for the estimate that was asked for."""
+
+
+class WarehouseError(DPCoreError):
+    """The warehouse file is missing, locked, foreign or of another version."""
+
+
+class MigrationError(WarehouseError):
+    """A migration was edited after it had been applied, or could not be applied."""

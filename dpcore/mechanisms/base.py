@@ -1,0 +1,136 @@
+"""What every mechanism is: a local randomizer, both halves in one file.
+
+The client half turns the cell of a value into a few integers; the aggregator half turns those integers into integer
+sufficient statistics and says how they depend on the truth.  Both halves read the same parameters, so no formula is
+derived twice.
+
+Rules.  (1) The client half computes with integers only and draws from a `Source`.  (2) `certificate` is computed from
+the very integers that clients use.  (3) Statistics add: those of two disjoint sets of clients sum to those of both.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpcore._random import Source
+from dpcore.mechanisms.observation import ObservationModel
+from dpcore.privacy.budget import Budget
+
+
+@dataclass(frozen=True, eq=False)
+class Reports:
+    """The privatized answers of n clients to one attribute.
+
+    level: (n,) uint8, the public level of each answer (zeros where a mechanism has one level).
+    values: flat int64, `mechanism.sizes[level]` integers for each client, client after client.
+    """
+
+    level: np.ndarray
+    values: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.level)
+
+    def __repr__(self) -> str:
+        return f"<Reports of {len(self)} clients>"
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What a mechanism keeps, exactly.
+
+    kind 'ratio': `kept` is the largest ratio of two probabilities of one report, at most e^epsilon (finite channels).
+    kind 'loss': `kept` is the largest privacy loss in natural-log units, at most epsilon (additive noise), and
+    `sensitivity` the integer l1 sensitivity of each level.
+    """
+
+    kind: str
+    kept: Fraction
+    budget: Budget
+    sensitivity: tuple[int, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Whether what is kept is within what was promised; exact."""
+        return self.kept <= (self.budget.ratio_floor if self.kind == "ratio" else self.budget.floor)
+
+    @property
+    def text(self) -> str:
+        """One line for tables: what is kept, as a fraction and as a number."""
+        sign = "e^epsilon" if self.kind == "ratio" else "epsilon"
+        return f"{self.kind} {self.kept} <= {sign}, epsilon = {self.budget.text}"
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """What each entry of a mechanism's statistics is, for tables: arrays of shape (S,)."""
+
+    statistic: np.ndarray  # 'reports' (how many reports of that level), 'count' or 'sum'
+    level: np.ndarray
+    cell: np.ndarray
+
+
+class Mechanism(ABC):
+    """A local randomizer on the input cells 0..inputs-1.
+
+    Subclasses are frozen dataclasses whose constructor checks that the certificate holds and raises CalibrationError
+    where it does not.  `name` is what schemes call the mechanism.
+    """
+
+    name: ClassVar[str]
+    budget: Budget
+
+    @property
+    @abstractmethod
+    def inputs(self) -> int:
+        """How many input cells there are; a client's value is first mapped to one of them."""
+
+    @property
+    @abstractmethod
+    def sizes(self) -> tuple[int, ...]:
+        """How many integers a report of each level holds."""
+
+    @abstractmethod
+    def certificate(self) -> Certificate:
+        """Return what is kept, by enumeration of the integers clients use."""
+
+    @abstractmethod
+    def privatize(self, values: np.ndarray, random: Source) -> Reports:
+        """Return one report per client; `values` are input cells, shape (n,), each in [0, inputs)."""
+
+    @abstractmethod
+    def simulate(self, counts: np.ndarray, random: Source) -> np.ndarray:
+        """Return statistics drawn from the exact law of `statistics(privatize(...))`.
+
+        counts: (inputs,) integers, how many clients hold each input cell.
+        """
+
+    @abstractmethod
+    def accepts(self, reports: Reports) -> np.ndarray:
+        """Return which reports a client could have sent, shape (n,), bool."""
+
+    @abstractmethod
+    def statistics(self, reports: Reports) -> np.ndarray:
+        """Return the integer sufficient statistics of the reports, shape (S,), int64."""
+
+    @abstractmethod
+    def labels(self) -> Labels:
+        """Return what each entry of the statistics is."""
+
+    @abstractmethod
+    def model(self) -> ObservationModel:
+        """Return how the statistics depend on the distribution of input cells."""
+
+    @abstractmethod
+    def channel(self) -> tuple[np.ndarray, ...] | None:
+        """Return the integer weights of a finite channel, one (inputs, outputs) matrix per level; else None."""
+
+    @abstractmethod
+    def parameters(self) -> Mapping[str, Any]:
+        """Return what both sides must agree on, as TOML values; `from_parameters` reads it back."""

@@ -1,0 +1,136 @@
+"""A Budget is an epsilon, kept exactly: a rational plus the logarithm of a rational.
+
+TOML decimals are read as the fractions they are written as, and "ln 3" stays the ratio 3/1 (1.0986 < ln 3 would be a
+false promise).  Code that promises privacy asks for a rational *lower* bound, of e^epsilon for finite channels
+(`ratio_floor`) and of epsilon for additive noise (`floor`), so that rounding only ever protects more.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+from dpcore.errors import SchemeError
+
+_BITS = 96  # bounds are rounded down to multiples of 2^-96, far below anything that 32-bit weights can show
+_LARGEST = 64  # epsilon above this promises nothing and overflows 32-bit weights
+_LOGARITHM = re.compile(r"^ln\s*\(?\s*(\d+(?:\.\d+)?)(?:\s*/\s*(\d+))?\s*\)?$")
+
+
+@dataclass(frozen=True)
+class Budget:
+    """epsilon = `rational` + ln(`ratio`), natural-log units, above 0; budgets of composed releases add.
+
+    Raises SchemeError when epsilon is not above 0 or exceeds 64.
+
+    >>> Budget.parse("ln 3") + Budget.parse("0.5")
+    Budget('0.5 + ln 3')
+    >>> Budget.parse("ln 3").ratio_floor
+    Fraction(3, 1)
+    """
+
+    rational: Fraction = Fraction(0)
+    ratio: Fraction = Fraction(1)
+
+    def __post_init__(self) -> None:
+        if self.rational < 0 or self.ratio < 1 or (self.rational == 0 and self.ratio == 1) or float(self) > _LARGEST:
+            raise SchemeError(f"epsilon must be above 0 and at most {_LARGEST}, got {self.text}")
+
+    @classmethod
+    def parse(cls, value: str | int | float | Fraction | Budget) -> Budget:
+        """Return the budget written as a number ("0.5", Fraction) or as a logarithm ("ln 3", "ln 3/2")."""
+        if isinstance(value, Budget):
+            return value
+        text = str(value).strip()
+        if isinstance(value, str) and " + " in text:
+            left, right = text.split(" + ", 1)
+            return cls.parse(left) + cls.parse(right)
+        try:
+            logarithm = _LOGARITHM.match(text)
+            if logarithm:
+                return cls(ratio=Fraction(logarithm[1]) / Fraction(logarithm[2] or 1))
+            return cls(rational=Fraction(text))
+        except (ValueError, ZeroDivisionError):
+            raise SchemeError(f'epsilon must be a number above 0 or "ln RATIO" such as "ln 3", got {value!r}') from None
+
+    def __add__(self, other: Budget) -> Budget:
+        return Budget(self.rational + other.rational, self.ratio * other.ratio)
+
+    def __float__(self) -> float:
+        return float(self.rational) + math.log(self.ratio)
+
+    def __repr__(self) -> str:
+        return f"Budget({self.text!r})"
+
+    @property
+    def text(self) -> str:
+        """The budget as a person writes it, exact: "0.5", "1/3", "ln 3", "2 + ln 3"."""
+        logarithm = f"ln {self.ratio}" if self.ratio != 1 else ""
+        if self.rational == 0 and logarithm:
+            return logarithm
+        rational = _decimal(self.rational)
+        return f"{rational} + {logarithm}" if logarithm else rational
+
+    @cached_property
+    def ratio_floor(self) -> Fraction:
+        """A rational at most e^epsilon, within a relative 2^-80; exact for "ln RATIO"."""
+        return self.ratio if self.rational == 0 else _round_down(self.ratio * _exp_floor(self.rational))
+
+    @cached_property
+    def floor(self) -> Fraction:
+        """A rational at most epsilon, within 2^-80; exact for a rational epsilon."""
+        return self.rational if self.ratio == 1 else _round_down(self.rational + _log_floor(self.ratio))
+
+
+def _decimal(value: Fraction) -> str:
+    rest = value.denominator
+    for prime in (2, 5):
+        while rest % prime == 0:
+            rest //= prime
+    if rest != 1:
+        return str(value)
+    digits = 0
+    while (value * 10**digits).denominator != 1:
+        digits += 1
+    whole = str((value * 10**digits).numerator).rjust(digits + 1, "0")
+    return whole if digits == 0 else f"{whole[:-digits]}.{whole[-digits:]}"
+
+
+def _round_down(value: Fraction) -> Fraction:
+    return Fraction(math.floor(value * 2**_BITS), 2**_BITS)
+
+
+def _exp_floor(x: Fraction) -> Fraction:
+    """A lower bound of e^x, x >= 0: a Taylor sum cut off (all terms are positive) for x/2^k, squared k times."""
+    halvings = max(0, math.ceil(x)).bit_length()
+    small = x / 2**halvings
+    term = total = Fraction(1)
+    for order in range(1, 40):  # small <= 1: the remainder is below 1/40! < 2^-159
+        term = _floor_to(term * small / order, 200)
+        total += term
+    for _ in range(halvings):
+        total = _floor_to(total * total, 200)
+    return total
+
+
+def _log_floor(ratio: Fraction) -> Fraction:
+    """A lower bound of ln(ratio), ratio > 1: ln r = 2 artanh((r-1)/(r+1)), a series of positive terms, cut off."""
+    doublings = 0
+    while ratio >= 2:
+        ratio, doublings = ratio / 2, doublings + 1
+    return doublings * _two_artanh_floor(Fraction(1, 3)) + _two_artanh_floor((ratio - 1) / (ratio + 1))
+
+
+def _two_artanh_floor(z: Fraction) -> Fraction:
+    power, total = z, Fraction(0)
+    for order in range(1, 121, 2):  # z <= 1/3: the remainder is below 3^-121 < 2^-190
+        total += _floor_to(power / order, 200)
+        power = _floor_to(power * z * z, 220)
+    return 2 * total
+
+
+def _floor_to(value: Fraction, bits: int) -> Fraction:
+    return Fraction(math.floor(value * 2**bits), 2**bits)
