@@ -1,0 +1,50 @@
+"""Local differential privacy, from one person's record to honest estimates.  Start with `pipeline.py`."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+# One table, read on first use, so that `dpcore.client` needs numpy only.
+_EXPORTS = {
+    "Aggregate": "dpcore.aggregates",
+    "Budget": "dpcore.privacy.budget",
+    "Client": "dpcore.client",
+    "Fixed": "dpcore.estimators",
+    "Frequency": "dpcore.estimators",
+    "Lepski": "dpcore.estimators",
+    "Projection": "dpcore.estimators",
+    "Scheme": "dpcore.scheme",
+    "aggregate": "dpcore.pipeline",
+    "estimate": "dpcore.pipeline",
+    "functionals": "",
+    "keyed": "dpcore._random",
+    "privatize": "dpcore.pipeline",
+    "run": "dpcore.pipeline",
+    "secure": "dpcore._random",
+    "seeded": "dpcore._random",
+    "simulate": "dpcore.pipeline",
+}
+
+__all__ = sorted(_EXPORTS)
+
+if TYPE_CHECKING:
+    from dpcore import functionals
+    from dpcore._random import keyed, secure, seeded
+    from dpcore.aggregates import Aggregate
+    from dpcore.client import Client
+    from dpcore.estimators import Fixed, Frequency, Lepski, Projection
+    from dpcore.pipeline import aggregate, estimate, privatize, run, simulate
+    from dpcore.privacy.budget import Budget
+    from dpcore.scheme import Scheme
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _EXPORTS:
+        raise AttributeError(f"module 'dpcore' has no attribute {name!r}; it has {', '.join(__all__)}")
+    module = _EXPORTS[name]
+    return getattr(import_module(module), name) if module else import_module(f"dpcore.{name}")
+
+
+def __dir__() -> list[str]:
+    return __all__

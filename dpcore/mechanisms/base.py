@@ -101,8 +101,15 @@ class Mechanism(ABC):
         """Return what is kept, by enumeration of the integers clients use."""
 
     @abstractmethod
-    def privatize(self, values: np.ndarray, random: Source) -> Reports:
-        """Return one report per client; `values` are input cells, shape (n,), each in [0, inputs)."""
+    def privatize(self, values: np.ndarray, random: Source, levels: np.ndarray | None = None) -> Reports:
+        """Return one report per client; `values` are input cells, shape (n,), each in [0, inputs).
+
+        levels: (n,) the clients' public levels where they are fixed for life (a hash of a token); drawn where None.
+        """
+
+    def draw_levels(self, n: int, random: Source) -> np.ndarray:
+        """Return n public levels drawn from the mechanism's law, independent of any value, shape (n,), uint8."""
+        return np.zeros(n, dtype=np.uint8)
 
     @abstractmethod
     def simulate(self, counts: np.ndarray, random: Source) -> np.ndarray:

@@ -1,0 +1,164 @@
+"""Aggregates: integer sufficient statistics, a commutative monoid.
+
+zero, add and merge are exact integer sums, so any split into shards, any order and any tree of merges gives the same bits.
+A table belongs to one attribute, or to a declared pair: the numeric attribute's statistics kept apart by the reported
+category of the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dpcore.errors import SchemeMismatch
+from dpcore.mechanisms import Reports
+from dpcore.report import Answers, ReportBatch
+from dpcore.scheme import Scheme
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Aggregate:
+    """Everything the aggregator keeps of any number of reports.
+
+    n: clients whose reports were accepted.
+    statistics: attribute -> (S,) int64, as the mechanism's `labels` name them.
+    pairs: (numeric, categorical) -> (k, S) int64, the numeric attribute's statistics by reported category.
+    answered: attribute -> how many clients reported it (all n, but for `reporting = "one"`).
+    rejected: reason -> how many clients' reports were refused; examples: reason -> position of the first of them.
+    """
+
+    scheme: Scheme
+    n: int
+    statistics: Mapping[str, np.ndarray]
+    pairs: Mapping[Pair, np.ndarray]
+    answered: Mapping[str, int]
+    rejected: Mapping[str, int] = field(default_factory=dict)
+    examples: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def zero(cls, scheme: Scheme) -> Aggregate:
+        """Return the aggregate of no reports."""
+        size = {name: len(attribute.mechanism.labels().level) for name, attribute in scheme.attributes.items()}
+        return cls(
+            scheme,
+            0,
+            {name: np.zeros(size[name], dtype=np.int64) for name in scheme.attributes},
+            {
+                pair: np.zeros((scheme.attributes[pair[1]].mechanism.inputs, size[pair[0]]), dtype=np.int64)
+                for pair in scheme.pairs
+            },
+            dict.fromkeys(scheme.attributes, 0),
+        )
+
+    def __repr__(self) -> str:
+        return f"<Aggregate of {self.n} clients under {self.scheme.name} {self.scheme.digest[:12]}>"
+
+    @property
+    def is_empty(self) -> bool:
+        return self.n == 0
+
+    def reports(self, attribute: str) -> int:
+        """Return how many clients reported the attribute."""
+        return self.answered[attribute]
+
+    def add(self, batch: ReportBatch) -> Aggregate:
+        """Return this aggregate with a batch's reports added.
+
+        A report that no client could have sent is refused whole and counted by reason.  Raises SchemeMismatch where the
+        batch was made under another scheme.
+        """
+        return self.merge(_aggregate(self.scheme, batch))
+
+    def merge(self, other: Aggregate) -> Aggregate:
+        """Return the aggregate of both sets of reports; raises SchemeMismatch where the schemes differ."""
+        _same(self.scheme.digest, other.scheme.digest)
+        examples = {**other.examples, **self.examples}
+        return Aggregate(
+            self.scheme,
+            self.n + other.n,
+            {name: table + other.statistics[name] for name, table in self.statistics.items()},
+            {pair: table + other.pairs[pair] for pair, table in self.pairs.items()},
+            {name: count + other.answered[name] for name, count in self.answered.items()},
+            _sum_counts(self.rejected, other.rejected),
+            {reason: examples[reason] for reason in sorted(examples)},
+        )
+
+    def equals(self, other: Aggregate) -> bool:
+        """Return whether the two hold the same bits."""
+        return (
+            self.scheme.digest == other.scheme.digest
+            and self.n == other.n
+            and dict(self.answered) == dict(other.answered)
+            and dict(self.rejected) == dict(other.rejected)
+            and all(np.array_equal(table, other.statistics[name]) for name, table in self.statistics.items())
+            and all(np.array_equal(table, other.pairs[pair]) for pair, table in self.pairs.items())
+        )
+
+
+def _aggregate(scheme: Scheme, batch: ReportBatch) -> Aggregate:
+    _same(scheme.digest, batch.digest)
+    good, reasons, examples = _validate(scheme, batch)
+    answers = {name: _keep(scheme, name, column, good) for name, column in batch.answers.items()}
+    statistics = {name: scheme.attributes[name].mechanism.statistics(answers[name].reports) for name in answers}
+    return Aggregate(
+        scheme,
+        int(good.sum()),
+        statistics,
+        {pair: _joint(scheme, pair, answers[pair[0]], answers[pair[1]]) for pair in scheme.pairs},
+        {name: len(column) for name, column in answers.items()},
+        reasons,
+        examples,
+    )
+
+
+def _validate(scheme: Scheme, batch: ReportBatch) -> tuple[np.ndarray, dict[str, int], dict[str, int]]:
+    """Which clients' reports could have been sent, and why the others could not."""
+    good = np.ones(batch.n, dtype=bool)
+    reasons: dict[str, int] = {}
+    examples: dict[str, int] = {}
+    for name, column in batch.answers.items():
+        accepted = scheme.attributes[name].mechanism.accepts(column.reports)
+        refused = column.clients[~accepted]
+        refused = refused[good[refused]]  # a client is counted once, under its first fault
+        if refused.size:
+            reason = f"{name}: out of range"
+            reasons[reason], examples[reason] = int(refused.size), int(refused[0])
+            good[refused] = False
+    return good, reasons, examples
+
+
+def _keep(scheme: Scheme, name: str, column: Answers, good: np.ndarray) -> Answers:
+    """The answers of the accepted clients."""
+    kept = good[column.clients]
+    return column if kept.all() else Answers(column.clients[kept], _select(scheme, name, column.reports, kept))
+
+
+def _select(scheme: Scheme, name: str, reports: Reports, kept: np.ndarray) -> Reports:
+    sizes = np.asarray(scheme.attributes[name].mechanism.sizes)
+    return Reports(reports.level[kept], reports.values[np.repeat(kept, sizes[reports.level])])
+
+
+def _joint(scheme: Scheme, pair: Pair, numeric: Answers, categorical: Answers) -> np.ndarray:
+    """The numeric attribute's statistics by reported category; a pair's attributes are answered by the same clients."""
+    name, other = pair
+    mechanism = scheme.attributes[name].mechanism
+    said = categorical.reports.values
+    if len(numeric) != len(categorical) or not np.array_equal(numeric.clients, categorical.clients):
+        raise SchemeMismatch(f"the clients that answered {name} and {other} must be the same, as the scheme's pair says")
+    categories = range(scheme.attributes[other].mechanism.inputs)
+    return np.stack([mechanism.statistics(_select(scheme, name, numeric.reports, said == c)) for c in categories])
+
+
+def _sum_counts(left: Mapping[str, int], right: Mapping[str, int]) -> dict[str, int]:
+    return {reason: left.get(reason, 0) + right.get(reason, 0) for reason in sorted({*left, *right})}
+
+
+def _same(digest: str, other: str) -> None:
+    if digest != other:
+        raise SchemeMismatch(
+            f"expected reports under scheme {digest[:12]}, got {other[:12]}; aggregate each scheme's reports on their own"
+        )

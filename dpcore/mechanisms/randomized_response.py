@@ -1,0 +1,171 @@
+"""Randomized response (k-ary: GRR, direct encoding): say the truth with some probability, else another category.
+
+Source: [Warner1965]; k-ary form [Kairouz2016].  Design "two_coin" is Warner's as taught: toss a coin, heads say the truth,
+tails toss again and answer by that coin.  Its loss is ln 3 exactly and its estimator is 2 mean - 1/2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpcore import _checks
+from dpcore._random import WORD, Source
+from dpcore.errors import CalibrationError, SchemeError
+from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports
+from dpcore.mechanisms.observation import FiniteChannel
+from dpcore.privacy.budget import Budget
+
+_WEIGHT_BITS = 16  # W_out = 2^16 keeps the rounding of e^epsilon below 2^-16 (ruling R4 of the specification)
+DESIGNS = ("two_coin",)
+
+
+@dataclass(frozen=True)
+class RandomizedResponse(Mechanism):
+    """Report one of `categories`: the true one with weight `weight_in`, each other one with weight `weight_out`.
+
+    categories: k, 2..10,000.  weight_in >= weight_out >= 1, integers; a report is drawn by one integer below
+    T = weight_in + (k - 1) weight_out <= 2^32.
+
+    Privacy.  Claim: Pr(z | x) <= e^epsilon Pr(z | x') for all x, x', z.
+        1. For every x the client draws r uniform on 0..T-1, T the same for all x.
+        2. Exactly weight_in values of r lead to z = x, exactly weight_out to each z != x.
+        3. So Pr(z | x) is weight_in / T or weight_out / T, whatever x.
+        4. Every ratio is at most weight_in / weight_out, an exact fraction.
+        5. The constructor refuses weight_in / weight_out > E, a rational lower bound of e^epsilon.
+
+    Raises CalibrationError where the weights break the claim.
+    """
+
+    name: ClassVar[str] = "randomized_response"
+
+    budget: Budget
+    categories: int
+    weight_in: int
+    weight_out: int
+
+    def __post_init__(self) -> None:
+        _checks.within(2, 10_000, categories=self.categories)
+        if not 1 <= self.weight_out <= self.weight_in or self.total > WORD:
+            raise CalibrationError(
+                f"randomized_response needs 1 <= weight_out <= weight_in and a total of at most 2^32, got weights "
+                f"{self.weight_in} and {self.weight_out}; leave them out to have them computed"
+            )
+        if not self.certificate().holds:
+            raise CalibrationError(
+                f"randomized_response weights {self.weight_in}:{self.weight_out} exceed e^epsilon at epsilon = "
+                f"{self.budget.text}; lower weight_in or leave the weights out to have them computed"
+            )
+
+    @classmethod
+    def design(cls, budget: Budget, *, categories: int, design: str | None = None) -> RandomizedResponse:
+        """Return the mechanism that keeps `budget` with the least variance its integer weights allow."""
+        if design is not None:
+            _checks.one_of(DESIGNS, design=design)
+            if categories != 2 or budget != Budget(ratio=Fraction(3)):
+                raise SchemeError(
+                    f'design = "two_coin" is for two categories at epsilon = "ln 3", got {categories} categories at '
+                    f"epsilon = {budget.text}"
+                )
+        for bits in range(_WEIGHT_BITS, -1, -1):
+            weight_out = 1 << bits
+            weight_in = int(weight_out * budget.ratio_floor)  # rounds down: the ratio stays within e^epsilon
+            if weight_in + (categories - 1) * weight_out <= WORD:
+                return cls(budget, categories, weight_in, weight_out)
+        raise SchemeError(f"epsilon = {budget.text} is too large for 32-bit weights; the largest is about 22")
+
+    @classmethod
+    def from_parameters(cls, budget: Budget, parameters: Mapping[str, Any]) -> RandomizedResponse:
+        """Return the mechanism that `parameters()` described."""
+        return cls(budget, parameters["categories"], parameters["weight_in"], parameters["weight_out"])
+
+    def parameters(self) -> Mapping[str, Any]:
+        return {"categories": self.categories, "weight_in": self.weight_in, "weight_out": self.weight_out}
+
+    @property
+    def inputs(self) -> int:
+        return self.categories
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return (1,)
+
+    @property
+    def total(self) -> int:
+        """T, the number of equally likely draws."""
+        return self.weight_in + (self.categories - 1) * self.weight_out
+
+    @property
+    def truth_probability(self) -> Fraction:
+        """p, the probability of saying the truth."""
+        return Fraction(self.weight_in, self.total)
+
+    @property
+    def other_probability(self) -> Fraction:
+        """q, the probability of saying any one other category."""
+        return Fraction(self.weight_out, self.total)
+
+    def certificate(self) -> Certificate:
+        return Certificate("ratio", Fraction(self.weight_in, self.weight_out), self.budget)
+
+    def channel(self) -> tuple[np.ndarray, ...]:
+        weights = np.full((self.categories, self.categories), self.weight_out, dtype=np.int64)
+        np.fill_diagonal(weights, self.weight_in)
+        return (weights,)
+
+    def privatize(self, values: np.ndarray, random: Source, levels: np.ndarray | None = None) -> Reports:
+        values = np.asarray(values, dtype=np.int64)
+        drawn = random.below(self.total, len(values))
+        other = np.maximum(drawn - self.weight_in, 0) // self.weight_out  # 0..k-2, the others in order
+        other += other >= values  # skip the truth
+        said = np.where(drawn < self.weight_in, values, other)
+        return Reports(np.zeros(len(values), dtype=np.uint8), said)
+
+    def accepts(self, reports: Reports) -> np.ndarray:
+        return (reports.level == 0) & (reports.values >= 0) & (reports.values < self.categories)
+
+    def statistics(self, reports: Reports) -> np.ndarray:
+        return np.bincount(reports.values, minlength=self.categories).astype(np.int64)
+
+    def simulate(self, counts: np.ndarray, random: Source) -> np.ndarray:
+        return self.simulate_transitions(counts, random).sum(axis=0)
+
+    def simulate_transitions(self, counts: np.ndarray, random: Source) -> np.ndarray:
+        """Return how many clients of each true category (rows) reported each category (columns), drawn from its law.
+
+        Splits each row into truth-tellers, binomial, and the others, uniform multinomial.
+        """
+        k = self.categories
+        generator = random.generator()
+        counts = np.asarray(counts, dtype=np.int64)
+        truthful = generator.binomial(counts, float(self.truth_probability))
+        spread = generator.multinomial(counts - truthful, np.full(k - 1, 1 / (k - 1)))
+        transitions = np.empty((k, k), dtype=np.int64)
+        off_diagonal = ~np.eye(k, dtype=bool)
+        transitions[off_diagonal] = spread.ravel()
+        np.fill_diagonal(transitions, truthful)
+        return transitions
+
+    def labels(self) -> Labels:
+        k = self.categories
+        return Labels(np.full(k, "count"), np.zeros(k, dtype=np.int64), np.arange(k))
+
+    def model(self) -> FiniteChannel:
+        p, q = float(self.truth_probability), float(self.other_probability)
+        matrix = np.full((self.categories, self.categories), q)
+        np.fill_diagonal(matrix, p)
+        return FiniteChannel((matrix,), np.ones(1))
+
+    def variance(self, frequency: float, n: int) -> float:
+        """Return the variance of the unbiased estimate of a category's frequency from n reports.
+
+        A report names the category with probability m = q + f (p - q); the estimate is (share - q) / (p - q), so that
+        n Var = m (1 - m) / (p - q)^2, the sampling of the clients included.
+        """
+        p, q = float(self.truth_probability), float(self.other_probability)
+        m = q + frequency * (p - q)
+        return m * (1 - m) / (p - q) ** 2 / n

@@ -1,0 +1,190 @@
+"""The whole protocol on one page.
+
+    record --privatize--> ReportBatch --aggregate--> Aggregate --estimate--> Estimate
+
+Everything here is plain Python on arrays: no files, no database, no scheduler.  People come in blocks of 65,536; with a
+seeded source every block and attribute has a stream of its own, named by (attribute, block), so that the reports do not
+depend on how blocks are shared out among workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from dpcore._random import Source
+from dpcore.aggregates import Aggregate
+from dpcore.client import units_of
+from dpcore.errors import NotEstimable, SchemeError
+from dpcore.estimates import DensityEstimate, FrequencyEstimate, FunctionalEstimate
+from dpcore.estimators import Estimator, Fixed, Frequency, Lepski, Projection
+from dpcore.functionals import parse
+from dpcore.report import Answers, ReportBatch, concatenate
+from dpcore.scheme import Attribute, Scheme
+from dpcore.simulation import simulate
+
+__all__ = ["Round", "aggregate", "collect", "estimate", "estimate_all", "privatize", "run", "simulate"]
+
+BLOCK = 65_536
+UNITS = 1 << 20  # the stream of the drawn units; attributes have the streams 0, 1, 2, ...
+Estimate = DensityEstimate | FrequencyEstimate
+
+
+class People(Protocol):
+    """Simulated people, or a table of real ones: `records_block` gives one block's columns."""
+
+    def records_block(self, block: int, size: int, random: Source) -> Mapping[str, Any]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Real records held in memory, as people: a mapping or DataFrame of columns."""
+
+    columns: Any
+
+    def __len__(self) -> int:
+        names = list(self.columns.keys())
+        return len(self.columns[names[0]]) if names else 0
+
+    def records_block(self, block: int, size: int, random: Source) -> Mapping[str, Any]:
+        rows = slice(block * BLOCK, block * BLOCK + size)
+        return {name: self.columns[name][rows] for name in self.columns.keys()}
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """What one round found: the aggregate, an estimate of each attribute, and their functionals.
+
+    unavailable: attribute -> why no estimate could be made of it.
+    """
+
+    aggregate: Aggregate
+    estimates: Mapping[str, Estimate]
+    functionals: Mapping[str, tuple[FunctionalEstimate, ...]]
+    unavailable: Mapping[str, str]
+
+
+def privatize(scheme: Scheme, records: Any, random: Source, first_block: int = 0) -> ReportBatch:
+    """Return one report per record, as the records' own clients would have made them.
+
+    records: a mapping or DataFrame of columns, all of one length.  Raises InvalidRecord before anything is drawn.
+    """
+    cells = scheme.encode(records, first_block * BLOCK)
+    n = len(next(iter(cells.values())))
+    starts = range(0, max(n, 1), BLOCK)
+    return concatenate(
+        _privatize_block(scheme, {name: column[start : start + BLOCK] for name, column in cells.items()}, random, block)
+        for block, start in enumerate(starts, first_block)
+    )
+
+
+def _privatize_block(scheme: Scheme, cells: Mapping[str, np.ndarray], random: Source, block: int) -> ReportBatch:
+    n = len(next(iter(cells.values())))
+    unit = units_of(scheme, n, random.spawn(UNITS, block))
+    answers = {}
+    for index, (name, attribute) in enumerate(scheme.attributes.items()):
+        if unit is None:
+            clients = np.arange(n)
+        else:
+            clients = np.flatnonzero(unit == next(i for i, names in enumerate(scheme.units) if name in names))
+        reports = attribute.mechanism.privatize(cells[name][clients], random.spawn(index, block))
+        answers[name] = Answers(clients, reports)
+    return ReportBatch(scheme.digest, n, answers)
+
+
+def aggregate(scheme: Scheme, *batches: ReportBatch) -> Aggregate:
+    """Return the aggregate of any number of batches of reports."""
+    total = Aggregate.zero(scheme)
+    for batch in batches:
+        total = total.add(batch)
+    return total
+
+
+def block_sizes(clients: int) -> list[int]:
+    """Return the sizes of the blocks of so many clients: 65,536 each, the last one the rest."""
+    return [min(BLOCK, clients - start) for start in range(0, clients, BLOCK)]
+
+
+def report_blocks(
+    scheme: Scheme, people: People, clients: int, random: Source, blocks: range
+) -> Iterator[tuple[int, ReportBatch]]:
+    """Yield (block, its reports) for a run of whole blocks of the people."""
+    sizes = block_sizes(clients)
+    for block in blocks:
+        yield block, privatize(scheme, people.records_block(block, sizes[block], random), random, block)
+
+
+def collect(
+    scheme: Scheme,
+    people: People,
+    clients: int,
+    random: Source,
+    workers: int = 2,
+    progress: Callable[[int], None] | None = None,
+) -> Aggregate:
+    """Return the aggregate of so many people's reports, block by block in a few threads.
+
+    progress: called with the number of clients done.
+    """
+    sizes = block_sizes(clients)
+
+    def one(block: int) -> Aggregate:
+        return aggregate(scheme, *(batch for _, batch in report_blocks(scheme, people, clients, random, range(block, block + 1))))
+
+    total = Aggregate.zero(scheme)
+    with ThreadPoolExecutor(workers) as pool:
+        for block, part in enumerate(pool.map(one, range(len(sizes)))):
+            total = total.merge(part)
+            if progress is not None:
+                progress(sizes[block])
+    return total
+
+
+def estimate(
+    aggregate: Aggregate, attribute: str, estimator: Estimator | None = None, given: str | None = None
+) -> Any:
+    """Return the estimate of an attribute: a DensityEstimate or a FrequencyEstimate.
+
+    estimator: the scheme's own where None.  given: a categorical attribute the scheme pairs it with; then
+    {category: estimate}.  Raises NotEstimable where there are too few reports.
+    """
+    if attribute not in aggregate.scheme.attributes:
+        raise SchemeError(f"the scheme has no attribute {attribute!r}; it has {', '.join(aggregate.scheme.attributes)}")
+    return (estimator or default_estimator(aggregate.scheme.attributes[attribute])).estimate(aggregate, attribute, given)
+
+
+def default_estimator(attribute: Attribute) -> Estimator:
+    """Return the estimator that the scheme names for an attribute."""
+    if not attribute.is_numeric:
+        return Frequency()
+    return Projection(level_rule=Lepski() if attribute.level is None else Fixed(attribute.level))
+
+
+def estimate_all(aggregate: Aggregate) -> Round:
+    """Return every attribute's estimate and functionals; an attribute with too few reports is named in `unavailable`."""
+    estimates: dict[str, Estimate] = {}
+    functionals: dict[str, tuple[FunctionalEstimate, ...]] = {}
+    unavailable = {}
+    for name, attribute in aggregate.scheme.attributes.items():
+        try:
+            estimates[name] = estimate(aggregate, name)
+        except NotEstimable as error:
+            unavailable[name] = str(error)
+            continue
+        functionals[name] = tuple(estimates[name].functional(parse(text)) for text in attribute.functionals)
+    return Round(aggregate, estimates, functionals, unavailable)
+
+
+def run(scheme: Scheme, people: Any, random: Source, clients: int | None = None) -> Round:
+    """Return a whole round: people, reports, aggregate, estimates.
+
+    people: a population, or a mapping or DataFrame of records.  clients: how many of a population (the scheme's number).
+    """
+    if hasattr(people, "records_block"):
+        return estimate_all(collect(scheme, people, clients or scheme.clients, random))
+    table = Table(people)
+    return estimate_all(collect(scheme, table, len(table), random))

@@ -1,0 +1,93 @@
+"""What leaves a client: a Report, and a ReportBatch of many.
+
+A report names the scheme by digest and holds, for each attribute, a public level and a few integers.  It holds nothing
+else: no value, no time, no identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpcore.errors import SchemeMismatch
+from dpcore.mechanisms import Reports
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """One client's privatized answers: attribute -> (level, integers).
+
+    With `reporting = "one"` only the drawn unit's attributes are present.
+    """
+
+    digest: str
+    answers: Mapping[str, tuple[int, tuple[int, ...]]]
+
+    def __repr__(self) -> str:
+        return f"<Report of {', '.join(self.answers)} under {self.digest[:12]}>"
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """The answers of some of a batch's clients to one attribute.
+
+    clients: (m,) positions 0..n-1 in the batch, ascending, of those who answered; reports: their m answers, in that order.
+    """
+
+    clients: np.ndarray
+    reports: Reports
+
+    def __len__(self) -> int:
+        return len(self.clients)
+
+
+@dataclass(frozen=True, eq=False)
+class ReportBatch:
+    """The reports of n clients under one scheme, column by column."""
+
+    digest: str
+    n: int
+    answers: Mapping[str, Answers]
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __repr__(self) -> str:
+        return f"<ReportBatch of {self.n} clients, {', '.join(self.answers)}, under {self.digest[:12]}>"
+
+
+def concatenate(batches: Iterable[ReportBatch]) -> ReportBatch:
+    """Return one batch of all clients, in order; at least one batch, all of the same scheme, else SchemeMismatch."""
+    parts = list(batches)
+    digest = parts[0].digest
+    if any(part.digest != digest for part in parts):
+        raise SchemeMismatch("the batches were made under different schemes; aggregate each under its own")
+    starts = np.cumsum([0, *(part.n for part in parts)])
+    answers = {}
+    for name in parts[0].answers:
+        columns = [part.answers[name] for part in parts]
+        answers[name] = Answers(
+            np.concatenate([column.clients + start for column, start in zip(columns, starts[:-1], strict=True)]),
+            Reports(
+                np.concatenate([column.reports.level for column in columns]),
+                np.concatenate([column.reports.values for column in columns]),
+            ),
+        )
+    return ReportBatch(digest, int(starts[-1]), answers)
+
+
+def batch_of(reports: Iterable[Report]) -> ReportBatch:
+    """Return single reports as one batch."""
+    return concatenate(_single(report) for report in reports)
+
+
+def _single(report: Report) -> ReportBatch:
+    answers = {
+        name: Answers(
+            np.zeros(1, dtype=np.int64), Reports(np.array([level], dtype=np.uint8), np.array(values, dtype=np.int64))
+        )
+        for name, (level, values) in report.answers.items()
+    }
+    return ReportBatch(report.digest, 1, answers)
