@@ -1,0 +1,41 @@
+# Every verb of the project. Each sets up what it needs: python3 (3.11 or newer), git and make are enough.
+VENV ?= .venv
+BIN := $(VENV)/bin
+export DO_NOT_TRACK = 1
+
+.PHONY: run test quick slow check format up help
+
+help:  ## list the verbs
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+
+$(VENV)/.ok: pyproject.toml requirements.lock
+	python3 -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/uv pip install --quiet --python $(BIN)/python -r requirements.lock
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps -e .
+	touch $@
+
+run: $(VENV)/.ok  ## the main job: one simulated round through Prefect, to tables and pictures
+	$(BIN)/python -m flows.round
+
+test: $(VENV)/.ok  ## every test but the slow ones
+	$(BIN)/python -m pytest -m "not slow"
+
+quick: $(VENV)/.ok  ## the tests to run before a commit
+	$(BIN)/python -m pytest -m "not slow and not flows"
+
+slow: $(VENV)/.ok  ## the simulations and studies
+	$(BIN)/python -m pytest -m slow --durations=15
+
+check: $(VENV)/.ok  ## lint, types and the rule for imports
+	$(BIN)/ruff format --check dpcore flows tests
+	$(BIN)/ruff check dpcore flows tests
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.ok  ## lay out the code
+	$(BIN)/ruff format dpcore flows tests
+	$(BIN)/ruff check --fix dpcore flows tests
+
+up: $(VENV)/.ok  ## a Prefect server, a worker and the scheduled deployments on this machine
+	$(BIN)/python -m flows.up
