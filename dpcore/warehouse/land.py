@@ -1,0 +1,157 @@
+"""Lands a run: all its rows, in one transaction, so that landing it again changes nothing.
+
+Rule: everything that can be refused is refused before the file is opened.  The rows are converted to the tables' exact
+types and inserted into an empty warehouse in memory first, whose constraints then speak before anything is locked.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import duckdb
+import pandas as pd
+import pyarrow as pa
+
+from dpcore.errors import WarehouseError
+from dpcore.warehouse.connection import open_for_writing
+from dpcore.warehouse.rows import RESULT_TABLES, duplicates, in_memory, to_rows
+from dpcore.warehouse.transaction import one_line, transaction
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """The row of `runs`, but for its state, which landing decides.
+
+    source: 'simulated', 'records' or 'reports'.  randomness: 'secure' or 'seeded'.  seed: of a simulation only, below
+    2^63; with records it is refused, because reports minus the noise of a known seed are the records.
+    started_at, finished_at: with a time zone; kept as UTC to the microsecond.
+    """
+
+    run_id: str
+    scheme: str
+    scheme_digest: str
+    round: str
+    source: str
+    randomness: str
+    started_at: datetime
+    version: str
+    clients: int | None = None
+    accepted: int | None = None
+    rejected: int | None = None
+    seed: int | None = None
+    finished_at: datetime | None = None
+    flow_run_id: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Landing:
+    """What one run lands: its row of `runs` and a frame for each table it has rows for.
+
+    tables: keys among aggregates, frequencies, densities, functionals, levels, budgets, rejects, truths, checks,
+    comparisons and figures; columns as in the table, in any order; `run_id` may be left out.  NaN, NaT and None are
+    nulls.
+    """
+
+    run: Run
+    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+
+
+def run_id(scheme_digest: str, round_: str, salt: str | int) -> str:
+    """Return the first 16 hex digits of SHA-256 over scheme digest, round and salt.
+
+    salt: the seed, the flow run's id or a fresh nonce; a number and its digits give the same identifier.
+    Each part is preceded by its length, so that no two different triples are hashed alike.
+    """
+    parts = [part.encode() for part in (scheme_digest, round_, str(salt))]
+    framed = b"".join(len(part).to_bytes(8, "big") + part for part in parts)
+    return hashlib.sha256(framed).hexdigest()[:16]
+
+
+def land(path: str | Path, landing: Landing, *, patience: float = 30.0) -> None:
+    """Write a run and all its rows, replacing whatever the same run_id had landed before.
+
+    patience: seconds to wait for the file.
+    Raises WarehouseError, with nothing written, for an unknown table or column, a missing column, a value of another
+    type, a null where none may be, rows of another run, two rows of one key, or a broken CHECK.
+    """
+    rows = {"runs": _run_row(landing.run, "landed")}
+    for table, frame in landing.tables.items():
+        if table not in RESULT_TABLES:
+            raise WarehouseError(f"a run lands in {', '.join(RESULT_TABLES)}; got a table named {table!r}")
+        rows[table] = to_rows(table, _with_run_id(table, frame, landing.run.run_id))
+    _rehearse(rows)
+    with open_for_writing(path, patience=patience) as connection, transaction(connection):
+        for table in ("runs", *RESULT_TABLES):
+            connection.execute(f"delete from {table} where run_id = ?", [landing.run.run_id])
+        for table, content in rows.items():
+            _insert(connection, table, content)
+
+
+def land_failure(path: str | Path, run: Run, *, patience: float = 30.0) -> None:
+    """Write that a run failed: one row of `runs`; a run that has landed stays landed, with all its rows.
+
+    Raises WarehouseError as `land` does.
+    """
+    rows = {"runs": _run_row(run, "failed")}
+    _rehearse(rows)
+    with open_for_writing(path, patience=patience) as connection, transaction(connection):
+        connection.execute("delete from runs where run_id = ? and state = 'failed'", [run.run_id])
+        if not connection.execute("select 1 from runs where run_id = ?", [run.run_id]).fetchall():
+            _insert(connection, "runs", rows["runs"])
+
+
+def land_benchmarks(path: str | Path, frame: pd.DataFrame, *, patience: float = 30.0) -> None:
+    """Write the rows of measured studies, replacing those of the same study and `measured_at`.
+
+    frame: the columns of `benchmarks`; `measured_at` with a time zone, one time for all rows of a study.
+    Raises WarehouseError as `land` does.
+    """
+    rows = {"benchmarks": to_rows("benchmarks", frame)}
+    _rehearse(rows)
+    with open_for_writing(path, patience=patience) as connection, transaction(connection):
+        connection.register("incoming", rows["benchmarks"])
+        connection.execute(
+            "delete from benchmarks where (study, measured_at) in (select study, measured_at from incoming)"
+        )
+        connection.unregister("incoming")
+        _insert(connection, "benchmarks", rows["benchmarks"])
+
+
+def _run_row(run: Run, state: str) -> pa.Table:
+    values = dataclasses.asdict(run) | {"state": state}
+    for name in ("started_at", "finished_at"):
+        moment = values[name]
+        if moment is not None and moment.tzinfo is None:
+            raise WarehouseError(f"runs.{name} must carry a time zone, such as datetime.now(UTC)")
+        values[name] = None if moment is None else moment.astimezone(UTC)
+    return to_rows("runs", pd.DataFrame({name: pd.Series([value], dtype=object) for name, value in values.items()}))
+
+
+def _with_run_id(table: str, frame: pd.DataFrame, identifier: str) -> pd.DataFrame:
+    if "run_id" not in frame.columns:
+        return frame.assign(run_id=identifier)
+    if not (frame["run_id"] == identifier).all():
+        raise WarehouseError(f"{table} holds rows of another run than {identifier}; a run lands its own rows only")
+    return frame
+
+
+def _rehearse(rows: Mapping[str, pa.Table]) -> None:
+    with in_memory() as connection:
+        for table, content in rows.items():
+            if twice := duplicates(connection, table, content):
+                raise WarehouseError(f"{table}: two rows have the same key, {twice}")
+            try:
+                _insert(connection, table, content)
+            except duckdb.Error as error:
+                raise WarehouseError(f"{table}: {one_line(error)}") from error
+
+
+def _insert(connection: duckdb.DuckDBPyConnection, table: str, content: pa.Table) -> None:
+    connection.register("incoming", content)
+    connection.execute(f"insert into {table} by name select * from incoming")
+    connection.unregister("incoming")

@@ -1,0 +1,27 @@
+-- one row per scheme, attribute, estimator, group, number and confidence: how often the intervals of landed simulations held the truth
+create or replace view interval_coverage as
+with numbers as (
+    select run_id, attribute, estimator, given, functional as number, confidence, low, high
+    from functionals
+    union all
+    select run_id, attribute, estimator, given, 'frequency(' || category || ')', confidence, low, high
+    from frequencies
+)
+select
+    runs.scheme,
+    numbers.attribute,
+    numbers.estimator,
+    numbers.given,
+    numbers.number,
+    numbers.confidence,
+    count(*) as intervals,
+    avg((truths.value between numbers.low and numbers.high)::integer) as coverage
+from numbers
+join runs on runs.run_id = numbers.run_id
+join truths
+    on truths.run_id = numbers.run_id
+    and truths.attribute = numbers.attribute
+    and truths.given = numbers.given
+    and truths.quantity = numbers.number
+where runs.state = 'landed' and numbers.low is not null
+group by all;

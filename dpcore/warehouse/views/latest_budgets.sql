@@ -1,0 +1,5 @@
+-- one row per scheme, round and attribute, of the newest landed run
+create or replace view latest_budgets as
+select latest_runs.scheme, latest_runs."round", budgets.*
+from budgets
+join latest_runs on latest_runs.run_id = budgets.run_id;

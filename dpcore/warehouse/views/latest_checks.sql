@@ -1,0 +1,5 @@
+-- one row per scheme, round and check, of the newest landed run
+create or replace view latest_checks as
+select latest_runs.scheme, latest_runs."round", checks.*
+from checks
+join latest_runs on latest_runs.run_id = checks.run_id;

@@ -1,0 +1,22 @@
+-- one row per scheme, round, attribute, estimator, group and number: every functional and every frequency, beside the truth where it is known
+create or replace view latest_estimates as
+with numbers as (
+    select run_id, attribute, estimator, given, functional as number, estimate, standard_error, confidence, low, high, reason
+    from functionals
+    union all
+    select run_id, attribute, estimator, given, 'frequency(' || category || ')', estimate, standard_error, confidence, low, high, null
+    from frequencies
+)
+select
+    latest_runs.scheme,
+    latest_runs."round",
+    numbers.*,
+    truths.value as truth,
+    truths.value between numbers.low and numbers.high as holds_truth
+from numbers
+join latest_runs on latest_runs.run_id = numbers.run_id
+left join truths
+    on truths.run_id = numbers.run_id
+    and truths.attribute = numbers.attribute
+    and truths.given = numbers.given
+    and truths.quantity = numbers.number;
