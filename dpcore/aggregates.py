@@ -148,7 +148,9 @@ def _joint(scheme: Scheme, pair: Pair, numeric: Answers, categorical: Answers) -
     mechanism = scheme.attributes[name].mechanism
     said = categorical.reports.values
     if len(numeric) != len(categorical) or not np.array_equal(numeric.clients, categorical.clients):
-        raise SchemeMismatch(f"the clients that answered {name} and {other} must be the same, as the scheme's pair says")
+        raise SchemeMismatch(
+            f"the clients that answered {name} and {other} must be the same, as the scheme's pair says"
+        )
     categories = range(scheme.attributes[other].mechanism.inputs)
     return np.stack([mechanism.statistics(_select(scheme, name, numeric.reports, said == c)) for c in categories])
 

@@ -52,7 +52,7 @@ class Table:
 
     def records_block(self, block: int, size: int, random: Source) -> Mapping[str, Any]:
         rows = slice(block * BLOCK, block * BLOCK + size)
-        return {name: self.columns[name][rows] for name in self.columns.keys()}
+        return {name: self.columns[name][rows] for name in self.columns}
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +133,8 @@ def collect(
     sizes = block_sizes(clients)
 
     def one(block: int) -> Aggregate:
-        return aggregate(scheme, *(batch for _, batch in report_blocks(scheme, people, clients, random, range(block, block + 1))))
+        run_of_one = range(block, block + 1)
+        return aggregate(scheme, *(batch for _, batch in report_blocks(scheme, people, clients, random, run_of_one)))
 
     total = Aggregate.zero(scheme)
     with ThreadPoolExecutor(workers) as pool:
@@ -144,9 +145,7 @@ def collect(
     return total
 
 
-def estimate(
-    aggregate: Aggregate, attribute: str, estimator: Estimator | None = None, given: str | None = None
-) -> Any:
+def estimate(aggregate: Aggregate, attribute: str, estimator: Estimator | None = None, given: str | None = None) -> Any:
     """Return the estimate of an attribute: a DensityEstimate or a FrequencyEstimate.
 
     estimator: the scheme's own where None.  given: a categorical attribute the scheme pairs it with; then
@@ -154,7 +153,9 @@ def estimate(
     """
     if attribute not in aggregate.scheme.attributes:
         raise SchemeError(f"the scheme has no attribute {attribute!r}; it has {', '.join(aggregate.scheme.attributes)}")
-    return (estimator or default_estimator(aggregate.scheme.attributes[attribute])).estimate(aggregate, attribute, given)
+    return (estimator or default_estimator(aggregate.scheme.attributes[attribute])).estimate(
+        aggregate, attribute, given
+    )
 
 
 def default_estimator(attribute: Attribute) -> Estimator:

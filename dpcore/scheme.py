@@ -200,7 +200,9 @@ class Scheme:
             tied = [group for group in groups if group & set(pair)]
             groups = [group for group in groups if not group & set(pair)] + [set().union(*tied)]
         order = list(self.attributes)
-        return tuple(sorted((tuple(sorted(group, key=order.index)) for group in groups), key=lambda u: order.index(u[0])))
+        return tuple(
+            sorted((tuple(sorted(group, key=order.index)) for group in groups), key=lambda u: order.index(u[0]))
+        )
 
     @cached_property
     def budget(self) -> Budget:

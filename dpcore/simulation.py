@@ -73,7 +73,9 @@ def _said_by_records(
         yield combination, int(members.sum()), histogram
 
 
-def _said_by_population(scheme: Scheme, population: Any, clients: int, paired: list[str], random: Source) -> Iterator[Said]:
+def _said_by_population(
+    scheme: Scheme, population: Any, clients: int, paired: list[str], random: Source
+) -> Iterator[Said]:
     """Within a category of the population's group attribute, all attributes are independent."""
     generator = random.generator()
     groups = list(population.weights)

@@ -1,1 +1,5 @@
-"""."""
+"""Files between the stages: reports and aggregates as Parquet, written whole or not at all."""
+
+from dpcore.wire.codec import read_aggregate, read_reports, write_aggregate, write_reports
+
+__all__ = ["read_aggregate", "read_reports", "write_aggregate", "write_reports"]

@@ -1,0 +1,180 @@
+"""Write and read report batches and aggregates as Parquet.
+
+A file appears whole under its name or not at all (written beside it, then moved).  What is read is checked: the scheme's
+digest, the columns, and that each report is as long as its level says.  What a report's numbers may be is the mechanism's to
+say (`accepts`), and the aggregate counts what it refuses.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dpcore.aggregates import Aggregate
+from dpcore.errors import InvalidReport, SchemeMismatch
+from dpcore.mechanisms import Reports
+from dpcore.report import Answers, ReportBatch
+from dpcore.scheme import Scheme
+from dpcore.wire.schema import AGGREGATE, DIGEST, KIND, is_single, metadata, report_schema
+
+
+def write_reports(path: Path, scheme: Scheme, batch: ReportBatch) -> None:
+    """Write a batch as one Parquet file, one row per client."""
+    columns: list[pa.Array] = []
+    for name in scheme.attributes:
+        answers = batch.answers[name]
+        absent = np.ones(batch.n, dtype=bool)
+        absent[answers.clients] = False
+        if is_single(scheme, name):
+            values = np.zeros(batch.n, dtype=np.int64)
+            values[answers.clients] = answers.reports.values
+            columns.append(pa.array(values, mask=absent))
+        else:
+            levels = np.zeros(batch.n, dtype=np.uint8)
+            levels[answers.clients] = answers.reports.level
+            lengths = np.where(absent, 0, np.asarray(scheme.attributes[name].mechanism.sizes)[levels])
+            offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+            columns.append(pa.array(levels, mask=absent))
+            values_array = pa.array(answers.reports.values, type=pa.int64())
+            columns.append(pa.ListArray.from_arrays(pa.array(offsets), values_array, mask=pa.array(absent)))
+    _write(path, pa.Table.from_arrays(columns, schema=report_schema(scheme)))
+
+
+def read_reports(path: Path, scheme: Scheme) -> ReportBatch:
+    """Return the batch in a file.
+
+    Raises InvalidReport where the file is unreadable or not of this shape, SchemeMismatch where it belongs to another scheme.
+    """
+    table = _read(path, scheme, "reports")
+    if not table.schema.equals(report_schema(scheme)):
+        raise InvalidReport(
+            f"{path} does not have the columns of a report file under scheme {scheme.name}; collect it anew"
+        )
+    return ReportBatch(
+        scheme.digest, table.num_rows, {name: _answers(path, scheme, name, table) for name in scheme.attributes}
+    )
+
+
+def _answers(path: Path, scheme: Scheme, name: str, table: pa.Table) -> Answers:
+    if is_single(scheme, name):
+        column = table.column(name).combine_chunks()
+        clients = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
+        values = column.drop_null().to_numpy(zero_copy_only=False).astype(np.int64)
+        return Answers(clients, Reports(np.zeros(len(clients), dtype=np.uint8), values))
+    levels = table.column(f"{name}_level").combine_chunks()
+    lists = table.column(f"{name}_values").combine_chunks()
+    clients = np.flatnonzero(levels.is_valid().to_numpy(zero_copy_only=False))
+    level = levels.drop_null().to_numpy(zero_copy_only=False)
+    sizes = np.asarray(scheme.attributes[name].mechanism.sizes)
+    lengths = lists.drop_null().value_lengths().to_numpy(zero_copy_only=False)
+    known = level < len(sizes)
+    if len(lengths) != len(level) or not known.all() or not np.array_equal(lengths, sizes[level]):
+        raise InvalidReport(
+            f"{path} holds reports of {name} whose length is not what their level says; ask for them again"
+        )
+    values = lists.flatten()
+    if values.null_count:
+        raise InvalidReport(f"{path} holds reports of {name} with gaps; ask for them again")
+    return Answers(clients, Reports(level, values.to_numpy(zero_copy_only=False)))
+
+
+def write_aggregate(path: Path, aggregate: Aggregate) -> None:
+    """Write an aggregate as one Parquet file, one row per statistic."""
+    scheme = aggregate.scheme
+    rows: list[tuple[str, str, str, int, int, int]] = [("", "", "clients", 0, 0, aggregate.n)]
+    rows += [(name, "", "answered", 0, 0, count) for name, count in aggregate.answered.items()]
+    rows += [(reason, "", "rejected", 0, 0, count) for reason, count in aggregate.rejected.items()]
+    rows += [(reason, "", "example", 0, 0, position) for reason, position in aggregate.examples.items()]
+    for name, statistics in aggregate.statistics.items():
+        rows += statistic_rows(scheme, name, "", statistics)
+    for (name, other), tables in aggregate.pairs.items():
+        for category, statistics in zip(scheme.attributes[other].categories, tables, strict=True):
+            rows += statistic_rows(scheme, name, f"{other}={category}", statistics)
+    columns = [pa.array(column) for column in zip(*rows, strict=True)]
+    _write(path, pa.Table.from_arrays(columns, schema=AGGREGATE.with_metadata(metadata(scheme, "aggregate"))))
+
+
+def statistic_rows(
+    scheme: Scheme, name: str, given: str, statistics: np.ndarray
+) -> list[tuple[str, str, str, int, int, int]]:
+    """Return (attribute, given, statistic, level, cell, value) for each of an attribute's statistics."""
+    labels = scheme.attributes[name].mechanism.labels()
+    return [
+        (name, given, str(statistic), int(level), int(cell), int(value))
+        for statistic, level, cell, value in zip(labels.statistic, labels.level, labels.cell, statistics, strict=True)
+    ]
+
+
+def read_aggregate(path: Path, scheme: Scheme) -> Aggregate:
+    """Return the aggregate in a file, bit-equal to the one written.
+
+    Raises InvalidReport where the file is unreadable or not of this shape, SchemeMismatch where it belongs to another scheme.
+    """
+    table = _read(path, scheme, "aggregate")
+    if not table.schema.equals(AGGREGATE):
+        raise InvalidReport(f"{path} does not have the columns of an aggregate; aggregate the reports anew")
+    kinds = np.asarray(table.column("statistic").to_pylist())
+    names = np.asarray(table.column("attribute").to_pylist())
+    givens = np.asarray(table.column("given").to_pylist())
+    values = table.column("value").to_numpy()
+    measured = np.isin(kinds, ("reports", "count", "sum"))
+
+    def one(kind: str) -> dict[str, int]:
+        return {str(name): int(value) for name, value in zip(names[kinds == kind], values[kinds == kind], strict=True)}
+
+    def block(name: str, given: str, size: int) -> np.ndarray:
+        found = values[measured & (names == name) & (givens == given)]
+        if len(found) != size:
+            raise InvalidReport(f"{path} lacks statistics of {name}; aggregate the reports anew")
+        return found.astype(np.int64)
+
+    zero = Aggregate.zero(scheme)
+    return Aggregate(
+        scheme,
+        one("clients").get("", 0),
+        {name: block(name, "", len(size)) for name, size in zero.statistics.items()},
+        {
+            (name, other): np.stack(
+                [block(name, f"{other}={category}", size.shape[1]) for category in scheme.attributes[other].categories]
+            )
+            for (name, other), size in zero.pairs.items()
+        },
+        one("answered"),
+        one("rejected"),
+        one("example"),
+    )
+
+
+def _write(path: Path, table: pa.Table) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        pq.write_table(table, partial, compression="zstd")
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _read(path: Path, scheme: Scheme, kind: str) -> pa.Table:
+    try:
+        table = pq.read_table(path, partitioning=None)
+    except FileNotFoundError:
+        raise InvalidReport(f"no {kind} at {path}; collect the round first") from None
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise InvalidReport(
+            f"{path} cannot be read as Parquet ({reason}); it may be cut short: collect it anew"
+        ) from None
+    held = table.schema.metadata or {}
+    if held.get(KIND) != kind.encode():
+        raise InvalidReport(f"{path} is not a file of {kind} that ldpflow wrote")
+    if held.get(DIGEST) != scheme.digest.encode():
+        found = held.get(DIGEST, b"").decode()[:12]
+        raise SchemeMismatch(
+            f"{path} belongs to scheme {found}, expected {scheme.digest[:12]}; use the scheme it was made under"
+        )
+    return table

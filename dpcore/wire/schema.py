@@ -1,0 +1,46 @@
+"""The shape of the files.
+
+Reports: one row per client.  An attribute whose report is one integer at one level is a column of its name (int64); any other
+is a pair of columns, NAME_level (uint8) and NAME_values (list of int64).  A client that did not report an attribute has nulls.
+Aggregates: one row per statistic.  Both carry the scheme's digest in the file's metadata and are refused under another.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from dpcore.scheme import Scheme
+
+DIGEST = b"ldpflow.scheme_digest"
+KIND = b"ldpflow.kind"
+AGGREGATE = pa.schema(
+    [
+        ("attribute", pa.string()),
+        ("given", pa.string()),  # '' or 'ATTRIBUTE=CATEGORY', the reported category
+        ("statistic", pa.string()),  # 'reports', 'count', 'sum', or 'clients', 'answered', 'rejected', 'example'
+        ("level", pa.int64()),
+        ("cell", pa.int64()),
+        ("value", pa.int64()),
+    ]
+)
+
+
+def is_single(scheme: Scheme, name: str) -> bool:
+    """Return whether a report of the attribute is one integer at one level."""
+    return scheme.attributes[name].mechanism.sizes == (1,)
+
+
+def report_schema(scheme: Scheme) -> pa.Schema:
+    """Return the columns of a report file under a scheme."""
+    fields: list[tuple[str, pa.DataType]] = []
+    for name in scheme.attributes:
+        if is_single(scheme, name):
+            fields.append((name, pa.int64()))
+        else:
+            fields += [(f"{name}_level", pa.uint8()), (f"{name}_values", pa.list_(pa.int64()))]
+    return pa.schema(fields, metadata=metadata(scheme, "reports"))
+
+
+def metadata(scheme: Scheme, kind: str) -> dict[bytes, bytes]:
+    """Return what every file says of itself."""
+    return {DIGEST: scheme.digest.encode(), KIND: kind.encode()}
