@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import math
+from decimal import Decimal, getcontext
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpcore.errors import SchemeError
+from dpcore.privacy.budget import Budget
+
+
+@pytest.mark.parametrize("text", ["0.5", "1", "0.1", "1/3", "ln 3", "ln 3/2", "ln 1.5", "2 + ln 3", "64"])
+def test_text_reads_back_to_the_same_budget(text: str) -> None:
+    budget = Budget.parse(text)
+    assert Budget.parse(budget.text) == budget
+
+
+@pytest.mark.parametrize("text", ["-1", "0", "nan", "inf", "ln 1", "ln 0.5", "ln x", "", "65", "1e9", "1/0", "ln 3/0"])
+def test_what_is_not_an_epsilon_is_refused(text: str) -> None:
+    with pytest.raises(SchemeError, match="epsilon must be"):
+        Budget.parse(text)
+
+
+@given(st.fractions(min_value=Fraction(1, 1000), max_value=20))
+def test_floors_never_exceed_and_are_tight(rational: Fraction) -> None:
+    getcontext().prec = 60
+    exact = (Decimal(rational.numerator) / Decimal(rational.denominator)).exp()
+    floor = Budget(rational).ratio_floor
+    as_decimal = Decimal(floor.numerator) / Decimal(floor.denominator)
+    assert as_decimal <= exact
+    assert 1 - as_decimal / exact < Decimal(2) ** -60
+
+
+@given(st.fractions(min_value=Fraction(1001, 1000), max_value=1000))
+def test_the_logarithm_is_rounded_down(ratio: Fraction) -> None:
+    getcontext().prec = 60
+    exact = (Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln()
+    floor = Budget(ratio=ratio).floor
+    as_decimal = Decimal(floor.numerator) / Decimal(floor.denominator)
+    assert as_decimal <= exact
+    assert exact - as_decimal < Decimal(2) ** -70
+
+
+def test_ln_3_stays_the_ratio_3_and_sums_are_exact() -> None:
+    three = Budget.parse("ln 3")
+    assert three.ratio_floor == 3
+    total = three + Budget.parse("0.1") + Budget.parse("0.2")
+    assert total.text == "0.3 + ln 3"
+    assert math.isclose(float(total), 0.3 + math.log(3))
