@@ -1,0 +1,159 @@
+"""The house style, applied to one Axes at a time.
+
+Rule: no pyplot, no rcParams; every size and colour is set on the artist itself, so that pictures made in several threads
+or inside somebody else's program neither change nor depend on anything global.
+Colours are those of Okabe and Ito, told apart with any colour vision; each series also has its own line or marker.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.ticker import FuncFormatter
+
+ESTIMATE = "#0072B2"  # blue
+TRUTH = "#D55E00"  # vermilion
+PREVIOUS = "#7A7A7A"  # grey
+INK, FAINT, RULE = "#1F2328", "#5F6670", "#E4E6EA"
+TITLE_SIZE, LABEL_SIZE, SMALL_SIZE = 13.0, 10.5, 9.5  # points
+_ORDER = ("estimate", "interval", "truth", "previous round")  # in the legend; intervals carry their confidence
+_LONG = 1e7  # from here on a power of ten is easier to read than the digits
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+DPI = 160  # dots per inch; 7.2 inches are 1152 dots
+
+
+def new_axes(width: float = 7.2, height: float = 4.3) -> tuple[Figure, Axes]:
+    """Return a figure of width x height inches with one Axes, outside pyplot's registry."""
+    margins = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.1)  # inches around everything
+    figure = Figure(figsize=(width, height), dpi=DPI, layout=margins, facecolor="white")
+    return figure, figure.add_subplot()
+
+
+def height_for(rows: int) -> float:
+    """Return the inches that a picture with this many rows wants."""
+    return 1.7 + 0.46 * max(rows, 2)
+
+
+def png(figure: Figure) -> bytes:
+    """Return the figure as a PNG; the same figure gives the same bytes."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=DPI, metadata={"Software": None})
+    return buffer.getvalue()
+
+
+def dress(axes: Axes, *, title: str, subtitle: str = "", rules: str = "y") -> None:
+    """Give the Axes its title, quiet spines and faint rules across the value axis ('x', 'y' or '')."""
+    axes.set_title(title, loc="left", fontsize=TITLE_SIZE, fontweight="bold", color=INK, pad=24 if subtitle else 10)
+    if subtitle:
+        axes.annotate(
+            subtitle,
+            xy=(0, 1),
+            xycoords="axes fraction",
+            xytext=(0, 8),
+            textcoords="offset points",
+            fontsize=SMALL_SIZE,
+            color=FAINT,
+        )
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    axes.spines["bottom"].set_color(FAINT)
+    axes.tick_params(labelsize=SMALL_SIZE, labelcolor=INK, color=FAINT, length=3)
+    axes.tick_params(axis="y", length=0)
+    axes.set_axisbelow(True)
+    if rules:
+        axes.grid(visible=True, axis="x" if rules == "x" else "y", color=RULE, linewidth=0.8)
+
+
+def label(axes: Axes, *, x: str = "", y: str = "") -> None:
+    """Name the axes, with their units in the text."""
+    axes.set_xlabel(x, fontsize=LABEL_SIZE, color=INK, labelpad=6)
+    axes.set_ylabel(y, fontsize=LABEL_SIZE, color=INK, labelpad=8)
+
+
+def legend(axes: Axes, *, below: bool = False) -> None:
+    """Show the legend without a frame: where it hides least, or in one row under the axis."""
+    found = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+    names = sorted(found, key=lambda name: _ORDER.index(name) if name in _ORDER else 1)
+    handles = [found[name] for name in names]
+    if below:
+        axes.legend(
+            handles,
+            names,
+            loc="upper center",
+            bbox_to_anchor=(0.5, -0.16),
+            ncols=len(names),
+            frameon=False,
+            fontsize=SMALL_SIZE,
+            labelcolor=INK,
+        )
+    else:
+        axes.legend(handles, names, loc="best", frameon=False, fontsize=SMALL_SIZE, labelcolor=INK)
+
+
+def separated(value: float) -> str:
+    """Return the number with thousands separators and a true minus sign, without needless digits."""
+    return f"{value:,.10g}".replace("-", "−")
+
+
+def separate_thousands(axes: Axes, *sides: str) -> None:
+    """Write the ticks of the given sides ('x', 'y') with thousands separators."""
+    for side in sides:
+        axis = axes.xaxis if side == "x" else axes.yaxis
+        axis.set_major_formatter(FuncFormatter(lambda value, _: separated(value)))
+
+
+def rounded(value: float, spread: float) -> str:
+    """Return the number to two significant digits of its spread: what the interval leaves standing."""
+    if not np.isfinite(value):
+        return "–"
+    if max(abs(value), spread) >= _LONG:
+        power = int(np.floor(np.log10(max(abs(value), spread))))
+        return f"{rounded(value / 10.0**power, spread / 10.0**power)} × 10{str(power).translate(_RAISED)}"
+    digits = 1 - int(np.floor(np.log10(spread))) if np.isfinite(spread) and spread > 0 else 6
+    return separated(round(value, digits)) if digits <= 0 else f"{value:,.{min(digits, 9)}f}".replace("-", "−")
+
+
+def only(frame: pd.DataFrame, column: str) -> str:
+    """Return the one value of a column, '' where the frame has no such column; ValueError where values differ."""
+    if column not in frame.columns or frame.empty:
+        return ""
+    values = frame[column].unique()
+    if len(values) > 1:
+        raise ValueError(f"a picture shows one {column}, the frame holds {len(values)}; select the rows first")
+    return str(values[0])
+
+
+def need(frame: pd.DataFrame, columns: Sequence[str]) -> None:
+    """Raise ValueError unless the frame has rows and the columns."""
+    if missing := [column for column in columns if column not in frame.columns]:
+        raise ValueError(f"the frame needs the columns {', '.join(missing)}")
+    if frame.empty:
+        raise ValueError("the frame holds no rows to draw")
+
+
+def in_words(name: str) -> str:
+    """Return a name of the scheme as people write it: urban_rural becomes urban rural."""
+    return name.replace("_", " ")
+
+
+def share_of(frame: pd.DataFrame, word: str) -> str:
+    """Return the interval's name with its confidence, such as "95 % interval"."""
+    confidence = only(frame, "confidence")
+    return f"{100 * float(confidence):.4g} % {word}" if confidence else word
+
+
+def about(frame: pd.DataFrame, *, interval: str) -> str:
+    """Return the subtitle: whom the rows are about, how they were estimated, and what the interval promises."""
+    given, estimator = only(frame, "given"), only(frame, "estimator")
+    parts = [
+        in_words(given).replace("=", ": ") if given else "",
+        in_words(estimator),
+        share_of(frame, interval) if only(frame, "confidence") else "",
+    ]
+    return "  ·  ".join(part for part in parts if part)
