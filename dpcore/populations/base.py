@@ -1,0 +1,181 @@
+"""Simulated people with a known truth: a mixture over one categorical attribute, the group.
+
+Within a group all other attributes are independent, each with a known law.
+So every probability, density and functional that an estimate should find is known exactly.
+People come in blocks of 65,536, each with a stream of its own, so that they are the same people whatever the shards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpcore._random import Source
+from dpcore.errors import SchemeError
+from dpcore.populations.laws import CategoricalLaw, Law, NumericLaw, mixture
+
+BLOCK = 65_536  # people in a block; the pipeline's blocks of reports are the same ones
+PEOPLE = 1 << 21  # the stream people are drawn from; attributes' reports have 0, 1, 2, ..., the drawn units 2^20
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Population:
+    """People whose truth is known.
+
+    name: the scheme these people answer.
+    group: the attribute whose categories have different laws; weights: its category -> probability, summing to one.
+    laws: every other attribute -> group category -> law; one attribute's laws share bounds or categories.
+
+    `given` below is None (everybody), a category of the group attribute, or 'ATTRIBUTE=CATEGORY' of any categorical
+    attribute.
+    Raises SchemeError where an attribute, a category or `given` is unknown, or a law is of the other type.
+    """
+
+    name: str
+    group: str
+    weights: Mapping[str, float]
+    laws: Mapping[str, Mapping[str, Law]]
+
+    def __post_init__(self) -> None:
+        CategoricalLaw(tuple(self.weights), tuple(self.weights.values()))  # checks them
+        if self.group in self.laws:
+            raise SchemeError(f"the group attribute {self.group!r} has its weights and no law, got a law")
+        for attribute, by_group in self.laws.items():
+            if set(by_group) != set(self.weights):
+                raise SchemeError(
+                    f"laws of {attribute!r} must name the groups {', '.join(self.weights)}, got {', '.join(by_group)}"
+                )
+            if len({_domain(law) for law in by_group.values()}) != 1:
+                raise SchemeError(f"laws of {attribute!r} must share their bounds or categories across groups")
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The names of all attributes, the group first."""
+        return (self.group, *self.laws)
+
+    def records(self, n: int, random: Source) -> dict[str, np.ndarray]:
+        """Return n people as columns, each of shape (n,): numbers in the attribute's units, categories as labels."""
+        if n < 0:
+            raise SchemeError(f"n must be at least 0, got {n}")
+        generator = random.generator()
+        groups = list(self.weights)
+        which = generator.choice(len(groups), size=n, p=list(self.weights.values()))
+        members = [np.flatnonzero(which == index) for index in range(len(groups))]
+        columns = {self.group: np.array(groups, dtype=object)[which]}
+        for attribute, by_group in self.laws.items():
+            numeric = isinstance(by_group[groups[0]], NumericLaw)
+            column = np.empty(n, dtype=np.float64 if numeric else object)
+            for group, people in zip(groups, members, strict=True):
+                column[people] = by_group[group].sample(people.size, generator)
+            columns[attribute] = column
+        return columns
+
+    def records_block(self, block: int, size: int, random: Source) -> dict[str, np.ndarray]:
+        """Return the `size` people of one block, columns of shape (size,).
+
+        block: 0, 1, 2, ...; size: BLOCK for all but the last.
+        With one seeded source the people of a block are the same whoever asks and whatever was asked before.
+        """
+        return self.records(size, random.spawn(PEOPLE, block))
+
+    def cell_probabilities(
+        self, attribute: str, lower: float, upper: float, cells: int, given: str | None = None
+    ) -> np.ndarray:
+        """Return the probabilities, shape (cells,), of equal cells of [lower, upper]; they sum to one.
+
+        Mass outside [lower, upper] belongs to the first or last cell, as clipping puts it.
+        """
+        if cells < 1 or not lower < upper:
+            raise SchemeError(f"cells must be at least 1 and lower below upper, got {cells}, {lower}, {upper}")
+        cumulated = self.truth(attribute, given).cdf(np.linspace(lower, upper, cells + 1))
+        cumulated[0], cumulated[-1] = 0.0, 1.0
+        return np.diff(cumulated)
+
+    def probabilities(self, attribute: str, categories: Sequence[str], given: str | None = None) -> np.ndarray:
+        """Return the probabilities of the categories, in their order, shape (k,).
+
+        A category nobody has (such as "missing") gets 0; a category somebody has and the list lacks is a SchemeError.
+        """
+        true = self._category_probabilities(attribute, given)
+        lacking = [category for category, probability in true.items() if probability > 0 and category not in categories]
+        if lacking:
+            raise SchemeError(
+                f"population {self.name!r} has people whose {attribute} is {', '.join(map(repr, lacking))}; "
+                f"the scheme's categories are {', '.join(map(repr, categories))}"
+            )
+        return np.array([true.get(category, 0.0) for category in categories])
+
+    def truth(self, attribute: str, given: str | None = None) -> NumericLaw:
+        """Return the law of a numeric attribute: lower, upper, pdf, cdf, quantile, derivative, breakpoints."""
+        by_group = self._laws(attribute)
+        parts = []
+        for group, share in self._shares(given).items():
+            law = by_group[group]
+            if not isinstance(law, NumericLaw):
+                raise SchemeError(
+                    f"{attribute!r} is categorical in population {self.name!r}; ask for its probabilities"
+                )
+            parts.append((share, law))
+        return mixture(parts)
+
+    def density(self, attribute: str, given: str | None = None) -> Callable[[Any], np.ndarray]:
+        """Return the density of a numeric attribute, a function of x in its units."""
+        return self.truth(attribute, given).pdf
+
+    def cdf(self, attribute: str, given: str | None = None) -> Callable[[Any], np.ndarray]:
+        """Return the distribution function of a numeric attribute, a function of x in its units."""
+        return self.truth(attribute, given).cdf
+
+    def _laws(self, attribute: str) -> Mapping[str, Law]:
+        if attribute == self.group:
+            return {group: _certain(group, tuple(self.weights)) for group in self.weights}
+        if attribute not in self.laws:
+            raise SchemeError(
+                f"population {self.name!r} has no attribute {attribute!r}; it has {', '.join(self.attributes)}"
+            )
+        return self.laws[attribute]
+
+    def _category_probabilities(self, attribute: str, given: str | None) -> dict[str, float]:
+        if given is not None and given not in self.weights and given.startswith(f"{attribute}="):
+            self._shares(given)  # refuses a category nobody has
+            return {given.removeprefix(f"{attribute}="): 1.0}
+        by_group = self._laws(attribute)
+        total: dict[str, float] = {}
+        for group, share in self._shares(given).items():
+            law = by_group[group]
+            if not isinstance(law, CategoricalLaw):
+                raise SchemeError(f"{attribute!r} is numeric in population {self.name!r}; ask for its truth")
+            for category, probability in zip(law.categories, law.probabilities, strict=True):
+                total[category] = total.get(category, 0.0) + share * probability
+        return total
+
+    def _shares(self, given: str | None) -> dict[str, float]:
+        """The probabilities of the groups among those described by `given` (Bayes)."""
+        if given is None:
+            return dict(self.weights)
+        if given in self.weights:
+            return {group: float(group == given) for group in self.weights}
+        attribute, _, category = given.partition("=")
+        if attribute not in self.attributes or not category:
+            raise SchemeError(f"given must be one of {', '.join(self.weights)} or 'ATTRIBUTE=CATEGORY', got {given!r}")
+        joint = {}
+        for group, law in self._laws(attribute).items():
+            if not isinstance(law, CategoricalLaw):
+                raise SchemeError(f"given must name a categorical attribute, got {given!r}")
+            likelihood = dict(zip(law.categories, law.probabilities, strict=True)).get(category, 0.0)
+            joint[group] = self.weights[group] * likelihood
+        total = sum(joint.values())
+        if total == 0:
+            raise SchemeError(f"nobody in population {self.name!r} has {given!r}")
+        return {group: share / total for group, share in joint.items()}
+
+
+def _certain(category: str, categories: tuple[str, ...]) -> CategoricalLaw:
+    return CategoricalLaw(categories, tuple(float(category == each) for each in categories))
+
+
+def _domain(law: Law) -> tuple[Any, ...]:
+    return (law.lower, law.upper) if isinstance(law, NumericLaw) else law.categories

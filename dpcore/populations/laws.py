@@ -1,0 +1,227 @@
+"""Laws of one attribute: what a truth is made of.
+
+A numeric law is a mixture of components on a closed interval.
+A component is anything with the methods `pdf`, `cdf`, `rvs` and `support` of scipy's frozen distributions.
+`Beta` is the one we ship: with whole parameters of at least three its density is a polynomial that vanishes at both
+ends together with its slope, so no mass sits at a bound and every derivative is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from math import comb, lgamma
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.special import betainc, xlog1py, xlogy
+
+from dpcore.errors import SchemeError
+
+_TOLERANCE = 1e-9  # how far probabilities written as decimals may be from summing to one
+_HALVINGS = 64  # bisection steps: 2^-64 of the interval is below the spacing of doubles anywhere inside it
+_PIECES = 64  # pieces of the interval on which a truth is integrated; each holds a smooth arc of every density we ship
+
+
+class Component(Protocol):
+    """One part of a mixture; scipy's frozen continuous distributions are components as they are."""
+
+    def pdf(self, x: Any) -> Any: ...
+
+    def cdf(self, x: Any) -> Any: ...
+
+    def rvs(self, size: int, random_state: np.random.Generator) -> Any: ...
+
+    def support(self) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Beta:
+    """The Beta law with shapes a and b, stretched to [lower, upper].
+
+    a, b: > 0; both above 2 for a density whose slope vanishes at the ends.
+    """
+
+    a: float
+    b: float
+    lower: float = 0.0
+    upper: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not (self.a > 0 and self.b > 0 and self.lower < self.upper):
+            raise SchemeError(
+                f"Beta needs a > 0, b > 0 and lower < upper, got {self.a}, {self.b}, {self.lower}, {self.upper}"
+            )
+
+    def support(self) -> tuple[float, float]:
+        return self.lower, self.upper
+
+    def pdf(self, x: Any) -> np.ndarray:
+        """Return the density at x (any shape), per unit of x; 0 outside [lower, upper]."""
+        u, inside = self._unit(x)
+        width = self.upper - self.lower
+        return np.where(inside, np.exp(xlogy(self.a - 1, u) + xlog1py(self.b - 1, -u) - self._log_beta) / width, 0.0)
+
+    def cdf(self, x: Any) -> np.ndarray:
+        """Return the probability of at most x (any shape)."""
+        return np.asarray(betainc(self.a, self.b, self._unit(x)[0]))
+
+    def rvs(self, size: int, random_state: np.random.Generator) -> np.ndarray:
+        """Return independent draws, shape (size,)."""
+        return self.lower + (self.upper - self.lower) * random_state.beta(self.a, self.b, size)
+
+    def derivative(self, order: int) -> Callable[[Any], np.ndarray]:
+        """Return the density's derivative of that order, a function of x; exact (Leibniz on u^(a-1) (1-u)^(b-1))."""
+
+        def evaluate(x: Any) -> np.ndarray:
+            u, inside = self._unit(x)
+            total = np.zeros_like(u)
+            for k in range(order + 1):
+                left, right = _falling(self.a - 1, k), _falling(self.b - 1, order - k)
+                if left and right:  # a vanished factor of a polynomial would meet a negative power: 0 * inf
+                    powers = u ** (self.a - 1 - k) * (1 - u) ** (self.b - 1 - order + k)
+                    total += comb(order, k) * left * right * (-1) ** (order - k) * powers
+            scale = np.exp(-self._log_beta) / (self.upper - self.lower) ** (order + 1)
+            return np.where(inside, scale * total, 0.0)
+
+        return evaluate
+
+    @property
+    def _log_beta(self) -> float:
+        return lgamma(self.a) + lgamma(self.b) - lgamma(self.a + self.b)
+
+    def _unit(self, x: Any) -> tuple[np.ndarray, np.ndarray]:
+        """x on the unit interval, clipped, and where it was inside."""
+        u = (np.asarray(x, dtype=np.float64) - self.lower) / (self.upper - self.lower)
+        return np.clip(u, 0.0, 1.0), (u >= 0) & (u <= 1)
+
+
+@dataclass(frozen=True, eq=False)
+class NumericLaw:
+    """A mixture of components on [lower, upper], and a truth for functionals.
+
+    lower, upper: bounds in the attribute's units; every component's support lies within them.
+    components: (weight, component) pairs; weights are positive and sum to one.
+    """
+
+    lower: float
+    upper: float
+    components: tuple[tuple[float, Component], ...]
+
+    def __post_init__(self) -> None:
+        _check_probabilities([weight for weight, _ in self.components], "weights of a law's components", above=0.0)
+        for _, component in self.components:
+            low, high = component.support()
+            if not self.lower <= low < high <= self.upper:
+                raise SchemeError(
+                    f"a component lives on [{low}, {high}], outside its law's [{self.lower}, {self.upper}]"
+                )
+
+    def pdf(self, x: Any) -> np.ndarray:
+        """Return the density at x (any shape), per unit of x; 0 outside [lower, upper]."""
+        return self._mix(lambda component: component.pdf(x))
+
+    def cdf(self, x: Any) -> np.ndarray:
+        """Return the probability of at most x (any shape); exactly 0 up to lower, exactly 1 from upper."""
+        mixed = np.clip(self._mix(lambda component: component.cdf(x)), 0.0, 1.0)
+        return np.where(np.asarray(x) >= self.upper, 1.0, mixed)
+
+    def quantile(self, t: Any) -> np.ndarray:
+        """Return the x with cdf(x) = t, for t in [0, 1] (any shape); by bisection, to the last bits."""
+        t = np.asarray(t, dtype=np.float64)
+        if not np.all((t >= 0) & (t <= 1)):
+            raise SchemeError("t of a quantile must lie between 0 and 1")
+        low, high = np.full(t.shape, float(self.lower)), np.full(t.shape, float(self.upper))
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            below = self.cdf(middle) < t
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return low
+
+    def derivative(self, order: int) -> Callable[[Any], np.ndarray]:
+        """Return the density's derivative of that order >= 0, a function of x in the attribute's units.
+
+        Raises SchemeError where a component gives no derivatives (scipy's do not; `Beta` does).
+        """
+        if order == 0:
+            return self.pdf
+        parts = []
+        for _, component in self.components:
+            derivative = getattr(component, "derivative", None)
+            if derivative is None:
+                raise SchemeError("this law has a component without derivatives; build it from Beta components")
+            parts.append(derivative(order))
+
+        def evaluate(x: Any) -> np.ndarray:
+            weighted = zip(self.components, parts, strict=True)
+            return np.asarray(sum(weight * part(x) for (weight, _), part in weighted))
+
+        return evaluate
+
+    @cached_property
+    def breakpoints(self) -> np.ndarray:
+        """Ends of the pieces to integrate over, shape (k,), increasing, from lower to upper."""
+        ends = [end for _, component in self.components for end in component.support()]
+        return np.unique(np.concatenate([np.linspace(self.lower, self.upper, _PIECES + 1), ends]))
+
+    def sample(self, n: int, generator: np.random.Generator) -> np.ndarray:
+        """Return n independent draws, shape (n,)."""
+        if len(self.components) == 1:
+            return np.asarray(self.components[0][1].rvs(n, generator))
+        which = generator.choice(len(self.components), size=n, p=[weight for weight, _ in self.components])
+        drawn = np.empty(n)
+        for index, (_, component) in enumerate(self.components):
+            members = np.flatnonzero(which == index)
+            drawn[members] = component.rvs(members.size, generator)
+        return drawn
+
+    def _mix(self, value: Callable[[Component], Any]) -> np.ndarray:
+        return np.asarray(sum(weight * np.asarray(value(component)) for weight, component in self.components))
+
+
+@dataclass(frozen=True)
+class CategoricalLaw:
+    """Probabilities of categories, in the order of `categories`."""
+
+    categories: tuple[str, ...]
+    probabilities: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.categories) != len(self.probabilities) or len(set(self.categories)) != len(self.categories):
+            raise SchemeError(
+                f"a law needs one probability for each of its categories, all different; got {len(self.categories)} "
+                f"categories and {len(self.probabilities)} probabilities"
+            )
+        _check_probabilities(self.probabilities, "probabilities of a law's categories")
+
+    def sample(self, n: int, generator: np.random.Generator) -> np.ndarray:
+        """Return n independent categories, shape (n,), labels as objects (one string shared by all who have it)."""
+        which = generator.choice(len(self.categories), size=n, p=self.probabilities)
+        return np.array(self.categories, dtype=object)[which]
+
+
+Law = NumericLaw | CategoricalLaw
+
+
+def mixture(parts: list[tuple[float, NumericLaw]]) -> NumericLaw:
+    """Return the mixture of laws on one interval; parts of weight zero are left out."""
+    components = tuple((share * weight, part) for share, law in parts if share > 0 for weight, part in law.components)
+    total = sum(weight for weight, _ in components)
+    first = parts[0][1]
+    return NumericLaw(first.lower, first.upper, tuple((weight / total, part) for weight, part in components))
+
+
+def _check_probabilities(values: Any, what: str, above: float = -1.0) -> None:
+    if not len(values) or not all(above < value <= 1 and value >= 0 for value in values):
+        raise SchemeError(f"{what} must lie between 0 and 1, got {list(values)}")
+    if abs(sum(values) - 1) > _TOLERANCE:
+        raise SchemeError(f"{what} must sum to 1, got {sum(values)}")
+
+
+def _falling(x: float, k: int) -> float:
+    """x (x-1) ... (x-k+1)."""
+    product = 1.0
+    for i in range(k):
+        product *= x - i
+    return product

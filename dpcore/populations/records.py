@@ -1,0 +1,165 @@
+"""Real people's records from CSV and Parquet files, by column name, only the columns a scheme asks for.
+
+The reader says whether a file can be read; whether its values are allowed is the scheme's business (`Scheme.encode`).
+Rules.
+A message names the file, the column and the position, never a value: not the file's other column names, which are a
+record where a file has no header, nor the words of the parser, which quote the line.
+CSV codes stay text ("1", "01").
+A CSV row with too few or too many fields is refused, because the last line of a file cut short looks like that.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from dpcore.errors import InvalidRecord
+from dpcore.populations.base import BLOCK
+
+if TYPE_CHECKING:
+    from dpcore.scheme import Attribute, Scheme
+
+_CHUNK = 1 << 22  # bytes of CSV parsed at a time; no line may be longer
+_NO_VALUE = ("", "na", "n/a", "nan", "null", "none")  # how files write a missing number, in lower case
+_RAGGED = re.compile(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)")
+
+
+def read_records(path: str | Path, scheme: Scheme) -> pd.DataFrame:
+    """Return the records of a file as a frame of the scheme's columns, named as in the file, one row a person.
+
+    path: a .csv (UTF-8, comma, a header line) or .parquet file.
+    Numeric columns come as float64 with NaN where the file has no value; categorical columns of a CSV come as text.
+
+    Raises InvalidRecord where the file or a column is missing, cannot be read or is cut short,
+    or where a numeric column holds something that is not a number.
+    """
+    blocks = list(read_blocks(path, scheme))
+    return pd.concat(blocks, ignore_index=True) if len(blocks) != 1 else blocks[0]
+
+
+def read_blocks(path: str | Path, scheme: Scheme, size: int = BLOCK) -> Iterator[pd.DataFrame]:
+    """Yield the same records in frames of exactly `size` rows, the last one the rest; memory holds about one at a time.
+
+    A file without records yields one empty frame.
+    Raises InvalidRecord as `read_records` does, from the first `next` on; a damaged CSV may show only later.
+    """
+    path = Path(path)
+    if size < 1:
+        raise InvalidRecord(f"size must be at least 1, got {size}")
+    readers = {".csv": _csv, ".parquet": _parquet}
+    if path.suffix.lower() not in readers:
+        raise InvalidRecord(f"records must be a .csv or .parquet file, got {path}")
+    if not path.is_file():
+        raise InvalidRecord(f"no file of records at {path}")
+    columns = {attribute.column: attribute for attribute in scheme.attributes.values()}
+    with _plainly(path):
+        first = 0
+        for table in _exactly(readers[path.suffix.lower()](path, list(columns), size), size):
+            frame = table.to_pandas(ignore_metadata=True)  # an index a writer kept would hide positions
+            for name, attribute in columns.items():
+                if attribute.type == "numeric":
+                    frame[name] = _numbers(frame[name], attribute, path, first)
+            first += len(frame)
+            yield frame
+
+
+def _csv(path: Path, columns: Sequence[str], size: int) -> Iterator[pa.Table]:
+    with path.open(newline="", encoding="utf-8-sig") as lines:
+        header = next(csv.reader(lines), None)
+    if header is None:
+        raise InvalidRecord(f"{path} is empty; expected a header line and records")
+    _check_columns(path, columns, header)
+    # Text throughout: a parser that guesses turns the code "01" into 1 and quotes what it cannot turn into a number.
+    convert = pyarrow.csv.ConvertOptions(
+        include_columns=list(columns),
+        column_types=dict.fromkeys(columns, pa.string()),
+        strings_can_be_null=False,
+    )
+    reader = pyarrow.csv.open_csv(
+        path,
+        read_options=pyarrow.csv.ReadOptions(block_size=_CHUNK, use_threads=False),
+        parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
+        convert_options=convert,
+    )
+    yield reader.schema.empty_table()
+    for batch in reader:
+        yield pa.Table.from_batches([batch])
+
+
+def _parquet(path: Path, columns: Sequence[str], size: int) -> Iterator[pa.Table]:
+    with pyarrow.parquet.ParquetFile(path) as file:
+        _check_columns(path, columns, file.schema_arrow.names)
+        yield file.schema_arrow.empty_table().select(list(columns))
+        for batch in file.iter_batches(batch_size=size, columns=list(columns)):
+            yield pa.Table.from_batches([batch]).select(list(columns))
+
+
+def _exactly(tables: Iterator[pa.Table], size: int) -> Iterator[pa.Table]:
+    """Cut a stream of tables of any lengths into tables of `size` rows, the last one the rest; never nothing at all."""
+    rest = next(tables)
+    yielded = False
+    for table in tables:
+        rest = pa.concat_tables([rest, table])
+        while rest.num_rows >= size:
+            yield rest.slice(0, size)
+            yielded, rest = True, rest.slice(size)
+    if rest.num_rows or not yielded:
+        yield rest
+
+
+def _check_columns(path: Path, columns: Sequence[str], present: Sequence[str]) -> None:
+    for column in columns:
+        if present.count(column) > 1:
+            raise InvalidRecord(f"{path} has column {column!r} more than once; rename or remove one")
+        if column not in present:
+            spelt = [name for name in present if name.strip().lower() == column.lower()]
+            hint = f"it has {spelt[0]!r}" if spelt else "is the first line a header with column names, split at commas?"
+            raise InvalidRecord(f"{path} has no column {column!r} among its {len(present)}; {hint}")
+
+
+def _numbers(column: pd.Series, attribute: Attribute, path: Path, first: int) -> pd.Series:
+    """The column as float64; refuses what is neither a number nor a missing value."""
+    if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
+        return column.astype("float64")
+    numbers = pd.to_numeric(column, errors="coerce").astype("float64")
+    doubtful = column[numbers.isna() & column.notna()]
+    bad = doubtful[~doubtful.astype(str).str.strip().str.lower().isin(_NO_VALUE)]
+    if len(bad):
+        raise InvalidRecord(
+            f"column {attribute.column!r} of {path} must hold numbers, with a point and no thousands separator; "
+            f"record {first + int(bad.index[0])} does not ({len(bad)} of its block)"
+        )
+    return numbers
+
+
+@contextmanager
+def _plainly(path: Path) -> Iterator[None]:
+    """Turn what the parsers raise into one clear line without the bytes they quote."""
+    try:
+        yield
+    except pa.ArrowInvalid as error:
+        ragged = _RAGGED.search(str(error))
+        if ragged:
+            row = f"line {ragged[1]}" if ragged[1] else "one line"
+            raise InvalidRecord(
+                f"{path}: {row} has {ragged[3]} fields where the header has {ragged[2]}; the file may be cut short"
+            ) from None
+        raise InvalidRecord(f"{path} cannot be read; it may be cut short, damaged or not {_kind(path)}") from None
+    except UnicodeDecodeError:
+        raise InvalidRecord(f"{path} cannot be read; it may be cut short, damaged or not {_kind(path)}") from None
+    except (OSError, pa.ArrowException, csv.Error) as error:
+        reason = getattr(error, "strerror", None) or f"it may be cut short, damaged or not {_kind(path)}"
+        raise InvalidRecord(f"{path} cannot be read: {reason}") from None
+
+
+def _kind(path: Path) -> str:
+    return "CSV in UTF-8" if path.suffix.lower() == ".csv" else "Parquet"

@@ -1,0 +1,213 @@
+"""The reader of real records: by column name, blocks of exact size, and one clear line that shows no value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dpcore.errors import InvalidRecord
+from dpcore.populations import read_blocks, read_records
+
+SECRET = "98765"  # stands in every bad file; must stand in no message
+
+
+def scheme(**columns: str) -> SimpleNamespace:
+    """A scheme's attributes, as the reader sees them: attribute name -> column, type."""
+    return SimpleNamespace(
+        attributes={
+            column.lower(): SimpleNamespace(name=column.lower(), column=column, type=kind, categories=(), codes={})
+            for column, kind in columns.items()
+        }
+    )
+
+
+SCHEME = scheme(Income="numeric", Place="categorical")
+
+
+def people(n: int) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "Income": np.arange(n) + 0.5,
+            "Name": [f"person {i}" for i in range(n)],
+            "Place": [str(1 + i % 2) for i in range(n)],
+        }
+    )
+
+
+def write(path: Path, frame: pd.DataFrame) -> Path:
+    if path.suffix == ".csv":
+        frame.to_csv(path, index=False)
+    else:
+        frame.to_parquet(path, row_group_size=7)
+    return path
+
+
+def text(path: Path, content: str | bytes) -> Path:
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".CSV"])
+def test_only_the_schemes_columns_come(tmp_path: Path, suffix: str) -> None:
+    frame = people(20)
+    path = tmp_path / f"people{suffix}"
+    write(path, frame) if suffix != ".CSV" else frame.to_csv(path, index=False)
+    found = read_records(path, SCHEME)
+    assert list(found) == ["Income", "Place"]
+    assert found["Income"].dtype == np.float64
+    assert found["Income"].tolist() == frame["Income"].tolist()
+    assert found["Place"].tolist() == frame["Place"].tolist()
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@pytest.mark.parametrize(
+    ("n", "sizes"), [(0, [0]), (1, [1]), (9, [9]), (10, [10]), (25, [10, 10, 5]), (30, [10, 10, 10])]
+)
+def test_blocks_have_exactly_the_size_asked(tmp_path: Path, suffix: str, n: int, sizes: list[int]) -> None:
+    path = write(tmp_path / f"people{suffix}", people(n))
+    blocks = list(read_blocks(path, SCHEME, size=10))
+    assert [len(block) for block in blocks] == sizes
+    joined = pd.concat(blocks, ignore_index=True)
+    assert joined["Income"].tolist() == people(n)["Income"].tolist()
+    assert list(blocks[0]) == ["Income", "Place"]
+
+
+def test_blocks_are_exact_across_the_parsers_own_chunks(tmp_path: Path) -> None:
+    n = 300_000  # about 7 MB: two chunks of CSV
+    path = write(tmp_path / "people.csv", people(n))
+    blocks = list(read_blocks(path, SCHEME))
+    assert [len(block) for block in blocks] == [65_536] * 4 + [n - 4 * 65_536]
+    assert sum(block["Income"].sum() for block in blocks) == pytest.approx(n * n / 2)
+
+
+def test_codes_stay_text_and_quotes_hold(tmp_path: Path) -> None:
+    path = text(tmp_path / "a.csv", '\ufeffPlace,Income\n01,"1"\n"a, b\nc", 2.5 \n,\nNone,1e3\nNA,NA\n')
+    found = read_records(path, SCHEME)
+    assert found["Place"].tolist() == ["01", "a, b\nc", "", "None", "NA"]
+    np.testing.assert_array_equal(found["Income"], [1, 2.5, np.nan, 1000, np.nan])
+
+
+def test_parquet_types_of_every_kind_come_through(tmp_path: Path) -> None:
+    table = pa.table(
+        {
+            "Place": pa.array(["x", None, "y", "x"]).dictionary_encode(),
+            "Income": pa.array([1, None, 3, 4], pa.int32()),
+            "Code": pa.array([1, None, 2, 1], pa.int8()),
+            "Words": pa.array(["1.5", "", "2", None]),
+        }
+    )
+    path = tmp_path / "a.parquet"
+    pq.write_table(table, path, row_group_size=1)
+    found = read_records(path, scheme(Place="categorical", Income="numeric", Code="categorical", Words="numeric"))
+    assert found["Place"].isna().tolist() == [False, True, False, False]
+    assert found["Place"].tolist()[2:] == ["y", "x"]
+    np.testing.assert_array_equal(found["Income"], [1, np.nan, 3, 4])
+    np.testing.assert_array_equal(found["Words"], [1.5, np.nan, 2, np.nan])
+    assert [value == 1 for value in found["Code"].tolist()] == [True, False, False, True]
+
+
+def test_an_index_a_writer_kept_does_not_hide_positions(tmp_path: Path) -> None:
+    frame = people(4).set_index("Name")
+    frame.to_parquet(tmp_path / "a.parquet")
+    assert read_records(tmp_path / "a.parquet", SCHEME).index.tolist() == [0, 1, 2, 3]
+
+
+def cut(path: Path, share: float) -> Path:
+    content = path.read_bytes()
+    return text(path, content[: int(len(content) * share)])
+
+
+BAD: dict[str, tuple[Callable[[Path], Path], str]] = {
+    "missing file": (lambda d: d / "none.csv", "no file of records at .*none.csv"),
+    "a folder": (lambda d: d, "must be a .csv or .parquet"),
+    "a folder.csv": (lambda d: [(d / "f.csv").mkdir(), d / "f.csv"][1], "no file of records"),
+    "unknown suffix": (lambda d: text(d / "a.xlsx", "x"), "must be a .csv or .parquet file, got .*a.xlsx"),
+    "missing column, csv": (lambda d: text(d / "a.csv", f"Income,{SECRET}\n1,2\n"), "a.csv has no column 'Place'"),
+    "no header": (
+        lambda d: text(d / "a.csv", f"{SECRET},1\n2,2\n"),
+        "no column 'Income' among its 2; is the first line",
+    ),
+    "other case": (
+        lambda d: text(d / "a.csv", "income,Place\n1,2\n"),
+        "no column 'Income' among its 2; it has 'income'",
+    ),
+    "twice": (lambda d: text(d / "a.csv", "Income,Place,Place\n1,2,3\n"), "'Place' more than once"),
+    "empty csv": (lambda d: text(d / "a.csv", ""), "is empty"),
+    "cut csv": (lambda d: text(d / "a.csv", f"Income,Place,x\n1,2,3\n{SECRET}"), "has 1 fields where the header has 3"),
+    "long row": (
+        lambda d: text(d / "a.csv", f"Income,Place\n1,2\n1,2,{SECRET}\n"),
+        "has 3 fields where the header has 2",
+    ),
+    "not a number": (
+        lambda d: text(d / "a.csv", f"Income,Place\n1,2\n$ {SECRET},2\n"),
+        "column 'Income' of .*a.csv must hold numbers.*record 1 does not",
+    ),
+    "latin 1": (lambda d: text(d / "a.csv", b"Income,Place\n1,M\xe4\n"), "cannot be read; .*CSV in UTF-8"),
+    "latin 1 header": (lambda d: text(d / "a.csv", b"Income,Pl\xe4ce\n1,M\n"), "cannot be read; .*CSV in UTF-8"),
+    "missing column, parquet": (
+        lambda d: write(d / "a.parquet", people(3).drop(columns="Place")),
+        "a.parquet has no column 'Place'",
+    ),
+    "cut parquet": (lambda d: cut(write(d / "a.parquet", people(300)), 0.7), "cannot be read; it may be cut short"),
+    "empty parquet": (lambda d: text(d / "a.parquet", ""), "cannot be read; it may be cut short"),
+    "csv called parquet": (lambda d: text(d / "a.parquet", f"Income,Place\n{SECRET},2\n"), "not Parquet"),
+    "parquet called csv": (
+        lambda d: write(d / "a.parquet", people(9)).rename(d / "b.csv"),
+        "b.csv (cannot be read|has no column)",
+    ),
+    "words in parquet": (
+        lambda d: write(d / "a.parquet", people(12).assign(Income=["1"] * 11 + [SECRET + "x"])),
+        "column 'Income' of .*a.parquet must hold numbers.*record 11 does not",
+    ),
+    "damaged page": (
+        lambda d: damage(write(d / "a.parquet", people(3000))),
+        "cannot be read",
+    ),
+}
+
+
+def damage(path: Path) -> Path:
+    content = bytearray(path.read_bytes())
+    content[4:400] = bytes(396)
+    return text(path, bytes(content))
+
+
+@pytest.mark.parametrize("case", list(BAD))
+def test_bad_files_are_refused_in_one_line_without_a_value(tmp_path: Path, case: str) -> None:
+    make, message = BAD[case]
+    path = make(tmp_path)
+    with pytest.raises(InvalidRecord, match=message) as caught:
+        read_records(path, SCHEME)
+    said = str(caught.value)
+    assert "\n" not in said
+    assert SECRET not in said
+    assert caught.value.__cause__ is None
+
+
+def test_positions_count_from_the_files_start(tmp_path: Path) -> None:
+    rows = "".join("1,2\n" for _ in range(25))
+    path = text(tmp_path / "a.csv", f"Income,Place\n{rows}x,2\n")
+    blocks = read_blocks(path, SCHEME, size=10)
+    next(blocks), next(blocks)
+    with pytest.raises(InvalidRecord, match="record 25 does not"):
+        next(blocks)
+
+
+def test_a_callers_own_error_passes_through(tmp_path: Path) -> None:
+    path = write(tmp_path / "people.csv", people(3))
+    blocks = read_blocks(path, SCHEME, size=1)
+    next(blocks)
+    with pytest.raises(KeyError):
+        blocks.throw(KeyError("mine"))  # type: ignore[attr-defined]
+
+
+def test_size_must_be_positive(tmp_path: Path) -> None:
+    with pytest.raises(InvalidRecord, match="size"):
+        next(read_blocks(write(tmp_path / "people.csv", people(3)), SCHEME, size=0))
