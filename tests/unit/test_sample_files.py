@@ -1,0 +1,40 @@
+"""The samples in data/ are the rows that data/README.md describes."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+DATA = Path(__file__).parents[2] / "data"
+README = (DATA / "README.md").read_text(encoding="utf-8")
+
+
+def test_health_insurance_holds_what_the_readme_says() -> None:
+    path = DATA / "samples" / "health_insurance.parquet"
+    frame = pd.read_parquet(path)
+    assert list(frame) == ["visits", "chronic_index", "health"]
+    assert len(frame) == 20_190
+    assert not frame.isna().any().any()
+    assert frame["visits"].sum() == 50_541
+    assert (frame["visits"] == 10).sum() == 1_156
+    assert frame["visits"].between(0, 10).all()
+    assert frame["chronic_index"].astype("float64").sum() == pytest.approx(227_026.29, abs=0.01)
+    assert frame["chronic_index"].between(0, 60).all()
+    assert frame["chronic_index"].nunique() == 31
+    counts = frame["health"].value_counts().to_dict()
+    assert counts == {"excellent": 11_019, "good": 7_309, "fair": 1_560, "poor": 302}
+    assert path.stat().st_size < 500_000
+    assert frame["visits"].dtype == np.uint8
+    assert hashlib.sha256(path.read_bytes()).hexdigest() in README
+
+
+def test_the_readme_lists_every_data_file() -> None:
+    files = [path for folder in ("schemes", "samples") for path in (DATA / folder).iterdir() if path.is_file()]
+    assert len(files) >= 3
+    listed = set(re.findall(r"`((?:schemes|samples)/[^`]+)`", README))
+    assert listed == {path.relative_to(DATA).as_posix() for path in files}
