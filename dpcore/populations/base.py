@@ -2,6 +2,7 @@
 
 Within a group all other attributes are independent, each with a known law.
 So every probability, density and functional that an estimate should find is known exactly.
+Numbers have densities and no atoms: a truth is of the people as they are, before a scheme clips them.
 People come in blocks of 65,536, each with a stream of its own, so that they are the same people whatever the shards.
 """
 

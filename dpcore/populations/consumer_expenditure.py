@@ -28,6 +28,10 @@ def consumer_expenditure() -> Population:
     Attributes: urban_rural (urban .78, rural .22), race (6 categories), kids_count ("0" to "5+"),
     income (USD a year, in [0, 250000]) and expenditure (USD a quarter, in [0, 50000]).
 
+    >>> rural = consumer_expenditure().truth("income", "rural")
+    >>> round(float(rural.quantile(0.5)))
+    45083
+
     References: the attributes and codes are those of the sample in [HuOverview].
     """
     return Population(

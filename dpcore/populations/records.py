@@ -6,6 +6,7 @@ A message names the file, the column and the position, never a value: not the fi
 record where a file has no header, nor the words of the parser, which quote the line.
 CSV codes stay text ("1", "01").
 A CSV row with too few or too many fields is refused, because the last line of a file cut short looks like that.
+A CSV cut within its last field, or between two lines, cannot be told from a whole one; Parquet knows.
 """
 
 from __future__ import annotations
@@ -93,6 +94,10 @@ def _csv(path: Path, columns: Sequence[str], size: int) -> Iterator[pa.Table]:
     yield reader.schema.empty_table()
     for batch in reader:
         yield pa.Table.from_batches([batch])
+    # The parser takes everything after a quote that never closes for one field, and so would drop people in silence.
+    with path.open("rb") as content:
+        if sum(chunk.count(b'"') for chunk in iter(lambda: content.read(_CHUNK), b"")) % 2:
+            raise InvalidRecord(f"{path} has a quote that never closes; it may be cut short or damaged")
 
 
 def _parquet(path: Path, columns: Sequence[str], size: int) -> Iterator[pa.Table]:
@@ -128,9 +133,13 @@ def _check_columns(path: Path, columns: Sequence[str], present: Sequence[str]) -
 
 def _numbers(column: pd.Series, attribute: Attribute, path: Path, first: int) -> pd.Series:
     """The column as float64; refuses what is neither a number nor a missing value."""
-    if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
+    if pd.api.types.is_numeric_dtype(column):
         return column.astype("float64")
-    numbers = pd.to_numeric(column, errors="coerce").astype("float64")
+    try:
+        # Through text, because pandas would make nanoseconds of a date.
+        numbers = pd.to_numeric(column.astype("str"), errors="coerce").astype("float64")
+    except (TypeError, ValueError):
+        raise InvalidRecord(f"column {attribute.column!r} of {path} must hold numbers, and it holds lists") from None
     doubtful = column[numbers.isna() & column.notna()]
     bad = doubtful[~doubtful.astype(str).str.strip().str.lower().isin(_NO_VALUE)]
     if len(bad):
@@ -146,20 +155,11 @@ def _plainly(path: Path) -> Iterator[None]:
     """Turn what the parsers raise into one clear line without the bytes they quote."""
     try:
         yield
-    except pa.ArrowInvalid as error:
+    except (OSError, pa.ArrowException, csv.Error, UnicodeDecodeError) as error:
         ragged = _RAGGED.search(str(error))
+        kind = "CSV in UTF-8" if path.suffix.lower() == ".csv" else "Parquet"
+        reason = getattr(error, "strerror", None) or f"it may be cut short, damaged or not {kind}"
         if ragged:
-            row = f"line {ragged[1]}" if ragged[1] else "one line"
-            raise InvalidRecord(
-                f"{path}: {row} has {ragged[3]} fields where the header has {ragged[2]}; the file may be cut short"
-            ) from None
-        raise InvalidRecord(f"{path} cannot be read; it may be cut short, damaged or not {_kind(path)}") from None
-    except UnicodeDecodeError:
-        raise InvalidRecord(f"{path} cannot be read; it may be cut short, damaged or not {_kind(path)}") from None
-    except (OSError, pa.ArrowException, csv.Error) as error:
-        reason = getattr(error, "strerror", None) or f"it may be cut short, damaged or not {_kind(path)}"
+            row = f"row {ragged[1]}" if ragged[1] else "one row"
+            reason = f"{row} has {ragged[3]} fields where the header has {ragged[2]}; it may be cut short"
         raise InvalidRecord(f"{path} cannot be read: {reason}") from None
-
-
-def _kind(path: Path) -> str:
-    return "CSV in UTF-8" if path.suffix.lower() == ".csv" else "Parquet"

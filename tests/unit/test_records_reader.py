@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +12,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from dpcore.errors import InvalidRecord
 from dpcore.populations import read_blocks, read_records
@@ -140,23 +143,26 @@ BAD: dict[str, tuple[Callable[[Path], Path], str]] = {
     ),
     "twice": (lambda d: text(d / "a.csv", "Income,Place,Place\n1,2,3\n"), "'Place' more than once"),
     "empty csv": (lambda d: text(d / "a.csv", ""), "is empty"),
-    "cut csv": (lambda d: text(d / "a.csv", f"Income,Place,x\n1,2,3\n{SECRET}"), "has 1 fields where the header has 3"),
+    "cut csv": (
+        lambda d: text(d / "a.csv", f"Income,Place,x\n1,2,3\n{SECRET}"),
+        "row 3 has 1 fields where the header has 3",
+    ),
     "long row": (
         lambda d: text(d / "a.csv", f"Income,Place\n1,2\n1,2,{SECRET}\n"),
-        "has 3 fields where the header has 2",
+        "row 3 has 3 fields where the header has 2",
     ),
     "not a number": (
         lambda d: text(d / "a.csv", f"Income,Place\n1,2\n$ {SECRET},2\n"),
         "column 'Income' of .*a.csv must hold numbers.*record 1 does not",
     ),
-    "latin 1": (lambda d: text(d / "a.csv", b"Income,Place\n1,M\xe4\n"), "cannot be read; .*CSV in UTF-8"),
-    "latin 1 header": (lambda d: text(d / "a.csv", b"Income,Pl\xe4ce\n1,M\n"), "cannot be read; .*CSV in UTF-8"),
+    "latin 1": (lambda d: text(d / "a.csv", b"Income,Place\n1,M\xe4\n"), "cannot be read: .*CSV in UTF-8"),
+    "latin 1 header": (lambda d: text(d / "a.csv", b"Income,Pl\xe4ce\n1,M\n"), "cannot be read: .*CSV in UTF-8"),
     "missing column, parquet": (
         lambda d: write(d / "a.parquet", people(3).drop(columns="Place")),
         "a.parquet has no column 'Place'",
     ),
-    "cut parquet": (lambda d: cut(write(d / "a.parquet", people(300)), 0.7), "cannot be read; it may be cut short"),
-    "empty parquet": (lambda d: text(d / "a.parquet", ""), "cannot be read; it may be cut short"),
+    "cut parquet": (lambda d: cut(write(d / "a.parquet", people(300)), 0.7), "cannot be read: it may be cut short"),
+    "empty parquet": (lambda d: text(d / "a.parquet", ""), "cannot be read: it may be cut short"),
     "csv called parquet": (lambda d: text(d / "a.parquet", f"Income,Place\n{SECRET},2\n"), "not Parquet"),
     "parquet called csv": (
         lambda d: write(d / "a.parquet", people(9)).rename(d / "b.csv"),
@@ -165,6 +171,22 @@ BAD: dict[str, tuple[Callable[[Path], Path], str]] = {
     "words in parquet": (
         lambda d: write(d / "a.parquet", people(12).assign(Income=["1"] * 11 + [SECRET + "x"])),
         "column 'Income' of .*a.parquet must hold numbers.*record 11 does not",
+    ),
+    "dates": (
+        lambda d: write(d / "a.parquet", people(2).assign(Income=pd.to_datetime(["2026-01-01"] * 2))),
+        "must hold numbers.*record 0 does not",
+    ),
+    "lists": (
+        lambda d: write(d / "a.parquet", people(2).assign(Income=[[1], [int(SECRET)]])),
+        "column 'Income' of .*a.parquet must hold numbers",
+    ),
+    "open quote": (
+        lambda d: text(d / "a.csv", f'Income,Place\n1,2\n1,"{SECRET}\n1,2\n'),
+        "a quote that never closes",
+    ),
+    "open quote in a column not needed": (
+        lambda d: text(d / "a.csv", f'Income,Place,x\n1,2,"a ""b"""\n1,2,"{SECRET}\n1,2,3\n1,2,3\n'),
+        "a quote that never closes",
     ),
     "damaged page": (
         lambda d: damage(write(d / "a.parquet", people(3000))),
@@ -211,3 +233,23 @@ def test_a_callers_own_error_passes_through(tmp_path: Path) -> None:
 def test_size_must_be_positive(tmp_path: Path) -> None:
     with pytest.raises(InvalidRecord, match="size"):
         next(read_blocks(write(tmp_path / "people.csv", people(3)), SCHEME, size=0))
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    places=st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\r\0"), max_size=5), max_size=30),
+    size=st.integers(1, 12),
+)
+def test_any_text_survives_both_formats(tmp_path: Path, places: list[str], size: int) -> None:
+    frame = pd.DataFrame({"Place": pd.Series(places, dtype="object"), "Income": np.arange(len(places)) / 3})
+    with (tmp_path / "a.csv").open("w", newline="", encoding="utf-8") as out:
+        rows = csv.writer(out, quoting=csv.QUOTE_ALL)
+        rows.writerow(frame.columns)
+        rows.writerows(frame.itertuples(index=False))
+    frame.astype({"Place": "str"}).to_parquet(tmp_path / "a.parquet")
+    for path in (tmp_path / "a.csv", tmp_path / "a.parquet"):
+        blocks = list(read_blocks(path, SCHEME, size))
+        assert [len(block) for block in blocks[:-1]] == [size] * (len(blocks) - 1)
+        found = pd.concat(blocks, ignore_index=True)
+        assert found["Place"].tolist() == places
+        assert found["Income"].tolist() == frame["Income"].tolist()
