@@ -67,7 +67,7 @@ def plot_frequency(
     )
     style.separate_thousands(axes, "x")
     style.label(axes, x="percent of clients")
-    style.legend(axes)
+    style.legend(axes, below=True)
     return axes
 
 

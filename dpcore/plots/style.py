@@ -16,6 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter
+from matplotlib.transforms import ScaledTranslation
 
 ESTIMATE = "#0072B2"  # blue
 TRUTH = "#D55E00"  # vermilion
@@ -23,6 +24,7 @@ PREVIOUS = "#7A7A7A"  # grey
 INK, FAINT, RULE = "#1F2328", "#5F6670", "#E4E6EA"
 TITLE_SIZE, LABEL_SIZE, SMALL_SIZE = 13.0, 10.5, 9.5  # points
 _ORDER = ("estimate", "interval", "truth", "previous round")  # in the legend; intervals carry their confidence
+_UNDER_LABEL = 0.5  # inches from the axis to a legend under its ticks and label
 _LONG = 1e7  # from here on a power of ten is easier to read than the digits
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 DPI = 160  # dots per inch; 7.2 inches are 1152 dots
@@ -86,7 +88,8 @@ def legend(axes: Axes, *, below: bool = False) -> None:
             handles,
             names,
             loc="upper center",
-            bbox_to_anchor=(0.5, -0.16),
+            bbox_to_anchor=(0.5, 0),
+            bbox_transform=axes.transAxes + ScaledTranslation(0, -_UNDER_LABEL, axes.figure.dpi_scale_trans),
             ncols=len(names),
             frameon=False,
             fontsize=SMALL_SIZE,

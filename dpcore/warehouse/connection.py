@@ -6,11 +6,12 @@ file taken waits a little, at irregular intervals, and says who holds it when pa
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import duckdb
@@ -28,6 +29,7 @@ _WRITING = _OFFLINE | {"storage_compatibility_version": "v1.4.0"}
 # A reader reads this one file: no other files, no settings.
 _READING = _OFFLINE | {"enable_external_access": "false", "lock_configuration": "true"}
 
+_MAGIC, _MAGIC_AT = b"DUCK", 8  # after the checksum of the header
 _TAKEN = ("Could not set lock", "different configuration")  # by another process; by this process
 _HOLDER = re.compile(r"held in (.+? \(PID \d+\))")
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5  # seconds; a landing takes about 0.1 s
@@ -50,11 +52,13 @@ def open_for_writing(path: str | Path, *, patience: float = 30.0) -> Iterator[du
             f"another thread of this process has been writing {path} for {patience:g} s; try again later"
         )
     try:
-        _make_parents(path)
+        _create_if_missing(path)
+        _check_kind(path)
         connection = _connect(path, read_only=False, deadline=deadline)
         try:
             with _in_our_words(path):
-                migrate(connection)
+                with _named(path):
+                    migrate(connection)
                 yield connection
         finally:
             connection.close()
@@ -73,13 +77,15 @@ def open_for_reading(path: str | Path, *, patience: float = 30.0) -> Iterator[du
     path = Path(path)
     if not path.exists():
         raise WarehouseError(f"no warehouse at {path}: run `ldpflow run` first, or name another file with --warehouse")
+    _check_kind(path)
     connection = _connect(path, read_only=True, deadline=time.monotonic() + patience)
     try:
         with _in_our_words(path):
-            applied = applied_versions(connection)
-            if not applied:
-                raise WarehouseError(f"{path} holds no tables: run `ldpflow run` first")
-            check_history(applied, shipped_migrations())
+            with _named(path):
+                applied = applied_versions(connection)
+                if not applied:
+                    raise WarehouseError("the file holds no tables yet: run `ldpflow run` first")
+                check_history(applied, shipped_migrations())
             yield connection
     finally:
         connection.close()
@@ -93,7 +99,7 @@ def _connect(path: Path, *, read_only: bool, deadline: float) -> duckdb.DuckDBPy
         except (duckdb.IOException, duckdb.ConnectionException) as error:
             message = one_line(error)
             if not any(sign in message for sign in _TAKEN):
-                raise WarehouseError(_refusal(path, message)) from error
+                raise WarehouseError(f"{path} could not be opened: {message}") from error
             if time.monotonic() >= deadline:
                 raise WarehouseError(_locked(path, message)) from error
         except duckdb.Error as error:
@@ -110,17 +116,40 @@ def _locked(path: Path, message: str) -> str:
     return f"{path} is locked by {who}; end it, or try again when it has finished"
 
 
-def _refusal(path: Path, message: str) -> str:
-    if "not a valid DuckDB database file" in message:
-        return f"{path} is not a DuckDB file and was left as it is; name another file with --warehouse"
-    return f"{path} could not be opened: {message}"
+def _check_kind(path: Path) -> None:
+    """Refuse what is not a DuckDB file: DuckDB itself would open a CSV file and show it as a table."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(_MAGIC_AT + len(_MAGIC))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise WarehouseError(f"{path} could not be opened: {error.strerror}") from error
+    if start[_MAGIC_AT:] != _MAGIC:
+        kind = "not a DuckDB file" if start else "an empty file, not a DuckDB file,"
+        raise WarehouseError(f"{path} is {kind} and was left as it is; name another file with --warehouse")
 
 
-def _make_parents(path: Path) -> None:
+def _create_if_missing(path: Path) -> None:
+    """Make the file appear whole: one that is being created looks like no DuckDB file to everybody else."""
+    if path.exists():
+        return
+    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise WarehouseError(f"the folder of {path} could not be made: {error.strerror}") from error
+        draft.unlink(missing_ok=True)  # of a process of the same number that was killed here
+        with duckdb.connect(str(draft), config=_WRITING) as connection:
+            migrate(connection)
+        with suppress(PermissionError, NotImplementedError):  # file systems without links: opening will create it
+            os.link(draft, path)  # unlike a rename, never over another's file
+    except FileExistsError:
+        pass  # another process was first; or the parent is a file, which opening will say
+    except (OSError, duckdb.Error) as error:
+        reason = error.strerror if isinstance(error, OSError) else one_line(error)
+        raise WarehouseError(f"{path} could not be created: {reason}") from error
+    finally:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -129,3 +158,11 @@ def _in_our_words(path: Path) -> Iterator[None]:
         yield
     except duckdb.Error as error:
         raise WarehouseError(f"{path}: {one_line(error)}") from error
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except WarehouseError as error:
+        raise type(error)(f"{path}: {error}") from error

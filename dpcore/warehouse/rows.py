@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 
 from dpcore.errors import WarehouseError
-from dpcore.warehouse.migrate import migrate
+from dpcore.warehouse.migrate import migrate, shipped_migrations
 
 RESULT_TABLES = (
     "aggregates",
@@ -58,10 +58,10 @@ class Column:
 
 @contextmanager
 def in_memory() -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open an empty warehouse in memory."""
+    """Open an empty warehouse in memory, without its views."""
     connection = duckdb.connect(":memory:", config={"threads": 1})
     try:
-        migrate(connection)
+        migrate(connection, shipped_migrations())  # tables only
         yield connection
     finally:
         connection.close()
@@ -145,11 +145,11 @@ def duplicates(connection: duckdb.DuckDBPyConnection, table: str, content: pa.Ta
     try:
         for (names,) in keys:
             listed = ", ".join(f'"{name}"' for name in names)
-            row = connection.execute(
+            found = connection.execute(
                 f"select {listed} from incoming group by {listed} having count(*) > 1 order by {listed} limit 1"
-            ).fetchone()
-            if row is not None:
-                return ", ".join(f"{name} = {value}" for name, value in zip(names, row, strict=True))
+            ).fetchall()  # all, because an unfinished result keeps the connection
+            if found:
+                return ", ".join(f"{name} = {value}" for name, value in zip(names, found[0], strict=True))
         return ""
     finally:
         connection.unregister("incoming")

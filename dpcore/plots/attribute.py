@@ -1,0 +1,44 @@
+"""The pictures of one attribute, from the tables of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from dpcore.plots import style
+from dpcore.plots.density import plot_density
+from dpcore.plots.frequency import plot_frequency
+from dpcore.plots.functional import plot_functional
+
+
+def attribute_pictures(attribute: str, tables: Mapping[str, pd.DataFrame], unit: str = "") -> dict[str, bytes]:
+    """Return name -> PNG: the attribute's density or frequencies under its own name, its functionals under NAME_numbers.
+
+    tables: table -> frame, as landed; a truth is drawn where `truths` has one.  Without rows there is no picture.
+    """
+    rows = {name: frame[frame["attribute"] == attribute] for name, frame in tables.items() if "attribute" in frame}
+    truths = rows.get("truths")
+    density, frequency, numbers = (rows.get(name) for name in ("densities", "frequencies", "functionals"))
+    pictures = {}
+    if density is not None and len(density):
+        figure, axes = style.new_axes()
+        plot_density(density, axes, truth=_of(truths, "density"), unit=unit)
+        pictures[attribute] = style.png(figure)
+    if frequency is not None and len(frequency):
+        figure, axes = style.new_axes(height=style.height_for(len(frequency)))
+        plot_frequency(frequency, axes, truth=_of(truths, "frequency"))
+        pictures[attribute] = style.png(figure)
+    if numbers is not None and len(numbers):
+        figure, axes = style.new_axes(height=style.height_for(len(numbers)))
+        plot_functional(numbers, axes, truth=_of(truths, ""))
+        pictures[f"{attribute}_numbers"] = style.png(figure)
+    return pictures
+
+
+def _of(truths: pd.DataFrame | None, quantity: str) -> pd.DataFrame | None:
+    """The truths whose quantity begins so; None where there are none."""
+    if truths is None:
+        return None
+    found = truths[truths["quantity"].str.startswith(quantity)]
+    return found if len(found) else None

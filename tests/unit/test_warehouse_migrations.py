@@ -1,0 +1,223 @@
+"""Migrations and the SQL files themselves, on real DuckDB files."""
+
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from dpcore.errors import MigrationError, WarehouseError
+from dpcore.warehouse import latest_version, open_for_reading, open_for_writing
+from dpcore.warehouse.migrate import Migration, migrate, read_migrations, shipped_migrations, shipped_views
+
+TABLES = {
+    "runs": "run_id scheme scheme_digest round source clients accepted rejected randomness seed state started_at "
+    "finished_at version flow_run_id",
+    "aggregates": "run_id attribute statistic level cell value",
+    "frequencies": "run_id attribute estimator given category estimate standard_error confidence low high",
+    "densities": "run_id attribute estimator given x density low high cdf cdf_low cdf_high confidence",
+    "functionals": "run_id attribute estimator given functional kind estimate plug_in standard_error confidence low high "
+    "reason",
+    "levels": "run_id attribute level statistic threshold selected",
+    "budgets": "run_id attribute mechanism stated epsilon certificate charges",
+    "rejects": "run_id reason count example_position",
+    "truths": "run_id attribute given quantity x value",
+    "checks": "run_id name passed observed threshold detail",
+    "comparisons": "run_id other_run_id attribute functional difference standard_error confidence low high reason",
+    "benchmarks": "study method parameters target clients epsilon metric repetitions value low high measured_at version",
+    "figures": "run_id name path",
+    "migrations": "version name sha256 applied_at",
+}
+
+# An applied migration is never edited: a new file gets a new line here, an old line never changes.
+DIGESTS = {
+    "0001_migrations": "e245f237153bda9d",
+    "0002_runs": "89560b6455f349bd",
+    "0003_aggregates": "646db97802d73792",
+    "0004_frequencies": "4b77f40fd016555a",
+    "0005_densities": "92420e5ff9c43301",
+    "0006_functionals": "3413f76c35206214",
+    "0007_levels": "fc831553e1ae82d5",
+    "0008_budgets": "8f475ccdd58f9862",
+    "0009_rejects": "4172a695d8d9028e",
+    "0010_truths": "6face80d55d347e8",
+    "0011_checks": "de9e849f9cb1127d",
+    "0012_comparisons": "bdc4d48541d38fbb",
+    "0013_benchmarks": "e1157a0e42ab7d6a",
+    "0014_figures": "7dd67b72cc23ffd4",
+}
+
+
+@pytest.fixture
+def warehouse(tmp_path):
+    path = tmp_path / "warehouse.duckdb"
+    with open_for_writing(path):
+        pass
+    return path
+
+
+def test_tables_and_columns_are_those_of_the_public_contract(warehouse):
+    with open_for_reading(warehouse) as connection:
+        rows = connection.execute(
+            "select table_name, string_agg(column_name, ' ' order by column_index) from duckdb_columns() "
+            "where not internal and table_name in (select table_name from duckdb_tables()) group by table_name"
+        ).fetchall()
+    assert dict(rows) == TABLES
+
+
+def test_every_table_column_and_view_is_commented(warehouse):
+    with open_for_reading(warehouse) as connection:
+        bare = connection.execute(
+            "select table_name || '.' || column_name from duckdb_columns() where not internal and comment is null "
+            "and table_name in (select table_name from duckdb_tables()) "
+            "union all select table_name from duckdb_tables() where comment is null "
+            "union all select view_name from duckdb_views() where not internal and comment is null"
+        ).fetchall()
+    assert bare == []
+
+
+def test_every_constraint_is_named_by_its_table(warehouse):
+    """DuckDB forgets the names given to constraints, so the text of the files is looked at."""
+    for migration in shipped_migrations():
+        for line in migration.sql.splitlines():
+            if "check (" in line or "primary key" in line or "unique (" in line:
+                assert line.startswith(f"    constraint {migration.name}_"), line
+
+
+def test_times_are_plain_timestamps_so_that_every_client_shows_utc(warehouse):
+    with open_for_reading(warehouse) as connection:
+        kinds = connection.execute(
+            "select distinct data_type from duckdb_columns() where not internal and column_name like '%\\_at' escape '\\'"
+        ).fetchall()
+    assert kinds == [("TIMESTAMP",)]
+
+
+def test_every_result_table_has_a_latest_view(warehouse):
+    assert {f"latest_{table}" for table in TABLES if table != "migrations"} <= {name for name, _ in shipped_views()}
+
+
+@pytest.mark.parametrize(
+    "sql", [*(m.sql for m in shipped_migrations()), *(sql for _, sql in shipped_views())], ids=lambda sql: sql[3:40]
+)
+def test_sql_files_open_with_their_grain_and_keep_keywords_lower_case(sql):
+    first, rest = sql.split("\n", 1)
+    assert first.startswith("-- one row per ")
+    assert sql.endswith(";\n")
+    code = " ".join(part for index, part in enumerate(rest.split("'")) if index % 2 == 0)  # without quoted text
+    assert code == code.lower()
+
+
+def test_a_view_file_makes_the_view_it_is_named_after():
+    for name, sql in shipped_views():
+        assert sql.splitlines()[1] == f"create or replace view {name} as"
+        assert sql.count(";") == 1
+
+
+def test_shipped_migrations_are_unedited():
+    assert {f"{m.version:04d}_{m.name}": m.sha256[:16] for m in shipped_migrations()} == DIGESTS
+
+
+def test_a_fresh_warehouse_records_every_migration_and_a_second_opening_applies_none(warehouse):
+    def ledger():
+        with open_for_reading(warehouse) as connection:
+            return connection.execute("from migrations order by version").fetchall()
+
+    before = ledger()
+    assert [row[0] for row in before] == list(range(1, latest_version() + 1))
+    with open_for_writing(warehouse) as connection:
+        assert migrate(connection) == 0
+    assert ledger() == before
+
+
+def test_the_file_can_be_read_by_older_clients(warehouse):
+    with open_for_reading(warehouse) as connection:
+        (tags,) = connection.execute("select tags from duckdb_databases() where database_name = 'warehouse'").fetchone()
+    assert tags["storage_version"].startswith("v1.4.0")
+
+
+LEDGER = shipped_migrations()[0]
+GOOD = Migration(2, "good", "create table good (a integer);")
+BAD = Migration(3, "bad", "create table half (a integer); insert into half values (1); create table good (a integer);")
+
+
+def test_a_failing_migration_leaves_the_ones_before_it_and_nothing_of_itself():
+    with duckdb.connect() as connection:
+        with pytest.raises(MigrationError, match=r"migration 3 \(bad\) failed: .*already exists"):
+            migrate(connection, [LEDGER, GOOD, BAD])
+        assert connection.execute("select version from migrations order by 1").fetchall() == [(1,), (2,)]
+        assert {name for (name,) in connection.execute("select name from (show tables)").fetchall()} == {
+            "good",
+            "migrations",
+        }
+        repaired = Migration(3, "bad", "create table whole (a integer);")
+        assert migrate(connection, [LEDGER, GOOD, repaired]) == 1
+
+
+def test_an_edited_migration_is_refused():
+    with duckdb.connect() as connection:
+        migrate(connection, [LEDGER, GOOD])
+        edited = Migration(2, "good", GOOD.sql + " -- improved")
+        with pytest.raises(MigrationError, match=r"migration 2 \(good\) was edited after it had been applied"):
+            migrate(connection, [LEDGER, edited])
+
+
+def test_windows_line_ends_are_no_edit():
+    assert Migration(1, "a", "x;\r\ny;\r\n").sha256 == Migration(1, "a", "x;\ny;\n").sha256
+
+
+def test_a_warehouse_of_newer_code_is_refused_for_writing_and_reading(warehouse):
+    with open_for_writing(warehouse) as connection:
+        connection.execute(
+            "insert into migrations values (?, 'tomorrow', repeat('0', 64), now())", [latest_version() + 1]
+        )
+    for opening in (open_for_writing, open_for_reading):
+        with pytest.raises(MigrationError, match="update ldpflow"), opening(warehouse):
+            pass
+
+
+@pytest.mark.parametrize(
+    "names", [["0001_a.sql", "0003_b.sql"], ["0001_a.sql", "0001_b.sql"], ["0002_a.sql"], ["1_a.sql"]]
+)
+def test_gaps_doubles_and_odd_names_are_refused(tmp_path, names):
+    for name in names:
+        (tmp_path / name).write_text("select 1;")
+    with pytest.raises(MigrationError):
+        read_migrations(tmp_path)
+
+
+def test_a_duckdb_file_with_other_tables_is_refused_and_left_as_it_is(tmp_path):
+    path = tmp_path / "other.duckdb"
+    with duckdb.connect(path) as connection:
+        connection.execute("create table customers (name varchar)")
+    before = path.read_bytes()
+    for opening in (open_for_writing, open_for_reading):
+        with pytest.raises(WarehouseError, match="holds other tables") as caught, opening(path):
+            pass
+        assert "\n" not in str(caught.value)
+    assert path.read_bytes() == before
+
+
+def test_another_programs_ledger_is_not_ours(tmp_path):
+    path = tmp_path / "other.duckdb"
+    with duckdb.connect(path) as connection:
+        connection.execute("create table migrations (version integer, applied_at timestamp)")
+    with pytest.raises(WarehouseError, match="holds other tables"), open_for_writing(path):
+        pass
+
+
+def test_tables_that_people_add_to_a_warehouse_survive(warehouse):
+    with open_for_writing(warehouse) as connection:
+        connection.execute("create table notes (text varchar); insert into notes values ('kept')")
+    with open_for_writing(warehouse) as connection:
+        assert connection.execute("from notes").fetchall() == [("kept",)]
+
+
+@pytest.mark.parametrize("content", [b"region,sales\nnorth,3\n" * 50, b"SQLite format 3\0" + bytes(4096), b"x"])
+def test_a_file_that_is_not_duckdb_is_refused_and_left_as_it_is(tmp_path, content):
+    path = Path(tmp_path / "sales.csv")
+    path.write_bytes(content)
+    for opening in (open_for_writing, open_for_reading):
+        with pytest.raises(WarehouseError) as caught, opening(path):
+            pass
+        assert "\n" not in str(caught.value)
+        assert str(path) in str(caught.value)
+    assert path.read_bytes() == content
