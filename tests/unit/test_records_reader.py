@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dpcore.errors import InvalidRecord
-from dpcore.populations import read_blocks, read_records
+from dpcore.populations import read_blocks, read_records, records
 
 SECRET = "98765"  # stands in every bad file; must stand in no message
 
@@ -117,9 +117,20 @@ def test_parquet_types_of_every_kind_come_through(tmp_path: Path) -> None:
 
 
 def test_an_index_a_writer_kept_does_not_hide_positions(tmp_path: Path) -> None:
-    frame = people(4).set_index("Name")
-    frame.to_parquet(tmp_path / "a.parquet")
-    assert read_records(tmp_path / "a.parquet", SCHEME).index.tolist() == [0, 1, 2, 3]
+    people(9).iloc[5:].to_parquet(tmp_path / "a.parquet")
+    people(9).iloc[5:].set_index("Income", drop=False).to_parquet(tmp_path / "b.parquet")
+    for name in ("a.parquet", "b.parquet"):
+        found = read_records(tmp_path / name, SCHEME)
+        assert found.index.tolist() == [0, 1, 2, 3]
+        assert found["Income"].tolist() == [5.5, 6.5, 7.5, 8.5]
+
+
+def test_a_line_break_in_quotes_may_fall_on_a_chunks_edge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "_CHUNK", 64)
+    rows = "".join(f'{i},"a\nb\nc"\n' for i in range(100))
+    found = read_records(text(tmp_path / "a.csv", f"Income,Place\n{rows}"), SCHEME)
+    assert found["Income"].tolist() == list(range(100))
+    assert set(found["Place"]) == {"a\nb\nc"}
 
 
 def cut(path: Path, share: float) -> Path:
