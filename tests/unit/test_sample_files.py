@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpcore.populations import consumer_expenditure
+
 DATA = Path(__file__).parents[2] / "data"
 README = (DATA / "README.md").read_text(encoding="utf-8")
 
@@ -38,3 +40,15 @@ def test_the_readme_lists_every_data_file() -> None:
     assert len(files) >= 3
     listed = set(re.findall(r"`((?:schemes|samples)/[^`]+)`", README))
     assert listed == {path.relative_to(DATA).as_posix() for path in files}
+
+
+@pytest.mark.parametrize("attribute", ["income", "expenditure"])
+def test_the_readme_states_the_means_of_simulated_households(attribute: str) -> None:
+    people = consumer_expenditure()
+    means = []
+    for group in ("urban", "rural"):
+        law = people.truth(attribute, group)
+        x = np.linspace(law.lower, law.upper, 100_001)
+        means.append(f"{np.trapezoid(x * law.pdf(x), x):,.0f}")
+    row = next(line for line in README.splitlines() if line.startswith(f"| `{attribute}` "))
+    assert row.split("|")[3:5] == [f" {mean} " for mean in means]
