@@ -1,0 +1,103 @@
+"""The whole round as one flow of tasks: `python -m flows.round`, or the deployment `round/daily`.
+
+Without PREFECT_API_URL a server is started for the length of the run; with it, the run shows in that server's UI.
+Exit status: 0 done; 1 the input or the data were refused, in one line on standard error; 2 the command was written wrongly.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from pathlib import Path
+
+from prefect import flow, unmapped
+from prefect.task_runners import ThreadPoolTaskRunner
+from pydantic import ValidationError
+
+from dpcore import stages
+from dpcore.cli import render
+from dpcore.errors import DPCoreError
+from dpcore.scheme import Scheme
+from flows.collect import aggregate_shard, merge
+from flows.estimate import estimate_tables
+from flows.publish import draw, land, show
+from flows.settings import RoundSettings
+from flows.simulate import privatize_records, privatize_shard
+from flows.stage import WORKERS, follow, land_failure, prepare, run_name
+
+
+@flow(
+    name="round",
+    flow_run_name=run_name,
+    task_runner=ThreadPoolTaskRunner(max_workers=WORKERS),
+    on_failure=[land_failure],
+    on_crashed=[land_failure],
+    on_cancellation=[land_failure],
+)
+def run_round(settings: RoundSettings = RoundSettings()) -> Path:  # noqa: B008 - frozen
+    """Prepare, privatize in shards, aggregate the shards, merge, estimate, draw, show, land; return the run's folder."""
+    folder = prepare(settings)
+    if settings.records:
+        reports = privatize_records.submit(folder).result()
+    else:
+        reports = privatize_shard.map(unmapped(folder), stages.shards(folder))
+    parts = aggregate_shard.map(unmapped(folder), reports)
+    follow(folder, privatized=[] if settings.records else reports, aggregated=parts)
+    merge(folder, parts.result())
+    estimate_tables(folder)
+    show(folder, draw(folder))
+    land(folder)
+    return folder
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a round, print the table that `ldpflow run` prints, and return the exit status."""
+    given = {name: value for name, value in vars(_parser().parse_args(arguments)).items() if value is not None}
+    _quieten()
+    try:
+        settings = RoundSettings(**given)
+        Scheme.from_toml(settings.scheme)  # a slip is told at once, not after the engine has started
+        print("starting Prefect (about 15 s without a server) ...", file=sys.stderr)
+        print(render(run_round(settings)))
+    except ValidationError as error:
+        first = error.errors()[0]
+        print(f"ldpflow: {'.'.join(map(str, first['loc']))}: {first['msg']}, got {first['input']!r}", file=sys.stderr)
+        return 1
+    except DPCoreError as error:
+        print(f"ldpflow: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("ldpflow: interrupted; nothing was landed", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    """The options of `ldpflow run`, described by the settings' own fields."""
+    parser = argparse.ArgumentParser(
+        prog="python -m flows.round",
+        description="Run a whole round through Prefect: the same tables as `ldpflow run`.",
+        epilog="Example: python -m flows.round --clients 100000 --seed 7",
+    )
+    about = {name: field.description for name, field in RoundSettings.model_fields.items()}
+    parser.add_argument("scheme", nargs="?", type=Path, help=about["scheme"])
+    parser.add_argument("--clients", type=int, help=about["clients"])
+    parser.add_argument("--records", type=Path, help=about["records"])
+    parser.add_argument("--seed", type=int, help=about["seed"])
+    parser.add_argument("--round", help=about["round"])
+    parser.add_argument("--warehouse", type=Path, help=about["warehouse"])
+    parser.add_argument("--data", type=Path, help=about["data"])
+    parser.add_argument("--keep-reports", action="store_true", default=None, help=about["keep_reports"])
+    return parser
+
+
+def _quieten() -> None:
+    """Let the console show progress only; Prefect keeps the whole log for its UI, and errors are told in one line."""
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(lambda record: getattr(record, "is_progress", False))
+        handler.setFormatter(logging.Formatter("%(message)s"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

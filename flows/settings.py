@@ -1,0 +1,66 @@
+"""What the flows can be told, typed: Prefect's form shows these fields, and refuses what does not fit.
+
+The defaults give the same round as `ldpflow run`, so that the aggregates of both are bit-equal.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from dpcore.stages import DEFAULT_DATA, DEFAULT_SCHEME
+
+_LARGEST_SEED = 2**63 - 1
+_MOST_CLIENTS = 10**9
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    scheme: Path = Field(DEFAULT_SCHEME, description="The scheme file (TOML).")
+    data: Path = Field(DEFAULT_DATA, description="Where reports, aggregates, pictures and the warehouse live.")
+
+
+class RoundSettings(_Settings):
+    """A whole round, of simulated people or of a file of records."""
+
+    clients: int | None = Field(
+        None, ge=1, le=_MOST_CLIENTS, description="How many simulated people.  Default: the scheme's number."
+    )
+    records: Path | None = Field(
+        None, description="Real records instead, one client each: .csv or .parquet, on the worker's machine."
+    )
+    seed: int | None = Field(
+        None,
+        ge=0,
+        le=_LARGEST_SEED,
+        description="Seed of the simulation.  Default: the round's own.  With records: a rehearsal, not private.",
+    )
+    round: str | None = Field(
+        None,
+        min_length=1,
+        max_length=64,
+        description="The round's name; sorts as text.  Default: the scheduled day, UTC.",
+    )
+    warehouse: Path | None = Field(None, description="The DuckDB file.  Default: warehouse.duckdb in `data`.")
+    keep_reports: bool = Field(False, description="Keep the reports after landing.")
+
+
+class CollectSettings(_Settings):
+    """The reports that clients sent for a round."""
+
+    reports: Path = Field(description="Folder of report files (.parquet), on the worker's machine.")
+    round: str | None = Field(
+        None,
+        min_length=1,
+        max_length=64,
+        description="The round's name; sorts as text.  Default: the scheduled day, UTC.",
+    )
+    warehouse: Path | None = Field(None, description="The DuckDB file.  Default: warehouse.duckdb in `data`.")
+
+
+class NamedRound(_Settings):
+    """A round that has been collected; its newest run is meant."""
+
+    round: str = Field(min_length=1, max_length=64, description="The round's name, such as 2026-11-20.")

@@ -1,0 +1,136 @@
+"""What every task and flow of a round has in common: retries, progress, and what happens when a round fails.
+
+Rule 1.  A task may run twice.  Files appear whole or not at all and a finished shard is kept, so a retry neither counts a
+client twice nor spends its budget twice.
+Rule 2.  What dpcore refuses on purpose (DPCoreError) would be refused again, so it is never retried.
+Rule 3.  Nothing is cached beyond the files: a cached result could outlive the scheme it was made under.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from prefect import get_run_logger, task
+from prefect.artifacts import create_progress_artifact, update_progress_artifact
+from prefect.cache_policies import NO_CACHE
+from prefect.futures import PrefectFuture, as_completed
+from prefect.logging.loggers import flow_run_logger
+from prefect.runtime import flow_run
+from prefect.tasks import exponential_backoff
+
+from dpcore import stages
+from dpcore.errors import DPCoreError, NotEstimable
+from dpcore.scheme import Scheme
+from flows.settings import CollectSettings, NamedRound, RoundSettings
+
+WORKERS = 2  # threads; numpy lets go of the interpreter while it draws
+_LINES = 10  # of progress in the log, however many shards there are
+
+
+def is_transient(_task: Any, _run: Any, state: Any) -> bool:
+    """Return whether a failed task may succeed when it is run again."""
+    return not isinstance(state.data, DPCoreError)
+
+
+def stage(name: str, *, seconds: float = 600, run_name: str | None = None) -> Callable[[Callable[..., Any]], Any]:
+    """Return the decorator of a round's task: three retries after about 1, 2 and 4 s, a time limit, and names to read.
+
+    seconds: one attempt's limit, some hundred times what it takes.
+    run_name: what the UI calls a run; a format of the task's arguments, such as "{folder.name}".
+    """
+    return task(
+        name=name,
+        task_run_name=run_name or name,
+        tags=["ldpflow"],
+        retries=3,
+        retry_delay_seconds=exponential_backoff(backoff_factor=1),
+        retry_jitter_factor=0.5,
+        retry_condition_fn=is_transient,
+        timeout_seconds=seconds,
+        persist_result=False,
+        cache_policy=NO_CACHE,
+    )
+
+
+@stage("prepare")
+def prepare(settings: RoundSettings | CollectSettings) -> Path:
+    """Check everything that can be checked before work starts, and return the run's folder.
+
+    The round defaults to the day the run was scheduled for, so that a late or repeated run belongs to its own day.
+    """
+    options = settings.model_dump(exclude={"scheme", "round", "warehouse"})
+    scheduled = flow_run.scheduled_start_time.strftime("%Y-%m-%d")
+    return stages.prepare(
+        settings.scheme,
+        round_=settings.round or scheduled,
+        warehouse_file=settings.warehouse,
+        flow_run_id=flow_run.id,
+        **options,
+    )
+
+
+def run_name() -> str:
+    """Return what the UI calls a flow's run: the scheme and the round."""
+    given = flow_run.parameters.get("settings")
+    scheme = getattr(given, "scheme", stages.DEFAULT_SCHEME)
+    round_ = getattr(given, "round", None) or flow_run.scheduled_start_time.strftime("%Y-%m-%d")
+    return f"{scheme.stem.replace('_', '-')}-{round_}"
+
+
+def key(*words: str) -> str:
+    """Return an artifact's key, for which Prefect allows lower-case letters, digits and dashes."""
+    return "-".join(words).lower().replace("_", "-")
+
+
+def follow(folder: Path, **phases: Sequence[PrefectFuture[Any]]) -> None:
+    """Wait for the tasks of each phase and show how far they are; the first error ends the waiting and goes on.
+
+    phases: what is being done -> its tasks, in the order they are done.
+    """
+    logger = get_run_logger()
+    total = sum(len(futures) for futures in phases.values())
+    name = stages.plan_of(folder).scheme.name
+    artifact = create_progress_artifact(0.0, key=key(name, "progress"), description=f"run {folder.name}")
+    done = 0
+    for phase, futures in phases.items():
+        for count, future in enumerate(as_completed(list(futures)), 1):
+            future.result()
+            done += 1
+            update_progress_artifact(artifact, 100 * done / total)
+            if count == len(futures) or count % -(-len(futures) // _LINES) == 0:
+                logger.info("%s: %d of %d shards", phase, count, len(futures), extra={"is_progress": True})
+
+
+def land_failure(flow: Any, run: Any, state: Any) -> None:
+    """Land that a run failed, crashed or was cancelled, and say what to do; a hook.
+
+    A run that never got a folder has nothing to land.
+    """
+    folder = _folder_of(str(run.id), run.parameters.get("settings") or {})
+    logger = flow_run_logger(run, flow)
+    if folder is None:
+        logger.error("nothing was started and nothing landed; correct the settings and run the flow again")
+        return
+    stages.land_failure(folder)
+    plan = stages.plan_of(folder)
+    logger.error(
+        "round %s, run %s, is recorded as failed in %s; remove the cause and retry this flow run: finished shards are kept",
+        plan.round,
+        plan.run_id,
+        plan.warehouse,
+    )
+
+
+def _folder_of(flow_run_id: str, settings: dict[str, Any]) -> Path | None:
+    """The folder that a flow's run prepared, or that of the collected round it was told."""
+    data = Path(settings.get("data", stages.DEFAULT_DATA))
+    for path in (data / "runs").glob("*/plan.json"):
+        if stages.plan_of(path.parent).flow_run_id == flow_run_id:
+            return path.parent
+    try:
+        named = NamedRound.model_validate(settings)
+        return stages.newest(Scheme.from_toml(named.scheme), named.round, named.data)
+    except (ValueError, NotEstimable):
+        return None
