@@ -75,5 +75,32 @@ class NoisyFeatures:
             for unit, variance, count in zip(self.units, self.noise_variances, reports, strict=True)
         )
 
+    def noise_energy(self, n: float, level: int, cell_law: np.ndarray | None = None) -> float:
+        """Return E int (f_hat - E f_hat)^2 over [0, 1], the variance of the projection estimate on V_level from n reports.
+
+        Levels are orthogonal, so that blocks add: sum_b E[1/n_b] tr(G_b^{-1} C_b), C_b the variance of one report's
+        features in units of <f, psi_k>: the noise, diagonal, and with `cell_law` (inputs,), the probabilities of the input
+        cells, the spread of the clients' own features too.  Where a client sends one block, n_b is binomial and
+        E[1/n_b] = (1 + (1 - pi_b) / (n pi_b)) / (n pi_b) to second order.
+        """
+        total = 0.0
+        for block in range(level - self.basis.coarsest_level + 1):
+            energy = self._block_energy(block, cell_law)
+            if self.block_law is None:
+                total += energy / n
+            else:
+                expected = n * float(self.block_law[block])
+                total += energy / expected * (1 + (1 - float(self.block_law[block])) / expected)
+        return total
+
+    def _block_energy(self, block: int, cell_law: np.ndarray | None) -> float:
+        inverse, units = np.linalg.inv(self.basis.gram(block)), self.units[block]
+        energy = float(np.sum(np.diagonal(inverse) * units**2) * self.noise_variances[block])
+        if cell_law is not None:
+            features = self.tables[block] * units
+            features = features - cell_law @ features
+            energy += float(np.sum((features @ inverse) * features * cell_law[:, None]))
+        return energy
+
 
 ObservationModel = FiniteChannel | NoisyFeatures

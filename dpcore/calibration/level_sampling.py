@@ -1,0 +1,53 @@
+"""Which block a client reports: a public law, drawn without looking at any value.
+
+Noise energy grows as 4^j with the level, so that fine blocks need more clients; a floor keeps the coarse ones usable.
+The law is pi_b = 1 / (2 B) + 2^{b/2} / (2 sum_i 2^{i/2}), in integer weights out of 2^16 (ruling R1 of the
+specification).
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import accumulate
+
+import numpy as np
+
+from dpcore import _checks
+from dpcore._random import Source
+from dpcore.errors import CalibrationError
+
+TOTAL = 1 << 16
+_ROOT_BITS = 64  # 2^{b/2} is floored to a multiple of 2^-32 before the division: far below 2^-16
+
+
+def level_weights(blocks: int) -> tuple[int, ...]:
+    """Return the law of the blocks as integers that sum to 2^16, by largest remainders; blocks: 1..16.
+
+    >>> level_weights(2)
+    (29957, 35579)
+    """
+    _checks.within(1, 16, blocks=blocks)
+    roots = [math.isqrt(1 << (b + _ROOT_BITS)) for b in range(blocks)]
+    exact = [TOTAL * (Fraction(1, 2 * blocks) + Fraction(root, 2 * sum(roots))) for root in roots]
+    weights = [math.floor(value) for value in exact]
+    # Ties go to the finer block, which is the noisier one.
+    by_remainder = sorted(range(blocks), key=lambda b: (exact[b] - weights[b], b), reverse=True)
+    for b in by_remainder[: TOTAL - sum(weights)]:
+        weights[b] += 1
+    return tuple(weights)
+
+
+def check_weights(weights: tuple[int, ...], blocks: int) -> None:
+    """Raise CalibrationError unless there is one weight of at least one per block, and they sum to 2^16."""
+    if len(weights) != blocks or any(weight < 1 for weight in weights) or sum(weights) != TOTAL:
+        raise CalibrationError(
+            f"level_law needs {blocks} positive integers that sum to {TOTAL}, got {list(weights)}; leave it out to have it "
+            "computed"
+        )
+
+
+def draw_levels(weights: tuple[int, ...], n: int, random: Source) -> np.ndarray:
+    """Return n independent draws from the law, shape (n,), uint8, exact."""
+    thresholds = np.array(list(accumulate(weights)), dtype=np.int64)
+    return np.searchsorted(thresholds, random.below(TOTAL, n), side="right").astype(np.uint8)

@@ -1,0 +1,411 @@
+"""Wavelet Laplace: spline-wavelet coefficients of one's value plus discrete Laplace noise, all integers.
+
+The mechanism of [Randrianarisoa2025] with the corrections of the specification: quantised input, integer coefficient tables
+that are the same on every machine, sensitivities exact by enumeration, exact discrete noise.  Three allocations of the
+budget:
+
+- `sample` (default): each client reports one block of the basis, drawn from a public law, with the whole budget.
+- `split`: each client reports all blocks, the budget split so that the integrated noise is least.
+- `paper`: each client reports all blocks with the literal scales of the paper, a > 1.  For comparison: its noise is
+  10^3 to 10^5 times that of `sample`.
+
+Time.  The noise is drawn before the record is looked at, so that the time a draw takes says nothing about the value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpcore import _checks
+from dpcore._random import WORD, Source
+from dpcore.bases.spline_wavelet import SplineWavelet, smallest_coarsest_level
+from dpcore.calibration import allocation as _allocation
+from dpcore.calibration import level_sampling
+from dpcore.calibration.sensitivity import joint_loss, sensitivity
+from dpcore.calibration.tables import Scales, default_cells, integer_tables, tables_digest, unscaled
+from dpcore.errors import CalibrationError, InvalidRecord, SchemeError
+from dpcore.mechanisms import discrete_laplace
+from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports
+from dpcore.mechanisms.observation import NoisyFeatures
+from dpcore.privacy.budget import Budget
+
+ALLOCATIONS = ("sample", "split", "paper")
+DEFAULT_DEGREE = 2
+_USUAL_EXPONENT = Fraction(3, 2)
+_FINEST_DEFAULT = 9
+_TAIL = 45  # an honest |noise| exceeds 45 t with probability below exp(-45) < 2^-64
+
+
+def default_finest_level(n: int, epsilon: float, degree: int = DEFAULT_DEGREE) -> int:
+    """Return J with 2^J about min((n epsilon^2)^{1/4}, n^{1/3}), from the smallest coarsest level to 9.
+
+    The largest level any rule needs, whatever the smoothness above one; n is the planned number of clients.
+    """
+    _checks.positive(clients=n, epsilon=epsilon)
+    exponent = min(math.log2(n * epsilon**2) / 4, math.log2(n) / 3)
+    return min(max(round(exponent), smallest_coarsest_level(degree)), _FINEST_DEFAULT)
+
+
+@dataclass(frozen=True)
+class WaveletLaplace(Mechanism):
+    """Report wavelet coefficients of the input cell, each with discrete Laplace noise of an integer scale.
+
+    basis: the blocks.  cells: input cells of [0, 1], a power of two.  allocation: 'sample', 'split' or 'paper'.
+    scales: the boundary scales of each wavelet level, out of 256.  noise_scales: t_b of each block, lattice units, 1..2^32.
+    level_law: integer weights of the blocks that sum to 2^16, for `sample`.  a: the paper's exponent, for `paper`.
+
+    Privacy.  Claim: Pr(report | x) <= e^epsilon Pr(report | x') for all x, x' and all reports.
+        1. x enters through its cell alone, and a report is rows of integer tables plus independent discrete Laplace noise.
+        2. One block b: the log-ratio is at most ||T_b[x] - T_b[x']||_1 / t_b, by the triangle inequality in each entry.
+        3. `sample`: the block is drawn without looking at x, so the loss is the largest over blocks of Delta_b / t_b.
+        4. `split`, `paper`: blocks have independent noise, so losses add up before the maximum over pairs of cells.
+        5. Both maxima are taken over all pairs of cells, in fractions; the constructor refuses more than epsilon.
+
+    Raises CalibrationError where the noise does not keep the budget, SchemeError for malformed parameters.
+
+    >>> mechanism = WaveletLaplace.design(Budget.parse("1"), degree=1, coarsest_level=2, finest_level=3)
+    >>> mechanism.sizes, mechanism.certificate().holds
+    ((5, 4, 8), True)
+    """
+
+    name: ClassVar[str] = "wavelet_laplace"
+
+    budget: Budget
+    basis: SplineWavelet
+    cells: int
+    allocation: str
+    scales: Scales
+    noise_scales: tuple[int, ...]
+    level_law: tuple[int, ...] = ()
+    a: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        _checks.one_of(ALLOCATIONS, allocation=self.allocation)
+        if len(self.noise_scales) != self.basis.blocks or any(not 1 <= t <= WORD for t in self.noise_scales):
+            raise CalibrationError(
+                f"noise_scales must be {self.basis.blocks} integers in 1..2^32, got {list(self.noise_scales)}; epsilon = "
+                f"{self.budget.text} may be too small"
+            )
+        if self.is_sampled:
+            level_sampling.check_weights(self.level_law, self.basis.blocks)
+        elif self.level_law:
+            raise CalibrationError(f"level_law belongs to allocation = 'sample', not to {self.allocation!r}")
+        if self.allocation == "paper":
+            _allocation.check_exponent(self.a or Fraction(0))
+        elif self.a is not None:
+            raise SchemeError(f"a belongs to allocation = 'paper', not to {self.allocation!r}")
+        if not self.certificate().holds:
+            raise CalibrationError(
+                f"the noise scales {list(self.noise_scales)} give a loss of {float(self.loss):.9g} > epsilon = "
+                f"{self.budget.text}; enlarge them or leave them out to have them computed"
+            )
+
+    @classmethod
+    def design(
+        cls,
+        budget: Budget,
+        *,
+        degree: int = DEFAULT_DEGREE,
+        coarsest_level: int | None = None,
+        finest_level: int | None = None,
+        allocation: str = "sample",
+        a: Fraction | None = None,
+        cells: int | None = None,
+        clients: int = 100_000,
+    ) -> WaveletLaplace:
+        """Return the mechanism that keeps `budget` exactly with the least noise its allocation allows.
+
+        degree: 0..3.  coarsest_level: at least 1, 2, 3, 3 by degree, which is the default.  finest_level: by default what
+        the planned number of clients can use.  a: exponent of `paper`, above 1, default 3/2.  cells: a power of two, at
+        least 2^(finest_level + 4), default 2^max(12, finest_level + 4).
+
+        Raises CalibrationError or SchemeError for values outside these ranges.
+        """
+        _checks.one_of(ALLOCATIONS, allocation=allocation)
+        _checks.within(0, 3, degree=degree)
+        coarsest = smallest_coarsest_level(degree) if coarsest_level is None else coarsest_level
+        if finest_level is None:
+            finest_level = max(coarsest, default_finest_level(clients, float(budget), degree))
+        basis = SplineWavelet(degree, coarsest, finest_level)
+        cells = default_cells(finest_level) if cells is None else cells
+        if allocation == "paper":
+            a = _USUAL_EXPONENT if a is None else a
+            _allocation.check_exponent(a)
+        scales, noise_scales = _design(budget.floor, basis, cells, allocation, a)
+        law = level_sampling.level_weights(basis.blocks) if allocation == "sample" else ()
+        return cls(budget, basis, cells, allocation, scales, noise_scales, law, a)
+
+    @classmethod
+    def from_parameters(cls, budget: Budget, parameters: Mapping[str, Any]) -> WaveletLaplace:
+        """Return the mechanism that `parameters()` described, everything about privacy computed again.
+
+        Raises CalibrationError where the tables computed here differ from the stated digest, or where the stated
+        sensitivity or noise is too small; SchemeError where a parameter is missing or malformed.
+        """
+        try:
+            basis = SplineWavelet(*(_integer(parameters[key]) for key in _LEVELS))
+            mechanism = cls(
+                budget,
+                basis,
+                _integer(parameters["cells"]),
+                str(parameters["allocation"]),
+                tuple(_integers(level) for level in parameters["boundary_scales"]),
+                _integers(parameters["noise_scales"]),
+                _integers(parameters.get("level_law", ())),
+                Fraction(str(parameters["a"])) if "a" in parameters else None,
+            )
+            stated, digest = _integers(parameters["sensitivity"]), str(parameters["table_sha256"])
+        except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+            raise SchemeError(
+                f"wavelet_laplace parameters are incomplete or malformed ({type(error).__name__}: {error}); leave out the "
+                "client table to have them computed"
+            ) from None
+        if digest != mechanism.table_sha256:
+            raise CalibrationError(
+                f"the coefficient tables computed here have SHA-256 {mechanism.table_sha256[:12]}..., the scheme states "
+                f"{digest[:12]}...; both sides must use the same version"
+            )
+        if stated != mechanism.sensitivity:
+            raise CalibrationError(
+                f"the sensitivity of the tables is {list(mechanism.sensitivity)}, the scheme states {list(stated)}; leave "
+                "out the client table to have it computed"
+            )
+        return mechanism
+
+    def parameters(self) -> Mapping[str, Any]:
+        parameters: dict[str, Any] = {key: getattr(self.basis, key) for key in _LEVELS}
+        parameters |= {"cells": self.cells, "allocation": self.allocation}
+        if self.a is not None:
+            parameters["a"] = str(self.a)
+        if self.level_law:
+            parameters["level_law"] = list(self.level_law)
+        parameters |= {
+            "boundary_scales": [list(level) for level in self.scales],
+            "noise_scales": list(self.noise_scales),
+            "sensitivity": list(self.sensitivity),
+            "table_sha256": self.table_sha256,
+        }
+        return parameters
+
+    # What is promised
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether a client sends one block only."""
+        return self.allocation == "sample"
+
+    @cached_property
+    def tables(self) -> tuple[np.ndarray, ...]:
+        """Per block the integers of each input cell, shapes (cells, K_b)."""
+        return integer_tables(self.basis, self.cells, self.scales)
+
+    @property
+    def table_sha256(self) -> str:
+        """SHA-256 of the tables, 64 hex digits."""
+        return _digest(self.basis, self.cells, self.scales)
+
+    @property
+    def sensitivity(self) -> tuple[int, ...]:
+        """Per block the largest l1 distance of two rows, exact."""
+        return _sensitivities(self.basis, self.cells, self.scales)
+
+    @cached_property
+    def loss(self) -> Fraction:
+        """The largest privacy loss of one report, natural-log units, exact."""
+        if self.is_sampled:
+            return max(Fraction(delta, t) for delta, t in zip(self.sensitivity, self.noise_scales, strict=True))
+        return _joint_loss(self.basis, self.cells, self.scales, self.noise_scales)
+
+    def certificate(self) -> Certificate:
+        return Certificate("loss", self.loss, self.budget, self.sensitivity)
+
+    def channel(self) -> None:
+        return None
+
+    # The client's half
+
+    @property
+    def inputs(self) -> int:
+        return self.cells
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        widths = tuple(self.basis.size(block) for block in range(self.basis.blocks))
+        return widths if self.is_sampled else (sum(widths),)
+
+    def draw_levels(self, n: int, random: Source) -> np.ndarray:
+        return level_sampling.draw_levels(self.level_law, n, random) if self.is_sampled else np.zeros(n, dtype=np.uint8)
+
+    def privatize(self, values: np.ndarray, random: Source, levels: np.ndarray | None = None) -> Reports:
+        values = np.asarray(values)
+        level = self.draw_levels(len(values), random) if levels is None else np.asarray(levels, dtype=np.uint8)
+        if level.shape != values.shape or np.any(level >= len(self.sizes)):
+            raise SchemeError(f"levels must be one per client, each below {len(self.sizes)}")
+        starts = self._starts(level)
+        sent = np.empty(starts[-1], dtype=np.int64)
+        for number, positions in self._groups(level, starts):
+            sent[positions] = self._noise(number, len(positions), random)
+        if values.dtype.kind not in "iu" or np.any((values < 0) | (values >= self.cells)):
+            raise InvalidRecord(f"input cells must be integers in 0..{self.cells - 1}; map values to cells first")
+        for number, positions in self._groups(level, starts):
+            sent[positions] += self._rows(number, values[level == number])
+        return Reports(level, sent)
+
+    def _noise(self, level: int, n: int, random: Source) -> np.ndarray:
+        """Noise of n reports of a level, shape (n, size), the scale of each entry that of its block."""
+        if self.is_sampled:
+            shape = (n, self.sizes[level])
+            return discrete_laplace.sample(self.noise_scales[level], shape[0] * shape[1], random).reshape(shape)
+        drawn = [
+            discrete_laplace.sample(t, n * table.shape[1], random).reshape(n, -1)
+            for t, table in zip(self.noise_scales, self.tables, strict=True)
+        ]
+        return np.concatenate(drawn, axis=1)
+
+    def _rows(self, level: int, values: np.ndarray) -> np.ndarray:
+        if self.is_sampled:
+            return self.tables[level][values]
+        return np.concatenate([table[values] for table in self.tables], axis=1)
+
+    def _starts(self, level: np.ndarray) -> np.ndarray:
+        """Where each client's integers begin in the flat values, shape (n + 1,); an unknown level has none."""
+        lengths = np.array([*self.sizes, 0], dtype=np.int64)[np.minimum(level, len(self.sizes))]
+        return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
+
+    def _groups(self, level: np.ndarray, starts: np.ndarray) -> list[tuple[int, np.ndarray]]:
+        """Per level the positions of its clients' integers in the flat values, shape (clients, size)."""
+        return [
+            (number, starts[:-1][level == number][:, None] + np.arange(width))
+            for number, width in enumerate(self.sizes)
+        ]
+
+    # The aggregator's half
+
+    def accepts(self, reports: Reports) -> np.ndarray:
+        level = reports.level
+        starts = self._starts(level)
+        good = np.asarray(level < len(self.sizes))
+        if starts[-1] != len(reports.values):
+            return np.zeros(len(level), dtype=bool)  # nobody's integers can be told from the next one's
+        for number, positions in self._groups(level, starts):
+            values = reports.values[positions]
+            good[level == number] = np.all(np.abs(values.astype(float)) <= self._bounds[number], axis=1)
+        return good
+
+    @cached_property
+    def _bounds(self) -> tuple[np.ndarray, ...]:
+        """Per level the largest |integer| accepted: the largest feature plus 45 t, beyond 2^-64 of honest noise."""
+        per_block = [
+            np.full(table.shape[1], int(np.max(np.abs(table))) + _TAIL * t, dtype=float)
+            for t, table in zip(self.noise_scales, self.tables, strict=True)
+        ]
+        return tuple(per_block) if self.is_sampled else (np.concatenate(per_block),)
+
+    def statistics(self, reports: Reports) -> np.ndarray:
+        starts = self._starts(reports.level)
+        sums = [reports.values[positions].sum(axis=0) for _, positions in self._groups(reports.level, starts)]
+        counts = np.bincount(reports.level, minlength=len(self.sizes)).astype(np.int64)
+        return np.concatenate([counts if self.is_sampled else np.repeat(counts, self.basis.blocks), *sums])
+
+    def labels(self) -> Labels:
+        blocks = range(self.basis.blocks)
+        widths = [self.basis.size(block) for block in blocks]
+        return Labels(
+            np.repeat(["reports", "sum"], [len(widths), sum(widths)]),
+            np.concatenate([np.arange(len(widths)), np.repeat(np.arange(len(widths)), widths)]),
+            np.concatenate([np.zeros(len(widths), dtype=np.int64), *(np.arange(width) for width in widths)]),
+        )
+
+    def simulate(self, counts: np.ndarray, random: Source) -> np.ndarray:
+        counts = np.asarray(counts, dtype=np.int64)
+        blocks = self.basis.blocks
+        if self.is_sampled:
+            law = np.array(self.level_law) / level_sampling.TOTAL
+            occupied = np.flatnonzero(counts)
+            by_block = np.zeros((self.cells, blocks), dtype=np.int64)
+            by_block[occupied] = random.generator().multinomial(counts[occupied], law)
+        else:
+            by_block = np.repeat(counts[:, None], blocks, axis=1)
+        reports = by_block.sum(axis=0)
+        sums = [
+            _sparse(self.basis, self.cells, self.scales)[block] @ by_block[:, block]
+            + discrete_laplace.simulate_sums(int(reports[block]), t, self.basis.size(block), random)
+            for block, t in enumerate(self.noise_scales)
+        ]
+        return np.concatenate([reports, *sums])
+
+    def model(self) -> NoisyFeatures:
+        return self._model
+
+    @cached_property
+    def _model(self) -> NoisyFeatures:
+        return NoisyFeatures(
+            basis=self.basis,
+            tables=self.tables,
+            units=tuple(_allocation.block_units(self.basis, self.scales, b) for b in range(self.basis.blocks)),
+            noise_variances=np.array([discrete_laplace.variance(t) for t in self.noise_scales]),
+            block_law=np.array(self.level_law) / level_sampling.TOTAL if self.is_sampled else None,
+        )
+
+    def noise_energy(self, n: float, level: int, cell_law: np.ndarray | None = None) -> float:
+        """Return the expected integrated squared error of the projection on V_level, n clients; see NoisyFeatures."""
+        return self._model.noise_energy(n, level, cell_law)
+
+
+_LEVELS = ("degree", "coarsest_level", "finest_level")
+
+
+def _integer(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"expected an integer, got {value!r}")
+    return value
+
+
+def _integers(values: Sequence[Any]) -> tuple[int, ...]:
+    return tuple(_integer(value) for value in values)
+
+
+@lru_cache(maxsize=32)
+def _design(
+    epsilon: Fraction, basis: SplineWavelet, cells: int, allocation: str, a: Fraction | None
+) -> tuple[Scales, tuple[int, ...]]:
+    """The boundary scales and noise scales of a design."""
+    scales = unscaled(basis) if allocation == "paper" else _allocation.boundary_scales(basis, cells)
+    tables = integer_tables(basis, cells, scales)
+    if allocation == "paper":
+        return scales, _allocation.paper_scales(epsilon, basis, tables, a or _USUAL_EXPONENT)
+    deltas = _sensitivities(basis, cells, scales)
+    if allocation == "sample":
+        return scales, _allocation.sample_scales(epsilon, deltas)
+    energies = _allocation.noise_energies(basis, scales, deltas)
+    return scales, _allocation.split_scales(epsilon, tables, deltas, energies)
+
+
+@lru_cache(maxsize=64)
+def _sensitivities(basis: SplineWavelet, cells: int, scales: Scales) -> tuple[int, ...]:
+    return tuple(sensitivity(table) for table in integer_tables(basis, cells, scales))
+
+
+@lru_cache(maxsize=64)
+def _joint_loss(basis: SplineWavelet, cells: int, scales: Scales, noise_scales: tuple[int, ...]) -> Fraction:
+    return joint_loss(integer_tables(basis, cells, scales), noise_scales)
+
+
+@lru_cache(maxsize=64)
+def _digest(basis: SplineWavelet, cells: int, scales: Scales) -> str:
+    return tables_digest(integer_tables(basis, cells, scales))
+
+
+@lru_cache(maxsize=8)
+def _sparse(basis: SplineWavelet, cells: int, scales: Scales) -> tuple[Any, ...]:
+    """The tables transposed, sparse: a simulated sum costs what the supports cost."""
+    from scipy.sparse import csr_array  # simulation only: clients need numpy alone
+
+    return tuple(csr_array(table.T) for table in integer_tables(basis, cells, scales))
