@@ -67,6 +67,11 @@ def main(arguments: list[str] | None = None) -> int:
     except DPCoreError as error:
         print(f"ldpflow: {error}", file=sys.stderr)
         return 1
+    except RuntimeError as error:
+        if "Failed to reach API" not in str(error):
+            raise
+        print(f"ldpflow: {error}; start that server (`make up`) or unset PREFECT_API_URL", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("ldpflow: interrupted; nothing was landed", file=sys.stderr)
         return 130
