@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from prefect import flow, unmapped
+from prefect.logging.handlers import PrefectConsoleHandler
 from prefect.task_runners import ThreadPoolTaskRunner
 from pydantic import ValidationError
 
@@ -100,8 +101,9 @@ def _parser() -> argparse.ArgumentParser:
 def _quieten() -> None:
     """Let the console show progress only; Prefect keeps the whole log for its UI, and errors are told in one line."""
     for handler in logging.getLogger().handlers:
-        handler.addFilter(lambda record: getattr(record, "is_progress", False))
-        handler.setFormatter(logging.Formatter("%(message)s"))
+        if isinstance(handler, PrefectConsoleHandler):
+            handler.addFilter(lambda record: getattr(record, "is_progress", False))
+            handler.setFormatter(logging.Formatter("%(message)s"))
 
 
 if __name__ == "__main__":

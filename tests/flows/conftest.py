@@ -1,0 +1,71 @@
+"""One Prefect server for all flow tests (it takes a quarter of a minute to start), and a small scheme with several shards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
+from prefect.testing.utilities import prefect_test_harness
+
+CLIENTS = 200_000  # four blocks, so two shards
+
+SCHEME = """
+name = "consumer_expenditure"
+clients = 200000
+pairs = [["income", "urban_rural"]]
+
+[attributes.urban_rural]
+type = "categorical"
+categories = ["urban", "rural"]
+codes = { 1 = "urban", 2 = "rural" }
+design = "two_coin"
+epsilon = "ln 3"
+
+[attributes.income]
+type = "numeric"
+unit = "USD"
+lower = 0
+upper = 250_000
+degree = 1
+finest_level = 3
+epsilon = 1
+functionals = ["mean", "cdf(50000)"]
+"""
+
+
+@pytest.fixture(scope="session")
+def harness() -> Iterator[None]:
+    """A server in memory; without heartbeats, whose thread takes a second to end after every flow."""
+    with (
+        prefect_test_harness(server_startup_timeout=120),
+        temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}),
+    ):
+        yield
+
+
+@pytest.fixture(scope="session")
+def scheme_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("scheme") / "small.toml"
+    path.write_text(SCHEME, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="session")
+def by_command(scheme_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run's folder of `ldpflow run` with seed 7: what the flows must equal."""
+    from dpcore import cli
+
+    data = tmp_path_factory.mktemp("command")
+    cli.run(scheme_file, seed=7, round_="2026-11-20", data=data)
+    return next((data / "runs").iterdir())
+
+
+@pytest.fixture
+def records_file(tmp_path: Path) -> Path:
+    """Five thousand real records, as a CSV of codes and incomes."""
+    lines = [f"{1 + n % 2},{n % 200 * 1000}" for n in range(5000)]
+    path = tmp_path / "records.csv"
+    path.write_text("urban_rural,income\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    return path

@@ -1,0 +1,184 @@
+"""The round through the engine: the same bits as the command line, whatever fails on the way."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRunId
+
+from dpcore import stages, warehouse, wire
+from dpcore.errors import InvalidRecord, InvalidReport
+from flows import collect as collecting
+from flows import publish as publishing
+from flows import round as rounds
+from flows import simulate as simulating
+from flows.settings import CollectSettings, NamedRound, RoundSettings
+
+pytestmark = [pytest.mark.flows, pytest.mark.usefixtures("harness")]
+
+
+def settings_of(scheme: Path, data: Path, **options: Any) -> RoundSettings:
+    return RoundSettings(**({"scheme": scheme, "data": data, "seed": 7, "round": "2026-11-20"} | options))
+
+
+def same_aggregate(left: Path, right: Path) -> bool:
+    scheme = stages.plan_of(left).scheme
+    return wire.read_aggregate(left / "aggregate.parquet", scheme).equals(
+        wire.read_aggregate(right / "aggregate.parquet", scheme)
+    )
+
+
+def runs_in(data: Path) -> pd.DataFrame:
+    return warehouse.query(data / "warehouse.duckdb", "select * from runs")
+
+
+def artifacts_of(flow_run_id: str) -> list[Any]:
+    async def read() -> list[Any]:
+        async with get_client() as client:
+            wanted = ArtifactFilter(flow_run_id=ArtifactFilterFlowRunId(any_=[flow_run_id]))
+            return await client.read_artifacts(artifact_filter=wanted)
+
+    return asyncio.run(read())
+
+
+def fail_once_after(function: Callable[..., Any], seen: dict[Any, int]) -> Callable[..., Any]:
+    """The function, which does its work and then fails, the first time for each of its last arguments."""
+
+    def flaky(*arguments: Any) -> Any:
+        result = function(*arguments)
+        key = (function.__name__, str(arguments[-1]))
+        seen[key] = seen.get(key, 0) + 1
+        if seen[key] == 1:
+            raise OSError("the connection was lost after the work was done")
+        return result
+
+    return flaky
+
+
+def without_waiting(monkeypatch: pytest.MonkeyPatch, *tasks: Any) -> None:
+    for task in tasks:
+        monkeypatch.setattr(task, "retry_delay_seconds", [0.01, 0.01, 0.01])
+
+
+def test_the_flow_gives_the_same_bits_as_the_command_and_shows_what_it_found(
+    scheme_file: Path, by_command: Path, tmp_path: Path
+) -> None:
+    folder = rounds.run_round(settings_of(scheme_file, tmp_path))
+    assert len(stages.shards(folder)) == 2
+    assert same_aggregate(folder, by_command)
+    for table in ("functionals", "frequencies", "densities"):
+        left, right = (pd.read_parquet(made / "tables" / f"{table}.parquet") for made in (folder, by_command))
+        pd.testing.assert_frame_equal(left, right)
+
+    run = runs_in(tmp_path).iloc[0]
+    plan = stages.plan_of(folder)
+    assert (run["state"], run["accepted"], run["seed"]) == ("landed", 200_000, 7)
+    assert run["flow_run_id"] == plan.flow_run_id is not None
+    assert not (folder / "reports").exists()
+
+    shown = {artifact.key: artifact for artifact in artifacts_of(plan.flow_run_id)}
+    assert {"consumer-expenditure-estimates", "consumer-expenditure-progress"} <= set(shown)
+    assert float(shown["consumer-expenditure-progress"].data) == 100
+    assert '"attribute": "income", "quantity": "mean"' in str(shown["consumer-expenditure-estimates"].data)
+    for attribute in ("income", "urban-rural"):
+        assert "](data:image/png;base64,iVBOR" in str(shown[f"consumer-expenditure-{attribute}"].data)
+
+
+def test_a_task_that_fails_after_its_effect_counts_nobody_twice(
+    scheme_file: Path, by_command: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_waiting(
+        monkeypatch, simulating.privatize_shard, collecting.aggregate_shard, collecting.merge, publishing.land
+    )
+    seen: dict[Any, int] = {}
+    for name in ("privatize_shard", "aggregate_shard", "merge", "land"):
+        monkeypatch.setattr(stages, name, fail_once_after(getattr(stages, name), seen))
+    folder = rounds.run_round(settings_of(scheme_file, tmp_path))
+    assert sorted(seen.values()) == [2] * 6  # two shards privatized and aggregated, one merge, one landing
+    assert same_aggregate(folder, by_command)
+    assert list(runs_in(tmp_path)["accepted"]) == [200_000]
+
+
+def test_shards_of_another_size_give_the_same_bits(
+    scheme_file: Path, by_command: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stages, "SHARD_BLOCKS", 1)
+    assert same_aggregate(rounds.run_round(settings_of(scheme_file, tmp_path)), by_command)
+
+
+def test_records_that_are_privatized_twice_are_reported_once(
+    scheme_file: Path, records_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_waiting(monkeypatch, simulating.privatize_records)
+    seen: dict[Any, int] = {}
+    written = []
+    flaky = fail_once_after(stages.privatize_records, seen)
+
+    def watched(folder: Path) -> Any:
+        try:
+            return flaky(folder)
+        finally:
+            written.append([path.read_bytes() for path in sorted((folder / "reports").glob("*.parquet"))])
+
+    monkeypatch.setattr(stages, "privatize_records", watched)
+    rounds.run_round(settings_of(scheme_file, tmp_path, records=records_file, seed=None))
+    assert len(written) == 2
+    assert written[0] == written[1]
+    run = runs_in(tmp_path).iloc[0]
+    assert (run["source"], run["randomness"], run["accepted"]) == ("records", "secure", 5000)
+
+
+def test_a_rehearsal_is_said_to_be_one_and_its_seed_is_not_landed(
+    scheme_file: Path, records_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = rounds.main([str(scheme_file), "--records", str(records_file), "--seed", "7", "--data", str(tmp_path)])
+    assert status == 0
+    assert "REHEARSAL" in capsys.readouterr().out
+    run = runs_in(tmp_path).iloc[0]
+    assert run["randomness"] == "seeded"
+    assert pd.isna(run["seed"])
+    checks = warehouse.query(tmp_path / "warehouse.duckdb", "select name from checks where not passed")
+    assert "secure_randomness" in list(checks["name"])
+
+
+def test_what_is_refused_is_not_retried_and_lands_as_failed(
+    scheme_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calls = []
+
+    def refuse(folder: Path, reports: Path) -> Path:
+        calls.append(reports.name)
+        raise InvalidReport("the reports are of another kind; collect them anew")
+
+    monkeypatch.setattr(stages, "aggregate_shard", refuse)
+    assert rounds.main([str(scheme_file), "--seed", "7", "--data", str(tmp_path)]) == 1
+    errors = [line for line in capsys.readouterr().err.splitlines() if line.startswith("ldpflow:")]
+    assert errors == ["ldpflow: the reports are of another kind; collect them anew"]
+    assert len(calls) == len(set(calls))
+    assert list(runs_in(tmp_path)["state"]) == ["failed"]
+
+
+def test_records_that_are_refused_leave_nothing_landed(scheme_file: Path, tmp_path: Path) -> None:
+    with pytest.raises(InvalidRecord):
+        rounds.run_round(settings_of(scheme_file, tmp_path, records=tmp_path / "absent.csv", seed=None))
+    assert not (tmp_path / "warehouse.duckdb").exists()
+
+
+def test_the_flows_of_the_stages_make_a_round_together(scheme_file: Path, by_command: Path, tmp_path: Path) -> None:
+    from flows.estimate import estimate
+
+    reports = simulating.simulate(settings_of(scheme_file, tmp_path / "clients"))
+    where = {"scheme": scheme_file, "data": tmp_path, "round": "2026-11-20"}
+    collected = collecting.collect(CollectSettings(reports=reports[0].parent, **where))
+    assert same_aggregate(collected, by_command)
+    assert estimate(NamedRound(**where)) == collected
+    assert publishing.publish(NamedRound(**where)) == collected
+    run = runs_in(tmp_path).iloc[0]
+    assert (run["source"], run["state"], run["accepted"]) == ("reports", "landed", 200_000)
+    assert reports[0].exists()

@@ -1,0 +1,106 @@
+"""What the engine is not needed for: settings, names, what is retried, and bad input told before the engine starts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from pydantic import ValidationError
+
+from dpcore import stages
+from dpcore.errors import SchemeError, WarehouseError
+from flows import collect, estimate, publish, simulate
+from flows import round as rounds
+from flows.settings import CollectSettings, NamedRound, RoundSettings
+from flows.stage import is_transient, key, prepare
+
+TASKS = (
+    prepare,
+    simulate.privatize_shard,
+    simulate.privatize_records,
+    collect.aggregate_shard,
+    collect.merge,
+    estimate.find,
+    estimate.estimate_tables,
+    publish.draw,
+    publish.show,
+    publish.land,
+)
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
+def test_every_task_retries_has_a_limit_and_caches_nothing(task) -> None:  # type: ignore[no-untyped-def]
+    assert task.retries == 3
+    assert task.retry_delay_seconds == [1, 2, 4]
+    assert task.retry_jitter_factor > 0
+    assert task.retry_condition_fn is is_transient
+    assert task.timeout_seconds >= 60
+    assert not task.persist_result
+    assert type(task.cache_policy).__name__ == "_None"
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [(OSError("gone"), True), (TimeoutError(), True), (SchemeError("no"), False), (WarehouseError("locked"), False)],
+)
+def test_only_what_may_pass_is_retried(error: Exception, expected: bool) -> None:
+    assert is_transient(None, None, SimpleNamespace(data=error)) is expected
+
+
+def test_keys_of_artifacts_have_the_letters_prefect_allows() -> None:
+    assert key("consumer_expenditure", "Kids_count") == "consumer-expenditure-kids-count"
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"clients": 0}, {"clients": 10**10}, {"seed": -1}, {"seed": 2**63}, {"round": ""}, {"client": 5}]
+)
+def test_settings_refuse_what_does_not_fit(wrong: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        RoundSettings(**wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("model", [RoundSettings, CollectSettings, NamedRound])
+def test_every_field_of_the_form_is_described(model: type[RoundSettings]) -> None:
+    assert [name for name, field in model.model_fields.items() if not field.description] == []
+
+
+def test_preparing_passes_every_setting_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    given = {}
+
+    def record(scheme: Path, **options: object) -> Path:
+        given.update(options, scheme=scheme)
+        return tmp_path
+
+    monkeypatch.setattr(stages, "prepare", record)
+    settings = RoundSettings(clients=5, seed=3, data=tmp_path, warehouse=tmp_path / "w.duckdb", keep_reports=True)
+    prepare.fn(settings)
+    assert given["round_"] == stages.today()
+    assert {name: given[name] for name in ("clients", "seed", "data", "warehouse_file", "keep_reports", "records")} == {
+        "clients": 5,
+        "seed": 3,
+        "data": tmp_path,
+        "warehouse_file": tmp_path / "w.duckdb",
+        "keep_reports": True,
+        "records": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["absent.toml"], "no scheme file at absent.toml"),
+        (["--clients", "0"], "clients: "),
+        (["--seed", "-1"], "seed: "),
+    ],
+)
+def test_bad_input_is_one_line_before_the_engine_starts(
+    arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rounds, "run_round", lambda settings: pytest.fail("the engine was started"))
+    assert rounds.main([*arguments, "--data", str(tmp_path)]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert len(captured.err.splitlines()) == 1
+    assert captured.err.startswith(f"ldpflow: {said}")
+    assert list(tmp_path.iterdir()) == []

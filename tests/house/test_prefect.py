@@ -1,0 +1,52 @@
+"""prefect.yaml says what can be deployed: every entrypoint is a flow, every schedule has a name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from prefect import Flow
+from prefect.client.schemas.schedules import CronSchedule
+
+from flows.up import POOL
+
+DEFINITIONS = yaml.safe_load((Path(__file__).parents[2] / "prefect.yaml").read_text(encoding="utf-8"))
+DEPLOYMENTS = DEFINITIONS["deployments"]
+
+
+def flow_of(deployment: dict[str, Any], root: Path) -> Any:
+    path, _, name = deployment["entrypoint"].partition(":")
+    assert (root / path).is_file()
+    module = __import__(path.removesuffix(".py").replace("/", "."), fromlist=[name])
+    return getattr(module, name)
+
+
+@pytest.mark.parametrize("deployment", DEPLOYMENTS, ids=lambda deployment: deployment["entrypoint"])
+def test_every_entrypoint_is_a_flow_for_the_pool_that_make_up_creates(deployment: dict[str, Any], root: Path) -> None:
+    flow = flow_of(deployment, root)
+    assert isinstance(flow, Flow)
+    assert flow.fn.__doc__
+    assert deployment["work_pool"]["name"] == POOL
+    assert deployment["description"]
+    assert deployment["concurrency_limit"]["limit"] == 1
+
+
+def test_every_flow_of_the_folder_is_deployed_once(root: Path) -> None:
+    deployed = sorted(flow_of(deployment, root).name for deployment in DEPLOYMENTS)
+    assert deployed == ["collect", "estimate", "publish", "round", "simulate"]
+
+
+def test_schedules_are_named_and_in_utc() -> None:
+    schedules = [schedule for deployment in DEPLOYMENTS for schedule in deployment.get("schedules", [])]
+    assert [schedule["slug"] for schedule in schedules] == ["daily-round"]
+    for schedule in schedules:
+        assert schedule["timezone"] == "UTC"
+        CronSchedule(cron=schedule["cron"], timezone=schedule["timezone"])
+
+
+def test_no_path_of_one_machine_is_written_down(root: Path) -> None:
+    text = (root / "prefect.yaml").read_text(encoding="utf-8")
+    assert "pull" not in DEFINITIONS
+    assert not any(word.strip("\"'").startswith("/") for word in text.split())
