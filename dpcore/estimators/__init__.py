@@ -1,1 +1,18 @@
-"""."""
+"""From an aggregate to an estimate: one method a file; level rules are fields of their own."""
+
+from dpcore.estimators.base import Estimator
+from dpcore.estimators.consistency import project_density, project_simplex
+from dpcore.estimators.frequency import Frequency
+from dpcore.estimators.level_rule import Fixed, Lepski, LevelRule
+from dpcore.estimators.projection import Projection
+
+__all__ = [
+    "Estimator",
+    "Fixed",
+    "Frequency",
+    "Lepski",
+    "LevelRule",
+    "Projection",
+    "project_density",
+    "project_simplex",
+]

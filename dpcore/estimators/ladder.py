@@ -1,0 +1,220 @@
+"""All levels' estimates of one density: the rungs f^j0, f^{j0+1}, ... of the projection through the dual.
+
+Noisy features give unbiased inner products z_b of the density with each block of the basis.  The L2 projection on V_j is
+estimated by the sum over blocks b <= j - j0 of synthesis(b, j) z_b, so that f^l - f^j lives in the blocks between and levels
+are compared without overlap.  Source: [Randrianarisoa2025].
+
+The covariance is the mechanism's noise, known exactly, plus the sampling of the clients, evaluated at the coarsest proper
+density: it is smooth, never degenerate, and small beside the noise unless epsilon is large.
+
+Ours: the inner products with block 0 say how much mass there is, and that is known to be one.  Conditioning on it (the normal
+law's regression, exact for the covariance) takes no assumption and frees moments of most of their noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import eigh
+
+from dpcore.bases import Basis, bspline
+from dpcore.errors import NotEstimable
+from dpcore.estimates import Spline
+from dpcore.estimators.consistency import project_density
+from dpcore.mechanisms.observation import NoisyFeatures
+
+
+@dataclass(frozen=True, eq=False)
+class Rung:
+    """One level's estimate: raw and proper splines, and the covariance (K, K) of the raw coefficients."""
+
+    raw: Spline
+    proper: Spline
+    covariance: np.ndarray
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Ladder:
+    """Estimates at every level for which all blocks have reports.
+
+    inner_products: per available block (K_b,), unbiased for <f, psi_bk>.  covariance: of all of them, stacked.
+    n: reports.  epsilon: natural-log units, of one report.
+    """
+
+    basis: Basis
+    inner_products: tuple[np.ndarray, ...]
+    covariance: np.ndarray
+    n: float
+    epsilon: float
+
+    @property
+    def levels(self) -> range:
+        """The levels there are estimates for, coarsest first."""
+        j0 = self.basis.coarsest_level
+        return range(j0, j0 + len(self.inner_products))
+
+    def coefficients(self, level: int) -> np.ndarray:
+        """Return the B-spline coefficients of f^level in V_level, shape (2^level + degree,)."""
+        stacked = np.concatenate(self.inner_products[: level - self.basis.coarsest_level + 1])
+        return np.asarray(self._synthesis(level) @ stacked)
+
+    def covariance_of(self, level: int) -> np.ndarray:
+        """Return the covariance of `coefficients(level)`."""
+        synthesis = self._synthesis(level)
+        used = synthesis.shape[1]
+        return np.asarray(synthesis @ self.covariance[:used, :used] @ synthesis.T)
+
+    def rung(self, level: int, lower: float, upper: float) -> Rung:
+        """Return f^level as splines in the attribute's units."""
+        degree, raw = self.basis.degree, self.coefficients(level)
+        proper = project_density(raw, degree, level)
+        return Rung(
+            Spline(lower, upper, degree, level, raw),
+            Spline(lower, upper, degree, level, proper),
+            self.covariance_of(level),
+        )
+
+    @cached_property
+    def energies(self) -> np.ndarray:
+        """||f^{j+1} - f^j||^2 in L2[0, 1] for each j but the last, shape (levels - 1,)."""
+        blocks = enumerate(self.inner_products[1:], 1)
+        return np.array([float(z @ np.linalg.solve(self.basis.gram(b), z)) for b, z in blocks])
+
+    @cached_property
+    def spectra(self) -> tuple[np.ndarray, ...]:
+        """Eigenvalues, (K_b,), of G_b^{-1/2} Cov_b G_b^{-1/2} for each block b >= 1: the noise of `energies` is their mixture
+        of chi-squares."""
+        found, start = [], len(self.inner_products[0])
+        for b, z in enumerate(self.inner_products[1:], 1):
+            block = self.covariance[start : start + len(z), start : start + len(z)]
+            found.append(np.maximum(eigh(block, self.basis.gram(b), eigvals_only=True), 0.0))
+            start += len(z)
+        return tuple(found)
+
+    def _synthesis(self, level: int) -> np.ndarray:
+        blocks = range(level - self.basis.coarsest_level + 1)
+        return np.hstack([self.basis.synthesis(b, level) for b in blocks])
+
+
+def build(model: NoisyFeatures, statistics: np.ndarray, epsilon: float, unit_mass: bool = True) -> Ladder:
+    """Return the ladder of everybody's statistics, shape (S,); raises NotEstimable where the coarsest block has no report."""
+    reports, _ = model.split(statistics)
+    available = _available(reports, reports > 0)
+    z, noise = model.coefficients(statistics), model.noise_covariances(np.maximum(reports, 1))
+    law = _coarse_law(model, z[0], noise[0])
+    weights = [reports[b] * law for b in range(available)]
+    totals = reports.astype(np.float64)
+    return _assemble(model, z[:available], noise, weights, law, totals, epsilon, unit_mass, _size(model, reports))
+
+
+def build_given(
+    model: NoisyFeatures,
+    tables: np.ndarray,
+    inverse: np.ndarray,
+    epsilon: float,
+    unit_mass: bool = True,
+    certainty: float = 3.0,
+) -> Ladder:
+    """Return the ladder of the clients truly in one category, from statistics by reported category.
+
+    tables: (k, S), rows the reported categories c'.  inverse: (k,), the row w of R^{-1} for the true category, R the
+    (reported, true) response matrix.  sum_c' w_c' (statistics of c') is unbiased for the statistics of the true category;
+    the inner products are ratios of its sums to its count, block by block, and their covariance is that of the ratio to
+    first order: sum_c' w_c'^2 n_c' E[(Z - m)(Z - m)' | c'] / count^2.
+
+    Raises NotEstimable where a count is below `certainty` standard errors in the coarsest block.
+    """
+    parts = [model.split(table) for table in tables]
+    reported = np.array([reports for reports, _ in parts], dtype=np.float64)  # (k, B)
+    totals = inverse @ reported
+    errors = np.sqrt(inverse**2 @ reported)
+    available = _available(totals, totals > certainty * errors)
+    sums = [sum(w * part[1][b] for w, part in zip(inverse, parts, strict=True)) for b in range(available)]
+    z = tuple(model.units[b] * sums[b] / totals[b] for b in range(available))
+    effective = totals[:available] ** 2 / (inverse**2 @ reported[:, :available])
+    noise = model.noise_covariances(np.append(effective, np.ones(len(totals) - available)))
+    laws = []
+    for (reports, _), table in zip(parts, tables, strict=True):
+        if reports[0] > 0:
+            alone = model.noise_covariances(np.maximum(reports, 1))
+            laws.append(_coarse_law(model, model.coefficients(table)[0], alone[0]))
+        else:
+            laws.append(np.full(len(model.tables[0]), 1 / len(model.tables[0])))
+    weights = [(inverse**2 * reported[:, b]) @ np.array(laws) for b in range(available)]
+    law = _coarse_law(model, z[0], noise[0])
+    n = _size(model, totals)
+    return _assemble(model, z, noise, weights, law, totals, epsilon, unit_mass, n)
+
+
+def _available(counts: np.ndarray, enough: np.ndarray) -> int:
+    """How many blocks from the coarsest on have reports."""
+    available = len(counts) if enough.all() else int(np.argmin(enough))
+    if available == 0:
+        raise NotEstimable("no level can be estimated: the coarsest block has too few reports; collect more")
+    return available
+
+
+def _size(model: NoisyFeatures, reports: np.ndarray) -> float:
+    return float(reports.max() if model.block_law is None else reports.sum())
+
+
+def _coarse_law(model: NoisyFeatures, z: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    """Probabilities of the input cells under the proper density of V_j0."""
+    degree, level = model.basis.degree, model.basis.coarsest_level
+    z, _ = _condition(model.basis, z, np.diag(noise))
+    coefficients = project_density(model.basis.synthesis(0, level) @ z, degree, level)
+    cells = len(model.tables[0])
+    law = np.diff(Spline(0.0, 1.0, degree, level, coefficients).cdf(np.arange(cells + 1) / cells))
+    law = np.maximum(law, 0.0)
+    return np.asarray(law / law.sum())
+
+
+def _assemble(
+    model: NoisyFeatures,
+    z: Sequence[np.ndarray],
+    noise: Sequence[np.ndarray],
+    weights: Sequence[np.ndarray],
+    law: np.ndarray,
+    totals: np.ndarray,
+    epsilon: float,
+    unit_mass: bool,
+    n: float,
+) -> Ladder:
+    """Noise and sampling covariance, then the known mass.
+
+    weights: per block (inputs,), how often each input cell counts; law: (inputs,) for the mean.
+    """
+    features = [table * unit for table, unit, _ in zip(model.tables, model.units, z, strict=False)]
+    covariance = np.diag(np.concatenate([noise[b] for b in range(len(z))]))
+    ends = np.cumsum([0] + [len(block) for block in z])
+    together = model.block_law is None  # one client's blocks are correlated through its value
+    for b in range(len(z)):
+        for c in range(b, len(z) if together else b + 1):
+            part = _sampling(features[b], features[c], weights[b], law) / (totals[b] * totals[c])
+            covariance[ends[b] : ends[b + 1], ends[c] : ends[c + 1]] += part
+            if c > b:
+                covariance[ends[c] : ends[c + 1], ends[b] : ends[b + 1]] += part.T
+    stacked = np.concatenate(z)
+    if unit_mass:
+        stacked, covariance = _condition(model.basis, stacked, covariance)
+    blocks = tuple(np.split(stacked, ends[1:-1]))
+    return Ladder(basis=model.basis, inner_products=blocks, covariance=covariance, n=n, epsilon=epsilon)
+
+
+def _sampling(left: np.ndarray, right: np.ndarray, weights: np.ndarray, law: np.ndarray) -> np.ndarray:
+    """sum over cells of weight (left - its mean)(right - its mean)'."""
+    left, right = left - law @ left, right - law @ right
+    return np.asarray((left * weights[:, None]).T @ right)
+
+
+def _condition(basis: Basis, z: np.ndarray, covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The normal law of z given that the mass is one."""
+    j0 = basis.coarsest_level
+    mass = np.zeros(len(z))
+    mass[: basis.size(0)] = bspline.integrals(basis.degree, j0) @ basis.synthesis(0, j0)
+    along = covariance @ mass
+    gain = along / (mass @ along)
+    return z - gain * (mass @ z - 1.0), covariance - np.outer(gain, along)

@@ -1,0 +1,95 @@
+"""The projection estimate of a density: the plug-in through the dual, at a level that a rule chooses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dpcore.errors import NotEstimable, SchemeError
+from dpcore.estimates import DensityEstimate
+from dpcore.estimators import ladder
+from dpcore.estimators.base import Estimator
+from dpcore.estimators.frequency import left_inverse
+from dpcore.estimators.inference import DeltaMethod
+from dpcore.estimators.ladder import Ladder
+from dpcore.estimators.level_rule import Lepski, LevelRule
+from dpcore.mechanisms.observation import FiniteChannel, NoisyFeatures
+
+
+@dataclass(frozen=True)
+class Projection(Estimator):
+    """Least squares in V_j: coefficients through the explicit dual, j chosen by `level_rule`.
+
+    unit_mass: use that the density has mass one, which is known (see `ladder`); False is the source's literal plug-in.
+    The density shown is the nearest proper one; functionals are evaluated as `inference` says.
+    """
+
+    level_rule: LevelRule = field(default_factory=Lepski)
+    unit_mass: bool = True
+    name = "projection"
+
+    def estimate(
+        self, aggregate: Any, attribute: str, given: str | None = None
+    ) -> DensityEstimate | dict[str, DensityEstimate]:
+        """Return the attribute's density; with `given`, {category: density}, without the categories too rare to tell.
+
+        Raises NotEstimable where no level has reports, SchemeError for a mechanism without noisy features or a pair that
+        the scheme does not keep.
+        """
+        described = aggregate.scheme.attributes[attribute]
+        model = described.mechanism.model()
+        if not isinstance(model, NoisyFeatures):
+            raise SchemeError(
+                f"projection needs a mechanism of noisy features; {attribute} has {described.mechanism.name}"
+            )
+        if given is not None:
+            return self._groups(aggregate, attribute, given, model)
+        statistics, epsilon = aggregate.statistics[attribute], float(described.budget)
+        if aggregate.reports(attribute) == 0:
+            raise NotEstimable(f"{attribute} has no report; collect some first")
+        return self._estimate(described, ladder.build(model, statistics, epsilon, self.unit_mass), "")
+
+    def _groups(self, aggregate: Any, attribute: str, given: str, model: NoisyFeatures) -> dict[str, DensityEstimate]:
+        if (attribute, given) not in aggregate.pairs:
+            kept = ", ".join(f"{numeric} given {other}" for numeric, other in aggregate.pairs) or "none"
+            raise SchemeError(f"{attribute} given {given} is not kept; name the pair in the scheme (it keeps: {kept})")
+        described, other = aggregate.scheme.attributes[attribute], aggregate.scheme.attributes[given]
+        channel = other.mechanism.model()
+        if not isinstance(channel, FiniteChannel) or len(channel.matrices) != 1:
+            raise SchemeError(f"groups need a finite channel of one level; {given} has {other.mechanism.name}")
+        inverse, tables = left_inverse(channel.matrices[0]), aggregate.pairs[attribute, given]
+        found = {}
+        for row, category in zip(inverse, other.categories, strict=True):
+            try:
+                rungs = ladder.build_given(model, tables, row, float(described.budget), self.unit_mass)
+                found[category] = self._estimate(described, rungs, f"{given}={category}")
+            except NotEstimable:
+                continue  # too few for this group; the others stand
+        if not found:
+            raise NotEstimable(f"no group of {given} has enough reports of {attribute}; collect more")
+        return found
+
+    def _estimate(self, described: Any, rungs: Ladder, given: str) -> DensityEstimate:
+        lower, upper = float(described.lower), float(described.upper)
+        level, rows = self.level_rule.select(rungs)
+        shown = rungs.rung(level, lower, upper)
+        fine = min(level + self.level_rule.undersmoothing, rungs.levels[-1])
+        finer = [rungs.rung(j, lower, upper) for j in range(fine, level, -1)]
+        return DensityEstimate(
+            attribute=described.name,
+            lower=lower,
+            upper=upper,
+            unit=described.unit,
+            degree=rungs.basis.degree,
+            level=level,
+            coefficients=shown.proper.coefficients,
+            raw_coefficients=shown.raw.coefficients,
+            covariance=shown.covariance,
+            n=round(float(np.asarray(rungs.n))),
+            estimator=self.name,
+            given=given,
+            levels=rows,
+            inference=DeltaMethod(shown, (*finer, shown)),
+        )

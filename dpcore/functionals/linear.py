@@ -1,0 +1,250 @@
+"""Moments, shares and point values: T does not depend on the density; central moments are made of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import comb
+from typing import Any
+
+import numpy as np
+
+from dpcore import _checks
+from dpcore.errors import SchemeError
+from dpcore.functionals.base import Curvature, Density, Expansion, Function, Functional, Influence
+
+_LARGEST_MOMENT = 8  # higher ones are ruled by the last cell
+_EXTREMES = 4001  # grid on which the range of a power is looked up
+
+
+def _power(k: int, centre: float = 0.0) -> Function:
+    return lambda x: (np.asarray(x, dtype=np.float64) - centre) ** k
+
+
+def _linear(density: Density, influence: Influence) -> Expansion:
+    return Expansion(influence(density), influence)
+
+
+class _OfNumbers(Functional):
+    """A functional that is also one of categories with numbers."""
+
+    def refuses_probabilities(self) -> str | None:
+        return None
+
+
+@dataclass(frozen=True)
+class Moment(_OfNumbers):
+    """int x^k f, k = 1..8, in the attribute's unit to the power k."""
+
+    k: int
+
+    name = "moment"
+    is_linear = True
+
+    def __post_init__(self) -> None:
+        _check_order(self.k)
+
+    def expand(self, density: Density) -> Expansion:
+        return _linear(density, Influence(density.lower, density.upper, ((0, _power(self.k)),)))
+
+    def range_on(self, lower: float, upper: float) -> tuple[float, float]:
+        ends = [lower**self.k, upper**self.k] + ([0.0] if lower < 0 < upper else [])
+        return min(ends), max(ends)
+
+    def expand_probabilities(
+        self, probabilities: np.ndarray, numbers: np.ndarray
+    ) -> tuple[float, np.ndarray, np.ndarray]:
+        weights = numbers**self.k
+        return float(probabilities @ weights), weights, np.zeros((len(numbers),) * 2)
+
+
+@dataclass(frozen=True)
+class Mean(_OfNumbers):
+    """int x f, in the attribute's unit."""
+
+    name = "mean"
+    is_linear = True
+
+    def expand(self, density: Density) -> Expansion:
+        return Moment(1).expand(density)
+
+    def range_on(self, lower: float, upper: float) -> tuple[float, float]:
+        return lower, upper
+
+    def expand_probabilities(
+        self, probabilities: np.ndarray, numbers: np.ndarray
+    ) -> tuple[float, np.ndarray, np.ndarray]:
+        return Moment(1).expand_probabilities(probabilities, numbers)
+
+
+@dataclass(frozen=True)
+class Cdf(_OfNumbers):
+    """The share at or below x; x in the attribute's unit."""
+
+    x: float
+
+    name = "cdf"
+    is_linear = True
+
+    def expand(self, density: Density) -> Expansion:
+        influence = Influence(
+            density.lower, density.upper, ((0, lambda u: (np.asarray(u) <= self.x).astype(np.float64)),), (), (self.x,)
+        )
+        return _linear(density, influence)
+
+    def range_on(self, lower: float, upper: float) -> tuple[float, float]:
+        return float(self.x >= upper), float(self.x >= lower)
+
+    def expand_probabilities(
+        self, probabilities: np.ndarray, numbers: np.ndarray
+    ) -> tuple[float, np.ndarray, np.ndarray]:
+        weights = (numbers <= self.x).astype(np.float64)
+        return float(probabilities @ weights), weights, np.zeros((len(numbers),) * 2)
+
+
+@dataclass(frozen=True)
+class Probability(_OfNumbers):
+    """The share from a to b, both included; a < b in the attribute's unit."""
+
+    a: float
+    b: float
+
+    name = "probability"
+    is_linear = True
+
+    def __post_init__(self) -> None:
+        if not self.a < self.b:
+            raise SchemeError(f"probability needs a < b, got {self.a} and {self.b}")
+
+    def expand(self, density: Density) -> Expansion:
+        influence = Influence(density.lower, density.upper, ((0, self._inside),), (), (self.a, self.b))
+        return _linear(density, influence)
+
+    def range_on(self, lower: float, upper: float) -> tuple[float, float]:
+        covers, meets = self.a <= lower and upper <= self.b, self.a <= upper and lower <= self.b
+        return float(covers), float(meets)
+
+    def expand_probabilities(
+        self, probabilities: np.ndarray, numbers: np.ndarray
+    ) -> tuple[float, np.ndarray, np.ndarray]:
+        weights = self._inside(numbers)
+        return float(probabilities @ weights), weights, np.zeros((len(numbers),) * 2)
+
+    def _inside(self, x: Any) -> np.ndarray:
+        x = np.asarray(x)
+        return ((x >= self.a) & (x <= self.b)).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Derivative(Functional):
+    """The density's derivative of order r = 0..3 at x; r = 0 is the density itself.  Per unit of x to the power r + 1."""
+
+    r: int
+    x: float
+
+    name = "derivative"
+    kind = "atomic"
+    is_linear = True
+
+    def __post_init__(self) -> None:
+        _checks.within(0, 3, order=self.r)
+        if self.r != int(self.r):
+            raise SchemeError(f"the order of a derivative must be 0, 1, 2 or 3, got {self.r}")
+
+    def refuses(self, lower: float, upper: float, degree: int | None = None) -> str | None:
+        if not lower <= self.x <= upper:
+            return f"x = {self.x:g} lies outside [{lower:g}, {upper:g}]; name a point inside"
+        return _needs_degree(self.r, degree)
+
+    def expand(self, density: Density) -> Expansion:
+        influence = Influence(density.lower, density.upper, (), ((int(self.r), float(self.x), 1.0),))
+        return Expansion(float(density.derivative(int(self.r))(self.x)), influence)
+
+    def range_on(self, lower: float, upper: float) -> tuple[float, float]:
+        return (0.0 if self.r == 0 else -np.inf), np.inf
+
+
+@dataclass(frozen=True)
+class CentralMoment(_OfNumbers):
+    """int (x - mean)^k f, k = 2..8, in the attribute's unit to the power k.
+
+    With a = int x h:  T(h) = int (x - mu)^k h - k mu_{k-1} a,
+    Q(h) = -k a int (x - mu)^{k-1} h + k (k - 1) / 2 mu_{k-2} a^2.
+    """
+
+    k: int
+
+    name = "central_moment"
+
+    def __post_init__(self) -> None:
+        _check_order(self.k, least=2)
+
+    @property
+    def is_quadratic(self) -> bool:
+        return self.k == 2
+
+    def expand(self, density: Density) -> Expansion:
+        mean = Mean().value(density)
+
+        def integral(k: int) -> Influence:
+            return Influence(density.lower, density.upper, ((0, _power(k, mean)),))
+
+        k, moments = self.k, [integral(i)(density) for i in range(self.k)]
+
+        def weight(x: Any) -> np.ndarray:
+            return _power(k, mean)(x) - k * moments[k - 1] * (np.asarray(x) - mean)
+
+        first = integral(1)  # int h = 0, so that int x h = int (x - mu) h
+        curvature = Curvature(
+            products=((first, integral(k - 1), -float(k)), (first, first, comb(k, 2) * moments[k - 2]))
+        )
+        value = integral(k)(density)
+        return Expansion(value, Influence(density.lower, density.upper, ((0, weight),)), curvature)
+
+    def range_on(self, lower: float, upper: float) -> tuple[float, float]:
+        width = upper - lower
+        share = np.linspace(0.0, 1.0, _EXTREMES)  # extremes are two-point laws at the ends (even k: mu_k >= 0)
+        two_points = width**self.k * (share * (1 - share) ** self.k + (1 - share) * (-share) ** self.k)
+        return (0.0 if self.k % 2 == 0 else float(two_points.min())), float(two_points.max())
+
+    def expand_probabilities(
+        self, probabilities: np.ndarray, numbers: np.ndarray
+    ) -> tuple[float, np.ndarray, np.ndarray]:
+        k, centred = self.k, numbers - float(probabilities @ numbers)
+        moments = [float(probabilities @ centred**i) for i in range(k)]
+        gradient = centred**k - k * moments[k - 1] * centred
+        cross = np.outer(centred, centred ** (k - 1))
+        curvature = -k * (cross + cross.T) / 2 + comb(k, 2) * moments[k - 2] * np.outer(centred, centred)
+        return float(probabilities @ centred**k), gradient, curvature
+
+
+@dataclass(frozen=True)
+class Variance(_OfNumbers):
+    """int (x - mean)^2 f, in the attribute's unit squared."""
+
+    name = "variance"
+
+    @property
+    def is_quadratic(self) -> bool:
+        return True
+
+    def expand(self, density: Density) -> Expansion:
+        return CentralMoment(2).expand(density)
+
+    def range_on(self, lower: float, upper: float) -> tuple[float, float]:
+        return 0.0, (upper - lower) ** 2 / 4
+
+    def expand_probabilities(
+        self, probabilities: np.ndarray, numbers: np.ndarray
+    ) -> tuple[float, np.ndarray, np.ndarray]:
+        return CentralMoment(2).expand_probabilities(probabilities, numbers)
+
+
+def _check_order(k: int, least: int = 1) -> None:
+    if k != int(k) or not least <= k <= _LARGEST_MOMENT:
+        raise SchemeError(f"the order of a moment must be a whole number from {least} to {_LARGEST_MOMENT}, got {k}")
+
+
+def _needs_degree(order: int, degree: int | None) -> str | None:
+    if degree is None or order <= degree:
+        return None
+    return f"a spline of degree {degree} has no derivative of order {order}; collect with degree >= {order}"

@@ -1,0 +1,59 @@
+"""The names of functionals in schemes and tables, and the way back from a name to the functional."""
+
+from __future__ import annotations
+
+import re
+
+from dpcore.errors import SchemeError
+from dpcore.functionals.base import Functional
+from dpcore.functionals.entropy import Entropy
+from dpcore.functionals.integral import IntegratedSquare, PowerIntegral
+from dpcore.functionals.linear import Cdf, CentralMoment, Derivative, Mean, Moment, Probability, Variance
+from dpcore.functionals.quantile import Quantile
+
+_CLASSES: tuple[type[Functional], ...] = (
+    Mean,
+    Variance,
+    Moment,
+    CentralMoment,
+    Cdf,
+    Probability,
+    Quantile,
+    Derivative,
+    IntegratedSquare,
+    PowerIntegral,
+    Entropy,
+)
+NAMES = tuple(kind.name for kind in _CLASSES)
+_BY_NAME = {kind.name: kind for kind in _CLASSES}
+_TEXT = re.compile(r"^\s*([a-z_]+)\s*(?:\(([^()]*)\))?\s*$")
+
+
+def parse(text: str) -> Functional:
+    """Return the functional that a scheme names, such as 'mean' or 'quantile(0.5)'.
+
+    Raises SchemeError for an unknown name, a wrong number of arguments, or an argument out of range.
+
+    >>> parse("probability(0, 10000)")
+    Probability(a=0, b=10000)
+    >>> str(parse("quantile(.5)"))
+    'quantile(0.5)'
+    """
+    match = _TEXT.match(text)
+    kind = _BY_NAME.get(match[1]) if match else None
+    if match is None or kind is None:
+        raise SchemeError(f"a functional must be one of {', '.join(NAMES)}, such as 'quantile(0.5)'; got {text!r}")
+    try:
+        inside = (match[2] or "").strip()
+        arguments = [_number(part) for part in inside.split(",")] if inside else []
+        return kind(*arguments)
+    except (TypeError, ValueError):
+        wanted = ", ".join(getattr(kind, "__dataclass_fields__", {}))
+        raise SchemeError(f"{kind.name} takes ({wanted}), numbers separated by commas; got {text!r}") from None
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    if not abs(value) < float("inf"):
+        raise ValueError
+    return int(value) if value.is_integer() else value
