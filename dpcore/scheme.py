@@ -11,6 +11,7 @@ value and what would be accepted; it never shows a record.
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 import tomllib
 from collections.abc import Mapping
@@ -495,7 +496,9 @@ def _number(value: Fraction) -> str | int:
 
 
 def _is_missing(value: Any) -> bool:
-    return value is None or value == "" or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return value == "" or (isinstance(value, float) and math.isnan(value))
 
 
 def _refuse(bad: np.ndarray, first: int, what: str, expected: str, positions: np.ndarray | None = None) -> None:

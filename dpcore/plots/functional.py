@@ -37,7 +37,8 @@ def plot_functional(
     style.need(frame, ("functional", "estimate", "low", "high"))
     names = [str(name) for name in frame["functional"]]
     estimate, low, high = (frame[column].to_numpy(float) for column in ("estimate", "low", "high"))
-    half = np.where(high > low, (high - low) / 2, np.nan)
+    width = high - low
+    half = np.where((width > 0) & np.isfinite(width), width / 2, np.nan)
     rows = np.arange(len(names))
     drawn = np.isfinite(half) & np.isfinite(estimate)
 
@@ -93,6 +94,9 @@ def _write_numbers(axes: Axes, frame: pd.DataFrame, drawn: np.ndarray) -> None:
             value, low, high = (style.rounded(line[name], spread) for name in ("estimate", "low", "high"))
             _in_margin(axes, row, 5, value, style.INK, fontweight="bold")
             _in_margin(axes, row, -7, f"{low} to {high}", style.FAINT)
+        elif np.isfinite(line["estimate"]):
+            _in_margin(axes, row, 5, style.rounded(line["estimate"], np.nan), style.INK, fontweight="bold")
+            _in_margin(axes, row, -7, "no interval", style.FAINT, fontstyle="italic")
         else:
             _in_margin(axes, row, 0, "no estimate", style.FAINT, fontstyle="italic")
             reason = line.get("reason")

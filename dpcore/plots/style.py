@@ -112,14 +112,22 @@ def separate_thousands(axes: Axes, *sides: str) -> None:
 
 
 def rounded(value: float, spread: float) -> str:
-    """Return the number to two significant digits of its spread: what the interval leaves standing."""
+    """Return the number to two significant digits of its spread: what the interval leaves standing.
+
+    Without a spread above zero and finite, a hundredth of the value stands in for it.
+    """
     if not np.isfinite(value):
         return "–"
-    if max(abs(value), spread) >= _LONG:
-        power = int(np.floor(np.log10(max(abs(value), spread))))
+    if not (np.isfinite(spread) and spread > 0):
+        spread = abs(value) / 100
+    if spread == 0:
+        return "0"
+    largest = max(abs(value), spread)
+    if largest >= _LONG:
+        power = int(np.floor(np.log10(largest)))
         return f"{rounded(value / 10.0**power, spread / 10.0**power)} × 10{str(power).translate(_RAISED)}"
-    digits = 1 - int(np.floor(np.log10(spread))) if np.isfinite(spread) and spread > 0 else 6
-    return separated(round(value, digits)) if digits <= 0 else f"{value:,.{min(digits, 9)}f}".replace("-", "−")
+    digits = 1 - int(np.floor(np.log10(spread)))
+    return separated(round(value, digits)) if digits <= 0 else f"{value:,.{digits}f}".replace("-", "−")
 
 
 def only(frame: pd.DataFrame, column: str) -> str:

@@ -95,8 +95,9 @@ def _decimal(value: Fraction) -> str:
     digits = 0
     while (value * 10**digits).denominator != 1:
         digits += 1
-    whole = str((value * 10**digits).numerator).rjust(digits + 1, "0")
-    return whole if digits == 0 else f"{whole[:-digits]}.{whole[-digits:]}"
+    whole = str(abs(value * 10**digits)).rjust(digits + 1, "0")
+    sign = "-" if value < 0 else ""
+    return sign + (whole if digits == 0 else f"{whole[:-digits]}.{whole[-digits:]}")
 
 
 def _round_down(value: Fraction) -> Fraction:

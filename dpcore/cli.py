@@ -1,0 +1,382 @@
+"""`ldpflow`: a command parses, calls, prints.  It never imports Prefect.
+
+Exit status: 0 done; 1 the input or the data were refused, in one line on standard error; 2 the command was written wrongly.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dpcore.errors import DPCoreError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+WORKERS = 2
+DEFAULT_SCHEME = Path("data/schemes/consumer_expenditure.toml")
+DEFAULT_DATA = Path("data/var")
+
+app = typer.Typer(
+    name="ldpflow",
+    help="Collect data nobody is allowed to see: local differential privacy, from client reports to DuckDB tables.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+SchemeArgument = Annotated[Path, typer.Argument(help="The scheme file (TOML).")]
+RoundOption = Annotated[
+    str | None, typer.Option("--round", help="The round's name; sorts as text. Default: today, UTC.")
+]
+DataOption = Annotated[Path, typer.Option("--data", help="Where reports, aggregates, pictures and the warehouse live.")]
+WarehouseOption = Annotated[
+    Path | None, typer.Option("--warehouse", help="The DuckDB file. Default: DATA/warehouse.duckdb.")
+]
+
+
+@app.command()
+def run(
+    scheme: Annotated[Path, typer.Argument(help="The scheme file (TOML).")] = DEFAULT_SCHEME,
+    clients: Annotated[
+        int | None, typer.Option(help="How many simulated people. Default: the scheme's number.")
+    ] = None,
+    records: Annotated[
+        Path | None, typer.Option(help="Real records instead, one client each: .csv or .parquet.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of the simulation. With --records: a rehearsal, not private.")
+    ] = None,
+    round_: RoundOption = None,
+    warehouse: WarehouseOption = None,
+    data: DataOption = DEFAULT_DATA,
+    keep_reports: Annotated[bool, typer.Option(help="Keep the reports after landing.")] = False,
+) -> None:
+    """Run a whole round: people, privatize, aggregate, estimate, land; print what was found.
+
+    Example: ldpflow run --clients 100000 --seed 7
+    """
+    from dpcore import stages
+
+    folder = stages.prepare(
+        scheme,
+        round_=round_,
+        clients=clients,
+        records=records,
+        seed=seed,
+        data=data,
+        warehouse_file=warehouse,
+        keep_reports=keep_reports,
+    )
+    with _landing_failures(folder):
+        parts = _collect_records(folder) if records is not None else _collect_simulated(folder)
+        _finish(folder, parts)
+
+
+@app.command()
+def scheme(
+    files: Annotated[list[Path], typer.Argument(help="One scheme file, or several.")],
+    canonical: Annotated[
+        bool, typer.Option("--canonical", help="Print the canonical text the digest is taken of.")
+    ] = False,
+) -> None:
+    """Validate a scheme; print its digest, what each attribute keeps, and what a client spends in total.
+
+    Example: ldpflow scheme data/schemes/consumer_expenditure.toml
+    """
+    from dpcore.scheme import Scheme
+
+    for file in files:
+        parsed = Scheme.from_toml(file)
+        if canonical:
+            print(parsed.canonical, end="")
+            continue
+        table = _table(f"{parsed.name}  {parsed.digest[:16]}", "attribute", "asks", "mechanism", "epsilon", "kept")
+        for name, attribute in parsed.attributes.items():
+            asks = f"{len(attribute.categories)} categories"
+            if attribute.is_numeric:
+                asks = f"{float(attribute.lower):,g} to {float(attribute.upper):,g} {attribute.unit}".strip()
+            certificate = attribute.mechanism.certificate()
+            mark = "<=" if certificate.holds else ">"
+            promise = "e^epsilon" if certificate.kind == "ratio" else "epsilon"
+            kept = f"{certificate.kind} {float(certificate.kept):.6f} {mark} {promise}"
+            table.add_row(name, asks, attribute.mechanism.name, attribute.budget.text, kept)
+        _show(table)
+        total = "the sum over attributes" if parsed.reporting == "all" else "the dearest unit; a client reports one"
+        print(f"digest  {parsed.digest}")
+        print(f"each client spends epsilon = {parsed.epsilon:.4f} in total a round ({parsed.budget.text}; {total})")
+
+
+@app.command()
+def privatize(
+    scheme: SchemeArgument,
+    source: Annotated[Path, typer.Argument(metavar="IN", help="Records: .csv or .parquet.")],
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="Folder for the report files.")],
+) -> None:
+    """Privatize a file of records with the operating system's randomness, as their own clients would.
+
+    Example: ldpflow privatize data/schemes/health_insurance.toml data/samples/health_insurance.parquet reports/
+    """
+    from dpcore import stages
+
+    count = stages.privatize_file(scheme, source, target)
+    print(f"{count:,} reports in {target}; nothing else left the records")
+
+
+@app.command()
+def collect(
+    scheme: SchemeArgument,
+    folder: Annotated[Path, typer.Argument(help="Folder of report files (.parquet).")],
+    round_: RoundOption = None,
+    warehouse: WarehouseOption = None,
+    data: DataOption = DEFAULT_DATA,
+) -> None:
+    """Aggregate the reports that clients sent; `ldpflow estimate` then says what they show.
+
+    Example: ldpflow collect data/schemes/health_insurance.toml reports/ --round 2026-11-20
+    """
+    from dpcore import stages
+
+    made = stages.prepare(scheme, reports=folder, round_=round_, data=data, warehouse_file=warehouse)
+    stages.merge(made, [stages.aggregate_shard(made, path) for path in stages.report_files(folder)])
+    plan = stages.plan_of(made)
+    print(f"collected round {plan.round}; next: ldpflow estimate {scheme} --round {plan.round}")
+
+
+@app.command()
+def estimate(
+    scheme: SchemeArgument,
+    round_: Annotated[str, typer.Option("--round", help="The round's name.")],
+    data: DataOption = DEFAULT_DATA,
+) -> None:
+    """Estimate a collected round again from its aggregate, land it, and print what was found.
+
+    Example: ldpflow estimate data/schemes/health_insurance.toml --round 2026-11-20
+    """
+    from dpcore import stages
+    from dpcore.scheme import Scheme
+
+    folder = stages.newest(Scheme.from_toml(scheme), round_, data)
+    with _landing_failures(folder):
+        _finish(folder)
+
+
+@app.command()
+def query(
+    sql: Annotated[str, typer.Argument(help="One SELECT statement.")],
+    format_: Annotated[str, typer.Option("--format", help="table, csv or json.")] = "table",
+    warehouse: WarehouseOption = None,
+    data: DataOption = DEFAULT_DATA,
+) -> None:
+    """Ask the warehouse.
+
+    Example: ldpflow query "select attribute, category, estimate from latest_frequencies order by all"
+    """
+    from dpcore.warehouse import query as ask
+
+    if format_ not in ("table", "csv", "json"):
+        raise typer.BadParameter(f"format must be table, csv or json, got {format_!r}")
+    frame = ask(warehouse or data / "warehouse.duckdb", sql)
+    if format_ == "csv":
+        print(frame.to_csv(index=False), end="")
+    elif format_ == "json":
+        print(json.dumps(json.loads(frame.to_json(orient="records", date_format="iso")), indent=1))
+    else:
+        table = _table("", *map(str, frame.columns))
+        for row in frame.itertuples(index=False):
+            table.add_row(*(_cell(value) for value in row))
+        _show(table)
+
+
+@app.command()
+def export(
+    table: Annotated[str, typer.Argument(help="A table or view, such as latest_estimates.")],
+    file: Annotated[Path, typer.Argument(help="The file to write: .parquet or .csv.")],
+    warehouse: WarehouseOption = None,
+    data: DataOption = DEFAULT_DATA,
+) -> None:
+    """Write a table or view to a file.
+
+    Example: ldpflow export latest_estimates estimates.csv
+    """
+    from dpcore.warehouse import export as write
+
+    write(warehouse or data / "warehouse.duckdb", table, file)
+    print(f"wrote {file}")
+
+
+def main() -> None:
+    """Run the command line; every error a user can cause is one line on standard error."""
+    try:
+        app()
+    except DPCoreError as error:
+        print(f"ldpflow: {error}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        print("ldpflow: interrupted; nothing was landed", file=sys.stderr)
+        sys.exit(130)
+
+
+def _collect_simulated(folder: Path) -> list[Path]:
+    from dpcore import stages
+
+    def one(shard: int) -> Path:
+        return stages.aggregate_shard(folder, stages.privatize_shard(folder, shard))
+
+    numbers = stages.shards(folder)
+    what = f"privatizing {stages.plan_of(folder).clients:,} clients"
+    parts = []
+    with _progress(what, len(numbers)) as advance, ThreadPoolExecutor(WORKERS) as pool:
+        for path in pool.map(one, numbers):
+            parts.append(path)
+            advance(1)
+    return parts
+
+
+def _collect_records(folder: Path) -> list[Path]:
+    from dpcore import stages
+
+    with _progress("privatizing records", None) as advance:
+        files = stages.privatize_records(folder, advance)
+    return [stages.aggregate_shard(folder, path) for path in files]
+
+
+def _finish(folder: Path, parts: list[Path] | None = None) -> None:
+    """Merge, estimate, draw, land, and print."""
+    from dpcore import stages
+
+    with _progress("estimating", None):
+        if parts is not None:
+            stages.merge(folder, parts)
+        stages.estimate(folder)
+        stages.draw(folder)
+        stages.land(folder)
+    print(render(folder))
+
+
+@contextmanager
+def _landing_failures(folder: Path) -> Iterator[None]:
+    """A run that fails is known in the warehouse to have failed; the error goes on."""
+    from dpcore import stages
+
+    try:
+        yield
+    except DPCoreError:
+        try:
+            stages.land_failure(folder)
+        except DPCoreError as second:
+            print(f"ldpflow: the failure could not be recorded: {second}", file=sys.stderr)
+        raise
+
+
+def render(folder: Path) -> str:
+    """Return what a person reads after a round: the estimates, the epsilon spent, and where things are."""
+    from rich.console import Console
+
+    from dpcore import stages
+
+    plan = stages.plan_of(folder)
+    parsed = plan.scheme
+    frame = stages.summary_of(folder)
+    known = frame["truth"].notna().any()
+    columns = ("attribute", "quantity", "estimate", "95 % interval", *(("truth", "holds") if known else ()), "epsilon")
+    row = stages.run_row(folder)
+    table = _table(f"{parsed.name}, round {plan.round}, {row.accepted or 0:,} clients", *columns)
+    previous = ""
+    for line in frame.itertuples():
+        first = line.attribute != previous
+        if first and previous:
+            table.add_section()
+        previous = line.attribute
+        truth = (_number(line.truth, line.unit), {True: "yes", False: "no"}.get(line.holds, "")) if known else ()
+        interval = f"{_number(line.low, line.unit)} to {_number(line.high, line.unit)}"
+        if line.estimate is None or line.estimate != line.estimate:
+            estimate, interval = "refused", line.reason
+        else:
+            estimate = _number(line.estimate, line.unit)
+        epsilon = parsed.attributes[line.attribute].budget.text if first else ""
+        table.add_row(line.attribute if first else "", line.quantity, estimate, interval, *truth, epsilon)
+    console = Console(width=_width(), highlight=False)
+    with console.capture() as capture:
+        console.print(table)
+    lines = [capture.get().rstrip()]
+    if known:
+        held = frame["holds"].dropna()
+        lines.append(f"{int(held.sum())} of {len(held)} intervals hold the truth")
+    if plan.is_rehearsal:
+        lines.append("REHEARSAL: real records under a known seed are not private; do not share these reports")
+    lines += [
+        f"epsilon    {parsed.epsilon:.4f} a client ({parsed.budget.text})",
+        f"run        {plan.run_id}" + (f", seed {plan.seed}" if plan.source == "simulated" else ""),
+        f"warehouse  {_relative(plan.warehouse)}",
+        f"pictures   {_relative(plan.figures)}",
+    ]
+    return "\n".join(lines)
+
+
+def _table(title: str, *columns: str) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title=title or None, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", show_edge=False)
+    for column in columns:
+        right = column in ("estimate", "95 % interval", "truth", "epsilon")
+        table.add_column(column, justify="right" if right else "left", overflow="fold")
+    return table
+
+
+def _show(table: Table) -> None:
+    from rich.console import Console
+
+    Console(width=_width(), highlight=False).print(table)
+
+
+def _width() -> int | None:
+    """Rich's own choice on a terminal; wide where output goes to a file, so that tables do not wrap."""
+    return None if sys.stdout.isatty() else 160
+
+
+@contextmanager
+def _progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    counted = [BarColumn(), MofNCompleteColumn()] if total else []
+    columns: list[Any] = [SpinnerColumn(), TextColumn("{task.description}"), *counted, TimeElapsedColumn()]
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(what, total=total)
+        yield lambda count: progress.advance(task, count)
+
+
+def _number(value: Any, unit: str = "") -> str:
+    """A number as a person reads it: four significant digits, thousands separated, with its unit."""
+    if value is None or value != value:
+        return ""
+    magnitude = abs(value)
+    text = f"{value:,.0f}" if magnitude >= 10_000 else f"{value:,.1f}" if magnitude >= 1000 else f"{value:.4g}"
+    return f"{text} {unit}".strip() if unit and magnitude >= 1 else text
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return "" if value != value else f"{value:.6g}"
+    return "" if value is None else str(value)
+
+
+def _relative(path: str) -> str:
+    try:
+        return str(Path(path).relative_to(Path.cwd()))
+    except ValueError:
+        return path
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,373 @@
+"""The stages of a round, with files between them: what the command line and the flows both call.
+
+    prepare -> privatize (shards) -> aggregate (shards) -> merge -> estimate -> draw -> land
+
+A run has a folder, DATA/runs/RUN_ID.  Every stage reads files there, writes files there whole or not at all, and may be run
+again: a shard of reports that stands is kept, so that a retry neither counts a client twice nor spends its budget twice.
+Only `land` opens the warehouse.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from dpcore import pipeline, plots, populations, warehouse, wire
+from dpcore._random import Source, secure, seeded
+from dpcore.aggregates import Aggregate
+from dpcore.errors import InvalidRecord, InvalidReport, NotEstimable, SchemeError
+from dpcore.scheme import Scheme
+from dpcore.tables import summary, tables_of
+
+DEFAULT_SCHEME = Path("data/schemes/consumer_expenditure.toml")
+DEFAULT_DATA = Path("data/var")
+SHARD_BLOCKS = 2  # 131,072 clients: seconds of work, and at most a few hundred shards up to 25 million clients
+_ROUND_LENGTH = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """Everything a run's stages need to know; kept as `plan.json` beside the canonical scheme.
+
+    seed: of simulated people, or of a rehearsal; None with the operating system's randomness.
+    source: 'simulated' people, a file of real 'records', or a folder of 'reports' that clients sent; `input` is that file or
+    folder.
+    """
+
+    run_id: str
+    scheme_file: str
+    round: str
+    source: str
+    input: str
+    clients: int
+    seed: int | None
+    warehouse: str
+    figures: str
+    keep_reports: bool
+    started_at: str
+    flow_run_id: str | None
+
+    @property
+    def scheme(self) -> Scheme:
+        return _scheme(Path(self.scheme_file).read_text(encoding="utf-8"))
+
+    @property
+    def random(self) -> Source:
+        return secure() if self.seed is None else seeded(self.seed)
+
+    @property
+    def is_rehearsal(self) -> bool:
+        """Real records under a known seed."""
+        return self.source == "records" and self.seed is not None
+
+
+@lru_cache(maxsize=8)
+def _scheme(text: str) -> Scheme:
+    return Scheme.from_toml(text)
+
+
+def today() -> str:
+    """Return today's round: the UTC date."""
+    return datetime.now(UTC).strftime("%Y-%m-%d")
+
+
+def seed_of(round_: str) -> int:
+    """Return the seed that simulated people have in a round unless another is given: the same wherever it is run."""
+    return int.from_bytes(hashlib.sha256(round_.encode()).digest()[:4], "big")
+
+
+def prepare(
+    scheme: Path,
+    *,
+    round_: str | None = None,
+    clients: int | None = None,
+    records: Path | None = None,
+    reports: Path | None = None,
+    seed: int | None = None,
+    data: Path = DEFAULT_DATA,
+    warehouse_file: Path | None = None,
+    keep_reports: bool = False,
+    flow_run_id: str | None = None,
+) -> Path:
+    """Check everything that can be checked before work starts, and return the run's folder.
+
+    Raises SchemeError or InvalidRecord, with nothing written.
+    """
+    parsed = Scheme.from_toml(scheme)
+    round_ = round_ or today()
+    if not 0 < len(round_) <= _ROUND_LENGTH or not round_.isprintable():
+        raise SchemeError(f"round must be a text of 1 to {_ROUND_LENGTH} characters, such as {today()}, got {round_!r}")
+    source = "records" if records is not None else "reports" if reports is not None else "simulated"
+    if source == "simulated":
+        populations.by_scheme(parsed.name)  # refuses a scheme nobody can be simulated for
+        clients = parsed.clients if clients is None else clients
+        seed = seed_of(round_) if seed is None else seed
+        if clients < 1:
+            raise SchemeError(f"clients must be at least 1, got {clients}")
+    elif clients is not None:
+        raise SchemeError(f"clients is for simulated people; with {source}, every one of them is one client")
+    if records is not None:
+        next(populations.read_blocks(records, parsed))  # refuses what is not a file of the scheme's columns
+    if seed is not None and not 0 <= seed < 2**63:
+        raise SchemeError(f"seed must be a whole number between 0 and 2^63 - 1, got {seed}")
+    if reports is not None:
+        salt = _content(report_files(reports))
+    elif seed is not None:  # a smaller rehearsal of a round is another run
+        salt = f"{seed} {clients}" if clients not in (None, parsed.clients) else str(seed)
+    else:
+        salt = flow_run_id or secrets.token_hex(16)
+    run_id = warehouse.run_id(parsed.digest, round_, salt)
+    folder = (data / "runs" / run_id).absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    _write(folder / "scheme.toml", parsed.canonical)
+    plan = Plan(
+        run_id=run_id,
+        scheme_file=str(folder / "scheme.toml"),
+        round=round_,
+        source=source,
+        input=str((records or reports or Path()).absolute()) if source != "simulated" else "",
+        clients=clients or 0,
+        seed=seed,
+        warehouse=str((warehouse_file or data / "warehouse.duckdb").absolute()),
+        figures=str((data / "figures" / run_id).absolute()),
+        keep_reports=keep_reports,
+        started_at=datetime.now(UTC).isoformat(),
+        flow_run_id=flow_run_id,
+    )
+    _write(folder / "plan.json", json.dumps(plan.__dict__, indent=1))
+    return folder
+
+
+def report_files(folder: Path) -> list[Path]:
+    """Return the report files of a folder, sorted; raises InvalidReport where there are none."""
+    files = sorted(folder.glob("*.parquet")) if folder.is_dir() else []
+    if not files:
+        raise InvalidReport(f"{folder} holds no .parquet files of reports; `ldpflow privatize` writes them")
+    return files
+
+
+def newest(scheme: Scheme, round_: str, data: Path = DEFAULT_DATA) -> Path:
+    """Return the folder of the newest run of a scheme's round that has an aggregate; raises NotEstimable without one."""
+    found = []
+    for path in (data / "runs").glob("*/aggregate.parquet"):
+        plan = plan_of(path.parent)
+        if plan.round == round_ and plan.scheme.digest == scheme.digest:
+            found.append((plan.started_at, path.parent))
+    if not found:
+        raise NotEstimable(f"round {round_} of scheme {scheme.name} has no aggregate; run or collect it first")
+    return max(found)[1]
+
+
+def plan_of(folder: Path) -> Plan:
+    """Return the plan of a run's folder."""
+    if not (folder / "plan.json").exists():
+        raise SchemeError(f"{folder} is not a run's folder; prepare makes one")
+    return Plan(**json.loads((folder / "plan.json").read_text(encoding="utf-8")))
+
+
+def shards(folder: Path) -> range:
+    """Return the numbers of a simulated round's shards."""
+    blocks = len(pipeline.block_sizes(plan_of(folder).clients))
+    return range(-(-blocks // SHARD_BLOCKS))
+
+
+def privatize_shard(folder: Path, shard: int) -> Path:
+    """Simulate a shard's people, let each privatize its record, and return the file of their reports."""
+    path = _reports_file(folder, shard)
+    if not path.exists():
+        plan = plan_of(folder)
+        scheme = plan.scheme
+        sizes = pipeline.block_sizes(plan.clients)
+        blocks = range(shard * SHARD_BLOCKS, min(len(sizes), (shard + 1) * SHARD_BLOCKS))
+        people = populations.by_scheme(scheme.name)
+        batches = pipeline.report_blocks(scheme, people, plan.clients, plan.random, blocks)
+        wire.write_reports(path, scheme, pipeline.concatenate([batch for _, batch in batches]))
+    return path
+
+
+def privatize_records(folder: Path, progress: Callable[[int], None] | None = None) -> list[Path]:
+    """Privatize a file of real records, each once, and return the files of their reports.
+
+    Every record is checked before the first is privatized, so that a bad one leaves nothing half-made.
+    """
+    plan = plan_of(folder)
+    scheme = plan.scheme
+    done = folder / "reports" / "complete.json"
+    if done.exists():
+        return [Path(path) for path in json.loads(done.read_text(encoding="utf-8"))]
+    records = Path(plan.input)
+    n = 0
+    for block in populations.read_blocks(records, scheme, size=pipeline.BLOCK):
+        scheme.encode(block, n)
+        n += len(block)
+    if n == 0:
+        raise InvalidRecord(f"{records} holds no records; nothing was privatized")
+    paths = []
+    for index, block in enumerate(populations.read_blocks(records, scheme, size=pipeline.BLOCK)):
+        path = _reports_file(folder, index)
+        if not path.exists():
+            wire.write_reports(path, scheme, pipeline.privatize(scheme, block, plan.random, index))
+        paths.append(path)
+        if progress is not None:
+            progress(len(block))
+    _write(done, json.dumps([str(path) for path in paths]))
+    return paths
+
+
+def privatize_file(scheme: Path, records: Path, target: Path) -> int:
+    """Privatize a file of records into a folder of report files and return how many; every record is checked first."""
+    parsed = Scheme.from_toml(scheme)
+    if target.exists() and any(target.glob("*.parquet")):
+        raise InvalidReport(f"{target} already holds reports; name an empty folder, or records would be reported twice")
+    for index, block in enumerate(populations.read_blocks(records, parsed, size=pipeline.BLOCK)):
+        parsed.encode(block, index * pipeline.BLOCK)
+    n = 0
+    for index, block in enumerate(populations.read_blocks(records, parsed, size=pipeline.BLOCK)):
+        wire.write_reports(target / f"{index:05d}.parquet", parsed, pipeline.privatize(parsed, block, secure(), index))
+        n += len(block)
+    return n
+
+
+def aggregate_shard(folder: Path, reports: Path) -> Path:
+    """Aggregate one file of reports and return the file of the aggregate."""
+    scheme = plan_of(folder).scheme
+    path = folder / "aggregates" / reports.name
+    wire.write_aggregate(path, pipeline.aggregate(scheme, wire.read_reports(reports, scheme)))
+    return path
+
+
+def merge(folder: Path, parts: list[Path]) -> Path:
+    """Merge the shards' aggregates, each once, and return the file of the whole."""
+    scheme = plan_of(folder).scheme
+    total = Aggregate.zero(scheme)
+    for path in sorted(set(parts)):
+        total = total.merge(wire.read_aggregate(path, scheme))
+    path = folder / "aggregate.parquet"
+    wire.write_aggregate(path, total)
+    return path
+
+
+def estimate(folder: Path) -> Path:
+    """Estimate everything from the merged aggregate and return the folder of the tables to land."""
+    plan = plan_of(folder)
+    scheme = plan.scheme
+    aggregate = wire.read_aggregate(folder / "aggregate.parquet", scheme)
+    if aggregate.is_empty:
+        raise NotEstimable(f"no report of round {plan.round} was accepted; nothing can be estimated")
+    people = populations.by_scheme(scheme.name) if plan.source == "simulated" else None
+    tables = tables_of(pipeline.estimate_all(aggregate), people, plan.is_rehearsal)
+    counts = {"accepted": aggregate.n, "rejected": sum(aggregate.rejected.values())}
+    into = folder / "tables"
+    into.mkdir(exist_ok=True)
+    for name, frame in tables.items():
+        _replace(into / f"{name}.parquet", frame.to_parquet)
+    _write(into / "counts.json", json.dumps(counts))
+    return into
+
+
+def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
+    """Return the tables that `estimate` made."""
+    return {path.stem: pd.read_parquet(path) for path in sorted((folder / "tables").glob("*.parquet"))}
+
+
+def draw(folder: Path) -> dict[str, Path]:
+    """Draw pictures of each attribute, against the truth where it is known, and return name -> file."""
+    plan = plan_of(folder)
+    tables = read_tables(folder)
+    figures = Path(plan.figures)
+    figures.mkdir(parents=True, exist_ok=True)
+    drawn = {}
+    for name, attribute in plan.scheme.attributes.items():
+        for picture, content in plots.attribute_pictures(name, tables, attribute.unit).items():
+            drawn[picture] = figures / f"{picture}.png"
+            _replace(drawn[picture], lambda partial, content=content: partial.write_bytes(content))
+    return drawn
+
+
+def land(folder: Path) -> Plan:
+    """Land a run's tables in the warehouse, in one transaction; landing again replaces its rows with the same.
+
+    The reports are deleted afterwards unless the plan keeps them.
+    """
+    plan = plan_of(folder)
+    tables = read_tables(folder)
+    pictures = sorted(Path(plan.figures).glob("*.png"))
+    if pictures:
+        tables["figures"] = pd.DataFrame(
+            {"name": [path.stem for path in pictures], "path": [str(path) for path in pictures]}
+        )
+    warehouse.land(plan.warehouse, warehouse.Landing(run_row(folder), tables))
+    if not plan.keep_reports:  # the run's own; a folder that was collected is its owner's
+        shutil.rmtree(folder / "reports", ignore_errors=True)
+    return plan
+
+
+def land_failure(folder: Path) -> None:
+    """Land that a run failed: one row of `runs`, and nothing else."""
+    plan = plan_of(folder)
+    warehouse.land_failure(plan.warehouse, run_row(folder))
+
+
+def run_row(folder: Path) -> warehouse.Run:
+    """Return the run's row of `runs`; a rehearsal's seed is not landed."""
+    plan = plan_of(folder)
+    scheme = plan.scheme
+    counted = folder / "tables" / "counts.json"
+    counts: dict[str, Any] = json.loads(counted.read_text(encoding="utf-8")) if counted.exists() else {}
+    total = sum(counts.values())
+    return warehouse.Run(
+        run_id=plan.run_id,
+        scheme=scheme.name,
+        scheme_digest=scheme.digest,
+        round=plan.round,
+        source=plan.source,
+        randomness="secure" if plan.seed is None else "seeded",
+        seed=plan.seed if plan.source == "simulated" else None,
+        clients=plan.clients or total or None,
+        accepted=counts.get("accepted"),
+        rejected=counts.get("rejected"),
+        started_at=datetime.fromisoformat(plan.started_at),
+        finished_at=datetime.now(UTC),
+        version=version("ldpflow"),
+        flow_run_id=plan.flow_run_id,
+    )
+
+
+def summary_of(folder: Path) -> pd.DataFrame:
+    """Return the table a person reads after a run."""
+    return summary(read_tables(folder), plan_of(folder).scheme)
+
+
+def _reports_file(folder: Path, shard: int) -> Path:
+    return folder / "reports" / f"{shard:05d}.parquet"
+
+
+def _content(files: list[Path]) -> str:
+    """A hash of the files' bytes, so that collecting the same reports again is the same run."""
+    digests = sorted(hashlib.sha256(path.read_bytes()).hexdigest() for path in files)
+    return hashlib.sha256("".join(digests).encode()).hexdigest()
+
+
+def _write(path: Path, text: str) -> None:
+    _replace(path, lambda partial: partial.write_text(text, encoding="utf-8"))
+
+
+def _replace(path: Path, write: Callable[[Path], Any]) -> None:
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        write(partial)
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)

@@ -1,0 +1,206 @@
+"""A round as tables: one frame for each table of the warehouse, built from estimates and, for simulated people, the truth.
+
+No estimation happens here and no file is touched.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpcore.estimates import DensityEstimate, FrequencyEstimate
+from dpcore.functionals import parse
+from dpcore.pipeline import Round
+from dpcore.scheme import Attribute, Scheme
+from dpcore.wire.codec import statistic_rows
+
+_REJECTED_SHARE = 0.01  # more than one report in a hundred refused means that something is wrong with a client
+POINTS = 201  # of a landed density; lines drawn through them look smooth on any screen
+
+
+def tables_of(round_: Round, population: Any = None, rehearsal: bool = False) -> dict[str, pd.DataFrame]:
+    """Return the frames of a round, without run_id: table -> frame.
+
+    population: the simulated people's, whose truth then lands too.  rehearsal: real records were privatized with a known
+    seed, which the check `secure_randomness` then says.
+    """
+    tables = {
+        "aggregates": _aggregates(round_),
+        "frequencies": _frequencies(round_),
+        "densities": _densities(round_),
+        "functionals": _functionals(round_),
+        "levels": _levels(round_),
+        "budgets": _budgets(round_),
+        "rejects": _rejects(round_),
+        "checks": _checks(round_, rehearsal),
+    }
+    if population is not None:
+        tables["truths"] = truths(round_, population)
+    return {name: frame for name, frame in tables.items() if len(frame)}
+
+
+def _frame(rows: list[tuple[Any, ...]], columns: str) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=columns.split())
+
+
+def _aggregates(round_: Round) -> pd.DataFrame:
+    aggregate = round_.aggregate
+    rows: list[tuple[Any, ...]] = []
+    for name, statistics in aggregate.statistics.items():
+        rows += statistic_rows(aggregate.scheme, name, "", statistics)
+    for (name, other), tables in aggregate.pairs.items():
+        for category, statistics in zip(aggregate.scheme.attributes[other].categories, tables, strict=True):
+            rows += statistic_rows(aggregate.scheme, name, f"{other}={category}", statistics)
+    return _frame(rows, "attribute given statistic level cell value")
+
+
+def _frequencies(round_: Round) -> pd.DataFrame:
+    return _stack(round_, FrequencyEstimate, lambda estimate: estimate.to_frame())
+
+
+def _densities(round_: Round) -> pd.DataFrame:
+    return _stack(round_, DensityEstimate, lambda estimate: estimate.to_frame(POINTS))
+
+
+def _stack(round_: Round, kind: type, frame_of: Any) -> pd.DataFrame:
+    frames = [
+        frame_of(estimate).assign(attribute=name, estimator=estimate.estimator, given=estimate.given)
+        for name, estimate in round_.estimates.items()
+        if isinstance(estimate, kind)
+    ]
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+
+
+def _functionals(round_: Round) -> pd.DataFrame:
+    rows = [
+        (
+            name,
+            round_.estimates[name].estimator,
+            round_.estimates[name].given,
+            result.functional,
+            result.kind,
+            result.value,
+            result.plug_in,
+            result.standard_error,
+            result.confidence,
+            result.low,
+            result.high,
+            result.reason,
+        )
+        for name, results in round_.functionals.items()
+        for result in results
+    ]
+    return _frame(
+        rows, "attribute estimator given functional kind estimate plug_in standard_error confidence low high reason"
+    )
+
+
+def _levels(round_: Round) -> pd.DataFrame:
+    rows = [
+        (name, row.level, row.statistic, row.threshold, row.selected)
+        for name, estimate in round_.estimates.items()
+        if isinstance(estimate, DensityEstimate)
+        for row in estimate.levels
+    ]
+    return _frame(rows, "attribute level statistic threshold selected")
+
+
+def _budgets(round_: Round) -> pd.DataFrame:
+    rows = []
+    for name, attribute in round_.aggregate.scheme.attributes.items():
+        budget = attribute.budget
+        charges = round_.aggregate.reports(name)
+        rows.append(
+            (
+                name,
+                attribute.mechanism.name,
+                budget.text,
+                float(budget),
+                attribute.mechanism.certificate().text,
+                charges,
+            )
+        )
+    return _frame(rows, "attribute mechanism stated epsilon certificate charges")
+
+
+def _rejects(round_: Round) -> pd.DataFrame:
+    aggregate = round_.aggregate
+    rows = [(reason, count, aggregate.examples.get(reason)) for reason, count in aggregate.rejected.items()]
+    return _frame(rows, "reason count example_position")
+
+
+def _checks(round_: Round, rehearsal: bool) -> pd.DataFrame:
+    aggregate = round_.aggregate
+    rows: list[tuple[Any, ...]] = []
+    for name, attribute in aggregate.scheme.attributes.items():
+        certificate = attribute.mechanism.certificate()
+        promised = math.exp(float(attribute.budget)) if certificate.kind == "ratio" else float(attribute.budget)
+        rows.append((f"privacy({name})", certificate.holds, float(certificate.kept), promised, certificate.text))
+        if name in round_.unavailable:
+            rows.append((f"estimable({name})", False, float(aggregate.reports(name)), None, round_.unavailable[name]))
+    refused = sum(aggregate.rejected.values())
+    share = refused / max(1, aggregate.n + refused)
+    detail = f"{refused} of {aggregate.n + refused} reports refused"
+    rows.append(("rejected_share", share <= _REJECTED_SHARE, share, _REJECTED_SHARE, detail))
+    if rehearsal:
+        detail = "a rehearsal: real records were privatized with a known seed; do not share its reports"
+        rows.append(("secure_randomness", False, 0.0, 1.0, detail))
+    return _frame(rows, "name passed observed threshold detail")
+
+
+def truths(round_: Round, population: Any) -> pd.DataFrame:
+    """Return what is true of the population, in the rows of `truths`: densities, frequencies and functionals."""
+    rows: list[tuple[Any, ...]] = []
+    for name, attribute in round_.aggregate.scheme.attributes.items():
+        rows += list(_truth_rows(attribute, population, round_.estimates.get(name)))
+    return _frame(rows, "attribute given quantity x value")
+
+
+def _truth_rows(attribute: Attribute, population: Any, estimate: Any) -> Iterator[tuple[Any, ...]]:
+    name = attribute.name
+    if attribute.is_numeric:
+        truth = population.truth(name)
+        if estimate is not None:
+            x = estimate.to_frame(POINTS)["x"].to_numpy()
+            for point, value in zip(x, truth.pdf(x), strict=True):
+                yield name, "", "density", float(point), float(value)
+        for text in attribute.functionals:
+            yield name, "", text, None, parse(text).value(truth)
+    else:
+        probabilities = np.asarray(population.probabilities(name, attribute.categories))
+        for category, value in zip(attribute.categories, probabilities, strict=True):
+            yield name, "", f"frequency({category})", None, float(value)
+        for text in attribute.functionals:
+            yield name, "", text, None, parse(text).of_probabilities(probabilities, np.asarray(attribute.values))
+
+
+def summary(tables: dict[str, pd.DataFrame], scheme: Scheme) -> pd.DataFrame:
+    """Return one row per printed estimate: attribute, unit, quantity, estimate, low, high, truth, holds.
+
+    holds: whether the interval contains the truth; None where either is unknown.
+    """
+    rows: list[tuple[Any, ...]] = []
+    known: dict[tuple[str, str], float] = {}
+    if "truths" in tables:
+        frame = tables["truths"]
+        named = frame[frame["quantity"] != "density"]
+        known = dict(zip(zip(named["attribute"], named["quantity"], strict=True), named["value"], strict=True))
+    empty = pd.DataFrame({"attribute": []})
+    functionals, frequencies = tables.get("functionals", empty), tables.get("frequencies", empty)
+    for name, attribute in scheme.attributes.items():
+        unit = attribute.unit
+        for row in frequencies[frequencies["attribute"] == name].itertuples():
+            rows.append((name, "", f"frequency({row.category})", row.estimate, row.low, row.high, ""))
+        for row in functionals[functionals["attribute"] == name].itertuples():
+            value = None if pd.isna(row.estimate) else row.estimate
+            own = unit if row.functional.startswith(("mean", "quantile")) else ""
+            rows.append((name, own, row.functional, value, row.low, row.high, row.reason or ""))
+    out = _frame(rows, "attribute unit quantity estimate low high reason")
+    out["truth"] = [known.get((a, q)) for a, q in zip(out["attribute"], out["quantity"], strict=True)]
+    sides = zip(out["low"], out["truth"], out["high"], strict=True)
+    out["holds"] = [None if pd.isna(t) or pd.isna(low) else bool(low <= t <= high) for low, t, high in sides]
+    return out

@@ -1,0 +1,123 @@
+"""The aggregate is a commutative monoid, bit for bit."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import dpcore as dp
+from dpcore.aggregates import Aggregate
+from dpcore.errors import SchemeMismatch
+from dpcore.mechanisms import Reports
+from dpcore.report import Answers, ReportBatch, batch_of
+from dpcore.scheme import Scheme
+
+People = Callable[..., dict[str, np.ndarray]]
+
+
+@pytest.fixture(params=["all", "one"])
+def scheme(request: pytest.FixtureRequest, small_text: str) -> Scheme:
+    return Scheme.from_toml(f'reporting = "{request.param}"\n' + small_text)
+
+
+@pytest.fixture
+def batches(scheme: Scheme, people: People) -> list[ReportBatch]:
+    return [dp.privatize(scheme, people(n, n), dp.seeded(n)) for n in (1, 17, 400, 3)]
+
+
+def test_zero_is_neutral(scheme: Scheme, batches: list[ReportBatch]) -> None:
+    zero, some = Aggregate.zero(scheme), dp.aggregate(scheme, *batches)
+    assert zero.merge(some).equals(some)
+    assert some.merge(zero).equals(some)
+    assert zero.is_empty
+    assert some.n == 421
+
+
+def test_order_and_grouping_do_not_matter(scheme: Scheme, batches: list[ReportBatch]) -> None:
+    a, b, c, d = (dp.aggregate(scheme, batch) for batch in batches)
+    whole = dp.aggregate(scheme, *batches)
+    assert d.merge(b).merge(a.merge(c)).equals(whole)
+    assert a.merge(b.merge(c.merge(d))).equals(whole)
+    assert c.merge(a).equals(a.merge(c))
+    assert not a.merge(a).equals(a)  # an aggregate is not idempotent
+
+
+def test_adding_is_merging_singletons(scheme: Scheme, people: People) -> None:
+    columns = people(40)
+    client = dp.Client(scheme, random=dp.seeded(5))
+    reports = [client.report({name: column[i] for name, column in columns.items()}) for i in range(40)]
+    one_by_one = Aggregate.zero(scheme)
+    if scheme.reporting == "all":  # a batch has the same attributes throughout
+        for report in reports:
+            one_by_one = one_by_one.add(batch_of([report]))
+        assert one_by_one.equals(dp.aggregate(scheme, batch_of(reports)))
+        assert one_by_one.n == 40
+
+
+def test_a_pair_sums_to_its_parts(scheme: Scheme, batches: list[ReportBatch]) -> None:
+    whole = dp.aggregate(scheme, *batches)
+    assert np.array_equal(whole.pairs["height", "side"].sum(axis=0), whole.statistics["height"])
+    mechanism = scheme.attributes["height"].mechanism
+    blocks = len(mechanism.model().tables)
+    by_category = whole.pairs["height", "side"][:, :blocks].sum(axis=1)
+    assert np.array_equal(by_category, whole.statistics["side"])
+
+
+def test_reporting_one_answers_one_unit_each(small_text: str, people: People) -> None:
+    scheme = Scheme.from_toml('reporting = "one"\n' + small_text)
+    whole = dp.aggregate(scheme, dp.privatize(scheme, people(2000), dp.seeded(1)))
+    assert whole.reports("height") == whole.reports("side")
+    assert whole.reports("height") + whole.reports("colour") == whole.n == 2000
+    assert 850 < whole.reports("colour") < 1150
+
+
+def test_another_scheme_is_refused(scheme: Scheme, small_text: str, people: People) -> None:
+    other = Scheme.from_toml(small_text.replace("0.5", "0.6"))
+    batch = dp.privatize(other, people(5), dp.seeded(1))
+    with pytest.raises(SchemeMismatch, match="expected reports under scheme"):
+        dp.aggregate(scheme, batch)
+    with pytest.raises(SchemeMismatch):
+        Aggregate.zero(scheme).merge(Aggregate.zero(other))
+
+
+def test_what_no_client_could_send_is_refused_whole_and_counted(small: Scheme, people: People) -> None:
+    batch = dp.privatize(small, people(10), dp.seeded(1))
+    clean = dp.aggregate(small, batch)
+    batch.answers["colour"].reports.values[4] = 99
+    batch.answers["colour"].reports.values[7] = -1
+    batch.answers["side"].reports.values[7] = 2
+    dirty = dp.aggregate(small, batch)
+    assert clean.n == 10
+    assert dirty.n == 8
+    assert dirty.rejected == {"side: out of range": 1, "colour: out of range": 1}
+    assert dirty.examples == {"side: out of range": 7, "colour: out of range": 4}
+    assert all(dirty.reports(name) == 8 for name in small.attributes)
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(cuts=st.lists(st.integers(0, 200), max_size=6), order=st.randoms(use_true_random=False))
+def test_any_split_in_any_order_gives_the_same_bits(
+    small: Scheme, people: People, cuts: list[int], order: random.Random
+) -> None:
+    scheme, columns = small, people(200)
+    edges = [0, *sorted(cuts), 200]
+    parts = [(a, b) for a, b in zip(edges, edges[1:], strict=False) if a < b]
+    batch = dp.privatize(scheme, columns, dp.seeded(2))
+    pieces = [_rows(batch, a, b, scheme) for a, b in parts]
+    order.shuffle(pieces)
+    assert dp.aggregate(scheme, *pieces).equals(dp.aggregate(scheme, batch))
+
+
+def _rows(batch: ReportBatch, first: int, last: int, scheme: Scheme) -> ReportBatch:
+    answers = {}
+    for name, column in batch.answers.items():
+        sizes = np.asarray(scheme.attributes[name].mechanism.sizes)[column.reports.level]
+        ends = np.concatenate([[0], np.cumsum(sizes)])
+        reports = Reports(column.reports.level[first:last], column.reports.values[ends[first] : ends[last]])
+        answers[name] = Answers(np.arange(last - first), reports)
+    return ReportBatch(batch.digest, last - first, answers)

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dpcore as dp
+from dpcore._random import Source
+from dpcore.errors import InvalidRecord
+from dpcore.scheme import Scheme
+
+RECORD = {"side": "left", "colour": "red", "height": 1.2}
+
+
+class Counting(Source):
+    """Counts the words drawn, and refuses to be a simulation's generator."""
+
+    def __init__(self) -> None:
+        self.drawn = 0
+        self._inner = dp.seeded(1)
+
+    def words(self, count: int) -> np.ndarray:
+        self.drawn += count
+        return self._inner.words(count)
+
+    def generator(self) -> np.random.Generator:
+        raise AssertionError("a client must not ask for a numpy generator")
+
+    def spawn(self, *key: int) -> Source:
+        return self
+
+
+def test_a_report_is_integers_only(small: Scheme) -> None:
+    report = dp.Client(small, random=dp.secure()).report(RECORD)
+    assert report.digest == small.digest
+    assert set(report.answers) == set(small.attributes)
+    for level, values in report.answers.values():
+        assert type(level) is int
+        assert all(type(value) is int for value in values)
+    assert "1.2" not in repr(report)
+
+
+def test_nothing_is_drawn_for_a_bad_record(small: Scheme) -> None:
+    source = Counting()
+    client = dp.Client(small, random=source)
+    with pytest.raises(InvalidRecord):
+        client.report(RECORD | {"colour": "purple"})
+    assert source.drawn == 0
+    client.report(RECORD)
+    assert source.drawn > 0
+
+
+def test_a_token_fixes_level_and_unit_for_life(small_text: str) -> None:
+    scheme = Scheme.from_toml('reporting = "one"\n' + small_text)
+
+    def public(token: str, seed: int) -> tuple[tuple[str, int], ...]:
+        report = dp.Client(scheme, random=dp.seeded(seed), token=token).report(RECORD)
+        return tuple((name, level) for name, (level, _) in report.answers.items())
+
+    shapes = {token: public(token, 1) for token in map(str, range(60))}
+    assert all(public(token, 2) == shape for token, shape in shapes.items())
+    assert len(set(shapes.values())) > 3  # tokens differ in unit and level
+    reports = [dp.Client(scheme, random=dp.secure(), token="7").report(RECORD) for _ in range(64)]
+    assert len({tuple(report.answers.items()) for report in reports}) > 1  # the noise is fresh

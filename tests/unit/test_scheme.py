@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpcore.errors import InvalidRecord, SchemeError
+from dpcore.scheme import Scheme
+
+
+def test_canonical_text_reads_back_to_the_same_digest(small: Scheme) -> None:
+    again = Scheme.from_toml(small.canonical)
+    assert again.canonical == small.canonical
+    assert again.digest == small.digest
+    assert len(small.digest) == 64
+
+
+def test_comments_and_order_of_keys_do_not_change_the_digest_but_epsilon_does(small: Scheme, small_text: str) -> None:
+    assert Scheme.from_toml("# a remark\n" + small_text).digest == small.digest
+    assert Scheme.from_toml(small_text.replace("epsilon = 0.5", "epsilon = 0.50")).digest == small.digest
+    assert Scheme.from_toml(small_text.replace("epsilon = 0.5", "epsilon = 0.51")).digest != small.digest
+
+
+def test_a_client_spends_the_sum(small: Scheme, small_text: str) -> None:
+    assert small.budget.text == "1.5 + ln 3"
+    assert small.epsilon == pytest.approx(1.5 + np.log(3))
+
+
+def test_reporting_one_spends_the_dearest_unit(small_text: str) -> None:
+    one = Scheme.from_toml('reporting = "one"\n' + small_text)
+    assert one.units == (("side", "height"), ("colour",))
+    assert one.budget.text == "1 + ln 3"
+
+
+BAD = {
+    "unknown top key": ("clients = 20000", "client = 20000", ["'client'", "accepted"]),
+    "unknown attribute key": ('unit = "m"', 'units = "m"', ["attributes.height", "'units'", "unit"]),
+    "negative epsilon": ("epsilon = 0.5", "epsilon = -0.5", ["attributes.colour", "epsilon", "-0.5"]),
+    "zero epsilon": ("epsilon = 0.5", "epsilon = 0", ["epsilon", "above 0", "got 0"]),
+    "epsilon nan": ("epsilon = 0.5", "epsilon = nan", ["epsilon", "nan"]),
+    "epsilon missing": ("epsilon = 0.5\n", "", ["attributes.colour.epsilon is missing"]),
+    "epsilon a list": ("epsilon = 0.5", "epsilon = [1]", ["epsilon", "[1]"]),
+    "type unknown": ('type = "numeric"', 'type = "number"', ["attributes.height.type", "'number'", "numeric"]),
+    "bounds swapped": ("lower = 0.5", "lower = 3", ["lower must be below upper", "got 3"]),
+    "bound missing": ("upper = 2.5\n", "", ["upper is missing"]),
+    "one category": ('categories = ["left", "right"]', 'categories = ["left"]', ["at least two", "['left']"]),
+    "twins": ('["red", "green", "blue"]', '["red", "green", "red"]', ["must differ"]),
+    "values short": ("values = [0, 1, 2.5]", "values = [0, 1]", ["values", "3 categories"]),
+    "code to nowhere": ('2 = "right"', '2 = "up"', ["codes.2", "'up'", "left, right"]),
+    "pair reversed": ('[["height", "side"]]', '[["side", "height"]]', ["pairs", "[NUMERIC, CATEGORICAL]"]),
+    "pair of strangers": ('[["height", "side"]]', '[["height", "age"]]', ["pairs", "age"]),
+    "mechanism unknown": ("degree = 1", 'mechanism = "laplace"', ["mechanism", "'laplace'", "wavelet_laplace"]),
+    "degree too high": ("degree = 1", "degree = 4", ["degree", "3", "4"]),
+    "coarsest too coarse": ("degree = 1", "degree = 1\ncoarsest_level = 0", ["coarsest_level", "0"]),
+    "allocation unknown": ("degree = 1", 'degree = 1\nallocation = "best"', ["allocation", "'best'", "sample"]),
+    "a too small": ("degree = 1", 'degree = 1\nallocation = "paper"\na = 1', ["1 < a", "got a = 1"]),
+    "clients a float": ("clients = 20000", "clients = 2e4", ["clients", "whole number", "2e4"]),
+    "functional unknown": ("clients = 20000", 'functionals = ["mode"]', ["functionals", "'mode'", "quantile"]),
+    "two coins at another epsilon": ('epsilon = "ln 3"', "epsilon = 1.0986", ["two_coin", "1.0986"]),
+    "fixed without level": ("degree = 1", 'degree = 1\nlevel_rule = "fixed"', ["level"]),
+    "outside unknown": ("degree = 1", 'degree = 1\noutside = "drop"', ["outside", "'drop'", "clip"]),
+    "not toml": ("clients = 20000", "clients 20000", ["not valid TOML"]),
+    "bad name": ('name = "small"', 'name = "Small one"', ["name", "'Small one'"]),
+}
+
+
+@pytest.mark.parametrize("case", BAD, ids=str)
+def test_a_bad_scheme_names_the_field_the_value_and_what_would_do(case: str, small_text: str) -> None:
+    old, new, parts = BAD[case]
+    assert old in small_text
+    with pytest.raises(SchemeError) as caught:
+        Scheme.from_toml(small_text.replace(old, new, 1))
+    message = str(caught.value)
+    assert "\n" not in message
+    for part in parts:
+        assert part in message
+
+
+def test_a_missing_scheme_file_is_one_line() -> None:
+    with pytest.raises(SchemeError, match="no scheme file"):
+        Scheme.from_toml("nowhere.toml")
+
+
+def test_bounds_are_exact(small: Scheme) -> None:
+    assert small.attributes["height"].lower == Fraction(1, 2)
+
+
+@pytest.mark.parametrize("kind", [dict, pd.DataFrame])
+def test_records_are_read_by_label_code_and_number(small: Scheme, kind: Any) -> None:
+    columns = {"side": ["left", "2", "right"], "colour": ["red", "blue", "green"], "height": [0.5, 2.5, 1.5]}
+    cells = small.encode(kind(columns))
+    inputs = small.attributes["height"].mechanism.inputs
+    assert cells["side"].tolist() == [0, 1, 1]
+    assert cells["colour"].tolist() == [0, 2, 1]
+    assert cells["height"].tolist() == [0, inputs - 1, inputs // 2]
+    assert small.attributes["side"].encode(np.array([1, 2])).tolist() == [0, 1]
+    assert small.attributes["side"].encode(np.array([1.0, 2.0])).tolist() == [0, 1]
+
+
+def test_values_outside_are_clipped_or_refused(small: Scheme, small_text: str) -> None:
+    inputs = small.attributes["height"].mechanism.inputs
+    assert small.attributes["height"].encode([-1e9, 1e9, np.inf]).tolist() == [0, inputs - 1, inputs - 1]
+    strict = Scheme.from_toml(small_text.replace('unit = "m"', 'outside = "refuse"'))
+    with pytest.raises(InvalidRecord, match=r"column 'height'.* at record 11 \(1 in all\)"):
+        strict.attributes["height"].encode([1.0, 2.75, 1.0], first=10)
+
+
+SECRET = "7.125"  # a value that must never be seen in a message
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "parts"),
+    [
+        ("height", [1.0, np.nan, np.nan], ["'height'", "record 1", "2 in all"]),
+        ("height", [1.0, "tall" + SECRET, 1.0], ["'height'", "numbers"]),
+        ("side", ["left", None, "right"], ["'side'", "no value", "record 1"]),
+        ("side", ["left", "up" + SECRET, "right"], ["'side'", "categories", "record 1", "left, right"]),
+        ("colour", ["red", "red"], ["same length"]),
+    ],
+)
+def test_a_bad_record_names_column_and_position_and_never_the_value(
+    small: Scheme, column: str, values: list[Any], parts: list[str]
+) -> None:
+    columns: dict[str, list[Any]] = {"side": ["left"] * 3, "colour": ["red"] * 3, "height": [1.0] * 3}
+    columns[column] = values
+    with pytest.raises(InvalidRecord) as caught:
+        small.encode(columns)
+    message = str(caught.value)
+    assert SECRET not in message
+    assert "\n" not in message
+    for part in parts:
+        assert part in message
+
+
+def test_a_missing_column_is_named(small: Scheme) -> None:
+    with pytest.raises(InvalidRecord, match=r"column 'colour'.*missing"):
+        small.encode({"side": ["left"], "height": [1.0]})
+
+
+def test_missing_may_be_a_category(small_text: str) -> None:
+    scheme = Scheme.from_toml(small_text.replace("values = [0, 1, 2.5]", 'missing = "category"'))
+    attribute = scheme.attributes["colour"]
+    assert attribute.categories == ("red", "green", "blue", "missing")
+    assert attribute.encode(["red", None, float("nan"), pd.NA, ""]).tolist() == [0, 3, 3, 3, 3]
+    with pytest.raises(InvalidRecord, match="not one of"):
+        attribute.encode(["purple"])

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import dpcore as dp
+from dpcore import wire
+from dpcore.errors import InvalidReport, SchemeMismatch
+from dpcore.scheme import Scheme
+
+People = Callable[..., dict[str, np.ndarray]]
+
+
+@pytest.mark.parametrize("reporting", ["all", "one"])
+@pytest.mark.parametrize("n", [1, 300])
+def test_reports_and_aggregates_come_back_bit_for_bit(
+    tmp_path: Path, small_text: str, people: People, reporting: str, n: int
+) -> None:
+    scheme = Scheme.from_toml(f'reporting = "{reporting}"\n' + small_text)
+    batch = dp.privatize(scheme, people(n), dp.seeded(1))
+    wire.write_reports(tmp_path / "r.parquet", scheme, batch)
+    again = wire.read_reports(tmp_path / "r.parquet", scheme)
+    for name, answers in batch.answers.items():
+        assert np.array_equal(again.answers[name].clients, answers.clients)
+        assert np.array_equal(again.answers[name].reports.level, answers.reports.level)
+        assert np.array_equal(again.answers[name].reports.values, answers.reports.values)
+    batch.answers["colour"].reports.values[0] = 9  # one reject travels too
+    whole = dp.aggregate(scheme, batch)
+    wire.write_aggregate(tmp_path / "a.parquet", whole)
+    back = wire.read_aggregate(tmp_path / "a.parquet", scheme)
+    assert back.equals(whole)
+    assert back.examples == whole.examples
+    assert [path.name for path in sorted(tmp_path.iterdir())] == ["a.parquet", "r.parquet"]
+
+
+def test_a_file_holds_reports_and_nothing_else(tmp_path: Path, small: Scheme, people: People) -> None:
+    wire.write_reports(tmp_path / "r.parquet", small, dp.privatize(small, people(10), dp.seeded(1)))
+    assert pq.read_schema(tmp_path / "r.parquet").names == ["side", "colour", "height_level", "height_values"]
+
+
+def test_files_of_another_scheme_of_another_kind_or_cut_short_are_refused(
+    tmp_path: Path, small: Scheme, small_text: str, people: People
+) -> None:
+    path = tmp_path / "r.parquet"
+    wire.write_reports(path, small, dp.privatize(small, people(100), dp.seeded(1)))
+    other = Scheme.from_toml(small_text.replace("epsilon = 0.5", "epsilon = 0.6"))
+    with pytest.raises(SchemeMismatch, match="belongs to scheme"):
+        wire.read_reports(path, other)
+    with pytest.raises(InvalidReport, match="not a file of aggregate"):
+        wire.read_aggregate(path, small)
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(InvalidReport, match="cut short"):
+        wire.read_reports(path, small)
+    with pytest.raises(InvalidReport, match="no reports at"):
+        wire.read_reports(tmp_path / "none.parquet", small)
+
+
+def test_a_report_of_the_wrong_length_is_refused(tmp_path: Path, small: Scheme, people: People) -> None:
+    path = tmp_path / "r.parquet"
+    wire.write_reports(path, small, dp.privatize(small, people(50), dp.seeded(1)))
+    table = pq.read_table(path)
+    levels = table.column("height_level").to_pylist()
+    swapped = table.set_column(2, "height_level", [[(level + 1) % 2 for level in levels]])
+    swapped = swapped.cast(table.schema).replace_schema_metadata(table.schema.metadata)
+    pq.write_table(swapped, path)
+    with pytest.raises(InvalidReport, match="length is not what their level says"):
+        wire.read_reports(path, small)
