@@ -329,9 +329,12 @@ def test_latest_estimates_puts_every_number_beside_its_truth(path):
 def test_interval_coverage_counts_over_all_landed_simulations(path):
     for seed, shift in enumerate([0.0, 0.4, 5.0, -0.2]):  # the truth 11.5 lies in [10, 12] + shift but for 5.0
         numbers = tables(shift)["functionals"]
-        land(path, Landing(run(seed=seed), {"functionals": numbers, "truths": tables()["truths"]}))
-    frame = query(path, "select intervals, coverage from interval_coverage where number = 'mean'")
-    assert frame.to_dict("records") == [{"intervals": 4, "coverage": 0.75}]
+        truths = tables()["truths"].replace(
+            {"quantity": {"frequency(white)": "entropy"}, "attribute": {"race": "income"}}
+        )
+        land(path, Landing(run(seed=seed), {"functionals": numbers, "truths": truths}))
+    frame = query(path, "select number, intervals, coverage from interval_coverage")
+    assert frame.to_dict("records") == [{"number": "mean", "intervals": 4, "coverage": 0.75}]  # entropy was refused
 
 
 def test_failed_checks_shows_only_those_of_the_newest_run(path):

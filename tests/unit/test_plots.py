@@ -1,0 +1,216 @@
+"""Pictures: what is drawn is what the rows say, labels carry units, and nothing global is touched."""
+
+import subprocess
+import sys
+import threading
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpcore.plots import height_for, new_axes, plot_density, plot_frequency, plot_functional, png
+from dpcore.plots.style import rounded, separated
+
+X = np.linspace(0, 250_000, 51)
+PDF = 6 * (X / 250_000) * (1 - X / 250_000) / 250_000
+
+
+def density(**changes):
+    values = {
+        "attribute": "income",
+        "estimator": "projection",
+        "given": "",
+        "x": X,
+        "density": PDF,
+        "low": np.clip(PDF - 1e-6, 0, None),
+        "high": PDF + 1e-6,
+        "confidence": 0.95,
+    }
+    return pd.DataFrame(values | changes)
+
+
+def frequency(**changes):
+    values = {
+        "attribute": "urban_rural",
+        "estimator": "frequency",
+        "given": "",
+        "category": ["urban", "rural"],
+        "estimate": [0.78, 0.22],
+        "low": [0.77, 0.21],
+        "high": [0.79, 0.23],
+        "confidence": 0.9,
+    }
+    return pd.DataFrame(values | changes)
+
+
+def functional(**changes):
+    values = {
+        "attribute": "income",
+        "estimator": "projection",
+        "given": "",
+        "functional": ["mean", "quantile(0.5)", "entropy"],
+        "estimate": [61_234.5, 52_000.0, np.nan],
+        "low": [60_800.0, 51_300.0, np.nan],
+        "high": [61_669.0, 52_700.0, np.nan],
+        "confidence": 0.95,
+        "reason": [None, None, "too few reports; ten times as many would do"],
+    }
+    return pd.DataFrame(values | changes)
+
+
+def legend(axes):
+    return [text.get_text() for text in axes.get_legend().get_texts()]
+
+
+def line(axes, name):
+    (found,) = [line for line in axes.get_lines() if line.get_label() == name]
+    return found
+
+
+def texts(axes):
+    return [text.get_text() for text in axes.texts]
+
+
+def test_a_density_is_drawn_in_percent_per_round_width():
+    truth = pd.DataFrame({"x": X[::-1], "value": PDF[::-1]})
+    figure, axes = new_axes()
+    assert plot_density(density(), axes, truth=truth, previous=density(density=PDF / 2), unit="USD") is axes
+    assert legend(axes) == ["estimate", "95 % band", "truth", "previous round"]
+    np.testing.assert_allclose(line(axes, "estimate").get_ydata(), 100 * 10_000 * PDF)
+    np.testing.assert_allclose(line(axes, "truth").get_ydata(), 100 * 10_000 * PDF)  # sorted by x
+    np.testing.assert_allclose(line(axes, "previous round").get_ydata(), 50 * 10_000 * PDF)
+    assert line(axes, "truth").get_linestyle() == "--"
+    assert axes.get_xlabel() == "income (USD)"
+    assert axes.get_ylabel() == "percent of clients per 10,000 USD"
+    assert axes.get_title(loc="left") == "Density of income"
+    assert axes.get_xlim() == (0, 250_000)
+    png(figure)
+    assert "200,000" in [label.get_text() for label in axes.get_xticklabels()]
+
+
+def test_the_band_is_what_the_rows_say():
+    _, axes = new_axes()
+    plot_density(density(), axes)
+    (band,) = axes.collections
+    heights = band.get_paths()[0].vertices[:, 1]
+    assert heights.max() == pytest.approx(100 * 10_000 * (PDF.max() + 1e-6))
+    assert legend(axes) == ["estimate", "95 % band"]
+
+
+def test_the_density_axis_starts_at_zero_unless_the_estimate_does_not():
+    _, axes = new_axes()
+    plot_density(density(), axes)
+    assert axes.get_ylim()[0] == 0
+    _, axes = new_axes()
+    plot_density(density(density=PDF - 1e-6, low=np.nan, high=np.nan), axes)
+    assert axes.get_ylim()[0] < 100 * 10_000 * -1e-6
+
+
+def test_shuffled_rows_make_the_same_picture():
+    pictures = []
+    for frame in (density(), density().sample(frac=1, random_state=1)):
+        figure, axes = new_axes()
+        plot_density(frame, axes)
+        pictures.append(png(figure))
+    assert pictures[0] == pictures[1]
+
+
+def test_frequencies_are_bars_from_zero_with_interval_and_truth():
+    truth = pd.DataFrame({"quantity": ["frequency(rural)", "frequency(urban)"], "value": [0.2, 0.8]})
+    _, axes = new_axes(height=height_for(2))
+    plot_frequency(frequency(), axes, truth=truth, previous=frequency(estimate=[0.7, 0.3]).iloc[::-1])
+    assert [bar.get_width() for bar in axes.patches] == pytest.approx([78, 22])
+    assert {bar.get_x() for bar in axes.patches} == {0}
+    intervals, previous, truths = (
+        [segment[:, 0].tolist() for segment in lines.get_segments()] for lines in axes.collections
+    )
+    np.testing.assert_allclose(intervals, [[77, 79], [21, 23]])
+    np.testing.assert_allclose(previous, [[70, 70], [30, 30]])  # matched by category, not by position
+    np.testing.assert_allclose(truths, [[80, 80], [20, 20]])
+    assert texts(axes)[:2] == ["78.0 %", "22.0 %"]
+    assert legend(axes) == ["estimate", "90 % interval", "truth", "previous round"]
+    assert axes.get_title(loc="left") == "Shares of urban rural"
+    assert axes.get_xlim()[0] == 0
+
+
+def test_a_functional_row_is_measured_by_its_own_interval():
+    truth = pd.DataFrame({"quantity": ["mean", "quantile(0.5)"], "value": [61_669.0, 90_000.0]})
+    _, axes = new_axes(height=height_for(3))
+    plot_functional(functional(), axes, truth=truth)
+    assert line(axes, "truth").get_xdata() == pytest.approx([1], abs=2e-3)  # on the upper end of the mean's interval
+    arrows = [found for found in axes.get_lines() if found.get_marker() == ">" and len(found.get_xdata())]
+    assert [found.get_ydata().tolist() for found in arrows] == [[1]]  # the median's truth lies far outside
+    assert line(axes, "estimate").get_ydata().tolist() == [0, 1]
+    written = texts(axes)
+    assert "61,230" in written
+    assert "60,800 to 61,670" in written
+    assert "no estimate" in written
+    assert any("too few reports" in text for text in written)
+
+
+def test_an_estimate_without_a_finite_interval_keeps_its_number():
+    _, axes = new_axes()
+    plot_functional(functional(low=[60_800.0, -np.inf, np.nan], high=[61_669.0, np.inf, np.nan]), axes)
+    assert line(axes, "estimate").get_ydata().tolist() == [0]
+    assert {"52,000", "no interval", "no estimate"} <= set(texts(axes))
+
+
+@pytest.mark.parametrize(
+    ("plot", "frame"), [(plot_density, density), (plot_frequency, frequency), (plot_functional, functional)]
+)
+def test_rows_that_make_no_picture_are_refused(plot, frame):
+    for bad in (frame().iloc[:0], frame().drop(columns="low"), frame(attribute=["a", *["b"] * (len(frame()) - 1)])):
+        with pytest.raises(ValueError, match=r"no rows|needs the columns low|one attribute"):
+            plot(bad, new_axes()[1])
+
+
+@pytest.mark.parametrize(
+    ("plot", "frame"), [(plot_density, density), (plot_frequency, frequency), (plot_functional, functional)]
+)
+def test_a_picture_is_a_png_the_same_twice_even_in_threads_and_changes_nothing_global(plot, frame):
+    before = dict(mpl.rcParams)
+    pictures = []
+
+    def draw():
+        figure, axes = new_axes()
+        plot(frame(), axes)
+        pictures.append(png(figure))
+
+    draw()
+    threads = [threading.Thread(target=draw) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(pictures) == 3
+    assert len(set(pictures)) == 1
+    assert pictures[0].startswith(b"\x89PNG")
+    assert dict(mpl.rcParams) == before
+
+
+@pytest.mark.slow
+def test_pyplot_is_never_imported():
+    code = "import sys, dpcore.plots; sys.exit('matplotlib.pyplot' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("value", "spread", "text"),
+    [
+        (61_234.5, 869, "61,230"),
+        (0.48123, 0.018, "0.481"),
+        (-0.48123, 0.018, "−0.481"),
+        (1.83e9, 8e7, "1.830 × 10⁹"),
+        (11.923, 0, "11.92"),
+        (np.nan, 1, "–"),
+        (5, np.inf, "5.000"),
+        (0, 0, "0"),
+    ],
+)
+def test_numbers_show_what_their_interval_leaves_standing(value, spread, text):
+    assert rounded(value, spread) == text
+
+
+def test_ticks_have_separators_and_a_true_minus():
+    assert [separated(value) for value in (250_000.0, -1500.0, 0.30000000000000004)] == ["250,000", "−1,500", "0.3"]
