@@ -101,12 +101,12 @@ def _functionals(round_: Round) -> pd.DataFrame:
 
 def _levels(round_: Round) -> pd.DataFrame:
     rows = [
-        (name, row.level, row.statistic, row.threshold, row.selected)
+        (name, estimate.given, row.level, row.statistic, row.threshold, row.selected)
         for name, estimate in round_.estimates.items()
         if isinstance(estimate, DensityEstimate)
         for row in estimate.levels
     ]
-    return _frame(rows, "attribute level statistic threshold selected")
+    return _frame(rows, "attribute given level statistic threshold selected")
 
 
 def _budgets(round_: Round) -> pd.DataFrame:

@@ -23,22 +23,22 @@ def attribute_pictures(attribute: str, tables: Mapping[str, pd.DataFrame], unit:
     pictures = {}
     if density is not None and len(density):
         figure, axes = style.new_axes()
-        plot_density(density, axes, truth=_of(truths, "density"), unit=unit)
+        plot_density(density, axes, truth=_of(truths, r"density$"), unit=unit)
         pictures[attribute] = style.png(figure)
     if frequency is not None and len(frequency):
         figure, axes = style.new_axes(height=style.height_for(len(frequency)))
-        plot_frequency(frequency, axes, truth=_of(truths, "frequency"))
+        plot_frequency(frequency, axes, truth=_of(truths, r"frequency\("))
         pictures[attribute] = style.png(figure)
     if numbers is not None and len(numbers):
         figure, axes = style.new_axes(height=style.height_for(len(numbers)))
-        plot_functional(numbers, axes, truth=_of(truths, ""))
+        plot_functional(numbers, axes, truth=_of(truths, r"(?!density$|frequency\()"))
         pictures[f"{attribute}_numbers"] = style.png(figure)
     return pictures
 
 
-def _of(truths: pd.DataFrame | None, quantity: str) -> pd.DataFrame | None:
-    """The truths whose quantity begins so; None where there are none."""
+def _of(truths: pd.DataFrame | None, pattern: str) -> pd.DataFrame | None:
+    """The truths whose quantity begins with the pattern; None where there are none."""
     if truths is None:
         return None
-    found = truths[truths["quantity"].str.startswith(quantity)]
+    found = truths[truths["quantity"].str.match(pattern)]
     return found if len(found) else None

@@ -1,0 +1,77 @@
+"""The rules of the house that a machine can hold."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dpcore as dp
+
+PYTHON = sorted(p for d in ("dpcore", "flows") for p in (Path(__file__).parents[2] / d).rglob("*.py"))
+
+
+def test_imports_point_back_up_the_story(root: Path) -> None:
+    lint = Path(sys.executable).with_name("lint-imports")
+    done = subprocess.run([lint], cwd=root, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def test_public_names_are_documented_and_exported() -> None:
+    assert dp.__all__ == sorted(dp.__all__)
+    for name in dp.__all__:
+        assert getattr(dp, name).__doc__, name
+    with pytest.raises(AttributeError, match="no attribute 'budget'; it has"):
+        _ = dp.budget
+
+
+@pytest.mark.parametrize("path", PYTHON, ids=lambda p: str(p.name))
+def test_every_module_opens_with_what_it_is(path: Path) -> None:
+    assert re.match(r'"""[A-Z`].{20,}', path.read_text()), path
+
+
+def test_the_lock_holds_no_host(root: Path) -> None:
+    text = (root / "requirements.lock").read_text()
+    assert "://" not in text
+    assert not (root / "uv.lock").exists()
+
+
+def test_the_command_line_and_the_client_start_light(root: Path) -> None:
+    heavy = "sorted(set(sys.modules) & {'prefect', 'scipy', 'pandas', 'duckdb', 'pyarrow', 'matplotlib'})"
+    for module in ("dpcore.cli", "dpcore.client", "dpcore"):
+        code = f"import sys, {module}; print({heavy})"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root)
+        assert done.stdout.strip() == "[]", module
+
+
+def test_every_citation_resolves_both_ways(root: Path) -> None:
+    keys = set(re.findall(r"@\w+\{(\w+),", (root / "dpcore/references.bib").read_text()))
+    text = "\n".join(path.read_text() for path in PYTHON)
+    cited = set(re.findall(r"\[([A-Z][A-Za-z]+(?:19|20)\d\d)\]", text))
+    assert cited <= keys, cited - keys
+    assert keys <= cited, keys - cited
+
+
+def test_functional_names_are_the_same_in_schemes_and_functionals() -> None:
+    from dpcore.functionals import NAMES
+    from dpcore.scheme import FUNCTIONALS
+
+    assert sorted(NAMES) == sorted(FUNCTIONALS)
+
+
+def test_nothing_on_the_clients_path_asks_for_a_generator_or_a_float(root: Path) -> None:
+    """`generator()` belongs to `simulate`; privatize and the sampler it calls see words and integers."""
+    import ast
+
+    for name in ("randomized_response", "wavelet_laplace"):
+        tree = ast.parse((root / f"dpcore/mechanisms/{name}.py").read_text())
+        found = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name in ("privatize", "draw_levels")]
+        assert found
+        for function in found:
+            for node in ast.walk(function):
+                assert not (isinstance(node, ast.Attribute) and node.attr in ("generator", "float64", "normal"))
+                assert not (isinstance(node, ast.Constant) and isinstance(node.value, float))
+                assert not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div))

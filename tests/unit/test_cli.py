@@ -1,0 +1,199 @@
+"""The command line as a person uses it: in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SCHEME = str(ROOT / "data/schemes/consumer_expenditure.toml")
+GOOD = {"UrbanRural": 1, "Race": 2, "KidsCount": 1, "Income": 41000, "Expenditure": 9000}
+
+
+def ldpflow(*arguments: str, at: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "dpcore.cli", *arguments], cwd=at, capture_output=True, text=True, check=False
+    )
+
+
+def records(path: Path, rows: int = 30, **changes: object) -> Path:
+    lines = [",".join(GOOD)]
+    for i in range(rows):
+        row = {**GOOD, **(changes if i == 20 else {})}
+        lines.append(",".join(str(value) for value in row.values()))
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which `ldpflow run` has run twice with one seed."""
+    folder = tmp_path_factory.mktemp("cli")
+    for _ in range(2):
+        done = ldpflow("run", SCHEME, "--clients", "30000", "--seed", "7", "--round", "2026-11-20", at=folder)
+        assert done.returncode == 0, done.stderr
+    (folder / "out.txt").write_text(done.stdout)
+    return folder
+
+
+def test_run_prints_what_a_person_wants(ran: Path) -> None:
+    out = (ran / "out.txt").read_text()
+    for words in (
+        "urban_rural",
+        "income",
+        "mean",
+        "truth",
+        "holds",
+        "epsilon",
+        "warehouse",
+        "pictures",
+        "intervals hold",
+    ):
+        assert words in out
+    assert (ran / "data/var/warehouse.duckdb").exists()
+    pictures = sorted(path.name for path in (ran / "data/var/figures").glob("*/*.png"))
+    assert {"income.png", "race.png", "income_numbers.png"} <= set(pictures)
+    assert not list((ran / "data/var/runs").glob("*/reports"))  # deleted after landing
+
+
+def test_running_twice_lands_once(ran: Path) -> None:
+    done = ldpflow("query", "select count(*) as n, min(state) as state from runs", "--format", "json", at=ran)
+    assert json.loads(done.stdout) == [{"n": 1, "state": "landed"}]
+
+
+def test_no_table_holds_a_record(ran: Path) -> None:
+    done = ldpflow("query", "select distinct statistic from aggregates order by 1", "--format", "csv", at=ran)
+    assert done.stdout.split() == ["statistic", "count", "reports", "sum"]
+
+
+def test_export_and_estimate_again(ran: Path) -> None:
+    done = ldpflow("export", "latest_estimates", "estimates.csv", at=ran)
+    assert done.returncode == 0, done.stderr
+    assert "income" in (ran / "estimates.csv").read_text()
+    again = ldpflow("estimate", SCHEME, "--round", "2026-11-20", at=ran)
+    assert again.returncode == 0, again.stderr
+    assert again.stdout == (ran / "out.txt").read_text()
+
+
+def test_scheme_prints_digest_and_total(tmp_path: Path) -> None:
+    done = ldpflow("scheme", SCHEME, at=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "each client spends epsilon = 5.0986 in total a round (4 + ln 3" in done.stdout
+
+
+BAD_RECORDS = {
+    "unknown category": ({"UrbanRural": 3}, ["'UrbanRural'", "record 20", "urban, rural"]),
+    "no value": ({"Income": ""}, ["'Income'", "record 20"]),
+    "nan": ({"Race": "NaN"}, ["'Race'", "record 20"]),
+    "a word": ({"Expenditure": "lots"}, ["'Expenditure'", "record 20", "numbers"]),
+}
+
+
+@pytest.mark.parametrize("case", BAD_RECORDS, ids=str)
+def test_a_bad_record_is_one_line_and_lands_nothing(tmp_path: Path, case: str) -> None:
+    changes, parts = BAD_RECORDS[case]
+    records(tmp_path / "people.csv", **changes)
+    done = ldpflow("run", SCHEME, "--records", "people.csv", at=tmp_path)
+    one_line(done, parts)
+    assert not list(tmp_path.glob("data/var/runs/*/reports/*"))
+    landed = ldpflow("query", "select state, count(*) as n from runs group by all", "--format", "json", at=tmp_path)
+    if landed.returncode == 0:  # the failure itself may be on record; nothing else is
+        assert json.loads(landed.stdout) == [{"state": "failed", "n": 1}]
+
+
+def test_a_missing_column_is_one_line(tmp_path: Path) -> None:
+    text = records(tmp_path / "people.csv").read_text().replace("KidsCount", "Kids")
+    (tmp_path / "people.csv").write_text(text)
+    done = ldpflow("run", SCHEME, "--records", "people.csv", at=tmp_path)
+    one_line(done, ["'KidsCount'"])
+
+
+@pytest.mark.parametrize(
+    ("change", "parts"),
+    [
+        (("epsilon = 1", "epsilon = -1"), ["epsilon", "-1"]),
+        (("clients =", "klients ="), ["'klients'", "accepted"]),
+        (('outside = "clip"', 'outside = "drop"'), ["outside", "'drop'"]),
+    ],
+    ids=["negative epsilon", "unknown key", "unknown choice"],
+)
+def test_a_bad_scheme_is_one_line(tmp_path: Path, change: tuple[str, str], parts: list[str]) -> None:
+    (tmp_path / "bad.toml").write_text(Path(SCHEME).read_text().replace(*change))
+    one_line(ldpflow("run", "bad.toml", at=tmp_path), parts)
+    assert not (tmp_path / "data").exists()
+
+
+def test_refused_where_the_scheme_says_so(tmp_path: Path) -> None:
+    strict = Path(SCHEME).read_text().replace('outside = "clip"', 'outside = "refuse"')
+    (tmp_path / "strict.toml").write_text(strict)
+    records(tmp_path / "people.csv", Income=300_000)
+    done = ldpflow("run", "strict.toml", "--records", "people.csv", at=tmp_path)
+    one_line(done, ["'Income'", "record 20", "[0, 250000]"])
+    assert "300" not in done.stderr.replace("250000", "")
+
+
+def test_real_records_and_a_rehearsal(tmp_path: Path) -> None:
+    records(tmp_path / "people.csv", rows=400)
+    done = ldpflow("run", SCHEME, "--records", "people.csv", at=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "truth" not in done.stdout
+    rehearsal = ldpflow("run", SCHEME, "--records", "people.csv", "--seed", "3", at=tmp_path)
+    assert rehearsal.returncode == 0
+    assert "REHEARSAL" in rehearsal.stdout
+    sql = "select randomness, seed, (select bool_and(passed) from checks c where c.run_id = r.run_id) as passed from runs r"
+    rows = json.loads(ldpflow("query", sql + " order by randomness", "--format", "json", at=tmp_path).stdout)
+    assert rows == [
+        {"randomness": "secure", "seed": None, "passed": True},
+        {"randomness": "seeded", "seed": None, "passed": False},
+    ]
+
+
+def test_privatize_collect_estimate(tmp_path: Path) -> None:
+    records(tmp_path / "people.csv", rows=400)
+    done = ldpflow("privatize", SCHEME, "people.csv", "reports", at=tmp_path)
+    assert "400 reports" in done.stdout
+    twice = ldpflow("privatize", SCHEME, "people.csv", "reports", at=tmp_path)
+    one_line(twice, ["already holds reports"])
+    assert ldpflow("collect", SCHEME, "reports", "--round", "r1", at=tmp_path).returncode == 0
+    done = ldpflow("estimate", SCHEME, "--round", "r1", at=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "400 clients" in done.stdout
+    assert list((tmp_path / "reports").glob("*.parquet"))  # the owner's reports stay
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (["query", "select 1", "--warehouse", "none.duckdb"], ["none.duckdb", "ldpflow run"]),
+        (["run", "none.toml"], ["no scheme file"]),
+        (["run", SCHEME, "--records", "none.csv"], ["none.csv"]),
+        (["run", str(ROOT / "data/schemes/health_insurance.toml")], ["--records"]),
+        (["run", SCHEME, "--clients", "0"], ["clients", "0"]),
+        (["run", SCHEME, "--seed", "-1"], ["seed", "-1"]),
+        (["estimate", SCHEME, "--round", "never"], ["never"]),
+        (["collect", SCHEME, "nowhere"], ["nowhere"]),
+    ],
+    ids=lambda value: " ".join(value[:1]) if isinstance(value, list) else "",
+)
+def test_what_cannot_be_done_is_one_line(tmp_path: Path, arguments: list[str], parts: list[str]) -> None:
+    one_line(ldpflow(*arguments, at=tmp_path), parts)
+
+
+def test_every_command_has_an_example(tmp_path: Path) -> None:
+    done = ldpflow("--help", at=tmp_path)
+    assert done.returncode == 0
+    for command in ("run", "scheme", "privatize", "collect", "estimate", "query", "export"):
+        assert command in done.stdout
+        assert f"Example: ldpflow {command}" in ldpflow(command, "--help", at=tmp_path).stdout
+
+
+def one_line(done: subprocess.CompletedProcess[str], parts: list[str]) -> None:
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert done.stderr.startswith("ldpflow: ")
+    assert done.stderr.count("\n") == 1, done.stderr
+    for part in parts:
+        assert part in done.stderr
