@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from dpcore.errors import WarehouseError
 from dpcore.warehouse.connection import open_for_writing
-from dpcore.warehouse.rows import RESULT_TABLES, duplicates, in_memory, to_rows
+from dpcore.warehouse.rows import RESULT_TABLES, rehearsal, repeated, to_rows
 from dpcore.warehouse.transaction import one_line, transaction
 
 
@@ -141,10 +141,10 @@ def _with_run_id(table: str, frame: pd.DataFrame, identifier: str) -> pd.DataFra
 
 
 def _rehearse(rows: Mapping[str, pa.Table]) -> None:
-    with in_memory() as connection:
+    with rehearsal() as connection:
         for table, content in rows.items():
-            if twice := duplicates(connection, table, content):
-                raise WarehouseError(f"{table}: two rows have the same key, {twice}")
+            if key := repeated(connection, table, content):
+                raise WarehouseError(f'{table}: Constraint Error: UNIQUE constraint violation: duplicate key "{key}"')
             try:
                 _insert(connection, table, content)
             except duckdb.Error as error:

@@ -5,6 +5,7 @@ The migrations are the one place that knows tables and columns; this module asks
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -57,14 +58,25 @@ class Column:
 
 
 @contextmanager
-def in_memory() -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open an empty warehouse in memory, without its views."""
+def rehearsal() -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open an empty warehouse in memory, without views; whatever the block inserts is gone afterwards."""
+    with _one_rehearsal:  # two would collide on each other's keys
+        stage = _stage()
+        stage.execute("begin transaction")
+        try:
+            yield stage
+        finally:
+            stage.execute("rollback")
+
+
+_one_rehearsal = threading.Lock()
+
+
+@cache
+def _stage() -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect(":memory:", config={"threads": 1})
-    try:
-        migrate(connection, shipped_migrations())  # tables only
-        yield connection
-    finally:
-        connection.close()
+    migrate(connection, shipped_migrations())
+    return connection
 
 
 @cache
@@ -75,7 +87,7 @@ def columns(table: str) -> tuple[Column, ...]:
 
 @cache
 def _catalogue() -> dict[str, tuple[Column, ...]]:
-    with in_memory() as connection:
+    with rehearsal() as connection:
         rows = connection.execute(
             "select table_name, column_name, data_type, is_nullable from duckdb_columns() where not internal "
             "order by table_name, column_index"
@@ -131,25 +143,26 @@ def _to_utc(series: pd.Series, wrong: WarehouseError) -> pd.Series:
     return pd.to_datetime(series, utc=True).dt.tz_localize(None).dt.floor("us")
 
 
-def duplicates(connection: duckdb.DuckDBPyConnection, table: str, content: pa.Table) -> str:
-    """Return the key of a row that comes twice, as text, or ''.
+def repeated(connection: duckdb.DuckDBPyConnection, table: str, content: pa.Table) -> str:
+    """Return the key of a row that comes twice as text, '' if none; for tables whose key may hold nulls.
 
-    Asked apart from the constraints because a unique constraint lets nulls repeat (`truths.x`).
+    A primary key speaks for itself, but a unique constraint lets nulls repeat (`truths.x`).
     """
-    keys = connection.execute(
-        "select constraint_column_names from duckdb_constraints() "
-        "where table_name = ? and constraint_type in ('PRIMARY KEY', 'UNIQUE')",
-        [table],
-    ).fetchall()
-    connection.register("incoming", content)
-    try:
-        for (names,) in keys:
-            listed = ", ".join(f'"{name}"' for name in names)
-            found = connection.execute(
-                f"select {listed} from incoming group by {listed} having count(*) > 1 order by {listed} limit 1"
-            ).fetchall()  # all, because an unfinished result keeps the connection
-            if found:
-                return ", ".join(f"{name} = {value}" for name, value in zip(names, found[0], strict=True))
+    names = _nullable_keys().get(table)
+    if not names:
         return ""
-    finally:
-        connection.unregister("incoming")
+    listed = ", ".join(f'"{name}"' for name in names)
+    connection.register("incoming", content)
+    found = connection.execute(
+        f"select {listed} from incoming group by {listed} having count(*) > 1 order by {listed} limit 1"
+    ).fetchall()  # all, because an unfinished result keeps the connection
+    connection.unregister("incoming")
+    return ", ".join(map(str, found[0])) if found else ""
+
+
+@cache
+def _nullable_keys() -> dict[str, list[str]]:
+    rows = _stage().execute(
+        "select table_name, constraint_column_names from duckdb_constraints() where constraint_type = 'UNIQUE'"
+    )
+    return dict(rows.fetchall())

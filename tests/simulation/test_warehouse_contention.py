@@ -21,7 +21,7 @@ for number in range(count):
     now = datetime.now(UTC)
     run = Run(run_id=run_id(worker, "r", number), scheme=worker, scheme_digest=worker, round="r", source="reports",
               randomness="secure", accepted=200, rejected=0, started_at=now, finished_at=now, version="0")
-    rows = pd.DataFrame({"attribute": "a", "statistic": "count", "level": 0, "cell": range(200), "value": number})
+    rows = pd.DataFrame({"attribute": "a", "given": "", "statistic": "count", "level": 0, "cell": range(200), "value": number})
     land(path, Landing(run, {"aggregates": rows}), patience=60)
     print(run.run_id, flush=True)
 """

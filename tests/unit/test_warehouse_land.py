@@ -50,7 +50,14 @@ def tables(shift=0.0):
     who = {"attribute": "income", "estimator": "projection", "given": ""}
     return {
         "aggregates": pd.DataFrame(
-            {"attribute": "race", "statistic": "count", "level": 0, "cell": [0, 1, 2], "value": [600, 300, 2**62]}
+            {
+                "attribute": "race",
+                "given": "",
+                "statistic": "count",
+                "level": 0,
+                "cell": [0, 1, 2],
+                "value": [600, 300, 2**62],
+            }
         ),
         "frequencies": pd.DataFrame(
             {
@@ -93,6 +100,7 @@ def tables(shift=0.0):
         "levels": pd.DataFrame(
             {
                 "attribute": "income",
+                "given": "",
                 "level": [3, 4],
                 "statistic": [0.1, None],
                 "threshold": [0.2, None],
@@ -237,8 +245,8 @@ def change(table, **columns):
         (change("checks", passed=["yes", "no"]), "checks.passed takes true or false"),
         (change("checks", run_id="0" * 16), "checks holds rows of another run"),
         (change("checks", run_id=None), "checks holds rows of another run"),
-        (change("checks", name="twice"), "checks: two rows have the same key, run_id = .*, name = twice"),
-        (change("truths", quantity="mean", x=None), "truths: two rows have the same key"),
+        (change("checks", name="twice"), "checks: Constraint Error: .*duplicate key .*, twice"),
+        (change("truths", quantity="mean", x=None), "truths: Constraint Error: .*duplicate key .*, mean, None"),
         (change("truths", x=[1.0, 0.0, 10.0, None]), "truths: Constraint Error: CHECK"),
         (change("frequencies", low=0.9), "frequencies: Constraint Error: CHECK"),
         (change("functionals", confidence=95.0), "functionals: Constraint Error: CHECK"),

@@ -1,5 +1,6 @@
 """Migrations and the SQL files themselves, on real DuckDB files."""
 
+import shutil
 from pathlib import Path
 
 import duckdb
@@ -12,12 +13,12 @@ from dpcore.warehouse.migrate import Migration, migrate, read_migrations, shippe
 TABLES = {
     "runs": "run_id scheme scheme_digest round source clients accepted rejected randomness seed state started_at "
     "finished_at version flow_run_id",
-    "aggregates": "run_id attribute statistic level cell value",
+    "aggregates": "run_id attribute given statistic level cell value",
     "frequencies": "run_id attribute estimator given category estimate standard_error confidence low high",
     "densities": "run_id attribute estimator given x density low high cdf cdf_low cdf_high confidence",
     "functionals": "run_id attribute estimator given functional kind estimate plug_in standard_error confidence low high "
     "reason",
-    "levels": "run_id attribute level statistic threshold selected",
+    "levels": "run_id attribute given level statistic threshold selected",
     "budgets": "run_id attribute mechanism stated epsilon certificate charges",
     "rejects": "run_id reason count example_position",
     "truths": "run_id attribute given quantity x value",
@@ -32,12 +33,12 @@ TABLES = {
 DIGESTS = {
     "0001_migrations": "e245f237153bda9d",
     "0002_runs": "89560b6455f349bd",
-    "0003_aggregates": "646db97802d73792",
+    "0003_aggregates": "589aaa1fc9f10915",
     "0004_frequencies": "4b77f40fd016555a",
     "0005_densities": "92420e5ff9c43301",
     "0006_functionals": "3413f76c35206214",
-    "0007_levels": "fc831553e1ae82d5",
-    "0008_budgets": "8f475ccdd58f9862",
+    "0007_levels": "39d4f1373cc7d01d",
+    "0008_budgets": "ff97590a58950cae",
     "0009_rejects": "4172a695d8d9028e",
     "0010_truths": "6face80d55d347e8",
     "0011_checks": "de9e849f9cb1127d",
@@ -47,12 +48,17 @@ DIGESTS = {
 }
 
 
-@pytest.fixture
-def warehouse(tmp_path):
-    path = tmp_path / "warehouse.duckdb"
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory):
+    path = tmp_path_factory.mktemp("fresh") / "deep" / "er" / "warehouse.duckdb"  # the folders are made
     with open_for_writing(path):
         pass
     return path
+
+
+@pytest.fixture
+def warehouse(fresh, tmp_path):
+    return shutil.copy(fresh, tmp_path / "warehouse.duckdb")
 
 
 def test_tables_and_columns_are_those_of_the_public_contract(warehouse):

@@ -30,7 +30,14 @@ def path(tmp_path_factory):
         version="0.1.0",
     )
     counts = pd.DataFrame(
-        {"attribute": "race", "statistic": "count", "level": 0, "cell": range(3), "value": [3, 2, 2**53 + 1]}
+        {
+            "attribute": "race",
+            "given": "",
+            "statistic": "count",
+            "level": 0,
+            "cell": range(3),
+            "value": [3, 2, 2**53 + 1],
+        }
     )
     land(warehouse, Landing(run, {"aggregates": counts}))
     return warehouse

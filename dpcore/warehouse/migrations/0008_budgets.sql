@@ -19,4 +19,4 @@ comment on column budgets.mechanism is 'mechanism that privatized the attribute'
 comment on column budgets.stated is 'epsilon as the scheme states it, natural-log units, such as 1 or ln 3';
 comment on column budgets.epsilon is 'epsilon of one charge as a number, natural-log units';
 comment on column budgets.certificate is 'what the mechanism keeps, exactly: a bound on e^epsilon or on epsilon as a fraction';
-comment on column budgets.charges is 'charges one client makes against this budget in the round, a count';
+comment on column budgets.charges is 'charges made against this budget in the run, one a report, a count';
