@@ -55,20 +55,15 @@ def _rows(folder: Path) -> list[dict[str, Any]]:
     """The estimates as a person reads them; an unknown number is an empty text, which JSON has and NaN is not."""
     return [
         {
-            "attribute": row.attribute,
-            "quantity": row.quantity,
-            "estimate": _text(row.estimate) or f"refused: {row.reason}",
-            "interval": f"{_text(row.low)} to {_text(row.high)}" if _text(row.low) else "",
-            "unit": row.unit,
-            "truth": _text(row.truth),
-            "holds": {True: "yes", False: "no"}.get(row.holds, ""),
+            "attribute": line.attribute,
+            "quantity": line.quantity,
+            "estimate": line.number(line.estimate) or f"refused: {line.reason}",
+            "interval": line.interval,
+            "truth": line.number(line.truth),
+            "holds": {True: "yes", False: "no", None: ""}[line.holds],
         }
-        for row in stages.summary_of(folder).itertuples()
+        for line in stages.summary_of(folder)
     ]
-
-
-def _text(value: float | None) -> str:
-    return "" if value is None or value != value else f"{value:.5g}" if abs(value) < 10_000 else f"{value:,.0f}"
 
 
 def _page(attribute: str, title: str, rows: list[dict[str, Any]], pictures: dict[str, Path]) -> str:
