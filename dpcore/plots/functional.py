@@ -42,7 +42,6 @@ def plot_functional(
     rows = np.arange(len(names))
     drawn = np.isfinite(half) & np.isfinite(estimate)
 
-    axes.axvspan(-1, 1, color=style.ESTIMATE, alpha=0.06, linewidth=0)
     axes.hlines(
         rows[drawn],
         ((low - estimate) / half)[drawn],
