@@ -65,8 +65,16 @@ class LevelRow:
 
 
 class Inference(Protocol):
-    """How an estimator turns its own density estimate into intervals of functionals."""
+    """How an estimator turns its own density estimate into intervals.
 
+    raw, covariance: the unbiased estimate that bands are centred on, at whatever level it holds its bias small, and the
+    covariance of its coefficients.
+    """
+
+    @property
+    def raw(self) -> Spline: ...
+    @property
+    def covariance(self) -> np.ndarray: ...
     def estimate(self, functional: Any, confidence: float) -> FunctionalEstimate: ...
 
 
@@ -220,16 +228,20 @@ class DensityEstimate:
         return self.proper.quantile(t)
 
     def band(self, x: Any, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-        """Return low and high, shapes (n,), of the pointwise band of the density at x, (n,).
+        """Return low and high, shapes (n,), of the pointwise band of the density at x, (n,), per unit of x.
 
-        Centred on the raw estimate and cut at 0.  It covers the density's projection on V_level; where the density bends
-        within a cell of width 2^-level the projection differs from it.
+        Centred on the inference's raw estimate, which is finer than the density shown where a level rule balanced bias
+        and noise: intervals of `Derivative(0, x)`.  Cut at 0, and widened where needed to hold the density shown.
         """
-        return self._interval(self.raw.pdf(x), self.raw.features(np.atleast_1d(x)), confidence, np.inf)
+        raw = self.inference.raw
+        x = np.atleast_1d(np.asarray(x, dtype=np.float64))
+        return self._interval(raw.pdf(x), raw.features(x), confidence, np.inf, self(x))
 
     def cdf_band(self, x: Any, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-        """Return low and high, shapes (n,), of the pointwise band of the cdf at x, (n,); cut at 0 and 1."""
-        return self._interval(self.raw.cdf(x), self.raw.cumulative_features(np.atleast_1d(x)), confidence, 1.0)
+        """Return low and high, shapes (n,), of the pointwise band of the cdf at x, (n,), made as `band` is; within [0, 1]."""
+        raw = self.inference.raw
+        x = np.atleast_1d(np.asarray(x, dtype=np.float64))
+        return self._interval(raw.cdf(x), raw.cumulative_features(x), confidence, 1.0, self.cdf(x))
 
     def functional(self, functional: Any, confidence: float = 0.95) -> FunctionalEstimate:
         """Return a functional's corrected estimate with its interval, or a refusal with its reason."""
@@ -256,11 +268,13 @@ class DensityEstimate:
         )
 
     def _interval(
-        self, centre: np.ndarray, features: np.ndarray, confidence: float, most: float
+        self, centre: np.ndarray, features: np.ndarray, confidence: float, most: float, shown: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        variance = np.einsum("nk,nk->n", features @ self.covariance, features)
-        half = normal_quantile(confidence) * np.sqrt(np.maximum(variance, 0.0)).reshape(np.shape(centre))
-        return np.clip(centre - half, 0.0, most), np.clip(centre + half, 0.0, most)
+        check_confidence(confidence)
+        variance = np.einsum("nk,nk->n", features @ self.inference.covariance, features)
+        half = normal_quantile(confidence) * np.sqrt(np.maximum(variance, 0.0))
+        low, high = np.clip(centre - half, 0.0, most), np.clip(centre + half, 0.0, most)
+        return np.minimum(low, shown), np.maximum(high, shown)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

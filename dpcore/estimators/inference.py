@@ -27,11 +27,12 @@ from dpcore.errors import SchemeError
 from dpcore.estimates import FunctionalEstimate, Spline, normal_quantile
 from dpcore.estimators.chi_square_mixture import ChiSquareMixture
 from dpcore.estimators.ladder import Rung
-from dpcore.functionals import Functional, FunctionDensity, Quantile
+from dpcore.functionals import Expansion, Functional, Quantile
 
 _SECOND_ORDER_SHARE = 0.1  # of the variance, above which the normal law is left (ruling R12 of the specification)
 _POINTS_PER_CELL = 16  # of the grid on which distribution functions are inverted
 _LEAST_POINTS = 2048
+_APART = 2.0  # standard deviations below which a density is not told from zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +44,16 @@ class DeltaMethod:
 
     shown: Rung
     rungs: tuple[Rung, ...]
+
+    @property
+    def raw(self) -> Spline:
+        """The raw density that bands are centred on."""
+        return self.rungs[0].raw
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """The covariance of its coefficients, (K, K)."""
+        return self.rungs[0].covariance
 
     def estimate(self, functional: Functional, confidence: float) -> FunctionalEstimate:
         """Return the functional's corrected estimate, or a refusal; the caller has checked the confidence."""
@@ -103,7 +114,7 @@ def _refusal(functional: Functional, confidence: float, plug_in: float | None, r
 
 def _second_order(functional: Functional, rung: Rung, confidence: float) -> tuple[float, float, float, float]:
     raw, S = rung.raw, rung.covariance
-    point: Any = _above_noise(rung) if functional.needs_positive else rung.proper
+    point: Any = _AboveNoise(rung) if functional.needs_positive else rung.proper
     expansion = functional.expand(point)
     t = expansion.influence.on(raw.features, point.breakpoints)
     difference = _Difference(raw, point)
@@ -124,10 +135,26 @@ def _second_order(functional: Functional, rung: Rung, confidence: float) -> tupl
             )
     error = float(np.sqrt(first + max(second, 0.0)))
     if second <= _SECOND_ORDER_SHARE * first:
-        half = normal_quantile(confidence) * error
-        return value, error, value - half, value + half
-    law = error_law(t, Q, S)
-    return value, error, value - law.quantile((1 + confidence) / 2), value - law.quantile((1 - confidence) / 2)
+        below = above = normal_quantile(confidence) * error
+    else:
+        law = error_law(t, Q, S)
+        below, above = law.quantile((1 + confidence) / 2), -law.quantile((1 - confidence) / 2)
+    if functional.needs_positive:
+        remainder = _remainder_near_zero(functional, expansion, point)
+        value, below, above = value + remainder / 2, below + abs(remainder) / 2, above + abs(remainder) / 2
+    return value, error, value - below, value + above
+
+
+def _remainder_near_zero(functional: Functional, expansion: Expansion, point: _AboveNoise) -> float:
+    """What the expansion leaves out if the density vanishes wherever it cannot be told from zero.
+
+    There the density lies somewhere between zero and its noise, and the remainder between this number and about zero:
+    the value is set halfway and the interval widened by the half.
+    """
+    vanishing = point.vanishing
+    step = _Difference(vanishing, point)
+    curvature = expansion.curvature(step, point.lower, point.upper) if expansion.curvature is not None else 0.0
+    return functional.expand(vanishing).value - (expansion.value + expansion.influence(step) + curvature)
 
 
 def error_law(t: np.ndarray, Q: np.ndarray, S: np.ndarray) -> ChiSquareMixture:
@@ -148,30 +175,58 @@ def error_law(t: np.ndarray, Q: np.ndarray, S: np.ndarray) -> ChiSquareMixture:
 
 @dataclass(frozen=True, eq=False)
 class _Difference:
-    """raw - point, as a function that functionals can differentiate."""
+    """left - right, as a function that functionals can differentiate."""
 
-    raw: Spline
-    point: Any
+    left: Any
+    right: Any
 
     @property
     def breakpoints(self) -> np.ndarray:
-        return np.asarray(self.point.breakpoints)
+        return np.asarray(self.right.breakpoints)
 
     def derivative(self, order: int) -> Callable[[Any], np.ndarray]:
-        left, right = self.raw.derivative(order), self.point.derivative(order)
+        left, right = self.left.derivative(order), self.right.derivative(order)
         return lambda x: left(x) - right(x)
 
 
-def _above_noise(rung: Rung) -> FunctionDensity:
+@dataclass(frozen=True, eq=False)
+class _AboveNoise:
     """The proper density, nowhere below its own noise: logarithms and powers of less would be of noise."""
-    raw, proper = rung.raw, rung.proper
 
-    def floored(x: Any) -> np.ndarray:
-        features = raw.features(np.ravel(x))
-        variance = np.einsum("nk,nk->n", features @ rung.covariance, features)
-        return np.maximum(proper.pdf(x), np.sqrt(np.maximum(variance, 0.0)).reshape(np.shape(x)))
+    rung: Rung
+    is_vanishing: bool = False
 
-    return FunctionDensity(raw.lower, raw.upper, floored, tuple(raw.breakpoints))
+    @property
+    def lower(self) -> float:
+        return self.rung.raw.lower
+
+    @property
+    def upper(self) -> float:
+        return self.rung.raw.upper
+
+    @property
+    def breakpoints(self) -> np.ndarray:
+        return self.rung.raw.breakpoints
+
+    @property
+    def vanishing(self) -> _AboveNoise:
+        """The same with zero in the places of the noise."""
+        return _AboveNoise(self.rung, True)
+
+    def pdf(self, x: Any) -> np.ndarray:
+        features = self.rung.raw.features(np.ravel(x))
+        variance = np.einsum("nk,nk->n", features @ self.rung.covariance, features)
+        noise = _APART * np.sqrt(np.maximum(variance, 0.0)).reshape(np.shape(x))
+        proper = self.rung.proper.pdf(x)
+        return np.where(proper > noise, proper, 0.0 if self.is_vanishing else noise)
+
+    def derivative(self, order: int) -> Callable[[Any], np.ndarray]:
+        if order:
+            raise SchemeError("a density kept above its noise has no derivatives")
+        return self.pdf
+
+    def quantile(self, t: Any) -> np.ndarray:
+        raise SchemeError("a density kept above its noise has no quantiles")
 
 
 def invert_cdf(rung: Rung, t: float, confidence: float) -> tuple[float, float, float, float]:
