@@ -213,10 +213,10 @@ def export(
     print(f"wrote {file}")
 
 
-def main() -> None:
-    """Run the command line; every error a user can cause is one line on standard error."""
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit; every error a user can cause is one line on standard error."""
     try:
-        app()
+        app(arguments)
     except DPCoreError as error:
         print(f"ldpflow: {error}", file=sys.stderr)
         sys.exit(1)
@@ -285,32 +285,32 @@ def render(folder: Path) -> str:
 
     plan = stages.plan_of(folder)
     parsed = plan.scheme
-    frame = stages.summary_of(folder)
-    known = frame["truth"].notna().any()
+    found = stages.summary_of(folder)
+    known = any(line.truth is not None for line in found)
     columns = ("attribute", "quantity", "estimate", "95 % interval", *(("truth", "holds") if known else ()), "epsilon")
     row = stages.run_row(folder)
     table = _table(f"{parsed.name}, round {plan.round}, {row.accepted or 0:,} clients", *columns)
     previous = ""
-    for line in frame.itertuples():
+    refusals: list[str] = []
+    for line in found:
         first = line.attribute != previous
         if first and previous:
             table.add_section()
         previous = line.attribute
-        truth = (_number(line.truth, line.unit), {True: "yes", False: "no"}.get(line.holds, "")) if known else ()
-        interval = f"{_number(line.low, line.unit)} to {_number(line.high, line.unit)}"
-        if line.estimate is None or line.estimate != line.estimate:
-            estimate, interval = "refused", line.reason
-        else:
-            estimate = _number(line.estimate, line.unit)
+        estimate, interval = line.number(line.estimate), line.interval
+        if line.estimate is None:
+            refusals.append(f"{line.attribute} {line.quantity}: {line.reason}")
+            estimate, interval = "refused", f"note {len(refusals)}"
+        truth = (line.number(line.truth), {True: "yes", False: "no", None: ""}[line.holds]) if known else ()
         epsilon = parsed.attributes[line.attribute].budget.text if first else ""
         table.add_row(line.attribute if first else "", line.quantity, estimate, interval, *truth, epsilon)
     console = Console(width=_width(), highlight=False)
     with console.capture() as capture:
         console.print(table)
-    lines = [capture.get().rstrip()]
+    lines = [capture.get().rstrip(), *(f"note {i}: {refusal}" for i, refusal in enumerate(refusals, 1))]
     if known:
-        held = frame["holds"].dropna()
-        lines.append(f"{int(held.sum())} of {len(held)} intervals hold the truth")
+        held = [line.holds for line in found if line.holds is not None]
+        lines.append(f"{sum(held)} of {len(held)} intervals hold the truth")
     if plan.is_rehearsal:
         lines.append("REHEARSAL: real records under a known seed are not private; do not share these reports")
     lines += [
@@ -351,18 +351,10 @@ def _progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
 
     counted = [BarColumn(), MofNCompleteColumn()] if total else []
     columns: list[Any] = [SpinnerColumn(), TextColumn("{task.description}"), *counted, TimeElapsedColumn()]
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task(what, total=total)
         yield lambda count: progress.advance(task, count)
-
-
-def _number(value: Any, unit: str = "") -> str:
-    """A number as a person reads it: four significant digits, thousands separated, with its unit."""
-    if value is None or value != value:
-        return ""
-    magnitude = abs(value)
-    text = f"{value:,.0f}" if magnitude >= 10_000 else f"{value:,.1f}" if magnitude >= 1000 else f"{value:.4g}"
-    return f"{text} {unit}".strip() if unit and magnitude >= 1 else text
 
 
 def _cell(value: Any) -> str:

@@ -57,8 +57,17 @@ _LEVEL_RULES = ("lepski", "fixed")
 _TOP_KEYS = ("format", "name", "description", "clients", "reporting", "pairs", "functionals", "attributes")
 _SHARED_KEYS = ("type", "column", "missing", "mechanism", "epsilon", "functionals", "estimator", "client")
 _CATEGORICAL_KEYS = ("categories", "codes", "values", "design")
-_NUMERIC_KEYS = ("lower", "upper", "unit", "outside", "degree", "coarsest_level", "finest_level", "allocation", "a")
-_NUMERIC_KEYS += ("cells", "level_rule", "level")
+_NUMERIC_KEYS: tuple[str, ...] = (
+    "lower",
+    "upper",
+    "unit",
+    "outside",
+    "degree",
+    "coarsest_level",
+    "finest_level",
+    "allocation",
+)
+_NUMERIC_KEYS += ("a", "cells", "level_rule", "level")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -227,8 +236,8 @@ class Scheme:
             column = next((name for name in (attribute.column, attribute.name) if name in present), None)
             if column is None:
                 raise InvalidRecord(
-                    f"column {attribute.column!r} (attribute {attribute.name}) is missing; the records have "
-                    f"{', '.join(map(repr, present[:12])) or 'no columns'}"
+                    f"column {attribute.column!r} (attribute {attribute.name}) is missing among the records' {len(present)} "
+                    "columns; rename one, or say its name with column = in the scheme"
                 )
             values = records[column]
             cells[attribute.name] = attribute.encode([values] if np.ndim(values) == 0 else values, first)

@@ -87,7 +87,7 @@ def _said_by_population(
         counts = generator.multinomial(group_size, joint.ravel() / joint.sum()).reshape(joint.shape)
         for combination, size in np.ndenumerate(counts):
 
-            def histogram(name: str, size: int = size, laws: Mapping[str, np.ndarray] = laws) -> np.ndarray:
+            def histogram(name: str, size: int = int(size), laws: Mapping[str, np.ndarray] = laws) -> np.ndarray:
                 return generator.multinomial(size, laws[name])
 
             yield combination, int(size), histogram

@@ -17,7 +17,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -28,8 +28,9 @@ from dpcore import pipeline, plots, populations, warehouse, wire
 from dpcore._random import Source, secure, seeded
 from dpcore.aggregates import Aggregate
 from dpcore.errors import InvalidRecord, InvalidReport, NotEstimable, SchemeError
+from dpcore.report import concatenate
 from dpcore.scheme import Scheme
-from dpcore.tables import summary, tables_of
+from dpcore.tables import Line, summary, tables_of
 
 DEFAULT_SCHEME = Path("data/schemes/consumer_expenditure.toml")
 DEFAULT_DATA = Path("data/var")
@@ -193,7 +194,7 @@ def privatize_shard(folder: Path, shard: int) -> Path:
         blocks = range(shard * SHARD_BLOCKS, min(len(sizes), (shard + 1) * SHARD_BLOCKS))
         people = populations.by_scheme(scheme.name)
         batches = pipeline.report_blocks(scheme, people, plan.clients, plan.random, blocks)
-        wire.write_reports(path, scheme, pipeline.concatenate([batch for _, batch in batches]))
+        wire.write_reports(path, scheme, concatenate(batch for _, batch in batches))
     return path
 
 
@@ -292,7 +293,7 @@ def draw(folder: Path) -> dict[str, Path]:
     for name, attribute in plan.scheme.attributes.items():
         for picture, content in plots.attribute_pictures(name, tables, attribute.unit).items():
             drawn[picture] = figures / f"{picture}.png"
-            _replace(drawn[picture], lambda partial, content=content: partial.write_bytes(content))
+            _replace(drawn[picture], partial(_write_bytes, content))
     return drawn
 
 
@@ -345,8 +346,8 @@ def run_row(folder: Path) -> warehouse.Run:
     )
 
 
-def summary_of(folder: Path) -> pd.DataFrame:
-    """Return the table a person reads after a run."""
+def summary_of(folder: Path) -> list[Line]:
+    """Return the lines a person reads after a run."""
     return summary(read_tables(folder), plan_of(folder).scheme)
 
 
@@ -360,14 +361,18 @@ def _content(files: list[Path]) -> str:
     return hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
+def _write_bytes(content: bytes, path: Path) -> None:
+    path.write_bytes(content)
+
+
 def _write(path: Path, text: str) -> None:
-    _replace(path, lambda partial: partial.write_text(text, encoding="utf-8"))
+    _replace(path, partial(_write_bytes, text.encode()))
 
 
 def _replace(path: Path, write: Callable[[Path], Any]) -> None:
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    beside = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        write(partial)
-        os.replace(partial, path)
+        write(beside)
+        os.replace(beside, path)
     finally:
-        partial.unlink(missing_ok=True)
+        beside.unlink(missing_ok=True)

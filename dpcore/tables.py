@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -178,29 +179,74 @@ def _truth_rows(attribute: Attribute, population: Any, estimate: Any) -> Iterato
             yield name, "", text, None, parse(text).of_probabilities(probabilities, np.asarray(attribute.values))
 
 
-def summary(tables: dict[str, pd.DataFrame], scheme: Scheme) -> pd.DataFrame:
-    """Return one row per printed estimate: attribute, unit, quantity, estimate, low, high, truth, holds.
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """One printed estimate.  estimate, low and high are None where it was refused, truth where nobody knows it."""
 
-    holds: whether the interval contains the truth; None where either is unknown.
-    """
-    rows: list[tuple[Any, ...]] = []
+    attribute: str
+    quantity: str
+    unit: str
+    estimate: float | None
+    low: float | None
+    high: float | None
+    reason: str
+    truth: float | None
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether the interval contains the truth; None where either is unknown."""
+        if self.truth is None or self.low is None or self.high is None:
+            return None
+        return self.low <= self.truth <= self.high
+
+    @property
+    def interval(self) -> str:
+        """The interval as a person reads it."""
+        return f"{self.number(self.low)} to {self.number(self.high)}" if self.low is not None else ""
+
+    def number(self, value: float | None) -> str:
+        """Return a number as a person reads it: four significant digits, thousands separated, with the line's unit."""
+        if value is None:
+            return ""
+        magnitude = abs(value)
+        text = f"{value:,.0f}" if magnitude >= 10_000 else f"{value:,.1f}" if magnitude >= 1000 else f"{value:.4g}"
+        return f"{text} {self.unit}".strip()
+
+
+def summary(tables: dict[str, pd.DataFrame], scheme: Scheme) -> list[Line]:
+    """Return what a person reads of a round: every frequency and functional, attribute by attribute."""
     known: dict[tuple[str, str], float] = {}
-    if "truths" in tables:
-        frame = tables["truths"]
-        named = frame[frame["quantity"] != "density"]
-        known = dict(zip(zip(named["attribute"], named["quantity"], strict=True), named["value"], strict=True))
-    empty = pd.DataFrame({"attribute": []})
-    functionals, frequencies = tables.get("functionals", empty), tables.get("frequencies", empty)
+    for row in _records(tables, "truths"):
+        if row["quantity"] != "density":
+            known[row["attribute"], row["quantity"]] = row["value"]
+    lines = []
     for name, attribute in scheme.attributes.items():
-        unit = attribute.unit
-        for row in frequencies[frequencies["attribute"] == name].itertuples():
-            rows.append((name, "", f"frequency({row.category})", row.estimate, row.low, row.high, ""))
-        for row in functionals[functionals["attribute"] == name].itertuples():
-            value = None if pd.isna(row.estimate) else row.estimate
-            own = unit if row.functional.startswith(("mean", "quantile")) else ""
-            rows.append((name, own, row.functional, value, row.low, row.high, row.reason or ""))
-    out = _frame(rows, "attribute unit quantity estimate low high reason")
-    out["truth"] = [known.get((a, q)) for a, q in zip(out["attribute"], out["quantity"], strict=True)]
-    sides = zip(out["low"], out["truth"], out["high"], strict=True)
-    out["holds"] = [None if pd.isna(t) or pd.isna(low) else bool(low <= t <= high) for low, t, high in sides]
-    return out
+        rows = [(f"frequency({row['category']})", "", row) for row in _records(tables, "frequencies", name)]
+        for row in _records(tables, "functionals", name):
+            has_unit = row["functional"].startswith(("mean", "quantile"))
+            rows.append((row["functional"], attribute.unit if has_unit else "", row))
+        lines += [
+            Line(
+                attribute=name,
+                quantity=quantity,
+                unit=unit,
+                estimate=row["estimate"],
+                low=row["low"],
+                high=row["high"],
+                reason=row.get("reason") or "",
+                truth=known.get((name, quantity)),
+            )
+            for quantity, unit, row in rows
+        ]
+    return lines
+
+
+def _records(tables: dict[str, pd.DataFrame], table: str, attribute: str | None = None) -> list[dict[str, Any]]:
+    """A table's rows, of one attribute or all, with None for what is null."""
+    frame = tables.get(table)
+    if frame is None:
+        return []
+    rows = frame if attribute is None else frame[frame["attribute"] == attribute]
+    return [
+        {str(key): None if pd.isna(value) else value for key, value in row.items()} for row in rows.to_dict("records")
+    ]

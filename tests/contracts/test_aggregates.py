@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -106,7 +107,7 @@ def test_any_split_in_any_order_gives_the_same_bits(
 ) -> None:
     scheme, columns = small, people(200)
     edges = [0, *sorted(cuts), 200]
-    parts = [(a, b) for a, b in zip(edges, edges[1:], strict=False) if a < b]
+    parts = [(a, b) for a, b in pairwise(edges) if a < b]
     batch = dp.privatize(scheme, columns, dp.seeded(2))
     pieces = [_rows(batch, a, b, scheme) for a, b in parts]
     order.shuffle(pieces)

@@ -1,23 +1,40 @@
-"""The command line as a person uses it: in a process of its own."""
+"""The command line as a person uses it."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from dpcore import cli
 
 ROOT = Path(__file__).parents[2]
 SCHEME = str(ROOT / "data/schemes/consumer_expenditure.toml")
 GOOD = {"UrbanRural": 1, "Race": 2, "KidsCount": 1, "Income": 41000, "Expenditure": 9000}
 
 
-def ldpflow(*arguments: str, at: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "dpcore.cli", *arguments], cwd=at, capture_output=True, text=True, check=False
-    )
+@dataclass
+class Done:
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def ldpflow(*arguments: str, at: Path) -> Done:
+    """What `ldpflow ARGUMENTS` does in a folder; in this process, for a new one takes seconds to import everything."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.chdir(at), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            cli.main(list(arguments))
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+    return Done(code, out.getvalue(), err.getvalue())
 
 
 def records(path: Path, rows: int = 30, **changes: object) -> Path:
@@ -183,6 +200,12 @@ def test_what_cannot_be_done_is_one_line(tmp_path: Path, arguments: list[str], p
     one_line(ldpflow(*arguments, at=tmp_path), parts)
 
 
+def test_a_process_of_its_own_says_one_line_and_exits(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "dpcore.cli", "run", "none.toml"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    one_line(Done(done.returncode, done.stdout, done.stderr), ["no scheme file"])
+
+
 def test_every_command_has_an_example(tmp_path: Path) -> None:
     done = ldpflow("--help", at=tmp_path)
     assert done.returncode == 0
@@ -191,7 +214,7 @@ def test_every_command_has_an_example(tmp_path: Path) -> None:
         assert f"Example: ldpflow {command}" in ldpflow(command, "--help", at=tmp_path).stdout
 
 
-def one_line(done: subprocess.CompletedProcess[str], parts: list[str]) -> None:
+def one_line(done: Done, parts: list[str]) -> None:
     assert done.returncode == 1, done.stdout + done.stderr
     assert done.stderr.startswith("ldpflow: ")
     assert done.stderr.count("\n") == 1, done.stderr
