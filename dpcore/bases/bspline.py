@@ -4,7 +4,7 @@ V_level holds the splines of `degree` d on the knots k 2^-level, both ends repea
 N_k >= 0 that sum to one.  Everything is derived from one exact object, the polynomials of the functions on each cell, in
 fractions; away from the ends they repeat, so that a template of eight cells serves every level.
 
-Source: [deBoor2001], chapter IX; refinement by the Oslo recursion of [Cohen1980].
+Source: [DeBoor2001], chapter IX; refinement by the Oslo recursion of [Cohen1980].
 """
 
 from __future__ import annotations

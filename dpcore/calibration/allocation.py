@@ -34,7 +34,7 @@ from dpcore.errors import CalibrationError
 _GAIN = 1e-6  # smaller improvements are refused, so that rounding cannot make two machines disagree
 _WEIGHT_GRID = 1 << 16
 _ROOT_BITS = 48
-_REACH = 3  # steps of the search in each direction; wide enough not to stop at a kink
+_REACH = 5  # steps of the search in each direction; wide enough not to stop at a kink
 
 
 @lru_cache(maxsize=16)
@@ -98,9 +98,9 @@ def paper_scales(epsilon: Fraction, basis: SplineWavelet, tables: Sequence[np.nd
     check_exponent(a)
     half = epsilon / 2
     bound = 2 * (2 * basis.degree + 1) * largest_wavelet_value(basis.degree) * a / (a - 1)
+    levels = [basis.level(block) for block in range(1, basis.blocks)]
     scales = [math.ceil(LATTICE * 2 / half)]
-    for block in range(1, basis.blocks):
-        scales.append(math.ceil(LATTICE * bound * _power_ceiling(basis.level(block), a) / half))
+    scales += [math.ceil(LATTICE * bound * _power_ceiling(level, a) / half) for level in levels]
     if joint_loss(tables, scales) <= epsilon:
         return tuple(scales)
     return rescaled(epsilon, tables, scales)
@@ -163,11 +163,12 @@ def _distances(table: np.ndarray, functions: int, degree: int) -> tuple[np.ndarr
     """
     is_separated = functions >= 4 * (degree + 1)
     stride = max(1, len(table) // ((64 if is_separated else 32) * functions))
-    rows = table[stride // 2 :: stride].astype(float)
+    # Both end cells are in: boundary wavelets are largest there.
+    rows = np.concatenate([table[: len(table) // 2 : stride], table[::-1][: len(table) // 2 : stride]]).astype(float)
+    half = rows[: len(rows) // 2]
     if is_separated:
-        sizes = 2 * np.abs(rows[: len(rows) * 2 * (degree + 1) // functions])
+        sizes = 2 * np.abs(half[: len(rows) * 2 * (degree + 1) // functions])
     else:
-        half = rows[: (len(rows) + 1) // 2]
         sizes = np.abs(half[:, None, :] - rows[None, :, :]).reshape(-1, functions)
     base = sizes[:, degree : functions - degree].sum(axis=1)
     slopes = sizes[:, :degree] + sizes[:, ::-1][:, :degree]

@@ -245,9 +245,10 @@ class WaveletLaplace(Mechanism):
 
     def privatize(self, values: np.ndarray, random: Source, levels: np.ndarray | None = None) -> Reports:
         values = np.asarray(values)
-        level = self.draw_levels(len(values), random) if levels is None else np.asarray(levels, dtype=np.uint8)
-        if level.shape != values.shape or np.any(level >= len(self.sizes)):
-            raise SchemeError(f"levels must be one per client, each below {len(self.sizes)}")
+        level = self.draw_levels(len(values), random) if levels is None else np.asarray(levels)
+        if level.shape != values.shape or np.any((level < 0) | (level >= len(self.sizes))):
+            raise SchemeError(f"levels must be one per client, each in 0..{len(self.sizes) - 1}")
+        level = level.astype(np.uint8)
         starts = self._starts(level)
         sent = np.empty(starts[-1], dtype=np.int64)
         for number, positions in self._groups(level, starts):
