@@ -10,7 +10,7 @@ W_j is the orthogonal complement of V_j in V_{j+1}.  With m = degree + 1 it has 
 
 Degree 0 is Haar.  Everything is computed in fractions on unit cells; a square root appears only in the norm.
 The interior function is that of [ChuiWang1992]; the spaces on the interval are those of [ChuiQuak1992], whose boundary
-functions span the same spaces by other vectors.  Coefficients as in [Randrianarisoa2025]: unit norm,
+functions span the same spaces by other vectors.  Coefficients as in [Szabo2024]: unit norm,
 psi_jk = 2^{j/2} psi(2^j x - k), and in block 0 the B-splines times 2^{j0/2}.
 """
 

@@ -87,7 +87,7 @@ def split_scales(
 
 
 def paper_scales(epsilon: Fraction, basis: SplineWavelet, tables: Sequence[np.ndarray], a: Fraction) -> tuple[int, ...]:
-    """Return the literal scales of [Randrianarisoa2025], enlarged where the exact joint loss exceeds epsilon.
+    """Return the literal scales of [Szabo2024], enlarged where the exact joint loss exceeds epsilon.
 
     Half the budget goes to the B-splines, whose rows differ by at most 2; the other half is split as ((a - 1)/a) j^{-a}
     over the levels j, each bounded by 2 (2m - 1) sup|psi|, the supremum over all wavelets.  In lattice units

@@ -12,7 +12,7 @@ first-order error: the expansion then says nothing.
 
 Functionals are evaluated one level finer than the density that is shown (the level rule's `undersmoothing`): the level that
 balances bias and noise of the whole curve leaves a bias that intervals would not cover.
-Source: [Randrianarisoa2025] for the plug-in; debiasing, intervals and refusal are ours.
+Source: [Szabo2024] for the plug-in; debiasing, intervals and refusal are ours.
 """
 
 from __future__ import annotations

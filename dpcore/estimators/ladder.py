@@ -2,7 +2,7 @@
 
 Noisy features give unbiased inner products z_b of the density with each block of the basis.  The L2 projection on V_j is
 estimated by the sum over blocks b <= j - j0 of synthesis(b, j) z_b, so that f^l - f^j lives in the blocks between and levels
-are compared without overlap.  Source: [Randrianarisoa2025].
+are compared without overlap.  Source: [Szabo2024].
 
 The covariance is the mechanism's noise, known exactly, plus the sampling of the clients, evaluated at the coarsest proper
 density: it is smooth, never degenerate, and small beside the noise unless epsilon is large.

@@ -2,7 +2,7 @@
 
 `Lepski` takes the coarsest level from which no finer one differs by more than its noise explains; the noise's law is known, so
 the thresholds are its quantiles and nothing is tuned.  `Lepski.paper(tau)` is the source's literal rule, whose constant has no
-universal value.  Source: [Randrianarisoa2025]; the calibration is ours.
+universal value.  Source: [Szabo2024]; the calibration is ours.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ A functional L of a density f satisfies
 
 T linear (`Influence`), Q quadratic (`Curvature`).  T is a sum of integrals of derivatives of h against weights, and of values
 of derivatives at points: "smooth" without points and without boundary terms, else "atomic".  Everything is in the
-attribute's units.  Source: [Randrianarisoa2025] for the classes.
+attribute's units.  Source: [Szabo2024] for the classes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Wavelet Laplace: spline-wavelet coefficients of one's value plus discrete Laplace noise, all integers.
 
-The mechanism of [Randrianarisoa2025] with the corrections of the specification: quantised input, integer coefficient tables
+The mechanism of [Szabo2024] with the corrections of the specification: quantised input, integer coefficient tables
 that are the same on every machine, sensitivities exact by enumeration, exact discrete noise.  Three allocations of the
 budget:
 
