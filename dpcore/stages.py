@@ -269,7 +269,11 @@ def estimate(folder: Path) -> Path:
         raise NotEstimable(f"no report of round {plan.round} was accepted; nothing can be estimated")
     people = populations.by_scheme(scheme.name) if plan.source == "simulated" else None
     tables = tables_of(pipeline.estimate_all(aggregate), people, plan.is_rehearsal)
-    counts = {"accepted": aggregate.n, "rejected": sum(aggregate.rejected.values())}
+    counts = {
+        "accepted": aggregate.n,
+        "rejected": sum(aggregate.rejected.values()),
+        "finished_at": datetime.now(UTC).isoformat(),
+    }
     into = folder / "tables"
     into.mkdir(exist_ok=True)
     for name, frame in tables.items():
@@ -327,7 +331,7 @@ def run_row(folder: Path) -> warehouse.Run:
     scheme = plan.scheme
     counted = folder / "tables" / "counts.json"
     counts: dict[str, Any] = json.loads(counted.read_text(encoding="utf-8")) if counted.exists() else {}
-    total = sum(counts.values())
+    total = counts.get("accepted", 0) + counts.get("rejected", 0)
     return warehouse.Run(
         run_id=plan.run_id,
         scheme=scheme.name,
@@ -340,7 +344,7 @@ def run_row(folder: Path) -> warehouse.Run:
         accepted=counts.get("accepted"),
         rejected=counts.get("rejected"),
         started_at=datetime.fromisoformat(plan.started_at),
-        finished_at=datetime.now(UTC),
+        finished_at=datetime.fromisoformat(counts["finished_at"]) if counts else datetime.now(UTC),
         version=version("ldpflow"),
         flow_run_id=plan.flow_run_id,
     )

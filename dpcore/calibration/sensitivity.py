@@ -117,8 +117,9 @@ class _Search:
         self._best = max(self._best, float(np.max(losses)))
         near = losses >= self._floor
         distances = np.stack([self._distances(i, a, rows[near]) for i in range(len(self._tables))], axis=1)
-        for row, loss in zip(distances, losses[near], strict=True):
-            self._finalists[tuple(int(d) for d in row)] = float(loss)
+        distinct, first = np.unique(distances, axis=0, return_index=True)  # ties by symmetry are many and alike
+        for row, loss in zip(distinct.tolist(), losses[near][first].tolist(), strict=True):
+            self._finalists[tuple(row)] = loss
 
     def _distances(self, i: int, a: int, rows: np.ndarray | slice) -> np.ndarray:
         table = self._tables[i]

@@ -44,7 +44,7 @@ def variant(mechanism: WaveletLaplace, **changes: object) -> WaveletLaplace:
 # What is promised
 
 
-@pytest.mark.parametrize("epsilon", ["0.1", "0.5", "1", "ln 3", "4", "16"])
+@pytest.mark.parametrize("epsilon", ["0.1", "ln 3", "16"])
 def test_the_loss_is_exact_and_all_of_the_budget_is_used(mechanism: WaveletLaplace, epsilon: str) -> None:
     budget = Budget.parse(epsilon)
     kept = WaveletLaplace.design(
@@ -339,7 +339,9 @@ def test_simulation_and_clients_follow_one_law(allocation: str) -> None:
             assert not law_agrees(statistics[:, : mechanism.basis.blocks].sum(axis=0), law[::-1].copy())
 
 
-def test_coefficients_are_unbiased_and_their_noise_has_the_stated_variance(mechanism: WaveletLaplace) -> None:
+@pytest.mark.parametrize("allocation", ALLOCATIONS)
+def test_coefficients_are_unbiased_and_their_noise_has_the_stated_variance(allocation: str) -> None:
+    mechanism = WaveletLaplace.design(ONE, degree=2, finest_level=4, allocation=allocation, cells=256)
     model = mechanism.model()
     cell = np.full(mechanism.inputs, 0, dtype=np.int64)
     cell[mechanism.inputs // 3] = 10_000
@@ -393,7 +395,7 @@ def test_a_billion_clients_keep_their_digits() -> None:
 @pytest.mark.parametrize(("degree", "least"), [(1, 1_000), (2, 10_000), (3, 10_000)])
 def test_the_literal_scales_cost_orders_of_magnitude(degree: int, least: int) -> None:
     coarsest = max(1, math.ceil(math.log2(2 * degree + 1)))
-    for finest in (coarsest + 1, 6):
+    for finest in (coarsest + 1, 5):
         paper = WaveletLaplace.design(ONE, degree=degree, finest_level=finest, allocation="paper", a=Fraction("1.5"))
         sample = WaveletLaplace.design(ONE, degree=degree, finest_level=finest)
         split = WaveletLaplace.design(ONE, degree=degree, finest_level=finest, allocation="split")

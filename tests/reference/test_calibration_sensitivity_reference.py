@@ -58,8 +58,8 @@ def test_any_tables(case: tuple[list[np.ndarray], list[int]]) -> None:
 def test_every_block_of_the_basis_over_all_pairs_of_cells(degree: int, is_scaled: bool) -> None:
     coarsest = smallest_coarsest_level(degree)
     basis = SplineWavelet(degree, coarsest, coarsest + 2)
-    scales = boundary_scales(basis, 1024) if is_scaled else unscaled(basis)
-    tables = integer_tables(basis, 1024, scales)
+    scales = boundary_scales(basis, 512) if is_scaled else unscaled(basis)
+    tables = integer_tables(basis, 512, scales)
     for table in tables:
         assert sensitivity(table) == slow_sensitivity(table)
 

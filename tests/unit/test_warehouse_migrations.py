@@ -44,7 +44,7 @@ DIGESTS = {
     "0011_checks": "de9e849f9cb1127d",
     "0012_comparisons": "bdc4d48541d38fbb",
     "0013_benchmarks": "e1157a0e42ab7d6a",
-    "0014_figures": "7dd67b72cc23ffd4",
+    "0014_figures": "fde56115bdfe03de",
 }
 
 

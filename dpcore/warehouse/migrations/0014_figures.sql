@@ -9,4 +9,4 @@ create table figures (
 comment on table figures is 'one row per run and picture';
 comment on column figures.run_id is 'run that landed this row, first 16 hex digits of SHA-256';
 comment on column figures.name is 'name of the picture';
-comment on column figures.path is 'file of the picture, relative to the working directory of the run';
+comment on column figures.path is 'file of the picture on the machine that drew it';
