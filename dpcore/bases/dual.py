@@ -19,12 +19,6 @@ def synthesis(refine: np.ndarray, gram: np.ndarray) -> np.ndarray:
     return np.asarray(solveh_banded(upper_band(gram), refine.T, check_finite=False).T)
 
 
-def inverse(gram: np.ndarray) -> np.ndarray:
-    """Return gram^{-1}, shape (K, K), the Gram matrix of the dual functions, symmetric to the last bit."""
-    solved = solveh_banded(upper_band(gram), np.eye(len(gram)), check_finite=False)
-    return np.asarray((solved + solved.T) / 2)
-
-
 def upper_band(gram: np.ndarray) -> np.ndarray:
     """Return the upper diagonals of a banded symmetric matrix in LAPACK's layout, shape (width + 1, K)."""
     rows, columns = np.nonzero(gram)
