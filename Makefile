@@ -1,7 +1,11 @@
 # Every verb of the project. Each sets up what it needs: python3 (3.11 or newer), git and make are enough.
 VENV ?= .venv
 BIN := $(VENV)/bin
+BOTH := -n 2 --dist loadgroup
 export DO_NOT_TRACK = 1
+# Two processes share two cores; BLAS threads would fight.
+export OMP_NUM_THREADS = 1
+export OPENBLAS_NUM_THREADS = 1
 
 .PHONY: run test quick slow check format up help
 
@@ -19,13 +23,13 @@ run: $(VENV)/.ok  ## the main job: one simulated round through Prefect, to table
 	$(BIN)/python -m flows.round
 
 test: $(VENV)/.ok  ## every test but the slow ones
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest $(BOTH) -m "not slow"
 
 quick: $(VENV)/.ok  ## the tests to run before a commit
-	$(BIN)/python -m pytest -m "not slow and not flows"
+	$(BIN)/python -m pytest $(BOTH) -m "not slow and not flows"
 
 slow: $(VENV)/.ok  ## the simulations and studies
-	$(BIN)/python -m pytest -m slow --durations=15
+	$(BIN)/python -m pytest $(BOTH) -m slow --durations=15
 
 check: $(VENV)/.ok  ## lint, types and the rule for imports
 	$(BIN)/ruff format --check dpcore flows tests
