@@ -1,0 +1,127 @@
+"""The calibrated Lepski rule against the best fixed level, and the rates of the best fixed level.
+
+Aggregates are drawn in bulk: block sizes multinomial, sums of the mechanism's noise from their exact law, the sampling
+of the clients normal with its exact covariance.  Errors are integrated squared errors of the raw estimate, computed from
+Gram matrices.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.linalg import cho_factor, cho_solve, eigh
+
+from dpcore import _random as dp_random
+from dpcore.estimators import ladder
+from dpcore.estimators.level_rule import accepted, distances, thresholds
+from dpcore.mechanisms import discrete_laplace
+from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
+from dpcore.privacy.budget import Budget
+
+
+def _claw(x):
+    parts = [(0.5, 0.0, 1.0)] + [(0.1, l / 2 - 1, 0.1) for l in range(5)]
+    return sum(weight * stats.norm.cdf(6 * (x - 0.5), mean, sd) for weight, mean, sd in parts)
+
+
+DISTRIBUTIONS = {
+    "uniform": stats.uniform.cdf,
+    "beta": lambda x: stats.beta.cdf(x, 2, 5),
+    "bimodal": lambda x: 0.5 * stats.beta.cdf(x, 8, 20) + 0.5 * stats.beta.cdf(x, 30, 12),
+    "claw": _claw,
+}
+
+
+class Bulk:
+    """Many aggregates of n clients at once: errors and energies of every level, without building an estimate."""
+
+    def __init__(self, mechanism: WaveletLaplace, cdf, n: float) -> None:
+        self.mechanism, self.model, self.n = mechanism, mechanism.model(), n
+        law = np.diff(cdf(np.linspace(0, 1, mechanism.inputs + 1)))
+        self.law = law / law.sum()
+        self.features = [table * unit for table, unit in zip(self.model.tables, self.model.units, strict=True)]
+        self.truth = [self.law @ features for features in self.features]
+        self.factors = [cho_factor(self.model.basis.gram(b)) for b in range(len(self.truth))]
+        energies = [z @ cho_solve(factor, z) for z, factor in zip(self.truth, self.factors, strict=True)]
+        self.bias = np.sum(self.law**2) * mechanism.inputs - np.cumsum(energies)  # int f^2 - int (P_j f)^2, per level
+
+    def covariance(self, block: int) -> np.ndarray:
+        """Of one report's coefficients."""
+        centred = self.features[block] - self.truth[block]
+        sampling = (centred * self.law[:, None]).T @ centred
+        return sampling + np.diag(self.model.units[block] ** 2 * self.model.noise_variances[block])
+
+    def thresholds(self) -> np.ndarray:
+        shares = self.n * self.model.block_law
+        spectra = [
+            eigh(self.covariance(b) / shares[b], self.model.basis.gram(b), eigvals_only=True)
+            for b in range(1, len(self.truth))
+        ]
+        return thresholds(tuple(spectra))
+
+    def draw(self, repetitions: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return squared errors per level, (R, levels), and energies of the wavelet blocks, (R, levels - 1)."""
+        rng, source = np.random.default_rng(seed), dp_random.seeded([seed, 1])
+        sizes = rng.multinomial(int(self.n), self.model.block_law, size=repetitions)
+        errors, energies = [], []
+        for b, truth in enumerate(self.truth):
+            centred = self.features[b] - truth
+            values, vectors = np.linalg.eigh((centred * self.law[:, None]).T @ centred)
+            root = vectors * np.sqrt(np.maximum(values, 0))
+            t = self.mechanism.noise_scales[b]
+            noise = np.array([discrete_laplace.simulate_sums(int(m), t, len(truth), source) for m in sizes[:, b]])
+            noise = noise / sizes[:, b : b + 1] * self.model.units[b]
+            noise += rng.standard_normal(noise.shape) @ root.T / np.sqrt(sizes[:, b : b + 1])
+            z = truth + noise
+            if b == 0:
+                z = np.array([ladder._condition(self.model.basis, row, self.covariance(0))[0] for row in z])
+            else:
+                energies.append(np.sum(z * cho_solve(self.factors[b], z.T).T, axis=1))
+            errors.append(np.sum((z - truth) * cho_solve(self.factors[b], (z - truth).T).T, axis=1))
+        return np.cumsum(np.array(errors).T, axis=1) + self.bias, np.array(energies).T
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("degree", [1, 3])
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_calibrated_rule_is_within_sixty_percent_of_the_best_fixed_level(name, degree, record_property):
+    for n in (1e5, 1e6, 1e7):
+        mechanism = WaveletLaplace.design(Budget.parse("1"), degree=degree, clients=int(n))
+        bulk = Bulk(mechanism, DISTRIBUTIONS[name], n)
+        errors, energies = bulk.draw(1000, seed=int(np.log10(n)) + 10 * degree)
+        chosen = accepted(distances(energies), bulk.thresholds())
+        risk, best = errors[np.arange(len(errors)), chosen].mean(), errors.mean(axis=0).min()
+        record_property(f"{name} degree {degree} n {n:g}", f"{risk / best:.3f}")
+        assert risk <= 1.6 * best, (name, degree, n, risk / best)
+
+
+def _oracle_errors(degree: int, name: str, repetitions: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Clients, the best level's mean error, and its closed form, at epsilon 1 from 1e6 to 1e10 clients."""
+    mechanism = WaveletLaplace.design(Budget.parse("1"), degree=degree, finest_level=8)
+    clients, found, closed = 10 ** np.arange(6, 10.01, 0.25), [], []
+    for n in clients:
+        bulk = Bulk(mechanism, DISTRIBUTIONS[name], n)
+        means = bulk.draw(repetitions, seed=int(100 * np.log10(n)))[0].mean(axis=0)
+        best = int(np.argmin(means))
+        found.append(means[best])
+        noise = bulk.model.noise_energy(n, mechanism.basis.coarsest_level + best, bulk.law)
+        closed.append(bulk.bias[best] + noise)
+    return clients, np.array(found), np.array(closed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("degree", "slope", "tolerance"), [(0, -1 / 2, 0.05), (1, -2 / 3, 0.1)])
+def test_the_best_level_converges_at_the_rate_of_its_degree(degree, slope, tolerance, record_property):
+    clients, errors, _ = _oracle_errors(degree, "beta", 200)
+    fitted = np.polyfit(np.log(clients), np.log(errors), 1)[0]
+    record_property(f"slope at degree {degree}", f"{fitted:.3f}")
+    assert abs(fitted - slope) <= tolerance
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("degree", [2, 3])
+def test_errors_are_the_projection_error_plus_the_closed_form_noise(degree, record_property):
+    _, errors, closed = _oracle_errors(degree, "bimodal", 1000)
+    record_property(f"error over closed form at degree {degree}", np.array2string(errors / closed, precision=3))
+    np.testing.assert_allclose(errors, closed, rtol=0.1)
