@@ -125,9 +125,9 @@ def prepare(
         raise SchemeError(f"seed must be a whole number between 0 and 2^63 - 1, got {seed}")
     if reports is not None:
         salt = _content(report_files(reports))
-    elif seed is not None:  # a smaller rehearsal of a round is another run
-        salt = f"{seed} {clients}" if clients not in (None, parsed.clients) else str(seed)
-    else:
+    elif source == "simulated":  # a smaller round is another run
+        salt = f"{seed} {clients}" if clients != parsed.clients else str(seed)
+    else:  # not of a rehearsal's seed: the landed run_id would give it away, and two rehearsals would share shards
         salt = flow_run_id or secrets.token_hex(16)
     run_id = warehouse.run_id(parsed.digest, round_, salt)
     folder = (data / "runs" / run_id).absolute()
@@ -205,7 +205,7 @@ def privatize_records(folder: Path, progress: Callable[[int], None] | None = Non
     """
     plan = plan_of(folder)
     scheme = plan.scheme
-    done = folder / "reports" / "complete.json"
+    done = folder / "privatized.json"  # outlives the reports: a run retried after landing privatizes nobody again
     if done.exists():
         return [Path(path) for path in json.loads(done.read_text(encoding="utf-8"))]
     records = Path(plan.input)
@@ -242,10 +242,11 @@ def privatize_file(scheme: Path, records: Path, target: Path) -> int:
 
 
 def aggregate_shard(folder: Path, reports: Path) -> Path:
-    """Aggregate one file of reports and return the file of the aggregate."""
+    """Aggregate one file of reports and return the file of the aggregate; where landing deleted the reports, it stands."""
     scheme = plan_of(folder).scheme
     path = folder / "aggregates" / reports.name
-    wire.write_aggregate(path, pipeline.aggregate(scheme, wire.read_reports(reports, scheme)))
+    if reports.exists() or not path.exists():
+        wire.write_aggregate(path, pipeline.aggregate(scheme, wire.read_reports(reports, scheme)))
     return path
 
 

@@ -134,6 +134,34 @@ def test_records_that_are_privatized_twice_are_reported_once(
     assert (run["source"], run["randomness"], run["accepted"]) == ("records", "secure", 5000)
 
 
+def test_records_of_a_run_that_is_retried_after_landing_are_not_privatized_again(
+    scheme_file: Path, records_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = rounds.run_round(settings_of(scheme_file, tmp_path, records=records_file, seed=None))
+    first = (folder / "aggregate.parquet").read_bytes()
+    assert not (folder / "reports").exists()
+    again = stages.prepare(
+        scheme_file,
+        round_="2026-11-20",
+        records=records_file,
+        data=tmp_path,
+        flow_run_id=stages.plan_of(folder).flow_run_id,
+    )
+    assert again == folder
+    stages.merge(again, [stages.aggregate_shard(again, path) for path in stages.privatize_records(again)])
+    assert (folder / "aggregate.parquet").read_bytes() == first
+
+
+def test_a_rehearsal_shares_nothing_with_the_simulation_of_its_seed(
+    scheme_file: Path, records_file: Path, tmp_path: Path
+) -> None:
+    simulated = stages.prepare(scheme_file, round_="2026-11-20", seed=7, data=tmp_path)
+    stages.privatize_shard(simulated, 0)  # and then the simulation was interrupted
+    rehearsed = rounds.run_round(settings_of(scheme_file, tmp_path, records=records_file, seed=7))
+    assert rehearsed != simulated
+    assert list(runs_in(tmp_path)["accepted"]) == [5000]
+
+
 def test_a_rehearsal_is_said_to_be_one_and_its_seed_is_not_landed(
     scheme_file: Path, records_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
