@@ -28,7 +28,11 @@ class UpError(Exception):
 
 def main() -> int:
     """Start everything, print the UI's address, wait, and stop everything; return the exit status."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a stop by `kill` is as clean as one by Ctrl-C
+    for number in (
+        signal.SIGINT,
+        signal.SIGTERM,
+    ):  # `kill` is as clean as Ctrl-C; a shell's `&` would ignore the latter
+        signal.signal(number, signal.default_int_handler)
     port = os.environ.get("PREFECT_SERVER_API_PORT", "4200")
     try:
         _check_free(port)
@@ -93,7 +97,7 @@ def _running(command: str, environment: Mapping[str, str]) -> Iterator[subproces
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
-        process.send_signal(signal.SIGINT)
+        process.terminate()
         try:
             process.wait(_GRACE)
         except subprocess.TimeoutExpired:

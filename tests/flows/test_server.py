@@ -130,9 +130,10 @@ def test_a_taken_port_is_said_in_one_line(capsys: pytest.CaptureFixture[str], mo
         holder.bind((up.HOST, 0))
         holder.listen()
         monkeypatch.setenv("PREFECT_SERVER_API_PORT", str(holder.getsockname()[1]))
-        before = signal.getsignal(signal.SIGTERM)
+        before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
         assert up.main() == 1
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "is taken" in captured.err
