@@ -3,7 +3,7 @@
 from dpcore.estimators.base import Estimator
 from dpcore.estimators.consistency import project_density, project_simplex
 from dpcore.estimators.frequency import Frequency
-from dpcore.estimators.level_rule import Fixed, Lepski, LevelRule
+from dpcore.estimators.level_rule import Fixed, Lepski, LevelRule, Undersmoothed
 from dpcore.estimators.projection import Projection
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "Lepski",
     "LevelRule",
     "Projection",
+    "Undersmoothed",
     "project_density",
     "project_simplex",
 ]

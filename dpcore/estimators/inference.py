@@ -11,7 +11,8 @@ value -+ z SE.  A functional with a remainder is refused where the second-order 
 first-order error: the expansion then says nothing.
 
 Functionals are evaluated one level finer than the density that is shown (the level rule's `undersmoothing`): the level that
-balances bias and noise of the whole curve leaves a bias that intervals would not cover.
+balances bias and noise of the whole curve leaves a bias that intervals would not cover.  What is refused there is tried at the
+level shown, its interval widened by the distance of the two values.
 Source: [Szabo2024] for the plug-in; debiasing, intervals and refusal are ours.
 """
 
@@ -39,7 +40,7 @@ _APART = 2.0  # standard deviations below which a density is not told from zero
 class DeltaMethod:
     """The inference of one density estimate.
 
-    shown: the rung of the density.  rungs: where functionals are evaluated, the first that does not refuse.
+    shown: the rung of the density.  rungs: where functionals are evaluated, finest first, the first that does not refuse.
     """
 
     shown: Rung
@@ -62,12 +63,17 @@ class DeltaMethod:
         if reason is not None:
             return _refusal(functional, confidence, None, reason)
         plug_in = float(functional.value(self.shown.proper))
+        finer: list[float] = []
         for rung in self.rungs:
             try:
                 value, error, low, high = self._one(functional, rung, confidence)
             except _Refused as refused:
                 reason = str(refused)
+                finer.append(refused.value)
                 continue
+            # Nothing shows that a coarser level is unbiased: allow for all of its distance from the finer one.
+            bias = max((abs(value - other) for other in finer), default=0.0)
+            low, high = low - bias, high + bias
             least, most = functional.range_on(raw.lower, raw.upper)
             value, low, high = (float(np.clip(number, least, most)) for number in (value, low, high))
             return FunctionalEstimate(
@@ -95,7 +101,11 @@ class DeltaMethod:
 
 
 class _Refused(Exception):
-    pass
+    """Too noisy to trust; `value` is what it would have been."""
+
+    def __init__(self, reason: str, value: float) -> None:
+        super().__init__(reason)
+        self.value = value
 
 
 def _refusal(functional: Functional, confidence: float, plug_in: float | None, reason: str) -> FunctionalEstimate:
@@ -131,7 +141,8 @@ def _second_order(functional: Functional, rung: Rung, confidence: float) -> tupl
         if ratio > 1:
             raise _Refused(
                 f"the noise is too large for this functional: its second-order term is {ratio:.2g} times the first-order "
-                f"error at level {raw.level}, at most 1 can be trusted; more reports or a larger epsilon would do"
+                f"error at level {raw.level}, at most 1 can be trusted; more reports or a larger epsilon would do",
+                value,
             )
     error = float(np.sqrt(first + max(second, 0.0)))
     if second <= _SECOND_ORDER_SHARE * first:

@@ -56,6 +56,22 @@ class Fixed(LevelRule):
 
 
 @dataclass(frozen=True)
+class Undersmoothed(LevelRule):
+    """A level that depends on n and epsilon alone, for smooth functionals: one finer than balances a curve with p = degree + 1.
+
+    ceil(log2((n epsilon^2)^{1/(2p+2)})) + 1, at most floor(log2((n epsilon^2)^{1/4})), where the noise of squares takes over,
+    and within the levels that have reports.  Lepski's level is too coarse for functionals whose linear bias must vanish
+    before their noise does; this one overfits the curve on purpose.
+    """
+
+    def select(self, ladder: Ladder) -> tuple[int, tuple[LevelRow, ...]]:
+        size = np.log2(ladder.n * ladder.epsilon**2)
+        wanted = int(np.ceil(size / (2 * (ladder.basis.degree + 1) + 2))) + 1
+        level = min(max(min(wanted, int(np.floor(size / 4))), ladder.levels[0]), ladder.levels[-1])
+        return level, tuple(LevelRow(j, None, None, j == level) for j in ladder.levels)
+
+
+@dataclass(frozen=True)
 class Lepski(LevelRule):
     """The smallest j such that ||f^l - f^j|| <= constant * q_jl for every l > j, norms in L2.
 

@@ -9,7 +9,7 @@ from scipy import stats
 
 from dpcore.errors import SchemeError
 from dpcore.estimates import Spline
-from dpcore.estimators import Lepski, ladder
+from dpcore.estimators import Lepski, Undersmoothed, ladder
 from dpcore.estimators.chi_square_mixture import ChiSquareMixture
 from dpcore.estimators.inference import error_law
 from dpcore.estimators.level_rule import distances, thresholds
@@ -95,6 +95,14 @@ def test_a_larger_constant_never_chooses_a_finer_level():
     levels = [Lepski(constant).select(rungs)[0] for constant in (0.3, 0.7, 1.0, 2.0, 20.0)]
     assert levels == sorted(levels, reverse=True)
     assert levels[-1] == rungs.levels[0] < levels[0]
+
+
+@pytest.mark.parametrize(
+    ("degree", "n", "level"), [(1, 10**3, 2), (1, 10**6, 4), (0, 10**5, 4), (0, 10**9, 5), (2, 10**6, 4)]
+)
+def test_the_undersmoothed_level_is_its_formula(degree, n, level):
+    """epsilon = 1: the floor j0; the cap 2^(19.9/4); the cap 2^(16.6/4); the finest level; ceil(19.9/8) + 1."""
+    assert Undersmoothed().select(_ladder(degree, n))[0] == level
 
 
 @pytest.mark.parametrize("k", [2, 5, 40])
