@@ -31,10 +31,32 @@ from dpcore.calibration.tables import (
 )
 from dpcore.errors import CalibrationError
 
+USUAL_EXPONENT = Fraction(3, 2)
 _GAIN = 1e-6  # smaller improvements are refused, so that rounding cannot make two machines disagree
 _WEIGHT_GRID = 1 << 16
 _ROOT_BITS = 48
 _REACH = 5  # steps of the search in each direction; wide enough not to stop at a kink
+
+
+@lru_cache(maxsize=32)
+def design_scales(
+    epsilon: Fraction, basis: SplineWavelet, cells: int, allocation: str, a: Fraction | None = None
+) -> tuple[Scales, tuple[int, ...]]:
+    """Return the boundary scales and the noise scales of `allocation`, 'sample', 'split' or 'paper' with exponent a."""
+    scales = unscaled(basis) if allocation == "paper" else boundary_scales(basis, cells)
+    tables = integer_tables(basis, cells, scales)
+    if allocation == "paper":
+        return scales, paper_scales(epsilon, basis, tables, USUAL_EXPONENT if a is None else a)
+    deltas = sensitivities(basis, cells, scales)
+    if allocation == "sample":
+        return scales, sample_scales(epsilon, deltas)
+    return scales, split_scales(epsilon, tables, deltas, noise_energies(basis, scales, deltas))
+
+
+@lru_cache(maxsize=64)
+def sensitivities(basis: SplineWavelet, cells: int, scales: Scales) -> tuple[int, ...]:
+    """Return the exact sensitivity of every block's table."""
+    return tuple(sensitivity(table) for table in integer_tables(basis, cells, scales))
 
 
 @lru_cache(maxsize=16)

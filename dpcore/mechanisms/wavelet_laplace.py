@@ -28,8 +28,8 @@ from dpcore._random import WORD, Source
 from dpcore.bases.spline_wavelet import SplineWavelet, smallest_coarsest_level
 from dpcore.calibration import allocation as _allocation
 from dpcore.calibration import level_sampling
-from dpcore.calibration.sensitivity import joint_loss, sensitivity
-from dpcore.calibration.tables import Scales, default_cells, integer_tables, tables_digest, unscaled
+from dpcore.calibration.sensitivity import joint_loss
+from dpcore.calibration.tables import Scales, default_cells, integer_tables, tables_digest
 from dpcore.errors import CalibrationError, InvalidRecord, SchemeError
 from dpcore.mechanisms import discrete_laplace
 from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports
@@ -38,7 +38,6 @@ from dpcore.privacy.budget import Budget
 
 ALLOCATIONS = ("sample", "split", "paper")
 DEFAULT_DEGREE = 2
-_USUAL_EXPONENT = Fraction(3, 2)
 _FINEST_DEFAULT = 9
 _TAIL = 45  # an honest |noise| exceeds 45 t with probability below exp(-45) < 2^-64
 
@@ -136,9 +135,9 @@ class WaveletLaplace(Mechanism):
         basis = SplineWavelet(degree, coarsest, finest_level)
         cells = default_cells(finest_level) if cells is None else cells
         if allocation == "paper":
-            a = _USUAL_EXPONENT if a is None else a
+            a = _allocation.USUAL_EXPONENT if a is None else a
             _allocation.check_exponent(a)
-        scales, noise_scales = _design(budget.floor, basis, cells, allocation, a)
+        scales, noise_scales = _allocation.design_scales(budget.floor, basis, cells, allocation, a)
         law = level_sampling.level_weights(basis.blocks) if allocation == "sample" else ()
         return cls(budget, basis, cells, allocation, scales, noise_scales, law, a)
 
@@ -214,7 +213,7 @@ class WaveletLaplace(Mechanism):
     @property
     def sensitivity(self) -> tuple[int, ...]:
         """Per block the largest l1 distance of two rows, exact."""
-        return _sensitivities(self.basis, self.cells, self.scales)
+        return _allocation.sensitivities(self.basis, self.cells, self.scales)
 
     @cached_property
     def loss(self) -> Fraction:
@@ -371,27 +370,6 @@ def _integer(value: Any) -> int:
 
 def _integers(values: Sequence[Any]) -> tuple[int, ...]:
     return tuple(_integer(value) for value in values)
-
-
-@lru_cache(maxsize=32)
-def _design(
-    epsilon: Fraction, basis: SplineWavelet, cells: int, allocation: str, a: Fraction | None
-) -> tuple[Scales, tuple[int, ...]]:
-    """The boundary scales and noise scales of a design."""
-    scales = unscaled(basis) if allocation == "paper" else _allocation.boundary_scales(basis, cells)
-    tables = integer_tables(basis, cells, scales)
-    if allocation == "paper":
-        return scales, _allocation.paper_scales(epsilon, basis, tables, a or _USUAL_EXPONENT)
-    deltas = _sensitivities(basis, cells, scales)
-    if allocation == "sample":
-        return scales, _allocation.sample_scales(epsilon, deltas)
-    energies = _allocation.noise_energies(basis, scales, deltas)
-    return scales, _allocation.split_scales(epsilon, tables, deltas, energies)
-
-
-@lru_cache(maxsize=64)
-def _sensitivities(basis: SplineWavelet, cells: int, scales: Scales) -> tuple[int, ...]:
-    return tuple(sensitivity(table) for table in integer_tables(basis, cells, scales))
 
 
 @lru_cache(maxsize=64)
