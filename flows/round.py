@@ -74,7 +74,10 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"ldpflow: {error}; start that server (`make up`) or unset PREFECT_API_URL", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("ldpflow: interrupted; nothing was landed", file=sys.stderr)
+        print(
+            "ldpflow: interrupted; no result was landed, and the same seed goes on from the finished shards",
+            file=sys.stderr,
+        )
         return 130
     return 0
 

@@ -21,7 +21,7 @@ from prefect.runtime import flow_run
 from prefect.tasks import exponential_backoff
 
 from dpcore import stages
-from dpcore.errors import DPCoreError, NotEstimable
+from dpcore.errors import DPCoreError
 from dpcore.scheme import Scheme
 from flows.settings import CollectSettings, NamedRound, RoundSettings
 
@@ -132,5 +132,5 @@ def _folder_of(flow_run_id: str, settings: dict[str, Any]) -> Path | None:
     try:
         named = NamedRound.model_validate(settings)
         return stages.newest(Scheme.from_toml(named.scheme), named.round, named.data)
-    except (ValueError, NotEstimable):
+    except (ValueError, DPCoreError):
         return None

@@ -13,7 +13,7 @@ from dpcore.errors import SchemeError, WarehouseError
 from flows import collect, estimate, publish, simulate
 from flows import round as rounds
 from flows.settings import CollectSettings, NamedRound, RoundSettings
-from flows.stage import is_transient, key, prepare
+from flows.stage import _folder_of, is_transient, key, prepare
 
 TASKS = (
     prepare,
@@ -84,6 +84,21 @@ def test_preparing_passes_every_setting_on(monkeypatch: pytest.MonkeyPatch, tmp_
         "keep_reports": True,
         "records": None,
     }
+
+
+def test_a_run_that_failed_is_found_by_its_flow_run_or_by_the_round_it_was_told(
+    scheme_file: Path, tmp_path: Path
+) -> None:
+    options = {"round_": "2026-11-20", "data": tmp_path, "clients": 100}
+    mine = stages.prepare(scheme_file, seed=1, flow_run_id="mine", **options)
+    other = stages.prepare(scheme_file, seed=2, flow_run_id="other", **options)
+    settings = {"scheme": str(scheme_file), "data": str(tmp_path)}
+    assert _folder_of("mine", settings) == mine
+    assert _folder_of("absent", settings) is None
+    assert _folder_of("absent", settings | {"round": "2026-11-20"}) is None  # nothing is collected yet
+    stages.merge(other, [stages.aggregate_shard(other, stages.privatize_shard(other, 0))])
+    assert _folder_of("absent", settings | {"round": "2026-11-20"}) == other
+    assert _folder_of("absent", {"data": str(tmp_path / "nowhere")}) is None
 
 
 @pytest.mark.parametrize(
