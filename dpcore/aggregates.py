@@ -138,8 +138,9 @@ def _keep(scheme: Scheme, name: str, column: Answers, good: np.ndarray) -> Answe
 
 
 def _select(scheme: Scheme, name: str, reports: Reports, kept: np.ndarray) -> Reports:
-    sizes = np.asarray(scheme.attributes[name].mechanism.sizes)
-    return Reports(reports.level[kept], reports.values[np.repeat(kept, sizes[reports.level])])
+    sizes = np.array([*scheme.attributes[name].mechanism.sizes, 0])  # a level nobody knows has no integers
+    lengths = sizes[np.minimum(reports.level, len(sizes) - 1)]
+    return Reports(reports.level[kept], reports.values[np.repeat(kept, lengths)])
 
 
 def _joint(scheme: Scheme, pair: Pair, numeric: Answers, categorical: Answers) -> np.ndarray:

@@ -64,7 +64,7 @@ class Certificate:
     def text(self) -> str:
         """One line for tables: what is kept, as a fraction and as a number."""
         sign = "e^epsilon" if self.kind == "ratio" else "epsilon"
-        return f"{self.kind} {self.kept} <= {sign}, epsilon = {self.budget.text}"
+        return f"{self.kind} {float(self.kept):.9g} ({self.kept}) <= {sign}, epsilon = {self.budget.text}"
 
 
 @dataclass(frozen=True, eq=False)

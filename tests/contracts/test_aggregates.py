@@ -100,6 +100,19 @@ def test_what_no_client_could_send_is_refused_whole_and_counted(small: Scheme, p
     assert all(dirty.reports(name) == 8 for name in small.attributes)
 
 
+def test_an_unknown_level_is_refused_and_the_rest_kept(small: Scheme, people: People) -> None:
+    batch = dp.privatize(small, people(10), dp.seeded(1))
+    answers = batch.answers["height"]
+    sizes = np.asarray(small.attributes["height"].mechanism.sizes)[answers.reports.level]
+    start = int(sizes[:3].sum())
+    answers.reports.level[3] = 200
+    shorter = np.delete(answers.reports.values, np.arange(start, start + sizes[3]))
+    odd = Answers(answers.clients, Reports(answers.reports.level, shorter))
+    whole = dp.aggregate(small, ReportBatch(batch.digest, 10, {**batch.answers, "height": odd}))
+    assert whole.n == 9
+    assert whole.rejected == {"height: out of range": 1}
+
+
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cuts=st.lists(st.integers(0, 200), max_size=6), order=st.randoms(use_true_random=False))
 def test_any_split_in_any_order_gives_the_same_bits(
