@@ -12,7 +12,7 @@ from flows.settings import CollectSettings
 from flows.stage import WORKERS, follow, land_failure, prepare, run_name, stage
 
 
-@stage("aggregate", run_name="aggregate-{folder.name}-{reports.stem}")
+@stage("aggregate", run_name="aggregate-{folder.name}-{reports.stem}", seconds=None)
 def aggregate_shard(folder: Path, reports: Path) -> Path:
     """Aggregate one file of reports and return the file of the aggregate."""
     return stages.aggregate_shard(folder, reports)

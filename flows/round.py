@@ -39,12 +39,9 @@ from flows.stage import WORKERS, follow, land_failure, prepare, run_name
 def run_round(settings: RoundSettings = RoundSettings()) -> Path:  # noqa: B008 - frozen
     """Prepare, privatize in shards, aggregate the shards, merge, estimate, draw, show, land; return the run's folder."""
     folder = prepare(settings)
-    if settings.records:
-        reports = privatize_records.submit(folder).result()
-    else:
-        reports = privatize_shard.map(unmapped(folder), stages.shards(folder))
-    parts = aggregate_shard.map(unmapped(folder), reports)
-    follow(folder, privatized=[] if settings.records else reports, aggregated=parts)
+    simulated = [] if settings.records else privatize_shard.map(unmapped(folder), stages.shards(folder))
+    parts = aggregate_shard.map(unmapped(folder), simulated or privatize_records(folder))
+    follow(folder, privatized=simulated, aggregated=parts)
     merge(folder, parts.result())
     estimate_tables(folder)
     show(folder, draw(folder))

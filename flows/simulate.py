@@ -12,7 +12,7 @@ from flows.settings import RoundSettings
 from flows.stage import WORKERS, follow, land_failure, prepare, run_name, stage
 
 
-@stage("privatize", run_name="privatize-{folder.name}-{shard:05d}")
+@stage("privatize", run_name="privatize-{folder.name}-{shard:05d}", seconds=None)
 def privatize_shard(folder: Path, shard: int) -> Path:
     """Simulate a shard's people, let each privatize its record, and return the file of their reports."""
     return stages.privatize_shard(folder, shard)

@@ -12,12 +12,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from prefect import get_run_logger, task
+from prefect import get_run_logger, runtime, task
 from prefect.artifacts import create_progress_artifact, update_progress_artifact
 from prefect.cache_policies import NO_CACHE
 from prefect.futures import PrefectFuture, as_completed
 from prefect.logging.loggers import flow_run_logger
-from prefect.runtime import flow_run
 from prefect.tasks import exponential_backoff
 
 from dpcore import stages
@@ -34,10 +33,12 @@ def is_transient(_task: Any, _run: Any, state: Any) -> bool:
     return not isinstance(state.data, DPCoreError)
 
 
-def stage(name: str, *, seconds: float = 600, run_name: str | None = None) -> Callable[[Callable[..., Any]], Any]:
+def stage(
+    name: str, *, seconds: float | None = 600, run_name: str | None = None
+) -> Callable[[Callable[..., Any]], Any]:
     """Return the decorator of a round's task: three retries after about 1, 2 and 4 s, a time limit, and names to read.
 
-    seconds: one attempt's limit, some hundred times what it takes.
+    seconds: one attempt's limit, some hundred times what it takes; None for shards, whose threads no limit can stop.
     run_name: what the UI calls a run; a format of the task's arguments, such as "{folder.name}".
     """
     return task(
@@ -61,21 +62,21 @@ def prepare(settings: RoundSettings | CollectSettings) -> Path:
     The round defaults to the day the run was scheduled for, so that a late or repeated run belongs to its own day.
     """
     options = settings.model_dump(exclude={"scheme", "round", "warehouse"})
-    scheduled = flow_run.scheduled_start_time.strftime("%Y-%m-%d")
+    scheduled = runtime.flow_run.scheduled_start_time.strftime("%Y-%m-%d")
     return stages.prepare(
         settings.scheme,
         round_=settings.round or scheduled,
         warehouse_file=settings.warehouse,
-        flow_run_id=flow_run.id,
+        flow_run_id=runtime.flow_run.id,
         **options,
     )
 
 
 def run_name() -> str:
     """Return what the UI calls a flow's run: the scheme and the round."""
-    given = flow_run.parameters.get("settings")
+    given = runtime.flow_run.parameters.get("settings")
     scheme = getattr(given, "scheme", stages.DEFAULT_SCHEME)
-    round_ = getattr(given, "round", None) or flow_run.scheduled_start_time.strftime("%Y-%m-%d")
+    round_ = getattr(given, "round", None) or runtime.flow_run.scheduled_start_time.strftime("%Y-%m-%d")
     return f"{scheme.stem.replace('_', '-')}-{round_}"
 
 
@@ -103,13 +104,13 @@ def follow(folder: Path, **phases: Sequence[PrefectFuture[Any]]) -> None:
                 logger.info("%s: %d of %d shards", phase, count, len(futures), extra={"is_progress": True})
 
 
-def land_failure(flow: Any, run: Any, state: Any) -> None:
+def land_failure(flow: Any, flow_run: Any, state: Any) -> None:
     """Land that a run failed, crashed or was cancelled, and say what to do; a hook.
 
-    A run that never got a folder has nothing to land.
+    A run that never got a folder has nothing to land.  The arguments' names are Prefect's: a worker passes them by name.
     """
-    folder = _folder_of(str(run.id), run.parameters.get("settings") or {})
-    logger = flow_run_logger(run, flow)
+    folder = _folder_of(str(flow_run.id), flow_run.parameters.get("settings") or {})
+    logger = flow_run_logger(flow_run, flow)
     if folder is None:
         logger.error("nothing was started and nothing landed; correct the settings and run the flow again")
         return

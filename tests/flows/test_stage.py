@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -35,7 +36,10 @@ def test_every_task_retries_has_a_limit_and_caches_nothing(task) -> None:  # typ
     assert task.retry_delay_seconds == [1, 2, 4]
     assert task.retry_jitter_factor > 0
     assert task.retry_condition_fn is is_transient
-    assert task.timeout_seconds >= 60
+    if task in (simulate.privatize_shard, collect.aggregate_shard):
+        assert task.timeout_seconds is None  # they run in threads, where Prefect can only warn
+    else:
+        assert task.timeout_seconds >= 60
     assert not task.persist_result
     assert type(task.cache_policy).__name__ == "_None"
 
@@ -99,6 +103,12 @@ def test_a_run_that_failed_is_found_by_its_flow_run_or_by_the_round_it_was_told(
     stages.merge(other, [stages.aggregate_shard(other, stages.privatize_shard(other, 0))])
     assert _folder_of("absent", settings | {"round": "2026-11-20"}) == other
     assert _folder_of("absent", {"data": str(tmp_path / "nowhere")}) is None
+
+
+@pytest.mark.parametrize("flow", [rounds.run_round, simulate.simulate, collect.collect], ids=lambda flow: flow.name)
+def test_a_worker_can_call_the_hooks_by_the_names_it_uses(flow) -> None:  # type: ignore[no-untyped-def]
+    for hooks in (flow.on_failure_hooks, flow.on_crashed_hooks, flow.on_cancellation_hooks):
+        assert [list(signature(hook).parameters) for hook in hooks] == [["flow", "flow_run", "state"]]
 
 
 @pytest.mark.parametrize(
