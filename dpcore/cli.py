@@ -92,10 +92,12 @@ def scheme(
 
     Example: ldpflow scheme data/schemes/consumer_expenditure.toml
     """
+    from dpcore.pipeline import check_functionals
     from dpcore.scheme import Scheme
 
     for file in files:
         parsed = Scheme.from_toml(file)
+        check_functionals(parsed)
         if canonical:
             print(parsed.canonical, end="")
             continue

@@ -21,7 +21,7 @@ from dpcore.aggregates import Aggregate
 from dpcore.client import units_of
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimates import DensityEstimate, FrequencyEstimate, FunctionalEstimate
-from dpcore.estimators import Estimator, Fixed, Frequency, Lepski, Projection
+from dpcore.estimators import Estimator, Fixed, Frequency, Lepski, Projection, Undersmoothed
 from dpcore.functionals import parse
 from dpcore.report import Answers, ReportBatch, concatenate
 from dpcore.scheme import Attribute, Scheme
@@ -162,7 +162,25 @@ def default_estimator(attribute: Attribute) -> Estimator:
     """Return the estimator that the scheme names for an attribute."""
     if not attribute.is_numeric:
         return Frequency()
-    return Projection(level_rule=Lepski() if attribute.level is None else Fixed(attribute.level))
+    if attribute.level is not None:
+        return Projection(level_rule=Fixed(attribute.level))
+    return Projection(level_rule=Undersmoothed() if attribute.level_rule == "undersmoothed" else Lepski())
+
+
+def check_functionals(scheme: Scheme) -> None:
+    """Raise SchemeError where an attribute is asked for a functional that its kind, bounds or degree rule out."""
+    for name, attribute in scheme.attributes.items():
+        for text in attribute.functionals:
+            try:
+                functional = parse(text)
+                reason = functional.refuses_probabilities()
+                if attribute.is_numeric:
+                    degree = getattr(getattr(attribute.mechanism, "basis", None), "degree", None)
+                    reason = functional.refuses(float(attribute.lower), float(attribute.upper), degree)
+            except SchemeError as error:
+                reason = str(error)
+            if reason is not None:
+                raise SchemeError(f"attributes.{name}.functionals: {text!r}: {reason}")
 
 
 def estimate_all(aggregate: Aggregate) -> Round:

@@ -52,7 +52,7 @@ _DEFAULT_FUNCTIONALS = ("mean", "quantile(0.5)")
 _FUNCTIONAL = re.compile(r"^([a-z_]+)(?:\(([-+0-9eE., ]*)\))?$")
 _NAME = re.compile(r"^[a-z][a-z0-9_]{0,62}$")
 _ESTIMATORS = {"categorical": ("frequency",), "numeric": ("projection",)}
-_LEVEL_RULES = ("lepski", "fixed")
+_LEVEL_RULES = ("lepski", "undersmoothed", "fixed")
 
 _TOP_KEYS = ("format", "name", "description", "clients", "reporting", "pairs", "functionals", "attributes")
 _SHARED_KEYS = ("type", "column", "missing", "mechanism", "epsilon", "functionals", "estimator", "client")
@@ -378,6 +378,10 @@ def _categorical(
         mechanism = RandomizedResponse.design(budget, categories=len(labels), design=design)
     if mechanism.inputs != len(labels):
         raise SchemeError(f"client.categories must be {len(labels)}, the number of categories, got {mechanism.inputs}")
+    if values is None and table.get("functionals"):
+        raise SchemeError(
+            "functionals of categories need values, one number for each category; give them or leave both out"
+        )
     own = _functionals(table["functionals"], "functionals") if "functionals" in table else ("mean",)
     return Attribute(
         type="categorical",

@@ -107,6 +107,7 @@ def prepare(
     Raises SchemeError or InvalidRecord, with nothing written.
     """
     parsed = Scheme.from_toml(scheme)
+    pipeline.check_functionals(parsed)
     round_ = round_ or today()
     if not 0 < len(round_) <= _ROUND_LENGTH or not round_.isprintable():
         raise SchemeError(f"round must be a text of 1 to {_ROUND_LENGTH} characters, such as {today()}, got {round_!r}")

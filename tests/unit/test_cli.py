@@ -135,8 +135,12 @@ def test_a_missing_column_is_one_line(tmp_path: Path) -> None:
         (("epsilon = 1", "epsilon = -1"), ["epsilon", "-1"]),
         (("clients =", "klients ="), ["'klients'", "accepted"]),
         (('outside = "clip"', 'outside = "drop"'), ["outside", "'drop'"]),
+        (('"cdf(50000)"', '"cdf()"'), ["attributes.income.functionals", "cdf"]),
+        (('"cdf(50000)"', '"derivative(3, 50000)"'), ["attributes.income", "derivative(3, 50000)", "degree"]),
+        (('"cdf(50000)"', '"derivative(0, 300000)"'), ["attributes.income", "outside"]),
+        (('functionals = ["mean"]', 'functionals = ["entropy"]'), ["attributes.kids_count", "entropy"]),
     ],
-    ids=["negative epsilon", "unknown key", "unknown choice"],
+    ids=["negative epsilon", "unknown key", "unknown choice", "no argument", "order", "point outside", "of categories"],
 )
 def test_a_bad_scheme_is_one_line(tmp_path: Path, change: tuple[str, str], parts: list[str]) -> None:
     (tmp_path / "bad.toml").write_text(Path(SCHEME).read_text().replace(*change))
