@@ -92,12 +92,12 @@ def scheme(
 
     Example: ldpflow scheme data/schemes/consumer_expenditure.toml
     """
-    from dpcore.pipeline import check_functionals
+    from dpcore.pipeline import check_estimates
     from dpcore.scheme import Scheme
 
     for file in files:
         parsed = Scheme.from_toml(file)
-        check_functionals(parsed)
+        check_estimates(parsed)
         if canonical:
             print(parsed.canonical, end="")
             continue
@@ -222,6 +222,9 @@ def main(arguments: list[str] | None = None) -> None:
     except DPCoreError as error:
         print(f"ldpflow: {error}", file=sys.stderr)
         sys.exit(1)
+    except OSError as error:
+        print(f"ldpflow: {error.filename or 'a file'}: {error.strerror or error}", file=sys.stderr)
+        sys.exit(1)
     except KeyboardInterrupt:
         print("ldpflow: interrupted; nothing was landed", file=sys.stderr)
         sys.exit(130)
@@ -271,7 +274,7 @@ def _landing_failures(folder: Path) -> Iterator[None]:
 
     try:
         yield
-    except DPCoreError:
+    except Exception:
         try:
             stages.land_failure(folder)
         except DPCoreError as second:

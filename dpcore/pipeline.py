@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from dpcore import _checks
 from dpcore._random import Source
 from dpcore.aggregates import Aggregate
 from dpcore.client import units_of
@@ -167,20 +168,34 @@ def default_estimator(attribute: Attribute) -> Estimator:
     return Projection(level_rule=Undersmoothed() if attribute.level_rule == "undersmoothed" else Lepski())
 
 
-def check_functionals(scheme: Scheme) -> None:
-    """Raise SchemeError where an attribute is asked for a functional that its kind, bounds or degree rule out."""
+def check_estimates(scheme: Scheme) -> None:
+    """Raise SchemeError where an attribute is asked for a level or a functional that its kind, bounds or basis rule out.
+
+    To be called before anyone reports: found later, the reports would be lost with the scheme that has to change.
+    """
     for name, attribute in scheme.attributes.items():
-        for text in attribute.functionals:
-            try:
-                functional = parse(text)
-                reason = functional.refuses_probabilities()
-                if attribute.is_numeric:
-                    degree = getattr(getattr(attribute.mechanism, "basis", None), "degree", None)
-                    reason = functional.refuses(float(attribute.lower), float(attribute.upper), degree)
-            except SchemeError as error:
-                reason = str(error)
-            if reason is not None:
-                raise SchemeError(f"attributes.{name}.functionals: {text!r}: {reason}")
+        try:
+            _check_attribute(attribute)
+        except SchemeError as error:
+            raise SchemeError(f"attributes.{name}: {error}") from None
+
+
+def _check_attribute(attribute: Attribute) -> None:
+    basis = getattr(attribute.mechanism, "basis", None)
+    if attribute.level is not None and basis is not None:
+        _checks.within(basis.coarsest_level, basis.finest_level + 1, level=attribute.level)
+    asked = []
+    for text in attribute.functionals:
+        functional = parse(text)
+        reason = functional.refuses_probabilities()
+        if attribute.is_numeric:
+            bounds = float(attribute.lower), float(attribute.upper)
+            reason = functional.refuses(*bounds, getattr(basis, "degree", None))
+        if reason is not None:
+            raise SchemeError(f"functionals: {text!r}: {reason}")
+        asked.append(str(functional))
+    if len(set(asked)) != len(asked):
+        raise SchemeError(f"functionals must differ, got {', '.join(asked)}")
 
 
 def estimate_all(aggregate: Aggregate) -> Round:

@@ -32,6 +32,8 @@ from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.budget import Budget
 
 FORMAT = 1
+_LARGEST = 10**30  # of a bound: its eighth power is still a number
+_FINEST = 2.0**-32  # least width of the bounds, relative to them: input cells are then far above rounding
 MISSING = "missing"  # the category that `missing = "category"` adds
 CATEGORICAL = {"randomized_response": RandomizedResponse}
 NUMERIC = {"wavelet_laplace": WaveletLaplace}
@@ -114,7 +116,7 @@ class Attribute:
     def _encode_numbers(self, column: Any, first: int) -> np.ndarray:
         try:
             x = np.asarray(column, dtype=np.float64).reshape(-1)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise InvalidRecord(
                 f"column {self.column!r} must hold numbers, and at least one value is not; fix the file or the scheme"
             ) from None
@@ -130,7 +132,12 @@ class Attribute:
     def _encode_categories(self, column: Any, first: int) -> np.ndarray:
         lookup = self._lookup
         values = column.tolist() if hasattr(column, "tolist") else list(column)
-        cells = np.fromiter((lookup.get(value, -1) for value in values), dtype=np.int64, count=len(values))
+        try:
+            cells = np.fromiter((lookup.get(value, -1) for value in values), dtype=np.int64, count=len(values))
+        except TypeError:  # a list or another thing without a hash
+            raise InvalidRecord(
+                f"column {self.column!r} must hold texts or numbers, and at least one value is neither"
+            ) from None
         unknown = np.flatnonzero(cells < 0)
         if unknown.size:
             absent = np.array([_is_missing(values[position]) for position in unknown])
@@ -299,6 +306,7 @@ def _parse_attribute(name: str, table: Any, clients: int, functionals: tuple[str
             "estimator": table.get("estimator", _ESTIMATORS[kind][0]),
         }
         _checks.one_of(_ESTIMATORS[kind], estimator=shared["estimator"])
+        _printable(column=shared["column"], unit=str(table.get("unit", "")))
         build = _numeric if kind == "numeric" else _categorical
         return build(table, budget, clients, functionals, shared)
     except SchemeError as error:
@@ -309,8 +317,13 @@ def _numeric(
     table: Mapping[str, Any], budget: Budget, clients: int, functionals: tuple[str, ...], shared: dict[str, Any]
 ) -> Attribute:
     lower, upper = _fraction(table, "lower"), _fraction(table, "upper")
+    _checks.within(-_LARGEST, _LARGEST, lower=lower, upper=upper)
     if not lower < upper:
         raise SchemeError(f"lower must be below upper, got {_number(lower)} and {_number(upper)}")
+    if float(upper - lower) <= _FINEST * max(abs(float(lower)), abs(float(upper))):
+        raise SchemeError(
+            f"lower and upper are too close to tell values apart, got {_number(lower)} and {_number(upper)}"
+        )
     outside, level_rule = table.get("outside", "clip"), table.get("level_rule", "lepski")
     _checks.one_of(("clip", "refuse"), outside=outside)
     _checks.one_of(_LEVEL_RULES, level_rule=level_rule)
@@ -352,6 +365,8 @@ def _categorical(
     categories = table.get("categories")
     if not isinstance(categories, list) or len(categories) < 2 or not all(isinstance(c, str) and c for c in categories):
         raise SchemeError(f"categories must be a list of at least two names, got {categories!r}")
+    for label in categories:
+        _printable(categories=label)
     labels = tuple(categories)
     if shared["missing"] == "category" and MISSING not in labels:
         labels += (MISSING,)
@@ -413,11 +428,17 @@ def _pairs(pairs: Any, attributes: Mapping[str, Attribute]) -> tuple[tuple[str, 
 def _functionals(names: Any, where: str) -> tuple[str, ...]:
     for name in names if isinstance(names, list) else [names]:
         match = _FUNCTIONAL.match(name) if isinstance(name, str) else None
-        if match is None or match[1] not in FUNCTIONALS:
+        if not isinstance(names, list) or match is None or match[1] not in FUNCTIONALS:
             raise SchemeError(
                 f"{where} must list functionals such as 'mean' or 'quantile(0.5)', of {', '.join(FUNCTIONALS)}; got {name!r}"
             )
     return tuple(names)
+
+
+def _printable(**named: str) -> None:
+    for name, value in named.items():
+        if not value.isprintable() or len(value) > 200:
+            raise SchemeError(f"{name} must be printable text of at most 200 characters, got {value[:40]!r}")
 
 
 def _write(scheme: Scheme) -> str:
@@ -494,13 +515,7 @@ def _integer(table: Mapping[str, Any], key: str, low: int, high: int) -> int:
 def _fraction(table: Mapping[str, Any], key: str) -> Fraction:
     if key not in table:
         raise SchemeError(f"{key} is missing; give a number")
-    value = table[key]
-    try:
-        if isinstance(value, bool):
-            raise ValueError
-        return Fraction(value)
-    except (TypeError, ValueError, ZeroDivisionError):
-        raise SchemeError(f"{key} must be a number, got {value!r}") from None
+    return _checks.fraction(**{key: table[key]})
 
 
 def _number(value: Fraction) -> str | int:

@@ -95,9 +95,11 @@ def _functionals(round_: Round) -> pd.DataFrame:
         for name, results in round_.functionals.items()
         for result in results
     ]
-    return _frame(
+    frame = _frame(
         rows, "attribute estimator given functional kind estimate plug_in standard_error confidence low high reason"
     )
+    numbers = ["estimate", "plug_in", "standard_error", "confidence", "low", "high"]
+    return frame.astype(dict.fromkeys(numbers, "float64"))  # where every one was refused, None would not be a number
 
 
 def _levels(round_: Round) -> pd.DataFrame:
