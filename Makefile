@@ -1,7 +1,7 @@
 # Every verb of the project. Each sets up what it needs: python3 (3.11 or newer), git and make are enough.
 VENV ?= .venv
 BIN := $(VENV)/bin
-BOTH := -n 2 --dist loadgroup
+BOTH := -n 2 --dist loadfile
 export DO_NOT_TRACK = 1
 # Two processes share two cores; BLAS threads would fight.
 export OMP_NUM_THREADS = 1
@@ -22,8 +22,8 @@ $(VENV)/.ok: pyproject.toml requirements.lock
 run: $(VENV)/.ok  ## the main job: one simulated round through Prefect, to tables and pictures
 	$(BIN)/python -m flows.round
 
-test: $(VENV)/.ok  ## every test but the slow ones
-	$(BIN)/python -m pytest $(BOTH) -m "not slow"
+test: quick  ## every test but the slow ones; those that need Prefect share one server, so one process
+	$(BIN)/python -m pytest -m "flows and not slow"
 
 quick: $(VENV)/.ok  ## the tests to run before a commit
 	$(BIN)/python -m pytest $(BOTH) -m "not slow and not flows"

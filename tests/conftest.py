@@ -17,15 +17,6 @@ def root() -> Path:
     return ROOT
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Two processes run the tests: what needs the Prefect server in one of them, a file's quick tests together."""
-    for item in items:
-        if item.get_closest_marker("flows"):
-            item.add_marker(pytest.mark.xdist_group("prefect"))
-        elif not item.get_closest_marker("slow"):
-            item.add_marker(pytest.mark.xdist_group(str(item.path)))
-
-
 SMALL = """
 name = "small"
 clients = 20000
