@@ -8,6 +8,7 @@ from statistical import law_agrees, variance_agrees
 
 from dpcore._random import seeded
 from dpcore.errors import CalibrationError
+from dpcore.mechanisms import Reports
 from dpcore.mechanisms.hadamard_response import HadamardResponse, walsh_hadamard
 from dpcore.privacy.budget import Budget
 
@@ -85,3 +86,11 @@ def test_weights_that_break_the_promise_are_refused(scale: Fraction) -> None:
         HadamardResponse(kept.budget, 4, int(kept.weight_in * scale), kept.weight_out)
     with pytest.raises(CalibrationError, match="weight_out <= weight_in"):
         HadamardResponse(kept.budget, 4, kept.weight_out, kept.weight_in)  # p and q swapped
+
+
+def test_what_no_client_could_send_is_not_accepted() -> None:
+    mechanism = HadamardResponse.design(Budget.parse("1"), categories=5)
+    level, values = np.zeros(5, dtype=np.uint8), np.array([0, mechanism.symbols - 1, mechanism.symbols, -1, 3])
+    level[4] = 1
+    assert mechanism.accepts(Reports(level, values)).tolist() == [True, True, False, False, False]
+    assert not mechanism.accepts(Reports(level, values[:4])).any()

@@ -123,6 +123,16 @@ def test_weights_and_moduli_that_break_the_promise_are_refused() -> None:
         LocalHashing(kept.budget, 10, 7, kept.bins, kept.weight_in, kept.weight_out)
 
 
+def test_what_no_client_could_send_is_not_accepted() -> None:
+    mechanism = LocalHashing.design(Budget.parse("1"), categories=7, bins=4)
+    rows = [(1, 0, 0), (6, 6, 3), (0, 1, 1), (7, 1, 1), (1, 7, 1), (1, 1, 4), (1, -1, 1), (1, 1, -1)]
+    reports = Reports(np.zeros(len(rows), dtype=np.uint8), np.array(rows, dtype=np.int64).reshape(-1))
+    assert mechanism.accepts(reports).tolist() == [True, True] + [False] * 6
+    mixed = Reports(np.array([0, 1, 0], dtype=np.uint8), reports.values[:6])  # an unknown level holds no integers
+    assert mechanism.accepts(mixed).tolist() == [True, False, True]
+    assert not mechanism.accepts(Reports(reports.level, reports.values[:-1])).any()
+
+
 @pytest.mark.slow
 def test_a_million_reports_of_a_thousand_categories_take_a_twentieth_of_the_obvious_loop() -> None:
     mechanism = LocalHashing.design(Budget.parse("1"), categories=1024)
