@@ -57,6 +57,8 @@ class Frequency(Estimator):
         project = _PROJECTIONS[self.consistency]
         intervals: Intervals
         if isinstance(model, ScoreSums):
+            if model.contrast <= 0:
+                raise NotEstimable(f"{attribute} is answered alike whatever is true; raise its epsilon")
             raw = model.frequencies(statistics, n)
             values = project(raw)
             spread = Spread(*model.covariance(values, n))

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import inf
 
 import numpy as np
 
@@ -57,7 +58,12 @@ class ScoreSums:
         return np.asarray(float(self.other_mean) + float(self.contrast) * np.asarray(frequencies))
 
     def variance(self, frequency: float | np.ndarray, n: int = 1) -> float | np.ndarray:
-        """Return the variance of a category's unbiased frequency from n reports, the sampling of the clients included."""
+        """Return the variance of a category's unbiased frequency from n reports, the sampling of the clients included.
+
+        Infinite where reports say nothing.
+        """
+        if self.contrast == 0:
+            return inf * np.ones(np.shape(frequency))
         square = float(self.other_square) + frequency * float(self.true_square - self.other_square)
         mean = float(self.other_mean) + frequency * float(self.contrast)
         return (square - mean**2) / float(self.contrast) ** 2 / n

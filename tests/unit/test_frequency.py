@@ -186,6 +186,10 @@ def test_what_cannot_be_estimated():
     with pytest.raises(SchemeError, match="given"):
         Frequency().estimate(_aggregate(mechanism, [1, 2, 3]), "c", given="d")
     two = SimpleNamespace(name="two", model=lambda: FiniteChannel((np.eye(2), np.eye(2)), np.array([0.5, 0.5])))
+    mute = RandomizedResponse.design(Budget.parse("0.00001"), categories=3)  # the weights round to one another
+    assert mute.variance(0.0, 1) == np.inf
+    with pytest.raises(NotEstimable, match="raise its epsilon"):
+        Frequency().estimate(_aggregate(mute, [1, 2, 3]), "c")
     with pytest.raises(SchemeError, match="consistency"):
         Frequency(consistency="smooth")
     with pytest.raises(SchemeError, match="one level"):
