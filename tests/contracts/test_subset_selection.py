@@ -139,7 +139,7 @@ def test_simulated_counts_follow_the_law_of_clients(k: int, epsilon: str) -> Non
     each = [members.T @ (row[:, None] * members) - np.outer(row @ members, row @ members) for row in law]
     covariance = np.tensordot(counts, each, axes=1)
     random = seeded(5)
-    said = np.array([mechanism.simulate(counts, random) for _ in range(1500)])
+    said = np.array([mechanism.simulate(counts, random) for _ in range(3000)])
     assert np.all(said.sum(axis=1) == counts.sum() * mechanism.size)
     for x in range(k):
         assert mean_agrees(said[:, x], mean[x])
