@@ -15,6 +15,7 @@ _EXPORTS = {
     "Lepski": "dpcore.estimators",
     "Projection": "dpcore.estimators",
     "Scheme": "dpcore.scheme",
+    "Undersmoothed": "dpcore.estimators",
     "aggregate": "dpcore.pipeline",
     "estimate": "dpcore.pipeline",
     "functionals": "",
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from dpcore._random import keyed, secure, seeded
     from dpcore.aggregates import Aggregate
     from dpcore.client import Client
-    from dpcore.estimators import Fixed, Frequency, Lepski, Projection
+    from dpcore.estimators import Fixed, Frequency, Lepski, Projection, Undersmoothed
     from dpcore.pipeline import aggregate, estimate, privatize, run, simulate
     from dpcore.privacy.budget import Budget
     from dpcore.scheme import Scheme

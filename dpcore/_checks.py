@@ -2,9 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 from dpcore.errors import SchemeError
+
+_NUMBER = re.compile(r"[-+]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40})([eE][-+]?\d{1,2})?|[-+]?\d{1,40}/\d{1,40}")
+
+
+def fraction(**named: object) -> Fraction:
+    """Return the one named value as an exact fraction; a number or the text of one, below 10^140 and not infinite."""
+    ((name, value),) = named.items()
+    if isinstance(value, Fraction):
+        return value
+    if not isinstance(value, bool) and _NUMBER.fullmatch(str(value).strip()):
+        try:
+            return Fraction(str(value).strip())
+        except ZeroDivisionError:
+            pass
+    raise SchemeError(f"{name} must be a number, got {str(value)[:40]!r}")
 
 
 def positive(**named: float | Fraction) -> None:

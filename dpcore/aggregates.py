@@ -102,7 +102,7 @@ class Aggregate:
 def _aggregate(scheme: Scheme, batch: ReportBatch) -> Aggregate:
     _same(scheme.digest, batch.digest)
     good, reasons, examples = _validate(scheme, batch)
-    answers = {name: _keep(scheme, name, column, good) for name, column in batch.answers.items()}
+    answers = {name: _keep(scheme, name, batch.of(name), good) for name in scheme.attributes}
     statistics = {name: scheme.attributes[name].mechanism.statistics(answers[name].reports) for name in answers}
     return Aggregate(
         scheme,
@@ -120,15 +120,31 @@ def _validate(scheme: Scheme, batch: ReportBatch) -> tuple[np.ndarray, dict[str,
     good = np.ones(batch.n, dtype=bool)
     reasons: dict[str, int] = {}
     examples: dict[str, int] = {}
-    for name, column in batch.answers.items():
-        accepted = scheme.attributes[name].mechanism.accepts(column.reports)
-        refused = column.clients[~accepted]
-        refused = refused[good[refused]]  # a client is counted once, under its first fault
+
+    def refuse(reason: str, clients: np.ndarray) -> None:
+        refused = clients[good[clients]]  # a client is counted once, under its first fault
         if refused.size:
-            reason = f"{name}: out of range"
             reasons[reason], examples[reason] = int(refused.size), int(refused[0])
             good[refused] = False
+
+    refuse("incomplete", np.flatnonzero(~_is_complete(scheme, batch)))
+    for name, attribute in scheme.attributes.items():
+        column = batch.of(name)
+        refuse(f"{name}: out of range", column.clients[~attribute.mechanism.accepts(column.reports)])
     return good, reasons, examples
+
+
+def _is_complete(scheme: Scheme, batch: ReportBatch) -> np.ndarray:
+    """Which clients answered what the scheme asks of one client: every unit, or exactly one, and each unit whole."""
+    whole, begun = np.zeros(batch.n, dtype=np.int64), np.zeros(batch.n, dtype=np.int64)
+    for unit in scheme.units:
+        answered = np.zeros(batch.n, dtype=np.int64)
+        for name in unit:
+            answered[batch.of(name).clients] += 1
+        whole += answered == len(unit)
+        begun += answered > 0
+    wanted = len(scheme.units) if scheme.reporting == "all" else 1
+    return np.asarray((whole == wanted) & (begun == wanted))
 
 
 def _keep(scheme: Scheme, name: str, column: Answers, good: np.ndarray) -> Answers:

@@ -87,15 +87,21 @@ def scheme(
     canonical: Annotated[
         bool, typer.Option("--canonical", help="Print the canonical text the digest is taken of.")
     ] = False,
+    data: DataOption = DEFAULT_DATA,
 ) -> None:
-    """Validate a scheme; print its digest, what each attribute keeps, and what a client spends in total.
+    """Validate a scheme; print its digest, what each attribute keeps, and what a client spends in total; write the bundle.
+
+    The client bundle is the canonical scheme with the integer tables that clients in any language look their values up in.
 
     Example: ldpflow scheme data/schemes/consumer_expenditure.toml
     """
+    from dpcore.pipeline import check_estimates
     from dpcore.scheme import Scheme
+    from dpcore.wire import write_bundle
 
     for file in files:
         parsed = Scheme.from_toml(file)
+        check_estimates(parsed)
         if canonical:
             print(parsed.canonical, end="")
             continue
@@ -112,6 +118,8 @@ def scheme(
         _show(table)
         total = "the sum over attributes" if parsed.reporting == "all" else "the dearest unit; a client reports one"
         print(f"digest  {parsed.digest}")
+        bundle = write_bundle(data / "bundles" / parsed.digest[:16], parsed).parent
+        print(f"bundle  {_relative(str(bundle))}")
         print(f"each client spends epsilon = {parsed.epsilon:.4f} in total a round ({parsed.budget.text}; {total})")
 
 
@@ -220,6 +228,9 @@ def main(arguments: list[str] | None = None) -> None:
     except DPCoreError as error:
         print(f"ldpflow: {error}", file=sys.stderr)
         sys.exit(1)
+    except OSError as error:
+        print(f"ldpflow: {error.filename or 'a file'}: {error.strerror or error}", file=sys.stderr)
+        sys.exit(1)
     except KeyboardInterrupt:
         print("ldpflow: interrupted; nothing was landed", file=sys.stderr)
         sys.exit(130)
@@ -269,7 +280,7 @@ def _landing_failures(folder: Path) -> Iterator[None]:
 
     try:
         yield
-    except DPCoreError:
+    except Exception:
         try:
             stages.land_failure(folder)
         except DPCoreError as second:

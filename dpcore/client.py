@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from dpcore._random import Source, keyed
+from dpcore.errors import InvalidRecord
 from dpcore.report import Report
 from dpcore.scheme import Scheme
 
@@ -38,6 +39,10 @@ class Client:
         Raises InvalidRecord where a value is missing or not allowed; nothing has been drawn then.
         """
         cells = self._scheme.encode(record)
+        if any(len(column) != 1 for column in cells.values()):
+            raise InvalidRecord(
+                "a client reports one record: expected one value for each attribute, got a column of them"
+            )
         answers = {}
         for name in self._unit():
             mechanism = self._scheme.attributes[name].mechanism

@@ -16,12 +16,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from dpcore import _checks
 from dpcore._random import Source
 from dpcore.aggregates import Aggregate
 from dpcore.client import units_of
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimates import DensityEstimate, FrequencyEstimate, FunctionalEstimate
-from dpcore.estimators import Estimator, Fixed, Frequency, Lepski, Projection
+from dpcore.estimators import Estimator, Fixed, Frequency, Lepski, Projection, Undersmoothed
 from dpcore.functionals import parse
 from dpcore.report import Answers, ReportBatch, concatenate
 from dpcore.scheme import Attribute, Scheme
@@ -162,7 +163,39 @@ def default_estimator(attribute: Attribute) -> Estimator:
     """Return the estimator that the scheme names for an attribute."""
     if not attribute.is_numeric:
         return Frequency()
-    return Projection(level_rule=Lepski() if attribute.level is None else Fixed(attribute.level))
+    if attribute.level is not None:
+        return Projection(level_rule=Fixed(attribute.level))
+    return Projection(level_rule=Undersmoothed() if attribute.level_rule == "undersmoothed" else Lepski())
+
+
+def check_estimates(scheme: Scheme) -> None:
+    """Raise SchemeError where an attribute is asked for a level or a functional that its kind, bounds or basis rule out.
+
+    To be called before anyone reports: found later, the reports would be lost with the scheme that has to change.
+    """
+    for name, attribute in scheme.attributes.items():
+        try:
+            _check_attribute(attribute)
+        except SchemeError as error:
+            raise SchemeError(f"attributes.{name}: {error}") from None
+
+
+def _check_attribute(attribute: Attribute) -> None:
+    basis = getattr(attribute.mechanism, "basis", None)
+    if attribute.level is not None and basis is not None:
+        _checks.within(basis.coarsest_level, basis.finest_level + 1, level=attribute.level)
+    asked = []
+    for text in attribute.functionals:
+        functional = parse(text)
+        reason = functional.refuses_probabilities()
+        if attribute.is_numeric:
+            bounds = float(attribute.lower), float(attribute.upper)
+            reason = functional.refuses(*bounds, getattr(basis, "degree", None))
+        if reason is not None:
+            raise SchemeError(f"functionals: {text!r}: {reason}")
+        asked.append(str(functional))
+    if len(set(asked)) != len(asked):
+        raise SchemeError(f"functionals must differ, got {', '.join(asked)}")
 
 
 def estimate_all(aggregate: Aggregate) -> Round:

@@ -54,8 +54,15 @@ class ReportBatch:
     def __len__(self) -> int:
         return self.n
 
+    def of(self, attribute: str) -> Answers:
+        """Return the answers to an attribute; none where nobody in the batch reported it."""
+        return self.answers.get(attribute, _NOBODY)
+
     def __repr__(self) -> str:
         return f"<ReportBatch of {self.n} clients, {', '.join(self.answers)}, under {self.digest[:12]}>"
+
+
+_NOBODY = Answers(np.zeros(0, dtype=np.int64), Reports(np.zeros(0, dtype=np.uint8), np.zeros(0, dtype=np.int64)))
 
 
 def concatenate(batches: Iterable[ReportBatch]) -> ReportBatch:
@@ -66,8 +73,8 @@ def concatenate(batches: Iterable[ReportBatch]) -> ReportBatch:
         raise SchemeMismatch("the batches were made under different schemes; aggregate each under its own")
     starts = np.cumsum([0, *(part.n for part in parts)])
     answers = {}
-    for name in parts[0].answers:
-        columns = [part.answers[name] for part in parts]
+    for name in dict.fromkeys(name for part in parts for name in part.answers):
+        columns = [part.of(name) for part in parts]
         answers[name] = Answers(
             np.concatenate([column.clients + start for column, start in zip(columns, starts[:-1], strict=True)]),
             Reports(

@@ -40,6 +40,8 @@ from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.budget import Budget
 
 FORMAT = 1
+_LARGEST = 10**30  # of a bound: its eighth power is still a number
+_FINEST = 2.0**-32  # least width of the bounds, relative to them: input cells are then far above rounding
 MISSING = "missing"  # the category that `missing = "category"` adds
 OTHER = "other"  # the declared category that `outside = "other"` maps unlisted values to
 AUTO = "auto"  # a categorical attribute's mechanism chosen by `choose`; the canonical scheme names the one it chose
@@ -64,7 +66,7 @@ _DEFAULT_FUNCTIONALS = ("mean", "quantile(0.5)")
 _FUNCTIONAL = re.compile(r"^([a-z_]+)(?:\(([-+0-9eE., ]*)\))?$")
 _NAME = re.compile(r"^[a-z][a-z0-9_]{0,62}$")
 _ESTIMATORS = {"categorical": ("frequency",), "numeric": ("projection",)}
-_LEVEL_RULES = ("lepski", "fixed")
+_LEVEL_RULES = ("lepski", "undersmoothed", "fixed")
 
 _TOP_KEYS = ("format", "name", "description", "clients", "reporting", "pairs", "functionals", "attributes")
 _SHARED_KEYS = ("type", "column", "missing", "mechanism", "epsilon", "functionals", "estimator", "client")
@@ -126,7 +128,7 @@ class Attribute:
     def _encode_numbers(self, column: Any, first: int) -> np.ndarray:
         try:
             x = np.asarray(column, dtype=np.float64).reshape(-1)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise InvalidRecord(
                 f"column {self.column!r} must hold numbers, and at least one value is not; fix the file or the scheme"
             ) from None
@@ -142,7 +144,12 @@ class Attribute:
     def _encode_categories(self, column: Any, first: int) -> np.ndarray:
         lookup = self._lookup
         values = column.tolist() if hasattr(column, "tolist") else list(column)
-        cells = np.fromiter((lookup.get(value, -1) for value in values), dtype=np.int64, count=len(values))
+        try:
+            cells = np.fromiter((lookup.get(value, -1) for value in values), dtype=np.int64, count=len(values))
+        except TypeError:  # a list or another thing without a hash
+            raise InvalidRecord(
+                f"column {self.column!r} must hold texts or numbers, and at least one value is neither"
+            ) from None
         unknown = np.flatnonzero(cells < 0)
         if unknown.size:
             absent = np.array([_is_missing(values[position]) for position in unknown])
@@ -314,6 +321,7 @@ def _parse_attribute(name: str, table: Any, clients: int, functionals: tuple[str
             "estimator": table.get("estimator", _ESTIMATORS[kind][0]),
         }
         _checks.one_of(_ESTIMATORS[kind], estimator=shared["estimator"])
+        _printable(column=shared["column"], unit=str(table.get("unit", "")))
         build = _numeric if kind == "numeric" else _categorical
         return build(table, budget, clients, functionals, shared)
     except SchemeError as error:
@@ -324,8 +332,13 @@ def _numeric(
     table: Mapping[str, Any], budget: Budget, clients: int, functionals: tuple[str, ...], shared: dict[str, Any]
 ) -> Attribute:
     lower, upper = _fraction(table, "lower"), _fraction(table, "upper")
+    _checks.within(-_LARGEST, _LARGEST, lower=lower, upper=upper)
     if not lower < upper:
         raise SchemeError(f"lower must be below upper, got {_number(lower)} and {_number(upper)}")
+    if float(upper - lower) <= _FINEST * max(abs(float(lower)), abs(float(upper))):
+        raise SchemeError(
+            f"lower and upper are too close to tell values apart, got {_number(lower)} and {_number(upper)}"
+        )
     outside, level_rule = table.get("outside", "clip"), table.get("level_rule", "lepski")
     _checks.one_of(("clip", "refuse"), outside=outside)
     _checks.one_of(_LEVEL_RULES, level_rule=level_rule)
@@ -367,6 +380,8 @@ def _categorical(
     categories = table.get("categories")
     if not isinstance(categories, list) or len(categories) < 2 or not all(isinstance(c, str) and c for c in categories):
         raise SchemeError(f"categories must be a list of at least two names, got {categories!r}")
+    for label in categories:
+        _printable(categories=label)
     labels = tuple(categories)
     if shared["missing"] == "category" and MISSING not in labels:
         labels += (MISSING,)
@@ -388,6 +403,10 @@ def _categorical(
     if outside == OTHER and OTHER not in labels:
         raise SchemeError(f'outside = "other" needs a category named "other" among the {len(labels)} categories')
     mechanism = _categorical_mechanism(table, budget, len(labels))
+    if values is None and table.get("functionals"):
+        raise SchemeError(
+            "functionals of categories need values, one number for each category; give them or leave both out"
+        )
     own = _functionals(table["functionals"], "functionals") if "functionals" in table else ("mean",)
     return Attribute(
         type="categorical",
@@ -462,11 +481,17 @@ def _pairs(pairs: Any, attributes: Mapping[str, Attribute]) -> tuple[tuple[str, 
 def _functionals(names: Any, where: str) -> tuple[str, ...]:
     for name in names if isinstance(names, list) else [names]:
         match = _FUNCTIONAL.match(name) if isinstance(name, str) else None
-        if match is None or match[1] not in FUNCTIONALS:
+        if not isinstance(names, list) or match is None or match[1] not in FUNCTIONALS:
             raise SchemeError(
                 f"{where} must list functionals such as 'mean' or 'quantile(0.5)', of {', '.join(FUNCTIONALS)}; got {name!r}"
             )
     return tuple(names)
+
+
+def _printable(**named: str) -> None:
+    for name, value in named.items():
+        if not value.isprintable() or len(value) > 200:
+            raise SchemeError(f"{name} must be printable text of at most 200 characters, got {value[:40]!r}")
 
 
 def _write(scheme: Scheme) -> str:
@@ -544,13 +569,7 @@ def _integer(table: Mapping[str, Any], key: str, low: int, high: int) -> int:
 def _fraction(table: Mapping[str, Any], key: str) -> Fraction:
     if key not in table:
         raise SchemeError(f"{key} is missing; give a number")
-    value = table[key]
-    try:
-        if isinstance(value, bool):
-            raise ValueError
-        return Fraction(value)
-    except (TypeError, ValueError, ZeroDivisionError):
-        raise SchemeError(f"{key} must be a number, got {value!r}") from None
+    return _checks.fraction(**{key: table[key]})
 
 
 def _number(value: Fraction) -> str | int:

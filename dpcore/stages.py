@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import secrets
 import shutil
 from collections.abc import Callable
@@ -107,6 +106,7 @@ def prepare(
     Raises SchemeError or InvalidRecord, with nothing written.
     """
     parsed = Scheme.from_toml(scheme)
+    pipeline.check_estimates(parsed)
     round_ = round_ or today()
     if not 0 < len(round_) <= _ROUND_LENGTH or not round_.isprintable():
         raise SchemeError(f"round must be a text of 1 to {_ROUND_LENGTH} characters, such as {today()}, got {round_!r}")
@@ -131,7 +131,9 @@ def prepare(
         salt = flow_run_id or secrets.token_hex(16)
     run_id = warehouse.run_id(parsed.digest, round_, salt)
     folder = (data / "runs" / run_id).absolute()
-    folder.mkdir(parents=True, exist_ok=True)
+    landing = warehouse_file or data / "warehouse.duckdb"
+    with warehouse.open_for_writing(landing):  # a file that is none, or is another's, is refused before anyone reports
+        pass
     _write(folder / "scheme.toml", parsed.canonical)
     plan = Plan(
         run_id=run_id,
@@ -141,7 +143,7 @@ def prepare(
         input=str((records or reports or Path()).absolute()) if source != "simulated" else "",
         clients=clients or 0,
         seed=seed,
-        warehouse=str((warehouse_file or data / "warehouse.duckdb").absolute()),
+        warehouse=str(landing.absolute()),
         figures=str((data / "figures" / run_id).absolute()),
         keep_reports=keep_reports,
         started_at=datetime.now(UTC).isoformat(),
@@ -278,7 +280,7 @@ def estimate(folder: Path) -> Path:
     into = folder / "tables"
     into.mkdir(exist_ok=True)
     for name, frame in tables.items():
-        _replace(into / f"{name}.parquet", frame.to_parquet)
+        wire.write_whole(into / f"{name}.parquet", frame.to_parquet)
     _write(into / "counts.json", json.dumps(counts))
     return into
 
@@ -298,7 +300,7 @@ def draw(folder: Path) -> dict[str, Path]:
     for name, attribute in plan.scheme.attributes.items():
         for picture, content in plots.attribute_pictures(name, tables, attribute.unit).items():
             drawn[picture] = figures / f"{picture}.png"
-            _replace(drawn[picture], partial(_write_bytes, content))
+            wire.write_whole(drawn[picture], partial(_write_bytes, content))
     return drawn
 
 
@@ -361,9 +363,14 @@ def _reports_file(folder: Path, shard: int) -> Path:
 
 
 def _content(files: list[Path]) -> str:
-    """A hash of the files' bytes, so that collecting the same reports again is the same run."""
-    digests = sorted(hashlib.sha256(path.read_bytes()).hexdigest() for path in files)
-    return hashlib.sha256("".join(digests).encode()).hexdigest()
+    """A hash of the files' bytes, so that collecting the same reports again is the same run; copies are refused."""
+    by_digest: dict[str, Path] = {}
+    for path in files:
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        if digest in by_digest:
+            raise InvalidReport(f"{path} is a copy of {by_digest[digest].name}; remove it, or its clients count twice")
+        by_digest[digest] = path
+    return hashlib.sha256("".join(sorted(by_digest)).encode()).hexdigest()
 
 
 def _write_bytes(content: bytes, path: Path) -> None:
@@ -371,13 +378,4 @@ def _write_bytes(content: bytes, path: Path) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    _replace(path, partial(_write_bytes, text.encode()))
-
-
-def _replace(path: Path, write: Callable[[Path], Any]) -> None:
-    beside = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        write(beside)
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
+    wire.write_whole(path, partial(_write_bytes, text.encode()))

@@ -95,9 +95,11 @@ def _functionals(round_: Round) -> pd.DataFrame:
         for name, results in round_.functionals.items()
         for result in results
     ]
-    return _frame(
+    frame = _frame(
         rows, "attribute estimator given functional kind estimate plug_in standard_error confidence low high reason"
     )
+    numbers = ["estimate", "plug_in", "standard_error", "confidence", "low", "high"]
+    return frame.astype(dict.fromkeys(numbers, "float64"))  # where every one was refused, None would not be a number
 
 
 def _levels(round_: Round) -> pd.DataFrame:
@@ -170,13 +172,21 @@ def _truth_rows(attribute: Attribute, population: Any, estimate: Any) -> Iterato
             for point, value in zip(x, truth.pdf(x), strict=True):
                 yield name, "", "density", float(point), float(value)
         for text in attribute.functionals:
-            yield name, "", text, None, parse(text).value(truth)
+            functional = parse(text)
+            yield name, "", str(functional), None, functional.value(truth)
     else:
         probabilities = np.asarray(population.probabilities(name, attribute.categories))
         for category, value in zip(attribute.categories, probabilities, strict=True):
             yield name, "", f"frequency({category})", None, float(value)
         for text in attribute.functionals:
-            yield name, "", text, None, parse(text).of_probabilities(probabilities, np.asarray(attribute.values))
+            functional = parse(text)
+            yield (
+                name,
+                "",
+                str(functional),
+                None,
+                functional.of_probabilities(probabilities, np.asarray(attribute.values)),
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ import numpy as np
 
 from dpcore import _checks
 from dpcore._random import WORD, Source
-from dpcore.errors import CalibrationError, SchemeError
+from dpcore.errors import CalibrationError, InvalidRecord, SchemeError
 from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports
 from dpcore.mechanisms.observation import ScoreSums
 from dpcore.privacy.budget import Budget
@@ -28,7 +28,7 @@ DESIGNS = ("two_coin",)
 class RandomizedResponse(Mechanism):
     """Report one of `categories`: the true one with weight `weight_in`, each other one with weight `weight_out`.
 
-    categories: k, 2..10,000.  weight_in >= weight_out >= 1, integers; a report is drawn by one integer below
+    categories: k, 2..10,000.  weight_in > weight_out >= 1, integers; a report is drawn by one integer below
     T = weight_in + (k - 1) weight_out <= 2^32.
 
     Privacy.  Claim: Pr(z | x) <= e^epsilon Pr(z | x') for all x, x', z.
@@ -50,9 +50,9 @@ class RandomizedResponse(Mechanism):
 
     def __post_init__(self) -> None:
         _checks.within(2, 10_000, categories=self.categories)
-        if not 1 <= self.weight_out <= self.weight_in or self.total > WORD:
+        if not 1 <= self.weight_out < self.weight_in or self.total > WORD:
             raise CalibrationError(
-                f"randomized_response needs 1 <= weight_out <= weight_in and a total of at most 2^32, got weights "
+                f"randomized_response needs 1 <= weight_out < weight_in and a total of at most 2^32, got weights "
                 f"{self.weight_in} and {self.weight_out}; leave them out to have them computed"
             )
         if not self.certificate().holds:
@@ -71,12 +71,16 @@ class RandomizedResponse(Mechanism):
                     f'design = "two_coin" is for two categories at epsilon = "ln 3", got {categories} categories at '
                     f"epsilon = {budget.text}"
                 )
-        for bits in range(_WEIGHT_BITS, -1, -1):
+        # 16 bits; more where epsilon is too small for 16 to tell the weights apart, fewer where 2^32 would not hold them.
+        for bits in (*range(_WEIGHT_BITS, 32), *range(_WEIGHT_BITS - 1, -1, -1)):
             weight_out = 1 << bits
             weight_in = int(weight_out * budget.ratio_floor)  # rounds down: the ratio stays within e^epsilon
-            if weight_in + (categories - 1) * weight_out <= WORD:
+            if weight_in > weight_out and weight_in + (categories - 1) * weight_out <= WORD:
                 return cls(budget, categories, weight_in, weight_out)
-        raise SchemeError(f"epsilon = {budget.text} is too large for 32-bit weights; the largest is about 22")
+        raise SchemeError(
+            f"epsilon = {budget.text} with {categories} categories does not fit 32-bit weights; epsilon must lie between "
+            "about 2^-30 times the categories and 22"
+        )
 
     @classmethod
     def from_parameters(cls, budget: Budget, parameters: Mapping[str, Any]) -> RandomizedResponse:
@@ -119,7 +123,9 @@ class RandomizedResponse(Mechanism):
         return (weights,)
 
     def privatize(self, values: np.ndarray, random: Source, levels: np.ndarray | None = None) -> Reports:
-        values = np.asarray(values, dtype=np.int64)
+        values = np.asarray(values)
+        if values.dtype.kind not in "iu" or np.any((values < 0) | (values >= self.categories)):
+            raise InvalidRecord(f"input cells must be integers in 0..{self.categories - 1}; map values to cells first")
         drawn = random.below(self.total, len(values))
         other = np.maximum(drawn - self.weight_in, 0) // self.weight_out  # 0..k-2, the others in order
         other += other >= values  # skip the truth

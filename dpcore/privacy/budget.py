@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
+from dpcore import _checks
 from dpcore.errors import SchemeError
 
 _BITS = 96  # bounds are rounded down to multiples of 2^-96, far below anything that 32-bit weights can show
 _LARGEST = 64  # epsilon above this promises nothing and overflows 32-bit weights
-_LOGARITHM = re.compile(r"^ln\s*\(?\s*(\d+(?:\.\d+)?)(?:\s*/\s*(\d+))?\s*\)?$")
+_LOGARITHM = re.compile(r"^ln\s*\(?\s*(\d{1,40}(?:\.\d{1,40})?)(?:\s*/\s*(\d{1,40}))?\s*\)?$")
 
 
 @dataclass(frozen=True)
@@ -52,9 +53,12 @@ class Budget:
             logarithm = _LOGARITHM.match(text)
             if logarithm:
                 return cls(ratio=Fraction(logarithm[1]) / Fraction(logarithm[2] or 1))
-            return cls(rational=Fraction(text))
-        except (ValueError, ZeroDivisionError):
-            raise SchemeError(f'epsilon must be a number above 0 or "ln RATIO" such as "ln 3", got {value!r}') from None
+            rational = _checks.fraction(epsilon=value)
+        except (SchemeError, ZeroDivisionError):
+            raise SchemeError(
+                f'epsilon must be a number above 0 or "ln RATIO" such as "ln 3", got {text[:40]!r}'
+            ) from None
+        return cls(rational=rational)
 
     def __add__(self, other: Budget) -> Budget:
         return Budget(self.rational + other.rational, self.ratio * other.ratio)

@@ -1,13 +1,12 @@
 """Write and read report batches and aggregates as Parquet.
 
 A file appears whole under its name or not at all (written beside it, then moved).  What is read is checked: the scheme's
-digest, the columns, and that each report is as long as its level says.  What a report's numbers may be is the mechanism's to
-say (`accepts`), and the aggregate counts what it refuses.
+digest and the columns.  A report that is not as long as its level says is kept as one of an unknown level.  What a report may
+be is the mechanism's to say (`accepts`), and the aggregate counts what it refuses.
 """
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -19,14 +18,17 @@ from dpcore.errors import InvalidReport, SchemeMismatch
 from dpcore.mechanisms import Reports
 from dpcore.report import Answers, ReportBatch
 from dpcore.scheme import Scheme
+from dpcore.wire.files import write_whole
 from dpcore.wire.schema import AGGREGATE, DIGEST, KIND, is_single, metadata, report_schema
+
+UNKNOWN_LEVEL = 255  # no mechanism has so many
 
 
 def write_reports(path: Path, scheme: Scheme, batch: ReportBatch) -> None:
     """Write a batch as one Parquet file, one row per client."""
     columns: list[pa.Array] = []
     for name in scheme.attributes:
-        answers = batch.answers[name]
+        answers = batch.of(name)
         absent = np.ones(batch.n, dtype=bool)
         absent[answers.clients] = False
         if is_single(scheme, name):
@@ -68,18 +70,19 @@ def _answers(path: Path, scheme: Scheme, name: str, table: pa.Table) -> Answers:
     levels = table.column(f"{name}_level").combine_chunks()
     lists = table.column(f"{name}_values").combine_chunks()
     clients = np.flatnonzero(levels.is_valid().to_numpy(zero_copy_only=False))
-    level = levels.drop_null().to_numpy(zero_copy_only=False)
-    sizes = np.asarray(scheme.attributes[name].mechanism.sizes)
-    lengths = lists.drop_null().value_lengths().to_numpy(zero_copy_only=False)
-    known = level < len(sizes)
-    if len(lengths) != len(level) or not known.all() or not np.array_equal(lengths, sizes[level]):
-        raise InvalidReport(
-            f"{path} holds reports of {name} whose length is not what their level says; ask for them again"
-        )
+    level = levels.drop_null().to_numpy(zero_copy_only=False).copy()
+    lists = lists.take(pa.array(clients))
+    lengths = lists.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
     values = lists.flatten()
+    # What its level does not describe becomes a report of a level nobody knows, which the aggregate refuses and counts.
+    sizes = np.array([*scheme.attributes[name].mechanism.sizes, -1])
+    odd = lengths != sizes[np.minimum(level, len(sizes) - 1)]
     if values.null_count:
-        raise InvalidReport(f"{path} holds reports of {name} with gaps; ask for them again")
-    return Answers(clients, Reports(level, values.to_numpy(zero_copy_only=False)))
+        owner = np.repeat(np.arange(len(lengths)), lengths)
+        odd[owner[values.is_null().to_numpy(zero_copy_only=False)]] = True
+    level[odd] = UNKNOWN_LEVEL
+    kept = values.filter(pa.array(np.repeat(~odd, lengths)))
+    return Answers(clients, Reports(level, kept.to_numpy(zero_copy_only=False).astype(np.int64)))
 
 
 def write_aggregate(path: Path, aggregate: Aggregate) -> None:
@@ -150,13 +153,7 @@ def read_aggregate(path: Path, scheme: Scheme) -> Aggregate:
 
 
 def _write(path: Path, table: pa.Table) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        pq.write_table(table, partial, compression="zstd")
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+    write_whole(path, lambda beside: pq.write_table(table, beside, compression="zstd"))
 
 
 def _read(path: Path, scheme: Scheme, kind: str) -> pa.Table:

@@ -110,6 +110,16 @@ def test_curvature_is_half_the_second_derivative(text):
         assert functional.value(_spline(density + step)) == pytest.approx(exact, rel=1e-10)
 
 
+@pytest.mark.parametrize("text", ["entropy", "power_integral(1.5)", "power_integral(3)", "integrated_square(0)"])
+def test_integrals_are_expanded_in_directions_that_change_the_mass_too(text):
+    """Inference expands around a density kept above its noise, whose mass is not one."""
+    functional, (density, _) = parse(text), _density_and_step()
+    value, influence = functional.value_and_influence(_spline(density))
+    step = _spline(np.full(len(density), 1e-4))
+    change = functional.value(_spline(density + 1e-4)) - value
+    assert influence(step) == pytest.approx(change, rel=1e-2)
+
+
 @pytest.mark.parametrize("text", TEXTS)
 def test_influence_on_a_basis_agrees_with_influence_of_functions(text):
     density, step = _density_and_step()

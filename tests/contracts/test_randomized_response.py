@@ -7,7 +7,7 @@ import pytest
 from statistical import law_agrees, variance_agrees
 
 from dpcore._random import Source, seeded
-from dpcore.errors import CalibrationError, SchemeError
+from dpcore.errors import CalibrationError, InvalidRecord, SchemeError
 from dpcore.mechanisms import RandomizedResponse
 from dpcore.privacy.budget import Budget
 
@@ -117,6 +117,20 @@ def test_what_no_client_could_send_is_not_accepted() -> None:
     for bad in (-1, 4, 1000):
         reports.values[2] = bad
         assert mechanism.accepts(reports).tolist() == [True, True, False, True]
+
+
+def test_a_small_epsilon_still_says_something() -> None:
+    for epsilon in ("0.00001", "0.000001"):
+        mechanism = RandomizedResponse.design(Budget.parse(epsilon), categories=2)
+        assert 1 < mechanism.certificate().kept <= mechanism.budget.ratio_floor
+    with pytest.raises(SchemeError, match="32-bit"):
+        RandomizedResponse.design(Budget.parse("1e-12"), categories=2)
+
+
+def test_cells_outside_are_never_reported(mechanism: RandomizedResponse) -> None:
+    for bad in ([-1], [mechanism.categories], [0.5]):
+        with pytest.raises(InvalidRecord):
+            mechanism.privatize(np.array(bad), seeded(1))
 
 
 def test_parameters_read_back(mechanism: RandomizedResponse) -> None:

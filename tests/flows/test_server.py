@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
@@ -54,9 +55,16 @@ def port(root: Path, home: Path) -> Iterator[str]:
 def ask(port: str, path: str, body: Any = None) -> Any:
     data = None if body is None else json.dumps(body).encode()
     request = Request(f"http://{up.HOST}:{port}{path}", data=data, headers={"Content-Type": "application/json"})
-    with urlopen(request, timeout=30) as answer:
-        content = answer.read().decode()
-    return json.loads(content) if path.startswith("/api/") else content
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            with urlopen(request, timeout=30) as answer:
+                content = answer.read().decode()
+            return json.loads(content) if path.startswith("/api/") else content
+        except HTTPError as error:
+            if error.code != 503 or time.monotonic() > deadline:
+                raise
+            time.sleep(1)  # SQLite was busy: the server asks to be asked again, as Prefect's own client does
 
 
 def soon(ready: Callable[[], Any], seconds: int = 60) -> Any:

@@ -90,6 +90,6 @@ def test_functionals_are_named_in_snake_case_and_read_back(agg: dp.Aggregate, fu
 
 
 def test_estimators_have_their_names() -> None:
-    for rule in (dp.Lepski(), dp.Fixed(3)):
+    for rule in (dp.Lepski(), dp.Undersmoothed(), dp.Fixed(3)):
         assert dp.Projection(level_rule=rule).level_rule == rule
     dp.Frequency()

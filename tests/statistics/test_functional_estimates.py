@@ -57,7 +57,7 @@ def test_intervals_cover(name, degree, epsilon, clients, record_property):
         ):
             asked[kind] += 1
             held[kind] += np.mean((low <= true) & (true <= high))
-    record_property("coverage", {text: round(held[text] / asked[text], 3) for text in asked})
+    record_property("coverage", ", ".join(f"{text} {held[text] / asked[text]:.3f}" for text in asked))
     for text, count in asked.items():
         assert count >= 0.8 * REPETITIONS, f"{text} was refused too often"
         # At a true coverage of 92 % fewer than this are held with probability 1e-4: several tests run, one may not fail.

@@ -135,8 +135,24 @@ def test_a_missing_column_is_one_line(tmp_path: Path) -> None:
         (("epsilon = 1", "epsilon = -1"), ["epsilon", "-1"]),
         (("clients =", "klients ="), ["'klients'", "accepted"]),
         (('outside = "clip"', 'outside = "drop"'), ["outside", "'drop'"]),
+        (('"cdf(50000)"', '"cdf()"'), ["attributes.income", "cdf()"]),
+        (('"cdf(50000)"', '"derivative(3, 50000)"'), ["attributes.income", "derivative(3, 50000)", "degree"]),
+        (('"cdf(50000)"', '"derivative(0, 300000)"'), ["attributes.income", "outside"]),
+        (('functionals = ["mean"]', 'functionals = ["entropy"]'), ["attributes.kids_count", "entropy"]),
+        (('"cdf(50000)"', '"mean"'), ["attributes.income", "differ"]),
+        (('level_rule = "lepski" ', 'level_rule = "fixed"\nlevel = 19 '), ["attributes.income", "level", "19"]),
     ],
-    ids=["negative epsilon", "unknown key", "unknown choice"],
+    ids=[
+        "negative epsilon",
+        "unknown key",
+        "unknown choice",
+        "no argument",
+        "order",
+        "point outside",
+        "of categories",
+        "twice",
+        "level",
+    ],
 )
 def test_a_bad_scheme_is_one_line(tmp_path: Path, change: tuple[str, str], parts: list[str]) -> None:
     (tmp_path / "bad.toml").write_text(Path(SCHEME).read_text().replace(*change))
@@ -167,6 +183,33 @@ def test_real_records_and_a_rehearsal(tmp_path: Path) -> None:
         {"randomness": "secure", "seed": None, "passed": True},
         {"randomness": "seeded", "seed": None, "passed": False},
     ]
+
+
+def test_a_copy_of_reports_is_refused(tmp_path: Path) -> None:
+    records(tmp_path / "people.csv", rows=40)
+    assert ldpflow("privatize", SCHEME, "people.csv", "reports", at=tmp_path).returncode == 0
+    (tmp_path / "reports/again.parquet").write_bytes((tmp_path / "reports/00000.parquet").read_bytes())
+    one_line(ldpflow("collect", SCHEME, "reports", at=tmp_path), ["copy", "count twice"])
+
+
+def test_a_warehouse_that_is_none_is_refused_before_anyone_reports(tmp_path: Path) -> None:
+    records(tmp_path / "people.csv", rows=40)
+    (tmp_path / "w.csv").write_text("a,b\n1,2\n")
+    done = ldpflow("run", SCHEME, "--records", "people.csv", "--warehouse", "w.csv", at=tmp_path)
+    one_line(done, ["w.csv"])
+    assert not list(tmp_path.rglob("*.parquet"))
+    (tmp_path / "plain").write_text("")
+    one_line(ldpflow("run", SCHEME, "--data", "plain", at=tmp_path), ["plain"])
+
+
+def test_a_round_whose_numbers_are_all_refused_is_still_a_round(tmp_path: Path) -> None:
+    text = Path(SCHEME).read_text()
+    (tmp_path / "s.toml").write_text(
+        text.replace('functionals = ["mean", "quantile(0.5)", "cdf(10000)"]', 'functionals = ["entropy"]')
+    )
+    done = ldpflow("run", "s.toml", "--clients", "3000", "--seed", "1", at=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "expenditure entropy" in done.stdout
 
 
 def test_privatize_collect_estimate(tmp_path: Path) -> None:

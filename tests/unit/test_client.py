@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import dpcore as dp
+from dpcore import wire
 from dpcore._random import Source
 from dpcore.errors import InvalidRecord
+from dpcore.report import batch_of
 from dpcore.scheme import Scheme
 
 RECORD = {"side": "left", "colour": "red", "height": 1.2}
@@ -61,3 +65,29 @@ def test_a_token_fixes_level_and_unit_for_life(small_text: str) -> None:
     assert len(set(shapes.values())) > 3  # tokens differ in unit and level
     reports = [dp.Client(scheme, random=dp.secure(), token="7").report(RECORD) for _ in range(64)]
     assert len({tuple(report.answers.items()) for report in reports}) > 1  # the noise is fresh
+
+
+@pytest.mark.parametrize("count", [0, 2, 50])
+def test_a_client_reports_one_record_only(small: Scheme, count: int) -> None:
+    source = Counting()
+    with pytest.raises(InvalidRecord):
+        dp.Client(small, random=source).report({name: [value] * count for name, value in RECORD.items()})
+    assert source.drawn == 0
+
+
+@pytest.mark.parametrize("value", [{"a": 1}, 10**400, b"red"])
+def test_odd_values_are_refused_in_one_line(small: Scheme, value: object) -> None:
+    for column in ("colour", "height"):
+        with pytest.raises(InvalidRecord, match=column):
+            dp.Client(small, random=dp.secure()).report(RECORD | {column: value})
+
+
+def test_one_reports_travel_from_client_to_aggregate(small_text: str, tmp_path: Path) -> None:
+    scheme = Scheme.from_toml('reporting = "one"\n' + small_text)
+    client = dp.Client(scheme, random=dp.seeded(1))
+    reports = [client.report(RECORD) for _ in range(40)]
+    wire.write_reports(tmp_path / "r.parquet", scheme, batch_of(reports))
+    whole = dp.aggregate(scheme, wire.read_reports(tmp_path / "r.parquet", scheme))
+    assert whole.n == 40
+    assert whole.reports("colour") + whole.reports("side") == 40
+    assert dp.aggregate(scheme, batch_of(reports[:1])).n == 1

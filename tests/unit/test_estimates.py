@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from estimate_cases import SMOOTH, draw, mechanism
 
+from dpcore.bases import bspline
 from dpcore.errors import SchemeError
-from dpcore.estimators import Fixed, Projection
+from dpcore.estimators import Fixed, Projection, project_density
 from dpcore.functionals import Cdf, Derivative, Mean, Quantile, Variance, parse
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.budget import Budget
@@ -111,6 +112,17 @@ def test_entropy_is_refused_where_noise_rules_and_given_where_not():
     clear = rule.estimate(draw(mechanism(2), SMOOTH["raised"], 10**9, seed=3), "x").functional(parse("entropy"))
     assert not clear.is_refused
     assert clear.low < clear.value < clear.high
+
+
+def test_a_square_is_freed_of_its_noise(estimate):
+    """int f^2 of the raw estimate exceeds the truth's by tr(G S) on average, and its error has a second-order part."""
+    raw, S = estimate.inference.raw, estimate.inference.covariance
+    G = bspline.gram(raw.degree, raw.level) / 4  # per unit of x
+    found = estimate.functional(parse("integrated_square(0)"))
+    assert found.value == pytest.approx(max(raw.coefficients @ G @ raw.coefficients - np.trace(G @ S), 0.25))
+    proper = project_density(raw.coefficients, raw.degree, raw.level)
+    first, second = 4 * proper @ G @ S @ G @ proper, 2 * np.trace(G @ S @ G @ S)
+    assert found.standard_error == pytest.approx(np.sqrt(first + second))
 
 
 def test_where_the_finer_level_says_nothing_the_interval_allows_for_bias():

@@ -35,18 +35,19 @@ def test_without_noise_the_raw_estimate_is_the_least_squares_projection(degree, 
     )
 
 
-@pytest.mark.parametrize("allocation", ["sample", "split"])
-def test_the_covariance_is_that_of_repeated_aggregates(allocation):
-    of = mechanism(1, "4", 3, allocation)
+@pytest.mark.parametrize(("allocation", "epsilon"), [("sample", "1"), ("sample", "20"), ("split", "20")])
+def test_the_covariance_is_that_of_repeated_aggregates(allocation, epsilon):
+    """At epsilon 20 the clients' own spread rules, at 1 the mechanism's noise."""
+    of = mechanism(1, epsilon, 3, allocation)
     rule = Projection(level_rule=Fixed(3))
-    estimates = [rule.estimate(draw(of, SMOOTH["raised"], 50_000, seed=s), "x") for s in range(150)]
+    estimates = [rule.estimate(draw(of, SMOOTH["raised"], 50_000, seed=s), "x") for s in range(100)]
     spread = np.cov(np.array([estimate.raw_coefficients for estimate in estimates]).T)
     stated = np.mean([estimate.covariance for estimate in estimates], axis=0)
     gram = bspline.gram(1, 3)
-    assert np.sum(gram * spread) == pytest.approx(np.sum(gram * stated), rel=0.1)
+    assert np.sum(gram * spread) == pytest.approx(np.sum(gram * stated), rel=0.15)
     for weights in np.random.default_rng(0).normal(size=(5, len(stated))):
         ratio = (weights @ spread @ weights) / (weights @ stated @ weights)
-        assert 0.5 < ratio < 1.6  # chi-squared with 149 degrees: sd .12
+        assert 0.5 < ratio < 1.7  # chi-squared with 99 degrees: sd .14
 
 
 def test_knowing_the_mass_takes_noise_from_the_mean_and_nothing_else():
@@ -128,7 +129,7 @@ def test_other_mechanisms_and_pairs_are_refused():
 
 def _grouped(n: int, share: float, seed: int) -> FakeAggregate:
     """Clients of two groups with different densities, paired with a noisy answer about the group."""
-    of = mechanism(2, "2")
+    of = mechanism(2, "40")  # so that the clients' spread counts beside the noise
     says = RandomizedResponse.design(Budget.parse("ln 3"), categories=2)
     rng, source = np.random.default_rng(seed), dp_random.seeded([seed, 2])
     tables = 0
@@ -144,7 +145,7 @@ def _grouped(n: int, share: float, seed: int) -> FakeAggregate:
 
 def test_groups_are_told_apart_without_bias_and_with_honest_errors():
     errors = []
-    for seed in range(40):
+    for seed in range(24):
         found = Projection().estimate(_grouped(300_000, 0.6, seed), "x", given="side")
         assert list(found) == ["a", "b"]
         for category, mean in (("a", -1 + 4 * 2 / 7), ("b", -1 + 4 * 0.5)):
@@ -153,8 +154,8 @@ def test_groups_are_told_apart_without_bias_and_with_honest_errors():
     assert found["a"].given == "side=a"
     assert found["a"].n == pytest.approx(180_000, rel=0.05)
     errors = np.array(errors)
-    assert abs(errors.mean()) < 5 / np.sqrt(80)
-    assert 0.65 < errors.std() < 1.4  # 80 draws: sd .08
+    assert abs(errors.mean()) < 5 / np.sqrt(48)
+    assert 0.65 < errors.std() < 1.35  # 48 draws: sd .1
 
 
 def test_a_group_too_rare_to_tell_is_left_out():

@@ -62,6 +62,13 @@ BAD = {
     "two coins at another epsilon": ('epsilon = "ln 3"', "epsilon = 1.0986", ["two_coin", "1.0986"]),
     "fixed without level": ("degree = 1", 'degree = 1\nlevel_rule = "fixed"', ["level"]),
     "outside unknown": ("degree = 1", 'degree = 1\noutside = "drop"', ["outside", "'drop'", "clip"]),
+    "epsilon beyond numbers": ("epsilon = 0.5", "epsilon = 1e999999", ["epsilon", "above 0"]),
+    "bound beyond numbers": ("upper = 2.5", "upper = 1e999999", ["upper", "1e999999"]),
+    "bound too large": ("upper = 2.5", "upper = 1e40", ["upper", "between"]),
+    "bounds too close": ("upper = 2.5", "upper = 0.5000000000000001", ["too close"]),
+    "values beyond numbers": ("values = [0, 1, 2.5]", "values = [0, 1, 1e400]", ["values"]),
+    "functionals a text": ("clients = 20000", 'functionals = "mean"', ["functionals", "'mean'"]),
+    "a line break in a name": ('"red", "green"', '"red", "gr\\neen"', ["printable"]),
     "not toml": ("clients = 20000", "clients 20000", ["not valid TOML"]),
     "bad name": ('name = "small"', 'name = "Small one"', ["name", "'Small one'"]),
 }

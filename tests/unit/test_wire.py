@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -59,13 +60,20 @@ def test_files_of_another_scheme_of_another_kind_or_cut_short_are_refused(
         wire.read_reports(tmp_path / "none.parquet", small)
 
 
-def test_a_report_of_the_wrong_length_is_refused(tmp_path: Path, small: Scheme, people: People) -> None:
+def test_malformed_reports_are_counted_and_the_rest_kept(tmp_path: Path, small: Scheme, people: People) -> None:
     path = tmp_path / "r.parquet"
     wire.write_reports(path, small, dp.privatize(small, people(50), dp.seeded(1)))
     table = pq.read_table(path)
-    levels = table.column("height_level").to_pylist()
-    swapped = table.set_column(2, "height_level", [[(level + 1) % 2 for level in levels]])
-    swapped = swapped.cast(table.schema).replace_schema_metadata(table.schema.metadata)
-    pq.write_table(swapped, path)
-    with pytest.raises(InvalidReport, match="length is not what their level says"):
-        wire.read_reports(path, small)
+    columns = {name: table.column(name).to_pylist() for name in table.column_names}
+    columns["height_level"][3] = 200  # unknown
+    columns["height_values"][5].pop()  # too short
+    columns["height_values"][7] = None
+    columns["height_values"][9][0] = None
+    columns["side"][11] = None  # its pair's other half is there
+    columns["height_level"][13] = None
+    odd = pa.Table.from_pydict(columns, schema=table.schema)
+    pq.write_table(odd, path)
+    whole = dp.aggregate(small, wire.read_reports(path, small))
+    assert whole.n == 44
+    assert whole.rejected == {"height: out of range": 4, "incomplete": 2}
+    assert whole.examples == {"height: out of range": 3, "incomplete": 11}

@@ -1,0 +1,39 @@
+"""The client bundle: the canonical scheme and the integer tables its clients look their values up in.
+
+A client in any language reads integers and evaluates nothing: `scheme.toml`, one file per block of a coefficient table
+(little-endian int32, a row per input cell), and `manifest.json`, which names them with shapes and SHA-256.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+
+from dpcore.scheme import Scheme
+from dpcore.wire.files import write_whole
+
+
+def write_bundle(folder: Path, scheme: Scheme) -> Path:
+    """Write a scheme's client bundle into a folder and return the manifest's file."""
+    tables: dict[str, list[dict[str, object]]] = {}
+    for name, attribute in scheme.attributes.items():
+        for block, table in enumerate(getattr(attribute.mechanism, "tables", ())):
+            file, content = f"{name}.{block}.int32", np.ascontiguousarray(table, dtype="<i4").tobytes()
+            _put(folder / file, content)
+            entry: dict[str, object] = {
+                "file": file,
+                "shape": list(table.shape),
+                "sha256": hashlib.sha256(content).hexdigest(),
+            }
+            tables.setdefault(name, []).append(entry)
+    _put(folder / "scheme.toml", scheme.canonical.encode())
+    manifest = {"scheme": scheme.name, "digest": scheme.digest, "tables": tables}
+    _put(folder / "manifest.json", json.dumps(manifest, indent=1).encode())
+    return folder / "manifest.json"
+
+
+def _put(path: Path, content: bytes) -> None:
+    write_whole(path, lambda beside: beside.write_bytes(content))
