@@ -189,7 +189,6 @@ class SubsetSelection(Mechanism):
         bound_share = Fraction(self.weight_in - self.weight_out) * self.size / self.total
         bound = generator.binomial(counts, float(bound_share))
         said = np.zeros(self.categories, dtype=np.int64)
-        need = np.arange(self.size + 1)
         free, ahead = np.zeros(self.size + 1, dtype=np.int64), np.zeros(self.size + 1, dtype=np.int64)
         free[self.size], ahead[self.size - 1] = counts.sum() - bound.sum(), bound.sum()
         for category in range(self.categories):
@@ -198,9 +197,10 @@ class SubsetSelection(Mechanism):
             ahead -= arrived
             taken = 0
             for pool, choices in ((free, left), (ahead, left - 1)):
-                takers = generator.binomial(pool, np.minimum(need / max(choices, 1), 1.0))
-                pool -= takers
-                pool[:-1] += takers[1:]
+                needs = np.flatnonzero(pool)  # few of all r at a time: their spread is that of a hypergeometric law
+                takers = generator.binomial(pool[needs], needs / max(choices, 1))
+                pool[needs] -= takers
+                pool[needs - 1] += takers  # nobody who needs none takes one
                 taken += int(takers.sum())
             free += arrived  # after the step: they had their own category as this one
             said[category] = taken + int(bound[category])
