@@ -32,7 +32,7 @@ _OUTPUTS = 1 << 16  # up to so many subsets the channel is listed
 class SubsetSelection(Mechanism):
     """Report `size` of `categories`, increasing: a subset with the true one has weight `weight_in`, others `weight_out`.
 
-    categories: k, 2..10,000.  size: w, 1..k-1.  weight_in >= weight_out >= 1, integers, with
+    categories: k, 2..10,000.  size: w, 1..k-1.  weight_in > weight_out >= 1, integers, with
     T = w weight_in + (k - w) weight_out <= 2^32.
 
     Privacy.  Claim: Pr(z | x) <= e^epsilon Pr(z | x') for all x, x', z.
@@ -57,9 +57,9 @@ class SubsetSelection(Mechanism):
     def __post_init__(self) -> None:
         _checks.within(2, 10_000, categories=self.categories)
         _checks.within(1, self.categories - 1, size=self.size)
-        if not 1 <= self.weight_out <= self.weight_in or self.total > WORD:
+        if not 1 <= self.weight_out < self.weight_in or self.total > WORD:
             raise CalibrationError(
-                f"subset_selection needs 1 <= weight_out <= weight_in and a total of at most 2^32, got weights "
+                f"subset_selection needs 1 <= weight_out < weight_in and a total of at most 2^32, got weights "
                 f"{self.weight_in} and {self.weight_out}; leave them out to have them computed"
             )
         if not self.certificate().holds:
@@ -81,12 +81,16 @@ class SubsetSelection(Mechanism):
 
     @classmethod
     def _weighted(cls, budget: Budget, categories: int, size: int) -> SubsetSelection:
-        for bits in range(_WEIGHT_BITS, -1, -1):
+        # 16 bits; more where epsilon is too small for 16 to tell the weights apart, fewer where 2^32 would not hold them.
+        for bits in (*range(_WEIGHT_BITS, 32), *range(_WEIGHT_BITS - 1, -1, -1)):
             weight_out = 1 << bits
             weight_in = int(weight_out * budget.ratio_floor)  # rounds down: the ratio stays within e^epsilon
-            if size * weight_in + (categories - size) * weight_out <= WORD:
+            if weight_in > weight_out and size * weight_in + (categories - size) * weight_out <= WORD:
                 return cls(budget, categories, size, weight_in, weight_out)
-        raise SchemeError(f"epsilon = {budget.text} is too large for 32-bit weights; the largest is about 22")
+        raise SchemeError(
+            f"epsilon = {budget.text} with {categories} categories does not fit 32-bit weights; epsilon must lie between "
+            "about 2^-30 times the categories and 22"
+        )
 
     @classmethod
     def from_parameters(cls, budget: Budget, parameters: Mapping[str, Any]) -> SubsetSelection:

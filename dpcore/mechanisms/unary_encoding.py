@@ -16,7 +16,7 @@ import numpy as np
 
 from dpcore import _checks
 from dpcore._random import WORD, Source
-from dpcore.errors import CalibrationError
+from dpcore.errors import CalibrationError, SchemeError
 from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports
 from dpcore.mechanisms.observation import ScoreSums
 from dpcore.privacy.budget import Budget
@@ -32,13 +32,13 @@ class UnaryEncoding(Mechanism):
     """Report k bits, 32 to an integer, least significant first: bit x is one with p for the true x, with q for any other.
 
     categories: k, 2..10,000.  p = weight_true / T and q = weight_other / T with T = 2^coin_bits <= 2^32, and
-    0 < q <= p < 1.  Bits beyond k are zero.
+    0 < q < p < 1.  Bits beyond k are zero.
 
     Privacy.  Claim: Pr(z | x) <= e^epsilon Pr(z | x') for all x, x', z.
         1. Bits are drawn independently: bit y is one for exactly weight_true of T draws if y is true, else weight_other.
         2. Pr(z | x) / Pr(z | x') has the factors of bits x and x' alone; all other bits are drawn alike.
         3. Bit x contributes p/q where it is one, (1-p)/(1-q) where zero; bit x' the inverse of these.
-        4. As p >= q, the product is largest at one and zero: p (1-q) / (q (1-p)), an exact fraction.
+        4. As p > q, the product is largest at one and zero: p (1-q) / (q (1-p)), an exact fraction.
         5. The constructor refuses it above E, a rational lower bound of e^epsilon.
 
     Raises CalibrationError where the weights break the claim.
@@ -55,9 +55,9 @@ class UnaryEncoding(Mechanism):
     def __post_init__(self) -> None:
         _checks.within(2, 10_000, categories=self.categories)
         _checks.within(1, _COIN_BITS, coin_bits=self.coin_bits)
-        if not 1 <= self.weight_other <= self.weight_true < self.total:
+        if not 1 <= self.weight_other < self.weight_true < self.total:
             raise CalibrationError(
-                f"unary_encoding needs 1 <= weight_other <= weight_true < 2^coin_bits, got weights {self.weight_true} and "
+                f"unary_encoding needs 1 <= weight_other < weight_true < 2^coin_bits, got weights {self.weight_true} and "
                 f"{self.weight_other} with coin_bits = {self.coin_bits}; leave them out to have them computed"
             )
         if not self.certificate().holds:
@@ -78,6 +78,8 @@ class UnaryEncoding(Mechanism):
             root = Fraction(isqrt(floor(ratio * scale)), 1 << 64)  # at most the square root
             true = floor(total * root / (1 + root))
             other = total - true
+        if other >= true:
+            raise SchemeError(f"epsilon = {budget.text} is too small for 32-bit weights; it must be above about 2^-29")
         return cls(budget, categories, _COIN_BITS, true, other)
 
     @classmethod

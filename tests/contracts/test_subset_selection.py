@@ -11,7 +11,7 @@ from enumeration import largest_ratio, law_of_clients, moments_agree
 from statistical import law_agrees, mean_agrees, variance_agrees
 
 from dpcore._random import Source, seeded
-from dpcore.errors import CalibrationError
+from dpcore.errors import CalibrationError, SchemeError
 from dpcore.mechanisms.base import Reports
 from dpcore.mechanisms.subset_selection import SubsetSelection
 from dpcore.privacy.budget import Budget
@@ -231,5 +231,20 @@ def test_weights_that_break_the_promise_are_refused(scale: Fraction) -> None:
     kept = SubsetSelection.design(Budget.parse("1"), categories=9)
     with pytest.raises(CalibrationError, match="exceed"):
         replace(kept, weight_in=int(kept.weight_in * scale))
-    with pytest.raises(CalibrationError, match="weight_out <= weight_in"):
+    with pytest.raises(CalibrationError, match="weight_out < weight_in"):
         replace(kept, weight_in=kept.weight_out, weight_out=kept.weight_in)
+
+
+@pytest.mark.parametrize(
+    ("k", "epsilon"), [(2, "0.0000001"), (300, "0.000001"), (10_000, "0.0001"), (10_000, "12"), (2, "21")]
+)
+def test_weights_fit_whatever_the_budget(k: int, epsilon: str) -> None:
+    mechanism = SubsetSelection.design(Budget.parse(epsilon), categories=k)
+    assert 1 < mechanism.certificate().kept <= mechanism.budget.ratio_floor
+    assert np.isfinite(mechanism.variance(0.0, 1))
+
+
+@pytest.mark.parametrize("epsilon", ["0.0000000001", "40"])
+def test_a_budget_that_no_weights_fit_is_refused(epsilon: str) -> None:
+    with pytest.raises(SchemeError, match="32-bit weights"):
+        SubsetSelection.design(Budget.parse(epsilon), categories=9)

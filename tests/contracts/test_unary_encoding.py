@@ -167,9 +167,9 @@ def test_weights_that_break_the_promise_are_refused() -> None:
         replace(kept, weight_other=kept.weight_other - 1)  # rounded down
     with pytest.raises(CalibrationError, match="exceed"):
         replace(kept, weight_true=kept.weight_true + 512)
-    with pytest.raises(CalibrationError, match="weight_other <= weight_true"):
+    with pytest.raises(CalibrationError, match="weight_other < weight_true"):
         replace(kept, weight_true=kept.weight_other, weight_other=kept.weight_true)  # p and q swapped
-    with pytest.raises(CalibrationError, match="weight_other <= weight_true"):
+    with pytest.raises(CalibrationError, match="weight_other < weight_true"):
         replace(kept, weight_true=kept.total)  # the true bit always one: its absence would tell
     with pytest.raises(SchemeError, match="variant"):
         UnaryEncoding.design(Budget.parse("1"), categories=4, variant="best")
@@ -180,3 +180,8 @@ def test_weights_that_break_the_promise_are_refused() -> None:
 def test_any_budget_is_kept(epsilon: str, variant: str) -> None:
     mechanism = UnaryEncoding.design(Budget.parse(epsilon), categories=4, variant=variant)
     assert 1 < mechanism.certificate().kept <= mechanism.budget.ratio_floor
+
+
+def test_a_budget_too_small_for_the_weights_is_refused() -> None:
+    with pytest.raises(SchemeError, match="too small"):
+        UnaryEncoding.design(Budget.parse("0.0000000001"), categories=4)

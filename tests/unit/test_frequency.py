@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from types import SimpleNamespace
 
 import numpy as np
@@ -186,8 +187,9 @@ def test_what_cannot_be_estimated():
     with pytest.raises(SchemeError, match="given"):
         Frequency().estimate(_aggregate(mechanism, [1, 2, 3]), "c", given="d")
     two = SimpleNamespace(name="two", model=lambda: FiniteChannel((np.eye(2), np.eye(2)), np.array([0.5, 0.5])))
-    mute = RandomizedResponse.design(Budget.parse("0.00001"), categories=3)  # the weights round to one another
-    assert mute.variance(0.0, 1) == np.inf
+    alike = ScoreSums(3, *[Fraction(1, 3)] * 4, Fraction(0), Fraction(0))
+    assert alike.variance(0.0) == np.inf
+    mute = SimpleNamespace(name="mute", model=lambda: alike)
     with pytest.raises(NotEstimable, match="raise its epsilon"):
         Frequency().estimate(_aggregate(mute, [1, 2, 3]), "c")
     with pytest.raises(SchemeError, match="consistency"):
