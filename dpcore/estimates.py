@@ -277,24 +277,58 @@ class DensityEstimate:
         return np.minimum(low, shown), np.maximum(high, shown)
 
 
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """A covariance matrix of k numbers, diag(own) + shared' weights shared: exact, and small where k is large.
+
+    own: (k,).  shared: (r, k).  weights: (r, r), symmetric.
+    """
+
+    own: np.ndarray
+    shared: np.ndarray
+    weights: np.ndarray
+
+    @property
+    def variances(self) -> np.ndarray:
+        """The diagonal, shape (k,)."""
+        return np.asarray(self.own + np.einsum("rk,rs,sk->k", self.shared, self.weights, self.shared, optimize=True))
+
+    def along(self, gradient: np.ndarray) -> float:
+        """Return the variance of gradient' x, gradient (k,)."""
+        common = self.shared @ gradient
+        return float(self.own @ gradient**2 + common @ self.weights @ common)
+
+    def trace(self, matrix: np.ndarray) -> float:
+        """Return tr(matrix S), matrix (k, k) symmetric."""
+        return float(self.own @ np.diagonal(matrix) + np.sum(self.weights * (self.shared @ matrix @ self.shared.T)))
+
+    def matrix(self) -> np.ndarray:
+        """Return the whole matrix, (k, k)."""
+        return np.asarray(np.diag(self.own) + self.shared.T @ self.weights @ self.shared)
+
+
+class Intervals(Protocol):
+    """The ends, shapes (k,), of intervals of `deviations` standard errors around unbiased frequencies, uncut."""
+
+    def __call__(self, deviations: float) -> tuple[np.ndarray, np.ndarray]: ...
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FrequencyEstimate:
     """The frequencies of a categorical attribute, in the order of its categories; arrays have shape (k,).
 
-    values: the projection of `raw` on the simplex: nonnegative, sum one.  raw: unbiased.  standard_errors: of raw.
-    low, high: pointwise intervals around raw, cut at 0 and 1 and widened where needed to hold `values`.
-    covariance: (k, k), of raw.  n: reports used.  numbers: the categories' numbers, or None.
+    values: a projection of `raw`: nonnegative, sum one.  raw: unbiased; may be negative.
+    low, high: pointwise intervals, `interval(confidence)`, cut at 0 and 1 and widened where needed to hold `values`.
+    spread: the covariance of raw, at `values`.  n: reports used.  numbers: the categories' numbers, or None.
     """
 
     attribute: str
     categories: tuple[str, ...]
     values: np.ndarray
     raw: np.ndarray
-    standard_errors: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
+    spread: Spread = field(repr=False)
+    intervals: Intervals = field(repr=False)
     confidence: float
-    covariance: np.ndarray
     n: int
     numbers: tuple[float, ...] | None
     estimator: str
@@ -311,6 +345,47 @@ class FrequencyEstimate:
         if category not in self.categories:
             raise SchemeError(f"{self.attribute} has no category {category!r}; it has {', '.join(self.categories)}")
         return float(self.values[self.categories.index(category)])
+
+    @cached_property
+    def standard_errors(self) -> np.ndarray:
+        """Of raw, shape (k,)."""
+        return np.sqrt(np.maximum(self.spread.variances, 0.0))
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """Of raw, shape (k, k); made when asked for, 800 MB for 10,000 categories, where `spread` is small."""
+        return self.spread.matrix()
+
+    @property
+    def low(self) -> np.ndarray:
+        return self._shown[0]
+
+    @property
+    def high(self) -> np.ndarray:
+        return self._shown[1]
+
+    @cached_property
+    def _shown(self) -> tuple[np.ndarray, np.ndarray]:
+        low, high = self.interval(self.confidence)
+        return np.minimum(np.clip(low, 0.0, 1.0), self.values), np.maximum(np.clip(high, 0.0, 1.0), self.values)
+
+    def interval(self, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+        """Return low and high, shapes (k,), each of which holds one category's frequency with that confidence.
+
+        Around `raw` and uncut: they may reach below 0 or above 1, and `values` may lie outside them.
+        """
+        check_confidence(confidence)
+        return self.intervals(normal_quantile(confidence))
+
+    def simultaneous(self, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+        """Return low and high, shapes (k,), within [0, 1], that hold all frequencies at once with that confidence.
+
+        Each interval has confidence c^(1/k): for normal errors, however they are correlated, all hold with at least c
+        [Sidak1967].  Errors of different categories are all but uncorrelated, so that for k above a few nothing is lost.
+        """
+        check_confidence(confidence)
+        low, high = self.intervals(normal_quantile(confidence ** (1 / len(self.categories))))
+        return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
 
     def as_mapping(self) -> Mapping[str, float]:
         """Return category -> frequency."""
@@ -354,8 +429,9 @@ class FrequencyEstimate:
             )
         numbers = np.asarray(self.numbers, dtype=np.float64)
         value, gradient, curvature = functional.expand_probabilities(self.raw, numbers)
-        value -= float(np.sum(curvature * self.covariance))
-        error = float(np.sqrt(max(0.0, gradient @ self.covariance @ gradient)))
+        if not functional.is_linear:
+            value -= self.spread.trace(curvature)
+        error = float(np.sqrt(max(0.0, self.spread.along(gradient))))
         least, most = functional.range_of_numbers(numbers)
         half = normal_quantile(confidence) * error
         return FunctionalEstimate(

@@ -27,7 +27,15 @@ import numpy as np
 
 from dpcore import _checks
 from dpcore.errors import InvalidRecord, SchemeError
-from dpcore.mechanisms import Mechanism, RandomizedResponse
+from dpcore.mechanisms import (
+    HadamardResponse,
+    LocalHashing,
+    Mechanism,
+    RandomizedResponse,
+    SubsetSelection,
+    UnaryEncoding,
+)
+from dpcore.mechanisms.choose import choose
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.budget import Budget
 
@@ -35,7 +43,11 @@ FORMAT = 1
 _LARGEST = 10**30  # of a bound: its eighth power is still a number
 _FINEST = 2.0**-32  # least width of the bounds, relative to them: input cells are then far above rounding
 MISSING = "missing"  # the category that `missing = "category"` adds
-CATEGORICAL = {"randomized_response": RandomizedResponse}
+OTHER = "other"  # the declared category that `outside = "other"` maps unlisted values to
+AUTO = "auto"  # a categorical attribute's mechanism chosen by `choose`; the canonical scheme names the one it chose
+CATEGORICAL = {
+    kind.name: kind for kind in (RandomizedResponse, UnaryEncoding, SubsetSelection, HadamardResponse, LocalHashing)
+}
 NUMERIC = {"wavelet_laplace": WaveletLaplace}
 FUNCTIONALS = (
     "mean",
@@ -58,7 +70,7 @@ _LEVEL_RULES = ("lepski", "undersmoothed", "fixed")
 
 _TOP_KEYS = ("format", "name", "description", "clients", "reporting", "pairs", "functionals", "attributes")
 _SHARED_KEYS = ("type", "column", "missing", "mechanism", "epsilon", "functionals", "estimator", "client")
-_CATEGORICAL_KEYS = ("categories", "codes", "values", "design")
+_CATEGORICAL_KEYS = ("categories", "codes", "values", "outside", "design", "variant")
 _NUMERIC_KEYS: tuple[str, ...] = (
     "lower",
     "upper",
@@ -146,13 +158,16 @@ class Attribute:
             else:
                 remedy = 'a category; fill it in or set missing = "category"'
                 _refuse(absent, first, f"column {self.column!r} has no value", remedy, unknown)
-            _refuse(
-                ~absent,
-                first,
-                f"column {self.column!r} is not one of the scheme's categories",
-                f"one of {', '.join(self.categories)}, or a code listed under codes",
-                unknown,
-            )
+            if self.outside == OTHER:
+                cells[unknown[~absent]] = self.categories.index(OTHER)
+            else:
+                _refuse(
+                    ~absent,
+                    first,
+                    f"column {self.column!r} is not one of the scheme's categories",
+                    f"one of {_listed(self.categories)}, or a code listed under codes",
+                    unknown,
+                )
         return cells
 
     @cached_property
@@ -377,22 +392,17 @@ def _categorical(
         raise SchemeError(f'codes must map a file\'s codes to categories, such as {{ 1 = "urban" }}, got {codes!r}')
     for code, label in codes.items():
         if label not in labels:
-            raise SchemeError(f"codes.{code} must be one of the categories {', '.join(labels)}; got {label!r}")
+            raise SchemeError(f"codes.{code} must be one of the categories {_listed(labels)}; got {label!r}")
     values = table.get("values")
     if values is not None:
         if not isinstance(values, list) or len(values) != len(labels):
             raise SchemeError(f"values must list one number for each of the {len(labels)} categories, got {values!r}")
         values = tuple(float(_fraction({"values": value}, "values")) for value in values)
-    mechanism_name = table.get("mechanism", "randomized_response")
-    _checks.one_of(tuple(CATEGORICAL), mechanism=mechanism_name)
-    design = table.get("design")
-    mechanism: Mechanism
-    if "client" in table:
-        mechanism = CATEGORICAL[mechanism_name].from_parameters(budget, table["client"])
-    else:
-        mechanism = RandomizedResponse.design(budget, categories=len(labels), design=design)
-    if mechanism.inputs != len(labels):
-        raise SchemeError(f"client.categories must be {len(labels)}, the number of categories, got {mechanism.inputs}")
+    outside = table.get("outside", "refuse")
+    _checks.one_of(("refuse", OTHER), outside=outside)
+    if outside == OTHER and OTHER not in labels:
+        raise SchemeError(f'outside = "other" needs a category named "other" among the {len(labels)} categories')
+    mechanism = _categorical_mechanism(table, budget, len(labels))
     if values is None and table.get("functionals"):
         raise SchemeError(
             "functionals of categories need values, one number for each category; give them or leave both out"
@@ -405,9 +415,47 @@ def _categorical(
         categories=labels,
         codes=MappingProxyType({str(code): label for code, label in codes.items()}),
         values=values,
-        design=design,
+        outside=outside,
+        design=table.get("design"),
         **shared,
     )
+
+
+def _categorical_mechanism(table: Mapping[str, Any], budget: Budget, categories: int) -> Mechanism:
+    """The mechanism of a categorical attribute: read where the text is canonical, chosen and designed elsewhere."""
+    name = table.get("mechanism", RandomizedResponse.name)
+    _checks.one_of((*CATEGORICAL, AUTO), mechanism=name)
+    for key, owner in (("design", RandomizedResponse.name), ("variant", UnaryEncoding.name)):
+        if key in table and name != owner:
+            raise SchemeError(f'{key} goes with mechanism = "{owner}" only, got mechanism = "{name}"')
+    if "client" in table:
+        if name == AUTO or "variant" in table:
+            raise SchemeError(
+                'a client table goes with the mechanism it belongs to; remove it, or variant and mechanism = "auto"'
+            )
+        mechanism = _from_client(CATEGORICAL[name], budget, table["client"])
+        if mechanism.inputs != categories:
+            raise SchemeError(
+                f"client.categories must be {categories}, the number of categories, got {mechanism.inputs}"
+            )
+        return mechanism
+    if name == AUTO:
+        return choose(budget, categories=categories)
+    options = {key: table[key] for key in ("design", "variant") if key in table}
+    return CATEGORICAL[name].design(budget, categories=categories, **options)
+
+
+def _from_client(kind: Any, budget: Budget, client: Any) -> Mechanism:
+    """The mechanism whose integers a canonical text holds."""
+    if not isinstance(client, Mapping):
+        raise SchemeError(f"client must be a table of the mechanism's integers, got {client!r}")
+    try:
+        mechanism: Mechanism = kind.from_parameters(budget, client)
+    except (KeyError, TypeError, ValueError) as error:
+        raise SchemeError(
+            f"client does not hold what {kind.name} needs ({error}); leave the table out to have it computed"
+        ) from None
+    return mechanism
 
 
 def _pairs(pairs: Any, attributes: Mapping[str, Attribute]) -> tuple[tuple[str, str], ...]:
@@ -418,6 +466,11 @@ def _pairs(pairs: Any, attributes: Mapping[str, Attribute]) -> tuple[tuple[str, 
         if types != ["numeric", "categorical"]:
             raise SchemeError(
                 f'pairs must list [NUMERIC, CATEGORICAL] attributes, such as [["income", "urban_rural"]]; got {pair!r}'
+            )
+        if attributes[pair[1]].mechanism.name != RandomizedResponse.name:
+            raise SchemeError(
+                f'a pair needs mechanism = "{RandomizedResponse.name}" for {pair[1]}, whose report must name one category; '
+                f"got {attributes[pair[1]].mechanism.name}"
             )
         parsed.append((pair[0], pair[1]))
     if len(set(parsed)) != len(parsed):
@@ -467,6 +520,7 @@ def _write(scheme: Scheme) -> str:
         else:
             own = {"categories": list(a.categories), "codes": dict(sorted(a.codes.items()))}
             own |= {} if a.values is None else {"values": [_number(Fraction(repr(v))) for v in a.values]}
+            own |= {} if a.outside == "refuse" else {"outside": a.outside}
             own |= {} if a.design is None else {"design": a.design}
         return common | own | {"client": dict(a.mechanism.parameters())}
 
@@ -521,6 +575,12 @@ def _fraction(table: Mapping[str, Any], key: str) -> Fraction:
 def _number(value: Fraction) -> str | int:
     """A whole number as one, any other as the exact text that `_fraction` reads back."""
     return int(value) if value.denominator == 1 else str(value)
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    """The names, or the first ten and how many more there are."""
+    more = f" and {len(names) - 10} more" if len(names) > 10 else ""
+    return ", ".join(names[:10]) + more
 
 
 def _is_missing(value: Any) -> bool:

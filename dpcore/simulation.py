@@ -17,6 +17,7 @@ import numpy as np
 from dpcore._random import Source
 from dpcore.aggregates import Aggregate
 from dpcore.errors import SchemeError
+from dpcore.mechanisms.observation import ScoreSums
 from dpcore.scheme import Scheme
 
 # What is said of the paired categories, by how many clients, and the histogram of an attribute's input cells among them.
@@ -104,8 +105,7 @@ def _cell_law(scheme: Scheme, population: Any, name: str, group: str) -> np.ndar
 
 def _answer_law(scheme: Scheme, name: str, law: np.ndarray) -> np.ndarray:
     """The probabilities of what is said, from those of what is true."""
-    channel = scheme.attributes[name].mechanism.channel()
-    if channel is None or len(channel) != 1:
+    model = scheme.attributes[name].mechanism.model()
+    if not isinstance(model, ScoreSums) or not model.is_one_category:
         raise SchemeError(f"a pair's categorical attribute must be reported as one category; {name} is not")
-    weights = channel[0].astype(np.float64)
-    return law @ (weights / weights.sum(axis=1, keepdims=True))
+    return model.means(law)

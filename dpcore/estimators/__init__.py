@@ -1,7 +1,7 @@
 """From an aggregate to an estimate: one method a file; level rules are fields of their own."""
 
 from dpcore.estimators.base import Estimator
-from dpcore.estimators.consistency import project_density, project_simplex
+from dpcore.estimators.consistency import project_cumulative, project_density, project_simplex
 from dpcore.estimators.frequency import Frequency
 from dpcore.estimators.level_rule import Fixed, Lepski, LevelRule, Undersmoothed
 from dpcore.estimators.projection import Projection
@@ -14,6 +14,7 @@ __all__ = [
     "LevelRule",
     "Projection",
     "Undersmoothed",
+    "project_cumulative",
     "project_density",
     "project_simplex",
 ]

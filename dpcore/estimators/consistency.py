@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
-from scipy.optimize import nnls
+from scipy.optimize import isotonic_regression, nnls
 
 from dpcore.bases import bspline
 
@@ -32,6 +32,20 @@ def project_simplex(values: np.ndarray) -> np.ndarray:
     kept = int(np.flatnonzero(descending > excess)[-1])
     projected = np.maximum(values - excess[kept], 0.0)
     return np.asarray(projected / projected.sum())  # the sum is one but for rounding
+
+
+def project_cumulative(values: np.ndarray) -> np.ndarray:
+    """Return frequencies, shape (k,), nonnegative and of sum one, for categories whose order means something.
+
+    Their cumulative sums are the nondecreasing numbers in [0, 1] nearest to the raw cumulative sums: isotonic regression,
+    then cut, which is the projection on both constraints at once [Barlow1972].  Shares of intervals of categories gain most.
+
+    >>> project_cumulative(np.array([0.5, -0.1, 0.3, 0.3]))
+    array([0.45, 0.  , 0.25, 0.3 ])
+    """
+    cumulative = np.cumsum(np.asarray(values, dtype=np.float64))[:-1]
+    increasing = np.clip(isotonic_regression(cumulative).x, 0.0, 1.0)
+    return np.diff(increasing, prepend=0.0, append=1.0)
 
 
 def project_density(coefficients: np.ndarray, degree: int, level: int) -> np.ndarray:

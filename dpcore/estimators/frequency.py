@@ -1,41 +1,49 @@
-"""Frequencies of categories: the channel's inverse, and its exact covariance."""
+"""Frequencies of categories: unbiased, with their exact covariance, and their projection on what is possible."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from dpcore import _checks
 from dpcore.errors import NotEstimable, SchemeError
-from dpcore.estimates import FrequencyEstimate, check_confidence, normal_quantile
+from dpcore.estimates import FrequencyEstimate, Intervals, Spread, check_confidence
 from dpcore.estimators.base import Estimator
-from dpcore.estimators.consistency import project_simplex
-from dpcore.mechanisms.observation import FiniteChannel
+from dpcore.estimators.consistency import project_cumulative, project_simplex
+from dpcore.mechanisms.observation import FiniteChannel, ScoreSums
+
+_PROJECTIONS = {"simplex": project_simplex, "isotonic": project_cumulative}
 
 
 @dataclass(frozen=True)
 class Frequency(Estimator):
-    """Unbiased frequencies from the counts of a finite channel, and their projection on the simplex.
+    """Unbiased frequencies from the statistics of a frequency oracle, and their projection on the possible ones.
 
-    With M the channel (outputs, inputs), m the shares reported and H a left inverse of M, raw = H m and
-    n Cov(raw) = H (diag(m) - m m') H', m taken at the projected frequencies.  H is the inverse of a square M; otherwise
-    weighted least squares, whose weights suit equal frequencies.  For k-ary randomized response raw = (m - q) / (p - q) and
-    n Var = m (1 - m) / (p - q)^2 [Warner1965].
+    From score sums s over n reports: raw = (s / n - other_mean) / (true_mean - other_mean); for k-ary randomized response
+    (m - q) / (p - q) with m the shares said [Warner1965].  The covariance is exact, at the projected frequencies.  Intervals
+    invert the score test, one category at a time [Wilson1927].  From the counts of any other finite channel: its inverse,
+    and n Cov(raw) = H (diag(m) - m m') H'.
 
     confidence: of the intervals, strictly between 0 and 1.
+    consistency: 'simplex', the nearest frequencies ("norm-sub"), or 'isotonic', for categories whose order means something:
+    those whose cumulative frequencies are the nearest nondecreasing ones.
     """
 
     confidence: float = 0.95
+    consistency: str = "simplex"
     name = "frequency"
 
     def __post_init__(self) -> None:
         check_confidence(self.confidence)
+        _checks.one_of(tuple(_PROJECTIONS), consistency=self.consistency)
 
     def estimate(self, aggregate: Any, attribute: str, given: str | None = None) -> FrequencyEstimate:
         """Return the attribute's frequencies.
 
-        Raises NotEstimable without reports, SchemeError for an attribute without a finite channel of one level, or `given`.
+        Raises NotEstimable without reports, SchemeError for an attribute that is no category, or `given`.
         """
         described = aggregate.scheme.attributes[attribute]
         model = described.mechanism.model()
@@ -43,42 +51,56 @@ class Frequency(Estimator):
             raise SchemeError(
                 f"frequencies of {attribute} given {given} are not kept; pairs are of a numeric and a categorical attribute"
             )
-        if not isinstance(model, FiniteChannel) or len(model.matrices) != 1:
-            raise SchemeError(
-                f"frequency needs a finite channel of one level; {attribute} has {described.mechanism.name}"
-            )
-        counts = aggregate.statistics[attribute]
-        n = int(counts.sum())
+        statistics, n = aggregate.statistics[attribute], aggregate.reports(attribute)
         if n == 0:
             raise NotEstimable(f"{attribute} has no report; collect some first")
-        raw, covariance = invert(model.matrices[0], counts)
-        values = project_simplex(raw)
-        errors = np.sqrt(np.diag(covariance))
-        half = normal_quantile(self.confidence) * errors
+        project = _PROJECTIONS[self.consistency]
+        intervals: Intervals
+        if isinstance(model, ScoreSums):
+            if model.contrast <= 0:
+                raise NotEstimable(f"{attribute} is answered alike whatever is true; raise its epsilon")
+            raw = model.frequencies(statistics, n)
+            values = project(raw)
+            spread = Spread(*model.covariance(values, n))
+            intervals = partial(model.score_interval, raw, n)
+        elif isinstance(model, FiniteChannel) and len(model.matrices) == 1:
+            raw, spread = invert(model.matrices[0], statistics)
+            values = project(raw)
+            intervals = partial(_around, raw, spread)
+        else:
+            raise SchemeError(
+                f"frequency needs score sums or a finite channel of one level; {attribute} has {described.mechanism.name}"
+            )
         return FrequencyEstimate(
             attribute=attribute,
             categories=tuple(described.categories),
             values=values,
             raw=raw,
-            standard_errors=errors,
-            low=np.minimum(np.clip(raw - half, 0.0, 1.0), values),
-            high=np.maximum(np.clip(raw + half, 0.0, 1.0), values),
+            spread=spread,
+            intervals=intervals,
             confidence=self.confidence,
-            covariance=covariance,
             n=n,
             numbers=described.values,
             estimator=self.name,
         )
 
 
-def invert(matrix: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return unbiased frequencies, (k,), and their covariance, (k, k), from counts (outputs,) of a channel (outputs, k)."""
+def _around(raw: np.ndarray, spread: Spread, deviations: float) -> tuple[np.ndarray, np.ndarray]:
+    half = deviations * np.sqrt(np.maximum(spread.variances, 0.0))
+    return raw - half, raw + half
+
+
+def invert(matrix: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, Spread]:
+    """Return unbiased frequencies, (k,), and their covariance from counts (outputs,) of a channel (outputs, k).
+
+    The inverse is that of a square channel; otherwise weighted least squares, whose weights suit equal frequencies.
+    """
     n = float(np.sum(counts))
     inverse = left_inverse(matrix)
     raw = inverse @ (counts / n)
     shares = matrix @ project_simplex(raw)
-    covariance = (inverse * shares) @ inverse.T - np.outer(inverse @ shares, inverse @ shares)
-    return raw, covariance / n
+    weights = (np.diag(shares) - np.outer(shares, shares)) / n
+    return raw, Spread(np.zeros(len(raw)), inverse.T, weights)
 
 
 def left_inverse(matrix: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ from dpcore.estimators.frequency import left_inverse
 from dpcore.estimators.inference import DeltaMethod
 from dpcore.estimators.ladder import Ladder
 from dpcore.estimators.level_rule import Lepski, LevelRule
-from dpcore.mechanisms.observation import FiniteChannel, NoisyFeatures
+from dpcore.mechanisms.observation import NoisyFeatures, ScoreSums
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,9 @@ class Projection(Estimator):
             raise SchemeError(f"{attribute} given {given} is not kept; name the pair in the scheme (it keeps: {kept})")
         described, other = aggregate.scheme.attributes[attribute], aggregate.scheme.attributes[given]
         channel = other.mechanism.model()
-        if not isinstance(channel, FiniteChannel) or len(channel.matrices) != 1:
-            raise SchemeError(f"groups need a finite channel of one level; {given} has {other.mechanism.name}")
-        inverse, tables = left_inverse(channel.matrices[0]), aggregate.pairs[attribute, given]
+        if not isinstance(channel, ScoreSums) or not channel.is_one_category:
+            raise SchemeError(f"groups need reports of one category each; {given} has {other.mechanism.name}")
+        inverse, tables = left_inverse(channel.response()), aggregate.pairs[attribute, given]
         found = {}
         for row, category in zip(inverse, other.categories, strict=True):
             try:

@@ -1,6 +1,20 @@
 """Local randomizers, one a file, named as the literature names them."""
 
 from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports
+from dpcore.mechanisms.hadamard_response import HadamardResponse
+from dpcore.mechanisms.local_hashing import LocalHashing
 from dpcore.mechanisms.randomized_response import RandomizedResponse
+from dpcore.mechanisms.subset_selection import SubsetSelection
+from dpcore.mechanisms.unary_encoding import UnaryEncoding
 
-__all__ = ["Certificate", "Labels", "Mechanism", "RandomizedResponse", "Reports"]
+__all__ = [
+    "Certificate",
+    "HadamardResponse",
+    "Labels",
+    "LocalHashing",
+    "Mechanism",
+    "RandomizedResponse",
+    "Reports",
+    "SubsetSelection",
+    "UnaryEncoding",
+]

@@ -17,7 +17,7 @@ from dpcore import _checks
 from dpcore._random import WORD, Source
 from dpcore.errors import CalibrationError, InvalidRecord, SchemeError
 from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports
-from dpcore.mechanisms.observation import FiniteChannel
+from dpcore.mechanisms.observation import ScoreSums
 from dpcore.privacy.budget import Budget
 
 _WEIGHT_BITS = 16  # W_out = 2^16 keeps the rounding of e^epsilon below 2^-16 (ruling R4 of the specification)
@@ -117,6 +117,7 @@ class RandomizedResponse(Mechanism):
         return Certificate("ratio", Fraction(self.weight_in, self.weight_out), self.budget)
 
     def channel(self) -> tuple[np.ndarray, ...]:
+        """Return the integer weights, (k, k); nothing on the path from reports to estimates asks for them."""
         weights = np.full((self.categories, self.categories), self.weight_out, dtype=np.int64)
         np.fill_diagonal(weights, self.weight_in)
         return (weights,)
@@ -138,33 +139,21 @@ class RandomizedResponse(Mechanism):
         return np.bincount(reports.values, minlength=self.categories).astype(np.int64)
 
     def simulate(self, counts: np.ndarray, random: Source) -> np.ndarray:
-        return self.simulate_transitions(counts, random).sum(axis=0)
-
-    def simulate_transitions(self, counts: np.ndarray, random: Source) -> np.ndarray:
-        """Return how many clients of each true category (rows) reported each category (columns), drawn from its law.
-
-        Splits each row into truth-tellers, binomial, and the others, uniform multinomial.
-        """
-        k = self.categories
+        """Return counts drawn from their law: with probability p - q a client says the truth, else any category alike."""
         generator = random.generator()
         counts = np.asarray(counts, dtype=np.int64)
-        truthful = generator.binomial(counts, float(self.truth_probability))
-        spread = generator.multinomial(counts - truthful, np.full(k - 1, 1 / (k - 1)))
-        transitions = np.empty((k, k), dtype=np.int64)
-        off_diagonal = ~np.eye(k, dtype=bool)
-        transitions[off_diagonal] = spread.ravel()
-        np.fill_diagonal(transitions, truthful)
-        return transitions
+        truthful = generator.binomial(counts, float(self.truth_probability - self.other_probability))
+        rest = int(counts.sum() - truthful.sum())
+        return truthful + generator.multinomial(rest, np.full(self.categories, 1 / self.categories))
 
     def labels(self) -> Labels:
         k = self.categories
         return Labels(np.full(k, "count"), np.zeros(k, dtype=np.int64), np.arange(k))
 
-    def model(self) -> FiniteChannel:
-        p, q = float(self.truth_probability), float(self.other_probability)
-        matrix = np.full((self.categories, self.categories), q)
-        np.fill_diagonal(matrix, p)
-        return FiniteChannel((matrix,), np.ones(1))
+    def model(self) -> ScoreSums:
+        """Return the law of the scores: one for the category that was said."""
+        p, q, none = self.truth_probability, self.other_probability, Fraction(0)
+        return ScoreSums(self.categories, p, q, p, q, none, none)
 
     def variance(self, frequency: float, n: int) -> float:
         """Return the variance of the unbiased estimate of a category's frequency from n reports.
@@ -172,6 +161,4 @@ class RandomizedResponse(Mechanism):
         A report names the category with probability m = q + f (p - q); the estimate is (share - q) / (p - q), so that
         n Var = m (1 - m) / (p - q)^2, the sampling of the clients included.
         """
-        p, q = float(self.truth_probability), float(self.other_probability)
-        m = q + frequency * (p - q)
-        return m * (1 - m) / (p - q) ** 2 / n
+        return float(self.model().variance(frequency, n))

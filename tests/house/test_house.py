@@ -66,7 +66,9 @@ def test_nothing_on_the_clients_path_asks_for_a_generator_or_a_float(root: Path)
     """`generator()` belongs to `simulate`; privatize and the sampler it calls see words and integers."""
     import ast
 
-    for name in ("randomized_response", "wavelet_laplace"):
+    from dpcore.scheme import CATEGORICAL, NUMERIC
+
+    for name in (*CATEGORICAL, *NUMERIC):
         tree = ast.parse((root / f"dpcore/mechanisms/{name}.py").read_text())
         found = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name in ("privatize", "draw_levels")]
         assert found

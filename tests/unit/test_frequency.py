@@ -1,33 +1,45 @@
-"""Frequencies: the channel's inverse, its covariance, the simplex."""
+"""Frequencies: from score sums and channels, their covariance and intervals, what they are projected on."""
 
 from __future__ import annotations
 
+from fractions import Fraction
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from dpcore._random import seeded
 from dpcore.errors import NotEstimable, SchemeError
-from dpcore.estimators import Frequency, project_simplex
+from dpcore.estimators import Frequency, project_cumulative, project_simplex
 from dpcore.estimators.frequency import invert, left_inverse
 from dpcore.functionals import Mean, parse
 from dpcore.mechanisms import RandomizedResponse
-from dpcore.mechanisms.observation import FiniteChannel
+from dpcore.mechanisms.observation import FiniteChannel, ScoreSums
 from dpcore.privacy.budget import Budget
 
 
-def _aggregate(mechanism, counts, values=None):
-    attribute = SimpleNamespace(
-        name="c", mechanism=mechanism, categories=tuple("abcdefgh"[: len(counts)]), values=values
+def _aggregate(mechanism, counts, values=None, n=None):
+    names = tuple(f"c{i}" for i in range(len(counts)))
+    attribute = SimpleNamespace(name="c", mechanism=mechanism, categories=names, values=values)
+    counted = round(float(np.sum(counts))) if n is None else n
+    return SimpleNamespace(
+        scheme=SimpleNamespace(attributes={"c": attribute}),
+        statistics={"c": np.asarray(counts)},
+        reports=lambda _: counted,
     )
-    return SimpleNamespace(scheme=SimpleNamespace(attributes={"c": attribute}), statistics={"c": np.asarray(counts)})
+
+
+def _channel(mechanism):
+    """The same mechanism, its statistics described as counts of a channel."""
+    matrix = mechanism.model().response()
+    return SimpleNamespace(name="channel", model=lambda: FiniteChannel((matrix,), np.ones(1)))
 
 
 def test_two_coins_are_twice_the_mean_less_a_half():
     mechanism = RandomizedResponse.design(Budget.parse("ln 3"), categories=2, design="two_coin")
     estimate = Frequency().estimate(_aggregate(mechanism, [620, 380]), "c")
     assert estimate.raw[0] == pytest.approx(2 * 0.62 - 0.5)
-    assert estimate["a"] == pytest.approx(0.74)
+    assert estimate["c0"] == pytest.approx(0.74)
     assert estimate.n == 1000
 
 
@@ -36,7 +48,7 @@ def test_expected_counts_give_the_truth_and_the_known_variance(categories):
     mechanism = RandomizedResponse.design(Budget.parse("1"), categories=categories)
     truth = np.arange(1, categories + 1) / np.arange(1, categories + 1).sum()
     n = 10_000_000
-    estimate = Frequency().estimate(_aggregate(mechanism, n * (mechanism.model().matrices[0] @ truth)), "c")
+    estimate = Frequency().estimate(_aggregate(mechanism, n * mechanism.model().means(truth)), "c")
     np.testing.assert_allclose(estimate.raw, truth, atol=1e-12)
     np.testing.assert_allclose(estimate.values, truth, atol=1e-12)
     expected = [mechanism.variance(f, n) for f in truth]
@@ -52,6 +64,7 @@ def test_covariance_is_that_of_the_clients_one_by_one():
     truth = np.array([0.4, 0.3, 0.2, 0.1])
     raw, covariance = invert(matrix, 5_000 * (matrix @ truth))
     np.testing.assert_allclose(raw, truth, atol=1e-12)
+    covariance = covariance.matrix()
     inverse, shares = np.linalg.inv(matrix), matrix @ truth
     slow = np.zeros((4, 4))
     for z, share in enumerate(shares):
@@ -66,6 +79,75 @@ def test_a_channel_with_more_outputs_than_inputs_is_inverted_too():
     np.testing.assert_allclose(left_inverse(matrix) @ matrix, np.eye(3), atol=1e-12)
     with pytest.raises(NotEstimable, match="apart"):
         left_inverse(np.full((4, 2), 0.25))
+
+
+@pytest.mark.parametrize("categories", [2, 3, 7])
+def test_score_sums_and_the_channels_inverse_agree(categories):
+    """Two roads to one estimate: closed form, and a k x k inverse."""
+    mechanism = RandomizedResponse.design(Budget.parse("1"), categories=categories)
+    counts = np.random.default_rng(categories).multinomial(5_000, np.full(categories, 1 / categories))
+    fast = Frequency().estimate(_aggregate(mechanism, counts), "c")
+    slow = Frequency().estimate(_aggregate(_channel(mechanism), counts), "c")
+    np.testing.assert_allclose(fast.raw, slow.raw, atol=1e-12)
+    np.testing.assert_allclose(fast.covariance, slow.covariance, atol=1e-15)
+    np.testing.assert_allclose(fast.standard_errors, slow.standard_errors, rtol=1e-9)
+
+
+def test_moments_of_scores_are_those_of_clients_one_by_one():
+    """Three categories and scores of three kinds: enumerate the true category and the report."""
+    scores = np.array([[3.0, -1, 0], [0, 3, -1], [-1, 0, 3]])  # (reports, categories)
+    law = np.array([[0.6, 0.2, 0.2], [0.2, 0.6, 0.2], [0.2, 0.2, 0.6]])  # (true, reports)
+    mean, square = law @ scores, law @ scores**2
+    moments = [np.mean(np.diag(a)) for a in (mean, square)]
+    other = [np.mean(a[~np.eye(3, dtype=bool)]) for a in (mean, square)]
+    # make it symmetric in the categories by averaging over the mirrored score, as a client tossing a coin would
+    mirrored = scores.T
+    true_cross = np.mean([np.einsum("z,z,z->", law[0], s[:, 0], s[:, b]) for s in (scores, mirrored) for b in (1, 2)])
+    other_cross = np.mean([np.einsum("z,z,z->", law[0], s[:, 1], s[:, 2]) for s in (scores, mirrored)])
+    model = ScoreSums(3, moments[0], other[0], moments[1], other[1], true_cross, other_cross)
+    truth = np.array([0.5, 0.3, 0.2])
+    own, shared, weights = model.covariance(truth, 1)
+    stated = np.diag(own) + shared.T @ weights @ shared
+    second = np.zeros((3, 3))
+    for s in (scores, mirrored):
+        second += 0.5 * np.einsum("x,xz,za,zb->ab", truth, law, s, s)
+    centre = truth @ (law @ (scores + mirrored) / 2)
+    np.testing.assert_allclose(stated, (second - np.outer(centre, centre)) / float(model.contrast) ** 2, atol=1e-12)
+    np.testing.assert_allclose(np.diag(stated), model.variance(truth), atol=1e-12)
+
+
+def test_an_interval_ends_where_the_truth_would_be_the_deviations_away():
+    mechanism = RandomizedResponse.design(Budget.parse("1"), categories=5)
+    model, n, z = mechanism.model(), 800, 2.5
+    raw = np.array([-0.08, 0.0, 0.02, 0.4, 0.66])
+    low, high = model.score_interval(raw, n, z)
+    for end in (low, high):
+        np.testing.assert_allclose(np.abs(raw - end), z * np.sqrt(model.variance(end, n)), rtol=1e-9)
+    assert np.all((low < raw) & (raw < high))
+
+
+def test_simultaneous_intervals_are_wider_and_hold_more():
+    mechanism = RandomizedResponse.design(Budget.parse("1"), categories=8)
+    estimate = Frequency().estimate(_aggregate(mechanism, [900, 500, 400, 300, 300, 200, 100, 100]), "c")
+    pointwise, together = estimate.interval(), estimate.simultaneous()
+    assert np.all(together[0] <= np.clip(pointwise[0], 0, 1))
+    assert np.all(together[1] >= np.clip(pointwise[1], 0, 1))
+    expected = estimate.intervals(2.7269)  # the normal deviate of 0.95^(1/8)
+    np.testing.assert_allclose(together[0], np.clip(expected[0], 0, 1), atol=1e-4)
+
+
+def test_ten_thousand_categories_need_no_square_matrix():
+    k = 10_000
+    mechanism = RandomizedResponse.design(Budget.parse("4"), categories=k)
+    counts = mechanism.simulate(np.bincount([0, 1, 1, 7], minlength=k) * 250_000, seeded(1))
+    estimate = Frequency().estimate(_aggregate(mechanism, counts, tuple(range(k))), "c")
+    assert estimate["c1"] == pytest.approx(0.5, abs=0.02)
+    assert estimate.spread.shared.size == 2 * k
+    mean = estimate.functional(Mean())
+    assert abs(mean.value - 2.25) < 5 * mean.standard_error
+    low, high = estimate.simultaneous()
+    assert low[1] < 0.5 < high[1]
+    assert low[3] == 0.0 <= high[3]
 
 
 def test_values_are_frequencies_and_intervals_hold_them():
@@ -84,7 +166,7 @@ def test_values_are_frequencies_and_intervals_hold_them():
 def test_functionals_of_numbered_categories():
     mechanism = RandomizedResponse.design(Budget.parse("1"), categories=3)
     truth, numbers = np.array([0.5, 0.3, 0.2]), (0.0, 1.0, 2.5)
-    counts = 10_000 * (mechanism.model().matrices[0] @ truth)
+    counts = 10_000 * mechanism.model().means(truth)
     estimate = Frequency().estimate(_aggregate(mechanism, counts, numbers), "c")
     mean = estimate.functional(Mean(), 0.9)
     assert mean.value == pytest.approx(0.8)
@@ -105,6 +187,13 @@ def test_what_cannot_be_estimated():
     with pytest.raises(SchemeError, match="given"):
         Frequency().estimate(_aggregate(mechanism, [1, 2, 3]), "c", given="d")
     two = SimpleNamespace(name="two", model=lambda: FiniteChannel((np.eye(2), np.eye(2)), np.array([0.5, 0.5])))
+    alike = ScoreSums(3, *[Fraction(1, 3)] * 4, Fraction(0), Fraction(0))
+    assert alike.variance(0.0) == np.inf
+    mute = SimpleNamespace(name="mute", model=lambda: alike)
+    with pytest.raises(NotEstimable, match="raise its epsilon"):
+        Frequency().estimate(_aggregate(mute, [1, 2, 3]), "c")
+    with pytest.raises(SchemeError, match="consistency"):
+        Frequency(consistency="smooth")
     with pytest.raises(SchemeError, match="one level"):
         Frequency().estimate(_aggregate(two, [1, 2]), "c")
 
@@ -124,3 +213,24 @@ def test_the_simplex_projection_is_nearest(seed):
     assert projected.sum() == pytest.approx(1, abs=1e-15)
     for other in rng.dirichlet(np.ones(len(values)), size=200):  # obtuse angle to every frequency vector
         assert (values - projected) @ (other - projected) <= 1e-12
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_cumulative_frequencies_are_the_nearest_nondecreasing_ones(seed):
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=rng.integers(2, 9))
+    projected = project_cumulative(values)
+    assert projected.min() >= 0
+    assert projected.sum() == pytest.approx(1, abs=1e-15)
+    raw, near = np.cumsum(values)[:-1], np.cumsum(projected)[:-1]
+    for other in rng.dirichlet(np.ones(len(values)), size=200):
+        assert (raw - near) @ (np.cumsum(other)[:-1] - near) <= 1e-12
+    truth = rng.dirichlet(np.ones(len(values)))
+    np.testing.assert_allclose(project_cumulative(truth), truth, atol=1e-15)
+
+
+def test_ordered_categories_may_be_made_consistent_in_order():
+    mechanism = RandomizedResponse.design(Budget.parse("0.2"), categories=5)
+    estimate = Frequency(consistency="isotonic").estimate(_aggregate(mechanism, [190, 230, 210, 170, 200]), "c")
+    np.testing.assert_allclose(estimate.values, project_cumulative(estimate.raw))
+    assert not np.allclose(estimate.values, project_simplex(estimate.raw))

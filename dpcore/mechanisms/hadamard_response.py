@@ -1,0 +1,199 @@
+"""Hadamard response: report one of K symbols, more likely one on which the category's Hadamard row is +1.
+
+Source: [Acharya2019], their high-privacy form (one block).  A report is one integer and an aggregate costs one fast
+Walsh-Hadamard transform.  Ours uses the odd rows only, with K >= 2k: the product of two odd rows is an even one, so that
+any three rows are independent, covariances are the same for all categories, and the symbol splits into a uniform column
+and one bit.  The variance does not depend on K.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpcore import _checks
+from dpcore._random import WORD, Source
+from dpcore.errors import CalibrationError, SchemeError
+from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports
+from dpcore.mechanisms.observation import ScoreSums
+from dpcore.privacy.budget import Budget
+
+_WEIGHT_BITS = 16  # W_out = 2^16 keeps the rounding of e^epsilon below 2^-16
+
+
+@dataclass(frozen=True)
+class HadamardResponse(Mechanism):
+    """Report a symbol z = 2 j + bit of 0..K-1, K = 2 s; category x favours S_x, the symbols with parity(x & j) = bit.
+
+    categories: k, 2..10,000.  s is the least power of two of at least k.  weight_in >= weight_out >= 1, integers, with a
+    sum of at most 2^32.
+
+    Privacy.  Claim: Pr(z | x) <= e^epsilon Pr(z | x') for all x, x', z.
+        1. The client draws j uniform on 0..s-1, whatever x, and r uniform on 0..weight_in + weight_out - 1.
+        2. It sends the bit that puts z in S_x for exactly weight_in values of r, the other bit for weight_out values.
+        3. So Pr(z | x) is weight_in / T or weight_out / T, T = s (weight_in + weight_out) the same for all x.
+        4. Every ratio is at most weight_in / weight_out, an exact fraction.
+        5. The constructor refuses weight_in / weight_out > E, a rational lower bound of e^epsilon.
+
+    Raises CalibrationError where the weights break the claim.
+    """
+
+    name: ClassVar[str] = "hadamard_response"
+
+    budget: Budget
+    categories: int
+    weight_in: int
+    weight_out: int
+
+    def __post_init__(self) -> None:
+        _checks.within(2, 10_000, categories=self.categories)
+        if not 1 <= self.weight_out <= self.weight_in or self.weight_in + self.weight_out > WORD:
+            raise CalibrationError(
+                f"hadamard_response needs 1 <= weight_out <= weight_in and a sum of at most 2^32, got weights "
+                f"{self.weight_in} and {self.weight_out}; leave them out to have them computed"
+            )
+        if not self.certificate().holds:
+            raise CalibrationError(
+                f"hadamard_response weights {self.weight_in}:{self.weight_out} exceed e^epsilon at epsilon = "
+                f"{self.budget.text}; lower weight_in or leave the weights out to have them computed"
+            )
+
+    @classmethod
+    def design(cls, budget: Budget, *, categories: int) -> HadamardResponse:
+        """Return the mechanism that keeps `budget` with the least variance its integer weights allow."""
+        for bits in range(_WEIGHT_BITS, -1, -1):
+            weight_out = 1 << bits
+            weight_in = int(weight_out * budget.ratio_floor)  # rounds down: the ratio stays within e^epsilon
+            if weight_in + weight_out <= WORD:
+                return cls(budget, categories, weight_in, weight_out)
+        raise SchemeError(f"epsilon = {budget.text} is too large for 32-bit weights; the largest is about 22")
+
+    @classmethod
+    def from_parameters(cls, budget: Budget, parameters: Mapping[str, Any]) -> HadamardResponse:
+        """Return the mechanism that `parameters()` described."""
+        return cls(budget, parameters["categories"], parameters["weight_in"], parameters["weight_out"])
+
+    def parameters(self) -> Mapping[str, Any]:
+        return {"categories": self.categories, "weight_in": self.weight_in, "weight_out": self.weight_out}
+
+    @property
+    def inputs(self) -> int:
+        return self.categories
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return (1,)
+
+    @property
+    def columns(self) -> int:
+        """s, half the number of symbols: the least power of two of at least k."""
+        return 1 << (self.categories - 1).bit_length()
+
+    @property
+    def symbols(self) -> int:
+        """K = 2 s, how many reports there are."""
+        return 2 * self.columns
+
+    @property
+    def truth_probability(self) -> Fraction:
+        """p, the probability of a symbol that supports the true category; any other is supported with 1/2."""
+        return Fraction(self.weight_in, self.weight_in + self.weight_out)
+
+    def certificate(self) -> Certificate:
+        return Certificate("ratio", Fraction(self.weight_in, self.weight_out), self.budget)
+
+    def supports(self, symbols: np.ndarray, category: np.ndarray | int) -> np.ndarray:
+        """Return whether the category's row is +1 at the symbols, shape of the two broadcast, bool."""
+        symbols = np.asarray(symbols, dtype=np.int64)
+        return np.asarray(_parity((symbols >> 1) & category) == (symbols & 1))
+
+    def channel(self) -> tuple[np.ndarray, ...] | None:
+        """Return the integer weights, (k, K), or None above 2^22 entries."""
+        if self.categories * self.symbols > 1 << 22:
+            return None
+        said = self.supports(np.arange(self.symbols), np.arange(self.categories)[:, None])
+        return (np.where(said, self.weight_in, self.weight_out),)
+
+    def privatize(self, values: np.ndarray, random: Source, levels: np.ndarray | None = None) -> Reports:
+        values = np.asarray(values, dtype=np.int64)
+        column = random.below(self.columns, len(values))
+        out = random.below(self.weight_in + self.weight_out, len(values)) >= self.weight_in
+        said = 2 * column + (_parity(values & column) ^ out)
+        return Reports(np.zeros(len(values), dtype=np.uint8), said)
+
+    def accepts(self, reports: Reports) -> np.ndarray:
+        if len(reports.values) != len(reports.level):
+            return np.zeros(len(reports), dtype=bool)  # nobody's integer can be told from the next one's
+        return (reports.level == 0) & (reports.values >= 0) & (reports.values < self.symbols)
+
+    def statistics(self, reports: Reports) -> np.ndarray:
+        return self._support(np.bincount(reports.values, minlength=self.symbols).astype(np.int64))
+
+    def _support(self, said: np.ndarray) -> np.ndarray:
+        """How many reports support each category, (k,), from how many named each symbol, (K,)."""
+        signed = walsh_hadamard(said[0::2] - said[1::2])[: self.categories]  # supporters minus the others
+        return (int(said.sum()) + signed) // 2
+
+    def simulate(self, counts: np.ndarray, random: Source) -> np.ndarray:
+        generator = random.generator()
+        counts = np.asarray(counts, dtype=np.int64)
+        s = self.columns
+        said = np.zeros(self.symbols, dtype=np.int64)
+        for category in np.flatnonzero(counts):
+            truthful = int(generator.binomial(counts[category], float(self.truth_probability)))
+            for size, out in ((truthful, 0), (int(counts[category]) - truthful, 1)):
+                if size < s:
+                    said += np.bincount(
+                        self._symbol(int(category), generator.integers(0, s, size), out), minlength=2 * s
+                    )
+                else:
+                    said[self._symbol(int(category), np.arange(s), out)] += generator.multinomial(
+                        size, np.full(s, 1 / s)
+                    )
+        return self._support(said)
+
+    def _symbol(self, category: int, column: np.ndarray, out: int) -> np.ndarray:
+        return 2 * column + (_parity(category & column) ^ out)
+
+    def labels(self) -> Labels:
+        k = self.categories
+        return Labels(np.full(k, "count"), np.zeros(k, dtype=np.int64), np.arange(k))
+
+    def model(self) -> ScoreSums:
+        """Return the law of the supports: a symbol supports two given categories with p/2, or 1/4 where both are false."""
+        p, half = self.truth_probability, Fraction(1, 2)
+        return ScoreSums(self.categories, p, half, p, half, p / 2, Fraction(1, 4))
+
+    def variance(self, frequency: float, n: int) -> float:
+        """Return the variance of the unbiased estimate of a category's frequency from n reports.
+
+        A report supports the category with probability m = 1/2 + f (p - 1/2), and n Var = m (1 - m) / (p - 1/2)^2; at
+        f = 0 that is ((e^epsilon + 1) / (e^epsilon - 1))^2.
+        """
+        p = float(self.truth_probability)
+        m = 0.5 + frequency * (p - 0.5)
+        return m * (1 - m) / (p - 0.5) ** 2 / n
+
+
+def _parity(values: np.ndarray) -> np.ndarray:
+    """The number of one bits modulo two, int64."""
+    return np.bitwise_count(values).astype(np.int64) & 1
+
+
+def walsh_hadamard(values: np.ndarray) -> np.ndarray:
+    """Return sum_j (-1)^parity(i & j) values_j for all i; values (s,) integers, s a power of two; exact.
+
+    >>> walsh_hadamard(np.array([3, 1, 0, 2]))
+    array([6, 0, 2, 4])
+    """
+    result = np.array(values, dtype=np.int64)
+    step = 1
+    while step < len(result):
+        pairs = result.reshape(-1, 2, step)
+        result = np.stack([pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]], axis=1).reshape(-1)
+        step *= 2
+    return result

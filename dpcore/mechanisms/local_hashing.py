@@ -1,0 +1,284 @@
+"""Optimized local hashing (OLH): hash the category into g bins by a public random line, then say the bin, or another.
+
+Source: [Wang2017].  Their hash function is any universal one; ours is a line a x + b over GF(P), a not 0, cut into g bins.
+Two categories fall on a uniform pair of distinct residues, so that the estimator is exactly unbiased, and with P close to k
+a little better than with independent hash values.  A line also makes aggregation fast: the categories that a report
+supports are those whose residue a x lies on an arc, so that reports with the same slope become one sum of arcs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpcore import _checks
+from dpcore._random import WORD, Source
+from dpcore.errors import CalibrationError, SchemeError
+from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports
+from dpcore.mechanisms.observation import ScoreSums
+from dpcore.privacy.budget import Budget
+
+_WEIGHT_BITS = 16  # W_out = 2^16 keeps the rounding of e^epsilon below 2^-16
+_CELLS = 1 << 22  # up to so many (slope, residue) cells are summed at once; above, reports are sorted by slope
+_CHUNK = 1 << 17  # and then so many at a time, which stay in a core's cache
+_REPORTS = 1 << 20  # how many clients are simulated at once
+
+
+@dataclass(frozen=True)
+class LocalHashing(Mechanism):
+    """Report [a, b, v]: the hash h(x) = floor(((a x + b) mod P) g / P), drawn by the client and public, and a bin v.
+
+    categories: k, 2..10,000.  prime: P >= k, below 2^16.  bins: g, 2..P, of floor(P/g) or ceil(P/g) residues.  v = h(x) with
+    weight `weight_in`, each other bin with weight `weight_out`; T = weight_in + (g - 1) weight_out <= 2^32.
+
+    Privacy.  Claim: Pr(a, b, v | x) <= e^epsilon Pr(a, b, v | x') for all x, x', a, b, v.
+        1. a is uniform on 1..P-1 and b on 0..P-1, drawn without looking at x: each pair has probability 1/(P (P - 1)).
+        2. Given them, r is uniform on 0..T-1, T the same for all x; weight_in values of r lead to v = h(x),
+           weight_out to each other bin.
+        3. So Pr(a, b, v | x) is weight_in / (P (P - 1) T) or weight_out / (P (P - 1) T), whatever x.
+        4. Every ratio is at most weight_in / weight_out, an exact fraction.
+        5. The constructor refuses weight_in / weight_out > E, a rational lower bound of e^epsilon.
+
+    Raises CalibrationError where the weights break the claim.
+    """
+
+    name: ClassVar[str] = "local_hashing"
+
+    budget: Budget
+    categories: int
+    prime: int
+    bins: int
+    weight_in: int
+    weight_out: int
+
+    def __post_init__(self) -> None:
+        _checks.within(2, 10_000, categories=self.categories)
+        _checks.within(self.categories, (1 << 16) - 1, prime=self.prime)
+        _checks.within(2, self.prime, bins=self.bins)
+        if not _is_prime(self.prime):
+            raise CalibrationError(f"local_hashing needs a prime modulus, got {self.prime}; leave it out")
+        if not 1 <= self.weight_out <= self.weight_in or self.total > WORD:
+            raise CalibrationError(
+                f"local_hashing needs 1 <= weight_out <= weight_in and a total of at most 2^32, got weights "
+                f"{self.weight_in} and {self.weight_out}; leave them out to have them computed"
+            )
+        if not self.certificate().holds:
+            raise CalibrationError(
+                f"local_hashing weights {self.weight_in}:{self.weight_out} exceed e^epsilon at epsilon = "
+                f"{self.budget.text}; lower weight_in or leave the weights out to have them computed"
+            )
+
+    @classmethod
+    def design(cls, budget: Budget, *, categories: int, bins: int | None = None) -> LocalHashing:
+        """Return the mechanism that keeps `budget`; without `bins` the g of least variance at f = 0, near e^epsilon + 1."""
+        _checks.within(2, 10_000, categories=categories)
+        prime = categories
+        while not _is_prime(prime):
+            prime += 1
+        return cls._weighted(budget, categories, prime, bins or _best_bins(prime, float(budget.ratio_floor)))
+
+    @classmethod
+    def _weighted(cls, budget: Budget, categories: int, prime: int, bins: int) -> LocalHashing:
+        _checks.within(2, prime, bins=bins)
+        for bits in range(_WEIGHT_BITS, -1, -1):
+            weight_out = 1 << bits
+            weight_in = int(weight_out * budget.ratio_floor)  # rounds down: the ratio stays within e^epsilon
+            if weight_in + (bins - 1) * weight_out <= WORD:
+                return cls(budget, categories, prime, bins, weight_in, weight_out)
+        raise SchemeError(f"epsilon = {budget.text} is too large for 32-bit weights; the largest is about 22")
+
+    @classmethod
+    def from_parameters(cls, budget: Budget, parameters: Mapping[str, Any]) -> LocalHashing:
+        """Return the mechanism that `parameters()` described."""
+        names = ("categories", "prime", "bins", "weight_in", "weight_out")
+        return cls(budget, *(parameters[name] for name in names))
+
+    def parameters(self) -> Mapping[str, Any]:
+        return {
+            "categories": self.categories,
+            "prime": self.prime,
+            "bins": self.bins,
+            "weight_in": self.weight_in,
+            "weight_out": self.weight_out,
+        }
+
+    @property
+    def inputs(self) -> int:
+        return self.categories
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return (3,)
+
+    @property
+    def total(self) -> int:
+        """T, the number of equally likely draws of the bin."""
+        return self.weight_in + (self.bins - 1) * self.weight_out
+
+    @property
+    def edges(self) -> np.ndarray:
+        """The residues at which bins begin, and P, shape (g + 1,): bin v is edges[v] <= r < edges[v + 1]."""
+        return -(-np.arange(self.bins + 1) * self.prime // self.bins)
+
+    @property
+    def truth_probability(self) -> Fraction:
+        """p, the probability that a report supports the true category: that v = h(x)."""
+        return Fraction(self.weight_in, self.total)
+
+    @property
+    def other_probability(self) -> Fraction:
+        """q, the probability that a report supports any one other category y: that v = h(y)."""
+        same = self.collision
+        return same * self.truth_probability + (1 - same) * Fraction(self.weight_out, self.total)
+
+    @property
+    def collision(self) -> Fraction:
+        """The probability that two categories, on distinct residues, fall into one bin."""
+        pairs = sum(int(width) * (int(width) - 1) for width in np.diff(self.edges))
+        return Fraction(pairs, self.prime * (self.prime - 1))
+
+    def certificate(self) -> Certificate:
+        return Certificate("ratio", Fraction(self.weight_in, self.weight_out), self.budget)
+
+    def channel(self) -> tuple[np.ndarray, ...] | None:
+        """Return the integer weights, (k, (P - 1) P g), a = 1, 2, .. slowest and v fastest, or None above 2^22 entries."""
+        p, g = self.prime, self.bins
+        if self.categories * p * (p - 1) * g > 1 << 22:
+            return None
+        slope, shift, said = (part.ravel() for part in np.indices((p - 1, p, g)))
+        hashed = self.hash(slope + 1, shift, np.arange(self.categories)[:, None])
+        return (np.where(hashed == said, self.weight_in, self.weight_out),)
+
+    def hash(self, slope: np.ndarray, shift: np.ndarray, category: np.ndarray) -> np.ndarray:
+        """Return h(x), integers 0..g-1, of the shape the three broadcast to."""
+        return (slope * category + shift) % self.prime * self.bins // self.prime
+
+    def privatize(self, values: np.ndarray, random: Source, levels: np.ndarray | None = None) -> Reports:
+        values = np.asarray(values, dtype=np.int64)
+        n = len(values)
+        slope, shift = 1 + random.below(self.prime - 1, n), random.below(self.prime, n)
+        hashed = self.hash(slope, shift, values)
+        drawn = random.below(self.total, n)
+        other = np.maximum(drawn - self.weight_in, 0) // self.weight_out  # 0..g-2, the other bins in order
+        other += other >= hashed  # skip the true bin
+        said = np.where(drawn < self.weight_in, hashed, other)
+        return Reports(np.zeros(n, dtype=np.uint8), np.stack([slope, shift, said], axis=1).reshape(-1))
+
+    def accepts(self, reports: Reports) -> np.ndarray:
+        good = reports.level == 0  # a level nobody knows has no integers
+        if 3 * int(good.sum()) != len(reports.values):
+            return np.zeros(len(reports), dtype=bool)  # nobody's integers can be told from the next one's
+        rows = reports.values.reshape(-1, 3)
+        good[good] = np.all((rows >= (1, 0, 0)) & (rows < (self.prime, self.prime, self.bins)), axis=1)
+        return good
+
+    def statistics(self, reports: Reports) -> np.ndarray:
+        return self._supports(reports.values.reshape(-1, 3))
+
+    def _supports(self, rows: np.ndarray) -> np.ndarray:
+        """How many reports support each category, (k,), from reports (n, 3).
+
+        Report [a, b, v] supports x where a x mod P lies on the arc edges[v] - b .. edges[v + 1] - b of the circle.  For each
+        slope the arcs' ends are counted, summed along the circle, and read off at a x mod P: O(n + P (P + k)).
+        """
+        supports = np.zeros(self.categories, dtype=np.int64)
+        if not len(rows):
+            return supports
+        categories = np.arange(self.categories)
+        for slopes, groups, begins, ends in self._arcs(rows):
+            shape = (len(slopes), self.prime)
+            turns = _count(groups, begins, shape) - _count(groups, ends, shape)
+            turns[:, 0] += np.bincount(groups[ends <= begins], minlength=len(slopes))  # the arc crosses residue 0
+            covered = np.cumsum(turns, axis=1)
+            residues = slopes[:, None] * categories % self.prime
+            supports += np.take_along_axis(covered, residues, axis=1).sum(axis=0)
+        return supports
+
+    def _arcs(self, rows: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
+        """Slopes (m,), a few at a time, and of their reports: the position of the slope, the arc's begin and end."""
+        edges = self.edges
+        present = np.flatnonzero(np.bincount(rows[:, 0], minlength=self.prime))
+        at_once = len(present) * self.prime <= _CELLS
+        order = slice(None) if at_once else np.argsort(rows[:, 0], kind="stable")
+        slope, shift, said = (np.ascontiguousarray(column) for column in rows[order].T)
+        begin, end = (edges[said] - shift) % self.prime, (edges[said + 1] - shift) % self.prime
+        if at_once:
+            rank = np.zeros(self.prime, dtype=np.int64)
+            rank[present] = np.arange(len(present))
+            yield present, rank[slope], begin, end
+            return
+        most = max(1, _CHUNK // self.prime)
+        for first in range(0, len(present), most):
+            slopes = present[first : first + most]
+            part = slice(np.searchsorted(slope, slopes[0]), np.searchsorted(slope, slopes[-1], side="right"))
+            yield slopes, np.searchsorted(slopes, slope[part]), begin[part], end[part]
+
+    def simulate(self, counts: np.ndarray, random: Source) -> np.ndarray:
+        """Return statistics of reports drawn by a numpy generator, a million clients at a time."""
+        generator = random.generator()
+        ends = np.cumsum(np.asarray(counts, dtype=np.int64))
+        supports = np.zeros(self.categories, dtype=np.int64)
+        for first in range(0, int(ends[-1]), _REPORTS):
+            clients = np.arange(first, min(first + _REPORTS, int(ends[-1])))
+            values = np.searchsorted(ends, clients, side="right")
+            slope = generator.integers(1, self.prime, len(values))
+            shift = generator.integers(0, self.prime, len(values))
+            step = np.where(
+                generator.random(len(values)) < float(self.truth_probability),
+                0,
+                generator.integers(1, self.bins, len(values)),
+            )
+            said = (self.hash(slope, shift, values) + step) % self.bins  # another bin: g - 1 equally likely steps
+            supports += self._supports(np.stack([slope, shift, said], axis=1))
+        return supports
+
+    def labels(self) -> Labels:
+        k = self.categories
+        return Labels(np.full(k, "count"), np.zeros(k, dtype=np.int64), np.arange(k))
+
+    def model(self) -> ScoreSums:
+        """Return the law of the supports.
+
+        Means, squares and `true_cross` need pairs of residues, which are uniform: they are exact.  `other_cross` needs
+        triples, which on a line are uniform on average over the categories only (exactly so where k = P).
+        """
+        p, q, size = self.truth_probability, self.other_probability, self.prime
+        wrong = Fraction(self.weight_out, self.total)  # the probability of one wrong bin
+        both = Fraction(0)
+        for width in map(int, np.diff(self.edges)):
+            both += width * (width - 1) * ((width - 2) * p + (size - width) * wrong)
+        both /= size * (size - 1) * max(size - 2, 1)  # P = 2 has no triples
+        return ScoreSums(self.categories, p, q, p, q, self.collision * p, both)
+
+    def variance(self, frequency: float, n: int) -> float:
+        """Return the variance of the unbiased estimate of a category's frequency from n reports.
+
+        A report supports the category with probability m = q + f (p - q), and n Var = m (1 - m) / (p - q)^2; at f = 0, with
+        g = e^epsilon + 1 bins and P large, that is 4 e^epsilon / (e^epsilon - 1)^2.
+        """
+        p, q = float(self.truth_probability), float(self.other_probability)
+        m = q + frequency * (p - q)
+        return m * (1 - m) / (p - q) ** 2 / n
+
+
+def _count(groups: np.ndarray, residues: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+    flat = np.bincount(groups * shape[1] + residues, minlength=shape[0] * shape[1])
+    return flat.reshape(shape).astype(np.int64)
+
+
+def _best_bins(prime: int, ratio: float) -> int:
+    """The g of least q (1 - q) / (p - q)^2, smallest first where equal."""
+    bins = np.arange(2, prime + 1)
+    width, wider = prime // bins, prime % bins  # `wider` of the bins hold width + 1 residues
+    same = (wider * (width + 1) * width + (bins - wider) * width * (width - 1)) / (prime * (prime - 1))
+    p, wrong = ratio / (ratio + bins - 1), 1 / (ratio + bins - 1)
+    q = same * p + (1 - same) * wrong
+    return int(bins[np.argmin(q * (1 - q) / (p - q) ** 2)])
+
+
+def _is_prime(number: int) -> bool:
+    return number >= 2 and all(number % divisor for divisor in range(2, int(number**0.5) + 1))

@@ -1,0 +1,231 @@
+"""Subset selection: report w of the k categories, more likely a subset that holds the true one.
+
+Source: [YeBarg2018].  The least variance of all oracles here, for reports of w integers.  What is sent is a set, and is
+sent sorted: a list in the order it was drawn, the true category first, would tell it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from math import comb, floor
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpcore import _checks
+from dpcore._random import WORD, Source
+from dpcore.errors import CalibrationError, SchemeError
+from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports
+from dpcore.mechanisms.observation import ScoreSums
+from dpcore.privacy.budget import Budget
+
+_WEIGHT_BITS = 16  # W_out = 2^16 keeps the rounding of e^epsilon below 2^-16
+_CHUNK = 1 << 22  # cells of the table of members held at once
+_CLIENTS = 500_000_000  # so many are simulated at once; numpy's hypergeometric law ends at a billion
+_OUTPUTS = 1 << 16  # up to so many subsets the channel is listed
+
+
+@dataclass(frozen=True)
+class SubsetSelection(Mechanism):
+    """Report `size` of `categories`, increasing: a subset with the true one has weight `weight_in`, others `weight_out`.
+
+    categories: k, 2..10,000.  size: w, 1..k-1.  weight_in > weight_out >= 1, integers, with
+    T = w weight_in + (k - w) weight_out <= 2^32.
+
+    Privacy.  Claim: Pr(z | x) <= e^epsilon Pr(z | x') for all x, x', z.
+        1. C(k-1, w-1) subsets hold x and C(k-1, w) do not, w : k - w.  The client draws r uniform on 0..T-1 and holds x
+           for w weight_in values of r: each such subset then has probability weight_in / (T C(k-1, w-1) / w).
+        2. The rest is a uniform subset of the k - 1 others of size w - 1, or w: uniform on either kind of subset.
+        3. As C(k-1, w) / (k - w) = C(k-1, w-1) / w, Pr(z | x) is proportional to weight_in or weight_out, T whatever x.
+        4. The subset is sent sorted, so that z is the set alone; every ratio is at most weight_in / weight_out.
+        5. The constructor refuses weight_in / weight_out > E, a rational lower bound of e^epsilon.
+
+    Raises CalibrationError where the weights break the claim.
+    """
+
+    name: ClassVar[str] = "subset_selection"
+
+    budget: Budget
+    categories: int
+    size: int
+    weight_in: int
+    weight_out: int
+
+    def __post_init__(self) -> None:
+        _checks.within(2, 10_000, categories=self.categories)
+        _checks.within(1, self.categories - 1, size=self.size)
+        if not 1 <= self.weight_out < self.weight_in or self.total > WORD:
+            raise CalibrationError(
+                f"subset_selection needs 1 <= weight_out < weight_in and a total of at most 2^32, got weights "
+                f"{self.weight_in} and {self.weight_out}; leave them out to have them computed"
+            )
+        if not self.certificate().holds:
+            raise CalibrationError(
+                f"subset_selection weights {self.weight_in}:{self.weight_out} exceed e^epsilon at epsilon = "
+                f"{self.budget.text}; lower weight_in or leave the weights out to have them computed"
+            )
+
+    @classmethod
+    def design(cls, budget: Budget, *, categories: int, size: int | None = None) -> SubsetSelection:
+        """Return the mechanism that keeps `budget`; without `size` the w of least variance at f = 0, near k/(e^epsilon+1)."""
+        _checks.within(2, 10_000, categories=categories)
+        if size is None:
+            about = floor(categories / (budget.ratio_floor + 1))
+            choices = [w for w in (about, about + 1) if 1 <= w < categories]
+            size = min(choices, key=lambda w: cls._weighted(budget, categories, w).variance(0.0, 1))
+        _checks.within(1, categories - 1, size=size)
+        return cls._weighted(budget, categories, size)
+
+    @classmethod
+    def _weighted(cls, budget: Budget, categories: int, size: int) -> SubsetSelection:
+        # 16 bits; more where epsilon is too small for 16 to tell the weights apart, fewer where 2^32 would not hold them.
+        for bits in (*range(_WEIGHT_BITS, 32), *range(_WEIGHT_BITS - 1, -1, -1)):
+            weight_out = 1 << bits
+            weight_in = int(weight_out * budget.ratio_floor)  # rounds down: the ratio stays within e^epsilon
+            if weight_in > weight_out and size * weight_in + (categories - size) * weight_out <= WORD:
+                return cls(budget, categories, size, weight_in, weight_out)
+        raise SchemeError(
+            f"epsilon = {budget.text} with {categories} categories does not fit 32-bit weights; epsilon must lie between "
+            "about 2^-30 times the categories and 22"
+        )
+
+    @classmethod
+    def from_parameters(cls, budget: Budget, parameters: Mapping[str, Any]) -> SubsetSelection:
+        """Return the mechanism that `parameters()` described."""
+        return cls(budget, *(parameters[name] for name in ("categories", "size", "weight_in", "weight_out")))
+
+    def parameters(self) -> Mapping[str, Any]:
+        return {
+            "categories": self.categories,
+            "size": self.size,
+            "weight_in": self.weight_in,
+            "weight_out": self.weight_out,
+        }
+
+    @property
+    def inputs(self) -> int:
+        return self.categories
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return (self.size,)
+
+    @property
+    def total(self) -> int:
+        """T, the number of equally likely draws of whether the subset holds the true category."""
+        return self.size * self.weight_in + (self.categories - self.size) * self.weight_out
+
+    @property
+    def truth_probability(self) -> Fraction:
+        """p, the probability that the subset holds the true category."""
+        return Fraction(self.size * self.weight_in, self.total)
+
+    @property
+    def other_probability(self) -> Fraction:
+        """q, the probability that the subset holds any one other category."""
+        return (self.size - self.truth_probability) / (self.categories - 1)
+
+    def certificate(self) -> Certificate:
+        return Certificate("ratio", Fraction(self.weight_in, self.weight_out), self.budget)
+
+    def channel(self) -> tuple[np.ndarray, ...] | None:
+        """Return the integer weights, (k, C(k, w)), subsets in lexicographic order, or None above 2^16 subsets."""
+        k, w = self.categories, self.size
+        if comb(k, w) > _OUTPUTS:
+            return None
+        subsets = np.array(list(combinations(range(k), w)), dtype=np.int64)
+        weights = np.full((k, len(subsets)), self.weight_out, dtype=np.int64)
+        weights[subsets.T, np.arange(len(subsets))] = self.weight_in
+        return (weights,)
+
+    def privatize(self, values: np.ndarray, random: Source, levels: np.ndarray | None = None) -> Reports:
+        values = np.asarray(values, dtype=np.int64)
+        most = max(1, _CHUNK // self.categories)
+        parts = [self._subsets(values[i : i + most], random) for i in range(0, len(values), most)]
+        said = np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
+        return Reports(np.zeros(len(values), dtype=np.uint8), said)
+
+    def _subsets(self, values: np.ndarray, random: Source) -> np.ndarray:
+        """The subsets of a few clients, sorted, one after another, shape (n w,).
+
+        The others are drawn by Floyd's method [Floyd1987]: for t = k-1-w, .., k-2 a uniform number of 0..t, or t itself
+        where that is taken already.  A client that holds the true category needs one other less, and skips the first t.
+        """
+        n, others = len(values), self.categories - 1
+        holds = random.below(self.total, n) < self.size * self.weight_in
+        member = np.zeros((n, self.categories), dtype=bool)
+        clients = np.arange(n)
+        for t in range(others - self.size, others):
+            drawn = random.below(t + 1, n)
+            drawn += drawn >= values  # the others in order, skipping the truth
+            drawn = np.where(member[clients, drawn], t + (t >= values), drawn)
+            member[clients, drawn] = ~holds if t == others - self.size else True
+        member[clients, values] = holds
+        return np.nonzero(member)[1]
+
+    def accepts(self, reports: Reports) -> np.ndarray:
+        good = reports.level == 0  # a level nobody knows has no integers
+        if self.size * int(good.sum()) != len(reports.values):
+            return np.zeros(len(reports), dtype=bool)  # nobody's integers can be told from the next one's
+        rows = reports.values.reshape(-1, self.size)
+        in_range = (rows[:, 0] >= 0) & (rows[:, -1] < self.categories)
+        good[good] = in_range & np.all(rows[:, 1:] > rows[:, :-1], axis=1)
+        return good
+
+    def statistics(self, reports: Reports) -> np.ndarray:
+        return np.bincount(reports.values, minlength=self.categories).astype(np.int64)
+
+    def simulate(self, counts: np.ndarray, random: Source) -> np.ndarray:
+        """Return counts drawn from their law, at a cost that does not depend on how many clients there are.
+
+        With weight (weight_in - weight_out) a client sends a uniform subset that holds its category, else any subset alike.
+        Categories are passed in order; of the clients who still need r of the m categories left, each takes the next one
+        with probability r / m.  Those bound to a category ahead are alike until it comes.
+        """
+        counts = np.asarray(counts, dtype=np.int64)
+        if counts.sum() > _CLIENTS:
+            half = counts // 2
+            return self.simulate(half, random) + self.simulate(counts - half, random)
+        generator = random.generator()
+        bound_share = Fraction(self.weight_in - self.weight_out) * self.size / self.total
+        bound = generator.binomial(counts, float(bound_share))
+        said = np.zeros(self.categories, dtype=np.int64)
+        free, ahead = np.zeros(self.size + 1, dtype=np.int64), np.zeros(self.size + 1, dtype=np.int64)
+        free[self.size], ahead[self.size - 1] = counts.sum() - bound.sum(), bound.sum()
+        for category in range(self.categories):
+            left = self.categories - category
+            arrived = generator.multivariate_hypergeometric(ahead, int(bound[category]), method="marginals")
+            ahead -= arrived
+            taken = 0
+            for pool, choices in ((free, left), (ahead, left - 1)):
+                needs = np.flatnonzero(pool)  # few of all r at a time: their spread is that of a hypergeometric law
+                takers = generator.binomial(pool[needs], needs / max(choices, 1))
+                pool[needs] -= takers
+                pool[needs - 1] += takers  # nobody who needs none takes one
+                taken += int(takers.sum())
+            free += arrived  # after the step: they had their own category as this one
+            said[category] = taken + int(bound[category])
+        return said
+
+    def labels(self) -> Labels:
+        k = self.categories
+        return Labels(np.full(k, "count"), np.zeros(k, dtype=np.int64), np.arange(k))
+
+    def model(self) -> ScoreSums:
+        """Return the law of the members of a subset."""
+        k, w, p, q = self.categories, self.size, self.truth_probability, self.other_probability
+        true_cross = p * (w - 1) / (k - 1)
+        # the pairs of others within a subset: C(w-1, 2) if it holds the truth, else C(w, 2), of C(k-1, 2)
+        pairs = p * (w - 1) * (w - 2) + (1 - p) * w * (w - 1)
+        other_cross = pairs / ((k - 1) * (k - 2)) if k > 2 else Fraction(0)
+        return ScoreSums(k, p, q, p, q, true_cross, other_cross)
+
+    def variance(self, frequency: float, n: int) -> float:
+        """Return the variance of the unbiased estimate of a category's frequency from n reports.
+
+        A subset holds the category with probability m = q + f (p - q), and n Var = m (1 - m) / (p - q)^2.
+        """
+        return float(self.model().variance(frequency, n))

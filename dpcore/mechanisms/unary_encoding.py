@@ -1,0 +1,219 @@
+"""Unary encoding: one bit for each category, one where it is true; every bit is sent with noise of its own.
+
+Variant "symmetric" (SUE, basic one-time RAPPOR) flips every bit alike [Erlingsson2014].  Variant "optimized" (OUE) sends the
+true bit as a fair coin and spends the whole budget on the others, which are many [Wang2017].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, floor, isqrt, prod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpcore import _checks
+from dpcore._random import WORD, Source
+from dpcore.errors import CalibrationError, SchemeError
+from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports
+from dpcore.mechanisms.observation import ScoreSums
+from dpcore.privacy.budget import Budget
+
+VARIANTS = ("symmetric", "optimized")
+_BITS = 32  # bits of one integer of a report
+_COIN_BITS = 32  # probabilities are multiples of 2^-32: rounding stays below 2^-20 of them up to epsilon = 8
+_CHUNK = 1 << 22  # random words, or unpacked bits, held at once
+
+
+@dataclass(frozen=True)
+class UnaryEncoding(Mechanism):
+    """Report k bits, 32 to an integer, least significant first: bit x is one with p for the true x, with q for any other.
+
+    categories: k, 2..10,000.  p = weight_true / T and q = weight_other / T with T = 2^coin_bits <= 2^32, and
+    0 < q < p < 1.  Bits beyond k are zero.
+
+    Privacy.  Claim: Pr(z | x) <= e^epsilon Pr(z | x') for all x, x', z.
+        1. Bits are drawn independently: bit y is one for exactly weight_true of T draws if y is true, else weight_other.
+        2. Pr(z | x) / Pr(z | x') has the factors of bits x and x' alone; all other bits are drawn alike.
+        3. Bit x contributes p/q where it is one, (1-p)/(1-q) where zero; bit x' the inverse of these.
+        4. As p > q, the product is largest at one and zero: p (1-q) / (q (1-p)), an exact fraction.
+        5. The constructor refuses it above E, a rational lower bound of e^epsilon.
+
+    Raises CalibrationError where the weights break the claim.
+    """
+
+    name: ClassVar[str] = "unary_encoding"
+
+    budget: Budget
+    categories: int
+    coin_bits: int
+    weight_true: int
+    weight_other: int
+
+    def __post_init__(self) -> None:
+        _checks.within(2, 10_000, categories=self.categories)
+        _checks.within(1, _COIN_BITS, coin_bits=self.coin_bits)
+        if not 1 <= self.weight_other < self.weight_true < self.total:
+            raise CalibrationError(
+                f"unary_encoding needs 1 <= weight_other < weight_true < 2^coin_bits, got weights {self.weight_true} and "
+                f"{self.weight_other} with coin_bits = {self.coin_bits}; leave them out to have them computed"
+            )
+        if not self.certificate().holds:
+            raise CalibrationError(
+                f"unary_encoding weights {self.weight_true}:{self.weight_other} of {self.total} exceed e^epsilon at "
+                f"epsilon = {self.budget.text}; raise weight_other or leave the weights out to have them computed"
+            )
+
+    @classmethod
+    def design(cls, budget: Budget, *, categories: int, variant: str = "optimized") -> UnaryEncoding:
+        """Return the mechanism that keeps `budget`; variant 'symmetric' or 'optimized'."""
+        _checks.one_of(VARIANTS, variant=variant)
+        total, ratio = 1 << _COIN_BITS, budget.ratio_floor
+        if variant == "optimized":
+            true, other = total // 2, ceil(total / (ratio + 1))  # rounds up: the loss stays within e^epsilon
+        else:
+            scale = 1 << 128
+            root = Fraction(isqrt(floor(ratio * scale)), 1 << 64)  # at most the square root
+            true = floor(total * root / (1 + root))
+            other = total - true
+        if other >= true:
+            raise SchemeError(f"epsilon = {budget.text} is too small for 32-bit weights; it must be above about 2^-29")
+        return cls(budget, categories, _COIN_BITS, true, other)
+
+    @classmethod
+    def from_parameters(cls, budget: Budget, parameters: Mapping[str, Any]) -> UnaryEncoding:
+        """Return the mechanism that `parameters()` described."""
+        names = ("categories", "coin_bits", "weight_true", "weight_other")
+        return cls(budget, *(parameters[name] for name in names))
+
+    def parameters(self) -> Mapping[str, Any]:
+        return {
+            "categories": self.categories,
+            "coin_bits": self.coin_bits,
+            "weight_true": self.weight_true,
+            "weight_other": self.weight_other,
+        }
+
+    @property
+    def inputs(self) -> int:
+        return self.categories
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return (-(-self.categories // _BITS),)
+
+    @property
+    def total(self) -> int:
+        """T, the number of equally likely draws of one bit."""
+        return 1 << self.coin_bits
+
+    @property
+    def variant(self) -> str:
+        """'symmetric' where a true and a false bit are kept alike, else 'optimized'."""
+        return VARIANTS[self.weight_true + self.weight_other != self.total]
+
+    @property
+    def truth_probability(self) -> Fraction:
+        """p, the probability that the true category's bit is one."""
+        return Fraction(self.weight_true, self.total)
+
+    @property
+    def other_probability(self) -> Fraction:
+        """q, the probability that any one other category's bit is one."""
+        return Fraction(self.weight_other, self.total)
+
+    def certificate(self) -> Certificate:
+        odds_true = Fraction(self.weight_true, self.total - self.weight_true)
+        odds_other = Fraction(self.weight_other, self.total - self.weight_other)
+        return Certificate("ratio", odds_true / odds_other, self.budget)
+
+    def channel(self) -> tuple[np.ndarray, ...] | None:
+        """Return the weights, (k, 2^k), of Python integers as they exceed 64 bits, or None for k above 10."""
+        if self.categories > 10:
+            return None
+        weights = [
+            [prod(self._weight(z >> bit & 1, bit == true) for bit in range(self.categories)) for z in self._reports]
+            for true in range(self.categories)
+        ]
+        return (np.array(weights, dtype=object),)
+
+    @property
+    def _reports(self) -> range:
+        return range(1 << self.categories)
+
+    def _weight(self, one: int, is_true: bool) -> int:
+        weight = self.weight_true if is_true else self.weight_other
+        return weight if one else self.total - weight
+
+    def privatize(self, values: np.ndarray, random: Source, levels: np.ndarray | None = None) -> Reports:
+        values = np.asarray(values, dtype=np.int64)
+        (size,) = self.sizes
+        n, most = len(values), max(1, _CHUNK // size)
+        said = np.empty((n, size), dtype=np.int64)
+        for first in range(0, n, most):
+            part = values[first : first + most]
+            said[first : first + most] = self._coins(len(part) * size, random).reshape(-1, size)
+        said[:, -1] &= (1 << (self.categories - _BITS * (size - 1))) - 1  # no bit beyond the last category
+        clients, place = np.arange(n), values // _BITS
+        mask = np.int64(1) << (values % _BITS)
+        one = random.below(self.total, n) < self.weight_true
+        said[clients, place] = np.where(one, said[clients, place] | mask, said[clients, place] & ~mask)
+        return Reports(np.zeros(n, dtype=np.uint8), said.reshape(-1))
+
+    def _coins(self, count: int, random: Source) -> np.ndarray:
+        """`count` integers of 32 independent bits, each one with probability q exactly, int64.
+
+        A bit is [u < weight_other], u of `coin_bits` random bits.  Comparing from the least significant bit up, u is less so
+        far if its bit is below the weight's, or equal to it and u was less before; 32 comparisons share a word.
+        """
+        less = np.zeros(count, dtype=np.uint32)
+        for bit in range(self.coin_bits):
+            below = ~random.words(count)
+            less = (below | less) if self.weight_other >> bit & 1 else (below & less)
+        return less.astype(np.int64)
+
+    def accepts(self, reports: Reports) -> np.ndarray:
+        (size,) = self.sizes
+        good = reports.level == 0  # a level nobody knows has no integers
+        if size * int(good.sum()) != len(reports.values):
+            return np.zeros(len(reports), dtype=bool)  # nobody's integers can be told from the next one's
+        rows = reports.values.reshape(-1, size)
+        limits = np.full(size, WORD, dtype=np.int64)
+        limits[-1] = 1 << (self.categories - _BITS * (size - 1))
+        good[good] = np.all((rows >= 0) & (rows < limits), axis=1)
+        return good
+
+    def statistics(self, reports: Reports) -> np.ndarray:
+        (size,) = self.sizes
+        rows = reports.values.reshape(-1, size)
+        ones = np.zeros(size * _BITS, dtype=np.int64)
+        most = max(1, _CHUNK // (size * _BITS))
+        for first in range(0, len(rows), most):
+            octets = rows[first : first + most].astype("<u4").view(np.uint8)
+            ones += np.unpackbits(octets, axis=1, bitorder="little").sum(axis=0, dtype=np.int64)
+        return ones[: self.categories]
+
+    def simulate(self, counts: np.ndarray, random: Source) -> np.ndarray:
+        generator = random.generator()
+        counts = np.asarray(counts, dtype=np.int64)
+        true = generator.binomial(counts, float(self.truth_probability))
+        return np.asarray(true + generator.binomial(counts.sum() - counts, float(self.other_probability)))
+
+    def labels(self) -> Labels:
+        k = self.categories
+        return Labels(np.full(k, "count"), np.zeros(k, dtype=np.int64), np.arange(k))
+
+    def model(self) -> ScoreSums:
+        """Return the law of the bits, which are independent given the truth."""
+        p, q = self.truth_probability, self.other_probability
+        return ScoreSums(self.categories, p, q, p, q, p * q, q * q)
+
+    def variance(self, frequency: float, n: int) -> float:
+        """Return the variance of the unbiased estimate of a category's frequency from n reports.
+
+        A bit is one with probability m = q + f (p - q), and n Var = m (1 - m) / (p - q)^2; at f = 0 that is
+        4 e^epsilon / (e^epsilon - 1)^2 optimized, e^(epsilon/2) / (e^(epsilon/2) - 1)^2 symmetric.
+        """
+        return float(self.model().variance(frequency, n))
