@@ -18,7 +18,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpcore._random import Source
+from dpcore._random import WORD, Source
+from dpcore.errors import SchemeError
 from dpcore.mechanisms.observation import ObservationModel
 from dpcore.privacy.budget import Budget
 
@@ -74,6 +75,26 @@ class Labels:
     statistic: np.ndarray  # 'reports' (how many reports of that level), 'count' or 'sum'
     level: np.ndarray
     cell: np.ndarray
+
+
+_WEIGHT_BITS = 16  # W_out = 2^16 keeps the rounding of e^epsilon below 2^-16 (ruling R4 of the specification)
+
+
+def integer_weights(budget: Budget, inside: int, outside: int) -> tuple[int, int]:
+    """Return (W_in, W_out), W_in = floor(W_out E), E <= e^epsilon, with inside W_in + outside W_out <= 2^32.
+
+    inside, outside: how many outcomes have either weight.  W_out is 2^16; more where epsilon is too small for 16 bits to tell
+    the weights apart, fewer where 2^32 would not hold the total.  Raises SchemeError where no such weights differ.
+    """
+    for bits in (*range(_WEIGHT_BITS, 32), *range(_WEIGHT_BITS - 1, -1, -1)):
+        weight_out = 1 << bits
+        weight_in = int(weight_out * budget.ratio_floor)  # rounds down: the ratio stays within e^epsilon
+        if weight_in > weight_out and inside * weight_in + outside * weight_out <= WORD:
+            return weight_in, weight_out
+    raise SchemeError(
+        f"epsilon = {budget.text} does not fit 32-bit weights over {inside + outside} outcomes; it must lie between about "
+        "2^-30 times their number and 22"
+    )
 
 
 class Mechanism(ABC):

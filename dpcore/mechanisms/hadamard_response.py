@@ -17,12 +17,10 @@ import numpy as np
 
 from dpcore import _checks
 from dpcore._random import WORD, Source
-from dpcore.errors import CalibrationError, SchemeError
-from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports
+from dpcore.errors import CalibrationError
+from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, integer_weights
 from dpcore.mechanisms.observation import ScoreSums
 from dpcore.privacy.budget import Budget
-
-_WEIGHT_BITS = 16  # W_out = 2^16 keeps the rounding of e^epsilon below 2^-16
 
 
 @dataclass(frozen=True)
@@ -51,9 +49,9 @@ class HadamardResponse(Mechanism):
 
     def __post_init__(self) -> None:
         _checks.within(2, 10_000, categories=self.categories)
-        if not 1 <= self.weight_out <= self.weight_in or self.weight_in + self.weight_out > WORD:
+        if not 1 <= self.weight_out < self.weight_in or self.weight_in + self.weight_out > WORD:
             raise CalibrationError(
-                f"hadamard_response needs 1 <= weight_out <= weight_in and a sum of at most 2^32, got weights "
+                f"hadamard_response needs 1 <= weight_out < weight_in and a sum of at most 2^32, got weights "
                 f"{self.weight_in} and {self.weight_out}; leave them out to have them computed"
             )
         if not self.certificate().holds:
@@ -65,12 +63,7 @@ class HadamardResponse(Mechanism):
     @classmethod
     def design(cls, budget: Budget, *, categories: int) -> HadamardResponse:
         """Return the mechanism that keeps `budget` with the least variance its integer weights allow."""
-        for bits in range(_WEIGHT_BITS, -1, -1):
-            weight_out = 1 << bits
-            weight_in = int(weight_out * budget.ratio_floor)  # rounds down: the ratio stays within e^epsilon
-            if weight_in + weight_out <= WORD:
-                return cls(budget, categories, weight_in, weight_out)
-        raise SchemeError(f"epsilon = {budget.text} is too large for 32-bit weights; the largest is about 22")
+        return cls(budget, categories, *integer_weights(budget, 1, 1))
 
     @classmethod
     def from_parameters(cls, budget: Budget, parameters: Mapping[str, Any]) -> HadamardResponse:

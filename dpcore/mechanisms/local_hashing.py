@@ -17,12 +17,11 @@ import numpy as np
 
 from dpcore import _checks
 from dpcore._random import WORD, Source
-from dpcore.errors import CalibrationError, SchemeError
-from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports
+from dpcore.errors import CalibrationError
+from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, integer_weights
 from dpcore.mechanisms.observation import ScoreSums
 from dpcore.privacy.budget import Budget
 
-_WEIGHT_BITS = 16  # W_out = 2^16 keeps the rounding of e^epsilon below 2^-16
 _CELLS = 1 << 22  # up to so many (slope, residue) cells are summed at once; above, reports are sorted by slope
 _CHUNK = 1 << 17  # and then so many at a time, which stay in a core's cache
 _REPORTS = 1 << 20  # how many clients are simulated at once
@@ -61,9 +60,9 @@ class LocalHashing(Mechanism):
         _checks.within(2, self.prime, bins=self.bins)
         if not _is_prime(self.prime):
             raise CalibrationError(f"local_hashing needs a prime modulus, got {self.prime}; leave it out")
-        if not 1 <= self.weight_out <= self.weight_in or self.total > WORD:
+        if not 1 <= self.weight_out < self.weight_in or self.total > WORD:
             raise CalibrationError(
-                f"local_hashing needs 1 <= weight_out <= weight_in and a total of at most 2^32, got weights "
+                f"local_hashing needs 1 <= weight_out < weight_in and a total of at most 2^32, got weights "
                 f"{self.weight_in} and {self.weight_out}; leave them out to have them computed"
             )
         if not self.certificate().holds:
@@ -84,12 +83,7 @@ class LocalHashing(Mechanism):
     @classmethod
     def _weighted(cls, budget: Budget, categories: int, prime: int, bins: int) -> LocalHashing:
         _checks.within(2, prime, bins=bins)
-        for bits in range(_WEIGHT_BITS, -1, -1):
-            weight_out = 1 << bits
-            weight_in = int(weight_out * budget.ratio_floor)  # rounds down: the ratio stays within e^epsilon
-            if weight_in + (bins - 1) * weight_out <= WORD:
-                return cls(budget, categories, prime, bins, weight_in, weight_out)
-        raise SchemeError(f"epsilon = {budget.text} is too large for 32-bit weights; the largest is about 22")
+        return cls(budget, categories, prime, bins, *integer_weights(budget, 1, bins - 1))
 
     @classmethod
     def from_parameters(cls, budget: Budget, parameters: Mapping[str, Any]) -> LocalHashing:

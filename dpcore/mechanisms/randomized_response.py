@@ -16,11 +16,10 @@ import numpy as np
 from dpcore import _checks
 from dpcore._random import WORD, Source
 from dpcore.errors import CalibrationError, InvalidRecord, SchemeError
-from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports
+from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, integer_weights
 from dpcore.mechanisms.observation import ScoreSums
 from dpcore.privacy.budget import Budget
 
-_WEIGHT_BITS = 16  # W_out = 2^16 keeps the rounding of e^epsilon below 2^-16 (ruling R4 of the specification)
 DESIGNS = ("two_coin",)
 
 
@@ -71,16 +70,7 @@ class RandomizedResponse(Mechanism):
                     f'design = "two_coin" is for two categories at epsilon = "ln 3", got {categories} categories at '
                     f"epsilon = {budget.text}"
                 )
-        # 16 bits; more where epsilon is too small for 16 to tell the weights apart, fewer where 2^32 would not hold them.
-        for bits in (*range(_WEIGHT_BITS, 32), *range(_WEIGHT_BITS - 1, -1, -1)):
-            weight_out = 1 << bits
-            weight_in = int(weight_out * budget.ratio_floor)  # rounds down: the ratio stays within e^epsilon
-            if weight_in > weight_out and weight_in + (categories - 1) * weight_out <= WORD:
-                return cls(budget, categories, weight_in, weight_out)
-        raise SchemeError(
-            f"epsilon = {budget.text} with {categories} categories does not fit 32-bit weights; epsilon must lie between "
-            "about 2^-30 times the categories and 22"
-        )
+        return cls(budget, categories, *integer_weights(budget, 1, categories - 1))
 
     @classmethod
     def from_parameters(cls, budget: Budget, parameters: Mapping[str, Any]) -> RandomizedResponse:

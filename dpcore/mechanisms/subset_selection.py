@@ -17,12 +17,11 @@ import numpy as np
 
 from dpcore import _checks
 from dpcore._random import WORD, Source
-from dpcore.errors import CalibrationError, SchemeError
-from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports
+from dpcore.errors import CalibrationError
+from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, integer_weights
 from dpcore.mechanisms.observation import ScoreSums
 from dpcore.privacy.budget import Budget
 
-_WEIGHT_BITS = 16  # W_out = 2^16 keeps the rounding of e^epsilon below 2^-16
 _CHUNK = 1 << 22  # cells of the table of members held at once
 _CLIENTS = 500_000_000  # so many are simulated at once; numpy's hypergeometric law ends at a billion
 _OUTPUTS = 1 << 16  # up to so many subsets the channel is listed
@@ -81,16 +80,7 @@ class SubsetSelection(Mechanism):
 
     @classmethod
     def _weighted(cls, budget: Budget, categories: int, size: int) -> SubsetSelection:
-        # 16 bits; more where epsilon is too small for 16 to tell the weights apart, fewer where 2^32 would not hold them.
-        for bits in (*range(_WEIGHT_BITS, 32), *range(_WEIGHT_BITS - 1, -1, -1)):
-            weight_out = 1 << bits
-            weight_in = int(weight_out * budget.ratio_floor)  # rounds down: the ratio stays within e^epsilon
-            if weight_in > weight_out and size * weight_in + (categories - size) * weight_out <= WORD:
-                return cls(budget, categories, size, weight_in, weight_out)
-        raise SchemeError(
-            f"epsilon = {budget.text} with {categories} categories does not fit 32-bit weights; epsilon must lie between "
-            "about 2^-30 times the categories and 22"
-        )
+        return cls(budget, categories, size, *integer_weights(budget, size, categories - size))
 
     @classmethod
     def from_parameters(cls, budget: Budget, parameters: Mapping[str, Any]) -> SubsetSelection:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from statistical import law_agrees, variance_agrees
 
 from dpcore._random import Source, seeded
 from dpcore.errors import CalibrationError, InvalidRecord, SchemeError
-from dpcore.mechanisms import RandomizedResponse
+from dpcore.mechanisms import HadamardResponse, LocalHashing, RandomizedResponse, SubsetSelection
 from dpcore.privacy.budget import Budget
 
 CASES = [("ln 3", 2), ("0.5", 2), ("1", 3), ("1", 6), ("2", 8), ("4", 64), ("0.1", 10)]
@@ -119,12 +120,13 @@ def test_what_no_client_could_send_is_not_accepted() -> None:
         assert mechanism.accepts(reports).tolist() == [True, True, False, True]
 
 
-def test_a_small_epsilon_still_says_something() -> None:
+@pytest.mark.parametrize("kind", [RandomizedResponse, HadamardResponse, LocalHashing, SubsetSelection])
+def test_a_small_epsilon_still_says_something(kind: Any) -> None:
     for epsilon in ("0.00001", "0.000001"):
-        mechanism = RandomizedResponse.design(Budget.parse(epsilon), categories=2)
+        mechanism = kind.design(Budget.parse(epsilon), categories=2)
         assert 1 < mechanism.certificate().kept <= mechanism.budget.ratio_floor
     with pytest.raises(SchemeError, match="32-bit"):
-        RandomizedResponse.design(Budget.parse("1e-12"), categories=2)
+        kind.design(Budget.parse("1e-12"), categories=2)
 
 
 def test_cells_outside_are_never_reported(mechanism: RandomizedResponse) -> None:

@@ -185,3 +185,19 @@ def test_any_budget_is_kept(epsilon: str, variant: str) -> None:
 def test_a_budget_too_small_for_the_weights_is_refused() -> None:
     with pytest.raises(SchemeError, match="too small"):
         UnaryEncoding.design(Budget.parse("0.0000000001"), categories=4)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("k", [64, 10_000])
+def test_one_pair_of_coordinates_shows_the_whole_loss(variant: str, k: int) -> None:
+    """Given x or y the other bits have one law, so the four outcomes of the two coordinates' bits show every ratio."""
+    mechanism = UnaryEncoding.design(Budget.parse("1"), categories=k, variant=variant)
+    total, one, other = 1 << mechanism.coin_bits, mechanism.weight_true, mechanism.weight_other
+
+    def weight(true: int, bits: tuple[int, int]) -> int:
+        weights = [one if position == true else other for position in (0, 1)]
+        return int(np.prod([w if bit else total - w for w, bit in zip(weights, bits, strict=True)], dtype=object))
+
+    outcomes = [(a, b) for a in (0, 1) for b in (0, 1)]
+    ratio = max(Fraction(weight(0, bits), weight(1, bits)) for bits in outcomes)
+    assert ratio == mechanism.certificate().kept <= mechanism.budget.ratio_floor
