@@ -20,6 +20,7 @@ from dpcore.scheme import Attribute, Scheme
 from dpcore.wire.codec import statistic_rows
 
 _REJECTED_SHARE = 0.01  # more than one report in a hundred refused means that something is wrong with a client
+SHOWN = 30  # categories that are printed and drawn; all of them land
 POINTS = 201  # of a landed density; lines drawn through them look smooth on any screen
 
 
@@ -224,7 +225,7 @@ class Line:
 
 
 def summary(tables: dict[str, pd.DataFrame], scheme: Scheme) -> list[Line]:
-    """Return what a person reads of a round: every frequency and functional, attribute by attribute."""
+    """Return what a person reads of a round, attribute by attribute: functionals, and the 30 largest frequencies."""
     known: dict[tuple[str, str], float] = {}
     for row in _records(tables, "truths"):
         if row["quantity"] != "density":
@@ -257,6 +258,8 @@ def _records(tables: dict[str, pd.DataFrame], table: str, attribute: str | None 
     if frame is None:
         return []
     rows = frame if attribute is None else frame[frame["attribute"] == attribute]
+    if table == "frequencies":
+        rows = rows.loc[rows["estimate"].nlargest(SHOWN).index.sort_values()]
     return [
         {str(key): None if pd.isna(value) else value for key, value in row.items()} for row in rows.to_dict("records")
     ]

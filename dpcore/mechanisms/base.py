@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpcore._random import WORD, Source
-from dpcore.errors import SchemeError
+from dpcore.errors import InvalidRecord, SchemeError
 from dpcore.mechanisms.observation import ObservationModel
 from dpcore.privacy.budget import Budget
 
@@ -127,6 +127,13 @@ class Mechanism(ABC):
 
         levels: (n,) the clients' public levels where they are fixed for life (a hash of a token); drawn where None.
         """
+
+    def input_cells(self, values: np.ndarray) -> np.ndarray:
+        """Return the values as int64; raises InvalidRecord, before anything is drawn, unless each is a cell in [0, inputs)."""
+        values = np.asarray(values)
+        if values.dtype.kind not in "iu" or np.any((values < 0) | (values >= self.inputs)):
+            raise InvalidRecord(f"input cells must be integers in 0..{self.inputs - 1}; map values to cells first")
+        return values.astype(np.int64)
 
     def draw_levels(self, n: int, random: Source) -> np.ndarray:
         """Return n public levels drawn from the mechanism's law, independent of any value, shape (n,), uint8."""

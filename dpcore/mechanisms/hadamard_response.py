@@ -112,7 +112,7 @@ class HadamardResponse(Mechanism):
         return (np.where(said, self.weight_in, self.weight_out),)
 
     def privatize(self, values: np.ndarray, random: Source, levels: np.ndarray | None = None) -> Reports:
-        values = np.asarray(values, dtype=np.int64)
+        values = self.input_cells(values)
         column = random.below(self.columns, len(values))
         out = random.below(self.weight_in + self.weight_out, len(values)) >= self.weight_in
         said = 2 * column + (_parity(values & column) ^ out)

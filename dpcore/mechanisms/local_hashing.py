@@ -152,7 +152,7 @@ class LocalHashing(Mechanism):
         return (slope * category + shift) % self.prime * self.bins // self.prime
 
     def privatize(self, values: np.ndarray, random: Source, levels: np.ndarray | None = None) -> Reports:
-        values = np.asarray(values, dtype=np.int64)
+        values = self.input_cells(values)
         n = len(values)
         slope, shift = 1 + random.below(self.prime - 1, n), random.below(self.prime, n)
         hashed = self.hash(slope, shift, values)

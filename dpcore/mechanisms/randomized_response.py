@@ -15,7 +15,7 @@ import numpy as np
 
 from dpcore import _checks
 from dpcore._random import WORD, Source
-from dpcore.errors import CalibrationError, InvalidRecord, SchemeError
+from dpcore.errors import CalibrationError, SchemeError
 from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, integer_weights
 from dpcore.mechanisms.observation import ScoreSums
 from dpcore.privacy.budget import Budget
@@ -113,9 +113,7 @@ class RandomizedResponse(Mechanism):
         return (weights,)
 
     def privatize(self, values: np.ndarray, random: Source, levels: np.ndarray | None = None) -> Reports:
-        values = np.asarray(values)
-        if values.dtype.kind not in "iu" or np.any((values < 0) | (values >= self.categories)):
-            raise InvalidRecord(f"input cells must be integers in 0..{self.categories - 1}; map values to cells first")
+        values = self.input_cells(values)
         drawn = random.below(self.total, len(values))
         other = np.maximum(drawn - self.weight_in, 0) // self.weight_out  # 0..k-2, the others in order
         other += other >= values  # skip the truth

@@ -132,7 +132,7 @@ class SubsetSelection(Mechanism):
         return (weights,)
 
     def privatize(self, values: np.ndarray, random: Source, levels: np.ndarray | None = None) -> Reports:
-        values = np.asarray(values, dtype=np.int64)
+        values = self.input_cells(values)
         most = max(1, _CHUNK // self.categories)
         parts = [self._subsets(values[i : i + most], random) for i in range(0, len(values), most)]
         said = np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)

@@ -148,7 +148,7 @@ class UnaryEncoding(Mechanism):
         return weight if one else self.total - weight
 
     def privatize(self, values: np.ndarray, random: Source, levels: np.ndarray | None = None) -> Reports:
-        values = np.asarray(values, dtype=np.int64)
+        values = self.input_cells(values)
         (size,) = self.sizes
         n, most = len(values), max(1, _CHUNK // size)
         said = np.empty((n, size), dtype=np.int64)

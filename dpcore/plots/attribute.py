@@ -11,6 +11,8 @@ from dpcore.plots.density import plot_density
 from dpcore.plots.frequency import plot_frequency
 from dpcore.plots.functional import plot_functional
 
+_SHOWN = 30  # categories a picture can hold; all of them are in the table
+
 
 def attribute_pictures(attribute: str, tables: Mapping[str, pd.DataFrame], unit: str = "") -> dict[str, bytes]:
     """Return name -> PNG: the attribute's density or frequencies under its own name, its functionals under NAME_numbers.
@@ -26,8 +28,12 @@ def attribute_pictures(attribute: str, tables: Mapping[str, pd.DataFrame], unit:
         plot_density(density, axes, truth=_of(truths, r"density$"), unit=unit)
         pictures[attribute] = style.png(figure)
     if frequency is not None and len(frequency):
+        title = ""
+        if len(frequency) > _SHOWN:
+            title = f"Shares of {style.in_words(attribute)}: the {_SHOWN} largest of {len(frequency):,}"
+            frequency = frequency.loc[frequency["estimate"].nlargest(_SHOWN).index.sort_values()]
         figure, axes = style.new_axes(height=style.height_for(len(frequency)))
-        plot_frequency(frequency, axes, truth=_of(truths, r"frequency\("))
+        plot_frequency(frequency, axes, truth=_of(truths, r"frequency\("), title=title)
         pictures[attribute] = style.png(figure)
     if numbers is not None and len(numbers):
         figure, axes = style.new_axes(height=style.height_for(len(numbers)))

@@ -9,7 +9,8 @@ from statistical import law_agrees, variance_agrees
 
 from dpcore._random import Source, seeded
 from dpcore.errors import CalibrationError, InvalidRecord, SchemeError
-from dpcore.mechanisms import HadamardResponse, LocalHashing, RandomizedResponse, SubsetSelection
+from dpcore.mechanisms import HadamardResponse, LocalHashing, RandomizedResponse, SubsetSelection, UnaryEncoding
+from dpcore.mechanisms.choose import choose
 from dpcore.privacy.budget import Budget
 
 CASES = [("ln 3", 2), ("0.5", 2), ("1", 3), ("1", 6), ("2", 8), ("4", 64), ("0.1", 10)]
@@ -129,10 +130,18 @@ def test_a_small_epsilon_still_says_something(kind: Any) -> None:
         kind.design(Budget.parse("1e-12"), categories=2)
 
 
-def test_cells_outside_are_never_reported(mechanism: RandomizedResponse) -> None:
-    for bad in ([-1], [mechanism.categories], [0.5]):
-        with pytest.raises(InvalidRecord):
-            mechanism.privatize(np.array(bad), seeded(1))
+@pytest.mark.parametrize("kind", [RandomizedResponse, HadamardResponse, LocalHashing, SubsetSelection, UnaryEncoding])
+@pytest.mark.parametrize("bad", [-1, 5, 2**33, 1.7, float("nan")])
+def test_cells_outside_are_never_reported(kind: Any, bad: float) -> None:
+    mechanism = kind.design(Budget.parse("1"), categories=5)
+    with pytest.raises(InvalidRecord, match="input cells"):
+        mechanism.privatize(np.array([0, bad, 4]), seeded(1))
+
+
+@pytest.mark.parametrize("epsilon", ["0.00001", "0.0000011", "0.000000001"])
+def test_auto_finds_one_that_still_says_something(epsilon: str) -> None:
+    chosen = choose(Budget.parse(epsilon), categories=2)
+    assert 1 < chosen.certificate().kept <= chosen.budget.ratio_floor
 
 
 def test_parameters_read_back(mechanism: RandomizedResponse) -> None:

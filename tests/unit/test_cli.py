@@ -212,6 +212,18 @@ def test_a_round_whose_numbers_are_all_refused_is_still_a_round(tmp_path: Path) 
     assert "expenditure entropy" in done.stdout
 
 
+def test_ten_thousand_categories_are_printed_and_drawn_as_the_largest(tmp_path: Path) -> None:
+    names = [f"c{i}" for i in range(10_000)]
+    scheme = 'name = "many"\nclients = 300\n[attributes.c]\ntype = "categorical"\nmechanism = "auto"\nepsilon = 4\n'
+    (tmp_path / "many.toml").write_text(scheme + f"categories = {json.dumps(names)}\n")
+    (tmp_path / "people.csv").write_text("c\n" + "\n".join(names[:300]) + "\n")
+    done = ldpflow("run", "many.toml", "--records", "people.csv", at=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("frequency(") == 30
+    landed = ldpflow("query", "select count(*) as n from frequencies", "--format", "json", at=tmp_path)
+    assert json.loads(landed.stdout) == [{"n": 10_000}]
+
+
 def test_privatize_collect_estimate(tmp_path: Path) -> None:
     records(tmp_path / "people.csv", rows=400)
     done = ldpflow("privatize", SCHEME, "people.csv", "reports", at=tmp_path)
