@@ -16,7 +16,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache, partial
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -300,7 +300,7 @@ def draw(folder: Path) -> dict[str, Path]:
     for name, attribute in plan.scheme.attributes.items():
         for picture, content in plots.attribute_pictures(name, tables, attribute.unit).items():
             drawn[picture] = figures / f"{picture}.png"
-            wire.write_whole(drawn[picture], partial(_write_bytes, content))
+            wire.write_bytes(drawn[picture], content)
     return drawn
 
 
@@ -373,9 +373,5 @@ def _content(files: list[Path]) -> str:
     return hashlib.sha256("".join(sorted(by_digest)).encode()).hexdigest()
 
 
-def _write_bytes(content: bytes, path: Path) -> None:
-    path.write_bytes(content)
-
-
 def _write(path: Path, text: str) -> None:
-    wire.write_whole(path, partial(_write_bytes, text.encode()))
+    wire.write_bytes(path, text.encode())

@@ -129,7 +129,7 @@ class Mechanism(ABC):
         """
 
     def input_cells(self, values: np.ndarray) -> np.ndarray:
-        """Return the values as int64; raises InvalidRecord, before anything is drawn, unless each is a cell in [0, inputs)."""
+        """Return the values as int64; raises InvalidRecord unless each is an integer in [0, inputs)."""
         values = np.asarray(values)
         if values.dtype.kind not in "iu" or np.any((values < 0) | (values >= self.inputs)):
             raise InvalidRecord(f"input cells must be integers in 0..{self.inputs - 1}; map values to cells first")

@@ -30,7 +30,7 @@ from dpcore.calibration import allocation as _allocation
 from dpcore.calibration import level_sampling
 from dpcore.calibration.sensitivity import joint_loss
 from dpcore.calibration.tables import Scales, default_cells, integer_tables, tables_digest
-from dpcore.errors import CalibrationError, InvalidRecord, SchemeError
+from dpcore.errors import CalibrationError, SchemeError
 from dpcore.mechanisms import discrete_laplace
 from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports
 from dpcore.mechanisms.observation import NoisyFeatures
@@ -252,8 +252,7 @@ class WaveletLaplace(Mechanism):
         sent = np.empty(starts[-1], dtype=np.int64)
         for number, positions in self._groups(level, starts):
             sent[positions] = self._noise(number, len(positions), random)
-        if values.dtype.kind not in "iu" or np.any((values < 0) | (values >= self.cells)):
-            raise InvalidRecord(f"input cells must be integers in 0..{self.cells - 1}; map values to cells first")
+        values = self.input_cells(values)
         for number, positions in self._groups(level, starts):
             sent[positions] += self._rows(number, values[level == number])
         return Reports(level, sent)

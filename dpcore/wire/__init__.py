@@ -2,6 +2,14 @@
 
 from dpcore.wire.bundle import write_bundle
 from dpcore.wire.codec import read_aggregate, read_reports, write_aggregate, write_reports
-from dpcore.wire.files import write_whole
+from dpcore.wire.files import write_bytes, write_whole
 
-__all__ = ["read_aggregate", "read_reports", "write_aggregate", "write_bundle", "write_reports", "write_whole"]
+__all__ = [
+    "read_aggregate",
+    "read_reports",
+    "write_aggregate",
+    "write_bundle",
+    "write_bytes",
+    "write_reports",
+    "write_whole",
+]

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from dpcore.scheme import Scheme
-from dpcore.wire.files import write_whole
+from dpcore.wire.files import write_bytes
 
 
 def write_bundle(folder: Path, scheme: Scheme) -> Path:
@@ -22,18 +22,14 @@ def write_bundle(folder: Path, scheme: Scheme) -> Path:
     for name, attribute in scheme.attributes.items():
         for block, table in enumerate(getattr(attribute.mechanism, "tables", ())):
             file, content = f"{name}.{block}.int32", np.ascontiguousarray(table, dtype="<i4").tobytes()
-            _put(folder / file, content)
+            write_bytes(folder / file, content)
             entry: dict[str, object] = {
                 "file": file,
                 "shape": list(table.shape),
                 "sha256": hashlib.sha256(content).hexdigest(),
             }
             tables.setdefault(name, []).append(entry)
-    _put(folder / "scheme.toml", scheme.canonical.encode())
+    write_bytes(folder / "scheme.toml", scheme.canonical.encode())
     manifest = {"scheme": scheme.name, "digest": scheme.digest, "tables": tables}
-    _put(folder / "manifest.json", json.dumps(manifest, indent=1).encode())
+    write_bytes(folder / "manifest.json", json.dumps(manifest, indent=1).encode())
     return folder / "manifest.json"
-
-
-def _put(path: Path, content: bytes) -> None:
-    write_whole(path, lambda beside: beside.write_bytes(content))

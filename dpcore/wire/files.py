@@ -17,3 +17,8 @@ def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
         os.replace(beside, path)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write bytes as `write_whole` does."""
+    write_whole(path, lambda beside: beside.write_bytes(content))
