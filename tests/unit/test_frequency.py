@@ -14,7 +14,7 @@ from dpcore.estimators import Frequency, project_cumulative, project_simplex
 from dpcore.estimators.frequency import invert, left_inverse
 from dpcore.functionals import Mean, parse
 from dpcore.mechanisms import RandomizedResponse
-from dpcore.mechanisms.observation import FiniteChannel, ScoreSums
+from dpcore.mechanisms.observation import FiniteChannel, ScoreSums, Wave
 from dpcore.privacy.budget import Budget
 
 
@@ -30,9 +30,18 @@ def _aggregate(mechanism, counts, values=None, n=None):
 
 
 def _channel(mechanism):
-    """The same mechanism, its statistics described as counts of a channel."""
-    matrix = mechanism.model().response()
-    return SimpleNamespace(name="channel", model=lambda: FiniteChannel((matrix,), np.ones(1)))
+    """Randomized response, its statistics described as counts of a channel: a circular wave of windows of one cell."""
+    wave = Wave(
+        inputs=mechanism.categories,
+        cells=mechanism.categories,
+        shift=0,
+        half_width=0,
+        circular=True,
+        weight_in=mechanism.weight_in,
+        weight_out=mechanism.weight_out,
+    )
+    np.testing.assert_allclose(wave.matrix(), mechanism.model().response(), rtol=1e-15)
+    return SimpleNamespace(name="channel", model=lambda: FiniteChannel((wave,), np.ones(1)))
 
 
 def test_two_coins_are_twice_the_mean_less_a_half():
@@ -186,7 +195,8 @@ def test_what_cannot_be_estimated():
         Frequency().estimate(_aggregate(mechanism, [0, 0, 0]), "c")
     with pytest.raises(SchemeError, match="given"):
         Frequency().estimate(_aggregate(mechanism, [1, 2, 3]), "c", given="d")
-    two = SimpleNamespace(name="two", model=lambda: FiniteChannel((np.eye(2), np.eye(2)), np.array([0.5, 0.5])))
+    wave = _channel(RandomizedResponse.design(Budget.parse("1"), categories=2)).model().levels[0]
+    two = SimpleNamespace(name="two", model=lambda: FiniteChannel((wave, wave), np.array([0.5, 0.5])))
     alike = ScoreSums(3, *[Fraction(1, 3)] * 4, Fraction(0), Fraction(0))
     assert alike.variance(0.0) == np.inf
     mute = SimpleNamespace(name="mute", model=lambda: alike)
