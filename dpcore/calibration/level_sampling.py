@@ -8,6 +8,7 @@ specification).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import accumulate
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from dpcore import _checks
 from dpcore._random import Source
-from dpcore.errors import CalibrationError
+from dpcore.errors import CalibrationError, SchemeError
 
 TOTAL = 1 << 16
 _ROOT_BITS = 64  # 2^{b/2} is floored to a multiple of 2^-32 before the division: far below 2^-16
@@ -30,9 +31,22 @@ def level_weights(blocks: int) -> tuple[int, ...]:
     _checks.within(1, 16, blocks=blocks)
     roots = [math.isqrt(1 << (b + _ROOT_BITS)) for b in range(blocks)]
     exact = [TOTAL * (Fraction(1, 2 * blocks) + Fraction(root, 2 * sum(roots))) for root in roots]
+    return apportion(exact)
+
+
+def apportion(shares: Sequence[Fraction | int]) -> tuple[int, ...]:
+    """Return integers proportional to the shares, which are at least 0, that sum to 2^16, by largest remainders.
+
+    Ties go to the later share: the finer level, which is the noisier one.
+
+    >>> apportion([2, 1])
+    (43691, 21845)
+    """
+    if not shares or min(shares) < 0 or sum(shares) == 0:
+        raise SchemeError(f"a level law needs numbers of at least 0 that are not all 0, got {len(shares)} of them")
+    exact = [Fraction(TOTAL) * share / sum(shares) for share in shares]
     weights = [math.floor(value) for value in exact]
-    # Ties go to the finer block, which is the noisier one.
-    by_remainder = sorted(range(blocks), key=lambda b: (exact[b] - weights[b], b), reverse=True)
+    by_remainder = sorted(range(len(exact)), key=lambda b: (exact[b] - weights[b], b), reverse=True)
     for b in by_remainder[: TOTAL - sum(weights)]:
         weights[b] += 1
     return tuple(weights)
@@ -40,7 +54,8 @@ def level_weights(blocks: int) -> tuple[int, ...]:
 
 def check_weights(weights: tuple[int, ...], blocks: int) -> None:
     """Raise CalibrationError unless there is one weight of at least one per block, and they sum to 2^16."""
-    if len(weights) != blocks or any(weight < 1 for weight in weights) or sum(weights) != TOTAL:
+    whole = all(isinstance(weight, int) and not isinstance(weight, bool) for weight in weights)
+    if not whole or len(weights) != blocks or min(weights) < 1 or sum(weights) != TOTAL:
         raise CalibrationError(
             f"level_law needs {blocks} positive integers that sum to {TOTAL}, got {list(weights)}; leave it out to have it "
             "computed"

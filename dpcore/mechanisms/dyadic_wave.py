@@ -1,0 +1,163 @@
+"""Dyadic wave: a square wave whose clients look at the value at different scales, each reporting one cell.
+
+Most clients report the anchor, level 0: a square wave on cells of the whole interval [LiSquareWave2020].  The others draw a
+finer level l from a public law, wrap their value at that scale, and report a cell near its phase on a circle.  The anchor
+tells where a value is, the finer levels tell what the anchor's window blurs.  Every report spends the whole budget, and is two
+small integers.  The finer levels are ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+from dpcore import _checks
+from dpcore.calibration import level_sampling, wave_design
+from dpcore.errors import SchemeError
+from dpcore.mechanisms.observation import Wave
+from dpcore.mechanisms.wave import LARGEST_INPUTS, WaveMechanism, check_cells, half_width_of, wave_weights
+from dpcore.privacy.budget import Budget
+
+_MOST_LEVELS = 12
+
+
+@dataclass(frozen=True)
+class DyadicWave(WaveMechanism):
+    """Report a level and a cell: each cell of a window around the value's phase with weight_in, each other with weight_out.
+
+    cells: M, a power of two, 2..1024, at every level.  With L levels there are M 2^(L-1) input cells, at most 4096.
+    half_widths: (L,), h_l, cells; a window has 2 h_l + 1.  level_law: (L,) integers that sum to 2^16.
+    weights: (L,) pairs (weight_in, weight_out), each level's total below 2^32.
+    Level 0: input cell c has phase c >> (L-1), and the range is extended by h_0 on both sides.  Level l >= 1: phase
+    (c >> (L-1-l)) mod M, on a circle.
+
+    Privacy.  Claim: Pr(level, z | x) <= e^epsilon Pr(level, z | x') for all x, x' and all reports.
+        1. The level is drawn without looking at x, so that its probability cancels: one level at a time.
+        2. The client draws r uniform on 0..T-1 and T is the same for every x: all windows have 2 h_l + 1 cells, none is cut.
+        3. Exactly weight_in values of r lead to each cell of the window of x, exactly weight_out to each other cell.
+        4. So Pr(z | level, x) is weight_in / T or weight_out / T, and every ratio is at most weight_in / weight_out.
+        5. The constructor lists all rows, and refuses unequal totals and a ratio above E, a rational lower bound of
+           e^epsilon.
+
+    Raises CalibrationError where the weights break the claim, SchemeError for malformed parameters.
+
+    >>> mechanism = DyadicWave.design(Budget.parse("1"))
+    >>> mechanism.cells, mechanism.inputs, mechanism.half_widths, mechanism.certificate().holds
+    (64, 512, (16, 12, 12, 12), True)
+    """
+
+    name: ClassVar[str] = "dyadic_wave"
+
+    budget: Budget
+    cells: int
+    half_widths: tuple[int, ...]
+    level_law: tuple[int, ...]
+    weights: tuple[tuple[int, int], ...]
+
+    def __post_init__(self) -> None:
+        check_cells(self.cells)
+        levels = len(self.half_widths)
+        _check_levels(levels, self.cells)
+        level_sampling.check_weights(self.level_law, levels)
+        if len(self.weights) != levels:
+            raise SchemeError(f"weights must be one pair for each of the {levels} levels, got {len(self.weights)}")
+        self.check()
+
+    @classmethod
+    def design(
+        cls,
+        budget: Budget,
+        *,
+        cells: int | None = None,
+        levels: int | None = None,
+        level_law: Sequence[Fraction | int] | None = None,
+        widths: Sequence[int] | None = None,
+    ) -> DyadicWave:
+        """Return the mechanism that keeps `budget`, its free constants those of `calibration.wave_design`.
+
+        cells: a power of two, 2..1024.  levels: 1..12, with cells 2^(levels-1) <= 4096.  level_law: one positive number per
+        level, made integers that sum to 2^16.  widths: the windows' cells, odd, one per level.
+
+        Raises SchemeError for values outside these ranges or of different lengths.
+        """
+        lengths = {
+            name: len(given) for name, given in (("level_law", level_law), ("widths", widths)) if given is not None
+        }
+        lengths |= {} if levels is None else {"levels": levels}
+        if len(set(lengths.values())) > 1:
+            said = ", ".join(f"{name} {length}" for name, length in lengths.items())
+            raise SchemeError(f"levels, level_law and widths must be of the same number of levels, got {said}")
+        levels = next(iter(lengths.values()), None)
+        if cells is not None:
+            check_cells(cells)
+        if levels is not None:
+            _check_levels(levels, cells or 2)
+        chosen = wave_design.choose(budget, cells=cells, levels=levels)
+        half_widths = chosen.half_widths if widths is None else tuple(half_width_of(window) for window in widths)
+        return cls(
+            budget,
+            chosen.cells,
+            half_widths,
+            chosen.level_law if level_law is None else level_sampling.apportion(level_law),
+            tuple(wave_weights(budget, chosen.cells, h, circular=level > 0) for level, h in enumerate(half_widths)),
+        )
+
+    @classmethod
+    def from_parameters(cls, budget: Budget, parameters: Mapping[str, Any]) -> DyadicWave:
+        """Return the mechanism that `parameters()` described; raises SchemeError where it is incomplete or malformed."""
+        try:
+            weights = zip(parameters["weights_in"], parameters["weights_out"], strict=True)
+            return cls(
+                budget,
+                parameters["cells"],
+                tuple(half_width_of(window) for window in parameters["widths"]),
+                tuple(parameters["level_law"]),
+                tuple(weights),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise SchemeError(
+                f"dyadic_wave parameters are incomplete or malformed ({type(error).__name__}: {error}); leave out the client "
+                "table to have them computed"
+            ) from None
+
+    def parameters(self) -> Mapping[str, Any]:
+        return {
+            "cells": self.cells,
+            "level_law": list(self.level_law),
+            "widths": [wave.window for wave in self.waves],
+            "weights_in": [weight_in for weight_in, _ in self.weights],
+            "weights_out": [weight_out for _, weight_out in self.weights],
+        }
+
+    @property
+    def level_weights(self) -> tuple[int, ...]:
+        return self.level_law
+
+    @cached_property
+    def waves(self) -> tuple[Wave, ...]:
+        finest = len(self.half_widths) - 1
+        return tuple(
+            Wave(
+                inputs=self.cells << finest,
+                cells=self.cells,
+                shift=finest - level,
+                half_width=half_width,
+                circular=level > 0,
+                weight_in=weight_in,
+                weight_out=weight_out,
+            )
+            for level, (half_width, (weight_in, weight_out)) in enumerate(
+                zip(self.half_widths, self.weights, strict=True)
+            )
+        )
+
+
+def _check_levels(levels: int, cells: int) -> None:
+    _checks.within(1, _MOST_LEVELS, levels=levels)
+    if cells << (levels - 1) > LARGEST_INPUTS:
+        raise SchemeError(
+            f"cells 2^(levels-1) must be at most {LARGEST_INPUTS}, got {cells} cells and {levels} levels; use fewer of either"
+        )

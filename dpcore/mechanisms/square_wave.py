@@ -1,0 +1,108 @@
+"""Square wave: report a cell near the truth with one weight, any other with another.
+
+The bucketized form of [LiSquareWave2020]: values are put into cells before anything is drawn, so that the channel is finite
+and its weights are integers.  Decoded by `estimators.ExpectationMaximization`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+from dpcore.calibration import level_sampling, wave_design
+from dpcore.errors import SchemeError
+from dpcore.mechanisms.observation import Wave
+from dpcore.mechanisms.wave import WaveMechanism, check_cells, half_width_of, wave_weights
+from dpcore.privacy.budget import Budget
+
+DEFAULT_CELLS = 256
+
+
+@dataclass(frozen=True)
+class SquareWave(WaveMechanism):
+    """Report one of cells + 2 half_width outputs: each cell of the window {x, .., x + 2h} with weight_in, others weight_out.
+
+    cells: d, a power of two, 2..1024.  half_width: h, cells; the range is extended by h on both sides.
+    weight_in > weight_out >= 1, integers, T = (2h + 1) weight_in + (d - 1) weight_out < 2^32.
+
+    Privacy.  Claim: Pr(z | x) <= e^epsilon Pr(z | x') for all x, x', z.
+        1. For every x the client draws r uniform on 0..T-1, T the same for all x: every window has 2h + 1 cells, none is cut.
+        2. Exactly weight_in values of r lead to each cell of the window of x, exactly weight_out to each other cell.
+        3. So Pr(z | x) is weight_in / T or weight_out / T, whatever x.
+        4. Every ratio is at most weight_in / weight_out, an exact fraction.
+        5. The constructor lists all rows, and refuses unequal totals and a ratio above E, a rational lower bound of
+           e^epsilon.
+
+    Raises CalibrationError where the weights break the claim, SchemeError for malformed parameters.
+
+    >>> mechanism = SquareWave.design(Budget.parse("1"))
+    >>> mechanism.cells, mechanism.half_width, mechanism.certificate().holds
+    (256, 65, True)
+    """
+
+    name: ClassVar[str] = "square_wave"
+
+    budget: Budget
+    cells: int
+    half_width: int
+    weight_in: int
+    weight_out: int
+
+    def __post_init__(self) -> None:
+        check_cells(self.cells)
+        self.check()
+
+    @classmethod
+    def design(cls, budget: Budget, *, cells: int | None = None, widths: Sequence[int] | None = None) -> SquareWave:
+        """Return the mechanism that keeps `budget`; without `widths` the window has the paper's b.
+
+        cells: a power of two, 2..1024, default 256.  widths: the window's cells, odd, a list of one number.
+
+        Raises SchemeError for values outside these ranges.
+        """
+        cells = DEFAULT_CELLS if cells is None else cells
+        check_cells(cells)
+        if widths is not None and len(widths) != 1:
+            raise SchemeError(f"widths of square_wave must be one window, got {len(widths)}")
+        half_width = wave_design.anchor_half_width(float(budget), cells) if widths is None else half_width_of(widths[0])
+        return cls(budget, cells, half_width, *wave_weights(budget, cells, half_width, circular=False))
+
+    @classmethod
+    def from_parameters(cls, budget: Budget, parameters: Mapping[str, Any]) -> SquareWave:
+        """Return the mechanism that `parameters()` described; raises SchemeError where it is incomplete or malformed."""
+        try:
+            half_width = half_width_of(parameters["width"])
+            return cls(budget, parameters["cells"], half_width, parameters["weight_in"], parameters["weight_out"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise SchemeError(
+                f"square_wave parameters are incomplete or malformed ({type(error).__name__}: {error}); leave out the client "
+                "table to have them computed"
+            ) from None
+
+    def parameters(self) -> Mapping[str, Any]:
+        return {
+            "cells": self.cells,
+            "width": 2 * self.half_width + 1,
+            "weight_in": self.weight_in,
+            "weight_out": self.weight_out,
+        }
+
+    @property
+    def level_weights(self) -> tuple[int, ...]:
+        return (level_sampling.TOTAL,)
+
+    @cached_property
+    def waves(self) -> tuple[Wave, ...]:
+        return (
+            Wave(
+                inputs=self.cells,
+                cells=self.cells,
+                shift=0,
+                half_width=self.half_width,
+                circular=False,
+                weight_in=self.weight_in,
+                weight_out=self.weight_out,
+            ),
+        )

@@ -1,0 +1,185 @@
+"""Square waves: what the mechanisms that report one cell near the truth have in common.
+
+A client has a public level and reports one cell of that level's wave (`observation.Wave`): each cell of the window around its
+phase with weight_in, each other one with weight_out.  Statistics are counts, level after level.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import replace
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from dpcore import _checks
+from dpcore._random import Source
+from dpcore.calibration import level_sampling
+from dpcore.errors import CalibrationError, SchemeError
+from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, integer_weights
+from dpcore.mechanisms.observation import FiniteChannel, Wave
+from dpcore.privacy.budget import Budget
+
+LARGEST_CELLS = 1024  # the published code's default; a channel of it is still listed whole
+LARGEST_INPUTS = 4096
+
+
+class WaveMechanism(Mechanism):
+    """A mechanism whose levels are waves; subclasses say the waves and their law, and call `check` when made."""
+
+    @property
+    @abstractmethod
+    def waves(self) -> tuple[Wave, ...]:
+        """The levels, coarsest first, all of the same input cells."""
+
+    @property
+    @abstractmethod
+    def level_weights(self) -> tuple[int, ...]:
+        """The public law of the levels, integers that sum to 2^16."""
+
+    def check(self) -> None:
+        """Raise CalibrationError unless rows have one total within a level and the certificate holds."""
+        for level, rows in enumerate(self._rows):
+            totals = rows.sum(axis=1)
+            if np.any(totals != self.waves[level].total):
+                raise CalibrationError(
+                    f"{self.name} level {level}: the totals of the rows must all be {self.waves[level].total}, got "
+                    f"{int(totals.min())} to {int(totals.max())}; a window must not be cut at the edge"
+                )
+        certificate = self.certificate()
+        if not certificate.holds:
+            raise CalibrationError(
+                f"{self.name} weights of ratio {float(certificate.kept):.9g} exceed e^epsilon at epsilon = {self.budget.text}; "
+                "lower weight_in or leave the weights out to have them computed"
+            )
+
+    # What is promised
+
+    @property
+    def _rows(self) -> tuple[np.ndarray, ...]:
+        """The integer weights of each level, (cells, outputs): input cells of one phase have the same row."""
+        return tuple(replace(wave, inputs=wave.cells, shift=0).weights() for wave in self.waves)
+
+    def certificate(self) -> Certificate:
+        return Certificate("ratio", self._ratio, self.budget)
+
+    @cached_property
+    def _ratio(self) -> Fraction:
+        """The largest ratio of two probabilities of one cell, over all levels; rows of a level have one total."""
+        pairs = {
+            pair
+            for rows in self._rows
+            for pair in zip(rows.max(axis=0).tolist(), rows.min(axis=0).tolist(), strict=True)
+        }
+        return max(Fraction(most, least) for most, least in pairs)
+
+    def channel(self) -> tuple[np.ndarray, ...]:
+        """Return the integer weights of each level, (inputs, outputs)."""
+        return tuple(wave.weights() for wave in self.waves)
+
+    # The client's half
+
+    @property
+    def inputs(self) -> int:
+        return self.waves[0].inputs
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return (1,) * len(self.waves)
+
+    def draw_levels(self, n: int, random: Source) -> np.ndarray:
+        if len(self.waves) == 1:
+            return np.zeros(n, dtype=np.uint8)
+        return level_sampling.draw_levels(self.level_weights, n, random)
+
+    def privatize(self, values: np.ndarray, random: Source, levels: np.ndarray | None = None) -> Reports:
+        values = self.input_cells(values)
+        level = self.draw_levels(len(values), random) if levels is None else np.asarray(levels)
+        if level.shape != values.shape or np.any((level < 0) | (level >= len(self.waves))):
+            raise SchemeError(f"levels must be one per client, each in 0..{len(self.waves) - 1}")
+        said = np.empty(len(values), dtype=np.int64)
+        for number, wave in enumerate(self.waves):
+            members = np.flatnonzero(level == number)
+            said[members] = draw(wave, values[members], random)
+        return Reports(level.astype(np.uint8), said)
+
+    # The aggregator's half
+
+    def accepts(self, reports: Reports) -> np.ndarray:
+        good = np.asarray(reports.level < len(self.waves))  # a level nobody knows has no integers
+        if int(good.sum()) != len(reports.values):
+            return np.zeros(len(reports), dtype=bool)  # nobody's integer can be told from the next one's
+        outputs = np.array([wave.outputs for wave in self.waves])[reports.level[good]]
+        good[good] = (reports.values >= 0) & (reports.values < outputs)
+        return good
+
+    def statistics(self, reports: Reports) -> np.ndarray:
+        ends = np.cumsum([0, *(wave.outputs for wave in self.waves)])
+        return np.bincount(ends[reports.level] + reports.values, minlength=ends[-1]).astype(np.int64)
+
+    def labels(self) -> Labels:
+        outputs = [wave.outputs for wave in self.waves]
+        return Labels(
+            np.full(sum(outputs), "count"),
+            np.repeat(np.arange(len(outputs)), outputs),
+            np.concatenate([np.arange(size) for size in outputs]),
+        )
+
+    def simulate(self, counts: np.ndarray, random: Source) -> np.ndarray:
+        """Return counts drawn from their law, at a cost of O(inputs levels + cells^2) however many clients there are."""
+        generator = random.generator()
+        counts = np.asarray(counts, dtype=np.int64)
+        law = np.array(self.level_weights) / level_sampling.TOTAL
+        by_level = generator.multinomial(counts, law) if len(self.waves) > 1 else counts[:, None]
+        parts = zip(self.waves, by_level.T, strict=True)
+        return np.concatenate([simulate_counts(wave, wave.folded(part), generator) for wave, part in parts])
+
+    def model(self) -> FiniteChannel:
+        return FiniteChannel(self.waves, np.array(self.level_weights) / level_sampling.TOTAL)
+
+
+def draw(wave: Wave, values: np.ndarray, random: Source) -> np.ndarray:
+    """Return the reported cells of n clients of one level, shape (n,), int64; values: their input cells.
+
+    One integer below T each: the first k weight_in of them are the window's cells, weight_in to a cell, the rest are the
+    others, weight_out to a cell, both counted upwards from where the window starts.
+    """
+    drawn = random.below(wave.total, len(values))
+    heavy = wave.window * wave.weight_in
+    others = wave.window + np.maximum(drawn - heavy, 0) // wave.weight_out
+    return (wave.starts(values) + np.where(drawn < heavy, drawn // wave.weight_in, others)) % wave.outputs
+
+
+def simulate_counts(wave: Wave, phases: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    """Return the counts of a level's cells, shape (outputs,), drawn from their law given the clients of each phase (cells,).
+
+    With probability k (weight_in - weight_out) / T a client reports any cell of its window, else any cell at all.
+    """
+    share = Fraction(wave.window * (wave.weight_in - wave.weight_out), wave.total)
+    bound = generator.binomial(phases, float(share))
+    said = generator.multinomial(phases.sum() - bound.sum(), np.full(wave.outputs, 1 / wave.outputs))
+    spread = generator.multinomial(bound, np.full(wave.window, 1 / wave.window))  # (cells, k)
+    starts = wave.starts(np.arange(wave.cells) << wave.shift)
+    np.add.at(said, (starts[:, None] + np.arange(wave.window)) % wave.outputs, spread)
+    return said
+
+
+def wave_weights(budget: Budget, cells: int, half_width: int, circular: bool) -> tuple[int, int]:
+    """Return (weight_in, weight_out) of a wave of so many cells, their ratio at most e^epsilon."""
+    window = 2 * half_width + 1
+    return integer_weights(budget, window, (cells if circular else cells + 2 * half_width) - window)
+
+
+def half_width_of(window: int) -> int:
+    """Return h of a window of 2h + 1 cells; raises SchemeError where that number is even or below 1."""
+    if window < 1 or window % 2 == 0:
+        raise SchemeError(f"widths must be odd numbers of cells, so that a window has a centre, got {window}")
+    return window // 2
+
+
+def check_cells(cells: int) -> None:
+    """Raise SchemeError unless cells is a power of two in 2..1024."""
+    _checks.within(2, LARGEST_CELLS, cells=cells)
+    if cells & (cells - 1):
+        raise SchemeError(f"cells must be a power of two, got {cells}")
