@@ -99,9 +99,9 @@ class WaveMechanism(Mechanism):
         if level.shape != values.shape or np.any((level < 0) | (level >= len(self.waves))):
             raise SchemeError(f"levels must be one per client, each in 0..{len(self.waves) - 1}")
         said = np.empty(len(values), dtype=np.int64)
-        for number, wave in enumerate(self.waves):
+        for number in np.unique(level).tolist():
             members = np.flatnonzero(level == number)
-            said[members] = draw(wave, values[members], random)
+            said[members] = draw(self.waves[number], values[members], random)
         return Reports(level.astype(np.uint8), said)
 
     # The aggregator's half
