@@ -1,9 +1,20 @@
 """Pictures: each takes rows of a table and an Axes, and returns the Axes.  The only door to matplotlib."""
 
+from dpcore.plots.accuracy import plot_fits, plot_ratios
 from dpcore.plots.attribute import attribute_pictures
 from dpcore.plots.density import plot_density
 from dpcore.plots.frequency import plot_frequency
 from dpcore.plots.functional import plot_functional
 from dpcore.plots.style import height_for, new_axes, png
 
-__all__ = ["attribute_pictures", "height_for", "new_axes", "plot_density", "plot_frequency", "plot_functional", "png"]
+__all__ = [
+    "attribute_pictures",
+    "height_for",
+    "new_axes",
+    "plot_density",
+    "plot_fits",
+    "plot_frequency",
+    "plot_functional",
+    "plot_ratios",
+    "png",
+]

@@ -1,13 +1,14 @@
 """The warehouse: one DuckDB file that people ask SQL.  The only door to duckdb."""
 
 from dpcore.warehouse.connection import open_for_reading, open_for_writing
-from dpcore.warehouse.land import Landing, Run, land, land_benchmarks, land_failure, run_id
+from dpcore.warehouse.land import Landing, Run, add_benchmarks, land, land_benchmarks, land_failure, run_id
 from dpcore.warehouse.migrate import latest_version, migrate
 from dpcore.warehouse.queries import export, query
 
 __all__ = [
     "Landing",
     "Run",
+    "add_benchmarks",
     "export",
     "land",
     "land_benchmarks",

@@ -122,6 +122,21 @@ def land_benchmarks(path: str | Path, frame: pd.DataFrame, *, patience: float = 
         _insert(connection, "benchmarks", rows["benchmarks"])
 
 
+def add_benchmarks(path: str | Path, frame: pd.DataFrame, *, patience: float = 30.0) -> None:
+    """Write rows of a study that is being measured, beside those it has; the same method in the same place is replaced.
+
+    frame: as `land_benchmarks` takes it.  Raises WarehouseError as `land` does.
+    """
+    rows = {"benchmarks": to_rows("benchmarks", frame)}
+    _rehearse(rows)
+    key = "study, method, parameters, target, clients, epsilon, measured_at"
+    with open_for_writing(path, patience=patience) as connection, transaction(connection):
+        connection.register("incoming", rows["benchmarks"])
+        connection.execute(f"delete from benchmarks where ({key}) in (select {key} from incoming)")
+        connection.unregister("incoming")
+        _insert(connection, "benchmarks", rows["benchmarks"])
+
+
 def _run_row(run: Run, state: str) -> pa.Table:
     values = dataclasses.asdict(run) | {"state": state}
     for name in ("started_at", "finished_at"):

@@ -22,6 +22,7 @@ from dpcore.errors import MigrationError, WarehouseError
 from dpcore.warehouse.transaction import one_line, transaction
 
 _FILE_NAME = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
+_WORD = re.compile(r"[a-z_]+")
 _LEDGER = ["version", "name", "sha256", "applied_at"]  # columns of `migrations`, by which a warehouse is recognised
 
 
@@ -64,10 +65,16 @@ def shipped_migrations() -> tuple[Migration, ...]:
 
 @cache
 def shipped_views() -> tuple[tuple[str, str], ...]:
-    """Return (name, SQL) of the views that come with this code; `latest_runs` first, because others read it."""
+    """Return (name, SQL) of the views that come with this code, each after those it reads."""
     folder = files(__package__) / "views"
-    views = [(file.name[: -len(".sql")], file.read_text(encoding="utf-8")) for file in folder.iterdir()]
-    return tuple(sorted(views, key=lambda view: (view[0] != "latest_runs", view[0])))
+    waiting = {file.name[: -len(".sql")]: file.read_text(encoding="utf-8") for file in folder.iterdir()}
+    ordered: list[tuple[str, str]] = []
+    while waiting:
+        ready = [name for name, sql in waiting.items() if not set(_WORD.findall(sql)) & (waiting.keys() - {name})]
+        if not ready:
+            raise MigrationError(f"views must not read each other in a circle, got {', '.join(sorted(waiting))}")
+        ordered += [(name, waiting.pop(name)) for name in sorted(ready)]
+    return tuple(ordered)
 
 
 def latest_version() -> int:

@@ -1,0 +1,98 @@
+"""The accuracy study against a warehouse: measure what it lacks, land it at once, and say how it stands.
+
+A study that was stopped goes on where it was: its rows carry the time it was begun, and cells that have theirs are skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+import pandas as pd
+
+from dpcore import plots, warehouse, wire
+from dpcore.studies import accuracy, aims
+
+PICTURED = ("ise", "w1", "ks", "mean", "entropy", "integrated_square")
+_DRAWN_AT = (100_000, 1.0)  # clients and epsilon of the densities that are drawn
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """The newest study: rows of `accuracy_summary`, and the aims with what was found."""
+
+    summary: pd.DataFrame
+    verdicts: list[aims.Verdict]
+
+
+def measure_accuracy(
+    file: Path, grid: accuracy.Grid, workers: int = 1, again: bool = False
+) -> Iterator[tuple[int, int]]:
+    """Measure and land what the newest study lacks of the grid, yielding (done, all) pieces, first (0, all).
+
+    file: the warehouse.  workers: processes.  again: measure the grid's methods anew, in place of what the study has.
+    A study of another version, or of other repetitions, is not gone on with: a new one is begun.
+    """
+    edition = f"{version('ldpflow')}+{accuracy.STUDY}.{accuracy.EDITION}"
+    begun, known = _known(file, edition, grid.repetitions)
+    if again:
+        known = set()
+    pieces = len(accuracy.pending(grid, known))
+    yield 0, pieces
+    for done, frame in enumerate(accuracy.measured(grid, known, workers), 1):
+        warehouse.add_benchmarks(file, frame.assign(measured_at=begun, version=edition))
+        yield done, pieces
+
+
+def report(file: Path) -> Report:
+    """Return how the newest accuracy study stands; raises WarehouseError where there is no warehouse."""
+    summary = warehouse.query(file, "from accuracy_summary order by method, metric")
+    rows = warehouse.query(file, "from accuracy_rows where not is_peer")
+    return Report(summary, aims.verdicts(summary, rows))
+
+
+def draw(file: Path, folder: Path, method: str = aims.METHOD) -> dict[str, Path]:
+    """Draw a method's ratios, a picture a metric, and its density on each target; return name -> file."""
+    cells = warehouse.query(file, "from accuracy_cells order by target, clients, epsilon")
+    cells = cells[cells["method"] == method]
+    folder.mkdir(parents=True, exist_ok=True)
+    pictures: dict[str, Path] = {}
+    for metric in PICTURED:
+        rows = cells[cells["metric"] == metric]
+        if len(rows):
+            figure, axes = plots.new_axes(9.0, plots.height_for(rows["target"].nunique()))
+            plots.plot_ratios(rows, axes)
+            pictures[f"ratios_{metric}"] = _save(folder / f"ratios_{metric}.png", plots.png(figure))
+    clients, epsilon = _DRAWN_AT
+    here = cells[(cells["metric"] == "ise") & (cells["clients"] == clients) & (cells["epsilon"] == epsilon)]
+    for target, hindsight in zip(here["target"].astype(str), here["hindsight"].astype(str), strict=True):
+        fits = accuracy.representative(accuracy.Cell(target, clients, epsilon), method, hindsight)
+        figure, axes = plots.new_axes()
+        plots.plot_fits(fits, axes, title=f"{target}, {clients:,} clients, epsilon {epsilon:g}")
+        pictures[f"fit_{target}"] = _save(folder / f"fit_{target}.png", plots.png(figure))
+    return pictures
+
+
+def _known(file: Path, edition: str, repetitions: int) -> tuple[datetime, set[accuracy.Known]]:
+    """When the study to go on with was begun, and what it has; now and nothing where there is none."""
+    fresh: tuple[datetime, set[accuracy.Known]] = datetime.now(UTC), set()
+    if not file.exists():
+        return fresh
+    rows = warehouse.query(
+        file,
+        "select distinct method, parameters, target, clients, epsilon, repetitions, version, measured_at "
+        "from latest_benchmarks where study = 'accuracy' and not contains(metric, '.')",
+    )
+    if rows.empty or set(rows["version"]) != {edition} or set(rows["repetitions"]) != {repetitions}:
+        return fresh
+    columns = ["method", "parameters", "target", "clients", "epsilon", "repetitions"]
+    begun = rows["measured_at"].iloc[0].to_pydatetime().replace(tzinfo=UTC)
+    return begun, set(rows[columns].itertuples(index=False, name=None))
+
+
+def _save(path: Path, content: bytes) -> Path:
+    wire.write_bytes(path, content)
+    return path

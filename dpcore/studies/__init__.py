@@ -1,0 +1,1 @@
+"""Studies: how accurate the estimates are, beside what else one could use."""

@@ -1,0 +1,1 @@
+"""What a user would pick today, written to the papers and tuned as they say."""
