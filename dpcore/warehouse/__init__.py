@@ -1,7 +1,7 @@
 """The warehouse: one DuckDB file that people ask SQL.  The only door to duckdb."""
 
 from dpcore.warehouse.connection import open_for_reading, open_for_writing
-from dpcore.warehouse.land import Landing, Run, add_benchmarks, land, land_benchmarks, land_failure, run_id
+from dpcore.warehouse.land import Landing, Run, add_benchmarks, land, land_benchmarks, land_checks, land_failure, run_id
 from dpcore.warehouse.migrate import latest_version, migrate
 from dpcore.warehouse.queries import export, query
 
@@ -12,6 +12,7 @@ __all__ = [
     "export",
     "land",
     "land_benchmarks",
+    "land_checks",
     "land_failure",
     "latest_version",
     "migrate",

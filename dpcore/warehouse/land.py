@@ -137,6 +137,20 @@ def add_benchmarks(path: str | Path, frame: pd.DataFrame, *, patience: float = 3
         _insert(connection, "benchmarks", rows["benchmarks"])
 
 
+def land_checks(path: str | Path, identifier: str, frame: pd.DataFrame, *, patience: float = 30.0) -> None:
+    """Write checks that belong to no round, such as an audit's, replacing those of the same identifier.
+
+    identifier: 16 hex digits, as `run_id` makes them; there is no row of `runs`, since nobody reported.
+    frame: the columns of `checks`, without run_id.
+    Raises WarehouseError as `land` does.
+    """
+    rows = {"checks": to_rows("checks", _with_run_id("checks", frame, identifier))}
+    _rehearse(rows)
+    with open_for_writing(path, patience=patience) as connection, transaction(connection):
+        connection.execute("delete from checks where run_id = ?", [identifier])
+        _insert(connection, "checks", rows["checks"])
+
+
 def _run_row(run: Run, state: str) -> pa.Table:
     values = dataclasses.asdict(run) | {"state": state}
     for name in ("started_at", "finished_at"):
