@@ -20,6 +20,8 @@ from dpcore.errors import DPCoreError
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from dpcore.audit import SchemeAudit
+
 WORKERS = 2
 DEFAULT_SCHEME = Path("data/schemes/consumer_expenditure.toml")
 DEFAULT_DATA = Path("data/var")
@@ -221,6 +223,39 @@ def export(
     print(f"wrote {file}")
 
 
+@app.command()
+def audit(
+    schemes: Annotated[list[Path], typer.Argument(metavar="SCHEME...", help="One scheme file, or several.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Write the certificate: .md to read and sign, .json for programs.")
+    ] = None,
+    warehouse: Annotated[Path | None, typer.Option(help="Land the checks in this DuckDB file.")] = None,
+) -> None:
+    """Find the exact privacy loss of every attribute by enumeration; exit with 1 where a promise is broken.
+
+    The integers of the canonical scheme are enumerated anew; what the mechanisms certify of themselves is not asked.
+
+    Example: ldpflow audit data/schemes/consumer_expenditure.toml --out certificate.md
+    """
+    from dpcore import certify
+
+    if out is not None:
+        certify.check_target(out)
+    day, audits = certify.today(), []
+    for file in schemes:
+        with _progress(f"enumerating {file.name}", None):
+            audits.append(certify.audit_file(file))
+        _show_audit(audits[-1])
+    if out is not None:
+        certify.write(out, audits, day)
+        print(f"wrote {out}")
+    if warehouse is not None:
+        for found in audits:
+            certify.land(warehouse, found, day)
+        print(f"landed {sum(len(found.attributes) + 1 for found in audits)} checks in {_relative(str(warehouse))}")
+    certify.require(audits)
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit; every error a user can cause is one line on standard error."""
     try:
@@ -331,6 +366,25 @@ def render(folder: Path) -> str:
         f"pictures   {_relative(plan.figures)}",
     ]
     return "\n".join(lines)
+
+
+def _show_audit(audit: SchemeAudit) -> None:
+    """A scheme's certificate in short: what is promised, what is kept, and how every case was seen."""
+    from dpcore.audit import at_most
+
+    columns = ("attribute", "mechanism", "promised", "kept at most", "kept, exact", "holds")
+    table = _table(f"{audit.name}  {audit.digest[:16]}", *columns)
+    for a in audit.attributes:
+        found = a.found
+        kept = (at_most(found.kept), found.kept.text)
+        table.add_row(a.name, a.mechanism, a.promised.text, *kept, "yes" if a.holds else "NO")
+    _show(table)
+    for a in audit.attributes:
+        print(f"{a.name}: {a.found.how}; attained: {a.found.worst}")
+    held = sum(a.holds for a in audit.attributes)
+    print(f"digest  {audit.digest}")
+    print(f"total   epsilon at most {at_most(audit.kept)} a client, promised {audit.promised.text}")
+    print(f"{held} of {len(audit.attributes)} attributes keep what they promise\n")
 
 
 def _table(title: str, *columns: str) -> Table:

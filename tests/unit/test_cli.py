@@ -264,7 +264,7 @@ def test_a_process_of_its_own_says_one_line_and_exits(tmp_path: Path) -> None:
 def test_every_command_has_an_example(tmp_path: Path) -> None:
     done = ldpflow("--help", at=tmp_path)
     assert done.returncode == 0
-    for command in ("run", "scheme", "privatize", "collect", "estimate", "query", "export"):
+    for command in ("run", "scheme", "privatize", "collect", "estimate", "query", "export", "audit"):
         assert command in done.stdout
         assert f"Example: ldpflow {command}" in ldpflow(command, "--help", at=tmp_path).stdout
 

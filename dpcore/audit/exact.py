@@ -1,0 +1,329 @@
+"""The exact privacy loss of every attribute of a scheme, by enumeration.
+
+A mechanism certifies itself; an audit does not ask it.  It reads the integers of the canonical scheme, which are those that
+clients use, and enumerates what they lead to:
+
+- a channel that can be listed: every entry, each row divided by its own total;
+- a frequency oracle with too many reports to list: every class of reports that no two categories tell apart.  What is
+  public and drawn without looking at the value (a hash function, a column) or alike under both values (other
+  categories' bits) has the same factor in both probabilities, and cancels;
+- additive noise: every pair of input cells of every coefficient table.
+
+Rule: a figure is exact, never a bound that happens to be good enough.  Where none can be found the audit refuses.
+That the clients' code draws from these channels is held by the tests, which run it on every draw it can make.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import reduce, singledispatch
+from math import comb
+from operator import add
+from typing import Any
+
+import numpy as np
+
+from dpcore._random import seeded
+from dpcore.audit.channel import largest_ratio
+from dpcore.audit.loss import Loss
+from dpcore.audit.pairs import largest_loss
+from dpcore.calibration.tables import tables_digest
+from dpcore.errors import CalibrationError
+from dpcore.mechanisms import (
+    HadamardResponse,
+    LocalHashing,
+    Mechanism,
+    RandomizedResponse,
+    SubsetSelection,
+    UnaryEncoding,
+)
+from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
+from dpcore.privacy.budget import Budget
+from dpcore.scheme import Scheme
+
+_LISTED = 2048  # categories up to which randomized response is listed: a matrix of 2^22 entries, as the other oracles'
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """What enumeration found: the exact loss, how every case was seen, and a case that attains it.
+
+    sensitivity: for additive noise the largest l1 distance of two rows of each table, lattice units.
+    doubts: anything else that forbids a signature, each a sentence.
+    """
+
+    kept: Loss
+    how: str
+    worst: str
+    sensitivity: tuple[int, ...] = ()
+    doubts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttributeAudit:
+    """What one attribute promises and what it keeps.
+
+    configuration: the integers both sides use.  digest: their SHA-256, with the mechanism's name and epsilon, 64 hex digits.
+    """
+
+    name: str
+    mechanism: str
+    configuration: Mapping[str, Any]
+    digest: str
+    promised: Budget
+    found: Finding
+
+    @property
+    def holds(self) -> bool:
+        """Whether the loss is within the promise, exactly, and nothing forbids a signature."""
+        return self.found.kept.is_within(Loss.of(self.promised)) and not self.found.doubts
+
+
+@dataclass(frozen=True, kw_only=True)
+class SchemeAudit:
+    """What a scheme promises a client for one round, and what it keeps.
+
+    kept: the sum over attributes, whose draws are independent, or where a client reports one unit the largest of the units'
+    sums; the unit is drawn without looking at a record.
+    """
+
+    name: str
+    digest: str
+    reporting: str
+    promised: Budget
+    kept: Loss
+    attributes: tuple[AttributeAudit, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether every attribute's promise and that of the whole are kept."""
+        return self.kept.is_within(Loss.of(self.promised)) and all(attribute.holds for attribute in self.attributes)
+
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """What does not hold, each a sentence; empty where everything does."""
+        said = []
+        for attribute in self.attributes:
+            if not attribute.found.kept.is_within(Loss.of(attribute.promised)):
+                said.append(
+                    f"{attribute.name} of {self.name} keeps epsilon = {float(attribute.found.kept):.9g} where "
+                    f"{attribute.promised.text} is promised ({attribute.found.worst})"
+                )
+            said += [f"{attribute.name} of {self.name}: {doubt}" for doubt in attribute.found.doubts]
+        if not said and not self.holds:
+            said.append(
+                f"{self.name} keeps epsilon = {float(self.kept):.9g} in total where {self.promised.text} is promised"
+            )
+        return tuple(said)
+
+
+def audit_scheme(scheme: Scheme) -> SchemeAudit:
+    """Return the exact loss of every attribute and of the whole scheme, of the integers its canonical text holds.
+
+    Raises SchemeError where the canonical text does not read back, CalibrationError where a mechanism cannot be enumerated.
+    """
+    read = Scheme.from_toml(scheme.canonical)
+    if read.digest != scheme.digest:
+        raise CalibrationError(
+            f"the canonical text of {scheme.name} reads back as another scheme ({read.digest[:12]}..., not "
+            f"{scheme.digest[:12]}...); its digest vouches for nothing"
+        )
+    attributes = {
+        name: AttributeAudit(
+            name=name,
+            mechanism=attribute.mechanism.name,
+            configuration=attribute.mechanism.parameters(),
+            digest=_digest(attribute.mechanism),
+            promised=attribute.budget,
+            found=audit_mechanism(attribute.mechanism),
+        )
+        for name, attribute in read.attributes.items()
+    }
+    units = [_sum([attributes[name].found.kept for name in unit]) for unit in read.units]
+    return SchemeAudit(
+        name=read.name,
+        digest=read.digest,
+        reporting=read.reporting,
+        promised=read.budget,
+        kept=_sum(units) if read.reporting == "all" else reduce(_larger, units),
+        attributes=tuple(attributes.values()),
+    )
+
+
+def audit_mechanism(mechanism: Mechanism) -> Finding:
+    """Return the exact loss of one report of a mechanism.
+
+    Levels are public.  As they are drawn without looking at the value, a level has the same probability under all values,
+    and the loss of (level, report) is the largest loss within a level.
+
+    Raises CalibrationError where the mechanism cannot be enumerated.
+
+    >>> two_coins = RandomizedResponse(Budget.parse("ln 3"), 2, 3, 1)
+    >>> audit_mechanism(two_coins).kept
+    Loss(rational=Fraction(0, 1), ratio=Fraction(3, 1))
+    """
+    found = _enumerate(mechanism)
+    if _levels_ignore_values(mechanism):
+        return found
+    doubt = "the level of a report depends on the value, and is public"
+    return replace(found, doubts=(*found.doubts, doubt))
+
+
+@singledispatch
+def _enumerate(mechanism: Mechanism) -> Finding:
+    """The exact loss; here for any mechanism whose channel can be listed."""
+    channel = mechanism.channel()
+    if channel is None:
+        raise CalibrationError(
+            f"{mechanism.name} has neither a channel that can be listed nor an enumeration of its own; add one to the audit"
+        )
+    return _listed(channel)
+
+
+def _listed(channel: Sequence[np.ndarray]) -> Finding:
+    worst = [largest_ratio(weights) for weights in channel]
+    level = max(range(len(worst)), key=lambda i: (worst[i].ratio is None, worst[i].ratio or 0))
+    shapes = " + ".join(f"{weights.shape[0]:,} x {weights.shape[1]:,}" for weights in channel)
+    at = worst[level]
+    named = f"level {level}, " if len(channel) > 1 else ""
+    return Finding(
+        kept=Loss(ratio=at.ratio),
+        how=f"all {shapes} weights of the channel, each row over its own total",
+        worst=f"{named}output {at.output}, input cells {at.likely} and {at.unlikely}",
+    )
+
+
+def _by_classes(classes: Sequence[tuple[str, int, int, int]], how: str) -> Finding:
+    """The loss between two values x and x' from classes of reports: (name, how many, weight under x, under x')."""
+    there = [entry for entry in classes if entry[1]]
+    weights = np.array([[entry[side] for entry in there] for side in (2, 3)], dtype=object)
+    at = largest_ratio(weights, [entry[1] for entry in there])
+    return Finding(kept=Loss(ratio=at.ratio), how=how, worst=there[at.output][0])
+
+
+def _small(mechanism: Mechanism) -> Finding | None:
+    channel = mechanism.channel()
+    return None if channel is None else _listed(channel)
+
+
+@_enumerate.register
+def _(mechanism: RandomizedResponse) -> Finding:
+    if mechanism.categories <= _LISTED:
+        return _listed(mechanism.channel())
+    inside, outside = mechanism.weight_in, mechanism.weight_out
+    classes = [
+        ("saying x", 1, inside, outside),
+        ("saying x'", 1, outside, inside),
+        ("saying a third category", mechanism.categories - 2, outside, outside),
+    ]
+    return _by_classes(classes, "the three kinds of answers to any two categories x and x', which are all alike")
+
+
+@_enumerate.register
+def _(mechanism: UnaryEncoding) -> Finding:
+    total, true, other = mechanism.total, mechanism.weight_true, mechanism.weight_other
+    weight = {(1, 1): true, (0, 1): total - true, (1, 0): other, (0, 0): total - other}  # (bit, is it the true one)
+    classes = [
+        (f"bits x = {x}, x' = {y}", 1, weight[x, 1] * weight[y, 0], weight[x, 0] * weight[y, 1])
+        for x in (0, 1)
+        for y in (0, 1)
+    ]
+    how = "the four values of the bits of any two categories x and x'; other bits are drawn alike and cancel"
+    return _small(mechanism) or _by_classes(classes, how)
+
+
+@_enumerate.register
+def _(mechanism: SubsetSelection) -> Finding:
+    """As clients draw: whether the truth is held, then a uniform subset of either kind."""
+    k, w, total = mechanism.categories, mechanism.size, mechanism.total
+    held = w * mechanism.weight_in  # draws of `total` that hold the truth, C(k-1, w-1) subsets
+    holding, lacking = comb(k - 1, w - 1), comb(k - 1, w)
+    inside, outside = held * lacking, (total - held) * holding  # over one denominator, total * holding * lacking
+    classes = [
+        ("subsets with x and x'", comb(k - 2, w - 2) if w > 1 else 0, inside, inside),
+        ("subsets with x, without x'", comb(k - 2, w - 1), inside, outside),
+        ("subsets with x', without x", comb(k - 2, w - 1), outside, inside),
+        ("subsets with neither", comb(k - 2, w), outside, outside),
+    ]
+    how = "the four kinds of subsets for any two categories x and x', counted by binomial coefficients"
+    return _small(mechanism) or _by_classes(classes, how)
+
+
+@_enumerate.register
+def _(mechanism: HadamardResponse) -> Finding:
+    inside, outside = mechanism.weight_in, mechanism.weight_out
+    classes = [
+        ("the symbol of x, in a column that tells x from x'", 1, inside, outside),
+        ("the symbol of x', in a column that tells x from x'", 1, outside, inside),
+    ]
+    how = "the two symbols of a column that tells any two categories x and x' apart; the column is uniform and cancels"
+    return _small(mechanism) or _by_classes(classes, how)
+
+
+@_enumerate.register
+def _(mechanism: LocalHashing) -> Finding:
+    inside, outside = mechanism.weight_in, mechanism.weight_out
+    classes = [
+        ("the bin of x, under a line that separates x and x'", 1, inside, outside),
+        ("the bin of x', under a line that separates x and x'", 1, outside, inside),
+        ("a third bin", mechanism.bins - 2, outside, outside),
+    ]
+    how = "the bins of any two categories x and x' under a line that separates them; the line is uniform and cancels"
+    return _small(mechanism) or _by_classes(classes, how)
+
+
+@_enumerate.register
+def _(mechanism: WaveletLaplace) -> Finding:
+    tables, scales = mechanism.tables, mechanism.noise_scales
+    single = [largest_loss([table], [1]) for table in tables]
+    sensitivity = tuple(int(distance) for distance, _ in single)
+    cells = len(tables[0])
+    if mechanism.is_sampled:
+        losses = [Fraction(distance, t) for distance, t in zip(sensitivity, scales, strict=True)]
+        block = max(range(len(losses)), key=losses.__getitem__)
+        loss, pair, named = losses[block], single[block][1], f"block {block}, "
+    else:
+        (loss, pair), named = largest_loss(tables, scales), "all blocks, "
+    stated = mechanism.parameters()
+    doubts = []
+    if tuple(stated["sensitivity"]) != sensitivity:
+        doubts.append(f"the scheme states the sensitivity {list(stated['sensitivity'])}, it is {list(sensitivity)}")
+    if stated["table_sha256"] != tables_digest(tables):
+        doubts.append("the coefficient tables are not those whose SHA-256 the scheme states")
+    return Finding(
+        kept=Loss(loss),
+        how=f"all {cells * (cells - 1) // 2:,} pairs of the {cells:,} input cells in {len(tables)} coefficient tables",
+        worst=f"{named}input cells {pair[0]} and {pair[1]}",
+        sensitivity=sensitivity,
+        doubts=tuple(doubts),
+    )
+
+
+def _levels_ignore_values(mechanism: Mechanism) -> bool:
+    """Whether clients that draw the same words send the same level, whatever their values.
+
+    The client's own code is run on every input cell, in order and in reverse.
+    """
+    if len(mechanism.sizes) == 1:
+        return True
+    cells = np.arange(mechanism.inputs)
+    forwards, backwards = (mechanism.privatize(values, seeded(1)).level for values in (cells, cells[::-1]))
+    return bool(np.array_equal(forwards, backwards))
+
+
+def _sum(losses: Sequence[Loss]) -> Loss:
+    return reduce(add, losses)
+
+
+def _larger(first: Loss, second: Loss) -> Loss:
+    return second if first.is_within(second) else first
+
+
+def _digest(mechanism: Mechanism) -> str:
+    """SHA-256 of the mechanism's name, epsilon and integers as JSON with sorted keys."""
+    content = {"mechanism": mechanism.name, "epsilon": mechanism.budget.text, "client": dict(mechanism.parameters())}
+    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

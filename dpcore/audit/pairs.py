@@ -1,0 +1,78 @@
+"""The largest loss of additive noise: every pair of input cells of the integer tables, exact.
+
+A second way to the number that `calibration.sensitivity` finds by branch and bound, and one that leaves no pair out.
+Cells stand on a circle; pairs are taken by their distance on it.  Where a pair is farther apart than any function of a
+block reaches, the block's rows have no column in common and their distance is the sum of their norms, so that looking at
+a pair costs little; how far functions reach is read from the tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+# Losses of several blocks are compared as floats first: sums of a few dozen positive terms, relative error below 2^-47.
+# Whatever comes within this margin of the largest is computed in fractions, and the fractions decide.  Of one block the
+# floats tell any two distances apart.
+_MARGIN = 2.0**-40
+
+
+def largest_loss(tables: Sequence[np.ndarray], noise_scales: Sequence[int]) -> tuple[Fraction, tuple[int, int]]:
+    """Return max over pairs of rows (a, b) of sum_i ||T_i[a] - T_i[b]||_1 / t_i, and a pair that attains it.
+
+    tables: (cells, K_i) integers, the same cells in all.  noise_scales: t_i >= 1.
+
+    Noise Y with Pr(y) ~ exp(-|y| / t) on integers: the loss of a pair at the report z is
+    sum_k (|z_k - T[b]_k| - |z_k - T[a]_k|) / t, at most the sum above and equal to it at z = T[a].
+
+    >>> largest_loss([np.array([[1, 0], [0, 2], [-2, 0]])], [2])
+    (Fraction(2, 1), (1, 2))
+    """
+    tables = [np.asarray(table, dtype=np.int64) for table in tables]
+    cells = len(tables[0])
+    norms = [np.abs(table).sum(axis=1) for table in tables]
+    reaches = [_reach(table) for table in tables]
+    twice = [_around(table) for table in tables]
+    margin = _MARGIN if len(tables) > 1 else 0.0
+    best, best_float, pair = Fraction(0), 0.0, (0, 0)
+    for distance in range(1, cells // 2 + 1):
+        distances = [
+            _distances(table, cells, distance) if distance <= reach else norm + np.roll(norm, -distance)
+            for table, norm, reach in zip(twice, norms, reaches, strict=True)
+        ]
+        losses = np.sum([d / t for d, t in zip(distances, noise_scales, strict=True)], axis=0)
+        largest = float(losses.max())
+        if largest < best_float * (1 - margin) or (margin == 0 and largest == best_float):
+            continue
+        best_float = max(best_float, largest)
+        near = np.flatnonzero(losses >= best_float * (1 - margin))
+        found, first = np.unique(np.stack([d[near] for d in distances], axis=1), axis=0, return_index=True)
+        for row, position in zip(found.tolist(), near[first].tolist(), strict=True):
+            loss = sum((Fraction(d, t) for d, t in zip(row, noise_scales, strict=True)), Fraction(0))
+            if loss > best:
+                best, pair = loss, (position, (position + distance) % cells)
+    return best, (min(pair), max(pair))
+
+
+def _distances(twice: np.ndarray, cells: int, distance: int) -> np.ndarray:
+    """||T[a] - T[a + distance]||_1 for every cell a, on the circle."""
+    return np.abs(twice[:, :cells] - twice[:, distance : distance + cells]).sum(axis=0, dtype=twice.dtype)
+
+
+def _reach(table: np.ndarray) -> int:
+    """The largest distance on the circle that two cells with a function in common can have."""
+    cells, reach = len(table), 0
+    for column in table.T:
+        support = np.flatnonzero(column)
+        if support.size:
+            gaps = np.diff(np.append(support, support[0] + cells))
+            reach = max(reach, cells - int(gaps.max()))
+    return reach
+
+
+def _around(table: np.ndarray) -> np.ndarray:
+    """The table and the table again, a function a row; in 32 bits where all distances fit, which is twice as fast."""
+    fits = 2 * int(np.abs(table).sum(axis=1).max(initial=0)) < 1 << 31
+    return np.ascontiguousarray(np.concatenate([table, table]).T, dtype=np.int32 if fits else np.int64)
