@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from dpcore.certify import DEFAULT_SCHEMES
 from dpcore.stages import DEFAULT_DATA, DEFAULT_SCHEME
 
 _LARGEST_SEED = 2**63 - 1
@@ -58,6 +59,15 @@ class CollectSettings(_Settings):
         description="The round's name; sorts as text.  Default: the scheduled day, UTC.",
     )
     warehouse: Path | None = Field(None, description="The DuckDB file.  Default: warehouse.duckdb in `data`.")
+
+
+class AuditSettings(BaseModel):
+    """Every scheme of a folder."""
+
+    model_config = _Settings.model_config
+
+    schemes: Path = Field(DEFAULT_SCHEMES, description="Folder of scheme files (TOML), on the worker's machine.")
+    warehouse: Path = Field(DEFAULT_DATA / "warehouse.duckdb", description="The DuckDB file that the checks land in.")
 
 
 class NamedRound(_Settings):

@@ -1,0 +1,53 @@
+"""The flow that audits every scheme: certificates in Prefect's UI, figures in `checks`; a broken promise fails the run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from prefect import flow, runtime
+from prefect.artifacts import create_markdown_artifact
+
+from dpcore import certify
+from dpcore.audit import SchemeAudit
+from flows.settings import AuditSettings
+from flows.stage import key, stage
+
+
+@stage("enumerate", run_name="enumerate-{file.stem}")
+def enumerate_loss(file: Path) -> SchemeAudit:
+    """Return the exact privacy loss of the scheme in a file."""
+    return certify.audit_file(file)
+
+
+@stage("show-certificate", run_name="show-{found.name}")
+def show_certificate(found: SchemeAudit, day: str) -> None:
+    """Put a scheme's certificate into Prefect's UI."""
+    title = f"{found.name}, scheme {found.digest[:16]}, {day}"
+    create_markdown_artifact(certify.page([found], day), key=key(found.name, "certificate"), description=title)
+
+
+@stage("land-checks", run_name="land-{found.name}")
+def land_checks(found: SchemeAudit, warehouse: Path, day: str) -> None:
+    """Land a scheme's figures in `checks`."""
+    certify.land(warehouse, found, day)
+
+
+def run_name() -> str:
+    """Return what the UI calls an audit: the day it was scheduled for."""
+    return f"audit-{_day()}"
+
+
+@flow(name="audit", flow_run_name=run_name)
+def audit(settings: AuditSettings = AuditSettings()) -> list[SchemeAudit]:  # noqa: B008 - frozen
+    """Enumerate every scheme in turn, show and land what was found, and then fail where any promise is broken."""
+    day, audits = _day(), []
+    for file in certify.scheme_files(settings.schemes):
+        audits.append(enumerate_loss(file))
+        show_certificate(audits[-1], day)
+        land_checks(audits[-1], settings.warehouse, day)
+    certify.require(audits)
+    return audits
+
+
+def _day() -> str:
+    return runtime.flow_run.scheduled_start_time.strftime("%Y-%m-%d")
