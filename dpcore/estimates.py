@@ -17,13 +17,10 @@ from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
-from scipy.interpolate import BSpline
 
 from dpcore import _checks
-from dpcore.bases import bspline
+from dpcore.densities import DensityOnInterval, Spline
 from dpcore.errors import SchemeError
-
-_HALVINGS = 60  # bisection steps: 2^-60 of the interval is below the spacing of doubles
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,118 +64,31 @@ class LevelRow:
 class Inference(Protocol):
     """How an estimator turns its own density estimate into intervals.
 
-    raw, covariance: the unbiased estimate that bands are centred on, at whatever level it holds its bias small, and the
-    covariance of its coefficients.
+    Bands are pointwise, `deviations` standard errors to either side, uncut, at x (n,) in the attribute's units.
+    critical_value: the deviations with which the density's band holds the whole density at once.
     """
 
-    @property
-    def raw(self) -> Spline: ...
-    @property
-    def covariance(self) -> np.ndarray: ...
+    def density_band(self, x: np.ndarray, deviations: float) -> tuple[np.ndarray, np.ndarray]: ...
+    def cdf_band(self, x: np.ndarray, deviations: float) -> tuple[np.ndarray, np.ndarray]: ...
+    def critical_value(self, confidence: float) -> float: ...
     def estimate(self, functional: Any, confidence: float) -> FunctionalEstimate: ...
-
-
-@dataclass(frozen=True, eq=False)
-class Spline:
-    """A function on [lower, upper]: a spline of V_level on the unit interval, read as a density in the attribute's units.
-
-    coefficients: (2^level + degree,) of the B-splines; the density with respect to u = (x - lower) / (upper - lower).
-    It need be neither nonnegative nor of mass one; `quantile` wants both.
-    """
-
-    lower: float
-    upper: float
-    degree: int
-    level: int
-    coefficients: np.ndarray
-
-    def __repr__(self) -> str:
-        return f"<Spline of degree {self.degree} in V_{self.level} on [{self.lower:g}, {self.upper:g}]>"
-
-    @property
-    def width(self) -> float:
-        """upper - lower."""
-        return self.upper - self.lower
-
-    @cached_property
-    def breakpoints(self) -> np.ndarray:
-        """The knots, shape (2^level + 1,), in the attribute's units."""
-        return self.lower + self.width * np.arange((1 << self.level) + 1) / (1 << self.level)
-
-    def pdf(self, x: Any) -> np.ndarray:
-        """Return the density at x (any shape), per unit of x; 0 outside [lower, upper]."""
-        return self.derivative(0)(x)
-
-    def derivative(self, order: int) -> Callable[[Any], np.ndarray]:
-        """Return the derivative of that order >= 0, a function of x (any shape); 0 outside [lower, upper]."""
-        _checks.within(0, 16, order=order)
-        if order > self.degree:
-            return lambda x: np.zeros(np.shape(x))
-        spline = self._spline.derivative(order) if order else self._spline
-
-        def evaluate(x: Any) -> np.ndarray:
-            u = (np.asarray(x, dtype=np.float64) - self.lower) / self.width
-            inside = (u >= 0) & (u <= 1)
-            return np.where(inside, spline(np.clip(u, 0.0, 1.0)), 0.0) / self.width ** (order + 1)
-
-        return evaluate
-
-    def cdf(self, x: Any) -> np.ndarray:
-        """Return the integral from lower to x (any shape)."""
-        u = (np.asarray(x, dtype=np.float64) - self.lower) / self.width
-        return np.asarray(self._integral(np.clip(u, 0.0, 1.0)))
-
-    def quantile(self, t: Any) -> np.ndarray:
-        """Return the smallest x with cdf(x) >= t, t in [0, 1] (any shape); the spline must be a proper density."""
-        t = np.asarray(t, dtype=np.float64)
-        if not np.all((t >= 0) & (t <= 1)):
-            raise SchemeError("t of a quantile must lie between 0 and 1")
-        low, high = np.zeros(t.shape), np.ones(t.shape)
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            below = self._integral(middle) < t
-            low, high = np.where(below, middle, low), np.where(below, high, middle)
-        return self.lower + self.width * high
-
-    def features(self, x: np.ndarray, order: int = 0) -> np.ndarray:
-        """Return d (order-th derivative at x) / d coefficients, shape (n, K); x: (n,) in [lower, upper]."""
-        u = np.clip((np.asarray(x, dtype=np.float64) - self.lower) / self.width, 0.0, 1.0)
-        return bspline.evaluate(u, self.degree, self.level, order) / self.width ** (order + 1)
-
-    def cumulative_features(self, x: np.ndarray) -> np.ndarray:
-        """Return d cdf(x) / d coefficients, shape (n, K)."""
-        u = np.clip((np.asarray(x, dtype=np.float64) - self.lower) / self.width, 0.0, 1.0)
-        each = BSpline.construct_fast(self._spline.t, np.eye(len(self.coefficients)), self.degree)
-        return np.asarray(each.antiderivative()(u))
-
-    @cached_property
-    def _spline(self) -> BSpline:
-        return BSpline(bspline.knots(self.degree, self.level), self.coefficients, self.degree)
-
-    @cached_property
-    def _integral(self) -> BSpline:
-        return self._spline.antiderivative()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DensityEstimate:
     """The density of a numeric attribute: call it, differentiate it, integrate it.
 
-    coefficients: (K,), K = 2^level + degree, B-splines of V_level of the proper density (nonnegative, mass one).
-    raw_coefficients: (K,), of the unbiased estimate of the density's projection on V_level.
-    covariance: (K, K), of the raw coefficients: the mechanism's noise, known, plus the sampling of the clients.
+    density: what is shown, nonnegative and of mass one with its atoms: `proper`.
+    covariance: (K, K), of the coefficients that the estimator solved for: of `raw` where there is one, else of the shown ones.
+    raw: the unbiased estimate that was made proper, where there was one (projection).
     n: reports used.  given: '' or 'ATTRIBUTE=CATEGORY'.  levels: what the level rule compared.
     """
 
     attribute: str
-    lower: float
-    upper: float
     unit: str
-    degree: int
-    level: int
-    coefficients: np.ndarray
-    raw_coefficients: np.ndarray
+    density: DensityOnInterval
     covariance: np.ndarray
+    raw: Spline | None = None
     n: int
     estimator: str
     given: str = ""
@@ -192,20 +102,50 @@ class DensityEstimate:
             f"degree {self.degree}, level {self.level}, {self.n} reports>"
         )
 
-    @cached_property
-    def proper(self) -> Spline:
-        """The density that is shown: nonnegative, mass one."""
-        return Spline(self.lower, self.upper, self.degree, self.level, self.coefficients)
+    @property
+    def lower(self) -> float:
+        return self.density.lower
 
-    @cached_property
-    def raw(self) -> Spline:
-        """The unbiased estimate of the density's projection; may be negative in places."""
-        return Spline(self.lower, self.upper, self.degree, self.level, self.raw_coefficients)
+    @property
+    def upper(self) -> float:
+        return self.density.upper
+
+    @property
+    def degree(self) -> int:
+        """Of the spline that the density, or its logarithm, is."""
+        return self.density.degree
+
+    @property
+    def level(self) -> int:
+        """j of the space V_j that the spline is of."""
+        return self.density.level
+
+    @property
+    def coefficients(self) -> np.ndarray:
+        """Of the spline, (2^level + degree,) B-splines on the unit interval."""
+        return self.density.coefficients
+
+    @property
+    def atoms(self) -> tuple[float, float]:
+        """The masses at lower and at upper that no density holds: values clipped to the bounds."""
+        return self.density.atoms
+
+    @property
+    def proper(self) -> DensityOnInterval:
+        """The density that is shown."""
+        return self.density
+
+    @property
+    def raw_coefficients(self) -> np.ndarray:
+        """Of `raw`, (K,); raises SchemeError where the estimator has none."""
+        if self.raw is None:
+            raise SchemeError(f"{self.estimator} makes a proper density at once; it has no raw coefficients")
+        return self.raw.coefficients
 
     @property
     def breakpoints(self) -> np.ndarray:
         """The knots in the attribute's units, shape (2^level + 1,)."""
-        return self.proper.breakpoints
+        return self.density.breakpoints
 
     def __call__(self, x: Any) -> np.ndarray:
         """Return the density at x (any shape), per unit of x; 0 outside [lower, upper]."""
@@ -227,21 +167,22 @@ class DensityEstimate:
         """Return the x with cdf(x) = t, t in [0, 1] (any shape); raises SchemeError for other t."""
         return self.proper.quantile(t)
 
-    def band(self, x: Any, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-        """Return low and high, shapes (n,), of the pointwise band of the density at x, (n,), per unit of x.
+    def band(self, x: Any, confidence: float = 0.95, simultaneous: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """Return low and high, shapes (n,), of the band of the density at x, (n,), per unit of x.
 
-        Centred on the inference's raw estimate, which is finer than the density shown where a level rule balanced bias
-        and noise: intervals of `Derivative(0, x)`.  Cut at 0, and widened where needed to hold the density shown.
+        Pointwise, or with `simultaneous` one that holds the whole density with that confidence.  Centred where the inference
+        says, cut at 0, and widened where needed to hold the density shown.
         """
-        raw = self.inference.raw
+        check_confidence(confidence)
         x = np.atleast_1d(np.asarray(x, dtype=np.float64))
-        return self._interval(raw.pdf(x), raw.features(x), confidence, np.inf, self(x))
+        z = self.inference.critical_value(confidence) if simultaneous else normal_quantile(confidence)
+        return _cut(self.inference.density_band(x, z), self(x), np.inf)
 
     def cdf_band(self, x: Any, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """Return low and high, shapes (n,), of the pointwise band of the cdf at x, (n,), made as `band` is; within [0, 1]."""
-        raw = self.inference.raw
+        check_confidence(confidence)
         x = np.atleast_1d(np.asarray(x, dtype=np.float64))
-        return self._interval(raw.cdf(x), raw.cumulative_features(x), confidence, 1.0, self.cdf(x))
+        return _cut(self.inference.cdf_band(x, normal_quantile(confidence)), self.cdf(x), 1.0)
 
     def functional(self, functional: Any, confidence: float = 0.95) -> FunctionalEstimate:
         """Return a functional's corrected estimate with its interval, or a refusal with its reason."""
@@ -267,14 +208,10 @@ class DensityEstimate:
             }
         )
 
-    def _interval(
-        self, centre: np.ndarray, features: np.ndarray, confidence: float, most: float, shown: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        check_confidence(confidence)
-        variance = np.einsum("nk,nk->n", features @ self.inference.covariance, features)
-        half = normal_quantile(confidence) * np.sqrt(np.maximum(variance, 0.0))
-        low, high = np.clip(centre - half, 0.0, most), np.clip(centre + half, 0.0, most)
-        return np.minimum(low, shown), np.maximum(high, shown)
+
+def _cut(band: tuple[np.ndarray, np.ndarray], shown: np.ndarray, most: float) -> tuple[np.ndarray, np.ndarray]:
+    low, high = (np.clip(end, 0.0, most) for end in band)
+    return np.minimum(low, shown), np.maximum(high, shown)
 
 
 @dataclass(frozen=True, eq=False)

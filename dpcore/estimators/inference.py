@@ -24,8 +24,10 @@ from typing import Any
 
 import numpy as np
 
+from dpcore.densities import Spline
 from dpcore.errors import SchemeError
-from dpcore.estimates import FunctionalEstimate, Spline, normal_quantile
+from dpcore.estimates import FunctionalEstimate, normal_quantile
+from dpcore.estimators.bands import critical_value, invert_band, standard_errors
 from dpcore.estimators.chi_square_mixture import ChiSquareMixture
 from dpcore.estimators.ladder import Rung
 from dpcore.functionals import Expansion, Functional, Quantile
@@ -55,6 +57,19 @@ class DeltaMethod:
     def covariance(self) -> np.ndarray:
         """The covariance of its coefficients, (K, K)."""
         return self.rungs[0].covariance
+
+    def density_band(self, x: np.ndarray, deviations: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return low and high, shapes (n,): intervals of `Derivative(0, x)`."""
+        return _around(self.raw.pdf(x), self.raw.features(x), self.covariance, deviations)
+
+    def cdf_band(self, x: np.ndarray, deviations: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return low and high, shapes (n,): intervals of `Cdf(x)`."""
+        return _around(self.raw.cdf(x), self.raw.cumulative_features(x), self.covariance, deviations)
+
+    def critical_value(self, confidence: float) -> float:
+        """Return the deviations that hold the whole density at once."""
+        x = np.linspace(self.raw.lower, self.raw.upper, max(_LEAST_POINTS, _POINTS_PER_CELL << self.raw.level) + 1)
+        return critical_value(self.raw.features(x), self.covariance, confidence)
 
     def estimate(self, functional: Functional, confidence: float) -> FunctionalEstimate:
         """Return the functional's corrected estimate, or a refusal; the caller has checked the confidence."""
@@ -98,6 +113,13 @@ class DeltaMethod:
             half = normal_quantile(confidence) * error
             return value, error, value - half, value + half
         return _second_order(functional, rung, confidence)
+
+
+def _around(
+    centre: np.ndarray, features: np.ndarray, covariance: np.ndarray, deviations: float
+) -> tuple[np.ndarray, np.ndarray]:
+    half = deviations * standard_errors(features, covariance)
+    return centre - half, centre + half
 
 
 class _Refused(Exception):
@@ -241,30 +263,9 @@ class _AboveNoise:
 
 
 def invert_cdf(rung: Rung, t: float, confidence: float) -> tuple[float, float, float, float]:
-    """Return value, standard error, low and high of the quantile: all x whose cdf could be t.
-
-    low and high end {x: |F(x) - t| <= z SE(x)}; the value is halfway between the first and the last x with F(x) = t; the
-    standard error is the interval's half-width over z.
-    """
+    """Return value, standard error, low and high of the quantile: all x whose cdf could be t (see `bands.invert_band`)."""
     raw = rung.raw
     x = np.linspace(raw.lower, raw.upper, max(_LEAST_POINTS, _POINTS_PER_CELL << raw.level) + 1)
     features = raw.cumulative_features(x)
-    centre = features @ raw.coefficients
-    half = np.sqrt(np.maximum(np.einsum("nk,nk->n", features @ rung.covariance, features), 0.0))
-    z = normal_quantile(confidence)
-    low, high = _first_above(x, centre + z * half - t), _last_below(x, centre - z * half - t)
-    value = (_first_above(x, centre - t) + _last_below(x, centre - t)) / 2
-    return value, (high - low) / (2 * z), low, high
-
-
-def _first_above(x: np.ndarray, g: np.ndarray) -> float:
-    """The first x at which g reaches zero from below, interpolated."""
-    if g[0] >= 0 or not np.any(g >= 0):
-        return float(x[0] if g[0] >= 0 else x[-1])
-    i = int(np.argmax(g >= 0))
-    return float(x[i] - (x[i] - x[i - 1]) * g[i] / (g[i] - g[i - 1]))
-
-
-def _last_below(x: np.ndarray, g: np.ndarray) -> float:
-    """The last x at which g leaves zero from below."""
-    return float(-_first_above(-x[::-1], -g[::-1]))
+    errors = standard_errors(features, rung.covariance)
+    return invert_band(x, features @ raw.coefficients, errors, t, confidence)

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore import _checks
+from dpcore.densities import Spline
 from dpcore.errors import NotEstimable, SchemeError
-from dpcore.estimates import LevelRow, Spline
+from dpcore.estimates import LevelRow
 from dpcore.estimators.chi_square_mixture import ChiSquareMixture
 from dpcore.estimators.ladder import Ladder
 

@@ -79,14 +79,10 @@ class Projection(Estimator):
         finer = [rungs.rung(j, lower, upper) for j in range(fine, level, -1)]
         return DensityEstimate(
             attribute=described.name,
-            lower=lower,
-            upper=upper,
             unit=described.unit,
-            degree=rungs.basis.degree,
-            level=level,
-            coefficients=shown.proper.coefficients,
-            raw_coefficients=shown.raw.coefficients,
+            density=shown.proper,
             covariance=shown.covariance,
+            raw=shown.raw,
             n=round(float(np.asarray(rungs.n))),
             estimator=self.name,
             given=given,

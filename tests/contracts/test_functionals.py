@@ -8,8 +8,8 @@ from scipy import stats
 
 from dpcore import scheme
 from dpcore.bases import bspline
+from dpcore.densities import Spline
 from dpcore.errors import SchemeError
-from dpcore.estimates import Spline
 from dpcore.functionals import (
     NAMES,
     CentralMoment,

@@ -7,8 +7,8 @@ import pytest
 from estimate_cases import SMOOTH, draw, mechanism
 from scipy import stats
 
+from dpcore.densities import Spline
 from dpcore.errors import SchemeError
-from dpcore.estimates import Spline
 from dpcore.estimators import Lepski, Undersmoothed, ladder
 from dpcore.estimators.chi_square_mixture import ChiSquareMixture
 from dpcore.estimators.inference import error_law
