@@ -29,15 +29,16 @@ class Report:
 
 
 def measure_accuracy(
-    file: Path, grid: accuracy.Grid, workers: int = 1, again: bool = False
+    file: Path, grid: accuracy.Grid, workers: int = 1, *, again: bool = False, begun: datetime | None = None
 ) -> Iterator[tuple[int, int]]:
-    """Measure and land what the newest study lacks of the grid, yielding (done, all) pieces, first (0, all).
+    """Measure and land what a study lacks of the grid, yielding (done, all) pieces, first (0, all).
 
     file: the warehouse.  workers: processes.  again: measure the grid's methods anew, in place of what the study has.
-    A study of another version, or of other repetitions, is not gone on with: a new one is begun.
+    begun: the study to go on with, or to begin, by its time (with a time zone); by default the newest one, unless it is of
+    another version or of other repetitions: then a new one is begun.
     """
     edition = f"{version('ldpflow')}+{accuracy.STUDY}.{accuracy.EDITION}"
-    begun, known = _known(file, edition, grid.repetitions)
+    begun, known = _known(file, edition, grid.repetitions, begun)
     if again:
         known = set()
     pieces = len(accuracy.pending(grid, known))
@@ -52,6 +53,30 @@ def report(file: Path) -> Report:
     summary = warehouse.query(file, "from accuracy_summary order by method, metric")
     rows = warehouse.query(file, "from accuracy_rows where not is_peer")
     return Report(summary, aims.verdicts(summary, rows))
+
+
+def lines(report: Report) -> list[tuple[str, str, str, str]]:
+    """Return the aims as a person reads them: aim, what it may be, what was found, whether it is reached."""
+    return [
+        (
+            verdict.aim,
+            f"{'>=' if verdict.at_least else '<='} {verdict.limit:.2f}",
+            "" if verdict.found is None else f"{verdict.found:.2f}",
+            {True: "yes", False: "no", None: "not measured"}[verdict.reached],
+        )
+        for verdict in report.verdicts
+    ]
+
+
+def markdown(report: Report) -> str:
+    """Return the summary as a table of Markdown: geometric means of error ratios, below 1 where ours is smaller."""
+    head = "| method | metric | cells | to best peer | to SW-EMS 1024 | cells won | worst target | its ratio |"
+    rows = [
+        f"| {row['method']} | {row['metric']} | {row['cells']} | {row['to_hindsight']:.2f} | {row['to_published']:.2f} "
+        f"| {row['won']:.0%} | {row['worst_target']} | {row['worst_ratio']:.2f} |"
+        for row in report.summary.to_dict("records")
+    ]
+    return "\n".join([head, "|---|---|---|---|---|---|---|---|", *rows])
 
 
 def draw(file: Path, folder: Path, method: str = aims.METHOD) -> dict[str, Path]:
@@ -76,20 +101,23 @@ def draw(file: Path, folder: Path, method: str = aims.METHOD) -> dict[str, Path]
     return pictures
 
 
-def _known(file: Path, edition: str, repetitions: int) -> tuple[datetime, set[accuracy.Known]]:
+def _known(file: Path, edition: str, repetitions: int, begun: datetime | None) -> tuple[datetime, set[accuracy.Known]]:
     """When the study to go on with was begun, and what it has; now and nothing where there is none."""
-    fresh: tuple[datetime, set[accuracy.Known]] = datetime.now(UTC), set()
+    fresh: tuple[datetime, set[accuracy.Known]] = begun or datetime.now(UTC), set()
     if not file.exists():
         return fresh
     rows = warehouse.query(
         file,
         "select distinct method, parameters, target, clients, epsilon, repetitions, version, measured_at "
-        "from latest_benchmarks where study = 'accuracy' and not contains(metric, '.')",
+        "from benchmarks where study = 'accuracy' and not contains(metric, '.')",
     )
-    if rows.empty or set(rows["version"]) != {edition} or set(rows["repetitions"]) != {repetitions}:
+    if rows.empty:
+        return fresh
+    begun = begun or rows["measured_at"].max().to_pydatetime().replace(tzinfo=UTC)
+    rows = rows[rows["measured_at"] == begun.astimezone(UTC).replace(tzinfo=None)]
+    if set(rows["version"]) != {edition} or set(rows["repetitions"]) != {repetitions}:
         return fresh
     columns = ["method", "parameters", "target", "clients", "epsilon", "repetitions"]
-    begun = rows["measured_at"].iloc[0].to_pydatetime().replace(tzinfo=UTC)
     return begun, set(rows[columns].itertuples(index=False, name=None))
 
 

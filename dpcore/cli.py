@@ -35,6 +35,9 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
+benchmarks_app = typer.Typer(help="Measure ldpflow beside its peers.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(benchmarks_app, name="benchmark")
+
 SchemeArgument = Annotated[Path, typer.Argument(help="The scheme file (TOML).")]
 RoundOption = Annotated[
     str | None, typer.Option("--round", help="The round's name; sorts as text. Default: today, UTC.")
@@ -256,6 +259,57 @@ def audit(
     certify.require(audits)
 
 
+@benchmarks_app.command()
+def accuracy(
+    targets: Annotated[str, typer.Option(help="Densities, separated by commas. Default: all.")] = "",
+    clients: Annotated[str, typer.Option(help="Numbers of clients, separated by commas.")] = "10000,100000,1000000",
+    epsilon: Annotated[str, typer.Option(help="Epsilons, separated by commas.")] = "0.5,1,2,4",
+    methods: Annotated[str, typer.Option(help="Methods, separated by commas; `peers` for all. Default: all.")] = "",
+    repetitions: Annotated[int, typer.Option(help="Repetitions a cell, an even number.")] = 50,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes.")] = WORKERS,
+    again: Annotated[bool, typer.Option("--again", help="Measure anew what the study has of these methods.")] = False,
+    report: Annotated[bool, typer.Option("--report", help="Measure nothing; print and draw the newest study.")] = False,
+    warehouse: WarehouseOption = None,
+    data: DataOption = DEFAULT_DATA,
+) -> None:
+    """Measure errors of densities, distribution functions and numbers over many cells, and compare with the best peer.
+
+    Every cell lands in `benchmarks` as it is made; a study that was stopped goes on where it was.
+
+    Example: ldpflow benchmark accuracy --targets beta_2_5,claw --clients 100000 --epsilon 1 --repetitions 10
+    """
+    from dpcore import benchmarks
+    from dpcore.studies.accuracy import Grid
+    from dpcore.studies.targets import NAMES
+
+    file = warehouse or data / "warehouse.duckdb"
+    if not report:
+        grid = Grid(
+            targets=_listed(targets, str, "targets") or NAMES,
+            clients=_listed(clients, int, "clients"),
+            epsilons=_listed(epsilon, float, "epsilon"),
+            methods=_listed(methods, str, "methods"),
+            repetitions=repetitions,
+        )
+        _measure(benchmarks.measure_accuracy(file, grid, workers, again=again))
+    found = benchmarks.report(file)
+    with _progress("drawing", None):
+        benchmarks.draw(file, data / "figures" / "accuracy")
+    columns = ("method", "metric", "cells", "to best peer", "to SW-EMS 1024", "cells won", "worst target", "its ratio")
+    table = _table("errors over the peers', geometric means; below 1 ours are smaller", *columns)
+    for row in found.summary.to_dict("records"):
+        ratios = (f"{row[name]:.2f}" for name in ("to_hindsight", "to_published"))
+        worst = (str(row["worst_target"]), f"{row['worst_ratio']:.2f}")
+        table.add_row(row["method"], row["metric"], str(row["cells"]), *ratios, f"{row['won']:.0%}", *worst)
+    _show(table)
+    aims = _table("aims", "aim", "may be", "found", "reached")
+    for line in benchmarks.lines(found):
+        aims.add_row(*line)
+    _show(aims)
+    print(f"warehouse  {_relative(str(file))}")
+    print(f"pictures   {_relative(str(data / 'figures' / 'accuracy'))}")
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit; every error a user can cause is one line on standard error."""
     try:
@@ -269,6 +323,27 @@ def main(arguments: list[str] | None = None) -> None:
     except KeyboardInterrupt:
         print("ldpflow: interrupted; nothing was landed", file=sys.stderr)
         sys.exit(130)
+
+
+def _measure(steps: Iterator[tuple[int, int]]) -> None:
+    """Carry a study through; stopped, it says that it goes on from there."""
+    done, (_, total) = 0, next(steps)
+    try:
+        with _progress("measuring", total or None) as advance:
+            for _ in steps:
+                done += 1
+                advance(1)
+    except KeyboardInterrupt:
+        print(f"ldpflow: stopped after {done} of {total} pieces; the same command goes on from there", file=sys.stderr)
+        sys.exit(130)
+
+
+def _listed(text: str, kind: Callable[[str], Any], option: str) -> tuple[Any, ...]:
+    """The parts of a text separated by commas."""
+    try:
+        return tuple(kind(part.strip()) for part in text.split(",") if part.strip())
+    except ValueError:
+        raise typer.BadParameter(f"{option} must be numbers separated by commas, got {text!r}") from None
 
 
 def _collect_simulated(folder: Path) -> list[Path]:

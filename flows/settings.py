@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from dpcore.certify import DEFAULT_SCHEMES
 from dpcore.stages import DEFAULT_DATA, DEFAULT_SCHEME
+from dpcore.studies.accuracy import Grid
 
 _LARGEST_SEED = 2**63 - 1
 _MOST_CLIENTS = 10**9
@@ -68,6 +69,21 @@ class AuditSettings(BaseModel):
 
     schemes: Path = Field(DEFAULT_SCHEMES, description="Folder of scheme files (TOML), on the worker's machine.")
     warehouse: Path = Field(DEFAULT_DATA / "warehouse.duckdb", description="The DuckDB file that the checks land in.")
+
+
+class BenchmarkSettings(BaseModel):
+    """The accuracy study's grid, and where it lands."""
+
+    model_config = _Settings.model_config
+
+    targets: tuple[str, ...] = Field(Grid.targets, description="Densities to measure on.")
+    clients: tuple[int, ...] = Field(Grid.clients, description="Numbers of clients.")
+    epsilons: tuple[float, ...] = Field(Grid.epsilons, description="Epsilons, natural-log units.")
+    methods: tuple[str, ...] = Field((), description="Methods to measure; `peers` for all peers.  Default: everything.")
+    repetitions: int = Field(Grid.repetitions, ge=2, description="Repetitions a cell; an even number.")
+    workers: int = Field(2, ge=1, le=64, description="Processes.")
+    warehouse: Path = Field(DEFAULT_DATA / "warehouse.duckdb", description="The DuckDB file the rows land in.")
+    figures: Path = Field(DEFAULT_DATA / "figures" / "accuracy", description="Folder of the pictures.")
 
 
 class NamedRound(_Settings):

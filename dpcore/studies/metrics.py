@@ -5,7 +5,7 @@ functionals of their own.  All are scored against the target's exact quantities,
 needed.
 
 Metrics: `ise` int (f - g)^2 of the continuous parts; `w1` int |F - G|; `ks` sup |F - G|; absolute errors of the `mean`,
-`entropy`, `integrated_square` (int f^2), `median` and `q90`, all of the density shown; `atom`, of an atom's mass.
+`entropy`, `integrated_square` (int f^2), `median` and `q90`, all of the density shown; `atom`, of the mass at the ends.
 A target of atoms only has no density, and no metric of one.
 
 No peer has an atom: its whole density is scored as continuous, and its distribution function up to the atom.
@@ -115,8 +115,10 @@ def score_estimate(truth: Truth, estimate: Any) -> Mapping[str, float]:
     errors["entropy"] = abs(estimate.functional(Entropy()).plug_in - law.entropy)
     errors["integrated_square"] = abs(estimate.functional(IntegratedSquare(0)).plug_in - law.integrated_square)
     if law.atoms:
-        found = sum(float(mass) for _, mass in getattr(estimate, "atoms", ()))
-        errors["atom"] = abs(found - law.atom_mass)
+        true = dict(law.atoms)
+        errors["atom"] = sum(
+            abs(mass - true.get(end, 0.0)) for end, mass in zip((0.0, 1.0), estimate.atoms, strict=True)
+        )
     return errors
 
 

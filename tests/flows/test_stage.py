@@ -11,9 +11,9 @@ from pydantic import ValidationError
 
 from dpcore import stages
 from dpcore.errors import SchemeError, WarehouseError
-from flows import audit, collect, estimate, publish, simulate
+from flows import audit, benchmark, collect, estimate, publish, simulate
 from flows import round as rounds
-from flows.settings import AuditSettings, CollectSettings, NamedRound, RoundSettings
+from flows.settings import AuditSettings, BenchmarkSettings, CollectSettings, NamedRound, RoundSettings
 from flows.stage import _folder_of, is_transient, key, prepare
 
 TASKS = (
@@ -30,6 +30,9 @@ TASKS = (
     audit.enumerate_loss,
     audit.show_certificate,
     audit.land_checks,
+    benchmark.measure,
+    benchmark.draw,
+    benchmark.show,
 )
 
 
@@ -67,7 +70,7 @@ def test_settings_refuse_what_does_not_fit(wrong: dict[str, object]) -> None:
         RoundSettings(**wrong)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("model", [RoundSettings, CollectSettings, NamedRound, AuditSettings])
+@pytest.mark.parametrize("model", [RoundSettings, CollectSettings, NamedRound, AuditSettings, BenchmarkSettings])
 def test_every_field_of_the_form_is_described(model: type[RoundSettings]) -> None:
     assert [name for name, field in model.model_fields.items() if not field.description] == []
 

@@ -34,6 +34,7 @@ def test_the_scheme_is_one(readme: str) -> None:
 def test_the_commands_are_those_there_are(readme: str) -> None:
     shown = set(re.findall(r"^\| `ldpflow (\w+)", readme, re.M))
     there = {command.callback.__name__ for command in cli.app.registered_commands}  # type: ignore[union-attr]
+    there |= {group.name for group in cli.app.registered_groups}
     assert shown == there
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpcore import benchmarks, plots, warehouse
+from dpcore import benchmarks, cli, plots, warehouse
 from dpcore.errors import SchemeError
 from dpcore.studies import accuracy, aims, metrics
 from dpcore.studies.accuracy import Cell, Grid
@@ -210,3 +211,40 @@ def test_an_estimate_is_scored_as_cells_are() -> None:
     as_cells = metrics.score_cells(truth, cells)
     for metric, value in direct.items():
         assert as_cells[metric][0] == pytest.approx(value, abs=2e-4), metric
+
+
+def test_the_command_measures_prints_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["benchmark", "accuracy", "--targets", "uniform", "--clients", "10000", "--epsilon", "1"]
+    arguments += ["--methods", "wavelet_laplace,peer:sw_ems", "--repetitions", "2", "--workers", "1"]
+    for extra in ([], ["--report"]):
+        with contextlib.chdir(tmp_path), pytest.raises(SystemExit) as stop:
+            cli.main([*arguments, *extra])
+        assert not stop.value.code
+        out = capsys.readouterr().out
+        for words in (
+            "wavelet_laplace",
+            "integrated_square",
+            "worst target",
+            "aims",
+            "not measured",
+            "figures/accuracy",
+        ):
+            assert words in out
+    assert warehouse.query(tmp_path / "data/var/warehouse.duckdb", "from benchmarks")["measured_at"].nunique() == 1
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--targets", "gamma", "target must be one of"),
+        ("--epsilon", "one", "epsilon must be numbers separated by commas"),
+    ],
+)
+def test_a_wrong_option_is_refused(
+    option: str, value: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with contextlib.chdir(tmp_path), pytest.raises(SystemExit) as stop:
+        cli.main(["benchmark", "accuracy", option, value])
+    assert stop.value.code in (1, 2)
+    assert message in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "data").exists()

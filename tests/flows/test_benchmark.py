@@ -1,0 +1,57 @@
+"""The accuracy study through the engine: a small grid, begun once, gone on with, and shown."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
+
+from dpcore import benchmarks, warehouse
+from flows import benchmark as flow
+from flows.settings import BenchmarkSettings
+
+pytestmark = [pytest.mark.flows, pytest.mark.usefixtures("harness")]
+
+
+def shown(key: str) -> str:
+    async def read() -> str:
+        async with get_client() as client:
+            found = await client.read_artifacts(artifact_filter=ArtifactFilter(key=ArtifactFilterKey(any_=[key])))
+            return str(found[-1].data)
+
+    return asyncio.run(read())
+
+
+def test_a_run_that_fails_half_way_goes_on_and_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = BenchmarkSettings(
+        targets=("uniform",),
+        clients=(10_000,),
+        epsilons=(1.0,),
+        methods=("wavelet_laplace", "peer:sw_ems"),
+        repetitions=2,
+        workers=1,
+        warehouse=tmp_path / "w.duckdb",
+        figures=tmp_path / "figures",
+    )
+    landed = []
+    whole = warehouse.add_benchmarks
+
+    def once_broken(path: Path, frame: object) -> None:
+        whole(path, frame)  # type: ignore[arg-type]
+        landed.append(frame)
+        if len(landed) == 1:
+            raise OSError("the connection was lost after the work was done")
+
+    monkeypatch.setattr(benchmarks.warehouse, "add_benchmarks", once_broken)
+    monkeypatch.setattr(flow.measure, "retry_delay_seconds", [0.01, 0.01, 0.01])
+    flow.benchmark(settings)
+    assert len(landed) == 2  # each piece of work once, though the task ran twice
+    rows = warehouse.query(settings.warehouse, "from benchmarks")
+    assert rows["measured_at"].nunique() == 1
+    assert set(rows["method"]) == {"wavelet_laplace", "peer:sw_ems"}
+    assert float(shown("accuracy-progress")) == 100
+    assert "wavelet_laplace | ise" in shown("accuracy")
+    assert "not measured" in shown("accuracy-aims")
