@@ -10,6 +10,7 @@ _EXPORTS = {
     "Aggregate": "dpcore.aggregates",
     "Budget": "dpcore.privacy.budget",
     "Client": "dpcore.client",
+    "ExpectationMaximization": "dpcore.estimators",
     "Fixed": "dpcore.estimators",
     "Frequency": "dpcore.estimators",
     "Lepski": "dpcore.estimators",
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from dpcore._random import keyed, secure, seeded
     from dpcore.aggregates import Aggregate
     from dpcore.client import Client
-    from dpcore.estimators import Fixed, Frequency, Lepski, Projection, Undersmoothed
+    from dpcore.estimators import ExpectationMaximization, Fixed, Frequency, Lepski, Projection, Undersmoothed
     from dpcore.pipeline import aggregate, estimate, privatize, run, simulate
     from dpcore.privacy.budget import Budget
     from dpcore.scheme import Scheme

@@ -22,7 +22,15 @@ from dpcore.aggregates import Aggregate
 from dpcore.client import units_of
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimates import DensityEstimate, FrequencyEstimate, FunctionalEstimate
-from dpcore.estimators import Estimator, Fixed, Frequency, Lepski, Projection, Undersmoothed
+from dpcore.estimators import (
+    Estimator,
+    ExpectationMaximization,
+    Fixed,
+    Frequency,
+    Lepski,
+    Projection,
+    Undersmoothed,
+)
 from dpcore.functionals import parse
 from dpcore.report import Answers, ReportBatch, concatenate
 from dpcore.scheme import Attribute, Scheme
@@ -163,6 +171,8 @@ def default_estimator(attribute: Attribute) -> Estimator:
     """Return the estimator that the scheme names for an attribute."""
     if not attribute.is_numeric:
         return Frequency()
+    if attribute.estimator in ("em", "ems"):
+        return ExpectationMaximization(smoothing=attribute.estimator == "ems")
     if attribute.level is not None:
         return Projection(level_rule=Fixed(attribute.level))
     return Projection(level_rule=Undersmoothed() if attribute.level_rule == "undersmoothed" else Lepski())
@@ -190,7 +200,8 @@ def _check_attribute(attribute: Attribute) -> None:
         reason = functional.refuses_probabilities()
         if attribute.is_numeric:
             bounds = float(attribute.lower), float(attribute.upper)
-            reason = functional.refuses(*bounds, getattr(basis, "degree", None))
+            degree = 0 if attribute.estimator in ("em", "ems") else getattr(basis, "degree", None)
+            reason = functional.refuses(*bounds, degree)
         if reason is not None:
             raise SchemeError(f"functionals: {text!r}: {reason}")
         asked.append(str(functional))

@@ -28,10 +28,12 @@ import numpy as np
 from dpcore import _checks
 from dpcore.errors import InvalidRecord, SchemeError
 from dpcore.mechanisms import (
+    DyadicWave,
     HadamardResponse,
     LocalHashing,
     Mechanism,
     RandomizedResponse,
+    SquareWave,
     SubsetSelection,
     UnaryEncoding,
 )
@@ -48,7 +50,7 @@ AUTO = "auto"  # a categorical attribute's mechanism chosen by `choose`; the can
 CATEGORICAL = {
     kind.name: kind for kind in (RandomizedResponse, UnaryEncoding, SubsetSelection, HadamardResponse, LocalHashing)
 }
-NUMERIC = {"wavelet_laplace": WaveletLaplace}
+NUMERIC: dict[str, Any] = {kind.name: kind for kind in (WaveletLaplace, DyadicWave, SquareWave)}
 FUNCTIONALS = (
     "mean",
     "variance",
@@ -65,23 +67,23 @@ FUNCTIONALS = (
 _DEFAULT_FUNCTIONALS = ("mean", "quantile(0.5)")
 _FUNCTIONAL = re.compile(r"^([a-z_]+)(?:\(([-+0-9eE., ]*)\))?$")
 _NAME = re.compile(r"^[a-z][a-z0-9_]{0,62}$")
-_ESTIMATORS = {"categorical": ("frequency",), "numeric": ("projection",)}
+_ESTIMATORS = {  # by mechanism, the default first; every other mechanism's is frequency
+    WaveletLaplace.name: ("projection",),
+    DyadicWave.name: ("ems", "em"),
+    SquareWave.name: ("ems", "em"),
+}
 _LEVEL_RULES = ("lepski", "undersmoothed", "fixed")
 
 _TOP_KEYS = ("format", "name", "description", "clients", "reporting", "pairs", "functionals", "attributes")
 _SHARED_KEYS = ("type", "column", "missing", "mechanism", "epsilon", "functionals", "estimator", "client")
 _CATEGORICAL_KEYS = ("categories", "codes", "values", "outside", "design", "variant")
-_NUMERIC_KEYS: tuple[str, ...] = (
-    "lower",
-    "upper",
-    "unit",
-    "outside",
-    "degree",
-    "coarsest_level",
-    "finest_level",
-    "allocation",
-)
-_NUMERIC_KEYS += ("a", "cells", "level_rule", "level")
+_DESIGN_KEYS = {  # what the design of a numeric mechanism may be told
+    WaveletLaplace.name: ("degree", "coarsest_level", "finest_level", "allocation", "a", "cells"),
+    DyadicWave.name: ("cells", "levels", "level_law", "widths"),
+    SquareWave.name: ("cells", "widths"),
+}
+_NUMERIC_KEYS: tuple[str, ...] = ("lower", "upper", "unit", "outside", "level_rule", "level")
+_NUMERIC_KEYS += tuple(dict.fromkeys(key for keys in _DESIGN_KEYS.values() for key in keys))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -314,18 +316,28 @@ def _parse_attribute(name: str, table: Any, clients: int, functionals: tuple[str
     try:
         budget = Budget.parse(table["epsilon"])
         _checks.one_of(("refuse", "category") if kind == "categorical" else ("refuse",), missing=missing)
+        estimators = _estimators(table, kind)
         shared = {
             "name": name,
             "column": str(table.get("column", name)),
             "missing": missing,
-            "estimator": table.get("estimator", _ESTIMATORS[kind][0]),
+            "estimator": table.get("estimator", estimators[0]),
         }
-        _checks.one_of(_ESTIMATORS[kind], estimator=shared["estimator"])
+        _checks.one_of(estimators, estimator=shared["estimator"])
         _printable(column=shared["column"], unit=str(table.get("unit", "")))
         build = _numeric if kind == "numeric" else _categorical
         return build(table, budget, clients, functionals, shared)
     except SchemeError as error:
         raise type(error)(f"{where}: {error}") from None
+
+
+def _estimators(table: Mapping[str, Any], kind: str) -> tuple[str, ...]:
+    """The names of the estimators that the attribute's mechanism goes with, the default first."""
+    if kind == "categorical":
+        return ("frequency",)
+    mechanism = table.get("mechanism", WaveletLaplace.name)
+    _checks.one_of(tuple(NUMERIC), mechanism=mechanism)
+    return _ESTIMATORS[mechanism]
 
 
 def _numeric(
@@ -342,27 +354,16 @@ def _numeric(
     outside, level_rule = table.get("outside", "clip"), table.get("level_rule", "lepski")
     _checks.one_of(("clip", "refuse"), outside=outside)
     _checks.one_of(_LEVEL_RULES, level_rule=level_rule)
+    if shared["estimator"] != "projection" and ("level_rule" in table or "level" in table):
+        raise SchemeError(
+            f'level_rule and level go with estimator = "projection" only, got estimator = "{shared["estimator"]}"'
+        )
     level = _integer(table, "level", 0, 20) if "level" in table else None
     if (level_rule == "fixed") != (level is not None):
         raise SchemeError('level goes with level_rule = "fixed", and only with it')
-    mechanism_name = table.get("mechanism", "wavelet_laplace")
-    _checks.one_of(tuple(NUMERIC), mechanism=mechanism_name)
-    mechanism: Mechanism
-    if "client" in table:
-        mechanism = NUMERIC[mechanism_name].from_parameters(budget, table["client"])
-    else:
-        options: dict[str, Any] = {
-            key: _integer(table, key, 0, 1 << 20)
-            for key in ("degree", "coarsest_level", "finest_level", "cells")
-            if key in table
-        }
-        options |= {key: table[key] for key in ("allocation",) if key in table}
-        if "a" in table:
-            options["a"] = _fraction(table, "a")
-        mechanism = WaveletLaplace.design(budget, clients=clients, **options)
     return Attribute(
         type="numeric",
-        mechanism=mechanism,
+        mechanism=_numeric_mechanism(table, budget, clients),
         functionals=_functionals(table["functionals"], "functionals") if "functionals" in table else functionals,
         lower=lower,
         upper=upper,
@@ -372,6 +373,38 @@ def _numeric(
         level=level,
         **shared,
     )
+
+
+def _numeric_mechanism(table: Mapping[str, Any], budget: Budget, clients: int) -> Mechanism:
+    """The mechanism of a numeric attribute: read where the text is canonical, designed elsewhere."""
+    name = table.get("mechanism", WaveletLaplace.name)
+    for key in table:
+        owners = [owner for owner, keys in _DESIGN_KEYS.items() if key in keys]
+        if owners and name not in owners:
+            raise SchemeError(f'{key} goes with mechanism = "{owners[0]}", got mechanism = "{name}"; leave it out')
+    if "client" in table:
+        return _from_client(NUMERIC[name], budget, table["client"])
+    options = {key: _design_option(table, key) for key in _DESIGN_KEYS[name] if key in table}
+    if name == WaveletLaplace.name:
+        options["clients"] = clients
+    mechanism: Mechanism = NUMERIC[name].design(budget, **options)
+    return mechanism
+
+
+def _design_option(table: Mapping[str, Any], key: str) -> Any:
+    """A design's option, as its type says: texts, fractions, lists of either, else a whole number."""
+    value = table[key]
+    if key == "allocation":
+        return value
+    if key == "a":
+        return _fraction(table, key)
+    if key not in ("level_law", "widths"):
+        return _integer(table, key, 0, 1 << 20)
+    if not isinstance(value, list) or not value:
+        raise SchemeError(f"{key} must be a list of numbers, one for each level, got {value!r}")
+    if key == "widths":
+        return [_integer({key: width}, key, 1, 1 << 20) for width in value]
+    return [_fraction({key: share}, key) for share in value]
 
 
 def _categorical(
@@ -514,8 +547,8 @@ def _write(scheme: Scheme) -> str:
                 "upper": _number(a.upper),
                 "unit": a.unit,
                 "outside": a.outside,
-                "level_rule": a.level_rule,
             }
+            own |= {"level_rule": a.level_rule} if a.estimator == "projection" else {}
             own |= {} if a.level is None else {"level": a.level}
         else:
             own = {"categories": list(a.categories), "codes": dict(sorted(a.codes.items()))}

@@ -9,20 +9,108 @@ Products with A are prefix sums (`FiniteChannel`), so that an iteration costs O(
 
 When to stop.  EMS converges, to a law that depends on the smoothing and hardly on the rule: it stops where a step moves less
 than a given share of the mass, which means the same whatever the number of reports.  EM's limit is the most likely law, a few
-spikes that follow the noise; it stops before, where it fits the counts as well as the truth would.
+spikes that follow the noise; where it stops is its only smoothing.  It stops where a step adds less than a twentieth to the
+log-likelihood, in which noise makes differences of one: in trials the errors of mean, distribution function and density
+are all near their least there, and the published 10^-3 e^epsilon is far into the spikes.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 
 from dpcore import _checks
-from dpcore.errors import NotEstimable
-from dpcore.mechanisms.observation import FiniteChannel
+from dpcore.densities import Spline
+from dpcore.errors import NotEstimable, SchemeError
+from dpcore.estimates import DensityEstimate
+from dpcore.estimators.base import Estimator
+from dpcore.estimators.channel_projection import project
+from dpcore.estimators.frequency import left_inverse
+from dpcore.estimators.inference import DeltaMethod
+from dpcore.estimators.ladder import Rung
+from dpcore.mechanisms.observation import FiniteChannel, ScoreSums
 
 TOLERANCE = 1e-5  # of the mass: a hundredth of it, at most, is then left to move
 ITERATIONS = 10_000
-_SLACK = 2.0  # standard deviations of the deviance at the truth: of fifty truths, one is not fitted so well
+_GAIN = 0.05  # of the log-likelihood, natural-log units
+_INTERVALS = ((2, 4), (2, 3), (2, 2))  # (degree, level) of the spaces that functionals are evaluated in, finest first
+
+
+@dataclass(frozen=True)
+class ExpectationMaximization(Estimator):
+    """The most likely law of the input cells, smoothed after each iteration ("ems") or not ("em"), as a piecewise constant.
+
+    Intervals are those of the unbiased least squares estimate in a space of sixteen quadratic splines (`channel_projection`),
+    or of a coarser one for functionals that are refused there; `.plug_in` is the functional of the density that is shown.
+    """
+
+    smoothing: bool = True
+    name = "ems"
+
+    def estimate(
+        self, aggregate: Any, attribute: str, given: str | None = None
+    ) -> DensityEstimate | dict[str, DensityEstimate]:
+        """Return the attribute's density; with `given`, {category: density}, without the categories too rare to tell.
+
+        Groups are fitted together: cell and true category are one hidden thing, reported cell and category what is seen.
+        Raises NotEstimable without reports, SchemeError for a mechanism without a finite channel, for one whose input cells
+        are no power of two, or for a pair that the scheme does not keep.
+        """
+        described = aggregate.scheme.attributes[attribute]
+        model = described.mechanism.model()
+        if not isinstance(model, FiniteChannel) or model.inputs & (model.inputs - 1):
+            raise SchemeError(
+                f"em and ems need a mechanism that reports cells of a wave; {attribute} has {described.mechanism.name}"
+            )
+        if aggregate.reports(attribute) == 0:
+            raise NotEstimable(f"{attribute} has no report; collect some first")
+        if given is not None:
+            return self._groups(aggregate, attribute, given, model)
+        counts = aggregate.statistics[attribute]
+        law = maximize(model, counts, self.smoothing)
+        return self._estimate(described, model, counts[:, None], np.ones(1), law, "")
+
+    def _groups(self, aggregate: Any, attribute: str, given: str, model: FiniteChannel) -> dict[str, DensityEstimate]:
+        if (attribute, given) not in aggregate.pairs:
+            kept = ", ".join(f"{numeric} given {other}" for numeric, other in aggregate.pairs) or "none"
+            raise SchemeError(f"{attribute} given {given} is not kept; name the pair in the scheme (it keeps: {kept})")
+        described, other = aggregate.scheme.attributes[attribute], aggregate.scheme.attributes[given]
+        channel = other.mechanism.model()
+        if not isinstance(channel, ScoreSums) or not channel.is_one_category:
+            raise SchemeError(f"groups need reports of one category each; {given} has {other.mechanism.name}")
+        response, tables = channel.response(), aggregate.pairs[attribute, given].T
+        joint = maximize(model, tables, self.smoothing, response=response)
+        found = {}
+        for row, category, column in zip(left_inverse(response), other.categories, joint.T, strict=True):
+            try:
+                law = column / max(float(column.sum()), 1e-300)
+                found[category] = self._estimate(described, model, tables, row, law, f"{given}={category}")
+            except NotEstimable:
+                continue  # too few for this group; the others stand
+        if not found:
+            raise NotEstimable(f"no group of {given} has enough reports of {attribute}; collect more")
+        return found
+
+    def _estimate(
+        self, described: Any, model: FiniteChannel, tables: np.ndarray, weights: np.ndarray, law: np.ndarray, given: str
+    ) -> DensityEstimate:
+        bounds = float(described.lower), float(described.upper)
+        density = Spline(*bounds, 0, model.inputs.bit_length() - 1, law * model.inputs)
+        rungs = tuple(project(model, tables, weights, law, *space, bounds) for space in _INTERVALS)
+        shown = Rung(density, density, rungs[0].covariance)
+        return DensityEstimate(
+            attribute=described.name,
+            unit=described.unit,
+            density=density,
+            covariance=rungs[0].covariance,
+            raw=rungs[0].raw,
+            n=round(float((tables @ weights).sum())),
+            estimator=self.name if self.smoothing else "em",
+            given=given,
+            inference=DeltaMethod(shown, rungs),
+        )
 
 
 def maximize(
@@ -39,7 +127,8 @@ def maximize(
     smoothing: average neighbours, weights (1, 2, 1) / 4 renormalised at the ends, after each iteration.
     response: for counts (S, k) by reported category, the probabilities (k, k) of what is said (rows) given what is true; the
     result is then the joint law (inputs, k) of cell and true category, smoothed along the cells.
-    tolerance: share of the mass that the last step may move; 0 makes all iterations.  iterations: at most so many, 1 or more.
+    tolerance: share of the mass that the last step of EMS may move; 0 makes all iterations, of EM too.
+    iterations: at most so many, 1 or more.
 
     Raises NotEstimable without reports, SchemeError for a tolerance or iterations out of range.
     """
@@ -52,17 +141,19 @@ def maximize(
     said = np.eye(1) if response is None else np.asarray(response, dtype=np.float64)
     counts = counts.reshape(len(counts), len(said))
     law = np.full((channel.inputs, len(said)), 1 / (channel.inputs * len(said)))
-    enough = _deviance_of_the_truth(channel, counts)
+    likelihood = -np.inf
     for _ in range(iterations):
         expected = channel.probabilities(law) @ said.T
-        if tolerance > 0 and not smoothing and _deviance(channel, counts, expected) <= enough:
-            break
+        if tolerance > 0 and not smoothing:
+            before, likelihood = likelihood, float(np.sum(counts * np.log(expected)))
+            if likelihood - before < _GAIN:
+                break
         step = law * channel.adjoint(counts / expected @ said) / n
         if smoothing:
             step = _smoothed(step)
-        moved = float(np.abs(step - law).sum()) / 2
+        is_still = smoothing and np.abs(step - law).sum() / 2 < tolerance
         law = step
-        if tolerance > 0 and moved <= tolerance:
+        if is_still:
             break
     return law[:, 0] if response is None else law
 
@@ -75,17 +166,3 @@ def _smoothed(law: np.ndarray) -> np.ndarray:
     averages[1:-1] /= 4
     averages[[0, -1]] /= 3
     return np.asarray(averages / averages.sum())
-
-
-def _deviance(channel: FiniteChannel, counts: np.ndarray, expected: np.ndarray) -> float:
-    """2 sum counts log(counts / expected counts), given how many reports each level has."""
-    outputs = [wave.outputs for wave in channel.levels]
-    reports = np.repeat([part.sum() for part in channel.split(counts)], outputs)[:, None]
-    seen = counts > 0
-    return 2 * float(np.sum(counts[seen] * np.log((counts / (reports * expected + (reports == 0)))[seen])))
-
-
-def _deviance_of_the_truth(channel: FiniteChannel, counts: np.ndarray) -> float:
-    """What the deviance at the truth hardly exceeds: it has a chi-square law, as many degrees as cells less levels."""
-    degrees = counts.size - len(channel.levels)
-    return float(degrees + _SLACK * np.sqrt(2 * degrees))

@@ -65,13 +65,16 @@ def test_functional_names_are_the_same_in_schemes_and_functionals() -> None:
 def test_nothing_on_the_clients_path_asks_for_a_generator_or_a_float(root: Path) -> None:
     """`generator()` belongs to `simulate`; privatize and the sampler it calls see words and integers."""
     import ast
+    import inspect
 
     from dpcore.scheme import CATEGORICAL, NUMERIC
 
-    for name in (*CATEGORICAL, *NUMERIC):
-        tree = ast.parse((root / f"dpcore/mechanisms/{name}.py").read_text())
-        found = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name in ("privatize", "draw_levels")]
-        assert found
+    for name, kind in {**CATEGORICAL, **NUMERIC}.items():
+        assert Path(str(inspect.getsourcefile(kind))) == root / f"dpcore/mechanisms/{name}.py"
+        tree = ast.parse(Path(str(inspect.getsourcefile(kind.privatize))).read_text())  # its own file, or one it shares
+        client = ("privatize", "draw_levels", "draw")
+        found = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name in client]
+        assert "privatize" in {function.name for function in found}
         for function in found:
             for node in ast.walk(function):
                 assert not (isinstance(node, ast.Attribute) and node.attr in ("generator", "float64", "normal"))

@@ -33,17 +33,21 @@ def test_expected_counts_lead_back_to_the_law(kind, smoothing: bool) -> None:
     assert apart < (0.02 if smoothing else 0.004) < 0.1 * np.abs(np.cumsum(1 / len(law) - law)).max()
 
 
-def test_every_iteration_is_more_likely_until_the_counts_are_fitted() -> None:
+def test_em_goes_on_while_the_counts_say_more_than_noise_and_then_stops() -> None:
     mechanism = SquareWave.design(ONE, cells=64)
-    model = mechanism.model()
-    people = seeded(1).generator().multinomial(100_000, smooth_law(64))
+    model, law = mechanism.model(), smooth_law(64)
+    people = seeded(1).generator().multinomial(100_000, law)
     counts = mechanism.simulate(people, seeded(2))
-    fits = [maximize(model, counts, False, iterations=k) for k in (1, 2, 4, 8, 16, 5000)]
+    steps = [1, 2, 4, 8, 16, 32, 64, 4000]
+    fits = [maximize(model, counts, False, tolerance=0, iterations=k) for k in steps]
     likelihoods = [float(counts @ np.log(model.probabilities(fit))) for fit in fits]
-    assert likelihoods == sorted(likelihoods)
-    expected = counts.sum() * model.probabilities(fits[-1])
-    degrees = len(counts) - 1
-    assert 2 * np.sum(counts * np.log(counts / expected)) == pytest.approx(degrees, abs=3 * np.sqrt(2 * degrees))
+    assert likelihoods == sorted(likelihoods)  # every step is more likely
+    stopped = maximize(model, counts, False)
+    gained = float(counts @ np.log(model.probabilities(stopped))) - likelihoods[0]
+    assert 0.99 * (likelihoods[-1] - likelihoods[0]) < gained < likelihoods[-1] - likelihoods[0]
+    errors = [64 * float(np.sum((fit - law) ** 2)) for fit in (fits[0], stopped, fits[-1])]
+    assert errors[1] < 0.1 * errors[0]
+    assert errors[1] < 0.1 * errors[2]  # the most likely law is a few spikes
 
 
 def test_more_reports_of_the_same_shares_stop_ems_at_the_same_place() -> None:
