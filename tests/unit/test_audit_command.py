@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 
 import pytest
-from planted import CutWindow, OneTooMany
+from planted import CutDyadicWave, CutWave, CutWindow, OneTooMany
 
 from dpcore import certify, cli, warehouse
 from dpcore import scheme as schemes
@@ -113,6 +113,22 @@ def test_a_certificate_of_a_broken_promise_says_not_to_sign(
     page = (tmp_path / "c.md").read_text(encoding="utf-8")
     assert "Do not sign." in page
     assert "Every promise is kept" not in page
+
+
+@pytest.mark.parametrize("planted", [CutWave, CutDyadicWave], ids=lambda kind: kind.name)
+def test_a_window_cut_off_at_an_edge_exits_with_1(
+    tmp_path: Path, planted: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wave = TEXT.replace("degree = 0\nfinest_level = 2\n", f'mechanism = "{planted.name}"\n')
+    (tmp_path / "waves.toml").write_text(wave, encoding="utf-8")
+    code, out, _ = audit("waves.toml", at=tmp_path)
+    assert code == 0
+    assert "2 of 2 attributes" in out
+    monkeypatch.setitem(schemes.NUMERIC, planted.name, planted)
+    code, out, err = audit("waves.toml", at=tmp_path)
+    assert code == 1
+    assert "1 of 2 attributes" in out
+    assert err.startswith("ldpflow: a promise is broken: weight of pets keeps epsilon = 1.")
 
 
 def test_several_schemes_share_a_certificate(pets: str, tmp_path: Path) -> None:
