@@ -128,6 +128,25 @@ def test_reports_and_aggregates_travel_through_files(mechanism: str, tmp_path: P
 
 
 @pytest.mark.parametrize("mechanism", WAVES)
+def test_pairs_are_simulated_as_clients_report_them(mechanism: str) -> None:
+    """Every count of level, cell and reported category has the mean and the variance it has from clients."""
+    scheme = dp.Scheme.from_toml(text(mechanism, "cells = 4" + ("\nlevels = 2" if mechanism == "dyadic_wave" else "")))
+    columns, runs = people(60), 1000
+    random = dp.seeded(5)
+    tables = [
+        np.array([make(r).pairs["height", "side"].ravel() for r in range(runs)], dtype=float)
+        for make in (
+            lambda r: dp.simulate(scheme, columns, random),
+            lambda r: dp.aggregate(scheme, dp.privatize(scheme, columns, dp.seeded([6, r]))),
+        )
+    ]
+    means, spreads = np.array([t.mean(axis=0) for t in tables]), np.array([t.var(axis=0) for t in tables])
+    assert np.all(np.abs(means[0] - means[1]) < 6.5 * np.sqrt(spreads.sum(axis=0) / runs))
+    assert np.all(np.abs(np.log(spreads[0] / spreads[1])) < 6.5 * np.sqrt(2 * 2.2 / runs))  # kurtosis a little above 3
+    assert np.abs(means[0][: len(means[0]) // 2] / means[0][len(means[0]) // 2 :] - 1).max() > 0.3  # groups do differ
+
+
+@pytest.mark.parametrize("mechanism", WAVES)
 def test_forged_reports_are_refused_and_counted(mechanism: str) -> None:
     scheme = dp.Scheme.from_toml(text(mechanism))
     batch = dp.privatize(scheme, people(8), random=dp.seeded(1))
