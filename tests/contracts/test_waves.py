@@ -236,6 +236,7 @@ def test_simulation_and_clients_have_the_exact_moments(levels: int) -> None:
                 assert variance_agrees(difference, covariance[z, z] + covariance[y, y] - 2 * covariance[y, z])
 
 
+@pytest.mark.slow
 def test_two_clients_have_the_same_whole_law_simulated() -> None:
     """Every pair of reports of two clients, against the simulated counts: no moment is left out."""
     mechanism = coarse(3, 4)

@@ -127,6 +127,7 @@ def test_reports_and_aggregates_travel_through_files(mechanism: str, tmp_path: P
     assert len(levels) == 1  # fixed for life
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", WAVES)
 def test_pairs_are_simulated_as_clients_report_them(mechanism: str) -> None:
     """Every count of level, cell and reported category has the mean and the variance it has from clients."""
