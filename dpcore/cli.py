@@ -301,7 +301,8 @@ def accuracy(
         ratios = (f"{row[name]:.2f}" for name in ("to_hindsight", "to_published"))
         worst = (str(row["worst_target"]), f"{row['worst_ratio']:.2f}")
         table.add_row(row["method"], row["metric"], str(row["cells"]), *ratios, f"{row['won']:.0%}", *worst)
-    _show(table)
+    if len(found.summary):
+        _show(table)
     aims = _table("aims", "aim", "may be", "found", "reached")
     for line in benchmarks.lines(found):
         aims.add_row(*line)

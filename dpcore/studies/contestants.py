@@ -58,5 +58,10 @@ def _scheme(lines: str, n: int, epsilon: float) -> Scheme:
 
 
 def contestants() -> tuple[Contestant, ...]:
-    """Return our methods."""
-    return (Contestant("wavelet_laplace", 'mechanism = "wavelet_laplace"'),)
+    """Return our methods; `dyadic_wave` is the one that the aims are about."""
+    return (
+        Contestant("dyadic_wave", 'mechanism = "dyadic_wave"'),
+        Contestant("dyadic_wave_ems", 'mechanism = "dyadic_wave"\nestimator = "ems"'),
+        Contestant("square_wave", 'mechanism = "square_wave"'),
+        Contestant("wavelet_laplace", 'mechanism = "wavelet_laplace"'),
+    )
