@@ -78,7 +78,7 @@ _TOP_KEYS = ("format", "name", "description", "clients", "reporting", "pairs", "
 _SHARED_KEYS = ("type", "column", "missing", "mechanism", "epsilon", "functionals", "estimator", "client")
 _CATEGORICAL_KEYS = ("categories", "codes", "values", "outside", "design", "variant")
 _DESIGN_KEYS = {  # what the design of a numeric mechanism may be told
-    WaveletLaplace.name: ("degree", "coarsest_level", "finest_level", "allocation", "a", "cells"),
+    WaveletLaplace.name: ("basis", "degree", "coarsest_level", "finest_level", "allocation", "a", "cells"),
     DyadicWave.name: ("cells", "levels", "level_law", "widths"),
     SquareWave.name: ("cells", "widths"),
 }
@@ -394,7 +394,7 @@ def _numeric_mechanism(table: Mapping[str, Any], budget: Budget, clients: int) -
 def _design_option(table: Mapping[str, Any], key: str) -> Any:
     """A design's option, as its type says: texts, fractions, lists of either, else a whole number."""
     value = table[key]
-    if key == "allocation":
+    if key in ("allocation", "basis"):
         return value
     if key == "a":
         return _fraction(table, key)

@@ -107,6 +107,31 @@ def refinement(degree: int, level: int) -> np.ndarray:
 
 
 @lru_cache(maxsize=64)
+def periodic(degree: int, level: int) -> np.ndarray:
+    """Return C, shape (2^level + degree, 2^level): periodic splines in the B-splines of V_level; read-only.
+
+    Column k is N(2^level x - k), N the B-spline of the knots 0, 1, ..., degree + 1, wrapped round [0, 1].
+    Knot insertion at both ends; exact fractions, rounded once.
+    """
+    _check(degree, level)
+    cells = 1 << level
+    few = min(cells, _TEMPLATE)
+    outside = [Fraction(k) for k in range(-degree, few + degree + 1)]  # simple knots, the ends among them
+    clamped = sorted(outside + [Fraction(end) for end in (0, few)] * degree)
+    matrix = np.zeros((cells + degree, cells))
+    for row in range(degree, cells):  # away from the ends the functions are the same
+        matrix[row, row - degree] = 1
+    for q in [*range(min(degree, few)), *range(few, few + degree)]:
+        row = q if q < degree else q - few + cells
+        for shift, value in enumerate(_oslo_row(outside, clamped, q + degree, degree)):
+            if value:
+                k = shift - degree if q < degree else shift - degree - few + cells
+                matrix[row, k % cells] += float(value)
+    matrix.flags.writeable = False
+    return matrix
+
+
+@lru_cache(maxsize=64)
 def exact_polynomials(degree: int, cells: int) -> tuple[tuple[Polynomial, ...], ...]:
     """Return, for each cell c of width one, the polynomials of its degree + 1 functions c..c + degree on [0, cells]."""
     t = [min(max(i - degree, 0), cells) for i in range(cells + 2 * degree + 1)]

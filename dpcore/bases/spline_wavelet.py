@@ -26,6 +26,7 @@ import numpy as np
 from dpcore import _checks
 from dpcore.bases import bspline
 from dpcore.bases.base import Basis
+from dpcore.bases.null_space import null_space
 from dpcore.errors import CalibrationError
 
 LARGEST_LEVEL = 10
@@ -66,14 +67,14 @@ def stencils(degree: int) -> tuple[tuple[Stencil, ...], Stencil]:
     fine = _halved(bspline.exact_gram(degree, 2 * cells))
     refine = bspline.exact_refinement(degree, cells)
 
-    def null_space(first: int, last: int, extra: list[list[Fraction]]) -> list[list[Fraction]]:
+    def orthogonal_to(first: int, last: int, extra: list[list[Fraction]]) -> list[list[Fraction]]:
         """Fine vectors on first..last orthogonal to every coarse B-spline and to the vectors `extra`."""
         against = [[row[k] for row in refine] for k in range(cells + degree)] + extra
         columns = [[_dot(vector, fine[q]) for vector in against] for q in range(first, last + 1)]
-        return _null_space([list(row) for row in zip(*columns, strict=True)])
+        return null_space([list(row) for row in zip(*columns, strict=True)])
 
     def stencil(first: int, last: int, extra: list[list[Fraction]]) -> tuple[Stencil, list[Fraction]]:
-        (vector,) = null_space(first, last, extra)
+        (vector,) = orthogonal_to(first, last, extra)
         integers = _primitive(vector)
         full = [Fraction(0)] * first + [Fraction(c) for c in integers]
         full += [Fraction(0)] * (2 * cells + degree - len(full))
@@ -116,11 +117,6 @@ class SplineWavelet(Basis):
             )
         _checks.within(self.coarsest_level, LARGEST_LEVEL, finest_level=self.finest_level)
 
-    def level(self, block: int) -> int:
-        """Return j of the block's functions 2^{j/2} psi(2^j x - k): j0 for blocks 0 and 1, then j0 + 1, ..."""
-        self._check_block(block)
-        return self.coarsest_level + max(block - 1, 0)
-
     def size(self, block: int) -> int:
         return bspline.size(self.degree, self.coarsest_level) if block == 0 else 1 << self.level(block)
 
@@ -134,6 +130,7 @@ class SplineWavelet(Basis):
         return np.asarray(bspline.evaluate(x, self.degree, space, order) @ self.refine(block))
 
     def gram(self, block: int) -> np.ndarray:
+        """Return the inner products of the block's functions, shape (size, size)."""
         self._check_block(block)
         return _gram(self.degree, self.coarsest_level, block)
 
@@ -142,8 +139,16 @@ class SplineWavelet(Basis):
         _checks.within(self.coarsest_level + block, LARGEST_LEVEL + 1, level=level)
         return _synthesis(self.degree, self.coarsest_level, block, level)
 
-    def _check_block(self, block: int) -> None:
-        _checks.within(0, self.blocks - 1, block=block)
+    def dual_squares(self, block: int) -> np.ndarray:
+        return np.diagonal(np.linalg.inv(self.gram(block)))
+
+    @property
+    def boundary(self) -> int:
+        return self.degree
+
+    @property
+    def orthogonal(self) -> SplineWavelet:
+        return self
 
 
 @lru_cache(maxsize=64)
@@ -195,31 +200,6 @@ def _halved(gram: list[list[Fraction]]) -> list[list[Fraction]]:
 
 def _dot(left: list[Fraction], right: list[Fraction]) -> Fraction:
     return sum((a * b for a, b in zip(left, right, strict=True) if a and b), Fraction(0))
-
-
-def _null_space(matrix: list[list[Fraction]]) -> list[list[Fraction]]:
-    """A basis of {v : matrix v = 0}, by Gauss-Jordan elimination in fractions."""
-    rows, width = [row for row in matrix if any(row)], len(matrix[0])
-    pivots: list[int] = []
-    for column in range(width):
-        at = next((r for r in range(len(pivots), len(rows)) if rows[r][column]), None)
-        if at is None:
-            continue
-        done = len(pivots)
-        rows[done], rows[at] = rows[at], rows[done]
-        rows[done] = [entry / rows[done][column] for entry in rows[done]]
-        for r in range(len(rows)):
-            if r != done and rows[r][column]:
-                factor = rows[r][column]
-                rows[r] = [a - factor * b for a, b in zip(rows[r], rows[done], strict=True)]
-        pivots.append(column)
-    basis = []
-    for free in (column for column in range(width) if column not in pivots):
-        vector = [Fraction(int(column == free)) for column in range(width)]
-        for r, column in enumerate(pivots):
-            vector[column] = -rows[r][free]
-        basis.append(vector)
-    return basis
 
 
 def _primitive(vector: list[Fraction]) -> tuple[int, ...]:

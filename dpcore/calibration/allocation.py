@@ -18,7 +18,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpcore.bases.spline_wavelet import SplineWavelet
+from dpcore.bases import Basis, SplineWavelet
 from dpcore.calibration.sensitivity import joint_loss, sensitivity
 from dpcore.calibration.tables import (
     LATTICE,
@@ -40,7 +40,7 @@ _REACH = 5  # steps of the search in each direction; wide enough not to stop at 
 
 @lru_cache(maxsize=32)
 def design_scales(
-    epsilon: Fraction, basis: SplineWavelet, cells: int, allocation: str, a: Fraction | None = None
+    epsilon: Fraction, basis: Basis, cells: int, allocation: str, a: Fraction | None = None
 ) -> tuple[Scales, tuple[int, ...]]:
     """Return the boundary scales and the noise scales of `allocation`, 'sample', 'split' or 'paper' with exponent a."""
     scales = unscaled(basis) if allocation == "paper" else boundary_scales(basis, cells)
@@ -54,36 +54,38 @@ def design_scales(
 
 
 @lru_cache(maxsize=64)
-def sensitivities(basis: SplineWavelet, cells: int, scales: Scales) -> tuple[int, ...]:
+def sensitivities(basis: Basis, cells: int, scales: Scales) -> tuple[int, ...]:
     """Return the exact sensitivity of every block's table."""
     return tuple(sensitivity(table) for table in integer_tables(basis, cells, scales))
 
 
 @lru_cache(maxsize=16)
-def boundary_scales(basis: SplineWavelet, cells: int) -> Scales:
+def boundary_scales(basis: Basis, cells: int) -> Scales:
     """Return the scales that minimise K_j = Delta_j(s)^2 sum_k (G^{-1})_kk / s_k^2 at each wavelet level.
 
     Multiples of 1/256, the same at both ends; a deterministic search over joint steps of 32/256 down to 1/256 that moves
-    only for a relative gain above 1e-6.  K_j is never above its value without scales, Delta_j exact.
+    only for a relative gain above 1e-6.  K_j is never above its value without scales, Delta_j exact.  Bases without boundary
+    functions have none.
     """
+    if not isinstance(basis, SplineWavelet):
+        return unscaled(basis)
     tables = integer_tables(basis, cells, unscaled(basis))
     return tuple(_search(basis, tables[block], block) for block in range(1, basis.blocks))
 
 
-def noise_energies(basis: SplineWavelet, scales: Scales, sensitivities: Sequence[int]) -> np.ndarray:
-    """Return per block 2 Delta_b^2 sum_k unit_k^2 (G_b^{-1})_kk, shape (B,): integrated noise variance at epsilon = n = 1.
+def noise_energies(basis: Basis, scales: Scales, sensitivities: Sequence[int]) -> np.ndarray:
+    """Return per block 2 Delta_b^2 sum_k unit_k^2 ||dual_k||^2, shape (B,): integrated noise variance at epsilon = n = 1.
 
     unit_k = 2^{j/2} / (2^16 s_k) takes a lattice integer back to <f, psi_k>.
     """
     energies = []
     for block, delta in enumerate(sensitivities):
-        weights = np.diagonal(np.linalg.inv(basis.gram(block)))
         units = block_units(basis, scales, block)
-        energies.append(2.0 * delta**2 * float(np.sum(weights * units**2)))
+        energies.append(2.0 * delta**2 * float(np.sum(basis.dual_squares(block) * units**2)))
     return np.array(energies)
 
 
-def block_units(basis: SplineWavelet, scales: Scales, block: int) -> np.ndarray:
+def block_units(basis: Basis, scales: Scales, block: int) -> np.ndarray:
     """Return what one lattice integer of each function is worth, shape (K,): 2^{j/2} 256 / (2^16 s_k)."""
     worth: np.ndarray = 2 ** (basis.level(block) / 2) * SCALE_ONE / (LATTICE * column_scales(basis, scales, block))
     return worth
@@ -108,7 +110,7 @@ def split_scales(
     return rescaled(epsilon, tables, first)
 
 
-def paper_scales(epsilon: Fraction, basis: SplineWavelet, tables: Sequence[np.ndarray], a: Fraction) -> tuple[int, ...]:
+def paper_scales(epsilon: Fraction, basis: Basis, tables: Sequence[np.ndarray], a: Fraction) -> tuple[int, ...]:
     """Return the literal scales of [Szabo2024], enlarged where the exact joint loss exceeds epsilon.
 
     Half the budget goes to the B-splines, whose rows differ by at most 2; the other half is split as ((a - 1)/a) j^{-a}
@@ -126,6 +128,18 @@ def paper_scales(epsilon: Fraction, basis: SplineWavelet, tables: Sequence[np.nd
     if joint_loss(tables, scales) <= epsilon:
         return tuple(scales)
     return rescaled(epsilon, tables, scales)
+
+
+def check_literal(basis: Basis) -> None:
+    """Raise CalibrationError for a basis that the literal scales do not fit.
+
+    Where levels are not orthogonal every estimate needs all blocks, and the paper's finest blocks are all but noise.
+    """
+    if basis.orthogonal is not basis:
+        raise CalibrationError(
+            "allocation = 'paper' is the source's mechanism and keeps the source's basis; set basis = \"spline\", or "
+            "allocation = 'sample' or 'split'"
+        )
 
 
 def check_exponent(a: Fraction) -> None:

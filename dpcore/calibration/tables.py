@@ -2,8 +2,9 @@
 
 Entry (cell, k) of block b is rint(2^16 * s_k / 256 * (mean of phi_k over the cell)): phi_k is the dimensionless unit-norm
 wavelet psi(2^j x - k), without its factor 2^{j/2}, or the B-spline N_k in block 0, and s_k in 1..256 is the boundary scale
-(256 for every function that is not a boundary wavelet).  Means over cells, not values at centres: a uniform density then
-has wavelet coefficients of exactly zero up to the rounding.
+(256 for every function that is not a boundary wavelet).  Of a filter bank, phi_k are the decomposition functions, whose norm
+refinement fixes; it is not one.  Means over cells, not values at centres: a uniform density then has wavelet coefficients of
+exactly zero up to the rounding.
 
 Rules.  (1) Fractions, integers and math.isqrt only: no float can differ between machines.  (2) One wavelet of each shape
 is computed per level; the others are its translates and mirror images.  (3) The SHA-256 of the tables is in the scheme.
@@ -19,15 +20,15 @@ from functools import lru_cache
 import numpy as np
 
 from dpcore import _checks
-from dpcore.bases import bspline
-from dpcore.bases.spline_wavelet import SplineWavelet, Stencil, stencils
+from dpcore.bases import Basis, FilterBank, bspline
+from dpcore.bases.spline_wavelet import Stencil, stencils
 from dpcore.errors import SchemeError
 
 LATTICE = 1 << 16  # lattice units in a dimensionless one: the rounding is below 2^-17 of a unit-norm function
 SCALE_ONE = 256  # boundary scales are multiples of 1/256
 _FINER_CELLS = 4  # input cells are at least 2^4 times finer than the coarse cells of the finest level
 
-Scales = tuple[tuple[int, ...], ...]  # per wavelet level, the scales of the degree left boundary functions
+Scales = tuple[tuple[int, ...], ...]  # per wavelet level, the scales of the left boundary functions
 
 
 def default_cells(finest_level: int) -> int:
@@ -35,32 +36,35 @@ def default_cells(finest_level: int) -> int:
     return 1 << max(12, finest_level + _FINER_CELLS)
 
 
-def unscaled(basis: SplineWavelet) -> Scales:
+def unscaled(basis: Basis) -> Scales:
     """Return scales of one for every wavelet level."""
-    return ((SCALE_ONE,) * basis.degree,) * (basis.blocks - 1)
+    return ((SCALE_ONE,) * basis.boundary,) * (basis.blocks - 1)
 
 
-def column_scales(basis: SplineWavelet, scales: Scales, block: int) -> np.ndarray:
+def column_scales(basis: Basis, scales: Scales, block: int) -> np.ndarray:
     """Return s_k of every function of the block, shape (K,), integers out of 256, mirror symmetric."""
     columns = np.full(basis.size(block), SCALE_ONE, dtype=np.int64)
-    if block and basis.degree:
-        columns[: basis.degree] = scales[block - 1]
-        columns[-basis.degree :] = scales[block - 1][::-1]
+    if block and basis.boundary:
+        columns[: basis.boundary] = scales[block - 1]
+        columns[-basis.boundary :] = scales[block - 1][::-1]
     return columns
 
 
 @lru_cache(maxsize=8)
-def integer_tables(basis: SplineWavelet, cells: int, scales: Scales) -> tuple[np.ndarray, ...]:
+def integer_tables(basis: Basis, cells: int, scales: Scales) -> tuple[np.ndarray, ...]:
     """Return per block the integers of each input cell, shapes (cells, K_b), int64, read-only.
 
     cells: a power of two, at least 2^(finest_level + 4), at most 2^16.
-    scales: `basis.blocks - 1` tuples of `degree` integers in 1..256.
+    scales: `basis.blocks - 1` tuples of `basis.boundary` integers in 1..256.
 
     Raises SchemeError where cells or scales are not of that form.
     """
     _check(basis, cells, scales)
-    tables = [_spline_table(basis, cells)]
-    tables += [_wavelet_table(basis, cells, block, scales[block - 1]) for block in range(1, basis.blocks)]
+    if isinstance(basis, FilterBank):
+        tables = [_wrapped_table(basis, cells, block) for block in range(basis.blocks)]
+    else:
+        tables = [_spline_table(basis, cells)]
+        tables += [_wavelet_table(basis, cells, block, scales[block - 1]) for block in range(1, basis.blocks)]
     for table in tables:
         table.flags.writeable = False
     return tuple(tables)
@@ -89,13 +93,13 @@ def largest_wavelet_value(degree: int) -> Fraction:
     return Fraction(largest + 1, LATTICE)
 
 
-def _check(basis: SplineWavelet, cells: int, scales: Scales) -> None:
+def _check(basis: Basis, cells: int, scales: Scales) -> None:
     _checks.within(1 << (basis.finest_level + _FINER_CELLS), 1 << 16, cells=cells)
     if cells & (cells - 1):
         raise SchemeError(f"cells must be a power of two, got {cells}")
-    if len(scales) != basis.blocks - 1 or any(len(level) != basis.degree for level in scales):
+    if len(scales) != basis.blocks - 1 or any(len(level) != basis.boundary for level in scales):
         raise SchemeError(
-            f"boundary scales must be {basis.blocks - 1} tuples of {basis.degree} integers, one tuple per wavelet level; "
+            f"boundary scales must be {basis.blocks - 1} tuples of {basis.boundary} integers, one tuple per wavelet level; "
             f"got {[len(level) for level in scales]}"
         )
     for level in scales:
@@ -103,7 +107,15 @@ def _check(basis: SplineWavelet, cells: int, scales: Scales) -> None:
             _checks.within(1, SCALE_ONE, boundary_scale=scale)
 
 
-def _spline_table(basis: SplineWavelet, cells: int) -> np.ndarray:
+def _wrapped_table(basis: FilterBank, cells: int, block: int) -> np.ndarray:
+    """One function's means rounded, and its translates round the circle."""
+    numerators, denominator = basis.means(block, cells)
+    size = basis.size(block)
+    column = ((2 * LATTICE * numerators + denominator) // (2 * denominator)).astype(np.int64)
+    return np.asarray(column[(np.arange(cells)[:, None] - np.arange(size) * (cells // size)) % cells])
+
+
+def _spline_table(basis: Basis, cells: int) -> np.ndarray:
     degree, coarse = basis.degree, 1 << basis.coarsest_level
     pieces = cells // coarse
     table = np.zeros((cells, coarse + degree), dtype=np.int64)
@@ -115,7 +127,7 @@ def _spline_table(basis: SplineWavelet, cells: int) -> np.ndarray:
     return table
 
 
-def _wavelet_table(basis: SplineWavelet, cells: int, block: int, scales: tuple[int, ...]) -> np.ndarray:
+def _wavelet_table(basis: Basis, cells: int, block: int, scales: tuple[int, ...]) -> np.ndarray:
     degree, functions = basis.degree, basis.size(block)
     coarse_width = cells // functions
     boundary, interior = stencils(degree)

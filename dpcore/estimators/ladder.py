@@ -4,6 +4,9 @@ Noisy features give unbiased inner products z_b of the density with each block o
 estimated by the sum over blocks b <= j - j0 of synthesis(b, j) z_b, so that f^l - f^j lives in the blocks between and levels
 are compared without overlap.  Source: [Szabo2024].
 
+Blocks of a basis whose levels are not orthogonal are taken there first, all of them together, with their covariance (see
+`dual.to_orthogonal`): f^j is then the L2 projection of what they all say, for every such basis.
+
 The covariance is the mechanism's noise, known exactly, plus the sampling of the clients, evaluated at the coarsest proper
 density: it is smooth, never degenerate, and small beside the noise unless epsilon is large.
 
@@ -20,7 +23,8 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import eigh
 
-from dpcore.bases import Basis, bspline
+from dpcore.bases import Basis, SplineWavelet, bspline
+from dpcore.bases.dual import to_orthogonal
 from dpcore.errors import NotEstimable
 from dpcore.estimates import Spline
 from dpcore.estimators.consistency import project_density
@@ -40,11 +44,11 @@ class Rung:
 class Ladder:
     """Estimates at every level for which all blocks have reports.
 
-    inner_products: per available block (K_b,), unbiased for <f, psi_bk>.  covariance: of all of them, stacked.
-    n: reports.  epsilon: natural-log units, of one report.
+    basis: one of orthogonal levels.  inner_products: per available block (K_b,), unbiased for <f, psi_bk>.
+    covariance: of all of them, stacked.  n: reports.  epsilon: natural-log units, of one report.
     """
 
-    basis: Basis
+    basis: SplineWavelet
     inner_products: tuple[np.ndarray, ...]
     covariance: np.ndarray
     n: float
@@ -200,8 +204,12 @@ def _assemble(
     stacked = np.concatenate(z)
     if unit_mass:
         stacked, covariance = _condition(model.basis, stacked, covariance)
-    blocks = tuple(np.split(stacked, ends[1:-1]))
-    return Ladder(basis=model.basis, inner_products=blocks, covariance=covariance, n=n, epsilon=epsilon)
+    basis, turn = model.basis.orthogonal, to_orthogonal(model.basis, len(z))
+    if turn is not None:
+        stacked, covariance = turn @ stacked, turn @ covariance @ turn.T
+    sizes = [basis.size(b) for b in range(len(z))]
+    blocks = tuple(np.split(stacked, np.cumsum(sizes)[:-1]))
+    return Ladder(basis=basis, inner_products=blocks, covariance=covariance, n=n, epsilon=epsilon)
 
 
 def _sampling(left: np.ndarray, right: np.ndarray, weights: np.ndarray, law: np.ndarray) -> np.ndarray:

@@ -9,6 +9,9 @@ budget:
 - `paper`: each client reports all blocks with the literal scales of the paper, a > 1.  For comparison: its noise is
   10^3 to 10^5 times that of `sample`.
 
+Two kinds of basis: `spline`, the semi-orthogonal one of the source, and PyWavelets' biorthogonal spline family, "bior2.4" and
+others, which is periodic.  At the same degree and level `spline` has less noise; the second is there to be compared.
+
 Time.  The noise is drawn before the record is looked at, so that the time a draw takes says nothing about the value.
 """
 
@@ -25,7 +28,8 @@ import numpy as np
 
 from dpcore import _checks
 from dpcore._random import WORD, Source
-from dpcore.bases.spline_wavelet import SplineWavelet, smallest_coarsest_level
+from dpcore.bases import Basis, FilterBank, named
+from dpcore.bases.spline_wavelet import smallest_coarsest_level
 from dpcore.calibration import allocation as _allocation
 from dpcore.calibration import level_sampling
 from dpcore.calibration.sensitivity import joint_loss
@@ -37,12 +41,11 @@ from dpcore.mechanisms.observation import NoisyFeatures
 from dpcore.privacy.budget import Budget
 
 ALLOCATIONS = ("sample", "split", "paper")
-DEFAULT_DEGREE = 2
 _FINEST_DEFAULT = 9
 _TAIL = 45  # an honest |noise| exceeds 45 t with probability below exp(-45) < 2^-64
 
 
-def default_finest_level(n: int, epsilon: float, degree: int = DEFAULT_DEGREE) -> int:
+def default_finest_level(n: int, epsilon: float, degree: int = named.DEFAULT_DEGREE) -> int:
     """Return J with 2^J about min((n epsilon^2)^{1/4}, n^{1/3}), from the smallest coarsest level to 9.
 
     The largest level any rule needs, whatever the smoothness above one; n is the planned number of clients.
@@ -77,7 +80,7 @@ class WaveletLaplace(Mechanism):
     name: ClassVar[str] = "wavelet_laplace"
 
     budget: Budget
-    basis: SplineWavelet
+    basis: Basis
     cells: int
     allocation: str
     scales: Scales
@@ -97,6 +100,7 @@ class WaveletLaplace(Mechanism):
         elif self.level_law:
             raise CalibrationError(f"level_law belongs to allocation = 'sample', not to {self.allocation!r}")
         if self.allocation == "paper":
+            _allocation.check_literal(self.basis)
             _allocation.check_exponent(self.a or Fraction(0))
         elif self.a is not None:
             raise SchemeError(f"a belongs to allocation = 'paper', not to {self.allocation!r}")
@@ -111,7 +115,8 @@ class WaveletLaplace(Mechanism):
         cls,
         budget: Budget,
         *,
-        degree: int = DEFAULT_DEGREE,
+        basis: str = named.SPLINE,
+        degree: int | None = None,
         coarsest_level: int | None = None,
         finest_level: int | None = None,
         allocation: str = "sample",
@@ -121,25 +126,27 @@ class WaveletLaplace(Mechanism):
     ) -> WaveletLaplace:
         """Return the mechanism that keeps `budget` exactly with the least noise its allocation allows.
 
-        degree: 0..3.  coarsest_level: at least 1, 2, 3, 3 by degree, which is the default.  finest_level: by default what
+        basis: "spline", or a name of `filter_bank`, such as "bior2.4", which has a degree of its own.  degree: 0..3, by
+        default 2.  coarsest_level: at least 1, 2, 3, 3 by degree, which is the default.  finest_level: by default what
         the planned number of clients can use.  a: exponent of `paper`, above 1, default 3/2.  cells: a power of two, at
         least 2^(finest_level + 4), default 2^max(12, finest_level + 4).
 
         Raises CalibrationError or SchemeError for values outside these ranges.
         """
         _checks.one_of(ALLOCATIONS, allocation=allocation)
-        _checks.within(0, 3, degree=degree)
+        degree = named.degree_of(basis, degree)
         coarsest = smallest_coarsest_level(degree) if coarsest_level is None else coarsest_level
         if finest_level is None:
             finest_level = max(coarsest, default_finest_level(clients, float(budget), degree))
-        basis = SplineWavelet(degree, coarsest, finest_level)
+        functions = named.build(basis, degree, coarsest, finest_level)
         cells = default_cells(finest_level) if cells is None else cells
         if allocation == "paper":
+            _allocation.check_literal(functions)
             a = _allocation.USUAL_EXPONENT if a is None else a
             _allocation.check_exponent(a)
-        scales, noise_scales = _allocation.design_scales(budget.floor, basis, cells, allocation, a)
-        law = level_sampling.level_weights(basis.blocks) if allocation == "sample" else ()
-        return cls(budget, basis, cells, allocation, scales, noise_scales, law, a)
+        scales, noise_scales = _allocation.design_scales(budget.floor, functions, cells, allocation, a)
+        law = level_sampling.level_weights(functions.blocks) if allocation == "sample" else ()
+        return cls(budget, functions, cells, allocation, scales, noise_scales, law, a)
 
     @classmethod
     def from_parameters(cls, budget: Budget, parameters: Mapping[str, Any]) -> WaveletLaplace:
@@ -149,7 +156,9 @@ class WaveletLaplace(Mechanism):
         sensitivity or noise is too small; SchemeError where a parameter is missing or malformed.
         """
         try:
-            basis = SplineWavelet(*(_integer(parameters[key]) for key in _LEVELS))
+            basis = named.build(
+                str(parameters.get("basis", named.SPLINE)), *(_integer(parameters[key]) for key in _LEVELS)
+            )
             mechanism = cls(
                 budget,
                 basis,
@@ -179,7 +188,8 @@ class WaveletLaplace(Mechanism):
         return mechanism
 
     def parameters(self) -> Mapping[str, Any]:
-        parameters: dict[str, Any] = {key: getattr(self.basis, key) for key in _LEVELS}
+        parameters: dict[str, Any] = {"basis": self.basis.name} if isinstance(self.basis, FilterBank) else {}
+        parameters |= {key: getattr(self.basis, key) for key in _LEVELS}
         parameters |= {"cells": self.cells, "allocation": self.allocation}
         if self.a is not None:
             parameters["a"] = str(self.a)
@@ -372,17 +382,17 @@ def _integers(values: Sequence[Any]) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=64)
-def _joint_loss(basis: SplineWavelet, cells: int, scales: Scales, noise_scales: tuple[int, ...]) -> Fraction:
+def _joint_loss(basis: Basis, cells: int, scales: Scales, noise_scales: tuple[int, ...]) -> Fraction:
     return joint_loss(integer_tables(basis, cells, scales), noise_scales)
 
 
 @lru_cache(maxsize=64)
-def _digest(basis: SplineWavelet, cells: int, scales: Scales) -> str:
+def _digest(basis: Basis, cells: int, scales: Scales) -> str:
     return tables_digest(integer_tables(basis, cells, scales))
 
 
 @lru_cache(maxsize=8)
-def _sparse(basis: SplineWavelet, cells: int, scales: Scales) -> tuple[Any, ...]:
+def _sparse(basis: Basis, cells: int, scales: Scales) -> tuple[Any, ...]:
     """The tables transposed, sparse: a simulated sum costs what the supports cost."""
     from scipy.sparse import csr_array  # simulation only: clients need numpy alone
 

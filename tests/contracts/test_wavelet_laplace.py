@@ -15,7 +15,7 @@ import pytest
 from statistical import law_agrees, mean_agrees, variance_agrees
 
 from dpcore._random import Source, keyed, secure, seeded
-from dpcore.bases import SplineWavelet
+from dpcore.bases import FilterBank, SplineWavelet
 from dpcore.calibration.sensitivity import sensitivity
 from dpcore.calibration.tables import integer_tables, unscaled
 from dpcore.errors import CalibrationError, DPCoreError, InvalidRecord, SchemeError
@@ -25,12 +25,27 @@ from dpcore.privacy.budget import Budget
 
 ONE = Budget.parse("1")
 CASES = [(degree, allocation) for degree in range(4) for allocation in ALLOCATIONS]
+BANKS = [
+    ("bior1.3", "sample"),
+    ("bior2.4", "split"),
+    ("bior2.8", "sample"),
+    ("bior3.9", "sample"),
+    ("bior3.5", "split"),
+]
 
 
-@pytest.fixture(params=CASES, ids=str, scope="module")
+@pytest.fixture(params=CASES + BANKS, ids=str, scope="module")
 def mechanism(request: pytest.FixtureRequest) -> WaveletLaplace:
-    degree, allocation = request.param
-    return WaveletLaplace.design(ONE, degree=degree, finest_level=4, allocation=allocation)
+    basis, allocation = request.param
+    options = {"basis": basis} if isinstance(basis, str) else {"degree": basis}
+    return WaveletLaplace.design(ONE, finest_level=4, allocation=allocation, **options)
+
+
+def likewise(mechanism: WaveletLaplace, budget: Budget) -> WaveletLaplace:
+    """The same design for another budget."""
+    basis = mechanism.basis
+    options = {"basis": basis.name} if isinstance(basis, FilterBank) else {"degree": basis.degree}
+    return WaveletLaplace.design(budget, finest_level=4, allocation=mechanism.allocation, **options)
 
 
 def some_values(mechanism: WaveletLaplace, n: int) -> np.ndarray:
@@ -47,9 +62,7 @@ def variant(mechanism: WaveletLaplace, **changes: object) -> WaveletLaplace:
 @pytest.mark.parametrize("epsilon", ["0.1", "ln 3", "16"])
 def test_the_loss_is_exact_and_all_of_the_budget_is_used(mechanism: WaveletLaplace, epsilon: str) -> None:
     budget = Budget.parse(epsilon)
-    kept = WaveletLaplace.design(
-        budget, degree=mechanism.basis.degree, finest_level=4, allocation=mechanism.allocation
-    ).certificate()
+    kept = likewise(mechanism, budget).certificate()
     assert kept.kind == "loss"
     assert isinstance(kept.kept, Fraction)
     assert kept.holds
@@ -58,10 +71,11 @@ def test_the_loss_is_exact_and_all_of_the_budget_is_used(mechanism: WaveletLapla
         assert kept.kept >= budget.floor * (1 - Fraction(1, 1000))
 
 
-def test_the_certificate_is_the_maximum_over_all_pairs_of_cells() -> None:
+@pytest.mark.parametrize("basis", ["spline", "bior1.5", "bior2.4", "bior3.7"])
+def test_the_certificate_is_the_maximum_over_all_pairs_of_cells(basis: str) -> None:
     """The slow twin: every pair of cells, every block, integers over a common denominator."""
-    for allocation in ALLOCATIONS:
-        mechanism = WaveletLaplace.design(ONE, degree=2, finest_level=3, allocation=allocation, cells=256)
+    for allocation in ALLOCATIONS if basis == "spline" else ("sample", "split"):
+        mechanism = WaveletLaplace.design(ONE, basis=basis, finest_level=3, allocation=allocation, cells=256)
         scales = mechanism.noise_scales
         common = math.lcm(*scales)
         worst = 0
@@ -363,7 +377,13 @@ def test_coefficients_are_unbiased_and_their_noise_has_the_stated_variance(alloc
 
 def test_units_take_the_tables_back_to_the_functions(mechanism: WaveletLaplace) -> None:
     model, centres = mechanism.model(), (np.arange(mechanism.inputs) + 0.5) / mechanism.inputs
+    assert (model.block_law is None) == (not mechanism.is_sampled)
     for block in range(mechanism.basis.blocks):
+        if isinstance(mechanism.basis, FilterBank):  # rough functions have means, here over 2^9 cells, and no values
+            functions = mechanism.basis.evaluate((np.arange(1 << 9) + 0.5) / (1 << 9), block)
+            means = (model.tables[block] * model.units[block]).reshape(1 << 9, -1, functions.shape[1]).mean(axis=1)
+            assert np.abs(means - functions).max() <= 0.5 * model.units[block].max()
+            continue
         functions = mechanism.basis.evaluate(centres, block)
         # means over cells differ from values at centres by second differences, and in half a lattice unit
         width = 2.0 ** mechanism.basis.level(block) / mechanism.inputs
@@ -372,7 +392,20 @@ def test_units_take_the_tables_back_to_the_functions(mechanism: WaveletLaplace) 
             np.abs(model.tables[block] * model.units[block] - functions).max()
             <= smooth + 0.6 * model.units[block].max()
         )
-    assert (model.block_law is None) == (not mechanism.is_sampled)
+
+
+def test_a_filter_bank_client_needs_numpy_and_pywavelets_only() -> None:
+    mechanism = WaveletLaplace.design(ONE, basis="bior2.4", finest_level=4)
+    code = (
+        "import sys, json, numpy as np\n"
+        "from dpcore.mechanisms.wavelet_laplace import WaveletLaplace, Budget\n"
+        "from dpcore._random import secure\n"
+        f"m = WaveletLaplace.from_parameters(Budget.parse('1'), json.loads('{json.dumps(mechanism.parameters())}'))\n"
+        "m.privatize(np.array([5]), secure())\n"
+        "print(sorted(set(sys.modules) & {'pywt', 'scipy', 'pandas', 'duckdb', 'pyarrow', 'prefect'}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "['pywt']"
 
 
 def test_counts_without_clients_simulate_to_nothing(mechanism: WaveletLaplace) -> None:
@@ -422,6 +455,42 @@ def test_parameters_read_back_through_text(mechanism: WaveletLaplace) -> None:
     assert again == mechanism
     assert json.dumps(again.parameters()) == json.dumps(mechanism.parameters())
     assert "float" not in str({type(value) for value in parameters.values()})
+
+
+def test_parameters_say_the_basis_where_it_is_not_the_sources() -> None:
+    bank = dict(WaveletLaplace.design(ONE, basis="bior2.4", finest_level=4).parameters())
+    assert bank["basis"] == "bior2.4"
+    assert "basis" not in WaveletLaplace.design(ONE, degree=1, finest_level=4).parameters()
+    for change, error in (
+        ({"basis": "bior2.6"}, CalibrationError),
+        ({"basis": "bior2.2"}, CalibrationError),
+        ({"basis": "spline"}, DPCoreError),
+        ({"basis": "bior3.5"}, SchemeError),
+        ({"degree": 2}, SchemeError),
+        ({"boundary_scales": [[256]] * 3}, SchemeError),
+    ):
+        with pytest.raises(error):
+            WaveletLaplace.from_parameters(ONE, bank | change)
+    with pytest.raises(CalibrationError, match="loss"):
+        WaveletLaplace.from_parameters(Budget.parse("0.999999"), bank)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"basis": "bior2.2"}, "unbounded"),
+        ({"basis": "bior3.1"}, "not square integrable"),
+        ({"basis": "bior3.3"}, "unbounded"),
+        ({"basis": "bior4.4"}, "no splines"),
+        ({"basis": "haar"}, "'spline', 'bior1.1'"),
+        ({"basis": "bior2.4", "degree": 2}, "leave degree out"),
+        ({"basis": "bior2.4", "allocation": "paper"}, "'sample' or 'split'"),
+        ({"basis": "bior3.5", "coarsest_level": 2}, "at least 3"),
+    ],
+)
+def test_filter_banks_that_cannot_be_used_are_refused_with_the_reason(options: dict, reason: str) -> None:
+    with pytest.raises(SchemeError, match=reason):
+        WaveletLaplace.design(ONE, finest_level=4, **options)
 
 
 TAMPERED = [

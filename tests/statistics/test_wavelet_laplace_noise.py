@@ -7,6 +7,7 @@ import pytest
 from statistical import mean_agrees
 
 from dpcore._random import seeded
+from dpcore.bases import bspline
 from dpcore.mechanisms.wavelet_laplace import ALLOCATIONS, WaveletLaplace
 from dpcore.privacy.budget import Budget
 
@@ -54,6 +55,31 @@ def test_mean_squared_noise_is_the_closed_form(allocation: str, epsilon: str) ->
     if allocation == "sample" and epsilon == "12":
         # leaving the clients' own spread out would be seen
         assert not 0.95 < measured / mechanism.noise_energy(n, level) < 1.05
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "allocation"), [("bior1.5", "sample"), ("bior2.4", "sample"), ("bior3.5", "split")])
+def test_a_filter_bank_keeps_the_closed_form_at_every_level(name: str, allocation: str) -> None:
+    """The slow way: the spline that all blocks make, and its least squares in V_level, aggregate by aggregate."""
+    mechanism = WaveletLaplace.design(Budget.parse("6"), basis=name, finest_level=4, allocation=allocation, cells=256)
+    model, basis, law, n, top = mechanism.model(), mechanism.basis, cell_law(256), 3000, 5
+    synthesis = np.hstack([basis.synthesis(block, top) for block in range(basis.blocks)])
+    truth = synthesis @ np.concatenate(
+        [law @ table * unit for table, unit in zip(model.tables, model.units, strict=True)]
+    )
+    random, people = seeded(3), np.random.default_rng(n)
+    drawn = [model.coefficients(mechanism.simulate(people.multinomial(n, law), random)) for _ in range(RUNS)]
+    errors = synthesis @ np.array([np.concatenate(z) for z in drawn]).T - truth[:, None]
+    refine = np.eye(len(truth))
+    for level in range(top, basis.coarsest_level - 1, -1):
+        if level < top:
+            refine = refine @ bspline.refinement(basis.degree, level)
+        products = refine.T @ bspline.gram(basis.degree, top) @ errors
+        squares = np.sum(products * np.linalg.solve(bspline.gram(basis.degree, level), products), axis=0)
+        stated = mechanism.noise_energy(n, level, law)
+        assert mean_agrees(squares, stated)
+        assert not mean_agrees(squares, stated * 1.3**2)
+        assert not mean_agrees(squares, stated * 0.7**2)
 
 
 @pytest.mark.slow
