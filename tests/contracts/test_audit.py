@@ -115,6 +115,16 @@ def test_wavelets_keep_exactly_what_they_certify(allocation: str, degree: int) -
     assert found.doubts == ()
 
 
+@pytest.mark.parametrize("basis", ["bior1.3", "bior2.4", "bior3.9"])
+def test_wavelets_around_a_circle_keep_exactly_what_they_certify(basis: str) -> None:
+    """Their functions go over the end, where the first and the last cell are neighbours."""
+    mechanism = WaveletLaplace.design(Budget.parse("1"), basis=basis, finest_level=4, cells=512)
+    found = audit_mechanism(mechanism)
+    assert found.kept == Loss(mechanism.certificate().kept)
+    assert found.sensitivity == mechanism.certificate().sensitivity
+    assert found.doubts == ()
+
+
 def test_a_weight_one_unit_too_large_is_found() -> None:
     for epsilon in ("0.1", "1", "4"):
         budget = Budget.parse(epsilon)
