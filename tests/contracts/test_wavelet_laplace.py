@@ -322,9 +322,13 @@ def exact_law(mechanism: WaveletLaplace, counts: np.ndarray) -> tuple[np.ndarray
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("allocation", ALLOCATIONS)
-def test_simulation_and_clients_follow_one_law(allocation: str) -> None:
-    mechanism = WaveletLaplace.design(Budget.parse("8"), degree=1, finest_level=2, allocation=allocation, cells=64)
+@pytest.mark.parametrize(
+    ("basis", "allocation"), [*(("spline", allocation) for allocation in ALLOCATIONS), ("bior2.4", "sample")]
+)
+def test_simulation_and_clients_follow_one_law(basis: str, allocation: str) -> None:
+    mechanism = WaveletLaplace.design(
+        Budget.parse("8"), basis=basis, degree=1, finest_level=2, allocation=allocation, cells=64
+    )
     counts = np.zeros(mechanism.inputs, dtype=np.int64)
     counts[[0, 21, 63]] = [20, 7, 3]
     means, variances = exact_law(mechanism, counts)
