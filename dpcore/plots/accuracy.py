@@ -12,6 +12,7 @@ from dpcore.plots import style
 _PEER = "#009E73"  # bluish green, the third colour of the house's palette
 _BETTER_TO_WORSE = LinearSegmentedColormap.from_list("ratio", [style.ESTIMATE, "#FFFFFF", style.TRUTH])
 _REACH = 3.0  # octaves on each side of 1 before colours saturate
+_LONG = 6.0  # octaves from which two digits would need a power of ten
 _DARK = 2.0  # octaves from which white figures are read better
 
 
@@ -32,12 +33,13 @@ def plot_ratios(frame: pd.DataFrame, axes: Axes, *, title: str = "") -> Axes:
     for (row, column), octave in np.ndenumerate(octaves):
         if np.isfinite(octave):
             colour = "white" if abs(octave) > _DARK else style.INK
-            axes.text(
-                column, row, f"{2**octave:.2g}", ha="center", va="center", fontsize=style.SMALL_SIZE, color=colour
-            )
+            figures = f"{2**octave:,.0f}" if octave > _LONG else f"{2**octave:.2g}"
+            axes.text(column, row, figures, ha="center", va="center", fontsize=style.SMALL_SIZE, color=colour)
     axes.set_yticks(range(len(table)), [style.in_words(str(name)) for name in table.index])
     clients, epsilons = (table.columns.get_level_values(name) for name in ("clients", "epsilon"))
-    told = [f"{epsilon:g}\n{style.separated(n)}" for n, epsilon in zip(clients, epsilons, strict=True)]
+    first = [n != before for n, before in zip(clients, [None, *clients[:-1]], strict=True)]
+    under = [f"{style.separated(n)}\nclients" if new else "" for n, new in zip(clients, first, strict=True)]
+    told = [f"{epsilon:g}\n{text}".rstrip() for epsilon, text in zip(epsilons, under, strict=True)]
     axes.set_xticks(range(table.shape[1]), told)
     style.dress(
         axes,
@@ -45,7 +47,7 @@ def plot_ratios(frame: pd.DataFrame, axes: Axes, *, title: str = "") -> Axes:
         subtitle="median error over that of the best peer in hindsight; below 1 ours is smaller",
         rules="",
     )
-    style.label(axes, x="epsilon, and clients under it")
+    style.label(axes, x="epsilon")
     return axes
 
 

@@ -185,7 +185,7 @@ def test_pictures_are_drawn_of_what_was_measured(judged: Path) -> None:
         "0.5",
         "2",
     ]
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["1\n10", "1\n20"]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["1\n10\nclients", "1\n20\nclients"]
     assert plots.png(figure)[:4] == b"\x89PNG"
     with pytest.raises(ValueError, match="one metric"):
         plots.plot_ratios(pd.concat([cells, cells.assign(metric="w1")]), axes)
