@@ -14,6 +14,7 @@ _EXPORTS = {
     "Fixed": "dpcore.estimators",
     "Frequency": "dpcore.estimators",
     "Lepski": "dpcore.estimators",
+    "LogSpline": "dpcore.estimators",
     "Projection": "dpcore.estimators",
     "Scheme": "dpcore.scheme",
     "Undersmoothed": "dpcore.estimators",
@@ -35,7 +36,15 @@ if TYPE_CHECKING:
     from dpcore._random import keyed, secure, seeded
     from dpcore.aggregates import Aggregate
     from dpcore.client import Client
-    from dpcore.estimators import ExpectationMaximization, Fixed, Frequency, Lepski, Projection, Undersmoothed
+    from dpcore.estimators import (
+        ExpectationMaximization,
+        Fixed,
+        Frequency,
+        Lepski,
+        LogSpline,
+        Projection,
+        Undersmoothed,
+    )
     from dpcore.pipeline import aggregate, estimate, privatize, run, simulate
     from dpcore.privacy.budget import Budget
     from dpcore.scheme import Scheme

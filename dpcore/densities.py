@@ -24,6 +24,12 @@ _HALVINGS = 60  # bisection steps: 2^-60 of the interval is below the spacing of
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)  # on each knot interval
 
 
+def cumulated(u: np.ndarray, degree: int, level: int) -> np.ndarray:
+    """Return the integrals of the B-splines of V_level from 0 to u (n,) in [0, 1], shape (n, 2^level + degree)."""
+    each = BSpline.construct_fast(bspline.knots(degree, level), np.eye(bspline.size(degree, level)), degree)
+    return np.asarray(each.antiderivative()(np.asarray(u, dtype=np.float64)))
+
+
 @dataclass(frozen=True, eq=False)
 class Spline:
     """A function on [lower, upper]: a spline of V_level on the unit interval, read as a density in the attribute's units.
@@ -99,8 +105,7 @@ class Spline:
     def cumulative_features(self, x: np.ndarray) -> np.ndarray:
         """Return d cdf(x) / d coefficients, shape (n, K)."""
         u = np.clip((np.asarray(x, dtype=np.float64) - self.lower) / self.width, 0.0, 1.0)
-        each = BSpline.construct_fast(self._spline.t, np.eye(len(self.coefficients)), self.degree)
-        return np.asarray(each.antiderivative()(u))
+        return cumulated(np.ravel(u), self.degree, self.level)
 
     @cached_property
     def _spline(self) -> BSpline:

@@ -28,8 +28,10 @@ from dpcore.estimators import (
     Fixed,
     Frequency,
     Lepski,
+    LogSpline,
     Projection,
     Undersmoothed,
+    smoothing,
 )
 from dpcore.functionals import parse
 from dpcore.report import Answers, ReportBatch, concatenate
@@ -171,6 +173,8 @@ def default_estimator(attribute: Attribute) -> Estimator:
     """Return the estimator that the scheme names for an attribute."""
     if not attribute.is_numeric:
         return Frequency()
+    if attribute.estimator == LogSpline.name:
+        return LogSpline()
     if attribute.estimator in ("em", "ems"):
         return ExpectationMaximization(smoothing=attribute.estimator == "ems")
     if attribute.level is not None:
@@ -200,7 +204,8 @@ def _check_attribute(attribute: Attribute) -> None:
         reason = functional.refuses_probabilities()
         if attribute.is_numeric:
             bounds = float(attribute.lower), float(attribute.upper)
-            degree = 0 if attribute.estimator in ("em", "ems") else getattr(basis, "degree", None)
+            degrees = {"em": 0, "ems": 0, "projection": getattr(basis, "degree", None)}
+            degree = degrees.get(attribute.estimator, smoothing.DEGREE)
             reason = functional.refuses(*bounds, degree)
         if reason is not None:
             raise SchemeError(f"functionals: {text!r}: {reason}")

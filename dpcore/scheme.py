@@ -68,9 +68,9 @@ _DEFAULT_FUNCTIONALS = ("mean", "quantile(0.5)")
 _FUNCTIONAL = re.compile(r"^([a-z_]+)(?:\(([-+0-9eE., ]*)\))?$")
 _NAME = re.compile(r"^[a-z][a-z0-9_]{0,62}$")
 _ESTIMATORS = {  # by mechanism, the default first; every other mechanism's is frequency
-    WaveletLaplace.name: ("projection",),
-    DyadicWave.name: ("ems", "em"),
-    SquareWave.name: ("ems", "em"),
+    WaveletLaplace.name: ("projection", "log_spline"),
+    DyadicWave.name: ("log_spline", "ems", "em"),
+    SquareWave.name: ("ems", "em", "log_spline"),
 }
 _LEVEL_RULES = ("lepski", "undersmoothed", "fixed")
 

@@ -5,6 +5,7 @@ from dpcore.estimators.consistency import project_cumulative, project_density, p
 from dpcore.estimators.expectation_maximization import ExpectationMaximization, maximize
 from dpcore.estimators.frequency import Frequency
 from dpcore.estimators.level_rule import Fixed, Lepski, LevelRule, Undersmoothed
+from dpcore.estimators.log_spline import LogSpline
 from dpcore.estimators.projection import Projection
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "Frequency",
     "Lepski",
     "LevelRule",
+    "LogSpline",
     "Projection",
     "Undersmoothed",
     "maximize",

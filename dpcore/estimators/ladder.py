@@ -25,10 +25,13 @@ from scipy.linalg import eigh
 
 from dpcore.bases import Basis, SplineWavelet, bspline
 from dpcore.bases.dual import to_orthogonal
+from dpcore.densities import Spline
 from dpcore.errors import NotEstimable
-from dpcore.estimates import Spline
 from dpcore.estimators.consistency import project_density
+from dpcore.estimators.likelihood import CERTAINTY, Averages, whiten
 from dpcore.mechanisms.observation import NoisyFeatures
+
+_LIKELIHOOD_CELLS = 1024  # input cells, at most, that a likelihood looks at
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,24 +106,50 @@ class Ladder:
         return np.hstack([self.basis.synthesis(b, level) for b in blocks])
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Gathered:
+    """Unbiased inner products of the available blocks, and what their covariance is made of.
+
+    z: per block (K_b,).  noise: per block (K_b,), variances.  weights: per block (inputs,), how often each input cell counts;
+    law: (inputs,), for the mean.  totals: (B,), what sums were divided by.  n: reports.
+    """
+
+    model: NoisyFeatures
+    z: Sequence[np.ndarray]
+    noise: Sequence[np.ndarray]
+    weights: Sequence[np.ndarray]
+    law: np.ndarray
+    totals: np.ndarray
+    n: float
+
+    @cached_property
+    def features(self) -> list[np.ndarray]:
+        """What each input cell contributes to z, per block (inputs, K_b)."""
+        return [table * unit for table, unit, _ in zip(self.model.tables, self.model.units, self.z, strict=False)]
+
+    @cached_property
+    def covariance(self) -> np.ndarray:
+        """Of all inner products, stacked: the mechanism's noise and the sampling of the clients."""
+        covariance = np.diag(np.concatenate([self.noise[b] for b in range(len(self.z))]))
+        ends = np.cumsum([0] + [len(block) for block in self.z])
+        together = self.model.block_law is None  # one client's blocks are correlated through its value
+        for b in range(len(self.z)):
+            for c in range(b, len(self.z) if together else b + 1):
+                part = _sampling(self.features[b], self.features[c], self.weights[b], self.law)
+                part = part / (self.totals[b] * self.totals[c])
+                covariance[ends[b] : ends[b + 1], ends[c] : ends[c + 1]] += part
+                if c > b:
+                    covariance[ends[c] : ends[c + 1], ends[b] : ends[b + 1]] += part.T
+        return covariance
+
+
 def build(model: NoisyFeatures, statistics: np.ndarray, epsilon: float, unit_mass: bool = True) -> Ladder:
     """Return the ladder of everybody's statistics, shape (S,); raises NotEstimable where the coarsest block has no report."""
-    reports, _ = model.split(statistics)
-    available = _available(reports, reports > 0)
-    z, noise = model.coefficients(statistics), model.noise_covariances(np.maximum(reports, 1))
-    law = _coarse_law(model, z[0], noise[0])
-    weights = [reports[b] * law for b in range(available)]
-    totals = reports.astype(np.float64)
-    return _assemble(model, z[:available], noise, weights, law, totals, epsilon, unit_mass, _size(model, reports))
+    return _assemble(_gather(model, statistics), epsilon, unit_mass)
 
 
 def build_given(
-    model: NoisyFeatures,
-    tables: np.ndarray,
-    inverse: np.ndarray,
-    epsilon: float,
-    unit_mass: bool = True,
-    certainty: float = 3.0,
+    model: NoisyFeatures, tables: np.ndarray, inverse: np.ndarray, epsilon: float, unit_mass: bool = True
 ) -> Ladder:
     """Return the ladder of the clients truly in one category, from statistics by reported category.
 
@@ -129,13 +158,50 @@ def build_given(
     the inner products are ratios of its sums to its count, block by block, and their covariance is that of the ratio to
     first order: sum_c' w_c'^2 n_c' E[(Z - m)(Z - m)' | c'] / count^2.
 
-    Raises NotEstimable where a count is below `certainty` standard errors in the coarsest block.
+    Raises NotEstimable where a count is below three standard errors in the coarsest block.
     """
+    return _assemble(_gather_given(model, tables, inverse), epsilon, unit_mass)
+
+
+def averages(model: NoisyFeatures, statistics: np.ndarray) -> Averages:
+    """Return everybody's inner products as a likelihood, statistics (S,); raises as `build` does."""
+    return _averages(_gather(model, statistics))
+
+
+def group_averages(model: NoisyFeatures, tables: np.ndarray, inverse: np.ndarray) -> Averages:
+    """Return one category's inner products as a likelihood; arguments and errors as of `build_given`."""
+    return _averages(_gather_given(model, tables, inverse))
+
+
+def _averages(gathered: _Gathered) -> Averages:
+    features = np.hstack(gathered.features).T
+    if features.shape[1] > _LIKELIHOOD_CELLS:  # splines hardly move within a cell this small
+        features = features.reshape(len(features), _LIKELIHOOD_CELLS, -1).mean(axis=2)
+    return whiten(features, np.concatenate(list(gathered.z)), gathered.covariance, gathered.n)
+
+
+def _gather(model: NoisyFeatures, statistics: np.ndarray) -> _Gathered:
+    reports, _ = model.split(statistics)
+    available = _available(reports, reports > 0)
+    z, noise = model.coefficients(statistics), model.noise_covariances(np.maximum(reports, 1))
+    law = _coarse_law(model, z[0], noise[0])
+    return _Gathered(
+        model=model,
+        z=z[:available],
+        noise=noise,
+        weights=[reports[b] * law for b in range(available)],
+        law=law,
+        totals=reports.astype(np.float64),
+        n=_size(model, reports),
+    )
+
+
+def _gather_given(model: NoisyFeatures, tables: np.ndarray, inverse: np.ndarray) -> _Gathered:
     parts = [model.split(table) for table in tables]
     reported = np.array([reports for reports, _ in parts], dtype=np.float64)  # (k, B)
     totals = inverse @ reported
     errors = np.sqrt(inverse**2 @ reported)
-    available = _available(totals, totals > certainty * errors)
+    available = _available(totals, totals > CERTAINTY * errors)
     sums = [sum(w * part[1][b] for w, part in zip(inverse, parts, strict=True)) for b in range(available)]
     z = tuple(model.units[b] * sums[b] / totals[b] for b in range(available))
     effective = totals[:available] ** 2 / (inverse**2 @ reported[:, :available])
@@ -147,10 +213,15 @@ def build_given(
             laws.append(_coarse_law(model, model.coefficients(table)[0], alone[0]))
         else:
             laws.append(np.full(len(model.tables[0]), 1 / len(model.tables[0])))
-    weights = [(inverse**2 * reported[:, b]) @ np.array(laws) for b in range(available)]
-    law = _coarse_law(model, z[0], noise[0])
-    n = _size(model, totals)
-    return _assemble(model, z, noise, weights, law, totals, epsilon, unit_mass, n)
+    return _Gathered(
+        model=model,
+        z=z,
+        noise=noise,
+        weights=[(inverse**2 * reported[:, b]) @ np.array(laws) for b in range(available)],
+        law=_coarse_law(model, z[0], noise[0]),
+        totals=totals,
+        n=_size(model, totals),
+    )
 
 
 def _available(counts: np.ndarray, enough: np.ndarray) -> int:
@@ -176,40 +247,17 @@ def _coarse_law(model: NoisyFeatures, z: np.ndarray, noise: np.ndarray) -> np.nd
     return np.asarray(law / law.sum())
 
 
-def _assemble(
-    model: NoisyFeatures,
-    z: Sequence[np.ndarray],
-    noise: Sequence[np.ndarray],
-    weights: Sequence[np.ndarray],
-    law: np.ndarray,
-    totals: np.ndarray,
-    epsilon: float,
-    unit_mass: bool,
-    n: float,
-) -> Ladder:
-    """Noise and sampling covariance, then the known mass.
-
-    weights: per block (inputs,), how often each input cell counts; law: (inputs,) for the mean.
-    """
-    features = [table * unit for table, unit, _ in zip(model.tables, model.units, z, strict=False)]
-    covariance = np.diag(np.concatenate([noise[b] for b in range(len(z))]))
-    ends = np.cumsum([0] + [len(block) for block in z])
-    together = model.block_law is None  # one client's blocks are correlated through its value
-    for b in range(len(z)):
-        for c in range(b, len(z) if together else b + 1):
-            part = _sampling(features[b], features[c], weights[b], law) / (totals[b] * totals[c])
-            covariance[ends[b] : ends[b + 1], ends[c] : ends[c + 1]] += part
-            if c > b:
-                covariance[ends[c] : ends[c + 1], ends[b] : ends[b + 1]] += part.T
-    stacked = np.concatenate(z)
+def _assemble(gathered: _Gathered, epsilon: float, unit_mass: bool) -> Ladder:
+    model, covariance = gathered.model, gathered.covariance
+    stacked = np.concatenate(list(gathered.z))
     if unit_mass:
         stacked, covariance = _condition(model.basis, stacked, covariance)
-    basis, turn = model.basis.orthogonal, to_orthogonal(model.basis, len(z))
+    basis, turn = model.basis.orthogonal, to_orthogonal(model.basis, len(gathered.z))
     if turn is not None:
         stacked, covariance = turn @ stacked, turn @ covariance @ turn.T
-    sizes = [basis.size(b) for b in range(len(z))]
+    sizes = [basis.size(b) for b in range(len(gathered.z))]
     blocks = tuple(np.split(stacked, np.cumsum(sizes)[:-1]))
-    return Ladder(basis=basis, inner_products=blocks, covariance=covariance, n=n, epsilon=epsilon)
+    return Ladder(basis=basis, inner_products=blocks, covariance=covariance, n=gathered.n, epsilon=epsilon)
 
 
 def _sampling(left: np.ndarray, right: np.ndarray, weights: np.ndarray, law: np.ndarray) -> np.ndarray:

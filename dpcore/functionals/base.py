@@ -112,6 +112,8 @@ class Influence:
 
     weights: (order, w) pairs, w a function on [lower, upper].  points: (order, x, c) triples.
     breaks: where a weight is not smooth.
+    of_law: whether atoms at lower and upper count, each with the weight's value there (moments, shares); where not, T is of
+    the density alone (entropy, int f^2).
     """
 
     lower: float
@@ -119,12 +121,21 @@ class Influence:
     weights: tuple[tuple[int, Function], ...] = ()
     points: tuple[tuple[int, float, float], ...] = ()
     breaks: tuple[float, ...] = ()
+    of_law: bool = True
 
     def __call__(self, h: Any) -> float:
-        """Return T(h), h with `derivative` and `breakpoints`."""
+        """Return T(h), h with `derivative`, `breakpoints` and, where it has any, `atoms`."""
         x, w = nodes(self.lower, self.upper, h.breakpoints, self.breaks)
         smooth = sum(float(np.sum(w * weight(x) * h.derivative(order)(x))) for order, weight in self.weights)
+        smooth += float(self.at_ends() @ np.array(getattr(h, "atoms", (0.0, 0.0))))
         return smooth + sum(c * float(h.derivative(order)(at)) for order, at, c in self.points)
+
+    def at_ends(self) -> np.ndarray:
+        """Return T of a mass of one at lower and at upper, shape (2,)."""
+        ends = np.array([self.lower, self.upper])
+        if not self.of_law:
+            return np.zeros(2)
+        return np.asarray(sum((weight(ends) for order, weight in self.weights if order == 0), np.zeros(2)))
 
     def on(self, features: Features, breakpoints: np.ndarray) -> np.ndarray:
         """Return T of every function of a basis, shape (K,)."""

@@ -51,7 +51,9 @@ class IntegratedSquare(Functional):
         x, w = nodes(density.lower, density.upper, density.breakpoints)
         value = float(np.sum(w * derivative(x) ** 2))
         breaks = tuple(density.breakpoints)
-        influence = Influence(density.lower, density.upper, ((order, lambda u: 2 * derivative(u)),), (), breaks)
+        influence = Influence(
+            density.lower, density.upper, ((order, lambda u: 2 * derivative(u)),), (), breaks, of_law=False
+        )
         return Expansion(value, influence, Curvature(((order, lambda u: np.ones(np.shape(u))),)))
 
 
@@ -93,7 +95,9 @@ class PowerIntegral(Functional):
 
         x, w = nodes(density.lower, density.upper, density.breakpoints)
         breaks = tuple(density.breakpoints)
-        influence = Influence(density.lower, density.upper, ((0, lambda u: q * power(u, q - 1)),), (), breaks)
+        influence = Influence(
+            density.lower, density.upper, ((0, lambda u: q * power(u, q - 1)),), (), breaks, of_law=False
+        )
         curvature = Curvature(((0, lambda u: q * (q - 1) / 2 * power(u, q - 2)),))
         return Expansion(float(np.sum(w * power(x, q))), influence, curvature)
 

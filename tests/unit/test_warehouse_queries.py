@@ -143,7 +143,7 @@ def test_exports_hold_the_table_in_order_and_are_the_same_twice(path, tmp_path):
     [
         ("runs", "runs.xlsx", r"a \.parquet or a \.csv file"),
         ("runs", "runs", r"a \.parquet or a \.csv file"),
-        ("nothing", "a.csv", "no table 'nothing'; it has aggregates"),
+        ("nothing", "a.csv", "no table 'nothing'; it has accuracy_cells"),
         ('runs"; drop table runs; --', "a.csv", "no table"),
         ("runs", "no/such/folder/a.csv", "could not be written"),
         ("runs", "no/such/folder/a.parquet", "could not be written"),

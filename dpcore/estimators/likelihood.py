@@ -1,0 +1,143 @@
+"""How well a law of the input cells explains an aggregate: multinomial counts, or averages with normal errors.
+
+Both are seen through a linear map A from the law to what is expected, a score and Fisher weights, so that estimators are
+written once:  l(A p), its derivative in A p, and minus its expected second derivative, a diagonal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpcore.errors import NotEstimable
+from dpcore.mechanisms.observation import FiniteChannel
+
+CERTAINTY = 3.0  # standard errors that a group's count must exceed
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """Counts of a finite channel's outputs, multinomial within each level.
+
+    counts: (S,), level after level.  `expected` is conditional on the level.
+    """
+
+    channel: FiniteChannel
+    counts: np.ndarray
+
+    @property
+    def inputs(self) -> int:
+        """How many input cells there are."""
+        return self.channel.inputs
+
+    @cached_property
+    def reports(self) -> np.ndarray:
+        """Of each output's level, shape (S,)."""
+        parts = self.channel.split(self.counts)
+        return np.concatenate([np.full(len(part), float(part.sum())) for part in parts])
+
+    @property
+    def n(self) -> float:
+        """Reports used."""
+        return float(self.counts.sum())
+
+    def expected(self, law: np.ndarray) -> np.ndarray:
+        """Return A p, shape (S[, m]); law p: (inputs[, m])."""
+        return self.channel.probabilities(law)
+
+    def log_likelihood(self, expected: np.ndarray) -> float:
+        """Return the log-likelihood, up to a constant, of expected shares (S,)."""
+        return float(self.counts @ np.log(expected))
+
+    def score(self, expected: np.ndarray) -> np.ndarray:
+        """Return its derivative, shape (S,)."""
+        return np.asarray(self.counts / expected)
+
+    def weights(self, expected: np.ndarray) -> np.ndarray:
+        """Return the Fisher weights, shape (S,): along A h, int h = 0, information is the weighted sum of squares."""
+        return np.asarray(self.reports / expected)
+
+    def residual(self, expected: np.ndarray) -> np.ndarray:
+        """Return observed minus expected shares, shape (S,); zero in levels without reports."""
+        return np.asarray(np.where(self.reports > 0, self.counts / np.maximum(self.reports, 1.0) - expected, 0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Averages:
+    """Averages of features of the input cells, whitened: independent normal errors of variance one.
+
+    features: (S, inputs), what each input cell contributes on average.  values: (S,) observed.  n: reports used.
+    """
+
+    features: np.ndarray
+    values: np.ndarray
+    n: float
+
+    @property
+    def inputs(self) -> int:
+        """How many input cells there are."""
+        return self.features.shape[1]
+
+    def expected(self, law: np.ndarray) -> np.ndarray:
+        """Return A p, shape (S[, m]); law p: (inputs[, m])."""
+        return np.asarray(self.features @ law)
+
+    def log_likelihood(self, expected: np.ndarray) -> float:
+        """Return the log-likelihood, up to a constant."""
+        return -0.5 * float(np.sum((self.values - expected) ** 2))
+
+    def score(self, expected: np.ndarray) -> np.ndarray:
+        """Return its derivative, shape (S,)."""
+        return np.asarray(self.values - expected)
+
+    def weights(self, expected: np.ndarray) -> np.ndarray:
+        """Return ones, shape (S,)."""
+        return np.ones(len(self.values))
+
+    def residual(self, expected: np.ndarray) -> np.ndarray:
+        """Return observed minus expected, shape (S,)."""
+        return self.score(expected)
+
+
+Likelihood = Counts | Averages
+
+
+def whiten(features: np.ndarray, values: np.ndarray, covariance: np.ndarray, n: float) -> Averages:
+    """Return the averages with S^{-1/2} applied; directions in which S vanishes say nothing and are left out.
+
+    features: (S, inputs).  values: (S,).  covariance: (S, S).
+    """
+    scales, axes = np.linalg.eigh(covariance)
+    kept = scales > 1e-10 * scales.max()
+    turn = axes[:, kept].T / np.sqrt(scales[kept])[:, None]
+    return Averages(turn @ features, turn @ values, n)
+
+
+def group_counts(channel: FiniteChannel, tables: np.ndarray, inverse: np.ndarray) -> Averages:
+    """Return the averages of the clients truly in one category, from counts by reported category.
+
+    tables: (k, S), rows the reported categories c'.  inverse: (k,), the row w of R^{-1} for the true category, R the
+    (reported, true) response matrix.  Within a level, s = sum_c' w_c' n_c' is unbiased for the group's counts; the shares
+    s / sum s have the covariance of a ratio, [diag(u) - u r' - r u' + (sum u) r r'] / (sum s)^2 with u = sum_c' w_c'^2 n_c'
+    and r the shares, to first order.
+
+    Raises NotEstimable where no level's count exceeds three standard errors.
+    """
+    features, values, total = [], [], 0.0
+    signed = channel.split(inverse @ tables)
+    squared = channel.split(inverse**2 @ tables)
+    for matrix, s, u in zip(channel.matrices, signed, squared, strict=True):
+        count = float(s.sum())
+        if count <= CERTAINTY * np.sqrt(u.sum()):
+            continue
+        r = s / count
+        covariance = (np.diag(u) - np.outer(u, r) - np.outer(r, u) + u.sum() * np.outer(r, r)) / count**2
+        part = whiten(matrix, r, covariance, count)
+        features.append(part.features)
+        values.append(part.values)
+        total += count
+    if not features:
+        raise NotEstimable("the group is too rare to tell from none; collect more")
+    return Averages(np.concatenate(features), np.concatenate(values), total)

@@ -1,0 +1,190 @@
+"""The log-spline estimate of a density: penalised likelihood through whatever was observed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import comb
+from typing import Any
+
+import numpy as np
+
+from dpcore import _checks
+from dpcore.bases import bspline
+from dpcore.densities import ExponentialSpline
+from dpcore.errors import NotEstimable, SchemeError
+from dpcore.estimates import DensityEstimate, FunctionalEstimate
+from dpcore.estimators import ladder, smoothing
+from dpcore.estimators.bands import critical_value, standard_errors
+from dpcore.estimators.base import Estimator
+from dpcore.estimators.frequency import left_inverse
+from dpcore.estimators.likelihood import Counts, Likelihood, group_counts
+from dpcore.estimators.one_step import OneStep
+from dpcore.functionals import Functional
+from dpcore.mechanisms.observation import FiniteChannel, NoisyFeatures, ScoreSums
+
+_GRID = 1025  # points of the interval on which bands are made
+
+
+@dataclass(frozen=True)
+class LogSpline(Estimator):
+    """The density whose logarithm is a cubic spline, its smoothness averaged over by marginal likelihood (see `smoothing`).
+
+    level: the log density is sought in V_level, 2^level + 3 B-splines: enough for the prior, not the basis, to decide.
+    orders: of the differences that the priors penalise, each 1..4.
+    Counts have a multinomial likelihood, noisy features a normal one; functionals are corrected as `one_step` says.
+    """
+
+    level: int = 6
+    orders: tuple[int, ...] = (1, 2, 3, 4)
+    name = "log_spline"
+
+    def __post_init__(self) -> None:
+        _checks.within(3, 8, level=self.level)
+        if not self.orders or any(order not in (1, 2, 3, 4) for order in self.orders):
+            raise SchemeError(f"orders must be some of 1, 2, 3, 4, got {self.orders}")
+
+    def estimate(
+        self, aggregate: Any, attribute: str, given: str | None = None
+    ) -> DensityEstimate | dict[str, DensityEstimate]:
+        """Return the attribute's density; with `given`, {category: density}, without the categories too rare to tell.
+
+        Raises NotEstimable where there is no report, SchemeError for a categorical attribute or a pair that is not kept.
+        """
+        described = aggregate.scheme.attributes[attribute]
+        model = described.mechanism.model()
+        if not isinstance(model, FiniteChannel | NoisyFeatures):
+            raise SchemeError(f"log_spline needs a numeric attribute; {attribute} has {described.mechanism.name}")
+        if aggregate.reports(attribute) == 0:
+            raise NotEstimable(f"{attribute} has no report; collect some first")
+        if given is not None:
+            return self._groups(aggregate, attribute, given, model)
+        statistics = aggregate.statistics[attribute]
+        likelihood = (
+            Counts(model, statistics) if isinstance(model, FiniteChannel) else ladder.averages(model, statistics)
+        )
+        return self._estimate(described, likelihood, "")
+
+    def _groups(
+        self, aggregate: Any, attribute: str, given: str, model: FiniteChannel | NoisyFeatures
+    ) -> dict[str, DensityEstimate]:
+        if (attribute, given) not in aggregate.pairs:
+            kept = ", ".join(f"{numeric} given {other}" for numeric, other in aggregate.pairs) or "none"
+            raise SchemeError(f"{attribute} given {given} is not kept; name the pair in the scheme (it keeps: {kept})")
+        described, other = aggregate.scheme.attributes[attribute], aggregate.scheme.attributes[given]
+        channel = other.mechanism.model()
+        if not isinstance(channel, ScoreSums) or not channel.is_one_category:
+            raise SchemeError(f"groups need reports of one category each; {given} has {other.mechanism.name}")
+        tables, found = aggregate.pairs[attribute, given], {}
+        for row, category in zip(left_inverse(channel.response()), other.categories, strict=True):
+            try:
+                if isinstance(model, FiniteChannel):
+                    likelihood: Likelihood = group_counts(model, tables, row)
+                else:
+                    likelihood = ladder.group_averages(model, tables, row)
+            except NotEstimable:
+                continue  # too few for this group; the others stand
+            found[category] = self._estimate(described, likelihood, f"{given}={category}")
+        if not found:
+            raise NotEstimable(f"no group of {given} has enough reports of {attribute}; collect more")
+        return found
+
+    def _estimate(self, described: Any, likelihood: Likelihood, given: str) -> DensityEstimate:
+        fit = smoothing.fit(likelihood, self.level, self.orders)
+        density = ExponentialSpline(
+            float(described.lower), float(described.upper), smoothing.DEGREE, self.level, fit.coefficients, fit.atoms
+        )
+        return DensityEstimate(
+            attribute=described.name,
+            unit=described.unit,
+            density=density,
+            covariance=fit.covariance,
+            n=round(likelihood.n),
+            estimator=self.name,
+            given=given,
+            inference=Posterior(likelihood, density, fit.expected, fit.covariance),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Bands of a log-spline from the posterior of its parameters; functionals with one-step correction.
+
+    The parameters are the coefficients of the log density, then the masses of the atoms there are; covariance: theirs.
+    """
+
+    likelihood: Likelihood
+    density: ExponentialSpline
+    expected: np.ndarray
+    covariance: np.ndarray
+
+    def density_band(self, x: np.ndarray, deviations: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return low and high, shapes (n,): f exp(-+ deviations sd(log f))."""
+        spread = np.exp(deviations * standard_errors(self._log_features(x), self.covariance))
+        f = self.density.pdf(x)
+        return f / spread, f * spread
+
+    def cdf_band(self, x: np.ndarray, deviations: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return low and high, shapes (n,): F -+ deviations sd(F)."""
+        grid = np.linspace(self.density.lower, self.density.upper, _GRID)
+        half = deviations * np.interp(x, grid, standard_errors(self._cdf_features, self.covariance))
+        cdf = self.density.cdf(x)
+        return cdf - half, cdf + half
+
+    def critical_value(self, confidence: float) -> float:
+        """Return the deviations that hold the whole log density at once."""
+        grid = np.linspace(self.density.lower, self.density.upper, _GRID)
+        return critical_value(self._log_features(grid), self.covariance, confidence)
+
+    def estimate(self, functional: Functional, confidence: float) -> FunctionalEstimate:
+        """Return the functional's corrected estimate, or a refusal; the caller has checked the confidence."""
+        return self._one_step.estimate(functional, confidence)
+
+    @cached_property
+    def _one_step(self) -> OneStep:
+        return OneStep(self.likelihood, self.density, self.expected, self._features, self.covariance)
+
+    def _share(self, x: np.ndarray) -> np.ndarray:
+        return np.clip((np.asarray(x, dtype=np.float64) - self.density.lower) / self.density.width, 0.0, 1.0)
+
+    @cached_property
+    def _masses(self) -> np.ndarray:
+        """The atoms there are."""
+        atoms = np.array(self.density.atoms)
+        return atoms[atoms > 0]
+
+    @cached_property
+    def _mean_features(self) -> np.ndarray:
+        """Minus d log f by parameter but for the spline itself, (D,): each B-spline's mean, and what an atom takes away."""
+        middles = (np.arange(_GRID - 1) + 0.5) / (_GRID - 1)
+        splines = bspline.evaluate(middles, self.density.degree, self.density.level)
+        f = self.density.pdf(self.density.lower + self.density.width * middles)
+        return np.concatenate([f @ splines / f.sum(), np.full(len(self._masses), 1 / (1 - self._masses.sum()))])
+
+    def _log_features(self, x: np.ndarray, order: int = 0) -> np.ndarray:
+        """d s^(order)(x) by parameter, shape (n, D), s = log f on the unit interval, f the continuous part."""
+        splines = bspline.evaluate(self._share(x), self.density.degree, self.density.level, order)
+        full = np.hstack([splines, np.zeros((len(splines), len(self._masses)))])
+        return full - self._mean_features if order == 0 else full
+
+    def _features(self, x: np.ndarray, order: int = 0) -> np.ndarray:
+        """d f^(order)(x) by parameter, (n, D): Leibniz for f d s, per unit of x to the power order + 1."""
+        width = self.density.width
+        total = np.zeros((len(x), len(self.covariance)))
+        for k in range(order + 1):
+            f = self.density.derivative(k)(x)[:, None]
+            total += comb(order, k) * f * self._log_features(x, order - k) / width ** (order - k)
+        return total
+
+    @cached_property
+    def _cdf_features(self) -> np.ndarray:
+        """d F by parameter on the grid, (points, D), by the midpoint rule."""
+        density = self.density
+        middles = density.lower + density.width * (np.arange(_GRID - 1) + 0.5) / (_GRID - 1)
+        each = self._features(middles) * density.width / (_GRID - 1)
+        below = np.zeros(len(self.covariance))
+        if density.atoms[0] > 0:  # the atom at lower is there from the start
+            below[len(density.coefficients)] = 1.0
+        sums = below + np.vstack([np.zeros(len(below)), np.cumsum(each, axis=0)])
+        sums[-1] = 0.0  # all mass is at most upper
+        return sums

@@ -1,0 +1,331 @@
+"""Penalised likelihood of a log-spline, averaged over how much and what kind of smoothness by marginal likelihood.
+
+The log density is a cubic spline s = sum_k theta_k B_k of V_level; a prior says how rough it may be:
+
+    -2 log prior = lambda |D^m theta|^2 + |N' theta|^2 / tau^2 + const,
+
+D^m the m-th differences [EilersMarx1996], N the functions whose differences vanish: nothing but the uniform for m = 1,
+exponentials for 2, normals for 3.  lambda runs over decades, from so large that only N is left to so small that the basis, not
+the prior, decides; m over 1..4.  Each (m, lambda) gets the maximum of the posterior by Fisher scoring and its marginal
+likelihood by Laplace's method,
+
+    l(eta) - eta' Q eta / 2 + log det Q / 2 - log det(I + Q) / 2,
+
+Q the prior's precision on the complement of the constants, I the Fisher information.  Coefficients are averaged with these
+weights, and so is their covariance, the spread between models included.  Nothing is tuned to a density.
+
+Values clipped to the bounds sit at the ends of the interval.  Where a first look, with third differences penalised and atoms
+allowed at both ends, finds one of more than two standard errors, the average takes in models with that atom too, its mass
+uniform beforehand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from math import ceil, log, log10, pi
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from dpcore.bases import bspline
+from dpcore.estimators.likelihood import Counts, Likelihood
+
+DEGREE = 3
+_FINEST = 512  # points at least, on which laws are integrated
+_NULL_SPREAD = 2.0  # tau: standard deviation of the log density's null part, root mean square over the interval
+_STEPS, _HALVINGS = 40, 30
+_CONVERGED = 1e-2  # squared Newton step, in posterior standard deviations: the last one taken
+_LOST = 25.0  # log marginal likelihood below the best at which a path is left
+_LEAST_WEIGHT = 1e-4
+_LOOK, _ATOM_ERRORS = 3, 2.0  # order of differences, and standard errors, by which a first look finds atoms
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """What is believed of a log density's roughness, in coordinates of its own: theta = axes eta, eta independent.
+
+    axes: (K, K - 1), orthonormal and orthogonal to the constants, which do not matter.
+    roughness: (K - 1,) of the coordinates, 0 where differences of that order vanish: the first order - 1 of them.
+    """
+
+    order: int
+    axes: np.ndarray
+    roughness: np.ndarray
+
+    def precision(self, penalty: float) -> np.ndarray:
+        """Return the prior's precision of each coordinate, shape (K - 1,)."""
+        loose = 1 / (_NULL_SPREAD**2 * len(self.axes))
+        return np.where(self.roughness > 0, penalty * self.roughness, loose)
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """The laws of the input cells whose log density is a spline, and the atoms allowed at the two ends.
+
+    eta: (D,) = the prior's K - 1 coordinates of the spline, then the mass of each atom allowed.
+    """
+
+    likelihood: Likelihood
+    prior: Prior
+    ends: tuple[bool, bool] = (False, False)
+
+    @cached_property
+    def points(self) -> int:
+        """How many midpoints stand for the interval, a multiple of the input cells."""
+        return points_of(self.likelihood)
+
+    @property
+    def atoms(self) -> int:
+        """How many atoms are allowed."""
+        return sum(self.ends)
+
+    @cached_property
+    def design(self) -> np.ndarray:
+        """The log density at the points by the prior's coordinates, shape (points, K - 1)."""
+        return _splines(self.points, len(self.prior.axes)) @ self.prior.axes
+
+    @property
+    def start(self) -> np.ndarray:
+        """The uniform density, without atoms."""
+        return np.zeros(self.design.shape[1] + self.atoms)
+
+    def law(self, eta: np.ndarray) -> np.ndarray:
+        """Return the masses of the points and of the atoms, shape (points + atoms,)."""
+        smooth = self.design.shape[1]
+        return _law(self.design @ eta[:smooth], eta[smooth:])
+
+    def expected(self, law: np.ndarray) -> np.ndarray:
+        """Return what the likelihood expects, shape (S,)."""
+        return self.likelihood.expected(cells_of(law, self.likelihood.inputs, self.points, self.ends))
+
+    def slope(self, law: np.ndarray) -> np.ndarray:
+        """Return the derivative of `expected` by eta, shape (S, D).
+
+        By the spline A diag(p) (X - E_f X), E_f the mean under the continuous part; by an atom what it alone expects less what
+        the continuous part does.
+        """
+        inputs, smooth = self.likelihood.inputs, law[: self.points, None] * self.design
+        columns = np.zeros((inputs, smooth.shape[1] + 1 + self.atoms))
+        columns[:, : smooth.shape[1]] = smooth.reshape(inputs, -1, smooth.shape[1]).sum(axis=1)
+        columns[:, smooth.shape[1]] = law[: self.points].reshape(inputs, -1).sum(axis=1)
+        for number, end in enumerate(np.flatnonzero(self.ends)):
+            columns[-end, smooth.shape[1] + 1 + number] = 1.0  # cell 0 or cell -1
+        seen = self.likelihood.expected(columns)
+        mass = law[: self.points].sum()
+        spline, continuous = seen[:, : smooth.shape[1]], seen[:, [smooth.shape[1]]] / mass
+        means = columns[:, : smooth.shape[1]].sum(axis=0)
+        return np.hstack([spline - continuous * means, seen[:, smooth.shape[1] + 1 :] - continuous])
+
+
+def _law(logs: np.ndarray, atoms: np.ndarray) -> np.ndarray:
+    """Masses of the points, in proportion to exp(logs), and of the atoms."""
+    smooth = np.exp(logs - logs.max())
+    return np.concatenate([smooth * ((1 - atoms.sum()) / smooth.sum()), atoms])
+
+
+def points_of(likelihood: Likelihood) -> int:
+    """Return how many midpoints stand for the interval, a multiple of the input cells."""
+    return likelihood.inputs * max(1, ceil(_FINEST / likelihood.inputs))
+
+
+def cells_of(law: np.ndarray, inputs: int, points: int, ends: tuple[bool, bool]) -> np.ndarray:
+    """Return the masses of the input cells, (inputs,): points summed, atoms added to the end cells."""
+    folded = law[:points].reshape(inputs, -1).sum(axis=1)
+    for number, end in enumerate(np.flatnonzero(ends)):
+        folded[-end] += law[points + number]  # cell 0 or cell -1
+    return np.asarray(folded)
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """One (m, lambda): the posterior's maximum eta (D,), the Cholesky factor of its precision, the log marginal likelihood."""
+
+    family: Family
+    penalty: float
+    eta: np.ndarray
+    factor: tuple[np.ndarray, bool]
+    evidence: float
+
+    @cached_property
+    def turn(self) -> np.ndarray:
+        """From eta to theta and the atoms, shape (K + atoms, D)."""
+        axes = self.family.prior.axes
+        full = np.eye(len(axes) + self.family.atoms, axes.shape[1] + self.family.atoms, k=-1)
+        full[: len(axes), : axes.shape[1]] = axes
+        return full
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """The average over models.
+
+    parameters: (K + atoms,), theta and the masses of the atoms.  covariance: the same twice.  models: best first, and their
+    weights.
+    """
+
+    likelihood: Likelihood
+    level: int
+    ends: tuple[bool, bool]
+    parameters: np.ndarray
+    covariance: np.ndarray
+    models: tuple[Model, ...]
+    weights: np.ndarray
+
+    @property
+    def coefficients(self) -> np.ndarray:
+        """theta, (2^level + 3,): the log density's coefficients, but for a constant."""
+        return self.parameters[: len(self.parameters) - sum(self.ends)]
+
+    @cached_property
+    def law(self) -> np.ndarray:
+        """Masses of the points and of the atoms, shape (points + atoms,)."""
+        size = len(self.coefficients)
+        return _law(_splines(points_of(self.likelihood), size) @ self.coefficients, self.parameters[size:])
+
+    @cached_property
+    def expected(self) -> np.ndarray:
+        """What the likelihood expects, shape (S,)."""
+        points = points_of(self.likelihood)
+        return self.likelihood.expected(cells_of(self.law, self.likelihood.inputs, points, self.ends))
+
+    @property
+    def atoms(self) -> tuple[float, float]:
+        """Masses at the two ends."""
+        masses = iter(self.parameters[len(self.coefficients) :])
+        left, right = (float(next(masses)) if allowed else 0.0 for allowed in self.ends)
+        return left, right
+
+
+def fit(likelihood: Likelihood, level: int, orders: tuple[int, ...]) -> Fit:
+    """Return the average over orders and penalties, with atoms where the data ask for them.
+
+    level: j of V_j, in which the log density is sought.  orders: of the differences that priors penalise, each 1..4.
+    """
+    models = _models(likelihood, level, orders, (False, False))
+    ends = _wanted_atoms(likelihood, level)
+    if any(ends):
+        models = sorted(models + _models(likelihood, level, orders, ends), key=lambda m: -m.evidence)
+    return _average(likelihood, level, models)
+
+
+def _wanted_atoms(likelihood: Likelihood, level: int) -> tuple[bool, bool]:
+    """The ends whose atom is told from none, where both are allowed and third differences penalised."""
+    family = Family(likelihood, _prior(level, _LOOK), (True, True))
+    best = max(_path(family, level), key=lambda model: model.evidence)
+    errors = np.sqrt(np.diagonal(cho_solve(best.factor, np.eye(len(best.eta)))))
+    left, right = (bool(best.eta[end] > _ATOM_ERRORS * errors[end]) for end in (-2, -1))
+    return left, right
+
+
+def _models(likelihood: Likelihood, level: int, orders: tuple[int, ...], ends: tuple[bool, bool]) -> list[Model]:
+    """All models, best first."""
+    families = [Family(likelihood, _prior(level, order), ends) for order in orders]
+    return sorted((model for family in families for model in _path(family, level)), key=lambda m: -m.evidence)
+
+
+def _average(likelihood: Likelihood, level: int, models: list[Model]) -> Fit:
+    """The average of models, best first; one without an atom gives it no mass."""
+    evidence = np.array([model.evidence for model in models])
+    weights = np.exp(evidence - evidence[0])
+    kept = int(np.sum(weights > _LEAST_WEIGHT * weights.sum()))
+    models, weights = models[:kept], weights[:kept] / weights[:kept].sum()
+    ends = next((model.family.ends for model in models if model.family.atoms), (False, False))
+    turns = [np.pad(model.turn, ((0, sum(ends) - model.family.atoms), (0, 0))) for model in models]
+    each = np.array([turn @ model.eta for turn, model in zip(turns, models, strict=True)])
+    size = each.shape[1] - sum(ends)
+    each[:, size:] = np.maximum(each[:, size:], 0.0)
+    centre = weights @ each
+    covariance = (each - centre).T @ ((each - centre) * weights[:, None])
+    for w, turn, model in zip(weights, turns, models, strict=True):
+        covariance += w * (turn @ cho_solve(model.factor, turn.T))
+    return Fit(likelihood, level, ends, centre, covariance, tuple(models), weights)
+
+
+def _path(family: Family, level: int) -> Iterator[Model]:
+    """The models of one order, from the largest penalty down, each started where the last one ended."""
+    eta, best = family.start, -np.inf
+    for penalty in _penalties(family.likelihood.n, level, family.prior.order):
+        precision = family.prior.precision(penalty)
+        eta, factor, value = _maximise(family, np.append(precision, np.zeros(family.atoms)), eta)
+        evidence = value + float(np.sum(np.log(precision))) / 2 - float(np.sum(np.log(np.diagonal(factor[0]))))
+        evidence += family.atoms * log(2 * pi) / 2  # masses are uniform; of the spline's, prior and posterior cancel it
+        yield Model(family, penalty, eta, factor, evidence)
+        best = max(best, evidence)
+        if evidence < best - _LOST:
+            return
+
+
+def _maximise(
+    family: Family, precision: np.ndarray, eta: np.ndarray
+) -> tuple[np.ndarray, tuple[np.ndarray, bool], float]:
+    """Fisher scoring with step halving: the maximum, the factor of the posterior's precision there, the penalised value.
+
+    precision: (D,) of the prior.
+    """
+    likelihood = family.likelihood
+
+    def at(eta: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+        law = family.law(eta)
+        expected = family.expected(law)
+        if not np.all(expected > 0) and isinstance(likelihood, Counts):
+            return law, expected, -np.inf
+        return law, expected, likelihood.log_likelihood(expected) - float(precision @ eta**2) / 2
+
+    law, expected, value = at(eta)
+    for _ in range(_STEPS):
+        slope = family.slope(law)
+        gradient = slope.T @ likelihood.score(expected) - precision * eta
+        information = (slope * likelihood.weights(expected)[:, None]).T @ slope
+        factor = _factor(information + np.diag(precision))
+        step = cho_solve(factor, gradient)
+        left = float(gradient @ step)
+        for _ in range(_HALVINGS):
+            tried = at(eta + step)
+            if tried[2] >= value:
+                eta, (law, expected, value) = eta + step, tried
+                break
+            step = step / 2
+        if left < _CONVERGED or tried[2] < value:
+            break
+    return eta, factor, value
+
+
+def _factor(matrix: np.ndarray) -> tuple[np.ndarray, bool]:
+    """The Cholesky factor, with the least ridge that lets it exist."""
+    ridge = 0.0
+    while True:
+        try:
+            return cho_factor(matrix + ridge * np.eye(len(matrix)))
+        except LinAlgError:
+            ridge = max(10 * ridge, 1e-12 * float(np.trace(matrix)) / len(matrix))
+
+
+@lru_cache(maxsize=16)
+def _splines(points: int, size: int) -> np.ndarray:
+    """The B-splines of the level of that size at the midpoints, (points, size); read-only."""
+    level = (size - DEGREE).bit_length() - 1
+    values = bspline.evaluate((np.arange(points) + 0.5) / points, DEGREE, level)
+    values.flags.writeable = False
+    return values
+
+
+@lru_cache(maxsize=32)
+def _prior(level: int, order: int) -> Prior:
+    """Differences of that order, scaled so that a wave of frequency k on the interval has roughness about k^(2 order) a^2 / 2,
+    a its amplitude.
+    """
+    pieces, size = 1 << level, bspline.size(DEGREE, level)
+    differences = np.diff(np.eye(size), order, axis=0) * (pieces / (2 * pi)) ** order / pieces**0.5
+    values, axes = np.linalg.eigh(differences.T @ differences)  # rising: the polynomials below the order come first
+    polynomials = np.linalg.qr(np.vander(np.arange(size) / size, order, increasing=True))[0]  # constants first
+    axes = np.hstack([polynomials[:, 1:], axes[:, order:]])
+    return Prior(order, axes, np.concatenate([np.zeros(order - 1), values[order:]]))
+
+
+def _penalties(n: float, level: int, order: int) -> list[float]:
+    """Decades of lambda, from where no wave can be told from none to where the finest are free."""
+    most = ceil(log10(max(n, 10.0))) + 1
+    least = -ceil(2 * order * log10(2 ** (level - 1)))
+    return [10.0**power for power in range(most, least - 1, -1)]
