@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 METHOD = "dyadic_wave"  # whose aims these are
-PLAIN, SPLINE = "wavelet_laplace", "wavelet_laplace_log_spline"  # one mechanism, two estimators
+PLAIN, SPLINE = "wavelet_laplace_cubic", "wavelet_laplace_cubic_log_spline"  # one mechanism, two estimators
 _SPLINE_CLIENTS, _SPLINE_EPSILON = 100_000, 1.0
 _SPLINE_RATIO, _SPLINE_TARGETS = 1 / 3, 5
 _WORST = 1.3

@@ -18,6 +18,7 @@ from dpcore.studies.method import Method, Setting
 from dpcore.studies.targets import Target
 
 _ATTRIBUTE = "x"
+_CUBIC = 'mechanism = "wavelet_laplace"\nallocation = "sample"\ndegree = 3'
 
 
 @dataclass(frozen=True)
@@ -64,4 +65,6 @@ def contestants() -> tuple[Contestant, ...]:
         Contestant("dyadic_wave_ems", 'mechanism = "dyadic_wave"\nestimator = "ems"'),
         Contestant("square_wave", 'mechanism = "square_wave"'),
         Contestant("wavelet_laplace", 'mechanism = "wavelet_laplace"'),
+        Contestant("wavelet_laplace_cubic", _CUBIC),
+        Contestant("wavelet_laplace_cubic_log_spline", f'{_CUBIC}\nestimator = "log_spline"'),
     )
