@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy import integrate
@@ -24,7 +26,7 @@ def _density(atoms: tuple[float, float] = (0.0, 0.0), size: float = 1.5, shift: 
 def _integral(function, lower: float = LOWER, upper: float = UPPER) -> float:
     knots = np.linspace(LOWER, UPPER, (1 << LEVEL) + 1)
     ends = np.unique(np.concatenate([[lower, upper], knots[(knots > lower) & (knots < upper)]]))
-    return sum(integrate.quad(function, a, b, epsabs=1e-13)[0] for a, b in zip(ends[:-1], ends[1:], strict=True))
+    return sum(integrate.quad(function, a, b, epsabs=1e-13)[0] for a, b in pairwise(ends))
 
 
 @pytest.mark.parametrize("degree", [0, 1, 3])
