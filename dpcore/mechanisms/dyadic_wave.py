@@ -46,7 +46,7 @@ class DyadicWave(WaveMechanism):
 
     >>> mechanism = DyadicWave.design(Budget.parse("1"))
     >>> mechanism.cells, mechanism.inputs, mechanism.half_widths, mechanism.certificate().holds
-    (64, 512, (16, 12, 12, 12), True)
+    (64, 512, (16, 7, 7, 7), True)
     """
 
     name: ClassVar[str] = "dyadic_wave"
