@@ -1,8 +1,5 @@
 """The accuracy study: targets x clients x epsilons x methods, each cell measured on its own and told as soon as it is known.
 
-Every repetition has its own seed, named by (target, clients, epsilon, method, repetition), so that a cell gives the same
-errors whoever measures it and whatever was measured before.
-
 Rows.  A metric's `value` is the median error over all repetitions, low and high its order-statistic interval.
 The rows `METRIC.first` and `METRIC.second` are the medians of the even and of the odd repetitions: the best peer in hindsight
 is chosen on the first and measured on the second, so that it does not profit from its own luck.
@@ -10,15 +7,10 @@ is chosen on the first and measured on the second, so that it does not profit fr
 
 from __future__ import annotations
 
-import os
-import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
 from math import floor, sqrt
-from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
@@ -26,10 +18,11 @@ import pandas as pd
 
 from dpcore import _checks
 from dpcore.errors import SchemeError
-from dpcore.studies import metrics, targets
+from dpcore.studies import metrics, runner, targets
 from dpcore.studies.contestants import contestants
 from dpcore.studies.method import Method, Setting
 from dpcore.studies.peers.catalogue import PREFIX, peers
+from dpcore.studies.runner import Cell, seed
 
 STUDY = "accuracy"
 EDITION = 1  # of targets, peers, metrics and seeds; another edition's rows are not gone on with
@@ -39,19 +32,9 @@ REPETITIONS = 50
 PEERS = "peers"  # the name that stands for all of them
 FIRST, SECOND = ".first", ".second"
 _CONFIDENT = 1.96
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")  # processes share the cores; BLAS threads would fight for them
 
 # A cell that a table has: method, parameters, target, clients, epsilon, repetitions.
 Known = tuple[str, str, str, int, float, int]
-
-
-@dataclass(frozen=True)
-class Cell:
-    """Where methods are compared."""
-
-    target: str
-    clients: int
-    epsilon: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,18 +118,8 @@ def measured(grid: Grid, known: Collection[Known] = (), workers: int = 1) -> Ite
 
     workers: processes, 1 for this one.  Columns: those of `benchmarks` but `measured_at` and `version`.
     """
-    pieces = pending(grid, known)
-    if workers == 1 or len(pieces) < 2:
-        for piece in pieces:
-            yield measure(*piece, grid.repetitions)
-        return
-    with _one_thread_each(), ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        futures = [pool.submit(measure, *piece, grid.repetitions) for piece in pieces]
-        try:
-            for future in as_completed(futures):
-                yield future.result()
-        finally:  # an interrupt, or whoever asks for rows had enough
-            pool.shutdown(wait=False, cancel_futures=True)
+    pieces = [(*piece, grid.repetitions) for piece in pending(grid, known)]
+    yield from runner.measured(measure, pieces, workers)
 
 
 def measure(cell: Cell, names: Sequence[str], repetitions: int) -> pd.DataFrame:
@@ -188,17 +161,6 @@ def representative(cell: Cell, ours: str, peer: str, repetitions: int = 9) -> pd
     )
 
 
-def seed(cell: Cell, method: str, repetition: int) -> tuple[int, ...]:
-    """Return what one repetition's randomness is seeded with; method: name and parameters of its first setting."""
-    return (
-        zlib.crc32(cell.target.encode()),
-        cell.clients,
-        round(cell.epsilon * 10**6),
-        zlib.crc32(method.encode()),
-        repetition,
-    )
-
-
 def _rows(setting: Setting, cell: Cell, errors: Mapping[str, np.ndarray]) -> Iterator[dict[str, Any]]:
     common = {"study": STUDY, "method": setting.method, "parameters": setting.parameters, **cell.__dict__}
     for metric, values in errors.items():
@@ -234,18 +196,3 @@ def _named(method: Method) -> str:
 
 def _key(setting: Setting, cell: Cell, repetitions: int) -> Known:
     return (setting.method, setting.parameters, cell.target, cell.clients, cell.epsilon, repetitions)
-
-
-@contextmanager
-def _one_thread_each() -> Iterator[None]:
-    """Processes started inside read the environment when they load numpy."""
-    before = {name: os.environ.get(name) for name in _THREADS}
-    os.environ.update(dict.fromkeys(_THREADS, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value

@@ -36,7 +36,8 @@ Function = Callable[[Any], np.ndarray]
 class Target:
     """A law on [0, 1].
 
-    density: of the continuous part, at x of any shape; distribution: its integral from 0.
+    density: of the continuous part, at x of any shape; distribution: its integral from 0; derivatives: the density's, of
+    order 1 and 2, between corners.
     atoms: (place, mass) pairs, places increasing; corners: where the density is not smooth, so that integrals respect it.
 
     A target is a population of one attribute too: `dp.simulate(scheme, target, ...)` takes it for any name.
@@ -45,6 +46,7 @@ class Target:
     name: str
     density: Function
     distribution: Function
+    derivatives: tuple[Function, ...] = ()
     atoms: tuple[tuple[float, float], ...] = ()
     corners: tuple[float, ...] = ()
 
@@ -131,7 +133,16 @@ def target(name: str) -> Target:
 
 def _beta(name: str, a: int, b: int) -> Target:
     law = Beta(a, b)
-    return Target(name=name, density=law.pdf, distribution=law.cdf)
+    return Target(name=name, density=law.pdf, distribution=law.cdf, derivatives=(law.derivative(1), law.derivative(2)))
+
+
+def _uniform() -> Target:
+    def zero(x: Any) -> np.ndarray:
+        return np.zeros(np.shape(x))
+
+    return Target(
+        name="uniform", density=lambda x: np.ones(np.shape(x)), distribution=np.asarray, derivatives=(zero, zero)
+    )
 
 
 def _normals(name: str, *parts: tuple[float, float, float]) -> Target:
@@ -142,12 +153,20 @@ def _normals(name: str, *parts: tuple[float, float, float]) -> Target:
 
     start, total = float(below(0.0)), float(below(1.0) - below(0.0))
 
-    def density(x: Any) -> np.ndarray:
-        x = np.asarray(x, dtype=np.float64)
-        bells = (weight / sd * np.exp(-0.5 * ((x - mean) / sd) ** 2) for weight, mean, sd in parts)
-        return np.asarray(sum(bells) / np.sqrt(2 * np.pi) / total)
+    def bells(x: Any, order: int) -> np.ndarray:
+        """Of order r: (-1)^r He_r(z) phi(z) / sd^(r + 1) for each part, z its score."""
+        x, sums = np.asarray(x, dtype=np.float64), 0.0
+        for weight, mean, sd in parts:
+            z = (x - mean) / sd
+            sums = sums + weight * (1.0, -z, z * z - 1)[order] * np.exp(-0.5 * z * z) / sd ** (order + 1)
+        return np.asarray(sums / np.sqrt(2 * np.pi) / total)
 
-    return Target(name=name, density=density, distribution=lambda x: (below(x) - start) / total)
+    return Target(
+        name=name,
+        density=lambda x: bells(x, 0),
+        distribution=lambda x: (below(x) - start) / total,
+        derivatives=(lambda x: bells(x, 1), lambda x: bells(x, 2)),
+    )
 
 
 def _claw() -> Target:
@@ -167,10 +186,20 @@ def _lognormal() -> Target:
         x = np.maximum(np.asarray(x, dtype=np.float64), 1e-300)
         return np.asarray(np.exp(-0.5 * score(x) ** 2) / (x * sd * np.sqrt(2 * np.pi)))
 
+    def slope(x: Any) -> np.ndarray:
+        """x (log f)'."""
+        return -1 - score(x) / sd
+
+    def derivative(x: Any, order: int) -> np.ndarray:
+        x = np.maximum(np.asarray(x, dtype=np.float64), 1e-100)  # whose square is a number; f is 0 from here on
+        bend = slope(x) if order == 1 else slope(x) ** 2 - slope(x) - 1 / sd**2
+        return density(x) * bend / x**order
+
     return Target(
         name="lognormal",
         density=density,
         distribution=lambda x: ndtr(score(x)),
+        derivatives=(lambda x: derivative(x, 1), lambda x: derivative(x, 2)),
         atoms=((1.0, float(ndtr(-score(1.0)))),),
     )
 
@@ -196,16 +225,31 @@ def _age() -> Target:
         slope = (heights[piece + 1] - heights[piece]) * (len(knots) - 1)
         return np.asarray(cumulated[piece] + past * (heights[piece] + slope * past / 2))
 
-    return Target(name="age", density=density, distribution=distribution, corners=tuple(knots))
+    def slope(x: Any) -> np.ndarray:
+        piece = np.minimum((np.asarray(x, dtype=np.float64) * (len(knots) - 1)).astype(int), len(knots) - 2)
+        return np.asarray((heights[piece + 1] - heights[piece]) * (len(knots) - 1))
+
+    return Target(
+        name="age",
+        density=density,
+        distribution=distribution,
+        derivatives=(slope, lambda x: np.zeros(np.shape(x))),
+        corners=tuple(knots),
+    )
 
 
 def _expenditure() -> Target:
     """What the simulated households of the scheme `consumer_expenditure` spend, in units of the upper bound."""
     law = consumer_expenditure().truth("expenditure")
+    first, second = law.derivative(1), law.derivative(2)
     return Target(
         name="expenditure",
         density=lambda x: law.pdf(np.asarray(x) * law.upper) * law.upper,
         distribution=lambda x: law.cdf(np.asarray(x) * law.upper),
+        derivatives=(
+            lambda x: first(np.asarray(x) * law.upper) * law.upper**2,
+            lambda x: second(np.asarray(x) * law.upper) * law.upper**3,
+        ),
     )
 
 
@@ -262,7 +306,7 @@ _TARGETS: Mapping[str, Callable[[], Target]] = MappingProxyType(
         "beta_2_5": lambda: _beta("beta_2_5", 2, 5),
         "bimodal": lambda: _normals("bimodal", (0.6, 0.3, 0.07), (0.4, 0.7, 0.1)),
         "claw": _claw,
-        "uniform": lambda: Target(name="uniform", density=lambda x: np.ones(np.shape(x)), distribution=np.asarray),
+        "uniform": _uniform,
         "lognormal": _lognormal,
         "age": _age,
         "expenditure": _expenditure,

@@ -111,3 +111,16 @@ def test_an_unknown_target_is_refused() -> None:
     with pytest.raises(SchemeError, match=r"target must be one of beta_10_10, .*; got 'laplace'"):
         target("laplace")
     assert len(SEVEN) == 7
+
+
+@pytest.mark.parametrize("name", DENSITIES)
+def test_derivatives_are_those_of_the_density(name: str) -> None:
+    law, h = target(name), 1e-4
+    x = np.linspace(0.013, 0.987, 211)
+    x = x[[min(abs(x_ - c) for c in (0.0, *law.corners)) > 3 * h for x_ in x]]
+    first, second = law.derivatives
+    for derivative, differences in (
+        (first, (law.pdf(x + h) - law.pdf(x - h)) / (2 * h)),
+        (second, (law.pdf(x + h) - 2 * law.pdf(x) + law.pdf(x - h)) / h**2),
+    ):
+        np.testing.assert_allclose(derivative(x), differences, rtol=2e-3, atol=2e-3 * max(1.0, abs(differences).max()))

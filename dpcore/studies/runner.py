@@ -1,0 +1,75 @@
+"""What studies share: cells, the seeds of their repetitions, and processes that measure pieces of work.
+
+Every repetition has its own seed, named by (target, clients, epsilon, method, repetition), so that a cell gives the same
+numbers whoever measures it and whatever was measured before.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context
+from typing import Any
+
+import pandas as pd
+
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")  # processes share the cores; BLAS threads would fight for them
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Where methods are measured."""
+
+    target: str
+    clients: int
+    epsilon: float
+
+
+def seed(cell: Cell, method: str, repetition: int) -> tuple[int, ...]:
+    """Return what one repetition's randomness is seeded with; method: name and parameters of its first setting."""
+    return (
+        zlib.crc32(cell.target.encode()),
+        cell.clients,
+        round(cell.epsilon * 10**6),
+        zlib.crc32(method.encode()),
+        repetition,
+    )
+
+
+def measured(
+    measure: Callable[..., pd.DataFrame], pieces: Sequence[tuple[Any, ...]], workers: int = 1
+) -> Iterator[pd.DataFrame]:
+    """Yield measure(*piece) of each piece of work, as they are made.
+
+    measure: a function of a module, so that other processes find it.  workers: processes, 1 for this one.
+    """
+    if workers == 1 or len(pieces) < 2:
+        for piece in pieces:
+            yield measure(*piece)
+        return
+    with _one_thread_each(), ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        futures = [pool.submit(measure, *piece) for piece in pieces]
+        try:
+            for future in as_completed(futures):
+                yield future.result()
+        finally:  # an interrupt, or whoever asks for rows had enough
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Processes started inside read the environment when they load numpy."""
+    before = {name: os.environ.get(name) for name in _THREADS}
+    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
