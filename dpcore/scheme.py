@@ -63,9 +63,13 @@ FUNCTIONALS = (
     "integrated_square",
     "power_integral",
     "entropy",
+    "fisher_information",
+    "wasserstein",
+    "kullback_leibler",
 )
+REFERENCES = ("uniform",)  # what distances are taken to
 _DEFAULT_FUNCTIONALS = ("mean", "quantile(0.5)")
-_FUNCTIONAL = re.compile(r"^([a-z_]+)(?:\(([-+0-9eE., ]*)\))?$")
+_FUNCTIONAL = re.compile(rf"^([a-z_]+)(?:\(([-+0-9eE., ]*(?:{'|'.join(REFERENCES)})?)\))?$")
 _NAME = re.compile(r"^[a-z][a-z0-9_]{0,62}$")
 _ESTIMATORS = {  # by mechanism, the default first; every other mechanism's is frequency
     WaveletLaplace.name: ("projection", "log_spline"),

@@ -81,7 +81,7 @@ class DeltaMethod:
         finer: list[float] = []
         for rung in self.rungs:
             try:
-                value, error, low, high = self._one(functional, rung, confidence)
+                value, error, low, high, share = self._one(functional, rung, confidence)
             except _Refused as refused:
                 reason = str(refused)
                 finer.append(refused.value)
@@ -100,18 +100,20 @@ class DeltaMethod:
                 confidence=confidence,
                 plug_in=plug_in,
                 kind=functional.kind,
+                second_order=share,
             )
         return _refusal(functional, confidence, plug_in, str(reason))
 
-    def _one(self, functional: Functional, rung: Rung, confidence: float) -> tuple[float, float, float, float]:
+    def _one(self, functional: Functional, rung: Rung, confidence: float) -> tuple[float, float, float, float, float]:
+        """Value, standard error, low, high, and the second-order share of the variance."""
         if isinstance(functional, Quantile):
-            return invert_cdf(rung, functional.t, confidence)
+            return *invert_cdf(rung, functional.t, confidence), 0.0
         if functional.is_linear:
             influence = functional.expand(rung.raw).influence
             t = influence.on(rung.raw.features, rung.raw.breakpoints)
             value, error = float(t @ rung.raw.coefficients), float(np.sqrt(max(0.0, t @ rung.covariance @ t)))
             half = normal_quantile(confidence) * error
-            return value, error, value - half, value + half
+            return value, error, value - half, value + half, 0.0
         return _second_order(functional, rung, confidence)
 
 
@@ -144,7 +146,7 @@ def _refusal(functional: Functional, confidence: float, plug_in: float | None, r
     )
 
 
-def _second_order(functional: Functional, rung: Rung, confidence: float) -> tuple[float, float, float, float]:
+def _second_order(functional: Functional, rung: Rung, confidence: float) -> tuple[float, float, float, float, float]:
     raw, S = rung.raw, rung.covariance
     point: Any = _AboveNoise(rung) if functional.needs_positive else rung.proper
     expansion = functional.expand(point)
@@ -175,7 +177,7 @@ def _second_order(functional: Functional, rung: Rung, confidence: float) -> tupl
     if functional.needs_positive:
         remainder = _remainder_near_zero(functional, expansion, point)
         value, below, above = value + remainder / 2, below + abs(remainder) / 2, above + abs(remainder) / 2
-    return value, error, value - below, value + above
+    return value, error, value - below, value + above, max(second, 0.0) / error**2 if error > 0 else 0.0
 
 
 def _remainder_near_zero(functional: Functional, expansion: Expansion, point: _AboveNoise) -> float:
@@ -253,10 +255,25 @@ class _AboveNoise:
         proper = self.rung.proper.pdf(x)
         return np.where(proper > noise, proper, 0.0 if self.is_vanishing else noise)
 
+    def cdf(self, x: Any) -> np.ndarray:
+        return self.rung.proper.cdf(x)
+
     def derivative(self, order: int) -> Callable[[Any], np.ndarray]:
-        if order:
-            raise SchemeError("a density kept above its noise has no derivatives")
-        return self.pdf
+        if order == 0:
+            return self.pdf
+        if order > 1:
+            raise SchemeError("a density kept above its noise has no second derivative")
+        return self._slope
+
+    def _slope(self, x: Any) -> np.ndarray:
+        raw, S = self.rung.raw, self.rung.covariance
+        flat = np.ravel(x)
+        b, slope = raw.features(flat), raw.features(flat, 1)
+        deviation = np.sqrt(np.maximum(np.einsum("nk,nk->n", b @ S, b), 0.0))
+        turn = np.einsum("nk,nk->n", b @ S, slope) / np.where(deviation > 0, deviation, 1.0)
+        noise = _APART * (0.0 if self.is_vanishing else turn)
+        is_told = self.rung.proper.pdf(flat) > _APART * deviation
+        return np.where(is_told, self.rung.proper.derivative(1)(flat), noise).reshape(np.shape(x))
 
     def quantile(self, t: Any) -> np.ndarray:
         raise SchemeError("a density kept above its noise has no quantiles")

@@ -1,14 +1,18 @@
 """Numbers of a density, each with its influence: `Mean()`, `Quantile(0.5)`, `IntegratedSquare(0)`, ..."""
 
 from dpcore.functionals.base import Curvature, Density, Expansion, Functional, FunctionDensity, Influence
+from dpcore.functionals.distance import KullbackLeibler, Wasserstein
 from dpcore.functionals.entropy import Entropy
+from dpcore.functionals.fisher import FisherInformation
 from dpcore.functionals.integral import IntegratedSquare, PowerIntegral
 from dpcore.functionals.linear import Cdf, CentralMoment, Derivative, Mean, Moment, Probability, Variance
 from dpcore.functionals.names import NAMES, parse
 from dpcore.functionals.quantile import Quantile
+from dpcore.functionals.reference import REFERENCES, Reference
 
 __all__ = [
     "NAMES",
+    "REFERENCES",
     "Cdf",
     "CentralMoment",
     "Curvature",
@@ -16,15 +20,19 @@ __all__ = [
     "Derivative",
     "Entropy",
     "Expansion",
+    "FisherInformation",
     "FunctionDensity",
     "Functional",
     "Influence",
     "IntegratedSquare",
+    "KullbackLeibler",
     "Mean",
     "Moment",
     "PowerIntegral",
     "Probability",
     "Quantile",
+    "Reference",
     "Variance",
+    "Wasserstein",
     "parse",
 ]

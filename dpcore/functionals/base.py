@@ -5,8 +5,8 @@ A functional L of a density f satisfies
     L(f + h) = L(f) + T(h) + Q(h) + remainder,    int h = 0,
 
 T linear (`Influence`), Q quadratic (`Curvature`).  T is a sum of integrals of derivatives of h against weights, and of values
-of derivatives at points: "smooth" without points and without boundary terms, else "atomic".  Everything is in the
-attribute's units.  Source: [Szabo2024] for the classes.
+of derivatives at points: "smooth" without points and without boundary terms, else "atomic", of the index that is the highest
+order of a derivative taken at a point.  Everything is in the attribute's units.  Source: [Szabo2024] for the classes.
 """
 
 from __future__ import annotations
@@ -22,6 +22,12 @@ import numpy as np
 from dpcore.errors import SchemeError
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)  # exact to degree 23 on each piece
+_PARTIAL = np.array(  # [i, k]: the integral up to node i of the polynomial that is one at node k and zero at the others
+    [
+        np.polynomial.legendre.legval(_NODES, np.polynomial.legendre.legint(c, lbnd=-1))
+        for c in np.linalg.inv(np.polynomial.legendre.legvander(_NODES, len(_NODES) - 1)).T
+    ]
+).T
 _LEAST_PIECES = 64  # coarse splines are cut further: logarithms and powers of them are no polynomials
 
 Function = Callable[[Any], np.ndarray]
@@ -38,6 +44,7 @@ class Density(Protocol):
     @property
     def breakpoints(self) -> np.ndarray: ...
     def pdf(self, x: Any) -> np.ndarray: ...
+    def cdf(self, x: Any) -> np.ndarray: ...
     def derivative(self, order: int) -> Function: ...
     def quantile(self, t: Any) -> np.ndarray: ...
 
@@ -106,6 +113,17 @@ def nodes(lower: float, upper: float, *breaks: Any) -> tuple[np.ndarray, np.ndar
     return (middle[:, None] + half[:, None] * _NODES).ravel(), (half[:, None] * _WEIGHTS).ravel()
 
 
+def running(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return integrals from lower up to each of the points of `nodes`, shape (n, ...), from values there, (n, ...)."""
+    pieces = values.reshape(-1, len(_NODES), *values.shape[1:])
+    halves = weights.reshape(-1, len(_NODES)).sum(axis=1) / 2
+    scaled = pieces * halves.reshape(-1, *(1,) * values.ndim)
+    whole = np.tensordot(scaled, _WEIGHTS, axes=(1, 0))
+    before = np.cumsum(whole, axis=0) - whole
+    inside = np.moveaxis(np.tensordot(scaled, _PARTIAL, axes=(1, 1)), -1, 1)
+    return np.asarray((before[:, None] + inside).reshape(values.shape))
+
+
 @dataclass(frozen=True, eq=False)
 class Influence:
     """T(h) = sum of int w h^(order) + sum of c h^(order)(x).
@@ -151,29 +169,44 @@ class Influence:
 
 @dataclass(frozen=True, eq=False)
 class Curvature:
-    """Q(h) = sum of int v (h^(order))^2 + sum of c A(h) B(h), with A and B influences: half the second derivative."""
+    """Half the second derivative: Q(h) = sum of int v h^(i) h^(j) + sum of c A(h) B(h) + sum of int v H^2.
+
+    weights: (i, v) pairs, j = i.  mixed: (i, j, v) triples.  products: (A, B, c) triples, A and B influences.
+    cumulative: the v of squares of H(x) = int_lower^x h.
+    """
 
     weights: tuple[tuple[int, Function], ...] = ()
     products: tuple[tuple[Influence, Influence, float], ...] = ()
+    mixed: tuple[tuple[int, int, Function], ...] = ()
+    cumulative: tuple[Function, ...] = ()
 
     def __call__(self, h: Any, lower: float, upper: float) -> float:
-        """Return Q(h), h with `derivative` and `breakpoints`."""
+        """Return Q(h), h with `derivative`, `breakpoints` and, where it has any, `atoms`."""
         x, w = nodes(lower, upper, h.breakpoints)
-        squares = sum(float(np.sum(w * v(x) * h.derivative(order)(x) ** 2)) for order, v in self.weights)
-        return squares + sum(c * a(h) * b(h) for a, b, c in self.products)
+        total = sum(float(np.sum(w * v(x) * h.derivative(i)(x) * h.derivative(j)(x))) for i, j, v in self._integrals)
+        if self.cumulative:
+            H = getattr(h, "atoms", (0.0, 0.0))[0] + running(h.derivative(0)(x), w)
+            total += sum(float(np.sum(w * v(x) * H**2)) for v in self.cumulative)
+        return total + sum(c * a(h) * b(h) for a, b, c in self.products)
 
     def on(self, features: Features, breakpoints: np.ndarray, size: int) -> np.ndarray:
         """Return the matrix of Q on a basis, shape (K, K), symmetric."""
         total = np.zeros((size, size))
-        if self.weights:
-            x, w = nodes(breakpoints[0], breakpoints[-1], breakpoints)
-            for order, v in self.weights:
-                values = features(x, order)
-                total += values.T @ ((w * v(x))[:, None] * values)
+        x, w = nodes(breakpoints[0], breakpoints[-1], breakpoints)
+        for i, j, v in self._integrals:
+            cross = features(x, i).T @ ((w * v(x))[:, None] * features(x, j))
+            total += (cross + cross.T) / 2
+        for v in self.cumulative:
+            H = running(features(x, 0), w)
+            total += H.T @ ((w * v(x))[:, None] * H)
         for a, b, c in self.products:
             left, right = a.on(features, breakpoints), b.on(features, breakpoints)
             total += c * (np.outer(left, right) + np.outer(right, left)) / 2
         return total
+
+    @property
+    def _integrals(self) -> tuple[tuple[int, int, Function], ...]:
+        return (*((order, order, v) for order, v in self.weights), *self.mixed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,7 +234,8 @@ class Functional(ABC):
     >>> round(SecondMoment().value(uniform), 12)
     3.0
 
-    kind: 'smooth' or 'atomic'.  is_linear: Q and the remainder vanish.  is_quadratic: the remainder vanishes.
+    kind: 'smooth' or 'atomic'; index: the order of the point values in an atomic one's T.
+    is_linear: Q and the remainder vanish.  is_quadratic: the remainder vanishes.
     needs_positive: weights grow without bound where the density vanishes.
     """
 
@@ -209,6 +243,11 @@ class Functional(ABC):
     kind: ClassVar[str] = "smooth"
     is_linear: ClassVar[bool] = False
     needs_positive: ClassVar[bool] = False
+
+    @property
+    def index(self) -> int | None:
+        """The highest order of a derivative that T takes at a point; None for a smooth functional."""
+        return None
 
     @property
     def is_quadratic(self) -> bool:
@@ -229,6 +268,13 @@ class Functional(ABC):
         if reason is not None:
             raise SchemeError(f"{self}: {reason}")
         return self.expand(density).value
+
+    def has_normal_limit(self, density: Density, within: float = 0.0) -> bool:
+        """Return whether T exists at a density, so that errors are normal in the end; elsewhere they must be simulated.
+
+        within: how far the distribution function may be off, such as two standard errors; 0 asks of the density itself.
+        """
+        return True
 
     def refuses(self, lower: float, upper: float, degree: int | None = None) -> str | None:
         """Return why it cannot be asked of a density on [lower, upper] (a spline of that degree), or None."""
@@ -263,6 +309,11 @@ class Functional(ABC):
         return f"{self.name}({', '.join(arguments)})" if arguments else self.name
 
 
-def written(value: float) -> str:
-    """Return a number as a scheme writes it: 50000, 0.5, -1.25."""
-    return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
+def written(value: Any) -> str:
+    """Return an argument as a scheme writes it: a number as 50000, 0.5 or -1.25, a density by its name or as 'given'."""
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, int | float | np.number):
+        return str(getattr(value, "name", "given"))
+    number = float(value)
+    return str(int(value)) if number.is_integer() and abs(number) < 1e15 else repr(number)

@@ -34,6 +34,10 @@ class IntegratedSquare(Functional):
         return "smooth" if self.m == 0 else "atomic"
 
     @property
+    def index(self) -> int | None:
+        return int(self.m) - 1 if self.m else None
+
+    @property
     def is_quadratic(self) -> bool:
         return True
 

@@ -150,6 +150,10 @@ class Derivative(Functional):
         if self.r != int(self.r):
             raise SchemeError(f"the order of a derivative must be 0, 1, 2 or 3, got {self.r}")
 
+    @property
+    def index(self) -> int:
+        return int(self.r)
+
     def refuses(self, lower: float, upper: float, degree: int | None = None) -> str | None:
         if not lower <= self.x <= upper:
             return f"x = {self.x:g} lies outside [{lower:g}, {upper:g}]; name a point inside"

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import fields
+from typing import Any
 
 from dpcore.errors import SchemeError
 from dpcore.functionals.base import Functional
+from dpcore.functionals.distance import KullbackLeibler, Wasserstein
 from dpcore.functionals.entropy import Entropy
+from dpcore.functionals.fisher import FisherInformation
 from dpcore.functionals.integral import IntegratedSquare, PowerIntegral
 from dpcore.functionals.linear import Cdf, CentralMoment, Derivative, Mean, Moment, Probability, Variance
 from dpcore.functionals.quantile import Quantile
@@ -23,6 +27,9 @@ _CLASSES: tuple[type[Functional], ...] = (
     IntegratedSquare,
     PowerIntegral,
     Entropy,
+    FisherInformation,
+    Wasserstein,
+    KullbackLeibler,
 )
 NAMES = tuple(kind.name for kind in _CLASSES)
 _BY_NAME = {kind.name: kind for kind in _CLASSES}
@@ -38,6 +45,8 @@ def parse(text: str) -> Functional:
     Probability(a=0, b=10000)
     >>> str(parse("quantile(.5)"))
     'quantile(0.5)'
+    >>> parse("wasserstein(1, uniform)")
+    Wasserstein(p=1, reference='uniform')
     """
     match = _TEXT.match(text)
     kind = _BY_NAME.get(match[1]) if match else None
@@ -45,11 +54,15 @@ def parse(text: str) -> Functional:
         raise SchemeError(f"a functional must be one of {', '.join(NAMES)}, such as 'quantile(0.5)'; got {text!r}")
     try:
         inside = (match[2] or "").strip()
-        arguments = [_number(part) for part in inside.split(",")] if inside else []
-        return kind(*arguments)
+        parts, wanted = inside.split(",") if inside else [], fields(kind)  # type: ignore[arg-type]
+        return kind(*[_argument(field.name, part) for field, part in zip(wanted, parts, strict=True)])
     except (TypeError, ValueError):
-        wanted = ", ".join(getattr(kind, "__dataclass_fields__", {}))
-        raise SchemeError(f"{kind.name} takes ({wanted}), numbers separated by commas; got {text!r}") from None
+        listed = ", ".join(getattr(kind, "__dataclass_fields__", {}))
+        raise SchemeError(f"{kind.name} takes ({listed}), numbers separated by commas; got {text!r}") from None
+
+
+def _argument(field: str, text: str) -> Any:
+    return text.strip() if field == "reference" else _number(text)
 
 
 def _number(text: str) -> float:

@@ -39,6 +39,10 @@ TEXTS = (
     "power_integral(3)",
     "power_integral(1.5)",
     "entropy",
+    "fisher_information",
+    "wasserstein(1, uniform)",
+    "wasserstein(2, uniform)",
+    "kullback_leibler(uniform)",
 )
 
 
@@ -69,7 +73,25 @@ def test_schemes_accept_exactly_these_names():
 
 @pytest.mark.parametrize(
     "text",
-    ["median", "mean(1)", "cdf", "cdf(a)", "cdf(1, 2)", "cdf(nan)", "quantile(1)", "moment(0)", "moment(1.5)", ""],
+    [
+        "median",
+        "mean(1)",
+        "cdf",
+        "cdf(a)",
+        "cdf(uniform)",
+        "cdf(1, 2)",
+        "cdf(nan)",
+        "quantile(1)",
+        "moment(0)",
+        "moment(1.5)",
+        "wasserstein(1)",
+        "wasserstein(3, uniform)",
+        "wasserstein(1, normal)",
+        "wasserstein(uniform, 1)",
+        "kullback_leibler(1)",
+        "fisher_information(0)",
+        "",
+    ],
 )
 def test_other_names_are_refused(text):
     with pytest.raises(SchemeError):

@@ -79,6 +79,10 @@ def test_frequencies(agg: dp.Aggregate) -> None:
         ("IntegratedSquare(0)", "integrated_square(0)"),
         ("PowerIntegral(1.5)", "power_integral(1.5)"),
         ("Entropy()", "entropy"),
+        ("FisherInformation()", "fisher_information"),
+        ("Wasserstein(1, 'uniform')", "wasserstein(1, uniform)"),
+        ("Wasserstein(2, 'uniform')", "wasserstein(2, uniform)"),
+        ("KullbackLeibler('uniform')", "kullback_leibler(uniform)"),
     ],
 )
 def test_functionals_are_named_in_snake_case_and_read_back(agg: dp.Aggregate, functional: str, name: str) -> None:

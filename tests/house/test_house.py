@@ -56,10 +56,12 @@ def test_every_citation_resolves_both_ways(root: Path) -> None:
 
 
 def test_functional_names_are_the_same_in_schemes_and_functionals() -> None:
-    from dpcore.functionals import NAMES
+    from dpcore.functionals import NAMES, REFERENCES
     from dpcore.scheme import FUNCTIONALS
+    from dpcore.scheme import REFERENCES as NAMED
 
     assert sorted(NAMES) == sorted(FUNCTIONALS)
+    assert REFERENCES == NAMED
 
 
 def test_nothing_on_the_clients_path_asks_for_a_generator_or_a_float(root: Path) -> None:

@@ -1,0 +1,63 @@
+"""Fisher information for location."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpcore.functionals.base import Curvature, Density, Expansion, Functional, Influence, nodes
+
+_TINY = 1e-90  # the third power of its inverse is still a number
+
+
+@dataclass(frozen=True)
+class FisherInformation(Functional):
+    """int (f')^2 / f, per unit of x squared: what one direct observation says of a shift of the whole density.
+
+    With l = f'/f:  T(h) = int 2 l h' - l^2 h,  Q(h) = int (h' - l h)^2 / f.
+    Integration by parts leaves 2 l h at the two ends: atomic of index 0 unless the density is flat there.
+    It is infinite where the density falls to zero in a straight line, or more steeply; no quadrature shows that.
+    """
+
+    name = "fisher_information"
+    kind = "atomic"
+    needs_positive = True
+
+    @property
+    def index(self) -> int:
+        return 0
+
+    def refuses(self, lower: float, upper: float, degree: int | None = None) -> str | None:
+        if degree is None or degree >= 1:
+            return None
+        return f"a spline of degree {degree} has no derivative of order 1; collect with degree >= 1"
+
+    def range_on(self, lower: float, upper: float) -> tuple[float, float]:
+        return 0.0, np.inf
+
+    def expand(self, density: Density) -> Expansion:
+        slope = density.derivative(1)
+
+        def positive(u: Any) -> np.ndarray:
+            return np.maximum(density.pdf(u), _TINY)
+
+        def score(u: Any) -> np.ndarray:  # l
+            return slope(u) / positive(u)
+
+        x, w = nodes(density.lower, density.upper, density.breakpoints)
+        value = float(np.sum(w * np.where(density.pdf(x) > _TINY, slope(x) * score(x), 0.0)))
+        influence = Influence(
+            density.lower,
+            density.upper,
+            ((1, lambda u: 2 * score(u)), (0, lambda u: -(score(u) ** 2))),
+            (),
+            tuple(density.breakpoints),
+            of_law=False,
+        )
+        curvature = Curvature(
+            ((1, lambda u: 1 / positive(u)), (0, lambda u: score(u) ** 2 / positive(u))),
+            mixed=((0, 1, lambda u: -2 * score(u) / positive(u)),),
+        )
+        return Expansion(value, influence, curvature)
