@@ -30,6 +30,7 @@ class FunctionalEstimate:
     value, standard_error, low, high: the corrected estimate's, in the functional's unit; all None where it was refused.
     plug_in: the functional of the density that is shown.  kind: 'smooth' or 'atomic'.
     reason: why it was refused and what would do; None otherwise.
+    second_order: the share of standard_error^2 that the functional's second derivative adds; None where nobody said.
     """
 
     functional: str
@@ -41,6 +42,7 @@ class FunctionalEstimate:
     plug_in: float | None
     kind: str
     reason: str | None = None
+    second_order: float | None = None
 
     @property
     def is_refused(self) -> bool:
