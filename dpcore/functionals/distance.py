@@ -164,8 +164,14 @@ def _up_to(c: float) -> Callable[[Any], np.ndarray]:
     return lambda u: (np.asarray(u) <= c).astype(np.float64)
 
 
+def _bends(density: Density, g: Density) -> np.ndarray:
+    """Where the transport M may not be smooth: it arrives at a knot, or leaves an atom, of the reference."""
+    shares = np.append(np.asarray(g.cdf(g.breakpoints[:-1])), 1 - getattr(g, "atoms", (0.0, 0.0))[1])
+    return np.asarray(density.quantile(np.clip(shares, 0.0, 1.0)))
+
+
 def _second(density: Density, g: Density) -> float:
-    x, w = nodes(density.lower, density.upper, density.breakpoints)
+    x, w = nodes(density.lower, density.upper, density.breakpoints, _bends(density, g))
     inside = float(np.sum(w * (x - g.quantile(density.cdf(x))) ** 2 * np.maximum(density.pdf(x), 0.0)))
     at_lower, at_upper = getattr(density, "atoms", (0.0, 0.0))
     ends = _moved(g, 0.0, at_lower, density.lower) + _moved(g, 1 - at_upper, 1.0, density.upper)
@@ -188,17 +194,23 @@ def _moved(g: Density, start: float, stop: float, end: float) -> float:
 
 def _expand_second(density: Density, g: Density) -> Expansion:
     lower, upper, value = density.lower, density.upper, _second(density, g)
-    x, w = nodes(lower, upper, density.breakpoints)
-    shift = x - g.quantile(density.cdf(x))
+    breaks = np.unique(np.concatenate([density.breakpoints, _bends(density, g)]))
+    x, w = nodes(lower, upper, breaks)
+    slope = (x - g.quantile(density.cdf(x))) / value
+    # The weight is int_lower^u (x - M) / W2, between the points of the quadrature by its values and slopes there.
     ends = np.array([lower, upper])
-    slopes = np.concatenate([[shift[0]], shift, [shift[-1]]]) / value
-    potential = running(shift / value, w)
-    heights = np.concatenate([[0.0], potential, [np.sum(w * shift) / value]])
-    weight = CubicHermiteSpline(np.concatenate([ends[:1], x, ends[1:]]), heights, slopes)
-    influence = Influence(lower, upper, ((0, weight),), (), tuple(density.breakpoints))
+    weight = CubicHermiteSpline(
+        np.concatenate([ends[:1], x, ends[1:]]),
+        np.concatenate([[0.0], running(slope, w), [np.sum(w * slope)]]),
+        np.concatenate([slope[:1], slope, slope[-1:]]),
+    )
+    influence = Influence(lower, upper, ((0, weight),), (), tuple(breaks))
+    at_lower, at_upper = getattr(g, "atoms", (0.0, 0.0))
 
-    def spread(u: Any) -> np.ndarray:  # 1 / g(M)
-        return 1 / np.maximum(g.pdf(g.quantile(density.cdf(u))), _TINY)
+    def spread(u: Any) -> np.ndarray:  # 1 / g(M); nothing moves on the way to an atom
+        share = density.cdf(u)
+        to_atom = (share <= at_lower) | (share >= 1 - at_upper)
+        return np.where(to_atom, 0.0, 1 / np.maximum(g.pdf(g.quantile(share)), _TINY))
 
     curvature = Curvature(
         products=((influence, influence, -1 / (2 * value)),), cumulative=(lambda u: spread(u) / (2 * value),)
