@@ -221,18 +221,25 @@ class Expansion:
 class Functional(ABC):
     """A number of a density.  `str(f)` is its name in schemes and tables; `functionals.parse` reads it back.
 
-    A subclass is a frozen dataclass whose fields are its arguments, in their order:
+    A subclass is a frozen dataclass whose fields are its arguments, in their order.  This one is the part of a total that
+    those above x hold, the ratio of a = int_x u f to b = int u f, whose change is (a' - share b') / b (1 - b' / b + ...):
 
     >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True)
-    ... class SecondMoment(Functional):
-    ...     name, kind, is_linear = "second_moment", "smooth", True
+    ... class ShareAbove(Functional):
+    ...     x: float
+    ...     name = "share_above"
     ...     def expand(self, density):
-    ...         influence = Influence(density.lower, density.upper, ((0, lambda x: x**2),))
-    ...         return Expansion(influence(density), influence)
-    >>> uniform = FunctionDensity(0.0, 3.0, lambda x: np.full(np.shape(x), 1 / 3))
-    >>> round(SecondMoment().value(uniform), 12)
-    3.0
+    ...         def integral(weight):
+    ...             return Influence(density.lower, density.upper, ((0, weight),), breaks=(self.x,))
+    ...         total = integral(lambda u: u)
+    ...         mean = total(density)
+    ...         share = integral(lambda u: u * (u > self.x))(density) / mean
+    ...         change = integral(lambda u: u * ((u > self.x) - share) / mean)
+    ...         return Expansion(share, change, Curvature(products=((change, total, -1 / mean),)))
+    >>> uniform = FunctionDensity(0.0, 3.0, lambda u: np.full(np.shape(u), 1 / 3))
+    >>> round(ShareAbove(1.5).value(uniform), 12)
+    0.75
 
     kind: 'smooth' or 'atomic'; index: the order of the point values in an atomic one's T.
     is_linear: Q and the remainder vanish.  is_quadratic: the remainder vanishes.

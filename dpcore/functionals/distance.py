@@ -18,6 +18,7 @@ _TINY = 1e-300
 _EQUAL = 1e-12  # distribution functions nearer than this are equal but for rounding
 _EQUAL_SHARE = 0.1  # of the people, living where the distribution functions are equal, that W1 has a derivative with
 _FLAT = 1e-30  # of a difference of densities, below which distribution functions touch rather than cross
+_NEAR = 1e-9  # of the width: points nearer than this are one
 _HALVINGS = 60
 
 
@@ -198,12 +199,11 @@ def _expand_second(density: Density, g: Density) -> Expansion:
     x, w = nodes(lower, upper, breaks)
     slope = (x - g.quantile(density.cdf(x))) / value
     # The weight is int_lower^u (x - M) / W2, between the points of the quadrature by its values and slopes there.
-    ends = np.array([lower, upper])
-    weight = CubicHermiteSpline(
-        np.concatenate([ends[:1], x, ends[1:]]),
-        np.concatenate([[0.0], running(slope, w), [np.sum(w * slope)]]),
-        np.concatenate([slope[:1], slope, slope[-1:]]),
-    )
+    knots = np.concatenate([[lower], x, [upper]])
+    heights = np.concatenate([[0.0], running(slope, w), [np.sum(w * slope)]])
+    slopes = np.concatenate([slope[:1], slope, slope[-1:]])
+    apart = np.append(True, np.diff(knots) > _NEAR * (upper - lower))  # where the transport bends beside a knot
+    weight = CubicHermiteSpline(knots[apart], heights[apart], slopes[apart])
     influence = Influence(lower, upper, ((0, weight),), (), tuple(breaks))
     at_lower, at_upper = getattr(g, "atoms", (0.0, 0.0))
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import dpcore as dp
 from dpcore import cli
+from dpcore.functionals import FunctionDensity
+from dpcore.populations import consumer_expenditure
 
 
 @pytest.fixture(scope="module")
@@ -18,12 +21,32 @@ def readme(root: Path) -> str:
 
 
 def test_the_python_runs_and_finds_what_is_true(readme: str, root: Path) -> None:
-    (code,) = re.findall(r"```python\n(.*?)```", readme, re.S)
-    names: dict[str, object] = {}
+    names: dict[str, Any] = {"__name__": "__main__"}
     with contextlib.chdir(root):
-        exec(code, names)
-    mean = names["mean"]
-    assert mean.low < 66_449 < mean.high  # type: ignore[attr-defined]
+        for code in re.findall(r"```python\n(.*?)```", readme, re.S):
+            exec(compile(code, "README.md", "exec", dont_inherit=True), names)
+    mean, top, own = names["mean"], names["top"], names["ShareAbove"](100_000)
+    assert mean.low < 66_449 < mean.high
+    law = consumer_expenditure().truth("income")
+    truth = own.value(law)
+    assert 0.2 < truth < 0.6
+    assert top.low < truth < top.high < top.low + 0.2
+    assert (top.functional, top.reason) == ("share_above(100000)", None)
+    _check_expansion(own, law)
+
+
+def _check_expansion(own: Any, law: Any) -> None:
+    """Towards the uniform the remainder after T is quadratic, and after Q cubic."""
+
+    def mixed(a: float, b: float) -> FunctionDensity:
+        return FunctionDensity(law.lower, law.upper, lambda x: a * law.pdf(x) + b / 250_000, tuple(law.breakpoints))
+
+    expansion, step = own.expand(law), mixed(-1, 1)
+    T, Q = expansion.influence(step), expansion.curvature(step, law.lower, law.upper)
+    for t in (1e-2, 1e-3):
+        change = own.value(mixed(1 - t, t)) - expansion.value
+        assert abs(change - t * T) > 1e-3 * t**2
+        assert abs(change - t * T - t**2 * Q) < 10 * t**3
 
 
 def test_the_scheme_is_one(readme: str) -> None:
