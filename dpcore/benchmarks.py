@@ -1,11 +1,11 @@
-"""The accuracy study against a warehouse: measure what it lacks, land it at once, and say how it stands.
+"""The studies against a warehouse: measure what they lack, land it at once, and say how they stand.
 
 A study that was stopped goes on where it was: its rows carry the time it was begun, and cells that have theirs are skipped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -14,7 +14,8 @@ from pathlib import Path
 import pandas as pd
 
 from dpcore import plots, warehouse, wire
-from dpcore.studies import accuracy, aims
+from dpcore.studies import accuracy, aims, coverage, coverage_aims
+from dpcore.studies.runner import Cell
 
 PICTURED = ("ise", "w1", "ks", "mean", "entropy", "integrated_square")
 _DRAWN_AT = (100_000, 1.0)  # clients and epsilon of the densities that are drawn
@@ -42,10 +43,22 @@ def measure_accuracy(
     if again:
         known = set()
     pieces = len(accuracy.pending(grid, known))
-    yield 0, pieces
-    for done, frame in enumerate(accuracy.measured(grid, known, workers), 1):
-        warehouse.add_benchmarks(file, frame.assign(measured_at=begun, version=edition))
-        yield done, pieces
+    yield from _landed(file, pieces, accuracy.measured(grid, known, workers), begun, edition)
+
+
+def measure_coverage(
+    file: Path, grid: coverage.Grid, workers: int = 1, *, again: bool = False, begun: datetime | None = None
+) -> Iterator[tuple[int, int]]:
+    """Measure and land the chunks that a study lacks of the grid, yielding (done, all) chunks, first (0, all).
+
+    The rest is as in `measure_accuracy`, but that more repetitions go on with the same study.
+    """
+    edition = f"{version('ldpflow')}+{coverage.STUDY}.{coverage.EDITION}"
+    begun, known = _known_chunks(file, edition, begun)
+    if again:
+        known = {}
+    pieces = len(coverage.pending(grid, known))
+    yield from _landed(file, pieces, coverage.measured(grid, known, workers), begun, edition)
 
 
 def report(file: Path) -> Report:
@@ -94,11 +107,90 @@ def draw(file: Path, folder: Path, method: str = aims.METHOD) -> dict[str, Path]
     clients, epsilon = _DRAWN_AT
     here = cells[(cells["metric"] == "ise") & (cells["clients"] == clients) & (cells["epsilon"] == epsilon)]
     for target, hindsight in zip(here["target"].astype(str), here["hindsight"].astype(str), strict=True):
-        fits = accuracy.representative(accuracy.Cell(target, clients, epsilon), method, hindsight)
+        fits = accuracy.representative(Cell(target, clients, epsilon), method, hindsight)
         figure, axes = plots.new_axes()
         plots.plot_fits(fits, axes, title=f"{target}, {clients:,} clients, epsilon {epsilon:g}")
         pictures[f"fit_{target}"] = _save(folder / f"fit_{target}.png", plots.png(figure))
     return pictures
+
+
+def coverage_cells(file: Path) -> pd.DataFrame:
+    """Return how the newest coverage study stands, cell by cell: see `coverage_aims.judged`."""
+    rows = "from coverage_cells order by method, target, clients, epsilon, functional"
+    return coverage_aims.judged(warehouse.query(file, rows))
+
+
+def coverage_lines(cells: pd.DataFrame) -> list[tuple[str, str, str, str]]:
+    """Return the coverage study's aims as `lines` returns the accuracy study's; cells: as `coverage_cells` gives them."""
+    return lines(Report(cells, coverage_aims.verdicts(cells)))
+
+
+def coverage_summary(cells: pd.DataFrame) -> list[tuple[str, ...]]:
+    """Return a line a method and functional, as a person reads it: what happened over all targets, clients and epsilons.
+
+    method, functional, cells, refused ones, least, median and largest coverage of the others, where it is least, median
+    length over 3.92 standard deviations, and median standard error over standard deviation.
+    """
+    found: list[tuple[str, ...]] = []
+    for (method, functional), rows in cells.groupby(["method", "functional"], sort=False):
+        seen = rows[~rows["refused"]].sort_values("coverage")
+        head = (str(method), str(functional), str(len(rows)), str(int(rows["refused"].sum())))
+        if seen.empty:
+            found.append((*head, "", "", "", "", "", ""))
+            continue
+        worst = seen.to_dict("records")[0]
+        shares = (f"{share:.0%}" for share in seen["coverage"].quantile([0.0, 0.5, 1.0]))
+        where = f"{worst['target']}, {worst['clients']:,}, {worst['epsilon']:g}"
+        ratio = (seen["standard_error"] / seen["deviation"].where(seen["deviation"] > 0)).median()
+        found.append((*head, *shares, where, f"{seen['long'].median():.2f}", f"{ratio:.2f}"))
+    return found
+
+
+def draw_coverage(file: Path, folder: Path) -> dict[str, Path]:
+    """Draw coverage with its binomial interval, a picture a target; return name -> file."""
+    cells = coverage_cells(file)
+    folder.mkdir(parents=True, exist_ok=True)
+    pictures = {}
+    for target, rows in cells.groupby("target", sort=False):
+        figure, axes = plots.new_axes(9.0, plots.height_for(rows["functional"].nunique()))
+        plots.plot_coverage(rows, axes)
+        name = f"coverage_{target}"
+        pictures[name] = _save(folder / f"{name}.png", plots.png(figure))
+    return pictures
+
+
+def _landed(
+    file: Path, pieces: int, frames: Iterable[pd.DataFrame], begun: datetime, edition: str
+) -> Iterator[tuple[int, int]]:
+    """Land frames as they are made, yielding (done, all), first (0, all)."""
+    yield 0, pieces
+    for done, frame in enumerate(frames, 1):
+        warehouse.add_benchmarks(file, frame.assign(measured_at=begun, version=edition))
+        yield done, pieces
+
+
+def _known_chunks(file: Path, edition: str, begun: datetime | None) -> tuple[datetime, coverage.Known]:
+    """When the study to go on with was begun, and its chunks; now and nothing where there is none."""
+    fresh: tuple[datetime, coverage.Known] = begun or datetime.now(UTC), {}
+    if not file.exists():
+        return fresh
+    rows = warehouse.query(
+        file,
+        "select method, target, clients, epsilon, parameters, repetitions, version, measured_at "
+        "from benchmarks where study = 'coverage' and metric = 'failed'",
+    )
+    if rows.empty:
+        return fresh
+    begun = begun or rows["measured_at"].max().to_pydatetime().replace(tzinfo=UTC)
+    rows = rows[rows["measured_at"] == begun.astimezone(UTC).replace(tzinfo=None)]
+    if set(rows["version"]) != {edition}:
+        return fresh
+    return begun, {
+        (row["method"], row["target"], row["clients"], row["epsilon"], coverage.chunk_of(row["parameters"])): row[
+            "repetitions"
+        ]
+        for row in rows.to_dict("records")
+    }
 
 
 def _known(file: Path, edition: str, repetitions: int, begun: datetime | None) -> tuple[datetime, set[accuracy.Known]]:

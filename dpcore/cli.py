@@ -311,6 +311,57 @@ def accuracy(
     print(f"pictures   {_relative(str(data / 'figures' / 'accuracy'))}")
 
 
+@benchmarks_app.command()
+def coverage(
+    targets: Annotated[str, typer.Option(help="Densities, separated by commas. Default: all.")] = "",
+    at: Annotated[
+        str, typer.Option("--at", help="CLIENTS@EPSILON, separated by commas.")
+    ] = "100000@1,1000000@1,200000@2,100000@4",
+    methods: Annotated[str, typer.Option(help="Methods, separated by commas.")] = "dyadic_wave,wavelet_laplace",
+    repetitions: Annotated[int, typer.Option(help="Repetitions a cell; more can be added later.")] = 1000,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes.")] = WORKERS,
+    again: Annotated[bool, typer.Option("--again", help="Measure anew what the study has of these cells.")] = False,
+    report: Annotated[bool, typer.Option("--report", help="Measure nothing; print and draw the newest study.")] = False,
+    warehouse: WarehouseOption = None,
+    data: DataOption = DEFAULT_DATA,
+) -> None:
+    """Measure how often nominal 95 % intervals of every functional hold the truth, how long they are, and what is refused.
+
+    Fifty repetitions at a time land in `benchmarks` as they are made; a study that was stopped goes on where it was.
+
+    Example: ldpflow benchmark coverage --targets bimodal,age --at 100000@1,100000@4 --repetitions 50
+    """
+    from dpcore import benchmarks
+    from dpcore.studies.coverage import TARGETS, Grid
+
+    file = warehouse or data / "warehouse.duckdb"
+    if not report:
+        grid = Grid(
+            targets=_listed(targets, str, "targets") or TARGETS,
+            places=_listed(at, _place, "at"),
+            methods=_listed(methods, str, "methods"),
+            repetitions=repetitions,
+        )
+        _measure(benchmarks.measure_coverage(file, grid, workers, again=again))
+    cells = benchmarks.coverage_cells(file)
+    figures = data / "figures" / "coverage"
+    with _progress("drawing", None):
+        benchmarks.draw_coverage(file, figures)
+    counted = ("method", "functional", "cells", "refused", "least", "median", "most")
+    title = "coverage of nominal 95 % intervals, over targets, clients and epsilons"
+    table = _table(title, *counted, "least where", "length / 3.92 sd", "error / sd")
+    for line in benchmarks.coverage_summary(cells):
+        table.add_row(*line)
+    if len(cells):
+        _show(table)
+    aims = _table("aims", "aim", "may be", "found", "reached")
+    for line in benchmarks.coverage_lines(cells):
+        aims.add_row(*line)
+    _show(aims)
+    print(f"warehouse  {_relative(str(file))}")
+    print(f"pictures   {_relative(str(figures))}")
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit; every error a user can cause is one line on standard error."""
     try:
@@ -339,12 +390,19 @@ def _measure(steps: Iterator[tuple[int, int]]) -> None:
         sys.exit(130)
 
 
+def _place(text: str) -> tuple[int, float]:
+    """CLIENTS@EPSILON."""
+    clients, _, epsilon = text.partition("@")
+    return int(clients), float(epsilon)
+
+
 def _listed(text: str, kind: Callable[[str], Any], option: str) -> tuple[Any, ...]:
     """The parts of a text separated by commas."""
     try:
         return tuple(kind(part.strip()) for part in text.split(",") if part.strip())
     except ValueError:
-        raise typer.BadParameter(f"{option} must be numbers separated by commas, got {text!r}") from None
+        kinds = "CLIENTS@EPSILON" if kind is _place else "numbers"
+        raise typer.BadParameter(f"{option} must be {kinds} separated by commas, got {text!r}") from None
 
 
 def _collect_simulated(folder: Path) -> list[Path]:

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from dpcore.certify import DEFAULT_SCHEMES
 from dpcore.stages import DEFAULT_DATA, DEFAULT_SCHEME
+from dpcore.studies import coverage
 from dpcore.studies.accuracy import Grid
 
 _LARGEST_SEED = 2**63 - 1
@@ -84,6 +85,22 @@ class BenchmarkSettings(BaseModel):
     workers: int = Field(2, ge=1, le=64, description="Processes.")
     warehouse: Path = Field(DEFAULT_DATA / "warehouse.duckdb", description="The DuckDB file the rows land in.")
     figures: Path = Field(DEFAULT_DATA / "figures" / "accuracy", description="Folder of the pictures.")
+
+
+class CoverageSettings(BaseModel):
+    """The coverage study's grid, and where it lands."""
+
+    model_config = _Settings.model_config
+
+    targets: tuple[str, ...] = Field(coverage.TARGETS, description="Densities to measure on.")
+    places: tuple[tuple[int, float], ...] = Field(
+        coverage.PLACES, description="Numbers of clients, each with its epsilon."
+    )
+    methods: tuple[str, ...] = Field(coverage.METHODS, description="Methods to measure.")
+    repetitions: int = Field(coverage.REPETITIONS, ge=2, description="Repetitions a cell; more can be added later.")
+    workers: int = Field(2, ge=1, le=64, description="Processes.")
+    warehouse: Path = Field(DEFAULT_DATA / "warehouse.duckdb", description="The DuckDB file the rows land in.")
+    figures: Path = Field(DEFAULT_DATA / "figures" / "coverage", description="Folder of the pictures.")
 
 
 class NamedRound(_Settings):

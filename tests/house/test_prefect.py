@@ -35,7 +35,7 @@ def test_every_entrypoint_is_a_flow_for_the_pool_that_make_up_creates(deployment
 
 def test_every_flow_of_the_folder_is_deployed_once(root: Path) -> None:
     deployed = sorted(flow_of(deployment, root).name for deployment in DEPLOYMENTS)
-    assert deployed == ["audit", "benchmark", "collect", "estimate", "publish", "round", "simulate"]
+    assert deployed == ["audit", "benchmark", "collect", "coverage", "estimate", "publish", "round", "simulate"]
 
 
 def test_schedules_are_named_and_in_utc() -> None:
