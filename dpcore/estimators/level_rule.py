@@ -14,7 +14,7 @@ import numpy as np
 
 from dpcore import _checks
 from dpcore.densities import Spline
-from dpcore.errors import NotEstimable, SchemeError
+from dpcore.errors import EmptyWindow, NotEstimable, SchemeError
 from dpcore.estimates import LevelRow
 from dpcore.estimators.chi_square_mixture import ChiSquareMixture
 from dpcore.estimators.ladder import Ladder
@@ -65,11 +65,60 @@ class Undersmoothed(LevelRule):
     before their noise does; this one overfits the curve on purpose.
     """
 
+    @staticmethod
+    def paper(a: float, p: float, order: int = 0) -> PaperUndersmoothed:
+        """Return the source's literal window for smooth functionals; a > 1 is the mechanism's exponent, p the smoothness."""
+        return PaperUndersmoothed(a, p, order)
+
     def select(self, ladder: Ladder) -> tuple[int, tuple[LevelRow, ...]]:
         size = np.log2(ladder.n * ladder.epsilon**2)
         wanted = int(np.ceil(size / (2 * (ladder.basis.degree + 1) + 2))) + 1
         level = min(max(min(wanted, int(np.floor(size / 4))), ladder.levels[0]), ladder.levels[-1])
         return level, tuple(LevelRow(j, None, None, j == level) for j in ladder.levels)
+
+
+@dataclass(frozen=True)
+class PaperUndersmoothed(LevelRule):
+    """The coarsest level j of the source's window for smooth functionals, its third theorem:
+
+        (n ^ N)^{1/(2p)} <= 2^j <= [log^{-a/(m+1)}(N) N^{1/(4m+4)}] ^ [log^{-a}(n) n^{1/(4m+3)}],   N = n epsilon^2,
+
+    where ^ is the smaller of the two and a bound with log of less than one is taken without its logarithm.  The lower end makes
+    the bias vanish, the upper end the remainder.  For p = 4, a = 1.5, m = 0 it is empty until N is about 1e20: the logarithms
+    stand for constants that no theorem chose.  `Undersmoothed()` is what to use.
+
+    a: > 1, of the mechanism.  p: > 0, derivatives of the density.  order: m, 0..3, of the derivatives in the remainder.
+    """
+
+    a: float
+    p: float
+    order: int = 0
+
+    def __post_init__(self) -> None:
+        _checks.positive(p=self.p)
+        _checks.within(0, 3, order=self.order)
+        if not 1 < self.a < np.inf:
+            raise SchemeError(f"a must be a finite number above 1, got {self.a}")
+
+    def window(self, n: float, epsilon: float) -> tuple[float, float]:
+        """Return the two ends of 2^j for n reports of epsilon (natural-log units, > 0) each."""
+        N, m = n * epsilon**2, int(self.order)
+        lowest = min(n, N) ** (1 / (2 * self.p))
+        noise = max(1.0, np.log(N)) ** (-self.a / (m + 1)) * N ** (1 / (4 * m + 4))
+        sampling = max(1.0, np.log(n)) ** -self.a * n ** (1 / (4 * m + 3))
+        return float(lowest), float(min(noise, sampling))
+
+    def select(self, ladder: Ladder) -> tuple[int, tuple[LevelRow, ...]]:
+        """Return the coarsest level within; raises EmptyWindow where the basis has none there."""
+        lowest, highest = self.window(ladder.n, ladder.epsilon)
+        level = max(int(np.ceil(np.log2(lowest))), ladder.basis.coarsest_level)
+        if 2.0**level > highest:
+            raise EmptyWindow(
+                f"the source's window has no level j >= {ladder.basis.coarsest_level}: 2^j must be at least {lowest:.4g} for "
+                f"the bias and at most {highest:.4g} for the noise, with {ladder.n:.4g} reports of epsilon {ladder.epsilon:g}, "
+                f"a = {self.a:g}, p = {self.p:g}; use Undersmoothed()"
+            )
+        return Fixed(level).select(ladder)
 
 
 @dataclass(frozen=True)

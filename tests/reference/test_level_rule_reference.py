@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from estimate_cases import SMOOTH, draw, mechanism
 from scipy import stats
 
 from dpcore.densities import Spline
-from dpcore.errors import SchemeError
+from dpcore.errors import EmptyWindow, NotEstimable, SchemeError
 from dpcore.estimators import Lepski, Undersmoothed, ladder
 from dpcore.estimators.chi_square_mixture import ChiSquareMixture
 from dpcore.estimators.inference import error_law
@@ -103,6 +105,31 @@ def test_a_larger_constant_never_chooses_a_finer_level():
 def test_the_undersmoothed_level_is_its_formula(degree, n, level):
     """epsilon = 1: the floor j0; the cap 2^(19.9/4); the cap 2^(16.6/4); the finest level; ceil(19.9/8) + 1."""
     assert Undersmoothed().select(_ladder(degree, n))[0] == level
+
+
+def test_the_literal_window_is_empty_until_9e19_and_says_both_ends():
+    rule = Undersmoothed.paper(a=1.5, p=4)
+    for size, is_empty in ((1e6, True), (0.8e20, True), (0.9e20, False)):
+        lowest, highest = rule.window(size, 1.0)
+        assert lowest == pytest.approx(size ** (1 / 8))
+        assert highest == pytest.approx(min(size ** (1 / 4), size ** (1 / 3)) / np.log(size) ** 1.5)
+        assert (lowest > highest) == is_empty
+    with pytest.raises(
+        EmptyWindow, match=r"at least 5\.623 .* at most 0\.6158 .* 1e\+06 reports of epsilon 1, a = 1.5, p = 4"
+    ):
+        rule.select(_ladder(1, 10**6))
+    assert issubclass(EmptyWindow, NotEstimable)
+
+
+def test_the_literal_window_where_it_is_not_empty():
+    """(n ^ N)^{1/2p} with little privacy: 1e6 reports of epsilon 1e9 leave the sampling end, n^{1/3} / log n^1.01 = 7.0."""
+    rule = Undersmoothed.paper(a=1.01, p=10)
+    assert rule.window(1e6, 1e9) == pytest.approx((10**0.3, 100 / np.log(1e6) ** 1.01))
+    rungs = replace(_ladder(1, 10**6), epsilon=1e9)
+    assert rule.select(rungs)[0] == rungs.levels[0] == 2  # 2^1 is enough, the basis begins at 2
+    for wrong in ({"a": 1.0, "p": 4}, {"a": 1.5, "p": 0}, {"a": 1.5, "p": 4, "order": 4}):
+        with pytest.raises(SchemeError):
+            Undersmoothed.paper(**wrong)
 
 
 @pytest.mark.parametrize("k", [2, 5, 40])
