@@ -19,6 +19,7 @@ _EXPORTS = {
     "Scheme": "dpcore.scheme",
     "Undersmoothed": "dpcore.estimators",
     "aggregate": "dpcore.pipeline",
+    "compare": "dpcore.comparison",
     "estimate": "dpcore.pipeline",
     "functionals": "",
     "keyed": "dpcore._random",
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from dpcore._random import keyed, secure, seeded
     from dpcore.aggregates import Aggregate
     from dpcore.client import Client
+    from dpcore.comparison import compare
     from dpcore.estimators import (
         ExpectationMaximization,
         Fixed,

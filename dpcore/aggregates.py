@@ -7,6 +7,7 @@ category of the other.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -60,6 +61,14 @@ class Aggregate:
     @property
     def is_empty(self) -> bool:
         return self.n == 0
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the scheme and of every integer: two aggregates of the same reports have the same one."""
+        digest = hashlib.sha256(self.scheme.digest.encode())
+        for _, table in [*sorted(self.statistics.items()), *sorted(self.pairs.items())]:
+            digest.update(np.ascontiguousarray(table, dtype="<i8").tobytes())
+        return digest.hexdigest()
 
     def reports(self, attribute: str) -> int:
         """Return how many clients reported the attribute."""

@@ -50,6 +50,36 @@ class FunctionalEstimate:
         return self.value is None
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Sample:
+    """Whose reports an estimate was made of: what a comparison has to know of how two estimates are correlated.
+
+    aggregate: the fingerprint of the aggregate.  n: its reports.
+    weights, reported: of a group (k,), the row w of the inverse of the categorical channel and the reports m by what they said
+    of the other attribute, so that w' m is unbiased for the group's reports; None for everyone.
+    """
+
+    aggregate: str
+    n: int
+    weights: np.ndarray | None = None
+    reported: np.ndarray | None = None
+
+    @property
+    def size(self) -> float:
+        """The group's reports, estimated: w' m."""
+        return float(self.n) if self.weights is None or self.reported is None else float(self.weights @ self.reported)
+
+    @property
+    def error(self) -> float:
+        """Its standard error, sqrt(sum w^2 m), but for the sampling of the clients; 0 for everyone."""
+        return 0.0 if self.weights is None or self.reported is None else float(np.sqrt(self.weights**2 @ self.reported))
+
+    @property
+    def effective_n(self) -> float:
+        """How many reports, their category known, the group's are worth: n P(c)^2 / E w^2."""
+        return float(self.n) if self.weights is None else (max(0.0, self.size) / max(self.error, 1e-300)) ** 2
+
+
 @dataclass(frozen=True)
 class LevelRow:
     """What a level rule found at one candidate level: the comparison that came closest to its threshold, or passed it most.
@@ -83,7 +113,7 @@ class DensityEstimate:
     density: what is shown, nonnegative and of mass one with its atoms: `proper`.
     covariance: (K, K), of the coefficients that the estimator solved for: of `raw` where there is one, else of the shown ones.
     raw: the unbiased estimate that was made proper, where there was one (projection).
-    n: reports used.  given: '' or 'ATTRIBUTE=CATEGORY'.  levels: what the level rule compared.
+    n: reports used.  given: '' or 'ATTRIBUTE=CATEGORY'.  levels: what the level rule compared.  sample: whose reports.
     """
 
     attribute: str
@@ -96,6 +126,7 @@ class DensityEstimate:
     given: str = ""
     levels: tuple[LevelRow, ...] = ()
     inference: Inference = field(repr=False)
+    sample: Sample | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         given = f" given {self.given}" if self.given else ""
@@ -272,6 +303,7 @@ class FrequencyEstimate:
     numbers: tuple[float, ...] | None
     estimator: str
     given: str = ""
+    sample: Sample | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         return (
@@ -355,17 +387,7 @@ class FrequencyEstimate:
         if self.numbers is None:
             reason = f"the categories of {self.attribute} have no numbers; give `values` in the scheme"
         if reason is not None or self.numbers is None:
-            return FunctionalEstimate(
-                functional=name,
-                value=None,
-                standard_error=None,
-                low=None,
-                high=None,
-                confidence=confidence,
-                plug_in=None,
-                kind=kind,
-                reason=reason,
-            )
+            return refused(functional, str(reason), confidence)
         numbers = np.asarray(self.numbers, dtype=np.float64)
         value, gradient, curvature = functional.expand_probabilities(self.raw, numbers)
         if not functional.is_linear:
@@ -383,6 +405,21 @@ class FrequencyEstimate:
             plug_in=float(functional.of_probabilities(self.values, numbers)),
             kind=kind,
         )
+
+
+def refused(functional: Any, reason: str, confidence: float = 0.95) -> FunctionalEstimate:
+    """Return the result of a functional for which there is nothing to start from."""
+    return FunctionalEstimate(
+        functional=str(functional),
+        value=None,
+        standard_error=None,
+        low=None,
+        high=None,
+        confidence=confidence,
+        plug_in=None,
+        kind=functional.kind,
+        reason=reason,
+    )
 
 
 def normal_quantile(confidence: float) -> float:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,7 +21,7 @@ from dpcore._random import Source
 from dpcore.aggregates import Aggregate
 from dpcore.client import units_of
 from dpcore.errors import NotEstimable, SchemeError
-from dpcore.estimates import DensityEstimate, FrequencyEstimate, FunctionalEstimate
+from dpcore.estimates import DensityEstimate, FrequencyEstimate, FunctionalEstimate, refused
 from dpcore.estimators import (
     Estimator,
     ExpectationMaximization,
@@ -31,6 +31,7 @@ from dpcore.estimators import (
     LogSpline,
     Projection,
     Undersmoothed,
+    groups,
     smoothing,
 )
 from dpcore.functionals import parse
@@ -66,17 +67,32 @@ class Table:
         return {name: self.columns[name][rows] for name in self.columns}
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Group:
+    """What was found of a numeric attribute within one category of another; given: 'ATTRIBUTE=CATEGORY'.
+
+    estimate: None where the group is too small, for the reason that every functional then has.
+    """
+
+    attribute: str
+    given: str
+    estimator: str
+    estimate: DensityEstimate | None
+    functionals: tuple[FunctionalEstimate, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Round:
     """What one round found: the aggregate, an estimate of each attribute, and their functionals.
 
-    unavailable: attribute -> why no estimate could be made of it.
+    unavailable: attribute -> why no estimate could be made of it.  groups: of each declared pair, in the categories' order.
     """
 
     aggregate: Aggregate
     estimates: Mapping[str, Estimate]
     functionals: Mapping[str, tuple[FunctionalEstimate, ...]]
     unavailable: Mapping[str, str]
+    groups: tuple[Group, ...] = ()
 
 
 def privatize(scheme: Scheme, records: Any, random: Source, first_block: int = 0) -> ReportBatch:
@@ -164,9 +180,12 @@ def estimate(aggregate: Aggregate, attribute: str, estimator: Estimator | None =
     """
     if attribute not in aggregate.scheme.attributes:
         raise SchemeError(f"the scheme has no attribute {attribute!r}; it has {', '.join(aggregate.scheme.attributes)}")
-    return (estimator or default_estimator(aggregate.scheme.attributes[attribute])).estimate(
-        aggregate, attribute, given
-    )
+    chosen = estimator or default_estimator(aggregate.scheme.attributes[attribute])
+    found = chosen.estimate(aggregate, attribute, given)
+    if given is None:
+        return replace(found, sample=groups.everyone(aggregate, attribute))
+    samples = groups.groups(aggregate, attribute, given)
+    return {category: replace(each, sample=samples.get(category)) for category, each in found.items()}
 
 
 def default_estimator(attribute: Attribute) -> Estimator:
@@ -226,7 +245,29 @@ def estimate_all(aggregate: Aggregate) -> Round:
             unavailable[name] = str(error)
             continue
         functionals[name] = tuple(estimates[name].functional(parse(text)) for text in attribute.functionals)
-    return Round(aggregate, estimates, functionals, unavailable)
+    found = [group for pair in aggregate.scheme.pairs if pair[0] in estimates for group in _groups(aggregate, *pair)]
+    return Round(aggregate, estimates, functionals, unavailable, tuple(found))
+
+
+def _groups(aggregate: Aggregate, name: str, other: str) -> Iterator[Group]:
+    """Estimates of an attribute within each category of another; the categories too rare to tell are refused."""
+    attribute = aggregate.scheme.attributes[name]
+    try:
+        found = estimate(aggregate, name, given=other)
+    except NotEstimable:
+        found = {}
+    for category, sample in groups.groups(aggregate, name, other).items():
+        one, asked = found.get(category), [parse(text) for text in attribute.functionals]
+        yield Group(
+            attribute=name,
+            given=f"{other}={category}",
+            estimator=one.estimator if one is not None else attribute.estimator,
+            estimate=one,
+            functionals=tuple(
+                refused(functional, groups.refusal(sample)) if one is None else one.functional(functional)
+                for functional in asked
+            ),
+        )
 
 
 def run(scheme: Scheme, people: Any, random: Source, clients: int | None = None) -> Round:

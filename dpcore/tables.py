@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dpcore.errors import SchemeError
 from dpcore.estimates import DensityEstimate, FrequencyEstimate
 from dpcore.functionals import parse
-from dpcore.pipeline import Round
+from dpcore.pipeline import Estimate, Round
 from dpcore.scheme import Attribute, Scheme
 from dpcore.wire.codec import statistic_rows
 
@@ -70,19 +71,26 @@ def _densities(round_: Round) -> pd.DataFrame:
 
 def _stack(round_: Round, kind: type, frame_of: Any) -> pd.DataFrame:
     frames = [
-        frame_of(estimate).assign(attribute=name, estimator=estimate.estimator, given=estimate.given)
-        for name, estimate in round_.estimates.items()
+        frame_of(estimate).assign(attribute=estimate.attribute, estimator=estimate.estimator, given=estimate.given)
+        for estimate in _estimates(round_)
         if isinstance(estimate, kind)
     ]
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
 
+def _estimates(round_: Round) -> list[Estimate]:
+    """Everyone's, then the groups'."""
+    return [*round_.estimates.values(), *(group.estimate for group in round_.groups if group.estimate is not None)]
+
+
 def _functionals(round_: Round) -> pd.DataFrame:
+    asked = [(name, round_.estimates[name].estimator, "", results) for name, results in round_.functionals.items()]
+    asked += [(group.attribute, group.estimator, group.given, group.functionals) for group in round_.groups]
     rows = [
         (
             name,
-            round_.estimates[name].estimator,
-            round_.estimates[name].given,
+            estimator,
+            given,
             result.functional,
             result.kind,
             result.value,
@@ -93,7 +101,7 @@ def _functionals(round_: Round) -> pd.DataFrame:
             result.high,
             result.reason,
         )
-        for name, results in round_.functionals.items()
+        for name, estimator, given, results in asked
         for result in results
     ]
     frame = _frame(
@@ -105,8 +113,8 @@ def _functionals(round_: Round) -> pd.DataFrame:
 
 def _levels(round_: Round) -> pd.DataFrame:
     rows = [
-        (name, estimate.given, row.level, row.statistic, row.threshold, row.selected)
-        for name, estimate in round_.estimates.items()
+        (estimate.attribute, estimate.given, row.level, row.statistic, row.threshold, row.selected)
+        for estimate in _estimates(round_)
         if isinstance(estimate, DensityEstimate)
         for row in estimate.levels
     ]
@@ -161,20 +169,19 @@ def truths(round_: Round, population: Any) -> pd.DataFrame:
     rows: list[tuple[Any, ...]] = []
     for name, attribute in round_.aggregate.scheme.attributes.items():
         rows += list(_truth_rows(attribute, population, round_.estimates.get(name)))
+    for group in round_.groups:
+        attribute = round_.aggregate.scheme.attributes[group.attribute]
+        try:
+            rows += list(_numeric_truths(attribute, population, group.estimate, group.given))
+        except SchemeError:
+            continue  # nobody simulated has that category, so that nothing is true of them
     return _frame(rows, "attribute given quantity x value")
 
 
 def _truth_rows(attribute: Attribute, population: Any, estimate: Any) -> Iterator[tuple[Any, ...]]:
     name = attribute.name
     if attribute.is_numeric:
-        truth = population.truth(name)
-        if estimate is not None:
-            x = estimate.to_frame(POINTS)["x"].to_numpy()
-            for point, value in zip(x, truth.pdf(x), strict=True):
-                yield name, "", "density", float(point), float(value)
-        for text in attribute.functionals:
-            functional = parse(text)
-            yield name, "", str(functional), None, functional.value(truth)
+        yield from _numeric_truths(attribute, population, estimate, "")
     else:
         probabilities = np.asarray(population.probabilities(name, attribute.categories))
         for category, value in zip(attribute.categories, probabilities, strict=True):
@@ -190,9 +197,23 @@ def _truth_rows(attribute: Attribute, population: Any, estimate: Any) -> Iterato
             )
 
 
+def _numeric_truths(attribute: Attribute, population: Any, estimate: Any, given: str) -> Iterator[tuple[Any, ...]]:
+    name, truth = attribute.name, population.truth(attribute.name, given or None)
+    if estimate is not None:
+        x = estimate.to_frame(POINTS)["x"].to_numpy()
+        for point, value in zip(x, truth.pdf(x), strict=True):
+            yield name, given, "density", float(point), float(value)
+    for text in attribute.functionals:
+        functional = parse(text)
+        yield name, given, str(functional), None, functional.value(truth)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """One printed estimate.  estimate, low and high are None where it was refused, truth where nobody knows it."""
+    """One printed estimate.  estimate, low and high are None where it was refused, truth where nobody knows it.
+
+    quantity: with the group it is of, if it is of one: 'mean | urban_rural=rural'.
+    """
 
     attribute: str
     quantity: str
@@ -229,13 +250,13 @@ def summary(tables: dict[str, pd.DataFrame], scheme: Scheme) -> list[Line]:
     known: dict[tuple[str, str], float] = {}
     for row in _records(tables, "truths"):
         if row["quantity"] != "density":
-            known[row["attribute"], row["quantity"]] = row["value"]
+            known[row["attribute"], _of_group(row["quantity"], row)] = row["value"]
     lines = []
     for name, attribute in scheme.attributes.items():
         rows = [(f"frequency({row['category']})", "", row) for row in _records(tables, "frequencies", name)]
         for row in _records(tables, "functionals", name):
             has_unit = row["functional"].startswith(("mean", "quantile"))
-            rows.append((row["functional"], attribute.unit if has_unit else "", row))
+            rows.append((_of_group(row["functional"], row), attribute.unit if has_unit else "", row))
         lines += [
             Line(
                 attribute=name,
@@ -250,6 +271,10 @@ def summary(tables: dict[str, pd.DataFrame], scheme: Scheme) -> list[Line]:
             for quantity, unit, row in rows
         ]
     return lines
+
+
+def _of_group(quantity: str, row: dict[str, Any]) -> str:
+    return f"{quantity} | {row['given']}" if row["given"] else quantity
 
 
 def _records(tables: dict[str, pd.DataFrame], table: str, attribute: str | None = None) -> list[dict[str, Any]]:

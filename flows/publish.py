@@ -68,8 +68,10 @@ def _rows(folder: Path) -> list[dict[str, Any]]:
 
 def _page(attribute: str, title: str, rows: list[dict[str, Any]], pictures: dict[str, Path]) -> str:
     """An attribute's page: its pictures, carried inside the text so that the UI needs no other server, and its rows."""
-    names = (attribute, f"{attribute}_numbers")
-    images = [f"![{name}](data:image/png;base64,{embedded(pictures[name])})" for name in names if name in pictures]
+    names = [
+        name for name in pictures if name == attribute or name.startswith((f"{attribute}_numbers", f"{attribute}_by_"))
+    ]
+    images = [f"![{name}](data:image/png;base64,{embedded(pictures[name])})" for name in names]
     lines = [f"| {row['quantity']} | {row['estimate']} | {row['interval']} | {row['truth']} |" for row in rows]
     table = "\n".join(["| quantity | estimate | 95 % interval | truth |", "|---|---|---|---|", *lines])
     return "\n\n".join([f"## {attribute}", title, *images, table])

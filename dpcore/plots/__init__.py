@@ -6,6 +6,7 @@ from dpcore.plots.coverage import plot_coverage
 from dpcore.plots.density import plot_density
 from dpcore.plots.frequency import plot_frequency
 from dpcore.plots.functional import plot_functional
+from dpcore.plots.groups import plot_groups
 from dpcore.plots.style import height_for, new_axes, png
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "plot_fits",
     "plot_frequency",
     "plot_functional",
+    "plot_groups",
     "plot_ratios",
     "png",
 ]

@@ -29,7 +29,7 @@ def plot_density(
     style.need(frame, ("x", "density", "low", "high"))
     frame = frame.sort_values("x")
     attribute = style.in_words(style.only(frame, "attribute")) or "x"
-    width = _round_width(frame)
+    width = percent_width(frame)
     scale = 100 * width  # density per unit -> percent per `width` units
 
     x = frame["x"].to_numpy(float)
@@ -62,7 +62,7 @@ def plot_density(
     return axes
 
 
-def _round_width(frame: pd.DataFrame) -> float:
-    """Return the largest power of ten within a tenth of the range, so that percentages have few zeros."""
+def percent_width(frame: pd.DataFrame) -> float:
+    """Return how many units of x percentages are per: the largest power of ten within a tenth of the range."""
     extent = float(frame["x"].max() - frame["x"].min())
     return float(10.0 ** np.floor(np.log10(extent / 10))) if extent > 0 else 1.0

@@ -9,7 +9,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpcore.plots import height_for, new_axes, plot_density, plot_frequency, plot_functional, png
+from dpcore.plots import (
+    attribute_pictures,
+    height_for,
+    new_axes,
+    plot_density,
+    plot_frequency,
+    plot_functional,
+    plot_groups,
+    png,
+)
 from dpcore.plots.style import rounded, separated
 
 X = np.linspace(0, 250_000, 51)
@@ -214,3 +223,32 @@ def test_numbers_show_what_their_interval_leaves_standing(value, spread, text):
 
 def test_ticks_have_separators_and_a_true_minus():
     assert [separated(value) for value in (250_000.0, -1500.0, 0.30000000000000004)] == ["250,000", "−1,500", "0.3"]
+
+
+def test_groups_are_drawn_together_each_with_its_own_truth():
+    frame = pd.concat([density(given="home=urban"), density(given="home=rural", density=PDF / 2)], ignore_index=True)
+    truth = pd.DataFrame({"given": "home=rural", "x": X, "value": PDF / 3})
+    figure, axes = new_axes()
+    assert plot_groups(frame, axes, truth=truth, unit="USD") is axes
+    assert sorted(legend(axes)) == ["rural", "rural, truth", "urban"]
+    np.testing.assert_allclose(line(axes, "rural").get_ydata(), 50 * 10_000 * PDF)
+    np.testing.assert_allclose(line(axes, "rural, truth").get_ydata(), 100 / 3 * 10_000 * PDF)
+    assert axes.get_title(loc="left") == "Density of income by home"
+    assert png(figure)[:4] == b"\x89PNG"
+    with pytest.raises(ValueError, match="up to 6 groups of one attribute"):
+        plot_groups(pd.concat([frame, density(given="race=asian")]), axes)
+
+
+def test_an_attribute_with_groups_has_pictures_of_everyone_and_of_each_group():
+    everyone = {"densities": density(), "functionals": functional()}
+    groups = {
+        "densities": pd.concat([density(), density(given="home=urban")]),
+        "functionals": pd.concat([functional(), functional(given="home=far away")]),
+        "truths": pd.DataFrame(
+            {"attribute": "income", "given": ["home=urban", ""], "quantity": "density", "x": 1.0, "value": 1e-6}
+        ),
+    }
+    alone, found = attribute_pictures("income", everyone, "USD"), attribute_pictures("income", groups, "USD")
+    assert set(alone) == {"income", "income_numbers"}
+    assert set(found) == {*alone, "income_by_home", "income_numbers_of_home_far_away"}
+    assert found["income_numbers"] == alone["income_numbers"]

@@ -1,0 +1,158 @@
+"""Differences of rounds and groups: signs, errors, correlation, refusals."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpcore as dp
+from dpcore.comparison import difference
+from dpcore.errors import SchemeError
+from dpcore.estimates import FunctionalEstimate, Sample
+
+MEAN = dp.functionals.Mean()
+TEXT = """
+name = "sides"
+pairs = [["height", "side"]]
+[attributes.side]
+type = "categorical"
+categories = ["left", "right"]
+values = [0, 1]
+epsilon = 1
+[attributes.height]
+type = "numeric"
+unit = "m"
+lower = 0.5
+upper = 2.5
+mechanism = "dyadic_wave"
+estimator = "ems"
+epsilon = 2
+functionals = ["mean"]
+"""
+
+
+def people(n: int, seed: int, left: float = 0.6) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    is_left = rng.random(n) < left
+    return {
+        "side": np.where(is_left, "left", "right"),
+        "height": 0.5 + 2 * np.where(is_left, rng.beta(3, 8, n), rng.beta(8, 3, n)),
+    }
+
+
+def aggregate(seed: int, n: int = 100_000, left: float = 0.6) -> dp.Aggregate:
+    return dp.simulate(dp.Scheme.from_toml(TEXT), people(n, seed, left), random=dp.seeded(seed))
+
+
+@pytest.fixture(scope="module")
+def rounds() -> tuple[dp.Aggregate, dp.Aggregate]:
+    return aggregate(1), aggregate(2)
+
+
+def result(value: float | None, error: float | None, **changes: Any) -> FunctionalEstimate:
+    z = 1.959964
+    ends = {} if value is None or error is None else {"low": value - z * error, "high": value + z * error}
+    given = {"functional": "mean", "confidence": 0.95, "plug_in": value, "kind": "smooth", "low": None, "high": None}
+    return FunctionalEstimate(value=value, standard_error=error, **(given | ends | changes))
+
+
+def test_independent_errors_add_in_squares() -> None:
+    found = difference(result(3.0, 0.3), result(1.0, 0.4))
+    assert found.difference == 2
+    assert found.standard_error == pytest.approx(0.5)
+    assert (found.low, found.high) == pytest.approx((2 - 1.96 * 0.5, 2 + 1.96 * 0.5), rel=1e-4)
+    assert found.reason is None
+    assert difference(result(3.0, 0.3), result(1.0, 0.4), correlation=-1).standard_error == pytest.approx(0.7)
+    assert difference(result(3.0, 0.3), result(1.0, 0.4), correlation=1).standard_error == pytest.approx(0.1)
+
+
+def test_what_an_interval_allows_for_beyond_its_error_is_kept() -> None:
+    """An allowance for bias above the left value only reaches the upper end only; an end cut at zero is not believed."""
+    found = difference(result(3.0, 0.3, high=5.0), result(1.0, 0.4))
+    assert found.low == pytest.approx(2 - 1.96 * 0.5, rel=1e-4)
+    assert found.high == pytest.approx(2 + np.hypot(2.0, 1.96 * 0.4), rel=1e-4)
+    cut = difference(result(0.1, 0.3, low=0.0), result(1.0, 0.4))
+    assert cut.low == pytest.approx(-0.9 - 1.96 * 0.5, rel=1e-4)
+
+
+def test_a_refused_side_refuses_the_difference_and_says_which() -> None:
+    found = difference(result(1.0, 0.1), result(None, None, reason="too noisy"))
+    assert found.is_refused
+    assert (found.difference, found.standard_error, found.low, found.high) == (None,) * 4
+    assert found.reason == "right: too noisy"
+    with pytest.raises(SchemeError, match="one functional and confidence"):
+        difference(result(1.0, 0.1), result(1.0, 0.1, functional="entropy"))
+
+
+def test_two_rounds(rounds: tuple[dp.Aggregate, dp.Aggregate]) -> None:
+    left, right = (dp.estimate(each, "height") for each in rounds)
+    one, other = left.functional(MEAN), right.functional(MEAN)
+    found = dp.compare(left, right, MEAN)
+    assert found.difference == pytest.approx(one.value - other.value)
+    assert found.standard_error == pytest.approx(np.hypot(one.standard_error, other.standard_error))
+    assert found.low < 0 < found.high
+    assert dp.compare(right, left, MEAN).low == pytest.approx(-found.high)
+    assert "memoised" in str(dp.compare(left, right, MEAN, memoised=True).reason)
+    shares = [dp.estimate(each, "side") for each in rounds]
+    assert dp.compare(shares[0], shares[1], MEAN).standard_error > 0
+    moved: Any = dp.estimate(aggregate(3, left=0.3), "height")
+    assert dp.compare(moved, left, MEAN).low > 0
+
+
+def test_groups_of_one_aggregate_are_correlated(rounds: tuple[dp.Aggregate, dp.Aggregate]) -> None:
+    groups = dp.estimate(rounds[0], "height", given="side")
+    left, right = (groups[name].functional(MEAN).standard_error for name in ("left", "right"))
+    found = dp.compare(groups["right"], groups["left"], MEAN)
+    assert found.low > 0.5  # of .91
+    p, q = np.e / (1 + np.e), 1 / (1 + np.e)
+    assert found.standard_error**2 == pytest.approx(
+        left**2 + right**2 + 4 * p * q / (p * p + q * q) * left * right, rel=0.1
+    )
+    later = dp.estimate(rounds[1], "height", given="side")
+    assert dp.compare(groups["right"], later["left"], MEAN).standard_error == pytest.approx(
+        np.hypot(left, right), rel=0.05
+    )
+    everyone: Any = dp.estimate(rounds[0], "height")
+    assert dp.compare(groups["left"], everyone, MEAN).standard_error < np.hypot(
+        left, everyone.functional(MEAN).standard_error
+    )
+
+
+def test_what_cannot_be_compared_says_so(rounds: tuple[dp.Aggregate, dp.Aggregate]) -> None:
+    height: Any = dp.estimate(rounds[0], "height")
+    for other, part in (
+        (dp.estimate(rounds[0], "side"), "one attribute"),
+        (dp.estimate(rounds[0], "height"), "everyone of one aggregate"),
+        (replace(height, unit="cm"), "is in m on one side, cm"),
+        (dp.estimate(rounds[0], "height", given="side"), "two estimates"),
+    ):
+        with pytest.raises(SchemeError, match=part):
+            dp.compare(height, other, MEAN)
+
+
+def test_groups_of_two_attributes_get_the_largest_error() -> None:
+    row = {"aggregate": "a", "n": 10, "weights": np.array([2.0, -1.0]), "reported": np.array([6.0, 4.0])}
+    height: Any = dp.estimate(aggregate(4, 20_000), "height")
+    left = replace(height, given="side=left", sample=Sample(**row))
+    old = replace(height, given="age=old", sample=Sample(**row))
+    found = dp.compare(left, old, MEAN)
+    assert found.standard_error == pytest.approx(2 * height.functional(MEAN).standard_error)
+    assert "overlap" in str(found.reason)
+
+
+def test_the_size_of_a_group() -> None:
+    """Two equal groups at epsilon = 1 are worth .18 n, six are worth .01 n (ruling R18 of the specification)."""
+    for k, worth in ((2, 0.18), (6, 0.01)):
+        names = [f"c{i}" for i in range(k)]
+        text = TEXT.replace('["left", "right"]', str(names)).replace("values = [0, 1]", "")
+        side = np.array(names)[np.arange(60_000) % k]
+        records = {"side": side, "height": np.full(60_000, 1.0)}
+        from dpcore.estimators.groups import groups
+
+        made = dp.simulate(dp.Scheme.from_toml(text), records, random=dp.seeded(1))
+        for sample in groups(made, "height", "side").values():
+            assert sample.size == pytest.approx(60_000 / k, rel=0.25)
+            assert sample.effective_n / sample.n == pytest.approx(worth, rel=0.5 if k == 6 else 0.1)
