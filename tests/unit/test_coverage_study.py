@@ -18,7 +18,7 @@ from scipy.special import beta
 
 from dpcore import benchmarks, cli, plots, warehouse
 from dpcore.errors import NotEstimable, SchemeError
-from dpcore.estimates import FunctionalEstimate, refused
+from dpcore.estimates import FunctionalEstimate
 from dpcore.functionals import Functional, parse
 from dpcore.studies import coverage, coverage_aims
 from dpcore.studies.coverage import Cell, Grid
@@ -46,19 +46,18 @@ class Normal:
     told: float
 
     def functional(self, functional: Functional, confidence: float) -> FunctionalEstimate:
-        if functional.name == "entropy":
-            return refused(functional, "never")
         value = coverage.truths(self.target)[functional] + np.random.default_rng(self.seed).normal()
-        half = 1.959964 * self.told
+        half, is_told = 1.959964 * self.told, functional.name != "entropy"
         return FunctionalEstimate(
             functional=str(functional),
-            value=value,
-            standard_error=self.told,
-            low=value - half,
-            high=value + half,
+            value=value if is_told else None,
+            standard_error=self.told if is_told else None,
+            low=value - half if is_told else None,
+            high=value + half if is_told else None,
             confidence=confidence,
             plug_in=value,
             kind=functional.kind,
+            reason=None if is_told else "it is refused every time",
             second_order=0.0,
         )
 

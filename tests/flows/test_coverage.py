@@ -1,0 +1,46 @@
+"""The coverage study through the engine: a small grid, and what the UI shows of it."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
+
+from dpcore import warehouse
+from flows.coverage import coverage
+from flows.settings import CoverageSettings
+
+pytestmark = [pytest.mark.flows, pytest.mark.usefixtures("harness")]
+
+
+def shown(key: str) -> str:
+    async def read() -> str:
+        async with get_client() as client:
+            found = await client.read_artifacts(artifact_filter=ArtifactFilter(key=ArtifactFilterKey(any_=[key])))
+            return str(found[-1].data)
+
+    return asyncio.run(read())
+
+
+def test_a_run_measures_and_shows_and_a_second_adds_repetitions(tmp_path: Path) -> None:
+    def settings(repetitions: int) -> CoverageSettings:
+        return CoverageSettings(
+            targets=("bimodal",),
+            places=((10_000, 2.0),),
+            methods=("wavelet_laplace",),
+            repetitions=repetitions,
+            workers=1,
+            warehouse=tmp_path / "w.duckdb",
+            figures=tmp_path / "figures",
+        )
+
+    coverage(settings(2))
+    coverage(settings(3))
+    rows = warehouse.query(tmp_path / "w.duckdb", "select distinct repetitions, measured_at from benchmarks")
+    assert list(rows["repetitions"]) == [3]
+    assert float(shown("coverage-progress")) == 100
+    assert "atomic: share of cells" in shown("coverage-aims")
+    assert "![coverage_bimodal](data:image/png;base64," in shown("coverage")
