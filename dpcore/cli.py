@@ -430,13 +430,14 @@ def _collect_records(folder: Path) -> list[Path]:
 
 
 def _finish(folder: Path, parts: list[Path] | None = None) -> None:
-    """Merge, estimate, draw, land, and print."""
+    """Merge, estimate, compare, draw, land, and print."""
     from dpcore import stages
 
     with _progress("estimating", None):
         if parts is not None:
             stages.merge(folder, parts)
         stages.estimate(folder)
+        stages.compare(folder)
         stages.draw(folder)
         stages.land(folder)
     print(render(folder))
@@ -491,6 +492,7 @@ def render(folder: Path) -> str:
     if known:
         held = [line.holds for line in found if line.holds is not None]
         lines.append(f"{sum(held)} of {len(held)} intervals hold the truth")
+    lines += _changes(folder)
     if plan.is_rehearsal:
         lines.append("REHEARSAL: real records under a known seed are not private; do not share these reports")
     lines += [
@@ -500,6 +502,28 @@ def render(folder: Path) -> str:
         f"pictures   {_relative(plan.figures)}",
     ]
     return "\n".join(lines)
+
+
+def _changes(folder: Path) -> list[str]:
+    """What has changed since the earlier round, where there is one; no line where there is none."""
+    from rich.console import Console
+
+    from dpcore import stages
+
+    round_, found = stages.changes_of(folder)
+    if not found:
+        return []
+    table = _table(f"change since round {round_}", "attribute", "quantity", "change", "95 % interval", "moved")
+    previous = ""
+    for line in found:
+        moved = "" if line.low is None or line.high is None else "no" if line.low <= 0 <= line.high else "yes"
+        name, previous = ("" if line.attribute == previous else line.attribute), line.attribute
+        table.add_row(name, line.quantity, line.number(line.estimate) or "refused", line.interval, moved)
+    console = Console(width=_width(), highlight=False)
+    with console.capture() as capture:
+        console.print(table)
+    remarks = dict.fromkeys(line.reason for line in found if line.estimate is not None and line.reason)
+    return ["", capture.get().rstrip(), *remarks, ""]
 
 
 def _show_audit(audit: SchemeAudit) -> None:
@@ -527,7 +551,7 @@ def _table(title: str, *columns: str) -> Table:
 
     table = Table(title=title or None, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", show_edge=False)
     for column in columns:
-        right = column in ("estimate", "95 % interval", "truth", "epsilon")
+        right = column in ("estimate", "change", "95 % interval", "truth", "epsilon")
         table.add_column(column, justify="right" if right else "left", overflow="fold")
     return table
 

@@ -1,10 +1,10 @@
 """The stages of a round, with files between them: what the command line and the flows both call.
 
-    prepare -> privatize (shards) -> aggregate (shards) -> merge -> estimate -> draw -> land
+    prepare -> privatize (shards) -> aggregate (shards) -> merge -> estimate -> compare -> draw -> land
 
 A run has a folder, DATA/runs/RUN_ID.  Every stage reads files there, writes files there whole or not at all, and may be run
 again: a shard of reports that stands is kept, so that a retry neither counts a client twice nor spends its budget twice.
-Only `land` opens the warehouse.
+Only `land` writes to the warehouse; `compare` reads an earlier round there.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from dpcore.aggregates import Aggregate
 from dpcore.errors import InvalidRecord, InvalidReport, NotEstimable, SchemeError
 from dpcore.report import concatenate
 from dpcore.scheme import Scheme
-from dpcore.tables import Line, summary, tables_of
+from dpcore.tables import Line, changes, comparisons, summary, tables_of
 
 DEFAULT_SCHEME = Path("data/schemes/consumer_expenditure.toml")
 DEFAULT_DATA = Path("data/var")
@@ -285,8 +285,40 @@ def estimate(folder: Path) -> Path:
     return into
 
 
+def compare(folder: Path) -> str | None:
+    """Compare the estimated round with the latest earlier one that has landed, and return that round's name, or None.
+
+    Of the same scheme and source; the table `comparisons` joins those that `estimate` made.
+    """
+    plan = plan_of(folder)
+    target, named = folder / "tables" / "comparisons.parquet", folder / "tables" / "previous.json"
+    target.unlink(missing_ok=True)
+    named.unlink(missing_ok=True)
+    now = read_tables(folder).get("functionals")
+    before = warehouse.previous_functionals(
+        plan.warehouse, scheme_digest=plan.scheme.digest, source=plan.source, round_=plan.round, run_id=plan.run_id
+    )
+    if now is None or before.empty:
+        return None
+    repeats = plan.source == "simulated" and plan.seed is not None and bool((before["seed"] == plan.seed).all())
+    remark = f"both rounds are simulated with seed {plan.seed}: the same people, whose errors are not independent"
+    frame = comparisons(now, before, remark if repeats else None)
+    wire.write_whole(target, frame.to_parquet)
+    round_ = str(before["round"].iloc[0])
+    _write(named, json.dumps({"round": round_}))
+    return round_
+
+
+def changes_of(folder: Path) -> tuple[str, list[Line]]:
+    """Return the round that `compare` found, '' if none, and the lines a person reads of what has changed since."""
+    named = folder / "tables" / "previous.json"
+    if not named.exists():
+        return "", []
+    return json.loads(named.read_text(encoding="utf-8"))["round"], changes(read_tables(folder), plan_of(folder).scheme)
+
+
 def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
-    """Return the tables that `estimate` made."""
+    """Return the tables that `estimate` and `compare` made."""
     return {path.stem: pd.read_parquet(path) for path in sorted((folder / "tables").glob("*.parquet"))}
 
 

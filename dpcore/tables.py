@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dpcore.comparison import difference
 from dpcore.errors import SchemeError
-from dpcore.estimates import DensityEstimate, FrequencyEstimate
+from dpcore.estimates import DensityEstimate, FrequencyEstimate, FunctionalEstimate
 from dpcore.functionals import parse
 from dpcore.pipeline import Estimate, Round
 from dpcore.scheme import Attribute, Scheme
@@ -164,6 +165,32 @@ def _checks(round_: Round, rehearsal: bool) -> pd.DataFrame:
     return _frame(rows, "name passed observed threshold detail")
 
 
+def comparisons(now: pd.DataFrame, before: pd.DataFrame, remark: str | None = None) -> pd.DataFrame:
+    """Return the rows of `comparisons`: everyone's functionals of this round minus those of an earlier one that has them too.
+
+    now, before: rows of `functionals`; before with its run_id.  remark: what there is to be said of all differences.
+    """
+    earlier = {(row["attribute"], row["functional"]): row for row in _nulls(before)}
+    rows = []
+    for row in _nulls(now[now["given"] == ""]):
+        other = earlier.get((row["attribute"], row["functional"]))
+        if other is None or other["confidence"] != row["confidence"]:
+            continue
+        found = difference(_result(row), _result(other), remark=remark)
+        reason = found.reason
+        if found.is_refused and reason is not None:
+            reason = reason.replace("left: ", "this round: ").replace("right: ", "the earlier round: ")
+        numbers = (found.difference, found.standard_error, found.confidence, found.low, found.high)
+        rows.append((other["run_id"], row["attribute"], row["functional"], *numbers, reason))
+    frame = _frame(rows, "other_run_id attribute functional difference standard_error confidence low high reason")
+    return frame.astype(dict.fromkeys(["difference", "standard_error", "confidence", "low", "high"], "float64"))
+
+
+def _result(row: dict[str, Any]) -> FunctionalEstimate:
+    names = ("functional", "standard_error", "low", "high", "confidence", "plug_in", "kind", "reason")
+    return FunctionalEstimate(value=row["estimate"], **{name: row[name] for name in names})
+
+
 def truths(round_: Round, population: Any) -> pd.DataFrame:
     """Return what is true of the population, in the rows of `truths`: densities, frequencies and functionals."""
     rows: list[tuple[Any, ...]] = []
@@ -254,9 +281,10 @@ def summary(tables: dict[str, pd.DataFrame], scheme: Scheme) -> list[Line]:
     lines = []
     for name, attribute in scheme.attributes.items():
         rows = [(f"frequency({row['category']})", "", row) for row in _records(tables, "frequencies", name)]
-        for row in _records(tables, "functionals", name):
-            has_unit = row["functional"].startswith(("mean", "quantile"))
-            rows.append((_of_group(row["functional"], row), attribute.unit if has_unit else "", row))
+        rows += [
+            (_of_group(row["functional"], row), _unit(row["functional"], attribute), row)
+            for row in _records(tables, "functionals", name)
+        ]
         lines += [
             Line(
                 attribute=name,
@@ -273,6 +301,27 @@ def summary(tables: dict[str, pd.DataFrame], scheme: Scheme) -> list[Line]:
     return lines
 
 
+def changes(tables: dict[str, pd.DataFrame], scheme: Scheme) -> list[Line]:
+    """Return what a person reads of `comparisons`: how much each functional has moved since an earlier round."""
+    return [
+        Line(
+            attribute=row["attribute"],
+            quantity=row["functional"],
+            unit=_unit(row["functional"], scheme.attributes[row["attribute"]]),
+            estimate=row["difference"],
+            low=row["low"],
+            high=row["high"],
+            reason=row["reason"] or "",
+            truth=None,
+        )
+        for row in _records(tables, "comparisons")
+    ]
+
+
+def _unit(functional: str, attribute: Attribute) -> str:
+    return attribute.unit if functional.startswith(("mean", "quantile")) else ""
+
+
 def _of_group(quantity: str, row: dict[str, Any]) -> str:
     return f"{quantity} | {row['given']}" if row["given"] else quantity
 
@@ -285,6 +334,10 @@ def _records(tables: dict[str, pd.DataFrame], table: str, attribute: str | None 
     rows = frame if attribute is None else frame[frame["attribute"] == attribute]
     if table == "frequencies":
         rows = rows.loc[rows["estimate"].nlargest(SHOWN).index.sort_values()]
+    return _nulls(rows)
+
+
+def _nulls(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return [
-        {str(key): None if pd.isna(value) else value for key, value in row.items()} for row in rows.to_dict("records")
+        {str(key): None if pd.isna(value) else value for key, value in row.items()} for row in frame.to_dict("records")
     ]

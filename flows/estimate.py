@@ -24,9 +24,16 @@ def estimate_tables(folder: Path) -> Path:
     return stages.estimate(folder)
 
 
+@stage("compare", run_name="compare-{folder.name}")
+def compare(folder: Path) -> str | None:
+    """Compare the round with the latest earlier one that has landed and return that round's name, or None."""
+    return stages.compare(folder)
+
+
 @flow(name="estimate", flow_run_name=run_name, on_failure=[land_failure], on_crashed=[land_failure])
 def estimate(settings: NamedRound) -> Path:
-    """Find a collected round, estimate it, and return the run's folder; `publish` comes next."""
+    """Find a collected round, estimate it, compare it with the one before, return the run's folder; `publish` comes next."""
     folder = find(settings)
     estimate_tables(folder)
+    compare(folder)
     return folder

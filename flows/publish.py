@@ -23,11 +23,26 @@ def draw(folder: Path) -> dict[str, Path]:
 
 @stage("show", run_name="show-{folder.name}")
 def show(folder: Path, pictures: dict[str, Path]) -> None:
-    """Put a table of the estimates and a page for each attribute into Prefect's UI."""
+    """Put tables of the estimates and of what changed, and a page for each attribute, into Prefect's UI."""
     plan = stages.plan_of(folder)
     title = f"{plan.scheme.name}, round {plan.round}, run {plan.run_id}"
     rows = _rows(folder)
     create_table_artifact(rows, key=key(plan.scheme.name, "estimates"), description=title)
+    before, changed = stages.changes_of(folder)
+    if changed:
+        create_table_artifact(
+            [
+                {
+                    "attribute": line.attribute,
+                    "quantity": line.quantity,
+                    "change": line.number(line.estimate) or f"refused: {line.reason}",
+                    "interval": line.interval,
+                }
+                for line in changed
+            ],
+            key=key(plan.scheme.name, "changes"),
+            description=f"{title}, since round {before}",
+        )
     for attribute in plan.scheme.attributes:
         create_markdown_artifact(
             _page(attribute, title, [row for row in rows if row["attribute"] == attribute], pictures),

@@ -21,7 +21,7 @@ from dpcore.cli import render
 from dpcore.errors import DPCoreError
 from dpcore.scheme import Scheme
 from flows.collect import aggregate_shard, merge
-from flows.estimate import estimate_tables
+from flows.estimate import compare, estimate_tables
 from flows.publish import draw, land, show
 from flows.settings import RoundSettings
 from flows.simulate import privatize_records, privatize_shard
@@ -37,13 +37,14 @@ from flows.stage import WORKERS, follow, land_failure, prepare, run_name
     on_cancellation=[land_failure],
 )
 def run_round(settings: RoundSettings = RoundSettings()) -> Path:  # noqa: B008 - frozen
-    """Prepare, privatize in shards, aggregate the shards, merge, estimate, draw, show, land; return the run's folder."""
+    """Prepare, privatize in shards, aggregate them, merge, estimate, compare, draw, show, land; return the run's folder."""
     folder = prepare(settings)
     simulated = [] if settings.records else privatize_shard.map(unmapped(folder), stages.shards(folder))
     parts = aggregate_shard.map(unmapped(folder), simulated or privatize_records(folder))
     follow(folder, privatized=simulated, aggregated=parts)
     merge(folder, parts.result())
     estimate_tables(folder)
+    compare(folder)
     show(folder, draw(folder))
     land(folder)
     return folder
