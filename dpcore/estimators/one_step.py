@@ -92,6 +92,14 @@ class OneStep:
             kind=functional.kind,
         )
 
+    def density_errors(self, x: np.ndarray) -> np.ndarray:
+        """Return the standard errors of the corrected density at x (n,), per unit of x: those of K' B-splines, unpenalised."""
+        width = self.density.upper - self.density.lower
+        share = np.clip((np.asarray(x, dtype=np.float64) - self.density.lower) / width, 0.0, 1.0)
+        splines = bspline.evaluate(share, _DEGREE, _LEVEL) / width
+        features = np.hstack([splines, np.zeros((len(splines), len(self._ends)))])
+        return standard_errors(features, self._span_covariance)
+
     def _refusal(
         self, functional: Functional, confidence: float, plug_in: float | None, reason: str
     ) -> FunctionalEstimate:
