@@ -30,6 +30,7 @@ from dpcore.estimators.likelihood import Likelihood
 from dpcore.functionals import Functional, Influence, Quantile
 
 _DEGREE, _LEVEL = 3, 4  # of the B-splines of the correction: K' = 19
+_WINDOW = 1 / 8  # of the interval: two of the correction's knot intervals, so that its knots do not show
 _POINTS = 2049  # of the grid on which distribution functions are inverted
 
 Features = Callable[[np.ndarray, int], np.ndarray]  # (x, order) -> (n, D)
@@ -93,11 +94,11 @@ class OneStep:
         )
 
     def density_errors(self, x: np.ndarray) -> np.ndarray:
-        """Return the standard errors of the corrected density at x (n,), per unit of x: those of K' B-splines, unpenalised."""
+        """Return the standard errors, (n,), of the corrected density's average over an eighth of the range around x, (n,)."""
         width = self.density.upper - self.density.lower
-        share = np.clip((np.asarray(x, dtype=np.float64) - self.density.lower) / width, 0.0, 1.0)
-        splines = bspline.evaluate(share, _DEGREE, _LEVEL) / width
-        features = np.hstack([splines, np.zeros((len(splines), len(self._ends)))])
+        share = np.clip((np.asarray(x, dtype=np.float64) - self.density.lower) / width, _WINDOW / 2, 1 - _WINDOW / 2)
+        each = (_cumulated(share + _WINDOW / 2) - _cumulated(share - _WINDOW / 2)) / (_WINDOW * width)
+        features = np.hstack([each, np.zeros((len(each), len(self._ends)))])
         return standard_errors(features, self._span_covariance)
 
     def _refusal(
