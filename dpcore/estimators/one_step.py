@@ -59,6 +59,7 @@ class OneStep:
         plug_in = float(functional.value(density))
         if isinstance(functional, Quantile):
             value, error, low, high = self._quantile(functional.t, confidence)
+            least, most = density.lower, density.upper
         else:
             expansion = functional.expand(density)
             t = self._along(expansion.influence)
@@ -80,7 +81,11 @@ class OneStep:
             value, error = value + debias, float(np.hypot(first, second))
             half = normal_quantile(confidence) * error
             low, high = value - half, value + half
-        least, most = functional.range_on(density.lower, density.upper)
+            least, most = functional.range_on(density.lower, density.upper)
+            if (
+                len(self._ends) and not expansion.influence.of_law
+            ):  # of less mass than one: flatter than any density of one
+                least, most = min(least, 0.0), np.inf
         value, low, high = (float(np.clip(number, least, most)) for number in (value, low, high))
         return FunctionalEstimate(
             functional=str(functional),
