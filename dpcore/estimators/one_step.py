@@ -82,9 +82,7 @@ class OneStep:
             half = normal_quantile(confidence) * error
             low, high = value - half, value + half
             least, most = functional.range_on(density.lower, density.upper)
-            if (
-                len(self._ends) and not expansion.influence.of_law
-            ):  # of less mass than one: flatter than any density of one
+            if len(self._ends) and not expansion.influence.of_law:  # the density beside atoms has less mass than one
                 least, most = min(least, 0.0), np.inf
         value, low, high = (float(np.clip(number, least, most)) for number in (value, low, high))
         return FunctionalEstimate(
