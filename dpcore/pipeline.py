@@ -33,7 +33,7 @@ from dpcore.estimators import (
     Undersmoothed,
     smoothing,
 )
-from dpcore.functionals import parse
+from dpcore.functionals import Atom, parse
 from dpcore.report import Answers, ReportBatch, concatenate
 from dpcore.scheme import Attribute, Scheme
 from dpcore.simulation import simulate
@@ -215,7 +215,10 @@ def _check_attribute(attribute: Attribute) -> None:
 
 
 def estimate_all(aggregate: Aggregate) -> Round:
-    """Return every attribute's estimate and functionals; an attribute with too few reports is named in `unavailable`."""
+    """Return every attribute's estimate and functionals; an attribute with too few reports is named in `unavailable`.
+
+    Atoms at a bound are functionals that need not be asked for.
+    """
     estimates: dict[str, Estimate] = {}
     functionals: dict[str, tuple[FunctionalEstimate, ...]] = {}
     unavailable = {}
@@ -225,8 +228,16 @@ def estimate_all(aggregate: Aggregate) -> Round:
         except NotEstimable as error:
             unavailable[name] = str(error)
             continue
-        functionals[name] = tuple(estimates[name].functional(parse(text)) for text in attribute.functionals)
+        asked = (*map(parse, attribute.functionals), *_atoms(estimates[name]))
+        functionals[name] = tuple(estimates[name].functional(functional) for functional in dict.fromkeys(asked))
     return Round(aggregate, estimates, functionals, unavailable)
+
+
+def _atoms(found: Estimate) -> list[Atom]:
+    """The atoms that an estimate has: nobody asked for them, and without them its density's mass is less than one."""
+    if not isinstance(found, DensityEstimate):
+        return []
+    return [Atom(end) for end, mass in zip((found.lower, found.upper), found.atoms, strict=True) if mass > 0]
 
 
 def run(scheme: Scheme, people: Any, random: Source, clients: int | None = None) -> Round:

@@ -160,26 +160,28 @@ def truths(round_: Round, population: Any) -> pd.DataFrame:
     """Return what is true of the population, in the rows of `truths`: densities, frequencies and functionals."""
     rows: list[tuple[Any, ...]] = []
     for name, attribute in round_.aggregate.scheme.attributes.items():
-        rows += list(_truth_rows(attribute, population, round_.estimates.get(name)))
+        found = [result.functional for result in round_.functionals.get(name, ())]
+        asked = list(dict.fromkeys([*attribute.functionals, *found]))
+        rows += list(_truth_rows(attribute, asked, population, round_.estimates.get(name)))
     return _frame(rows, "attribute given quantity x value")
 
 
-def _truth_rows(attribute: Attribute, population: Any, estimate: Any) -> Iterator[tuple[Any, ...]]:
+def _truth_rows(attribute: Attribute, asked: list[str], population: Any, estimate: Any) -> Iterator[tuple[Any, ...]]:
     name = attribute.name
     if attribute.is_numeric:
-        truth = population.truth(name)
+        truth = population.truth(name).clipped(attribute.lower, attribute.upper)
         if estimate is not None:
             x = estimate.to_frame(POINTS)["x"].to_numpy()
             for point, value in zip(x, truth.pdf(x), strict=True):
                 yield name, "", "density", float(point), float(value)
-        for text in attribute.functionals:
+        for text in asked:
             functional = parse(text)
             yield name, "", str(functional), None, functional.value(truth)
     else:
         probabilities = np.asarray(population.probabilities(name, attribute.categories))
         for category, value in zip(attribute.categories, probabilities, strict=True):
             yield name, "", f"frequency({category})", None, float(value)
-        for text in attribute.functionals:
+        for text in asked:
             functional = parse(text)
             yield (
                 name,

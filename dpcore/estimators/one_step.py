@@ -123,14 +123,13 @@ class OneStep:
         density = self.density
         x = np.linspace(density.lower, density.upper, _POINTS)
         share = (x - density.lower) / (density.upper - density.lower)
-        features = self._span_cdf(share)
-        return invert_band(
-            x,
-            density.cdf(x) + features @ self._correction,
-            standard_errors(features, self._span_covariance),
-            t,
-            confidence,
-        )
+        cdf, features = density.cdf(x), self._span_cdf(share)
+        if density.atoms[1] > 0:  # it jumps at upper: there stands what is below, too, or the jump would be a slope
+            below = np.append(features[-1, :-1], 0.0)
+            x, cdf = np.append(x, x[-1]), np.insert(cdf, -1, 1 - density.atoms[1])
+            features = np.insert(features, -1, below, axis=0)
+        errors = standard_errors(features, self._span_covariance)
+        return invert_band(x, cdf + features @ self._correction, errors, t, confidence)
 
     # The span of the correction: B-splines of the unit interval and the atoms, of mass zero in all
 

@@ -3,12 +3,13 @@
 from dpcore.functionals.base import Curvature, Density, Expansion, Functional, FunctionDensity, Influence
 from dpcore.functionals.entropy import Entropy
 from dpcore.functionals.integral import IntegratedSquare, PowerIntegral
-from dpcore.functionals.linear import Cdf, CentralMoment, Derivative, Mean, Moment, Probability, Variance
+from dpcore.functionals.linear import Atom, Cdf, CentralMoment, Derivative, Mean, Moment, Probability, Variance
 from dpcore.functionals.names import NAMES, parse
 from dpcore.functionals.quantile import Quantile
 
 __all__ = [
     "NAMES",
+    "Atom",
     "Cdf",
     "CentralMoment",
     "Curvature",

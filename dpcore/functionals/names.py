@@ -8,7 +8,7 @@ from dpcore.errors import SchemeError
 from dpcore.functionals.base import Functional
 from dpcore.functionals.entropy import Entropy
 from dpcore.functionals.integral import IntegratedSquare, PowerIntegral
-from dpcore.functionals.linear import Cdf, CentralMoment, Derivative, Mean, Moment, Probability, Variance
+from dpcore.functionals.linear import Atom, Cdf, CentralMoment, Derivative, Mean, Moment, Probability, Variance
 from dpcore.functionals.quantile import Quantile
 
 _CLASSES: tuple[type[Functional], ...] = (
@@ -18,6 +18,7 @@ _CLASSES: tuple[type[Functional], ...] = (
     CentralMoment,
     Cdf,
     Probability,
+    Atom,
     Quantile,
     Derivative,
     IntegratedSquare,
