@@ -32,7 +32,8 @@ _TINY = 1e-300
 class LogSpline(Estimator):
     """The density whose logarithm is a cubic spline, its smoothness averaged over by marginal likelihood (see `smoothing`).
 
-    level: the log density is sought in V_level, 2^level + 3 B-splines: enough for the prior, not the basis, to decide.
+    level: the log density is sought in V_level, 2^level + 3 B-splines, and in finer spaces where the data contradict all of it:
+    the prior, not the basis, decides.
     orders: of the differences that the priors penalise, each 1..4.
     Counts have a multinomial likelihood, noisy features a normal one; functionals are corrected as `one_step` says.
     """
@@ -94,7 +95,7 @@ class LogSpline(Estimator):
     def _estimate(self, described: Any, likelihood: Likelihood, given: str) -> DensityEstimate:
         fit = smoothing.fit(likelihood, self.level, self.orders)
         density = ExponentialSpline(
-            float(described.lower), float(described.upper), smoothing.DEGREE, self.level, fit.coefficients, fit.atoms
+            float(described.lower), float(described.upper), smoothing.DEGREE, fit.level, fit.coefficients, fit.atoms
         )
         return DensityEstimate(
             attribute=described.name,

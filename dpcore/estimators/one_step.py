@@ -25,7 +25,7 @@ import numpy as np
 from dpcore.bases import bspline
 from dpcore.densities import DensityOnInterval, cumulated
 from dpcore.estimates import FunctionalEstimate, normal_quantile
-from dpcore.estimators.bands import invert_band, standard_errors
+from dpcore.estimators.bands import invert_band, standard_errors, within
 from dpcore.estimators.likelihood import Likelihood
 from dpcore.functionals import Functional, Influence, Quantile
 
@@ -84,7 +84,7 @@ class OneStep:
             least, most = functional.range_on(density.lower, density.upper)
             if len(self._ends) and not expansion.influence.of_law:  # the density beside atoms has less mass than one
                 least, most = min(least, 0.0), np.inf
-        value, low, high = (float(np.clip(number, least, most)) for number in (value, low, high))
+        value, low, high = within(value, low, high, least, most)
         return FunctionalEstimate(
             functional=str(functional),
             value=value,
