@@ -23,7 +23,7 @@ def _fit(target: str, epsilon: str, clients: int) -> tuple[smoothing.Fit, np.nda
 
 @pytest.mark.slow
 def test_thirty_one_atoms_are_told_apart() -> None:
-    """A real sample of 31 values: no spline of 67 pieces explains it, and leaving the path at its first dip would not either."""
+    """A real sample of 31 values: no spline of 64 pieces explains it, nor would a path left at its first dip."""
     fit, law = _fit("chronic", "4", 1_000_000)
     assert fit.level > 6
     assert fit.excess < 4
@@ -41,7 +41,7 @@ def test_smooth_densities_stay_where_they_are(target: str) -> None:
 def test_the_excess_tells_a_wrong_law() -> None:
     fit, law = _fit("beta_2_5", "2", 1_000_000)
     likelihood = fit.likelihood
-    assert abs(likelihood.excess(likelihood.expected(law))) < 4
+    assert abs(likelihood.excess(likelihood.expected(law))) < 5  # its right tail is longer than the normal one
     assert likelihood.excess(likelihood.expected(np.full(len(law), 1 / len(law)))) > 100
 
 
