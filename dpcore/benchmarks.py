@@ -1,6 +1,7 @@
 """The studies against a warehouse: measure what they lack, land it at once, and say how they stand.
 
-A study that was stopped goes on where it was: its rows carry the time it was begun, and cells that have theirs are skipped.
+An accuracy study that was stopped goes on where it was: its rows carry the time it was begun, and cells that have theirs are
+skipped.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 import pandas as pd
 
 from dpcore import plots, warehouse, wire
-from dpcore.studies import accuracy, aims, coverage, coverage_aims
+from dpcore.studies import accuracy, aims, coverage, coverage_aims, speed
 from dpcore.studies.runner import Cell
 
 PICTURED = ("ise", "w1", "ks", "mean", "entropy", "integrated_square")
@@ -23,7 +24,7 @@ _DRAWN_AT = (100_000, 1.0)  # clients and epsilon of the densities that are draw
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """The newest study: rows of `accuracy_summary`, and the aims with what was found."""
+    """The newest study: rows of `accuracy_summary`, or a speed study's own, and the aims with what was found."""
 
     summary: pd.DataFrame
     verdicts: list[aims.Verdict]
@@ -66,6 +67,25 @@ def report(file: Path) -> Report:
     summary = warehouse.query(file, "from accuracy_summary order by method, metric")
     rows = warehouse.query(file, "from accuracy_rows where not is_peer")
     return Report(summary, aims.verdicts(summary, rows))
+
+
+def measure_speed(file: Path, repetitions: int = speed.LEAST_REPETITIONS) -> Iterator[tuple[int, int]]:
+    """Measure and land a study of speed, yielding (done, all) targets, first (0, all)."""
+    begun, edition = datetime.now(UTC), version("ldpflow")
+    yield 0, len(speed.TARGETS)
+    for done, frame in enumerate(speed.measured(repetitions), 1):
+        warehouse.add_benchmarks(file, frame.assign(measured_at=begun, version=edition))
+        yield done, len(speed.TARGETS)
+
+
+def speed_report(file: Path) -> Report:
+    """Return how the newest study of speed stands: its rows, and the aims; raises WarehouseError where there is none."""
+    rows = warehouse.query(
+        file,
+        "select target, clients, metric, repetitions, value, low, high from benchmarks where study = 'speed' and measured_at = "
+        "(select max(measured_at) from benchmarks where study = 'speed') order by metric, target, clients",
+    )
+    return Report(rows, speed.verdicts(rows))
 
 
 def lines(report: Report) -> list[tuple[str, str, str, str]]:

@@ -6,6 +6,7 @@ Exit status: 0 done; 1 the input or the data were refused, in one line on standa
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -303,10 +304,7 @@ def accuracy(
         table.add_row(row["method"], row["metric"], str(row["cells"]), *ratios, f"{row['won']:.0%}", *worst)
     if len(found.summary):
         _show(table)
-    aims = _table("aims", "aim", "may be", "found", "reached")
-    for line in benchmarks.lines(found):
-        aims.add_row(*line)
-    _show(aims)
+    _show_aims(benchmarks.lines(found))
     print(f"warehouse  {_relative(str(file))}")
     print(f"pictures   {_relative(str(data / 'figures' / 'accuracy'))}")
 
@@ -362,8 +360,38 @@ def coverage(
     print(f"pictures   {_relative(str(figures))}")
 
 
+@benchmarks_app.command()
+def speed(
+    repetitions: Annotated[int, typer.Option(help="Repetitions of each measurement, at least 7.")] = 7,
+    warehouse: WarehouseOption = None,
+    data: DataOption = DEFAULT_DATA,
+) -> None:
+    """Time a simulated aggregate and its estimate, at 100,000 and at 1,000,000,000 clients in turn, and land it.
+
+    Seconds are the clock's, so measure on a quiet machine; the ratio is of processor time.
+
+    Example: ldpflow benchmark speed --repetitions 15
+    """
+    from dpcore import benchmarks
+
+    file = warehouse or data / "warehouse.duckdb"
+    _measure(benchmarks.measure_speed(file, repetitions))
+    found = benchmarks.speed_report(file)
+    table = _table(
+        "medians, with the interval of the median", "metric", "target", "clients", "estimate", "95 % interval"
+    )
+    for row in found.summary.to_dict("records"):
+        numbers = (f"{row['value']:.4f}", f"{row['low']:.4f} to {row['high']:.4f}")
+        table.add_row(row["metric"], row["target"], f"{row['clients']:,}", *numbers)
+    _show(table)
+    _show_aims(benchmarks.lines(found))
+    print(f"warehouse  {_relative(str(file))}")
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit; every error a user can cause is one line on standard error."""
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # numpy is not loaded yet; threads slow our small matrices
+        os.environ.setdefault(name, "1")
     try:
         app(arguments)
     except DPCoreError as error:
@@ -543,6 +571,13 @@ def _show_audit(audit: SchemeAudit) -> None:
     print(f"digest  {audit.digest}")
     print(f"total   epsilon at most {at_most(audit.kept)} a client, promised {audit.promised.text}")
     print(f"{held} of {len(audit.attributes)} attributes keep what they promise\n")
+
+
+def _show_aims(lines: list[tuple[str, str, str, str]]) -> None:
+    aims = _table("aims", "aim", "may be", "found", "reached")
+    for line in lines:
+        aims.add_row(*line)
+    _show(aims)
 
 
 def _table(title: str, *columns: str) -> Table:

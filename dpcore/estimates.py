@@ -220,7 +220,20 @@ class DensityEstimate:
     def functional(self, functional: Any, confidence: float = 0.95) -> FunctionalEstimate:
         """Return a functional's corrected estimate with its interval, or a refusal with its reason."""
         check_confidence(confidence)
-        return self.inference.estimate(functional, confidence)
+        reason = functional.refuses_density(self.density)
+        if reason is None:
+            return self.inference.estimate(functional, confidence)
+        return FunctionalEstimate(
+            functional=str(functional),
+            value=None,
+            standard_error=None,
+            low=None,
+            high=None,
+            confidence=confidence,
+            plug_in=None,
+            kind=functional.kind,
+            reason=reason,
+        )
 
     def to_frame(self, points: int = 201, confidence: float = 0.95) -> pd.DataFrame:
         """Return a grid from lower to upper: x, density, low, high, cdf, cdf_low, cdf_high, confidence."""

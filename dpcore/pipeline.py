@@ -34,7 +34,7 @@ from dpcore.estimators import (
     groups,
     smoothing,
 )
-from dpcore.functionals import parse
+from dpcore.functionals import Atom, parse
 from dpcore.report import Answers, ReportBatch, concatenate
 from dpcore.scheme import Attribute, Scheme
 from dpcore.simulation import simulate
@@ -234,7 +234,10 @@ def _check_attribute(attribute: Attribute) -> None:
 
 
 def estimate_all(aggregate: Aggregate) -> Round:
-    """Return every attribute's estimate and functionals; an attribute with too few reports is named in `unavailable`."""
+    """Return every attribute's estimate and functionals; an attribute with too few reports is named in `unavailable`.
+
+    Atoms at a bound are functionals that need not be asked for.
+    """
     estimates: dict[str, Estimate] = {}
     functionals: dict[str, tuple[FunctionalEstimate, ...]] = {}
     unavailable = {}
@@ -244,7 +247,8 @@ def estimate_all(aggregate: Aggregate) -> Round:
         except NotEstimable as error:
             unavailable[name] = str(error)
             continue
-        functionals[name] = tuple(estimates[name].functional(parse(text)) for text in attribute.functionals)
+        asked = (*map(parse, attribute.functionals), *_atoms(estimates[name]))
+        functionals[name] = tuple(estimates[name].functional(functional) for functional in dict.fromkeys(asked))
     found = [group for pair in aggregate.scheme.pairs if pair[0] in estimates for group in _groups(aggregate, *pair)]
     return Round(aggregate, estimates, functionals, unavailable, tuple(found))
 
@@ -257,7 +261,8 @@ def _groups(aggregate: Aggregate, name: str, other: str) -> Iterator[Group]:
     except NotEstimable:
         found = {}
     for category, sample in groups.groups(aggregate, name, other).items():
-        one, asked = found.get(category), [parse(text) for text in attribute.functionals]
+        one = found.get(category)
+        asked = list(dict.fromkeys((*map(parse, attribute.functionals), *_atoms(one))))
         yield Group(
             attribute=name,
             given=f"{other}={category}",
@@ -268,6 +273,13 @@ def _groups(aggregate: Aggregate, name: str, other: str) -> Iterator[Group]:
                 for functional in asked
             ),
         )
+
+
+def _atoms(found: Estimate | None) -> list[Atom]:
+    """The atoms that an estimate has: nobody asked for them, and without them its density's mass is less than one."""
+    if not isinstance(found, DensityEstimate):
+        return []
+    return [Atom(end) for end, mass in zip((found.lower, found.upper), found.atoms, strict=True) if mass > 0]
 
 
 def run(scheme: Scheme, people: Any, random: Source, clients: int | None = None) -> Round:

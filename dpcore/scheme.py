@@ -58,6 +58,7 @@ FUNCTIONALS = (
     "central_moment",
     "cdf",
     "probability",
+    "atom",
     "quantile",
     "derivative",
     "integrated_square",

@@ -195,25 +195,28 @@ def truths(round_: Round, population: Any) -> pd.DataFrame:
     """Return what is true of the population, in the rows of `truths`: densities, frequencies and functionals."""
     rows: list[tuple[Any, ...]] = []
     for name, attribute in round_.aggregate.scheme.attributes.items():
-        rows += list(_truth_rows(attribute, population, round_.estimates.get(name)))
+        found = [result.functional for result in round_.functionals.get(name, ())]
+        asked = list(dict.fromkeys([*attribute.functionals, *found]))
+        rows += list(_truth_rows(attribute, asked, population, round_.estimates.get(name)))
     for group in round_.groups:
         attribute = round_.aggregate.scheme.attributes[group.attribute]
+        asked = list(dict.fromkeys([*attribute.functionals, *(result.functional for result in group.functionals)]))
         try:
-            rows += list(_numeric_truths(attribute, population, group.estimate, group.given))
+            rows += list(_numeric_truths(attribute, asked, population, group.estimate, group.given))
         except SchemeError:
             continue  # nobody simulated has that category, so that nothing is true of them
     return _frame(rows, "attribute given quantity x value")
 
 
-def _truth_rows(attribute: Attribute, population: Any, estimate: Any) -> Iterator[tuple[Any, ...]]:
+def _truth_rows(attribute: Attribute, asked: list[str], population: Any, estimate: Any) -> Iterator[tuple[Any, ...]]:
     name = attribute.name
     if attribute.is_numeric:
-        yield from _numeric_truths(attribute, population, estimate, "")
+        yield from _numeric_truths(attribute, asked, population, estimate, "")
     else:
         probabilities = np.asarray(population.probabilities(name, attribute.categories))
         for category, value in zip(attribute.categories, probabilities, strict=True):
             yield name, "", f"frequency({category})", None, float(value)
-        for text in attribute.functionals:
+        for text in asked:
             functional = parse(text)
             yield (
                 name,
@@ -224,13 +227,16 @@ def _truth_rows(attribute: Attribute, population: Any, estimate: Any) -> Iterato
             )
 
 
-def _numeric_truths(attribute: Attribute, population: Any, estimate: Any, given: str) -> Iterator[tuple[Any, ...]]:
-    name, truth = attribute.name, population.truth(attribute.name, given or None)
+def _numeric_truths(
+    attribute: Attribute, asked: list[str], population: Any, estimate: Any, given: str
+) -> Iterator[tuple[Any, ...]]:
+    name = attribute.name
+    truth = population.truth(name, given or None).clipped(attribute.lower, attribute.upper)
     if estimate is not None:
         x = estimate.to_frame(POINTS)["x"].to_numpy()
         for point, value in zip(x, truth.pdf(x), strict=True):
             yield name, given, "density", float(point), float(value)
-    for text in attribute.functionals:
+    for text in asked:
         functional = parse(text)
         yield name, given, str(functional), None, functional.value(truth)
 

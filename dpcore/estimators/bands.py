@@ -40,6 +40,19 @@ def critical_value(features: np.ndarray, covariance: np.ndarray, confidence: flo
     return least if excess(least) <= 0 else float(brentq(excess, least, 40.0))
 
 
+def within(value: float, low: float, high: float, least: float, most: float) -> tuple[float, float, float]:
+    """Return value, low and high with the value brought into [least, most], its interval with it, and then cut to the range.
+
+    A value outside what is possible says that its error is large, and must not leave an interval of no length.
+
+    >>> within(1.5, 1.25, 1.75, 0.0, 1.0)
+    (1.0, 0.75, 1.0)
+    """
+    shift = float(np.clip(value, least, most)) - value
+    value, low, high = (float(np.clip(number + shift, least, most)) for number in (value, low, high))
+    return value, low, high
+
+
 def invert_band(
     x: np.ndarray, cdf: np.ndarray, errors: np.ndarray, t: float, confidence: float
 ) -> tuple[float, float, float, float]:

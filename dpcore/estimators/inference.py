@@ -27,7 +27,7 @@ import numpy as np
 from dpcore.densities import Spline
 from dpcore.errors import SchemeError
 from dpcore.estimates import FunctionalEstimate, normal_quantile
-from dpcore.estimators.bands import critical_value, invert_band, standard_errors
+from dpcore.estimators.bands import critical_value, invert_band, standard_errors, within
 from dpcore.estimators.chi_square_mixture import ChiSquareMixture
 from dpcore.estimators.ladder import Rung
 from dpcore.functionals import Expansion, Functional, Quantile
@@ -90,7 +90,7 @@ class DeltaMethod:
             bias = max((abs(value - other) for other in finer), default=0.0)
             low, high = low - bias, high + bias
             least, most = functional.range_on(raw.lower, raw.upper)
-            value, low, high = (float(np.clip(number, least, most)) for number in (value, low, high))
+            value, low, high = within(value, low, high, least, most)
             return FunctionalEstimate(
                 functional=str(functional),
                 value=value,

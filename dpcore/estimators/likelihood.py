@@ -63,6 +63,11 @@ class Counts:
         """Return observed minus expected shares, shape (S,); zero in levels without reports."""
         return np.asarray(np.where(self.reports > 0, self.counts / np.maximum(self.reports, 1.0) - expected, 0.0))
 
+    def excess(self, expected: np.ndarray) -> float:
+        """Return by how many standard deviations Pearson's chi-squared exceeds its mean under the expected shares."""
+        free = int(np.sum(self.reports > 0)) - sum(part.sum() > 0 for part in self.channel.split(self.counts))
+        return _excess(float(np.sum(self.residual(expected) ** 2 * self.weights(expected))), free)
+
 
 @dataclass(frozen=True, eq=False)
 class Averages:
@@ -100,8 +105,16 @@ class Averages:
         """Return observed minus expected, shape (S,)."""
         return self.score(expected)
 
+    def excess(self, expected: np.ndarray) -> float:
+        """Return by how many standard deviations the sum of squared errors exceeds its mean."""
+        return _excess(float(np.sum(self.residual(expected) ** 2)), len(self.values))
+
 
 Likelihood = Counts | Averages
+
+
+def _excess(squares: float, free: int) -> float:
+    return (squares - free) / max(2.0 * free, 1.0) ** 0.5
 
 
 def whiten(features: np.ndarray, values: np.ndarray, covariance: np.ndarray, n: float) -> Averages:

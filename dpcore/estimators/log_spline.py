@@ -24,13 +24,16 @@ from dpcore.functionals import Functional
 from dpcore.mechanisms.observation import FiniteChannel, NoisyFeatures, ScoreSums
 
 _GRID = 1025  # points of the interval on which bands are made
+_LARGEST = 100.0  # logarithm of a factor by which a band may exceed its density, before it is bounded otherwise
+_TINY = 1e-300
 
 
 @dataclass(frozen=True)
 class LogSpline(Estimator):
     """The density whose logarithm is a cubic spline, its smoothness averaged over by marginal likelihood (see `smoothing`).
 
-    level: the log density is sought in V_level, 2^level + 3 B-splines: enough for the prior, not the basis, to decide.
+    level: the log density is sought in V_level, 2^level + 3 B-splines, and in finer spaces where the data contradict all of it:
+    the prior, not the basis, decides.
     orders: of the differences that the priors penalise, each 1..4.
     Counts have a multinomial likelihood, noisy features a normal one; functionals are corrected as `one_step` says.
     """
@@ -92,7 +95,7 @@ class LogSpline(Estimator):
     def _estimate(self, described: Any, likelihood: Likelihood, given: str) -> DensityEstimate:
         fit = smoothing.fit(likelihood, self.level, self.orders)
         density = ExponentialSpline(
-            float(described.lower), float(described.upper), smoothing.DEGREE, self.level, fit.coefficients, fit.atoms
+            float(described.lower), float(described.upper), smoothing.DEGREE, fit.level, fit.coefficients, fit.atoms
         )
         return DensityEstimate(
             attribute=described.name,
@@ -119,10 +122,18 @@ class Posterior:
     covariance: np.ndarray
 
     def density_band(self, x: np.ndarray, deviations: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return low and high, shapes (n,): f exp(-+ deviations sd(log f))."""
-        spread = np.exp(deviations * standard_errors(self._log_features(x), self.covariance))
-        f = self.density.pdf(x)
-        return f / spread, f * spread
+        """Return low and high, shapes (n,): f exp(-+ deviations sd(log f)), where the density is told from zero.
+
+        The logarithm of a density that all but vanishes is hardly known, and the prior's smoothness rules it.  With u the
+        deviations times the unpenalised correction's error, the band goes over to [0, f + u] between f = 2 u and f = u; and
+        high is nowhere above the larger of f + u and f (1 + deviations sd(log f) / 2)^2.
+        """
+        half = deviations * standard_errors(self._log_features(x), self.covariance)
+        f, u = self.density.pdf(x), deviations * self._one_step.density_errors(x)
+        told = np.clip(f / np.maximum(u, _TINY) - 1, 0.0, 1.0)
+        most = np.maximum(f * (1 + half / 2) ** 2, f + u)
+        high = np.minimum(f * np.exp(np.minimum(half, _LARGEST)), most)
+        return told * f * np.exp(-half), np.maximum(high, f + (1 - told) * u)
 
     def cdf_band(self, x: np.ndarray, deviations: float) -> tuple[np.ndarray, np.ndarray]:
         """Return low and high, shapes (n,): F -+ deviations sd(F)."""

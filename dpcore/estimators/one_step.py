@@ -25,11 +25,12 @@ import numpy as np
 from dpcore.bases import bspline
 from dpcore.densities import DensityOnInterval, cumulated
 from dpcore.estimates import FunctionalEstimate, normal_quantile
-from dpcore.estimators.bands import invert_band, standard_errors
+from dpcore.estimators.bands import invert_band, standard_errors, within
 from dpcore.estimators.likelihood import Likelihood
 from dpcore.functionals import Functional, Influence, Quantile
 
 _DEGREE, _LEVEL = 3, 4  # of the B-splines of the correction: K' = 19
+_WINDOW = 1 / 8  # of the interval: two of the correction's knot intervals, so that its knots do not show
 _POINTS = 2049  # of the grid on which distribution functions are inverted
 
 Features = Callable[[np.ndarray, int], np.ndarray]  # (x, order) -> (n, D)
@@ -58,6 +59,7 @@ class OneStep:
         plug_in = float(functional.value(density))
         if isinstance(functional, Quantile):
             value, error, low, high = self._quantile(functional.t, confidence)
+            least, most = density.lower, density.upper
         else:
             expansion = functional.expand(density)
             t = self._along(expansion.influence)
@@ -79,8 +81,10 @@ class OneStep:
             value, error = value + debias, float(np.hypot(first, second))
             half = normal_quantile(confidence) * error
             low, high = value - half, value + half
-        least, most = functional.range_on(density.lower, density.upper)
-        value, low, high = (float(np.clip(number, least, most)) for number in (value, low, high))
+            least, most = functional.range_on(density.lower, density.upper)
+            if len(self._ends) and not expansion.influence.of_law:  # the density beside atoms has less mass than one
+                least, most = min(least, 0.0), np.inf
+        value, low, high = within(value, low, high, least, most)
         return FunctionalEstimate(
             functional=str(functional),
             value=value,
@@ -91,6 +95,14 @@ class OneStep:
             plug_in=plug_in,
             kind=functional.kind,
         )
+
+    def density_errors(self, x: np.ndarray) -> np.ndarray:
+        """Return the standard errors, (n,), of the corrected density's average over an eighth of the range around x, (n,)."""
+        width = self.density.upper - self.density.lower
+        share = np.clip((np.asarray(x, dtype=np.float64) - self.density.lower) / width, _WINDOW / 2, 1 - _WINDOW / 2)
+        each = (_cumulated(share + _WINDOW / 2) - _cumulated(share - _WINDOW / 2)) / (_WINDOW * width)
+        features = np.hstack([each, np.zeros((len(each), len(self._ends)))])
+        return standard_errors(features, self._span_covariance)
 
     def _refusal(
         self, functional: Functional, confidence: float, plug_in: float | None, reason: str
@@ -111,14 +123,13 @@ class OneStep:
         density = self.density
         x = np.linspace(density.lower, density.upper, _POINTS)
         share = (x - density.lower) / (density.upper - density.lower)
-        features = self._span_cdf(share)
-        return invert_band(
-            x,
-            density.cdf(x) + features @ self._correction,
-            standard_errors(features, self._span_covariance),
-            t,
-            confidence,
-        )
+        cdf, features = density.cdf(x), self._span_cdf(share)
+        if density.atoms[1] > 0:  # it jumps at upper: there stands what is below, too, or the jump would be a slope
+            below = np.append(features[-1, :-1], 0.0)
+            x, cdf = np.append(x, x[-1]), np.insert(cdf, -1, 1 - density.atoms[1])
+            features = np.insert(features, -1, below, axis=0)
+        errors = standard_errors(features, self._span_covariance)
+        return invert_band(x, cdf + features @ self._correction, errors, t, confidence)
 
     # The span of the correction: B-splines of the unit interval and the atoms, of mass zero in all
 

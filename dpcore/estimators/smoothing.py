@@ -12,7 +12,8 @@ likelihood by Laplace's method,
     l(eta) - eta' Q eta / 2 + log det Q / 2 - log det(I + Q) / 2,
 
 Q the prior's precision on the complement of the constants, I the Fisher information.  Coefficients are averaged with these
-weights, and so is their covariance, the spread between models included.  Nothing is tuned to a density.
+weights, and so is their covariance, the spread between models included.  Nothing is tuned to a density.  Where the data
+contradict the best of all these models, the spline is given twice as many pieces, so that the basis never decides.
 
 Values clipped to the bounds sit at the ends of the interval.  Where a first look, with third differences penalised and atoms
 allowed at both ends, finds one of more than two standard errors, the average takes in models with that atom too, its mass
@@ -33,11 +34,13 @@ from dpcore.bases import bspline
 from dpcore.estimators.likelihood import Counts, Likelihood
 
 DEGREE = 3
+FINEST = 8  # level: 259 B-splines, half as many as there are input cells
 _FINEST = 512  # points at least, on which laws are integrated
 _NULL_SPREAD = 2.0  # tau: standard deviation of the log density's null part, root mean square over the interval
-_STEPS, _HALVINGS = 40, 30
+_STEPS, _HALVINGS = 20, 30
 _CONVERGED = 1e-2  # squared Newton step, in posterior standard deviations: the last one taken
 _LOST = 25.0  # log marginal likelihood below the best at which a path is left
+_INADEQUATE = 4.0  # standard deviations of chi-squared above its mean at which the data contradict a fit
 _LEAST_WEIGHT = 1e-4
 _LOOK, _ATOM_ERRORS = 3, 2.0  # order of differences, and standard errors, by which a first look finds atoms
 
@@ -191,6 +194,11 @@ class Fit:
         return self.likelihood.expected(cells_of(self.law, self.likelihood.inputs, points, self.ends))
 
     @property
+    def excess(self) -> float:
+        """By how many standard deviations the data's chi-squared exceeds its mean under the fit."""
+        return self.likelihood.excess(self.expected)
+
+    @property
     def atoms(self) -> tuple[float, float]:
         """Masses at the two ends."""
         masses = iter(self.parameters[len(self.coefficients) :])
@@ -201,8 +209,19 @@ class Fit:
 def fit(likelihood: Likelihood, level: int, orders: tuple[int, ...]) -> Fit:
     """Return the average over orders and penalties, with atoms where the data ask for them.
 
-    level: j of V_j, in which the log density is sought.  orders: of the differences that priors penalise, each 1..4.
+    level: j of V_j, in which the log density is sought; finer, up to V_8, where the data contradict the best model found there.
+    orders: of the differences that priors penalise, each 1..4.
     """
+    found = _fit(likelihood, level, orders)
+    while found.excess > _INADEQUATE and found.level < FINEST:
+        finer = _fit(likelihood, found.level + 1, (min(orders),))  # the prior of the roughest
+        if finer.models[0].evidence <= found.models[0].evidence:
+            break
+        found = finer
+    return found
+
+
+def _fit(likelihood: Likelihood, level: int, orders: tuple[int, ...]) -> Fit:
     models = _models(likelihood, level, orders, (False, False))
     ends = _wanted_atoms(likelihood, level)
     if any(ends):
@@ -253,8 +272,8 @@ def _path(family: Family, level: int) -> Iterator[Model]:
         evidence += family.atoms * log(2 * pi) / 2  # masses are uniform; of the spline's, prior and posterior cancel it
         yield Model(family, penalty, eta, factor, evidence)
         best = max(best, evidence)
-        if evidence < best - _LOST:
-            return
+        if evidence < best - _LOST and family.likelihood.excess(family.expected(family.law(eta))) < _INADEQUATE:
+            return  # as smooth as the data allow, and rough enough for them
 
 
 def _maximise(

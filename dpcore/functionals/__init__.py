@@ -5,13 +5,14 @@ from dpcore.functionals.distance import KullbackLeibler, Wasserstein
 from dpcore.functionals.entropy import Entropy
 from dpcore.functionals.fisher import FisherInformation
 from dpcore.functionals.integral import IntegratedSquare, PowerIntegral
-from dpcore.functionals.linear import Cdf, CentralMoment, Derivative, Mean, Moment, Probability, Variance
+from dpcore.functionals.linear import Atom, Cdf, CentralMoment, Derivative, Mean, Moment, Probability, Variance
 from dpcore.functionals.names import NAMES, parse
 from dpcore.functionals.quantile import Quantile
 from dpcore.functionals.reference import REFERENCES, Reference
 
 __all__ = [
     "NAMES",
+    "Atom",
     "REFERENCES",
     "Cdf",
     "CentralMoment",

@@ -287,6 +287,10 @@ class Functional(ABC):
         """Return why it cannot be asked of a density on [lower, upper] (a spline of that degree), or None."""
         return None
 
+    def refuses_density(self, density: Density) -> str | None:
+        """Return why it cannot be inferred around this estimate, or None."""
+        return None
+
     def range_on(self, lower: float, upper: float) -> tuple[float, float]:
         """Return the least and the largest value a density on [lower, upper] can have."""
         return -np.inf, np.inf

@@ -135,6 +135,37 @@ class Probability(_OfNumbers):
 
 
 @dataclass(frozen=True)
+class Atom(Functional):
+    """The share of exactly x, a bound of the attribute: people whose values were clipped to it."""
+
+    x: float
+
+    name = "atom"
+    kind = "atomic"
+    is_linear = True
+
+    def refuses(self, lower: float, upper: float, degree: int | None = None) -> str | None:
+        if self.x in (lower, upper):
+            return None
+        return f"x = {self.x:g} is no bound; atoms are at {lower:g} and {upper:g}, where values outside are clipped to"
+
+    def refuses_density(self, density: Density) -> str | None:
+        masses = dict(zip((density.lower, density.upper), getattr(density, "atoms", (0.0, 0.0)), strict=True))
+        if masses.get(self.x, 0.0) > 0 or self.x not in masses:
+            return self.refuses(density.lower, density.upper)
+        return f"no atom at {self.x:g} was told from a density; more reports, or an estimator with atoms (log_spline), would"
+
+    def expand(self, density: Density) -> Expansion:
+        influence = Influence(
+            density.lower, density.upper, ((0, lambda u: (np.asarray(u) == self.x).astype(np.float64)),)
+        )
+        return _linear(density, influence)
+
+    def range_on(self, lower: float, upper: float) -> tuple[float, float]:
+        return 0.0, 1.0
+
+
+@dataclass(frozen=True)
 class Derivative(Functional):
     """The density's derivative of order r = 0..3 at x; r = 0 is the density itself.  Per unit of x to the power r + 1."""
 

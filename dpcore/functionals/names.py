@@ -12,7 +12,7 @@ from dpcore.functionals.distance import KullbackLeibler, Wasserstein
 from dpcore.functionals.entropy import Entropy
 from dpcore.functionals.fisher import FisherInformation
 from dpcore.functionals.integral import IntegratedSquare, PowerIntegral
-from dpcore.functionals.linear import Cdf, CentralMoment, Derivative, Mean, Moment, Probability, Variance
+from dpcore.functionals.linear import Atom, Cdf, CentralMoment, Derivative, Mean, Moment, Probability, Variance
 from dpcore.functionals.quantile import Quantile
 
 _CLASSES: tuple[type[Functional], ...] = (
@@ -22,6 +22,7 @@ _CLASSES: tuple[type[Functional], ...] = (
     CentralMoment,
     Cdf,
     Probability,
+    Atom,
     Quantile,
     Derivative,
     IntegratedSquare,

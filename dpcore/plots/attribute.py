@@ -30,7 +30,10 @@ def attribute_pictures(attribute: str, tables: Mapping[str, pd.DataFrame], unit:
     pictures = {}
     if density is not None and len(density):
         figure, axes = style.new_axes()
-        plot_density(density, axes, truth=_of(truths, r"density$"), unit=unit)
+        atoms = _atoms(numbers)
+        plot_density(
+            density, axes, truth=_of(truths, r"density$"), atoms=atoms, true_atoms=_of(truths, r"atom\("), unit=unit
+        )
         pictures[attribute] = style.png(figure)
     if frequency is not None and len(frequency):
         title = ""
@@ -74,6 +77,14 @@ def _grouped(frame: pd.DataFrame | None) -> pd.DataFrame:
 def _file_name(given: str) -> str:
     """A group as part of a file's name: letters and digits of the other attribute and the category."""
     return re.sub(r"\W+", "_", given).strip("_")
+
+
+def _atoms(numbers: pd.DataFrame | None) -> pd.DataFrame | None:
+    """The rows of `functionals` that are atoms which the density leaves out; None where there are none."""
+    if numbers is None:
+        return None
+    found = numbers[numbers["functional"].str.startswith("atom(") & numbers["plug_in"].notna()]
+    return found if len(found) else None
 
 
 def _of(truths: pd.DataFrame | None, pattern: str) -> pd.DataFrame | None:

@@ -176,8 +176,58 @@ class NumericLaw:
             drawn[members] = component.rvs(members.size, generator)
         return drawn
 
+    def clipped(self, lower: float, upper: float) -> NumericLaw | ClippedLaw:
+        """Return the law of the values brought to [lower, upper]: what a scheme with these bounds is told."""
+        return self if (lower, upper) == (self.lower, self.upper) else ClippedLaw(float(lower), float(upper), self)
+
     def _mix(self, value: Callable[[Component], Any]) -> np.ndarray:
         return np.asarray(sum(weight * np.asarray(value(component)) for weight, component in self.components))
+
+
+@dataclass(frozen=True, eq=False)
+class ClippedLaw:
+    """A law whose values outside [lower, upper] sit at the bounds: a density inside, and an atom at each end.
+
+    `pdf` and `derivative` are of the density; `cdf` and `quantile` of the whole law.
+    """
+
+    lower: float
+    upper: float
+    law: NumericLaw
+
+    @cached_property
+    def atoms(self) -> tuple[float, float]:
+        """The masses at lower and at upper."""
+        return float(self.law.cdf(self.lower)), float(1 - self.law.cdf(self.upper))
+
+    @cached_property
+    def breakpoints(self) -> np.ndarray:
+        """Ends of the pieces to integrate over, shape (k,), increasing, from lower to upper."""
+        inside = self.law.breakpoints[(self.law.breakpoints > self.lower) & (self.law.breakpoints < self.upper)]
+        return np.concatenate([[self.lower], inside, [self.upper]])
+
+    def pdf(self, x: Any) -> np.ndarray:
+        """Return the density at x (any shape), per unit of x; 0 outside [lower, upper]."""
+        return self.derivative(0)(x)
+
+    def derivative(self, order: int) -> Callable[[Any], np.ndarray]:
+        """Return the density's derivative of that order, a function of x (any shape)."""
+        whole = self.law.derivative(order) if order else self.law.pdf
+
+        def evaluate(x: Any) -> np.ndarray:
+            x = np.asarray(x, dtype=np.float64)
+            return np.where((x >= self.lower) & (x <= self.upper), whole(x), 0.0)
+
+        return evaluate
+
+    def cdf(self, x: Any) -> np.ndarray:
+        """Return the probability of at most x (any shape), atoms included."""
+        x = np.asarray(x, dtype=np.float64)
+        return np.where(x < self.lower, 0.0, np.where(x >= self.upper, 1.0, self.law.cdf(x)))
+
+    def quantile(self, t: Any) -> np.ndarray:
+        """Return the smallest x with cdf(x) >= t, t in [0, 1] (any shape)."""
+        return np.clip(self.law.quantile(t), self.lower, self.upper)
 
 
 @dataclass(frozen=True)

@@ -164,7 +164,7 @@ def representative(cell: Cell, ours: str, peer: str, repetitions: int = 9) -> pd
 def _rows(setting: Setting, cell: Cell, errors: Mapping[str, np.ndarray]) -> Iterator[dict[str, Any]]:
     common = {"study": STUDY, "method": setting.method, "parameters": setting.parameters, **cell.__dict__}
     for metric, values in errors.items():
-        low, high = _interval(values)
+        low, high = interval(values)
         for suffix, some in (("", values), (FIRST, values[0::2]), (SECOND, values[1::2])):
             whole = suffix == ""
             yield common | {
@@ -176,7 +176,7 @@ def _rows(setting: Setting, cell: Cell, errors: Mapping[str, np.ndarray]) -> Ite
             }
 
 
-def _interval(values: np.ndarray) -> tuple[float, float]:
+def interval(values: np.ndarray) -> tuple[float, float]:
     """The order-statistic interval of the median, 95 %: ranks (n -+ 1.96 sqrt n) / 2."""
     n = len(values)
     ordered = np.sort(values)

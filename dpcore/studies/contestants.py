@@ -17,7 +17,7 @@ from dpcore.studies import metrics
 from dpcore.studies.method import Method, Setting
 from dpcore.studies.targets import Target
 
-_ATTRIBUTE = "x"
+ATTRIBUTE = "x"
 _CUBIC = 'mechanism = "wavelet_laplace"\nallocation = "sample"\ndegree = 3'
 
 
@@ -49,12 +49,12 @@ class Contestant(Method):
     def estimate(self, target: Target, n: int, epsilon: float, seed: Sequence[int]) -> DensityEstimate:
         """Return one repetition's estimate."""
         aggregate = pipeline.simulate(self.scheme(n, epsilon), target, seeded(seed), n)
-        return cast(DensityEstimate, pipeline.estimate(aggregate, _ATTRIBUTE))
+        return cast(DensityEstimate, pipeline.estimate(aggregate, ATTRIBUTE))
 
 
 @lru_cache(maxsize=16)
 def _scheme(lines: str, n: int, epsilon: float) -> Scheme:
-    head = f'name = "accuracy"\nclients = {n}\n[attributes.{_ATTRIBUTE}]\ntype = "numeric"\nlower = 0\nupper = 1\n'
+    head = f'name = "accuracy"\nclients = {n}\n[attributes.{ATTRIBUTE}]\ntype = "numeric"\nlower = 0\nupper = 1\n'
     return Scheme.from_toml(f"{head}epsilon = {epsilon:g}\n{lines}\n")
 
 

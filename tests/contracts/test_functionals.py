@@ -37,6 +37,7 @@ TEXTS = (
     "central_moment(4)",
     "cdf(0.7)",
     "probability(-0.5, 1.25)",
+    "atom(3)",
     "quantile(0.3)",
     "derivative(0, 0.9)",
     "derivative(1, 0.9)",

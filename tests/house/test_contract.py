@@ -74,6 +74,7 @@ def test_frequencies(agg: dp.Aggregate) -> None:
         ("CentralMoment(3)", "central_moment(3)"),
         ("Cdf(50000)", "cdf(50000)"),
         ("Probability(0, 10000)", "probability(0, 10000)"),
+        ("Atom(250000)", "atom(250000)"),
         ("Quantile(0.5)", "quantile(0.5)"),
         ("Derivative(0, 41000)", "derivative(0, 41000)"),
         ("IntegratedSquare(0)", "integrated_square(0)"),

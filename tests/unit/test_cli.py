@@ -205,11 +205,11 @@ def test_a_warehouse_that_is_none_is_refused_before_anyone_reports(tmp_path: Pat
 def test_a_round_whose_numbers_are_all_refused_is_still_a_round(tmp_path: Path) -> None:
     text = Path(SCHEME).read_text()
     (tmp_path / "s.toml").write_text(
-        text.replace('functionals = ["mean", "quantile(0.5)", "cdf(10000)"]', 'functionals = ["entropy"]')
+        text.replace('functionals = ["mean", "quantile(0.5)", "cdf(10000)"]', 'functionals = ["integrated_square(2)"]')
     )
     done = ldpflow("run", "s.toml", "--clients", "3000", "--seed", "1", at=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "expenditure entropy" in done.stdout
+    assert "expenditure integrated_square(2)" in done.stdout
 
 
 def test_ten_thousand_categories_are_printed_and_drawn_as_the_largest(tmp_path: Path) -> None:

@@ -116,6 +116,43 @@ def test_the_density_axis_starts_at_zero_unless_the_estimate_does_not():
     assert axes.get_ylim()[0] < 100 * 10_000 * -1e-6
 
 
+def atoms(**changes):
+    values = {
+        "functional": ["atom(0)", "atom(250000)"],
+        "estimate": [np.nan, 0.0412],
+        "plug_in": [0.02, 0.04],
+        "low": [np.nan, 0.0391],
+        "high": [np.nan, 0.0433],
+    }
+    return pd.DataFrame(values | changes)
+
+
+def test_an_atom_is_a_bar_beyond_its_bound_with_the_area_of_its_share():
+    truth = pd.DataFrame({"quantity": ["atom(250000)"], "value": [0.042]})
+    figure, axes = new_axes()
+    plot_density(density(), axes, atoms=atoms(), true_atoms=truth)
+    left, right = axes.patches
+    assert left.get_x() + left.get_width() < 0 < 250_000 < right.get_x()
+    for bar, share in ((left, 0.02), (right, 0.0412)):
+        assert bar.get_height() / 100 / 10_000 * bar.get_width() == pytest.approx(share)
+    assert {"2.000 %", "4.12 %\n3.91 to 4.33"} <= set(texts(axes))
+    ((start, _),) = [c.get_paths()[0].vertices for c in axes.collections if len(c.get_paths()[0].vertices) == 2]
+    assert start[1] * right.get_width() / 100 / 10_000 == pytest.approx(0.042)
+    assert axes.get_xlim() == (-25_000, 275_000)
+    png(figure)
+
+
+def test_an_atom_that_would_dwarf_the_density_is_cut_off_and_says_so():
+    _, axes = new_axes()
+    plot_density(density(), axes, atoms=atoms(estimate=[np.nan, 0.6], low=[np.nan, 0.5], high=[np.nan, 0.7]))
+    right = axes.patches[1]
+    assert right.get_height() / 100 / 10_000 * right.get_width() < 0.3
+    assert axes.get_ylim()[1] < 3 * 100 * 10_000 * PDF.max()
+    assert "60 %\n50 to 70" in texts(axes)
+    (mark,) = [line for line in axes.get_lines() if "approx" in str(line.get_marker())]
+    assert mark.get_xdata()[0] > 250_000
+
+
 def test_shuffled_rows_make_the_same_picture():
     pictures = []
     for frame in (density(), density().sample(frac=1, random_state=1)):

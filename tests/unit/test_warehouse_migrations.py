@@ -45,6 +45,7 @@ DIGESTS = {
     "0012_comparisons": "bdc4d48541d38fbb",
     "0013_benchmarks": "e1157a0e42ab7d6a",
     "0014_figures": "fde56115bdfe03de",
+    "0015_atoms": "39ee788396730b14",
 }
 
 

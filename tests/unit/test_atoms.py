@@ -1,0 +1,96 @@
+"""Values clipped to a bound: a share that tables and truths name, beside a density that integrates to the rest."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import dpcore as dp
+from dpcore.errors import SchemeError
+from dpcore.functionals import Atom, Entropy, Mean, Quantile
+from dpcore.pipeline import check_estimates, estimate_all
+from dpcore.populations import consumer_expenditure
+from dpcore.populations.laws import Beta, NumericLaw
+from dpcore.tables import summary, tables_of
+
+UPPER = 16_000.0
+SCHEME = f"""
+name = "consumer_expenditure"
+clients = 1000000
+[attributes.expenditure]
+type = "numeric"
+lower = 0
+upper = {UPPER:g}
+epsilon = 2
+mechanism = "dyadic_wave"
+functionals = ["mean", "quantile(0.95)", "cdf(10000)"]
+"""
+
+
+@pytest.fixture(scope="module")
+def round_():
+    people = consumer_expenditure()
+    return estimate_all(dp.simulate(dp.Scheme.from_toml(SCHEME), people, dp.seeded(3), 1_000_000))
+
+
+@pytest.fixture(scope="module")
+def tables(round_):
+    return tables_of(round_, consumer_expenditure())
+
+
+def test_an_atom_lands_unasked_with_its_interval_and_its_truth(tables) -> None:
+    rows = tables["functionals"].set_index("functional")
+    assert list(rows.index) == ["mean", "quantile(0.95)", "cdf(10000)", "atom(16000)"]
+    true = tables["truths"].query("quantity == 'atom(16000)'")["value"].item()
+    assert true == pytest.approx(float(1 - consumer_expenditure().cdf("expenditure")(UPPER)))
+    row = rows.loc["atom(16000)"]
+    assert row["low"] < true < row["high"]
+    assert abs(row["plug_in"] - true) < 0.02
+
+
+def test_the_landed_density_and_the_atom_are_everybody(tables) -> None:
+    rows = tables["densities"]
+    atom = tables["functionals"].set_index("functional")["plug_in"]["atom(16000)"]
+    assert np.trapezoid(rows["density"], rows["x"]) + atom == pytest.approx(1, abs=1e-3)
+    assert rows["cdf"].iloc[-1] == 1
+
+
+def test_every_interval_of_the_round_is_held_against_the_clipped_truth(round_, tables) -> None:
+    lines = {line.quantity: line for line in summary(tables, round_.aggregate.scheme)}
+    assert lines["quantile(0.95)"].truth == UPPER  # one in eight is clipped to it
+    people = consumer_expenditure().records(200_000, dp.seeded(1))["expenditure"]
+    clipped = np.minimum(people, UPPER)
+    assert lines["mean"].truth == pytest.approx(clipped.mean(), abs=5 * clipped.std() / np.sqrt(len(clipped)))
+    assert all(line.holds for line in lines.values())
+
+
+def test_an_atom_that_was_not_found_or_is_nowhere_near_a_bound_is_refused_with_its_reason() -> None:
+    text = SCHEME.replace("16000", "50000")
+    est = dp.estimate(
+        dp.simulate(dp.Scheme.from_toml(text), consumer_expenditure(), dp.seeded(3), 100_000), "expenditure"
+    )
+    assert est.atoms == (0, 0)
+    assert "no atom at 50000" in est.functional(Atom(50_000)).reason
+    assert "no bound" in est.functional(Atom(10)).reason
+    with pytest.raises(SchemeError, match="no bound"):
+        check_estimates(dp.Scheme.from_toml(text.replace('"mean"', '"atom(3)"')))
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(0.2, 0.7), (-1.0, 0.5), (-1.0, 2.0)])
+def test_a_clipped_law_is_the_law_of_clipped_values(lower: float, upper: float) -> None:
+    law = NumericLaw(0.0, 1.0, ((1.0, Beta(3, 4)),)).clipped(lower, upper)
+    beta = stats.beta(3, 4)
+    assert law.atoms == pytest.approx((beta.cdf(lower), beta.sf(upper)))
+    x = np.linspace(lower, upper, 7)[:-1]
+    np.testing.assert_allclose(law.cdf(x), beta.cdf(x))
+    assert law.cdf(upper) == 1
+    mean = beta.expect(lb=max(lower, 0), ub=min(upper, 1)) + lower * beta.cdf(lower) + upper * beta.sf(upper)
+    assert Mean().value(law) == pytest.approx(mean)
+    assert Atom(upper).expand(law).value == pytest.approx(beta.sf(upper))
+    assert Quantile(0.999999).value(law) == pytest.approx(min(upper, beta.ppf(0.999999)))
+    entropy = -beta.expect(lambda u: beta.logpdf(u), lb=max(lower, 0) + 1e-12, ub=min(upper, 1) - 1e-12)
+    assert Entropy().value(law) == pytest.approx(entropy, rel=1e-6)
+
+
+def test_a_law_within_the_bounds_it_has_is_itself() -> None:
+    law = NumericLaw(0.0, 1.0, ((1.0, Beta(3, 4)),))
+    assert law.clipped(0, 1) is law

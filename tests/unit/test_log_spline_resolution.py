@@ -1,0 +1,51 @@
+"""The log-spline's basis gives way where the data contradict it, and only there."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dpcore._random import seeded
+from dpcore.estimators import smoothing
+from dpcore.estimators.bands import within
+from dpcore.estimators.likelihood import Counts
+from dpcore.mechanisms.dyadic_wave import DyadicWave
+from dpcore.privacy.budget import Budget
+from dpcore.studies import targets
+
+
+def _fit(target: str, epsilon: str, clients: int) -> tuple[smoothing.Fit, np.ndarray]:
+    mechanism = DyadicWave.design(Budget.parse(epsilon))
+    law = targets.target(target).cells(mechanism.inputs)
+    counts = mechanism.simulate(np.random.default_rng(1).multinomial(clients, law), seeded(2))
+    return smoothing.fit(Counts(mechanism.model(), counts), 6, (1, 2, 3, 4)), law
+
+
+@pytest.mark.slow
+def test_thirty_one_atoms_are_told_apart() -> None:
+    """A real sample of 31 values: no spline of 64 pieces explains it, nor would a path left at its first dip."""
+    fit, law = _fit("chronic", "4", 1_000_000)
+    assert fit.level > 6
+    assert fit.excess < 4
+    cells = smoothing.cells_of(fit.law, len(law), smoothing.points_of(fit.likelihood), fit.ends)
+    assert np.abs(np.cumsum(cells) - np.cumsum(law)).mean() < 0.0015
+
+
+@pytest.mark.parametrize("target", ["beta_2_5", "claw", "age"])
+def test_smooth_densities_stay_where_they_are(target: str) -> None:
+    fit, _ = _fit(target, "2", 1_000_000)
+    assert fit.level == 6
+    assert fit.excess < 4
+
+
+def test_the_excess_tells_a_wrong_law() -> None:
+    fit, law = _fit("beta_2_5", "2", 1_000_000)
+    likelihood = fit.likelihood
+    assert abs(likelihood.excess(likelihood.expected(law))) < 5  # its right tail is longer than the normal one
+    assert likelihood.excess(likelihood.expected(np.full(len(law), 1 / len(law)))) > 100
+
+
+def test_a_value_that_cannot_be_keeps_its_intervals_length() -> None:
+    assert within(-2.0, -5.0, 1.0, 0.0, 1.0) == (0.0, 0.0, 1.0)
+    assert within(0.5, 0.4, 0.6, 0.0, 1.0) == (0.5, 0.4, 0.6)
+    assert within(1.2, 1.0, 1.4, 0.0, 1.0) == (1.0, pytest.approx(0.8), 1.0)
