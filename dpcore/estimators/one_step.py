@@ -59,7 +59,7 @@ class OneStep:
         plug_in = float(functional.value(density))
         if isinstance(functional, Quantile):
             value, error, low, high = self._quantile(functional.t, confidence)
-            least, most = density.lower, density.upper
+            least, most, share = density.lower, density.upper, 0.0
         else:
             expansion = functional.expand(density)
             t = self._along(expansion.influence)
@@ -79,6 +79,7 @@ class OneStep:
                     "error, at most 1 can be trusted; more reports or a larger epsilon would do",
                 )
             value, error = value + debias, float(np.hypot(first, second))
+            share = (second / error) ** 2 if error > 0 else 0.0
             half = normal_quantile(confidence) * error
             low, high = value - half, value + half
             least, most = functional.range_on(density.lower, density.upper)
@@ -94,6 +95,7 @@ class OneStep:
             confidence=confidence,
             plug_in=plug_in,
             kind=functional.kind,
+            second_order=share,
         )
 
     def density_errors(self, x: np.ndarray) -> np.ndarray:
