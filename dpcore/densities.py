@@ -30,6 +30,11 @@ def cumulated(u: np.ndarray, degree: int, level: int) -> np.ndarray:
     return np.asarray(each.antiderivative()(np.asarray(u, dtype=np.float64)))
 
 
+def cell_masses(degree: int, level: int, cells: int) -> np.ndarray:
+    """Return the integral of each B-spline of V_level over each of equal cells, shape (cells, 2^level + degree)."""
+    return np.diff(cumulated(np.arange(cells + 1) / cells, degree, level), axis=0)
+
+
 @dataclass(frozen=True, eq=False)
 class Spline:
     """A function on [lower, upper]: a spline of V_level on the unit interval, read as a density in the attribute's units.

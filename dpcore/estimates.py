@@ -19,8 +19,11 @@ import numpy as np
 import pandas as pd
 
 from dpcore import _checks
+from dpcore._random import Source
 from dpcore.densities import DensityOnInterval, Spline
 from dpcore.errors import SchemeError
+
+_FINE = 16385  # points of a grid on which a law is integrated or inverted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +51,28 @@ class FunctionalEstimate:
     def is_refused(self) -> bool:
         """Whether there is no estimate, for the reason given."""
         return self.value is None
+
+
+@dataclass(frozen=True, kw_only=True)
+class GoodnessOfFit:
+    """How far what was observed lies from what an estimate expects, against what chance explains.
+
+    statistic: chi-squared.  degrees: of freedom, effective: its mean where the model is right.  threshold: what it exceeds once
+    in a thousand times then.  p_value: how often it would be as large.
+    """
+
+    statistic: float
+    degrees: float
+    threshold: float
+    p_value: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether the estimate explains what was observed."""
+        return self.statistic <= self.threshold
+
+    def __str__(self) -> str:
+        return f"chi-squared {self.statistic:.1f} on {self.degrees:.1f} effective degrees of freedom, p = {self.p_value:.2g}"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -98,12 +123,15 @@ class Inference(Protocol):
 
     Bands are pointwise, `deviations` standard errors to either side, uncut, at x (n,) in the attribute's units.
     critical_value: the deviations with which the density's band holds the whole density at once.
+    goodness: how the fit explains what was observed.  mean_error: the standard error of the mean.
     """
 
     def density_band(self, x: np.ndarray, deviations: float) -> tuple[np.ndarray, np.ndarray]: ...
     def cdf_band(self, x: np.ndarray, deviations: float) -> tuple[np.ndarray, np.ndarray]: ...
     def critical_value(self, confidence: float) -> float: ...
     def estimate(self, functional: Any, confidence: float) -> FunctionalEstimate: ...
+    def goodness(self) -> GoodnessOfFit | None: ...
+    def mean_error(self) -> float: ...
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -234,6 +262,38 @@ class DensityEstimate:
             kind=functional.kind,
             reason=reason,
         )
+
+    @cached_property
+    def fit(self) -> GoodnessOfFit | None:
+        """How the estimate explains what was observed; None where nothing is left over to judge it by."""
+        return self.inference.goodness()
+
+    @property
+    def effective_n(self) -> float:
+        """How many direct observations would give the mean the standard error it has: variance / SE^2, of the law shown.
+
+        It tells what privacy costs: of n reports, about effective_n are left for the mean.
+        """
+        x, width = np.linspace(self.lower, self.upper, _FINE), self.upper - self.lower
+        above, share = 1 - self.cdf(x), (x - self.lower) / width
+        mean, square = (
+            np.trapezoid(above, share),
+            np.trapezoid(2 * share * above, share),
+        )  # of the share of the interval
+        return float((square - mean**2) * width**2 / self.inference.mean_error() ** 2)
+
+    def draw(self, n: int, random: Source) -> np.ndarray:
+        """Return n >= 0 values, shape (n,), drawn from the law that is shown, atoms included; in the attribute's units.
+
+        They are people of the estimate, not of the data: to try a program on, or to simulate another round with.
+        """
+        _checks.within(0, 10**9, n=n)
+        x, (left, right) = np.linspace(self.lower, self.upper, _FINE), self.atoms
+        # The continuous part's cdf: the last point alone has the atom at upper
+        below = np.append(self.cdf(x[:-1]), 1.0 - right)
+        drawn = random.generator().random(n)
+        values = np.interp(drawn, below, x)
+        return np.where(drawn < left, self.lower, np.where(drawn >= 1 - right, self.upper, values))
 
     def to_frame(self, points: int = 201, confidence: float = 0.95) -> pd.DataFrame:
         """Return a grid from lower to upper: x, density, low, high, cdf, cdf_low, cdf_high, confidence."""
@@ -370,6 +430,18 @@ class FrequencyEstimate:
         check_confidence(confidence)
         low, high = self.intervals(normal_quantile(confidence ** (1 / len(self.categories))))
         return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+
+    @property
+    def effective_n(self) -> float:
+        """How many direct observations would give the frequencies the summed variance they have: (1 - sum f^2) / tr S."""
+        return float((1 - self.values @ self.values) / self.spread.variances.sum())
+
+    def draw(self, n: int, random: Source) -> np.ndarray:
+        """Return n >= 0 categories, shape (n,), drawn from the frequencies that are shown."""
+        _checks.within(0, 10**9, n=n)
+        return random.generator().choice(
+            np.array(self.categories, dtype=object), size=n, p=self.values / self.values.sum()
+        )
 
     def as_mapping(self) -> Mapping[str, float]:
         """Return category -> frequency."""

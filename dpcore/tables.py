@@ -155,6 +155,11 @@ def _checks(round_: Round, rehearsal: bool) -> pd.DataFrame:
         rows.append((f"privacy({name})", certificate.holds, float(certificate.kept), promised, certificate.text))
         if name in round_.unavailable:
             rows.append((f"estimable({name})", False, float(aggregate.reports(name)), None, round_.unavailable[name]))
+    for estimate in _estimates(round_):
+        fit = estimate.fit if isinstance(estimate, DensityEstimate) else None
+        if fit is not None:
+            name = f"fit({_of_group(estimate.attribute, {'given': estimate.given})})"
+            rows.append((name, fit.passed, fit.statistic, fit.threshold, str(fit)))
     refused = sum(aggregate.rejected.values())
     share = refused / max(1, aggregate.n + refused)
     detail = f"{refused} of {aggregate.n + refused} reports refused"

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpcore.bases import bspline
-from dpcore.densities import Spline
+from dpcore.densities import Spline, cell_masses
 from dpcore.errors import NotEstimable
 from dpcore.estimators.consistency import project_density
 from dpcore.estimators.ladder import Rung
@@ -37,7 +37,7 @@ def project(
     counts of the clients in question: ones, or a row of the inverse of the categorical channel.  fit: (inputs,), their law.
     Levels whose reports are too few to tell from none are left out; raises NotEstimable where that is all of them.
     """
-    masses = _masses(channel.inputs, degree, level)
+    masses = cell_masses(degree, level, channel.inputs)
     counts, squares = tables @ weights, tables @ weights**2
     size = masses.shape[1]
     information, right = np.zeros((size, size)), np.zeros(size)
@@ -73,9 +73,3 @@ def _condition(
     gain = inverse @ mass / (mass @ inverse @ mass)
     keep = np.eye(len(raw)) - np.outer(gain, mass)
     return raw - gain * (mass @ raw - 1.0), keep @ covariance @ keep.T
-
-
-def _masses(inputs: int, degree: int, level: int) -> np.ndarray:
-    """The integral of each B-spline of V_level over each input cell, shape (inputs, K)."""
-    spline = Spline(0.0, 1.0, degree, level, np.zeros(bspline.size(degree, level)))
-    return np.diff(spline.cumulative_features(np.arange(inputs + 1) / inputs), axis=0)

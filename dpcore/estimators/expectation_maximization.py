@@ -17,24 +17,31 @@ are all near their least there, and the published 10^-3 e^epsilon is far into th
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from dpcore import _checks
-from dpcore.densities import Spline
+from dpcore.densities import Spline, cell_masses
 from dpcore.errors import NotEstimable, SchemeError
-from dpcore.estimates import DensityEstimate
+from dpcore.estimates import DensityEstimate, GoodnessOfFit
+from dpcore.estimators import goodness_of_fit
 from dpcore.estimators.base import Estimator
 from dpcore.estimators.channel_projection import project
 from dpcore.estimators.frequency import left_inverse
 from dpcore.estimators.inference import DeltaMethod
 from dpcore.estimators.ladder import Rung
+from dpcore.estimators.likelihood import Counts, Likelihood, group_counts
 from dpcore.mechanisms.observation import FiniteChannel, ScoreSums
 
 TOLERANCE = 1e-5  # of the mass: a hundredth of it, at most, is then left to move
 ITERATIONS = 10_000
 _GAIN = 0.05  # of the log-likelihood, natural-log units
+_JUDGED = (
+    3,
+    6,
+)  # degree and level at most of the space, with an atom at either end, that any density is thought to lie in
 _INTERVALS = ((2, 4), (2, 3), (2, 2))  # (degree, level) of the spaces that functionals are evaluated in, finest first
 
 
@@ -109,8 +116,18 @@ class ExpectationMaximization(Estimator):
             n=round(float((tables @ weights).sum())),
             estimator=self.name if self.smoothing else "em",
             given=given,
-            inference=DeltaMethod(shown, rungs),
+            inference=DeltaMethod(shown, rungs, partial(_goodness, model, tables, weights, law)),
         )
+
+
+def _goodness(model: FiniteChannel, tables: np.ndarray, weights: np.ndarray, law: np.ndarray) -> GoodnessOfFit | None:
+    """How any density can explain the counts; how well EM's own law does follows from where it stopped."""
+    likelihood: Likelihood = (
+        Counts(model, tables[:, 0]) if tables.shape[1] == 1 else group_counts(model, tables.T, weights)
+    )
+    degree, level = _JUDGED[0], min(_JUDGED[1], model.inputs.bit_length() - 1)
+    ends = np.eye(model.inputs)[:, [0, -1]]
+    return goodness_of_fit.of_space(likelihood, law, np.hstack([cell_masses(degree, level, model.inputs), ends]))
 
 
 def maximize(

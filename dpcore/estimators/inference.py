@@ -26,11 +26,16 @@ import numpy as np
 
 from dpcore.densities import Spline
 from dpcore.errors import SchemeError
+<<<<<<< HEAD
 from dpcore.estimates import FunctionalEstimate, normal_quantile
 from dpcore.estimators.bands import critical_value, invert_band, standard_errors, within
+=======
+from dpcore.estimates import FunctionalEstimate, GoodnessOfFit, normal_quantile
+from dpcore.estimators.bands import critical_value, invert_band, standard_errors
+>>>>>>> issue5
 from dpcore.estimators.chi_square_mixture import ChiSquareMixture
 from dpcore.estimators.ladder import Rung
-from dpcore.functionals import Expansion, Functional, Quantile
+from dpcore.functionals import Expansion, Functional, Mean, Quantile
 
 _SECOND_ORDER_SHARE = 0.1  # of the variance, above which the normal law is left (ruling R12 of the specification)
 _POINTS_PER_CELL = 16  # of the grid on which distribution functions are inverted
@@ -43,10 +48,20 @@ class DeltaMethod:
     """The inference of one density estimate.
 
     shown: the rung of the density.  rungs: where functionals are evaluated, finest first, the first that does not refuse.
+    judge: how the fit explains what was observed.
     """
 
     shown: Rung
     rungs: tuple[Rung, ...]
+    judge: Callable[[], GoodnessOfFit | None] | None = None
+
+    def goodness(self) -> GoodnessOfFit | None:
+        """Return how the fit explains what was observed, None where nothing is left to judge it by."""
+        return self.judge() if self.judge is not None else None
+
+    def mean_error(self) -> float:
+        """Return the standard error of the mean."""
+        return float(self.estimate(Mean(), 0.95).standard_error or np.nan)
 
     @property
     def raw(self) -> Spline:

@@ -13,14 +13,14 @@ from dpcore import _checks
 from dpcore.bases import bspline
 from dpcore.densities import ExponentialSpline
 from dpcore.errors import NotEstimable, SchemeError
-from dpcore.estimates import DensityEstimate, FunctionalEstimate
-from dpcore.estimators import ladder, smoothing
+from dpcore.estimates import DensityEstimate, FunctionalEstimate, GoodnessOfFit
+from dpcore.estimators import goodness_of_fit, ladder, smoothing
 from dpcore.estimators.bands import critical_value, standard_errors
 from dpcore.estimators.base import Estimator
 from dpcore.estimators.frequency import left_inverse
 from dpcore.estimators.likelihood import Counts, Likelihood, group_counts
 from dpcore.estimators.one_step import OneStep
-from dpcore.functionals import Functional
+from dpcore.functionals import Functional, Mean
 from dpcore.mechanisms.observation import FiniteChannel, NoisyFeatures, ScoreSums
 
 _GRID = 1025  # points of the interval on which bands are made
@@ -146,6 +146,22 @@ class Posterior:
         """Return the deviations that hold the whole log density at once."""
         grid = np.linspace(self.density.lower, self.density.upper, _GRID)
         return critical_value(self._log_features(grid), self.covariance, confidence)
+
+    def goodness(self) -> GoodnessOfFit | None:
+        """Return how the fit explains what was observed."""
+        inputs = self.likelihood.inputs
+        points = inputs * -(-_GRID // inputs)
+        middles = self.density.lower + self.density.width * (np.arange(points) + 0.5) / points
+        masses = self._features(middles) * self.density.width / points
+        cells = masses.reshape(inputs, -1, masses.shape[1]).sum(axis=1)
+        for number, end in enumerate(np.flatnonzero(np.array(self.density.atoms) > 0)):
+            cells[-end, len(self.density.coefficients) + number] += 1.0  # cell 0 or cell -1
+        slope = self.likelihood.expected(cells)
+        return goodness_of_fit.of_posterior(self.likelihood, self.expected, slope, self.covariance)
+
+    def mean_error(self) -> float:
+        """Return the standard error of the mean."""
+        return float(self.estimate(Mean(), 0.95).standard_error or np.nan)
 
     def estimate(self, functional: Functional, confidence: float) -> FunctionalEstimate:
         """Return the functional's corrected estimate, or a refusal; the caller has checked the confidence."""

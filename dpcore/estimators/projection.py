@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from dpcore.densities import Spline, cell_masses
 from dpcore.errors import NotEstimable, SchemeError
-from dpcore.estimates import DensityEstimate
-from dpcore.estimators import ladder
+from dpcore.estimates import DensityEstimate, GoodnessOfFit
+from dpcore.estimators import goodness_of_fit, ladder
 from dpcore.estimators.base import Estimator
 from dpcore.estimators.frequency import left_inverse
 from dpcore.estimators.inference import DeltaMethod
 from dpcore.estimators.ladder import Ladder
 from dpcore.estimators.level_rule import Lepski, LevelRule
+from dpcore.estimators.likelihood import Averages
 from dpcore.mechanisms.observation import NoisyFeatures, ScoreSums
 
 
@@ -49,7 +53,8 @@ class Projection(Estimator):
         statistics, epsilon = aggregate.statistics[attribute], float(described.budget)
         if aggregate.reports(attribute) == 0:
             raise NotEstimable(f"{attribute} has no report; collect some first")
-        return self._estimate(described, ladder.build(model, statistics, epsilon, self.unit_mass), "")
+        averages = partial(ladder.averages, model, statistics)
+        return self._estimate(described, ladder.build(model, statistics, epsilon, self.unit_mass), "", averages)
 
     def _groups(self, aggregate: Any, attribute: str, given: str, model: NoisyFeatures) -> dict[str, DensityEstimate]:
         if (attribute, given) not in aggregate.pairs:
@@ -64,14 +69,15 @@ class Projection(Estimator):
         for row, category in zip(inverse, other.categories, strict=True):
             try:
                 rungs = ladder.build_given(model, tables, row, float(described.budget), self.unit_mass)
-                found[category] = self._estimate(described, rungs, f"{given}={category}")
+                averages = partial(ladder.group_averages, model, tables, row)
+                found[category] = self._estimate(described, rungs, f"{given}={category}", averages)
             except NotEstimable:
                 continue  # too few for this group; the others stand
         if not found:
             raise NotEstimable(f"no group of {given} has enough reports of {attribute}; collect more")
         return found
 
-    def _estimate(self, described: Any, rungs: Ladder, given: str) -> DensityEstimate:
+    def _estimate(self, described: Any, rungs: Ladder, given: str, averages: Callable[[], Averages]) -> DensityEstimate:
         lower, upper = float(described.lower), float(described.upper)
         level, rows = self.level_rule.select(rungs)
         shown = rungs.rung(level, lower, upper)
@@ -87,5 +93,12 @@ class Projection(Estimator):
             estimator=self.name,
             given=given,
             levels=rows,
-            inference=DeltaMethod(shown, (*finer, shown)),
+            inference=DeltaMethod(shown, (*finer, shown), partial(_goodness, averages, (*finer, shown)[0].proper)),
         )
+
+
+def _goodness(averages: Callable[[], Averages], finest: Spline) -> GoodnessOfFit | None:
+    """How the space that functionals are evaluated in explains the blocks finer than it, and the mass, which is one."""
+    likelihood = averages()
+    masses = cell_masses(finest.degree, finest.level, likelihood.inputs)
+    return goodness_of_fit.of_space(likelihood, masses @ finest.coefficients, masses)

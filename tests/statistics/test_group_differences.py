@@ -1,0 +1,54 @@
+"""Differences of groups of one aggregate: their standard error is that of repeated rounds, correlation included."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import dpcore as dp
+
+RUNS, CLIENTS = 150, 60_000
+TEXT = """
+name = "sides"
+pairs = [["height", "side"]]
+[attributes.side]
+type = "categorical"
+categories = ["left", "right"]
+epsilon = 1
+[attributes.height]
+type = "numeric"
+lower = 0.5
+upper = 2.5
+mechanism = "{}"
+epsilon = 1
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("mechanism", "estimator"), [("wavelet_laplace", dp.Projection()), ("dyadic_wave", dp.ExpectationMaximization())]
+)
+def test_the_error_of_a_difference_of_means(mechanism: str, estimator: Any) -> None:
+    scheme, rng = dp.Scheme.from_toml(TEXT.format(mechanism)), np.random.default_rng(8)
+    found, errors, apart, held = [], [], [], 0
+    truth = 2 * (5 / 8 - 3 / 8)
+    for run in range(RUNS):
+        left = rng.random(CLIENTS) < 0.6
+        height = 0.5 + 2 * np.where(left, rng.beta(3, 5, CLIENTS), rng.beta(5, 3, CLIENTS))
+        records = {"side": np.where(left, "left", "right"), "height": height}
+        groups = dp.estimate(
+            dp.simulate(scheme, records, random=dp.seeded([8, run])), "height", estimator=estimator, given="side"
+        )
+        one = dp.compare(groups["right"], groups["left"], dp.functionals.Mean())
+        parts = [group.functional(dp.functionals.Mean()).standard_error for group in groups.values()]
+        found.append(one.difference)
+        errors.append(one.standard_error)
+        apart.append(np.hypot(*parts))
+        held += one.low <= truth <= one.high
+    ratio = np.std(found) / np.median(errors)
+    assert 0.75 < ratio < 1.3
+    assert np.std(found) / np.median(apart) > 1.1 * ratio  # as if independent, the error would be said too small
+    assert stats.binomtest(held, RUNS, 0.95).pvalue > 1e-4
