@@ -26,13 +26,8 @@ import numpy as np
 
 from dpcore.densities import Spline
 from dpcore.errors import SchemeError
-<<<<<<< HEAD
-from dpcore.estimates import FunctionalEstimate, normal_quantile
-from dpcore.estimators.bands import critical_value, invert_band, standard_errors, within
-=======
 from dpcore.estimates import FunctionalEstimate, GoodnessOfFit, normal_quantile
-from dpcore.estimators.bands import critical_value, invert_band, standard_errors
->>>>>>> issue5
+from dpcore.estimators.bands import critical_value, invert_band, standard_errors, within
 from dpcore.estimators.chi_square_mixture import ChiSquareMixture
 from dpcore.estimators.ladder import Rung
 from dpcore.functionals import Expansion, Functional, Mean, Quantile

@@ -128,7 +128,9 @@ def whiten(features: np.ndarray, values: np.ndarray, covariance: np.ndarray, n: 
     return Averages(turn @ features, turn @ values, n)
 
 
-def group_counts(channel: FiniteChannel, tables: np.ndarray, inverse: np.ndarray) -> Averages:
+def group_counts(
+    channel: FiniteChannel, tables: np.ndarray, inverse: np.ndarray, shares: np.ndarray | None = None
+) -> Averages:
     """Return the averages of the clients truly in one category, from counts by reported category.
 
     tables: (k, S), rows the reported categories c'.  inverse: (k,), the row w of R^{-1} for the true category, R the
@@ -136,11 +138,19 @@ def group_counts(channel: FiniteChannel, tables: np.ndarray, inverse: np.ndarray
     s / sum s have the covariance of a ratio, [diag(u) - u r' - r u' + (sum u) r r'] / (sum s)^2 with u = sum_c' w_c'^2 n_c'
     and r the shares, to first order.
 
+    shares: (k, S), of each level's outputs among those who reported c', fitted.  With the observed ones, which are taken where
+    None, outputs that nobody happened to report would count as certain, and rare ones for too much.
+
     Raises NotEstimable where no level's count exceeds three standard errors.
     """
     features, values, total = [], [], 0.0
     signed = channel.split(inverse @ tables)
-    squared = channel.split(inverse**2 @ tables)
+    if shares is None:
+        squared = channel.split(inverse**2 @ tables)
+    else:
+        sizes = np.array([channel.reports(table) for table in tables], dtype=np.float64)  # (k, levels)
+        outputs = [wave.outputs for wave in channel.levels]
+        squared = channel.split(inverse**2 @ (np.repeat(sizes, outputs, axis=1) * shares))
     for matrix, s, u in zip(channel.matrices, signed, squared, strict=True):
         count = float(s.sum())
         if count <= CERTAINTY * np.sqrt(u.sum()):

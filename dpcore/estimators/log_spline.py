@@ -79,10 +79,12 @@ class LogSpline(Estimator):
         if not isinstance(channel, ScoreSums) or not channel.is_one_category:
             raise SchemeError(f"groups need reports of one category each; {given} has {other.mechanism.name}")
         tables, found = aggregate.pairs[attribute, given], {}
+        if isinstance(model, FiniteChannel):
+            shares = np.array([self._shares(model, table) for table in tables])
         for row, category in zip(left_inverse(channel.response()), other.categories, strict=True):
             try:
                 if isinstance(model, FiniteChannel):
-                    likelihood: Likelihood = group_counts(model, tables, row)
+                    likelihood: Likelihood = group_counts(model, tables, row, shares)
                 else:
                     likelihood = ladder.group_averages(model, tables, row)
             except NotEstimable:
@@ -91,6 +93,12 @@ class LogSpline(Estimator):
         if not found:
             raise NotEstimable(f"no group of {given} has enough reports of {attribute}; collect more")
         return found
+
+    def _shares(self, model: FiniteChannel, table: np.ndarray) -> np.ndarray:
+        """The fitted shares of each level's outputs among those who reported one category."""
+        if not table.sum():
+            return model.probabilities(np.full(model.inputs, 1 / model.inputs))
+        return smoothing.fit(Counts(model, table), self.level, self.orders).expected
 
     def _estimate(self, described: Any, likelihood: Likelihood, given: str) -> DensityEstimate:
         fit = smoothing.fit(likelihood, self.level, self.orders)

@@ -85,6 +85,9 @@ class OneStep:
             least, most = functional.range_on(density.lower, density.upper)
             if len(self._ends) and not expansion.influence.of_law:  # the density beside atoms has less mass than one
                 least, most = min(least, 0.0), np.inf
+        if not np.all(np.isfinite([value, error, low, high])):
+            reason = "the fit leaves this functional without a finite value; the density is too concentrated for it"
+            return self._refusal(functional, confidence, None, reason)
         value, low, high = within(value, low, high, least, most)
         return FunctionalEstimate(
             functional=str(functional),

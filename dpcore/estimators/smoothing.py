@@ -42,6 +42,7 @@ _CONVERGED = 1e-2  # squared Newton step, in posterior standard deviations: the 
 _LOST = 25.0  # log marginal likelihood below the best at which a path is left
 _INADEQUATE = 4.0  # standard deviations of chi-squared above its mean at which the data contradict a fit
 _LEAST_WEIGHT = 1e-4
+_MOST_ATOMS = 0.999  # mass of the atoms together, at most
 _LOOK, _ATOM_ERRORS = 3, 2.0  # order of differences, and standard errors, by which a first look finds atoms
 
 
@@ -259,7 +260,23 @@ def _average(likelihood: Likelihood, level: int, models: list[Model]) -> Fit:
     covariance = (each - centre).T @ ((each - centre) * weights[:, None])
     for w, turn, model in zip(weights, turns, models, strict=True):
         covariance += w * (turn @ cho_solve(model.factor, turn.T))
-    return Fit(likelihood, level, ends, centre, covariance, tuple(models), weights)
+    present = np.concatenate([np.full(size, True), centre[size:] > 0])  # an atom without mass is none
+    return Fit(
+        likelihood,
+        level,
+        _spread(ends, present[size:]),
+        centre[present],
+        covariance[np.ix_(present, present)],
+        tuple(models),
+        weights,
+    )
+
+
+def _spread(ends: tuple[bool, bool], present: np.ndarray) -> tuple[bool, bool]:
+    """Which ends have an atom, of those allowed."""
+    found = iter(present)
+    left, right = (allowed and bool(next(found)) for allowed in ends)
+    return left, right
 
 
 def _path(family: Family, level: int) -> Iterator[Model]:
@@ -288,7 +305,10 @@ def _maximise(
     def at(eta: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
         law = family.law(eta)
         expected = family.expected(law)
-        if not np.all(expected > 0) and isinstance(likelihood, Counts):
+        impossible = (
+            float(np.maximum(law[family.points :], 0.0).sum()) >= _MOST_ATOMS
+        )  # something is left to the density
+        if impossible or (not np.all(expected > 0) and isinstance(likelihood, Counts)):
             return law, expected, -np.inf
         return law, expected, likelihood.log_likelihood(expected) - float(precision @ eta**2) / 2
 

@@ -81,7 +81,7 @@ def _file_name(given: str) -> str:
 
 def _atoms(numbers: pd.DataFrame | None) -> pd.DataFrame | None:
     """The rows of `functionals` that are atoms which the density leaves out; None where there are none."""
-    if numbers is None:
+    if numbers is None or "plug_in" not in numbers:
         return None
     found = numbers[numbers["functional"].str.startswith("atom(") & numbers["plug_in"].notna()]
     return found if len(found) else None

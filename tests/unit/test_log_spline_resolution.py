@@ -49,3 +49,18 @@ def test_a_value_that_cannot_be_keeps_its_intervals_length() -> None:
     assert within(-2.0, -5.0, 1.0, 0.0, 1.0) == (0.0, 0.0, 1.0)
     assert within(0.5, 0.4, 0.6, 0.0, 1.0) == (0.5, 0.4, 0.6)
     assert within(1.2, 1.0, 1.4, 0.0, 1.0) == (1.0, pytest.approx(0.8), 1.0)
+
+
+@pytest.mark.parametrize("clients", [300, 1_000, 100_000])
+def test_everybody_at_the_two_bounds_leaves_a_density(clients: int) -> None:
+    """Atoms of .5 each: their estimates may add up to more, but never to more than everybody."""
+    mechanism = DyadicWave.design(Budget.parse("1"))
+    law = np.zeros(mechanism.inputs)
+    law[[0, -1]] = 0.5
+    for seed in range(3):
+        counts = mechanism.simulate(np.random.default_rng(seed).multinomial(clients, law), seeded([seed, 1]))
+        fit = smoothing.fit(Counts(mechanism.model(), counts), 6, (1, 2, 3, 4))
+        assert sum(fit.atoms) < 1
+        assert min(fit.atoms) >= 0
+        assert np.all(np.isfinite(fit.law))
+        assert len(fit.parameters) == len(fit.coefficients) + sum(fit.ends)
