@@ -112,7 +112,7 @@ def test_a_round_against_a_server_shows_in_its_ui(
         wanted_tasks = ask(port, "/api/task_runs/filter", wanted)
         return [task["name"] for task in wanted_tasks if task["state"]["type"] == "COMPLETED"]
 
-    everything = 1 + 2 + 2 + 5  # prepare, two shards twice, merge, estimate, draw, show, land
+    everything = 1 + 2 + 2 + 6  # prepare, two shards twice, merge, estimate, compare, draw, show, land
     assert soon(lambda: len(completed()) == everything), "tasks are recorded some seconds later, but all of them"
     assert f"land-{folder.name}" in completed()
     page = ask(port, "/")
