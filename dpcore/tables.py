@@ -33,6 +33,7 @@ def tables_of(round_: Round, population: Any = None, rehearsal: bool = False) ->
     seed, which the check `secure_randomness` then says.
     """
     tables = {
+        **scheme_tables(round_.aggregate.scheme),
         "aggregates": _aggregates(round_),
         "frequencies": _frequencies(round_),
         "densities": _densities(round_),
@@ -45,6 +46,33 @@ def tables_of(round_: Round, population: Any = None, rehearsal: bool = False) ->
     if population is not None:
         tables["truths"] = truths(round_, population)
     return {name: frame for name, frame in tables.items() if len(frame)}
+
+
+def scheme_tables(scheme: Scheme) -> dict[str, pd.DataFrame]:
+    """Return the frames of `schemes`, `attributes` and `categories`: what clients and aggregator agreed on."""
+    agreed = (
+        scheme.description,
+        scheme.clients,
+        scheme.reporting,
+        scheme.budget.text,
+        scheme.epsilon,
+        scheme.canonical,
+    )
+    attributes: list[tuple[Any, ...]] = []
+    categories: list[tuple[Any, ...]] = []
+    for position, (name, attribute) in enumerate(scheme.attributes.items()):
+        bounds = (float(attribute.lower), float(attribute.upper)) if attribute.is_numeric else (None, None)
+        attributes.append((name, position, attribute.type, attribute.unit, *bounds))
+        values = attribute.values or (None,) * len(attribute.categories)
+        numbered = enumerate(zip(attribute.categories, values, strict=True))
+        categories += [(name, place, category, value) for place, (category, value) in numbered]
+    return {
+        "schemes": _frame([agreed], "description planned_clients reporting stated epsilon canonical"),
+        "attributes": _frame(attributes, "attribute position type unit lower upper").astype(
+            {"lower": "float64", "upper": "float64"}
+        ),
+        "categories": _frame(categories, "attribute position category value").astype({"value": "float64"}),
+    }
 
 
 def _frame(rows: list[tuple[Any, ...]], columns: str) -> pd.DataFrame:

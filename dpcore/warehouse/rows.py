@@ -19,6 +19,9 @@ from dpcore.errors import WarehouseError
 from dpcore.warehouse.migrate import migrate, shipped_migrations
 
 RESULT_TABLES = (
+    "schemes",
+    "attributes",
+    "categories",
     "aggregates",
     "frequencies",
     "densities",

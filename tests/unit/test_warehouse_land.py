@@ -49,6 +49,29 @@ def tables(shift=0.0):
     """One small frame for every table, with the nulls that are allowed."""
     who = {"attribute": "income", "estimator": "projection", "given": ""}
     return {
+        "schemes": pd.DataFrame(
+            {
+                "description": "",
+                "planned_clients": [1000],
+                "reporting": "all",
+                "stated": "ln 3",
+                "epsilon": np.log(3),
+                "canonical": 'name = "people"\n',
+            }
+        ),
+        "attributes": pd.DataFrame(
+            {
+                "attribute": ["income", "race"],
+                "position": [0, 1],
+                "type": ["numeric", "categorical"],
+                "unit": ["USD", ""],
+                "lower": [0.0, np.nan],
+                "upper": [20.0, np.nan],
+            }
+        ),
+        "categories": pd.DataFrame(
+            {"attribute": "race", "category": ["white", "black"], "position": [0, 1], "value": [None, 1.0]}
+        ),
         "aggregates": pd.DataFrame(
             {
                 "attribute": "race",

@@ -26,6 +26,9 @@ TABLES = {
     "comparisons": "run_id other_run_id attribute functional difference standard_error confidence low high reason",
     "benchmarks": "study method parameters target clients epsilon metric repetitions value low high measured_at version",
     "figures": "run_id name path",
+    "schemes": "run_id description planned_clients reporting stated epsilon canonical",
+    "attributes": "run_id attribute position type unit lower upper",
+    "categories": "run_id attribute category position value",
     "migrations": "version name sha256 applied_at",
 }
 
@@ -46,6 +49,9 @@ DIGESTS = {
     "0013_benchmarks": "e1157a0e42ab7d6a",
     "0014_figures": "fde56115bdfe03de",
     "0015_atoms": "39ee788396730b14",
+    "0016_schemes": "9d92b529a8629bea",
+    "0017_attributes": "9529c52759b49a3b",
+    "0018_categories": "b1d33e12fdb68ff1",
 }
 
 
