@@ -228,6 +228,27 @@ def export(
 
 
 @app.command()
+def publish(
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="The page to write: .html.")],
+    round_: Annotated[str | None, typer.Option("--round", help="The round. Default: the newest landed.")] = None,
+    scheme: Annotated[str | None, typer.Option(help="The scheme's name, where several schemes have the round.")] = None,
+    warehouse: WarehouseOption = None,
+    data: DataOption = DEFAULT_DATA,
+) -> None:
+    """Write one HTML page of a landed round: pictures, tables, privacy and checks, with the SQL behind each.
+
+    The page is read from the warehouse alone, needs no network, and prints.
+
+    Example: ldpflow publish --round 2026-11-20 round.html
+    """
+    from dpcore.pages import publish as write
+
+    with _progress("drawing", None):
+        name, landed = write(warehouse or data / "warehouse.duckdb", target, round_=round_, scheme=scheme)
+    print(f"wrote {target}: {name}, round {landed}")
+
+
+@app.command()
 def audit(
     schemes: Annotated[list[Path], typer.Argument(metavar="SCHEME...", help="One scheme file, or several.")],
     out: Annotated[

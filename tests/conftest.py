@@ -73,3 +73,43 @@ def people():  # type: ignore[no-untyped-def]
         }
 
     return make
+
+
+@pytest.fixture(scope="session")
+def landed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A warehouse in which the shipped schemes have landed at small size; copy it before you write.
+
+    consumer_expenditure: rounds 2026-11-18 to -20 of 30,000 simulated households.  health_insurance: round 2026-11-20, the
+    sample's people, whose reports were collected; two of them no client could have sent.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from dpcore import stages
+
+    data = tmp_path_factory.mktemp("landed")
+    schemes = ROOT / "data/schemes"
+    for round_ in ("2026-11-18", "2026-11-19", "2026-11-20"):
+        folder = stages.prepare(schemes / "consumer_expenditure.toml", round_=round_, clients=30_000, data=data)
+        shards = [stages.privatize_shard(folder, shard) for shard in stages.shards(folder)]
+        _estimate_and_land(folder, shards)
+    insurance = schemes / "health_insurance.toml"
+    stages.privatize_file(insurance, ROOT / "data/samples/health_insurance.parquet", data / "reports")
+    first = min((data / "reports").glob("*.parquet"))
+    table = pq.read_table(first)
+    visits = table["visits"].to_pylist()
+    visits[5] = visits[11] = 200  # there are eleven categories
+    column = pa.array(visits, type=table.schema.field("visits").type)
+    pq.write_table(table.set_column(table.column_names.index("visits"), table.schema.field("visits"), column), first)
+    folder = stages.prepare(insurance, reports=data / "reports", round_="2026-11-20", data=data)
+    _estimate_and_land(folder, stages.report_files(data / "reports"))
+    return data / "warehouse.duckdb"
+
+
+def _estimate_and_land(folder: Path, shards: list[Path]) -> None:
+    from dpcore import stages
+
+    stages.merge(folder, [stages.aggregate_shard(folder, shard) for shard in shards])
+    stages.estimate(folder)
+    stages.compare(folder)
+    stages.land(folder)

@@ -7,11 +7,12 @@ from dpcore.plots.density import plot_density
 from dpcore.plots.frequency import plot_frequency
 from dpcore.plots.functional import plot_functional
 from dpcore.plots.groups import plot_groups
-from dpcore.plots.style import height_for, new_axes, png
+from dpcore.plots.style import height_for, in_words, new_axes, png, rounded, separated, svg
 
 __all__ = [
     "attribute_pictures",
     "height_for",
+    "in_words",
     "new_axes",
     "plot_coverage",
     "plot_density",
@@ -21,4 +22,7 @@ __all__ = [
     "plot_groups",
     "plot_ratios",
     "png",
+    "rounded",
+    "separated",
+    "svg",
 ]

@@ -8,6 +8,7 @@ Colours are those of Okabe and Ito, told apart with any colour vision; each seri
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -47,6 +48,17 @@ def png(figure: Figure) -> bytes:
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=DPI, metadata={"Software": None})
     return buffer.getvalue()
+
+
+def svg(figure: Figure) -> str:
+    """Return the figure as an SVG document of its own, text as outlines; the same figure gives the same text."""
+    buffer = io.StringIO()
+    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    text = buffer.getvalue()
+    # Identifiers are salted anew in every process, and the salt is a global setting; so they are numbered instead.
+    for number, salted in enumerate(dict.fromkeys(re.findall(r'id="([^"]*[0-9a-f]{10})"', text))):
+        text = re.sub(rf"(?<=[\"#]){re.escape(salted)}(?=[\")])", f"i{number}", text)
+    return text
 
 
 def dress(axes: Axes, *, title: str, subtitle: str = "", rules: str = "y") -> None:

@@ -1,15 +1,16 @@
 """The warehouse: one DuckDB file that people ask SQL.  The only door to duckdb."""
 
-from dpcore.warehouse.connection import open_for_reading, open_for_writing
+from dpcore.warehouse.connection import bring_up_to_date, open_for_reading, open_for_writing
 from dpcore.warehouse.land import Landing, Run, add_benchmarks, land, land_benchmarks, land_checks, land_failure, run_id
 from dpcore.warehouse.migrate import latest_version, migrate
 from dpcore.warehouse.previous import previous_functionals
-from dpcore.warehouse.queries import export, query
+from dpcore.warehouse.queries import export, query, reader
 
 __all__ = [
     "Landing",
     "Run",
     "add_benchmarks",
+    "bring_up_to_date",
     "export",
     "land",
     "land_benchmarks",
@@ -21,5 +22,6 @@ __all__ = [
     "open_for_writing",
     "previous_functionals",
     "query",
+    "reader",
     "run_id",
 ]

@@ -91,6 +91,18 @@ def open_for_reading(path: str | Path, *, patience: float = 30.0) -> Iterator[du
         connection.close()
 
 
+def bring_up_to_date(path: str | Path, *, patience: float = 30.0) -> None:
+    """Migrate an existing warehouse that older code wrote, as its next landing would; one of this version is not touched.
+
+    Raises WarehouseError and MigrationError as the two openings do.
+    """
+    with open_for_reading(path, patience=patience) as connection:
+        behind = len(applied_versions(connection)) < len(shipped_migrations())
+    if behind:
+        with open_for_writing(path, patience=patience):
+            pass
+
+
 def _connect(path: Path, *, read_only: bool, deadline: float) -> duckdb.DuckDBPyConnection:
     pause = _FIRST_PAUSE
     while True:

@@ -53,8 +53,8 @@ class Landing:
     """What one run lands: its row of `runs` and a frame for each table it has rows for.
 
     tables: keys among schemes, attributes, categories, aggregates, frequencies, densities, functionals, levels, budgets,
-    rejects, truths, checks, comparisons and figures; columns as in the table, in any order; `run_id` may be left out.  NaN, NaT and None are
-    nulls.
+    rejects, truths, checks, comparisons and figures; columns as in the table, in any order; `run_id` may be left out.
+    NaN, NaT and None are nulls.
     """
 
     run: Run

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
@@ -32,6 +34,21 @@ def query(path: str | Path, sql: str, *, patience: float = 30.0) -> pd.DataFrame
     _check_reads(sql)
     with open_for_reading(path, patience=patience) as connection:
         return _to_frame(_table(connection, sql))
+
+
+@contextmanager
+def reader(path: str | Path, *, patience: float = 30.0) -> Iterator[Callable[[str], pd.DataFrame]]:
+    """Open a function from SQL to rows, as `query` answers it; all its answers are of one state of the warehouse.
+
+    Nobody can write while the block lasts, so keep it short.  Raises WarehouseError as `query` does.
+    """
+    with open_for_reading(path, patience=patience) as connection:
+
+        def ask(sql: str) -> pd.DataFrame:
+            _check_reads(sql)
+            return _to_frame(_table(connection, sql))
+
+        yield ask
 
 
 def export(path: str | Path, table: str, file: str | Path, *, patience: float = 30.0) -> None:

@@ -264,9 +264,19 @@ def test_a_process_of_its_own_says_one_line_and_exits(tmp_path: Path) -> None:
 def test_every_command_has_an_example(tmp_path: Path) -> None:
     done = ldpflow("--help", at=tmp_path)
     assert done.returncode == 0
-    for command in ("run", "scheme", "privatize", "collect", "estimate", "query", "export", "audit"):
+    for command in ("run", "scheme", "privatize", "collect", "estimate", "query", "export", "publish", "audit"):
         assert command in done.stdout
         assert f"Example: ldpflow {command}" in ldpflow(command, "--help", at=tmp_path).stdout
+
+
+def test_publish_writes_one_page(ran: Path) -> None:
+    done = ldpflow("publish", "--round", "2026-11-20", "round.html", at=ran)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "wrote round.html: consumer_expenditure, round 2026-11-20\n"
+    assert "Consumer expenditure" in (ran / "round.html").read_text()
+    one_line(ldpflow("publish", "--round", "never", "r.html", at=ran), ["no landed round 'never'", "2026-11-20"])
+    one_line(ldpflow("publish", "data/var/warehouse.duckdb", at=ran), [".html"])
+    one_line(ldpflow("publish", "r.html", "--warehouse", "none.duckdb", at=ran), ["none.duckdb", "ldpflow run"])
 
 
 def one_line(done: Done, parts: list[str]) -> None:

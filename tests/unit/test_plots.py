@@ -18,6 +18,7 @@ from dpcore.plots import (
     plot_functional,
     plot_groups,
     png,
+    svg,
 )
 from dpcore.plots.style import rounded, separated
 
@@ -233,6 +234,20 @@ def test_a_picture_is_a_png_the_same_twice_even_in_threads_and_changes_nothing_g
     assert len(set(pictures)) == 1
     assert pictures[0].startswith(b"\x89PNG")
     assert dict(mpl.rcParams) == before
+
+
+@pytest.mark.parametrize(
+    ("plot", "frame"), [(plot_density, density), (plot_frequency, frequency), (plot_functional, functional)]
+)
+def test_a_picture_is_the_same_svg_twice_and_needs_no_font(plot, frame):
+    pictures = []
+    for _ in range(2):
+        figure, axes = new_axes()
+        plot(frame(), axes)
+        pictures.append(svg(figure))
+    assert pictures[0] == pictures[1]
+    assert pictures[0].startswith("<?xml")
+    assert "<text" not in pictures[0]
 
 
 @pytest.mark.slow

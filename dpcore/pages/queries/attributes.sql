@@ -1,0 +1,15 @@
+-- one row per attribute: what it is, what protects it, and what its mechanism keeps
+select
+    budgets.attribute,
+    coalesce(attributes.unit, '') as unit,
+    attributes.lower,
+    attributes.upper,
+    budgets.mechanism,
+    budgets.stated,
+    budgets.epsilon,
+    budgets.certificate,
+    budgets.charges
+from budgets
+left join attributes on attributes.run_id = budgets.run_id and attributes.attribute = budgets.attribute
+where budgets.run_id = $run_id
+order by attributes.position, budgets.attribute

@@ -1,0 +1,20 @@
+-- one row per category, with the truth where people are simulated and the round before where there is one
+select frequencies.*, truths.value as truth, before.estimate as before
+from frequencies
+left join truths
+    on truths.run_id = frequencies.run_id
+    and truths.attribute = frequencies.attribute
+    and truths.given = frequencies.given
+    and truths.quantity = 'frequency(' || frequencies.category || ')'
+left join frequencies as before
+    on before.run_id = $previous
+    and before.attribute = frequencies.attribute
+    and before.estimator = frequencies.estimator
+    and before.given = frequencies.given
+    and before.category = frequencies.category
+left join categories
+    on categories.run_id = frequencies.run_id
+    and categories.attribute = frequencies.attribute
+    and categories.category = frequencies.category
+where frequencies.run_id = $run_id and frequencies.attribute = $attribute and frequencies.given = ''
+order by categories.position, frequencies.category

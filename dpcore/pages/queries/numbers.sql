@@ -1,0 +1,13 @@
+-- one row per number of everyone's and of each group's, with the truth where people are simulated
+select functionals.*, truths.value as truth
+from functionals
+left join truths
+    on truths.run_id = functionals.run_id
+    and truths.attribute = functionals.attribute
+    and truths.given = functionals.given
+    and truths.quantity = functionals.functional
+left join categories
+    on categories.run_id = functionals.run_id
+    and functionals.given = categories.attribute || '=' || categories.category
+where functionals.run_id = $run_id and functionals.attribute = $attribute
+order by functionals.given <> '', functionals.functional, categories.position, functionals.given

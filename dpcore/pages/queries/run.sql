@@ -1,0 +1,13 @@
+-- one row: the run, the scheme it ran under, and whether the scheme's landed text is the one its digest names
+select
+    runs.*,
+    schemes.description,
+    schemes.planned_clients,
+    schemes.reporting,
+    schemes.stated,
+    schemes.epsilon,
+    schemes.canonical,
+    sha256(schemes.canonical) = runs.scheme_digest as is_whole
+from runs
+left join schemes on schemes.run_id = runs.run_id
+where runs.run_id = $run_id

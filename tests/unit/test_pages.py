@@ -1,0 +1,332 @@
+"""The page of a round: nothing missing, nothing fetched, every number the warehouse's."""
+
+from __future__ import annotations
+
+import base64
+import re
+import shutil
+from datetime import UTC, datetime, timedelta
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import duckdb
+import pandas as pd
+import pytest
+
+from dpcore.errors import MigrationError, WarehouseError
+from dpcore.pages import publish
+from dpcore.pages.content import _factor
+from dpcore.pages.words import WHAT_LEAVES, phrase, rank
+from dpcore.plots import rounded
+from dpcore.scheme import CATEGORICAL, NUMERIC
+from dpcore.warehouse import Landing, Run, land, latest_version, open_for_writing, query, run_id
+
+VOID = {"meta", "img", "br", "link", "hr"}
+START = datetime(2026, 11, 20, 6, 30, tzinfo=UTC)
+
+
+class Page(HTMLParser):
+    """What a test asks of a page: its addresses, its SQL, its text, whether every tag is closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.addresses: list[str] = []
+        self.ids: list[str] = []
+        self.sql: list[str] = []
+        self.words: list[str] = []
+        self.feed(text)
+        self.text = " ".join(" ".join(self.words).split())
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.addresses += [value or "" for name, value in attrs if name in ("src", "href", "data", "action", "srcset")]
+        self.ids += [value or "" for name, value in attrs if name == "id"]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open[-2:] == ["pre", "code"]:
+            if data.lstrip().startswith("select"):
+                self.sql.append(data)
+        elif self.open and self.open[-1] != "style":
+            self.words.append(data)
+
+
+@pytest.fixture(scope="module")
+def pages(landed: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("pages")
+    for scheme in ("consumer_expenditure", "health_insurance"):
+        found = publish(landed, folder / f"{scheme}.html", round_="2026-11-20", scheme=scheme)
+        assert found == (scheme, "2026-11-20")
+    return {path.stem: path.read_text(encoding="utf-8") for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("scheme", ["consumer_expenditure", "health_insurance"])
+def test_a_page_needs_nothing_but_itself(pages: dict[str, str], scheme: str) -> None:
+    page = Page(pages[scheme])
+    assert page.open == []
+    assert not {"script", "link", "iframe", "object"} & set(page.tags)
+    for address in page.addresses:
+        assert address.startswith("data:image/svg+xml;base64,") or address[1:] in page.ids, address[:60]
+    style = re.search(r"<style>(.*?)</style>", pages[scheme], re.S)[1]  # type: ignore[index]
+    assert "url(" not in style
+    assert "@import" not in style
+    assert "@media print" in style
+    assert "default-src 'none'" in pages[scheme]
+    assert len(pages[scheme]) < 2_000_000
+
+
+def test_every_picture_is_an_image_without_addresses(pages: dict[str, str]) -> None:
+    pictures = [a for a in Page(pages["consumer_expenditure"]).addresses if a.startswith("data:")]
+    assert len(pictures) == 6  # five attributes, and income by urban or rural
+    for address in pictures:
+        svg = base64.b64decode(address.partition(",")[2]).decode()
+        root = ElementTree.fromstring(svg)
+        for element in root.iter():
+            for name, value in element.attrib.items():
+                if name.endswith("href"):
+                    assert value.startswith("#")
+        ids = re.findall(r'\bid="([^"]+)"', svg)
+        assert len(ids) == len(set(ids))
+        assert set(re.findall(r'href="#([^"]+)"|url\(#([^)]+)\)', svg)) <= {(i, "") for i in ids} | {
+            ("", i) for i in ids
+        }
+
+
+@pytest.mark.parametrize("scheme", ["consumer_expenditure", "health_insurance"])
+def test_the_sql_behind_each_table_and_picture_runs(pages: dict[str, str], landed: Path, scheme: str) -> None:
+    page = Page(pages[scheme])
+    assert page.tags.count("details") == len(page.sql) + 1  # the scheme's text
+    assert len(page.sql) >= page.tags.count("table")
+    answers = [len(query(landed, sql)) for sql in page.sql]
+    assert all(answers) or scheme == "consumer_expenditure"  # whose reports were all accepted
+    assert answers.count(0) <= 1
+
+
+def test_the_numbers_are_the_warehouses(pages: dict[str, str], landed: Path) -> None:
+    text = Page(pages["consumer_expenditure"]).text
+    of_round = "scheme = 'consumer_expenditure' and round = '2026-11-20' and given = ''"
+    numbers = query(landed, f"from latest_functionals where {of_round} and estimate is not null")
+    assert len(numbers) >= 5
+    for row in numbers.to_dict("records"):
+        factor = phrase(row["functional"], "USD").factor
+        spread = factor * (row["high"] - row["low"])
+        estimate, low, high = (rounded(factor * row[name], spread) for name in ("estimate", "low", "high"))
+        assert re.search(rf"{re.escape(estimate)} (USD|%)? ?{re.escape(low)} to {re.escape(high)}", text), row
+    shares = query(landed, "from latest_frequencies where round = '2026-11-20' and attribute = 'race'")
+    for row in shares.to_dict("records"):
+        assert f"{row['category']} {rounded(100 * row['estimate'], 100 * (row['high'] - row['low']))} %" in text
+
+
+def test_privacy_is_stated_whole(pages: dict[str, str], landed: Path) -> None:
+    text = Page(pages["consumer_expenditure"]).text
+    (digest,) = query(landed, "select distinct scheme_digest from runs where scheme = 'consumer_expenditure'").iloc[0]
+    assert f"{digest} , which is that of its landed text" in text
+    assert "a client spends ε = 5.099 in this round (4 + ln 3, the sum over attributes)" in text
+    assert "at most a factor of 164" in text
+    assert "3 rounds of this scheme have landed since 2026-11-18" in text
+    assert "has spent ε = 15.3" in text
+    assert "178145/65536 = 2.71827698" in text
+    assert "What leaves a device." in text
+    records = Page(pages["health_insurance"]).text
+    assert "The operating system of each device." in records
+    assert "These people are simulated" not in records
+    assert ">truth<" in pages["consumer_expenditure"]
+    assert ">truth<" not in pages["health_insurance"]
+
+
+def test_checks_and_rejects_are_told(pages: dict[str, str]) -> None:
+    text = Page(pages["health_insurance"]).text
+    assert "✓ passed" in text
+    assert "20,188 reports were counted and 2 refused" in text
+    assert "✗" not in text
+
+
+def test_the_same_warehouse_gives_the_same_page(landed: Path, tmp_path: Path) -> None:
+    for name in ("a.html", "b.html"):
+        publish(landed, tmp_path / name, round_="2026-11-19")
+    assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.html", "b.html"]
+
+
+def test_without_a_round_the_newest_landed_is_taken(landed: Path, tmp_path: Path) -> None:
+    assert publish(landed, tmp_path / "a.html") == ("health_insurance", "2026-11-20")
+
+
+@pytest.mark.parametrize(
+    ("file", "asked", "message"),
+    [
+        ("a.txt", {}, r"a page is a \.html or a \.htm file, got 'a.txt'"),
+        ("a.html", {"round_": "2026-11-17"}, "no landed round '2026-11-17'; the latest of 3 are 2026-11-18, "),
+        ("a.html", {"scheme": "nobody"}, "no round of scheme 'nobody'; it has schemes consumer_expenditure, health"),
+        ("a.html", {"round_": "2026-11-20"}, "has landed for 2 schemes, .*; name one with --scheme"),
+    ],
+)
+def test_what_cannot_be_published_is_one_line(
+    landed: Path, tmp_path: Path, file: str, asked: dict[str, str], message: str
+) -> None:
+    with pytest.raises(WarehouseError, match=message) as caught:
+        publish(landed, tmp_path / file, **asked)
+    assert "\n" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_warehouse_without_a_round_or_of_newer_code_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "w.duckdb"
+    with pytest.raises(WarehouseError, match="run `ldpflow run` first"):
+        publish(path, tmp_path / "a.html")
+    with open_for_writing(path):
+        pass
+    with pytest.raises(WarehouseError, match="holds no landed round yet"):
+        publish(path, tmp_path / "a.html")
+    with open_for_writing(path) as connection:
+        connection.execute(
+            "insert into migrations values (?, 'tomorrow', repeat('0', 64), now())", [latest_version() + 1]
+        )
+    with pytest.raises(MigrationError, match="update ldpflow"):
+        publish(path, tmp_path / "a.html")
+    assert not (tmp_path / "a.html").exists()
+
+
+def a_run(**changes: Any) -> Run:
+    values: dict[str, Any] = {
+        "run_id": run_id("ab", "r1", 7),
+        "scheme": "people",
+        "scheme_digest": "ab",
+        "round": "r1",
+        "source": "records",
+        "randomness": "secure",
+        "accepted": 10,
+        "rejected": 1,
+        "started_at": START,
+        "finished_at": START + timedelta(seconds=90),
+        "version": "0.1.0",
+    }
+    return Run(**values | changes)
+
+
+NASTY = "<script>alert(1)</script> & 'quoted' $run_id"
+
+
+def tables(name: str) -> dict[str, pd.DataFrame]:
+    who = {"attribute": name, "given": ""}
+    return {
+        "frequencies": pd.DataFrame(
+            [
+                {**who, "estimator": "frequency", "category": category, "estimate": 0.5, "standard_error": 0.1}
+                | {"confidence": 0.95, "low": 0.3, "high": 0.7}
+                for category in (NASTY, "b")
+            ]
+        ),
+        "budgets": pd.DataFrame(
+            [
+                {
+                    "attribute": name,
+                    "mechanism": "tomorrows",
+                    "stated": "1",
+                    "epsilon": 1.0,
+                    "certificate": NASTY,
+                    "charges": 9,
+                }
+            ]
+        ),
+        "rejects": pd.DataFrame({"reason": [NASTY], "count": [1], "example_position": [3]}),
+        "checks": pd.DataFrame(
+            {"name": ["fit(a)"], "passed": [False], "observed": [3.0], "threshold": [None], "detail": [NASTY]}
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", ["answer", NASTY])
+def test_a_round_of_older_code_with_hostile_names_is_a_whole_page(tmp_path: Path, name: str) -> None:
+    """Rows that no scheme allows, and none of the tables that describe the scheme."""
+    land(tmp_path / "w.duckdb", Landing(a_run(scheme=NASTY), tables(name)))
+    publish(tmp_path / "w.duckdb", tmp_path / "a.html")
+    page = Page((tmp_path / "a.html").read_text(encoding="utf-8"))
+    assert page.open == []
+    assert "script" not in page.tags
+    assert all(sql for sql in page.sql)
+    assert all(query(tmp_path / "w.duckdb", sql) is not None for sql in page.sql)
+    assert "1 of 1 checks did not pass." in page.text
+    assert "What a client spends in total did not land" in page.text
+    assert "✗ not passed" in page.text
+
+
+def test_a_rehearsal_is_called_one(tmp_path: Path) -> None:
+    land(tmp_path / "w.duckdb", Landing(a_run(randomness="seeded"), tables("answer")))
+    publish(tmp_path / "w.duckdb", tmp_path / "a.html")
+    assert "A rehearsal. Real records were privatized with a known seed" in Page((tmp_path / "a.html").read_text()).text
+
+
+def test_a_warehouse_of_older_code_is_brought_up_to_date(tmp_path: Path) -> None:
+    from dpcore.warehouse.migrate import migrate, shipped_migrations
+
+    path = tmp_path / "w.duckdb"
+    with duckdb.connect(path) as connection:
+        migrate(connection, shipped_migrations()[:15])
+        connection.execute(
+            "insert into runs by name select repeat('a', 16) as run_id, 'people' as scheme, 'ab' as scheme_digest, "
+            "'r1' as round, 'records' as source, 10 as accepted, 0 as rejected, 'secure' as randomness, "
+            "'landed' as state, now()::timestamp as started_at, now()::timestamp as finished_at, '0' as version"
+        )
+    assert publish(path, tmp_path / "a.html") == ("people", "r1")
+    assert query(path, "select max(version) as v from migrations")["v"][0] == latest_version()
+
+
+def test_every_mechanism_is_explained() -> None:
+    assert set(WHAT_LEAVES) == set(CATEGORICAL) | set(NUMERIC)
+
+
+@pytest.mark.parametrize(
+    ("functional", "said"),
+    [
+        ("mean", ("mean", "USD", 1)),
+        ("quantile(0.5)", ("median", "USD", 1)),
+        ("quantile(0.25)", ("25 % of clients are below", "USD", 1)),
+        ("cdf(50000)", ("share at or below 50,000 USD", "%", 100)),
+        ("probability(-1, 2.5)", ("share from −1 to 2.5 USD", "%", 100)),
+        ("atom(0)", ("share at the bound, 0 USD", "%", 100)),
+        ("variance", ("variance", "USD²", 1)),
+        ("fisher_information", ("fisher information", "", 1)),
+    ],
+)
+def test_functionals_are_said_in_words(functional: str, said: tuple[str, str, float]) -> None:
+    found = phrase(functional, "USD")
+    assert (found.text, found.unit, found.factor) == said
+
+
+def test_numbers_stand_in_the_order_people_ask() -> None:
+    names = ["entropy", "cdf(10000)", "cdf(5000)", "quantile(0.5)", "mean"]
+    assert sorted(names, key=rank) == ["mean", "quantile(0.5)", "cdf(5000)", "cdf(10000)", "entropy"]
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "told"), [(1.0, "2.72"), (1.0986122886681098, "3.00"), (5.0986, "164"), (0.1, "1.11")]
+)
+def test_a_printed_factor_never_promises_more_than_is_kept(epsilon: float, told: str) -> None:
+    assert _factor(epsilon) == told
+
+
+def test_no_reader_is_left_open(landed: Path, tmp_path: Path) -> None:
+    path = shutil.copy(landed, tmp_path / "w.duckdb")
+    publish(path, tmp_path / "a.html", round_="2026-11-18")
+    with open_for_writing(path, patience=0.1):
+        pass
+
+
+QUERIES = sorted((Path(__file__).parents[2] / "dpcore/pages/queries").glob("*.sql"))
+
+
+@pytest.mark.parametrize("path", QUERIES, ids=lambda path: str(path.stem))
+def test_a_query_says_what_a_row_is(path: Path) -> None:
+    first, rest = path.read_text(encoding="utf-8").split("\n", 1)
+    assert re.match(r"-- one row( per |: )", first)
+    assert ";" not in rest
+    assert re.sub(r"'[^']*'", "", rest) == re.sub(r"'[^']*'", "", rest).lower()
