@@ -2,7 +2,7 @@
 
 Rules: migrations are numbered files, contiguous from 1, each applied in one transaction together with the row that
 records it; an applied migration is never edited; a file written by newer code is refused; a database that is not a
-warehouse is never touched.  Views hold no data, so they are simply created anew.
+warehouse is never touched.  Views and macros hold no data, so they are simply created anew.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ import duckdb
 
 from dpcore.errors import MigrationError, WarehouseError
 from dpcore.warehouse.transaction import one_line, transaction
+from dpcore.warehouse.views import create_views
 
 _FILE_NAME = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
-_WORD = re.compile(r"[a-z_]+")
 _LEDGER = ["version", "name", "sha256", "applied_at"]  # columns of `migrations`, by which a warehouse is recognised
 
 
@@ -63,20 +63,6 @@ def shipped_migrations() -> tuple[Migration, ...]:
     return read_migrations(files(__package__) / "migrations")
 
 
-@cache
-def shipped_views() -> tuple[tuple[str, str], ...]:
-    """Return (name, SQL) of the views that come with this code, each after those it reads."""
-    folder = files(__package__) / "views"
-    waiting = {file.name[: -len(".sql")]: file.read_text(encoding="utf-8") for file in folder.iterdir()}
-    ordered: list[tuple[str, str]] = []
-    while waiting:
-        ready = [name for name, sql in waiting.items() if not set(_WORD.findall(sql)) & (waiting.keys() - {name})]
-        if not ready:
-            raise MigrationError(f"views must not read each other in a circle, got {', '.join(sorted(waiting))}")
-        ordered += [(name, waiting.pop(name)) for name in sorted(ready)]
-    return tuple(ordered)
-
-
 def latest_version() -> int:
     """Return the version this code writes: the number of its last migration."""
     return len(shipped_migrations())
@@ -97,7 +83,7 @@ def migrate(connection: duckdb.DuckDBPyConnection, migrations: Sequence[Migratio
     for migration in pending:
         _apply(connection, migration)
     if migrations is None:
-        _create_views(connection)
+        create_views(connection)
     return len(pending)
 
 
@@ -147,11 +133,3 @@ def _apply(connection: duckdb.DuckDBPyConnection, migration: Migration) -> None:
             )
     except duckdb.Error as error:
         raise MigrationError(f"migration {migration.version} ({migration.name}) failed: {one_line(error)}") from error
-
-
-def _create_views(connection: duckdb.DuckDBPyConnection) -> None:
-    with transaction(connection):
-        for name, sql in shipped_views():
-            connection.execute(sql)
-            first_line = sql.splitlines()[0].removeprefix("-- ").replace("'", "''")
-            connection.execute(f"comment on view {name} is '{first_line}'")

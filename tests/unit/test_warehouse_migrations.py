@@ -1,5 +1,6 @@
 """Migrations and the SQL files themselves, on real DuckDB files."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -8,7 +9,8 @@ import pytest
 
 from dpcore.errors import MigrationError, WarehouseError
 from dpcore.warehouse import latest_version, open_for_reading, open_for_writing
-from dpcore.warehouse.migrate import Migration, migrate, read_migrations, shipped_migrations, shipped_views
+from dpcore.warehouse.migrate import Migration, migrate, read_migrations, shipped_migrations
+from dpcore.warehouse.views import shipped_macros, shipped_views
 
 TABLES = {
     "runs": "run_id scheme scheme_digest round source clients accepted rejected randomness seed state started_at "
@@ -77,13 +79,14 @@ def test_tables_and_columns_are_those_of_the_public_contract(warehouse):
     assert dict(rows) == TABLES
 
 
-def test_every_table_column_and_view_is_commented(warehouse):
+def test_every_table_view_column_and_macro_is_commented(warehouse):
     with open_for_reading(warehouse) as connection:
         bare = connection.execute(
             "select table_name || '.' || column_name from duckdb_columns() where not internal and comment is null "
-            "and table_name in (select table_name from duckdb_tables()) "
             "union all select table_name from duckdb_tables() where comment is null "
-            "union all select view_name from duckdb_views() where not internal and comment is null"
+            "union all select view_name from duckdb_views() where not internal and comment is null "
+            "union all select function_name from duckdb_functions() "
+            "where not internal and comment is null and function_name <> 'ldpflow_views'"
         ).fetchall()
     assert bare == []
 
@@ -108,21 +111,50 @@ def test_every_result_table_has_a_latest_view(warehouse):
     assert {f"latest_{table}" for table in TABLES if table != "migrations"} <= {name for name, _ in shipped_views()}
 
 
-@pytest.mark.parametrize(
-    "sql", [*(m.sql for m in shipped_migrations()), *(sql for _, sql in shipped_views())], ids=lambda sql: sql[3:40]
-)
+SQL = [*(m.sql for m in shipped_migrations()), *(sql for _, sql in (*shipped_views(), *shipped_macros()))]
+
+
+@pytest.mark.parametrize("sql", SQL, ids=lambda sql: sql[3:40])
 def test_sql_files_open_with_their_grain_and_keep_keywords_lower_case(sql):
     first, rest = sql.split("\n", 1)
     assert first.startswith("-- one row per ")
     assert sql.endswith(";\n")
+    rest = re.sub(r"--.*", "", rest)
     code = " ".join(part for index, part in enumerate(rest.split("'")) if index % 2 == 0)  # without quoted text
     assert code == code.lower()
 
 
-def test_a_view_file_makes_the_view_it_is_named_after():
+def test_a_view_file_makes_the_view_it_is_named_after_and_comments_on_its_columns():
     for name, sql in shipped_views():
         assert sql.splitlines()[1] == f"create or replace view {name} as"
-        assert sql.count(";") == 1
+        for statement in duckdb.extract_statements(sql)[1:]:
+            assert statement.query.strip().startswith(f"comment on column {name}.")
+
+
+def test_a_macro_file_makes_the_macro_it_is_named_after():
+    for name, sql in shipped_macros():
+        assert re.fullmatch(rf"create or replace macro {name}\([a-z, ]+\) as table", sql.splitlines()[1])
+        assert len(duckdb.extract_statements(sql)) == 1
+
+
+def test_views_are_made_anew_where_they_differ_or_are_gone(warehouse):
+    def comments():
+        with open_for_reading(warehouse) as connection:
+            return connection.execute(
+                "select table_name, column_name, comment from duckdb_columns() where not internal order by all"
+            ).fetchall()
+
+    before = comments()
+    for vandal in (
+        "drop view latest_estimates",
+        "drop macro table density_at",
+        "create or replace view latest_budgets as select 1 as a; create or replace macro ldpflow_views() as 'older'",
+    ):
+        with duckdb.connect(warehouse) as connection:
+            connection.execute(vandal)
+        with open_for_writing(warehouse) as connection:
+            assert connection.execute("from density_at('income', 0)").fetchall() == []
+        assert comments() == before
 
 
 def test_shipped_migrations_are_unedited():

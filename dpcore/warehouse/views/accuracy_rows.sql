@@ -13,3 +13,8 @@ select
     starts_with(method, 'peer:') as is_peer
 from latest_benchmarks
 where study = 'accuracy';
+
+comment on column accuracy_rows.metric is 'what the error is of, without the half';
+comment on column accuracy_rows.half is 'first or second half of the repetitions; empty for all of them';
+comment on column accuracy_rows.error is 'median error, in the metric''s unit, at least 1e-12';
+comment on column accuracy_rows.is_peer is 'whether the method is a peer''s, not ours';

@@ -12,3 +12,12 @@ select
     checks.detail
 from checks
 where checks.name = 'exact_epsilon' or starts_with(checks.name, 'exact_epsilon(');
+
+comment on column audits.run_id is 'identifier of the audit, 16 hex digits; there is no such run';
+comment on column audits.scheme is 'name of the scheme that was audited';
+comment on column audits.scheme_digest is 'SHA-256 of its canonical text, the first hex digits';
+comment on column audits.audited_on is 'UTC date of the audit';
+comment on column audits.attribute is 'name of the attribute; empty for the whole scheme';
+comment on column audits.epsilon is 'what is kept, found by enumeration, natural-log units';
+comment on column audits.promised is 'what the scheme promises, natural-log units';
+comment on column audits.passed is 'whether what is kept is within what is promised';

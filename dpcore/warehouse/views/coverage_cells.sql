@@ -54,3 +54,17 @@ select
     sqrt(greatest(square - error * error / nullif(returned, 0), 0) / nullif(returned - 1, 0)) as deviation,
     case when said_second_order = repetitions then second_order / nullif(returned, 0) end as second_order
 from totals;
+
+comment on column coverage_cells.functional is 'the number, as in a scheme';
+comment on column coverage_cells.repetitions is 'independent repetitions, a count';
+comment on column coverage_cells.returned is 'repetitions in which an estimate was given';
+comment on column coverage_cells.covered is 'repetitions whose interval held the truth';
+comment on column coverage_cells.above is 'repetitions whose interval lay above the truth';
+comment on column coverage_cells.broken is 'repetitions whose number was not finite; they count as not returned';
+comment on column coverage_cells.refused is 'whether fewer than half of the repetitions gave an estimate';
+comment on column coverage_cells.coverage is 'share of the given intervals that held the truth';
+comment on column coverage_cells.length is 'mean length of the intervals, in the functional''s unit';
+comment on column coverage_cells.standard_error is 'mean of the stated standard errors, in the functional''s unit';
+comment on column coverage_cells.bias is 'mean error of the estimates, in the functional''s unit';
+comment on column coverage_cells.deviation is 'standard deviation of the estimates, in the functional''s unit';
+comment on column coverage_cells.second_order is 'mean share of the variance that is of second order; null where not every estimate said it';

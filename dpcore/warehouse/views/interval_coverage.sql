@@ -25,3 +25,7 @@ join truths
     and truths.quantity = numbers.number
 where runs.state = 'landed' and numbers.low is not null
 group by all;
+
+comment on column interval_coverage.number is 'the number: a functional, as in the scheme, or frequency(CATEGORY)';
+comment on column interval_coverage.intervals is 'intervals that landed beside a truth, a count';
+comment on column interval_coverage.coverage is 'share of them that held the truth';

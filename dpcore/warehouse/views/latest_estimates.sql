@@ -20,3 +20,11 @@ left join truths
     and truths.attribute = numbers.attribute
     and truths.given = numbers.given
     and truths.quantity = numbers.number;
+
+comment on column latest_estimates.number is 'the number: a functional, as in the scheme, or frequency(CATEGORY)';
+comment on column latest_estimates.estimate is 'estimate, in the number''s unit; null where it was refused';
+comment on column latest_estimates.standard_error is 'standard error of the estimate, in the number''s unit';
+comment on column latest_estimates.low is 'lower end of the interval, in the number''s unit';
+comment on column latest_estimates.high is 'upper end of the interval, in the number''s unit';
+comment on column latest_estimates.truth is 'true value where people are simulated, in the number''s unit';
+comment on column latest_estimates.holds_truth is 'whether the interval holds the truth; null where either is unknown';

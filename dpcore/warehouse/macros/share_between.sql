@@ -1,0 +1,63 @@
+-- one row per scheme, round, estimator and group: the share of clients from a to b, both included, of an attribute in the newest landed runs; the interval holds at least as often as its confidence says
+create or replace macro share_between(attribute, a, b) as table
+with pieces as (
+    select
+        points.scheme,
+        points."round",
+        points.run_id,
+        points.estimator,
+        points.given,
+        points.confidence,
+        points.x as left_x,
+        lead(points.x) over neighbours as right_x,
+        points.cdf as left_cdf,
+        lead(points.cdf) over neighbours as right_cdf,
+        points.cdf_low as left_low,
+        lead(points.cdf_low) over neighbours as right_low,
+        points.cdf_high as left_high,
+        lead(points.cdf_high) over neighbours as right_high
+    from latest_densities as points
+    where points.attribute = attribute
+    window neighbours as (partition by points.run_id, points.estimator, points.given order by points.x)
+),
+ways as (
+    select
+        pieces.*,
+        (a - pieces.left_x) / (pieces.right_x - pieces.left_x) as way_a,
+        (b - pieces.left_x) / (pieces.right_x - pieces.left_x) as way_b
+    from pieces
+    where pieces.right_x is not null
+),
+ends as (
+    select
+        ways.scheme,
+        ways."round",
+        ways.estimator,
+        ways.given,
+        ways.confidence,
+        a <= min(ways.left_x) as from_lower,
+        b >= max(ways.right_x) as to_upper,
+        a < max(ways.right_x) and b >= min(ways.left_x) as is_within,
+        min(ways.left_cdf + ways.way_a * (ways.right_cdf - ways.left_cdf)) filter (where ways.way_a between 0 and 1) as cdf_a,
+        min(ways.left_low + ways.way_a * (ways.right_low - ways.left_low)) filter (where ways.way_a between 0 and 1) as low_a,
+        max(ways.left_high + ways.way_a * (ways.right_high - ways.left_high)) filter (where ways.way_a between 0 and 1) as high_a,
+        max(ways.left_cdf + ways.way_b * (ways.right_cdf - ways.left_cdf)) filter (where ways.way_b between 0 and 1) as cdf_b,
+        min(ways.left_low + ways.way_b * (ways.right_low - ways.left_low)) filter (where ways.way_b between 0 and 1) as low_b,
+        max(ways.left_high + ways.way_b * (ways.right_high - ways.left_high)) filter (where ways.way_b between 0 and 1) as high_b
+    from ways
+    group by ways.scheme, ways."round", ways.run_id, ways.estimator, ways.given, ways.confidence
+)
+select
+    ends.scheme,
+    ends."round",
+    ends.estimator,
+    ends.given,
+    -- below the lower bound is nobody, at or below the upper one everybody: values were clipped there
+    case when ends.to_upper then 1 else ends.cdf_b end - case when ends.from_lower then 0 else ends.cdf_a end as share,
+    greatest(0, case when ends.to_upper then 1 else ends.low_b end - case when ends.from_lower then 0 else ends.high_a end) as low,
+    least(1, case when ends.to_upper then 1 else ends.high_b end - case when ends.from_lower then 0 else ends.low_a end) as high,
+    -- two pointwise intervals hold together at least that often
+    case when ends.from_lower or ends.to_upper then ends.confidence else 2 * ends.confidence - 1 end as confidence
+from ends
+where case when a <= b then ends.is_within else error('share_between(attribute, a, b) needs a <= b') end
+order by ends.scheme, ends."round", ends.estimator, ends.given;

@@ -1,0 +1,86 @@
+-- one row per scheme digest, source, attribute, estimator, group, number and confidence: the estimates of all its rounds, weighted by inverse variance as if their errors were independent
+create or replace view pooled_estimates as
+with rounds as (
+    -- simulated rounds of one seed are the same people: the latest stands for them
+    select run_id, scheme, scheme_digest, source, "round"
+    from latest_runs
+    qualify row_number() over (
+        partition by scheme_digest, source, coalesce(seed::varchar, run_id)
+        order by "round" desc
+    ) = 1
+),
+numbers as (
+    select
+        rounds.*,
+        latest_estimates.attribute,
+        latest_estimates.estimator,
+        latest_estimates.given,
+        latest_estimates.number,
+        latest_estimates.estimate,
+        latest_estimates.standard_error,
+        latest_estimates.confidence,
+        latest_estimates.low,
+        latest_estimates.high,
+        1 / (latest_estimates.standard_error * latest_estimates.standard_error) as weight,
+        sqrt(-2 * ln((1 - latest_estimates.confidence) / 2)) as t,
+        -- the normal quantile of (1 + confidence) / 2: Abramowitz and Stegun (26.2.23), within 0.00045
+        t - (2.515517 + 0.802853 * t + 0.010328 * t * t)
+        / (1 + 1.432788 * t + 0.189269 * t * t + 0.001308 * t * t * t) as z
+    from latest_estimates
+    join rounds on rounds.run_id = latest_estimates.run_id
+    where latest_estimates.standard_error > 0 and latest_estimates.low is not null and latest_estimates.high is not null
+),
+pooled as (
+    select
+        scheme,
+        scheme_digest,
+        source,
+        attribute,
+        estimator,
+        given,
+        number,
+        confidence,
+        count(*) as rounds,
+        min("round") as first_round,
+        max("round") as last_round,
+        sum(weight * estimate) / sum(weight) as estimate,
+        1 / sqrt(sum(weight)) as standard_error,
+        greatest(0, sum(weight * estimate * estimate) - sum(weight * estimate) * sum(weight * estimate) / sum(weight)) as q,
+        -- what an interval allows for bias, beyond its standard error, is alike in all rounds and does not shrink
+        sum(weight * greatest(0, estimate - low - z * standard_error)) / sum(weight) as below,
+        sum(weight * greatest(0, high - estimate - z * standard_error)) / sum(weight) as above,
+        any_value(z) as z,
+        min(low) as lowest,
+        max(high) as highest
+    from numbers
+    group by scheme, scheme_digest, source, attribute, estimator, given, number, confidence
+)
+select
+    scheme,
+    scheme_digest,
+    source,
+    attribute,
+    estimator,
+    given,
+    number,
+    rounds,
+    first_round,
+    last_round,
+    estimate,
+    standard_error,
+    confidence,
+    -- never beyond what the rounds said, whose intervals keep to what is possible: shares are not negative
+    greatest(lowest, estimate - z * standard_error - below) as low,
+    least(highest, estimate + z * standard_error + above) as high,
+    q / nullif(rounds - 1, 0) as disagreement
+from pooled;
+
+comment on column pooled_estimates.rounds is 'rounds with an estimate and its standard error, those of one seed counted once';
+comment on column pooled_estimates.first_round is 'the first of these rounds';
+comment on column pooled_estimates.last_round is 'the last of these rounds';
+comment on column pooled_estimates.number is 'the number: a functional, as in the scheme, or frequency(CATEGORY)';
+comment on column pooled_estimates.estimate is 'mean of the rounds'' estimates, weighted by inverse variance, in the number''s unit';
+comment on column pooled_estimates.standard_error is 'standard error of the mean where the rounds'' errors are independent, in the number''s unit';
+comment on column pooled_estimates.low is 'lower end of the interval, in the number''s unit; what rounds allow for bias is kept whole';
+comment on column pooled_estimates.high is 'upper end of the interval, in the number''s unit';
+comment on column pooled_estimates.disagreement is 'Cochran''s Q over its degrees of freedom: about 1 where nothing moved between rounds; null for one round';
