@@ -1,0 +1,67 @@
+"""What data/README.md says of the warehouse is so: its questions are answered, its catalogue is the file's own."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpcore.warehouse import query
+from dpcore.warehouse.catalogue import BEGIN, END, catalogue
+
+TEXT = (Path(__file__).parents[2] / "data/README.md").read_text(encoding="utf-8")
+QUESTIONS = re.findall(r"^\*\*(\d+)\. (.*?)\*\*$.*?```sql\n(.*?)```", TEXT, re.M | re.S)
+
+
+def answer(landed: Path, number: int) -> pd.DataFrame:
+    return query(landed, QUESTIONS[number - 1][2])
+
+
+def near(frame: pd.DataFrame, name: str, truth: float) -> None:
+    assert len(frame) >= 1
+    assert ((frame[name] - truth).abs() < 1.5 * (frame["high"] - frame["low"])).all()
+
+
+def test_there_are_twenty_questions() -> None:
+    assert [int(number) for number, _, _ in QUESTIONS] == list(range(1, 21))
+
+
+@pytest.mark.parametrize(("number", "question", "sql"), QUESTIONS, ids=[f"{n} {q[:40]}" for n, q, _ in QUESTIONS])
+def test_every_question_has_an_answer(landed: Path, number: str, question: str, sql: str) -> None:
+    frame = query(landed, sql)
+    assert len(frame) >= 1 or question.startswith("Which numbers were refused"), question
+    values = [name for name in frame.columns if name not in ("disagreement", "one_of_them")]
+    assert frame[values].notna().all().all(), frame[values].isna().sum()
+
+
+def test_answers_are_right(landed: Path) -> None:
+    """The truth of the simulated households, six standard errors wide, and the sample's own numbers."""
+    assert answer(landed, 1)["accepted"].tolist() == [30_000, 30_000, 30_000, 20_188]
+    near(answer(landed, 2), "estimate", 66_449)
+    assert answer(landed, 3)["category"].tolist() == ["0", "1", "2", "3", "4", "5+"]
+    share = answer(landed, 4)
+    near(share, "share", 0.183)
+    assert share["confidence"].tolist() == [0.95] * 3
+    difference = answer(landed, 7)
+    assert set(difference["given"] + difference["other"]) == {"urban_rural=ruralurban_rural=urban"}
+    near(difference, "difference", 50_481 - 70_952)
+    pooled = answer(landed, 9)
+    near(pooled[(pooled["attribute"] == "income") & (pooled["number"] == "mean")], "estimate", 66_449)
+    assert set(pooled["rounds"]) <= {1, 2, 3}
+    assert (answer(landed, 10)["times_narrower"] >= 1).all()
+    spent = answer(landed, 13)
+    assert spent["spent"].tolist() == pytest.approx([4 + np.log(3), 8 + 2 * np.log(3), 12 + 3 * np.log(3), 5])
+    assert answer(landed, 14)["is_whole"].all()
+    assert answer(landed, 15)[["reason", "count"]].to_numpy().tolist() == [["visits: out of range", 2]]
+    assert answer(landed, 16)["failed"].tolist() == [0, 0, 0, 0]
+    held = answer(landed, 17)
+    assert np.average(held["held"], weights=held["intervals"]) > 0.75
+    assert len(answer(landed, 20)) == 4
+
+
+def test_the_catalogue_is_the_warehouses() -> None:
+    written = TEXT.partition(BEGIN)[2].partition(END)[0].strip()
+    assert written == catalogue(), "run: python -m dpcore.warehouse.catalogue data/README.md"
