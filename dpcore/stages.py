@@ -318,8 +318,17 @@ def changes_of(folder: Path) -> tuple[str, list[Line]]:
 
 
 def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
-    """Return the tables that `estimate` and `compare` made."""
-    return {path.stem: pd.read_parquet(path) for path in sorted((folder / "tables").glob("*.parquet"))}
+    """Return the tables that `estimate` and `compare` made; raises NotEstimable where a file of them is damaged."""
+    found = {}
+    for path in sorted((folder / "tables").glob("*.parquet")):
+        try:
+            found[path.stem] = pd.read_parquet(path)
+        except (OSError, ValueError) as error:  # ArrowInvalid is a ValueError
+            plan = plan_of(folder)
+            raise NotEstimable(
+                f"{path} is cut short or damaged; make it anew: ldpflow estimate {plan.scheme_file} --round {plan.round}"
+            ) from error
+    return found
 
 
 def draw(folder: Path) -> dict[str, Path]:

@@ -31,6 +31,7 @@ _READING = _OFFLINE | {"enable_external_access": "false", "lock_configuration": 
 
 _MAGIC, _MAGIC_AT = b"DUCK", 8  # after the checksum of the header
 _TAKEN = ("Could not set lock", "different configuration")  # by another process; by this process
+_DAMAGED = ("Could not read enough bytes", "checksum", "Corrupt", "Failed to deserialize")  # in DuckDB's messages
 _HOLDER = re.compile(r"held in (.+? \(PID \d+\))")
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5  # seconds; a landing takes about 0.1 s
 _one_writer = threading.Lock()  # threads of one process would share the file and collide row by row
@@ -111,11 +112,11 @@ def _connect(path: Path, *, read_only: bool, deadline: float) -> duckdb.DuckDBPy
         except (duckdb.IOException, duckdb.ConnectionException) as error:
             message = one_line(error)
             if not any(sign in message for sign in _TAKEN):
-                raise WarehouseError(f"{path} could not be opened: {message}") from error
+                raise WarehouseError(f"{path} could not be opened: {_told(error)}") from error
             if time.monotonic() >= deadline:
                 raise WarehouseError(_locked(path, message)) from error
         except duckdb.Error as error:
-            raise WarehouseError(f"{path} could not be opened: {one_line(error)}") from error
+            raise WarehouseError(f"{path} could not be opened: {_told(error)}") from error
         # Nothing private hangs on this jitter, so the clock's last digits do.
         jitter = 0.5 + (time.perf_counter_ns() % 1009) / 1009
         time.sleep(min(pause * jitter, max(0.0, deadline - time.monotonic())))
@@ -169,7 +170,14 @@ def _in_our_words(path: Path) -> Iterator[None]:
     try:
         yield
     except duckdb.Error as error:
-        raise WarehouseError(f"{path}: {one_line(error)}") from error
+        raise WarehouseError(f"{path}: {_told(error)}") from error
+
+
+def _told(error: duckdb.Error) -> str:
+    message = one_line(error)
+    if any(sign in message for sign in _DAMAGED):
+        return f"the file is cut short or damaged ({message}); put back a copy, or name another file with --warehouse"
+    return message
 
 
 @contextmanager

@@ -1,0 +1,176 @@
+"""Files cut short or damaged, and warehouses of another version: one clear line, a non-zero exit, nothing half-done."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import shutil
+from pathlib import Path
+
+import duckdb
+import pandas as pd
+import pytest
+
+from dpcore import cli, stages
+from dpcore.errors import InvalidRecord, InvalidReport, NotEstimable, WarehouseError
+from dpcore.populations import read_blocks
+from dpcore.scheme import Scheme
+from dpcore.warehouse import export, latest_version, query, reader
+from dpcore.warehouse.views import shipped_views
+
+ROOT = Path(__file__).parents[2]
+INSURANCE = ROOT / "data/schemes/health_insurance.toml"
+SAMPLE = ROOT / "data/samples/health_insurance.parquet"
+DAMAGES = {
+    "cut in half": lambda content: content[: len(content) // 2],
+    "cut at the end": lambda content: content[:-10],
+    "empty": lambda content: b"",
+    "overwritten": lambda content: (
+        content[: len(content) // 3] + bytes(len(content) // 3) + content[2 * len(content) // 3 :]
+    ),
+    "text": lambda content: b"region,sales\n",
+}
+
+
+def damage(source: Path, target: Path, how: str) -> Path:
+    target.write_bytes(DAMAGES[how](source.read_bytes()))
+    return target
+
+
+def said(*arguments: str) -> str:
+    """What a command that must fail says: one line on standard error, and exit status 1."""
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        pytest.raises(SystemExit) as stop,
+    ):
+        cli.main(list(arguments))
+    assert stop.value.code == 1
+    assert err.getvalue().startswith("ldpflow: ")
+    assert err.getvalue().count("\n") == 1
+    return err.getvalue()
+
+
+@pytest.fixture(scope="module")
+def scheme() -> Scheme:
+    return Scheme.from_toml(INSURANCE)
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+def test_damaged_records_are_refused(tmp_path: Path, scheme: Scheme, how: str) -> None:
+    path = damage(SAMPLE, tmp_path / "people.parquet", how)
+    with pytest.raises(InvalidRecord, match=r"people\.parquet cannot be read: it may be cut short") as caught:
+        list(read_blocks(path, scheme))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.fixture(scope="module")
+def collected(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run that was collected and estimated, of 500 people."""
+    data = tmp_path_factory.mktemp("collected")
+    pd.read_parquet(SAMPLE).iloc[:500].to_parquet(data / "people.parquet")
+    stages.privatize_file(INSURANCE, data / "people.parquet", data / "reports")
+    folder = stages.prepare(INSURANCE, reports=data / "reports", round_="r1", data=data)
+    files = stages.report_files(data / "reports")
+    stages.merge(folder, [stages.aggregate_shard(folder, file) for file in files])
+    stages.estimate(folder)
+    stages.land(folder)
+    return folder
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+def test_damaged_reports_and_aggregates_are_refused(tmp_path: Path, collected: Path, how: str) -> None:
+    folder = Path(shutil.copytree(collected, tmp_path / "run"))
+    (reports,) = (collected.parents[1] / "reports").glob("*.parquet")
+    for file, refused in (
+        (reports, lambda path: stages.aggregate_shard(folder, path)),
+        (folder / "aggregate.parquet", lambda _: stages.estimate(folder)),
+    ):
+        path = damage(file, folder / file.name, how)
+        with pytest.raises(InvalidReport, match="cut short") as caught:
+            refused(path)
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+def test_damaged_tables_are_not_landed_and_say_how_they_are_made_anew(
+    tmp_path: Path, collected: Path, how: str
+) -> None:
+    folder = Path(shutil.copytree(collected, tmp_path / "run"))
+    damage(folder / "tables/frequencies.parquet", folder / "tables/frequencies.parquet", how)
+    with pytest.raises(
+        NotEstimable, match=r"frequencies\.parquet is cut short .*ldpflow estimate .* --round r1"
+    ) as caught:
+        stages.land(folder)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("how", ["empty", "text"])
+def test_what_is_no_warehouse_is_refused_by_every_command(landed: Path, tmp_path: Path, how: str) -> None:
+    path = str(damage(landed, tmp_path / "w.duckdb", how))
+    for command in (["query", "from runs"], ["export", "runs", "a.csv"], ["publish", str(tmp_path / "a.html")]):
+        assert "not a DuckDB file" in said(*command, "--warehouse", path)
+    assert [file.name for file in tmp_path.iterdir()] == ["w.duckdb"]
+
+
+@pytest.mark.parametrize("how", ["cut in half", "overwritten"])
+def test_a_damaged_warehouse_gives_no_half_of_a_table(landed: Path, tmp_path: Path, how: str) -> None:
+    """DuckDB reads what it is asked for; whatever was lost is said to be, and never left out."""
+    path = damage(landed, tmp_path / "w.duckdb", how)
+    refused = 0
+    for name in ("densities", "frequencies", "truths", "checks"):
+        target = tmp_path / f"{name}.parquet"
+        with contextlib.suppress(WarehouseError):
+            export(path, name, target)
+        if target.exists():
+            assert len(pd.read_parquet(target)) == len(query(landed, f"from {name}"))
+            continue
+        with pytest.raises(WarehouseError, match="is cut short or damaged") as caught:
+            export(path, name, target)
+        assert "\n" not in str(caught.value)
+        refused += 1
+    assert refused >= 1
+
+
+def test_a_warehouse_of_newer_code_is_refused_by_every_command(landed: Path, tmp_path: Path) -> None:
+    path = shutil.copy(landed, tmp_path / "w.duckdb")
+    with duckdb.connect(path) as connection:
+        connection.execute(
+            "insert into migrations values (?, 'tomorrow', repeat('0', 64), now())", [latest_version() + 1]
+        )
+    for command in (
+        ["query", "from runs"],
+        ["export", "runs", str(tmp_path / "runs.csv")],
+        ["publish", str(tmp_path / "a.html")],
+        ["run", str(INSURANCE), "--records", str(SAMPLE), "--data", str(tmp_path / "data")],
+    ):
+        line = said(*command, "--warehouse", str(path))
+        assert f"has version {latest_version() + 1}, this code knows versions up to {latest_version()}" in line
+        assert "update ldpflow" in line
+    assert [file.name for file in tmp_path.iterdir()] == ["w.duckdb"]
+
+
+def test_every_table_and_view_is_exported_as_it_is(landed: Path, tmp_path: Path) -> None:
+    with reader(landed) as ask:
+        names = ask("show tables")["name"].tolist()
+        whole = {name: ask(f'from "{name}" order by all') for name in names}
+    assert {name for name, _ in shipped_views()} < whole.keys()
+    for name, expected in whole.items():
+        export(landed, name, tmp_path / "a.parquet")
+        kept = pd.read_parquet(tmp_path / "a.parquet")
+        pd.testing.assert_frame_equal(kept, expected, check_dtype=False)
+        if len(expected) and not name.startswith("latest_"):
+            export(landed, name, tmp_path / "a.csv")
+            assert len(pd.read_csv(tmp_path / "a.csv", dtype=str)) == len(expected)
+
+
+def test_an_exported_csv_keeps_every_digit_and_tells_nothing_from_empty(landed: Path, tmp_path: Path) -> None:
+    export(landed, "functionals", tmp_path / "a.csv")
+    kept = pd.read_csv(tmp_path / "a.csv", keep_default_na=False)
+    expected = query(landed, "from functionals order by all")
+    given = expected["estimate"].notna().to_numpy()
+    assert kept["estimate"][given].astype(float).tolist() == expected["estimate"][given].tolist()
+    text = (tmp_path / "a.csv").read_text()
+    assert ',"",' in text  # everyone's `given` is empty text
+    assert text.splitlines()[0].startswith('"run_id","attribute"')
