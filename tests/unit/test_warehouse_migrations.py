@@ -51,9 +51,9 @@ DIGESTS = {
     "0013_benchmarks": "e1157a0e42ab7d6a",
     "0014_figures": "fde56115bdfe03de",
     "0015_atoms": "39ee788396730b14",
-    "0016_schemes": "9d92b529a8629bea",
-    "0017_attributes": "9529c52759b49a3b",
-    "0018_categories": "b1d33e12fdb68ff1",
+    "0017_schemes": "9d92b529a8629bea",
+    "0018_attributes": "9529c52759b49a3b",
+    "0019_categories": "b1d33e12fdb68ff1",
 }
 
 
