@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from dpcore.audit import SchemeAudit
+    from dpcore.tables import Line
 
 WORKERS = 2
+SHORT = 12  # differences of groups that are printed whatever they are
 DEFAULT_SCHEME = Path("data/schemes/consumer_expenditure.toml")
 DEFAULT_DATA = Path("data/var")
 
@@ -533,25 +535,41 @@ def render(folder: Path) -> str:
 
 
 def _changes(folder: Path) -> list[str]:
-    """What has changed since the earlier round, where there is one; no line where there is none."""
+    """What has changed since the earlier round, and how groups differ; no line where there is neither."""
+    from dpcore import stages
+    from dpcore.changes import CERTAINTY
+
+    round_, since, among = stages.changes_of(folder)
+    lines = _differences(f"change since round {round_}", "moved", since) if round_ else []
+    lines += _differences("differences between groups", "differ", among)
+    if lines:
+        lines.append(
+            f"yes: told from zero with {100 * CERTAINTY:g} % confidence, all rows of a table judged at once; perhaps: by the "
+            "row's own interval only"
+        )
+    return [*lines, ""] if lines else []
+
+
+def _differences(title: str, verdict: str, found: list[Line]) -> list[str]:
+    """A table of differences: all of everyone's, of groups those that may be more than chance."""
     from rich.console import Console
 
-    from dpcore import stages
-
-    round_, found = stages.changes_of(folder)
     if not found:
         return []
-    table = _table(f"change since round {round_}", "attribute", "quantity", "change", "95 % interval", "moved")
-    previous = ""
+    table = _table(title, "attribute", "quantity", "change", "95 % interval", verdict)
+    previous, left_out = "", 0
     for line in found:
-        moved = "" if line.low is None or line.high is None else "no" if line.low <= 0 <= line.high else "yes"
+        if "|" in line.quantity and len(found) > SHORT and line.verdict in ("no", ""):
+            left_out += 1
+            continue
         name, previous = ("" if line.attribute == previous else line.attribute), line.attribute
-        table.add_row(name, line.quantity, line.number(line.estimate) or "refused", line.interval, moved)
+        table.add_row(name, line.quantity, line.number(line.estimate) or "refused", line.interval, line.verdict)
     console = Console(width=_width(), highlight=False)
     with console.capture() as capture:
         console.print(table)
     remarks = dict.fromkeys(line.reason for line in found if line.estimate is not None and line.reason)
-    return ["", capture.get().rstrip(), *remarks, ""]
+    lines = ["", capture.get().rstrip(), *remarks]
+    return [*lines, f"{left_out} more differences of groups, none of them told from zero"] if left_out else lines
 
 
 def _show_audit(audit: SchemeAudit) -> None:

@@ -2,6 +2,7 @@
 
 from dpcore.plots.accuracy import plot_fits, plot_ratios
 from dpcore.plots.attribute import attribute_pictures
+from dpcore.plots.comparison import plot_comparison
 from dpcore.plots.coverage import plot_coverage
 from dpcore.plots.density import plot_density
 from dpcore.plots.frequency import plot_frequency
@@ -13,6 +14,7 @@ __all__ = [
     "attribute_pictures",
     "height_for",
     "new_axes",
+    "plot_comparison",
     "plot_coverage",
     "plot_density",
     "plot_fits",
