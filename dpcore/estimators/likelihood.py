@@ -7,12 +7,13 @@ written once:  l(A p), its derivative in A p, and minus its expected second deri
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from dpcore.errors import NotEstimable
-from dpcore.mechanisms.observation import FiniteChannel
+from dpcore.mechanisms.observation import FiniteChannel, Wave
 
 CERTAINTY = 3.0  # standard errors that a group's count must exceed
 
@@ -45,7 +46,11 @@ class Counts:
 
     def expected(self, law: np.ndarray) -> np.ndarray:
         """Return A p, shape (S[, m]); law p: (inputs[, m])."""
-        return self.channel.probabilities(law)
+        return _folded(self.channel.levels).expected(law)
+
+    def adjoint(self, scores: np.ndarray) -> np.ndarray:
+        """Return A' scores, shape (inputs,); scores: (S,)."""
+        return _folded(self.channel.levels).adjoint(scores)
 
     def log_likelihood(self, expected: np.ndarray) -> float:
         """Return the log-likelihood, up to a constant, of expected shares (S,)."""
@@ -89,6 +94,10 @@ class Averages:
         """Return A p, shape (S[, m]); law p: (inputs[, m])."""
         return np.asarray(self.features @ law)
 
+    def adjoint(self, scores: np.ndarray) -> np.ndarray:
+        """Return A' scores, shape (inputs,); scores: (S,)."""
+        return np.asarray(scores @ self.features)
+
     def log_likelihood(self, expected: np.ndarray) -> float:
         """Return the log-likelihood, up to a constant."""
         return -0.5 * float(np.sum((self.values - expected) ** 2))
@@ -111,6 +120,53 @@ class Averages:
 
 
 Likelihood = Counts | Averages
+
+
+@dataclass(frozen=True, eq=False)
+class _Folded:
+    """A finite channel as matrices: input cells are summed by phase, then each level's windows are laid over its phases.
+
+    folding: (all levels' phases, inputs), zeros and ones.  windows: per level (outputs, phases).
+    """
+
+    folding: csr_array
+    unfolding: csr_array
+    windows: tuple[np.ndarray, ...]
+
+    @cached_property
+    def _ends(self) -> tuple[np.ndarray, np.ndarray]:
+        shapes = np.array([window.shape for window in self.windows])
+        return np.cumsum(shapes[:, 0]), np.cumsum(shapes[:, 1])
+
+    def expected(self, law: np.ndarray) -> np.ndarray:
+        """Return the channel's `probabilities(law)`."""
+        phases = self.folding @ law
+        found = np.empty((self._ends[0][-1], *phases.shape[1:]))
+        for window, end, last in zip(self.windows, *self._ends, strict=True):
+            np.matmul(window, phases[last - window.shape[1] : last], out=found[end - len(window) : end])
+        return found
+
+    def adjoint(self, scores: np.ndarray) -> np.ndarray:
+        """Return the channel's `adjoint(scores)`."""
+        phases = np.empty(self._ends[1][-1])
+        for window, end, last in zip(self.windows, *self._ends, strict=True):
+            np.matmul(scores[end - len(window) : end], window, out=phases[last - window.shape[1] : last])
+        return np.asarray(self.unfolding @ phases)
+
+
+@lru_cache(maxsize=16)
+def _folded(levels: tuple[Wave, ...]) -> _Folded:
+    """The matrices of a channel's levels, made once: a channel is new at every call of `model`, its levels are equal."""
+    cells = np.arange(levels[0].inputs)
+    phases = [(cells >> wave.shift) % wave.cells for wave in levels]
+    starts = np.cumsum([0] + [wave.cells for wave in levels])
+    rows = np.concatenate([start + phase for start, phase in zip(starts, phases, strict=False)])
+    columns = np.tile(cells, len(levels))
+    folding = csr_array((np.ones(len(rows)), (rows, columns)), shape=(starts[-1], len(cells)))
+    windows = tuple(
+        np.ascontiguousarray(wave.matrix()[:, : wave.cells << wave.shift : 1 << wave.shift]) for wave in levels
+    )
+    return _Folded(folding, folding.T.tocsr(), windows)
 
 
 def _excess(squares: float, free: int) -> float:
