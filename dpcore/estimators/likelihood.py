@@ -52,6 +52,14 @@ class Counts:
         """Return A' scores, shape (inputs,); scores: (S,)."""
         return _folded(self.channel.levels).adjoint(scores)
 
+    def expected_by_spline(self, masses: np.ndarray) -> np.ndarray:
+        """Return what each spline's masses of the input cells expect, shape (pieces + d, S).
+
+        masses: (pieces, q, d + 1), of the splines that live on each piece of the interval, at q points of it; pieces * q is a
+        multiple of the input cells.  Spline k lives on the pieces k - d..k.
+        """
+        return _by_spline(_folded(self.channel.levels).rows, masses)
+
     def log_likelihood(self, expected: np.ndarray) -> float:
         """Return the log-likelihood, up to a constant, of expected shares (S,)."""
         return float(self.counts @ np.log(expected))
@@ -98,6 +106,15 @@ class Averages:
         """Return A' scores, shape (inputs,); scores: (S,)."""
         return np.asarray(scores @ self.features)
 
+    def expected_by_spline(self, masses: np.ndarray) -> np.ndarray:
+        """Return what each spline's masses of the input cells expect, shape (pieces + d, S); see `Counts`."""
+        return _by_spline(self._rows, masses)
+
+    @cached_property
+    def _rows(self) -> np.ndarray:
+        """The features of each input cell, (inputs, S)."""
+        return np.ascontiguousarray(self.features.T)
+
     def log_likelihood(self, expected: np.ndarray) -> float:
         """Return the log-likelihood, up to a constant."""
         return -0.5 * float(np.sum((self.values - expected) ** 2))
@@ -122,6 +139,18 @@ class Averages:
 Likelihood = Counts | Averages
 
 
+def _by_spline(rows: np.ndarray, masses: np.ndarray) -> np.ndarray:
+    """What splines expect, (pieces + d, S), from rows (inputs, S) of what each input cell does; few live on each piece."""
+    pieces, points, alive = masses.shape
+    if len(rows) < pieces * points:
+        rows = np.repeat(rows, pieces * points // len(rows), axis=0)
+    each = masses.transpose(0, 2, 1) @ rows.reshape(pieces, points, -1)
+    found = np.zeros((pieces + alive - 1, rows.shape[1]))
+    for number in range(alive):
+        found[number : number + pieces] += each[:, number]
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class _Folded:
     """A finite channel as matrices: input cells are summed by phase, then each level's windows are laid over its phases.
@@ -134,27 +163,40 @@ class _Folded:
     windows: tuple[np.ndarray, ...]
 
     @cached_property
-    def _ends(self) -> tuple[np.ndarray, np.ndarray]:
-        shapes = np.array([window.shape for window in self.windows])
-        return np.cumsum(shapes[:, 0]), np.cumsum(shapes[:, 1])
+    def _parts(self) -> tuple[tuple[np.ndarray, slice, slice], ...]:
+        """Each level's windows, outputs and phases."""
+        outputs, phases = np.cumsum([[0, 0], *(window.shape for window in self.windows)], axis=0).T.tolist()
+        slices = zip(map(slice, outputs, outputs[1:]), map(slice, phases, phases[1:]), strict=True)
+        return tuple((window, *each) for window, each in zip(self.windows, slices, strict=True))
+
+    @cached_property
+    def _sizes(self) -> tuple[int, int]:
+        """How many outputs and phases there are."""
+        _, outputs, phases = self._parts[-1]
+        return outputs.stop, phases.stop
 
     def expected(self, law: np.ndarray) -> np.ndarray:
         """Return the channel's `probabilities(law)`."""
-        phases = self.folding @ law
-        found = np.empty((self._ends[0][-1], *phases.shape[1:]))
-        for window, end, last in zip(self.windows, *self._ends, strict=True):
-            np.matmul(window, phases[last - window.shape[1] : last], out=found[end - len(window) : end])
+        folded = self.folding @ law
+        found = np.empty((self._sizes[0], *folded.shape[1:]))
+        for window, outputs, phases in self._parts:
+            np.matmul(window, folded[phases], out=found[outputs])
         return found
 
     def adjoint(self, scores: np.ndarray) -> np.ndarray:
         """Return the channel's `adjoint(scores)`."""
-        phases = np.empty(self._ends[1][-1])
-        for window, end, last in zip(self.windows, *self._ends, strict=True):
-            np.matmul(scores[end - len(window) : end], window, out=phases[last - window.shape[1] : last])
-        return np.asarray(self.unfolding @ phases)
+        folded = np.empty(self._sizes[1])
+        for window, outputs, phases in self._parts:
+            np.matmul(scores[outputs], window, out=folded[phases])
+        return np.asarray(self.unfolding @ folded)
+
+    @cached_property
+    def rows(self) -> np.ndarray:
+        """What each input cell is expected to give, (inputs, S)."""
+        return np.ascontiguousarray(self.expected(np.eye(self.folding.shape[1])).T)
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=8)
 def _folded(levels: tuple[Wave, ...]) -> _Folded:
     """The matrices of a channel's levels, made once: a channel is new at every call of `model`, its levels are equal."""
     cells = np.arange(levels[0].inputs)

@@ -109,43 +109,61 @@ class Family:
         """Return what the likelihood expects, shape (S,)."""
         return self.likelihood.expected(cells_of(law, self.likelihood.inputs, self.points, self.ends))
 
+    def _by_spline(self, law: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What each B-spline times the continuous part expects, and each atom, (K + atoms, S); and how they move with eta,
+        (K + atoms, D).
+
+        The B-splines add up to one, so that the continuous part itself is the sum of what they expect.
+        """
+        smooth, axes = law[: self.points], self.prior.axes
+        alive = _alive(self.points, len(axes))
+        seen = self.likelihood.expected_by_spline(smooth.reshape(len(alive), -1, 1) * alive)
+        turn = np.zeros((len(axes) + self.atoms, axes.shape[1] + self.atoms))
+        turn[: len(axes), : axes.shape[1]] = axes - smooth @ self.design / smooth.sum()
+        if self.atoms:
+            turn[: len(axes), axes.shape[1] :] = -1 / smooth.sum()
+            turn[len(axes) :, axes.shape[1] :] = np.eye(self.atoms)
+            seen = np.vstack([seen, self._atoms_alone.T])
+        return seen, turn
+
+    @cached_property
+    def _atoms_alone(self) -> np.ndarray:
+        """What each atom expects, (S, atoms)."""
+        cells = np.zeros((self.likelihood.inputs, self.atoms))
+        for number, end in enumerate(np.flatnonzero(self.ends)):
+            cells[-end, number] = 1.0  # cell 0 or cell -1
+        return self.likelihood.expected(cells)
+
     def slope(self, law: np.ndarray) -> np.ndarray:
         """Return the derivative of `expected` by eta, shape (S, D).
 
         By the spline A diag(p) (X - E_f X), E_f the mean under the continuous part; by an atom what it alone expects less what
         the continuous part does.
         """
-        inputs, size, smooth = self.likelihood.inputs, self.design.shape[1], law[: self.points]
-        columns = np.zeros((inputs, size + 1 + self.atoms))
-        weighted = smooth[:, None] * self.design
-        columns[:, :size] = weighted if inputs == self.points else weighted.reshape(inputs, -1, size).sum(axis=1)
-        columns[:, size] = smooth.reshape(inputs, -1).sum(axis=1) / smooth.sum()
-        for number, end in enumerate(np.flatnonzero(self.ends)):
-            columns[-end, size + 1 + number] = 1.0  # cell 0 or cell -1
-        columns[:, :size] -= columns[:, [size]] * (smooth @ self.design)
-        columns[:, size + 1 :] -= columns[:, [size]]
-        seen = self.likelihood.expected(columns)
-        return np.hstack([seen[:, :size], seen[:, size + 1 :]]) if self.atoms else seen[:, :size]
+        seen, turn = self._by_spline(law)
+        return np.asarray(seen.T @ turn)
 
     def gradient(self, law: np.ndarray, expected: np.ndarray) -> np.ndarray:
         """Return the derivative of the log-likelihood by eta, shape (D,): slope' score, without the slope."""
         smooth, scores = law[: self.points], self.likelihood.adjoint(self.likelihood.score(expected))
-        each = np.repeat(scores, self.points // len(scores))
+        each = scores if len(scores) == self.points else np.repeat(scores, self.points // len(scores))
         mean = float(smooth @ each) / float(smooth.sum())
         spline = (smooth * (each - mean)) @ self.design
         atoms = [scores[-end] - mean for end in np.flatnonzero(self.ends)]
         return np.append(spline, atoms) if atoms else np.asarray(spline)
 
     def information(self, law: np.ndarray, expected: np.ndarray) -> np.ndarray:
-        """Return the Fisher information, shape (D, D)."""
-        scaled = self.slope(law) * np.sqrt(self.likelihood.weights(expected))[:, None]
-        return np.asarray(scaled.T @ scaled)
+        """Return the Fisher information, shape (D, D): slope' weights slope, the turn last."""
+        seen, turn = self._by_spline(law)
+        scaled = seen * np.sqrt(self.likelihood.weights(expected))
+        return np.asarray(turn.T @ (scaled @ scaled.T) @ turn)
 
 
 def _law(logs: np.ndarray, atoms: np.ndarray) -> np.ndarray:
     """Masses of the points, in proportion to exp(logs), and of the atoms."""
     smooth = np.exp(logs - logs.max())
-    return np.concatenate([smooth * ((1 - atoms.sum()) / smooth.sum()), atoms])
+    smooth *= (1 - atoms.sum()) / smooth.sum()
+    return np.concatenate([smooth, atoms]) if len(atoms) else smooth
 
 
 def points_of(likelihood: Likelihood) -> int:
@@ -155,7 +173,7 @@ def points_of(likelihood: Likelihood) -> int:
 
 def cells_of(law: np.ndarray, inputs: int, points: int, ends: tuple[bool, bool]) -> np.ndarray:
     """Return the masses of the input cells, (inputs,): points summed, atoms added to the end cells."""
-    folded = law[:points].reshape(inputs, -1).sum(axis=1)
+    folded = law[:points].copy() if inputs == points else law[:points].reshape(inputs, -1).sum(axis=1)
     for number, end in enumerate(np.flatnonzero(ends)):
         folded[-end] += law[points + number]  # cell 0 or cell -1
     return np.asarray(folded)
@@ -354,7 +372,7 @@ def _maximise(
     law, expected, value = _seen(family, precision, eta)
     gradient = family.gradient(law, expected) - precision * eta
     lowest = float(np.sum(np.log(precision[precision > 0]))) / 2  # of half log det(I + Q)
-    memory: list[tuple[np.ndarray, np.ndarray]] = []
+    memory: list[tuple[np.ndarray, np.ndarray, float]] = []
     is_here = information is None
     for _ in range(_STEPS):
         if information is None or is_here:
@@ -381,8 +399,9 @@ def _maximise(
             if is_here and left < _CONVERGED:
                 return _Maximum(eta, factor, value - half, information, False)
             before, gradient = gradient, family.gradient(law, expected) - precision * eta
-            if (before - gradient) @ step > 0:
-                memory.append((step, before - gradient))
+            lost = before - gradient
+            if (curvature := float(lost @ step)) > 0:
+                memory.append((step, lost, curvature))
             is_here = False
         is_here = True
     return _Maximum(eta, factor, value - half, information, False)
@@ -392,7 +411,9 @@ def _seen(family: Family, precision: np.ndarray, eta: np.ndarray) -> tuple[np.nd
     """The law, what is expected, and the penalised value, minus infinity where the law is impossible."""
     law = family.law(eta)
     expected = family.expected(law)
-    if float(np.maximum(law[family.points :], 0.0).sum()) >= _MOST_ATOMS:  # something is left to the density
+    if (
+        family.atoms and float(np.maximum(law[family.points :], 0.0).sum()) >= _MOST_ATOMS
+    ):  # something is left to the density
         return law, expected, -np.inf
     if isinstance(family.likelihood, Counts) and not np.all(expected > 0):
         return law, expected, -np.inf
@@ -400,20 +421,19 @@ def _seen(family: Family, precision: np.ndarray, eta: np.ndarray) -> tuple[np.nd
 
 
 def _direction(
-    factor: tuple[np.ndarray, bool], memory: list[tuple[np.ndarray, np.ndarray]], gradient: np.ndarray
+    factor: tuple[np.ndarray, bool], memory: list[tuple[np.ndarray, np.ndarray, float]], gradient: np.ndarray
 ) -> np.ndarray:
     """The limited-memory BFGS step [LiuNocedal1989], the factor standing for the first guess.
 
-    memory: the last steps, and what the gradient lost by each.
+    memory: the last steps, what the gradient lost by each, and the product of the two.
     """
     shares, rest = [], gradient
-    for step, lost in reversed(memory):
-        share = float(step @ rest) / float(step @ lost)
-        shares.append(share)
-        rest = rest - share * lost
+    for step, lost, curvature in reversed(memory):
+        shares.append(float(step @ rest) / curvature)
+        rest = rest - shares[-1] * lost
     found = np.asarray(lapack.dpotrs(factor[0], rest, lower=0)[0])
-    for (step, lost), share in zip(memory, reversed(shares), strict=True):
-        found = found + (share - float(lost @ found) / float(step @ lost)) * step
+    for (step, lost, curvature), share in zip(memory, reversed(shares), strict=True):
+        found += (share - float(lost @ found) / curvature) * step
     return found
 
 
@@ -437,6 +457,16 @@ def _splines(points: int, size: int) -> np.ndarray:
     values = bspline.evaluate((np.arange(points) + 0.5) / points, DEGREE, level)
     values.flags.writeable = False
     return values
+
+
+@lru_cache(maxsize=16)
+def _alive(points: int, size: int) -> np.ndarray:
+    """The B-splines of the level of that size that do not vanish on each of its pieces, at the piece's midpoints, (pieces, q,
+    degree + 1); read-only.
+    """
+    pieces = size - DEGREE
+    values = _splines(points, size).reshape(pieces, -1, size)
+    return np.array([values[piece, :, piece : piece + DEGREE + 1] for piece in range(pieces)])
 
 
 @lru_cache(maxsize=32)

@@ -148,6 +148,11 @@ def test_gradient_and_information_are_those_of_the_slope(kind, ends, level):
     expected, slope = family.expected(law), family.slope(law)
     gradient, information = family.gradient(law, expected), family.information(law, expected)
     assert gradient == pytest.approx(slope.T @ likelihood.score(expected), rel=1e-9, abs=1e-9 * np.abs(gradient).max())
+    whole = family.design * law[: family.points, None]
+    cells = (whole - np.outer(law[: family.points], whole.sum(axis=0) / law[: family.points].sum())).reshape(
+        INPUTS, -1, whole.shape[1]
+    )
+    assert slope[:, : whole.shape[1]] == pytest.approx(likelihood.expected(cells.sum(axis=1)), rel=1e-9, abs=1e-12)
     twin = slope.T @ np.diag(likelihood.weights(expected)) @ slope
     assert information == pytest.approx(twin, rel=1e-9, abs=1e-9 * np.abs(twin).max())
 
@@ -166,9 +171,11 @@ def test_a_quasi_newton_step_is_that_of_the_updated_inverse(memory):
     rng = np.random.default_rng(memory)
     root, gradient = rng.normal(size=(6, 6)), rng.normal(size=6)
     curvature, other = root @ root.T, np.diag(rng.random(6))
-    steps = [(step, (curvature + other) @ step) for step in rng.normal(size=(memory, 6))]
+    steps = [
+        (step, (curvature + other) @ step, step @ (curvature + other) @ step) for step in rng.normal(size=(memory, 6))
+    ]
     inverse = np.linalg.inv(curvature)
-    for step, lost in steps:
+    for step, lost, _ in steps:
         left = np.eye(6) - np.outer(step, lost) / (step @ lost)
         inverse = left @ inverse @ left.T + np.outer(step, step) / (step @ lost)
     factor = smoothing._factor(curvature, np.zeros(6))
