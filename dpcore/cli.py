@@ -363,6 +363,47 @@ def coverage(
 
 
 @benchmarks_app.command()
+def rates(
+    methods: Annotated[str, typer.Option(help="Methods, separated by commas. Default: all.")] = "",
+    repetitions: Annotated[int, typer.Option(help="Repetitions a cell; more can be added later.")] = 50,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes.")] = WORKERS,
+    again: Annotated[bool, typer.Option("--again", help="Measure anew what the study has of these methods.")] = False,
+    report: Annotated[bool, typer.Option("--report", help="Measure nothing; print and draw the newest study.")] = False,
+    warehouse: WarehouseOption = None,
+    data: DataOption = DEFAULT_DATA,
+) -> None:
+    """Measure how errors fall as n epsilon^2 grows, from 1e6 to 1e10, and draw them against the theory.
+
+    Every chunk lands in `benchmarks` as it is made; a study that was stopped goes on where it was.
+
+    Example: ldpflow benchmark rates --methods projection_degree_0,projection_degree_1
+    """
+    from dpcore import benchmarks
+    from dpcore.studies.rates import METHODS, Grid
+
+    file = warehouse or data / "warehouse.duckdb"
+    if not report:
+        grid = Grid(methods=_listed(methods, str, "methods") or METHODS, repetitions=repetitions)
+        _measure(benchmarks.measure_rates(file, grid, workers, again=again))
+    cells = benchmarks.rates_cells(file)
+    figures = data / "figures" / "rates"
+    with _progress("drawing", None):
+        benchmarks.draw_rates(file, figures)
+    headed = ("method", "density", "functional", "from", "to", "slope", "by theory", "error / predicted")
+    table = _table("minus the slope of log error in log n epsilon^2", *headed)
+    for line in benchmarks.rates_summary(cells):
+        table.add_row(*line)
+    if len(cells):
+        _show(table)
+    aims = _table("aims", "aim", "may be", "found", "reached")
+    for line in benchmarks.rates_lines(cells):
+        aims.add_row(*line)
+    _show(aims)
+    print(f"warehouse  {_relative(str(file))}")
+    print(f"pictures   {_relative(str(figures))}")
+
+
+@benchmarks_app.command()
 def speed(
     repetitions: Annotated[int, typer.Option(help="Repetitions of each measurement, at least 7.")] = 7,
     warehouse: WarehouseOption = None,

@@ -8,6 +8,7 @@ from dpcore.plots.density import plot_density
 from dpcore.plots.frequency import plot_frequency
 from dpcore.plots.functional import plot_functional
 from dpcore.plots.groups import plot_groups
+from dpcore.plots.rates import plot_rates
 from dpcore.plots.style import height_for, new_axes, png
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "plot_frequency",
     "plot_functional",
     "plot_groups",
+    "plot_rates",
     "plot_ratios",
     "png",
 ]
