@@ -20,6 +20,7 @@ _EXPORTS = {
     "Undersmoothed": "dpcore.estimators",
     "aggregate": "dpcore.pipeline",
     "compare": "dpcore.comparison",
+    "compare_frequencies": "dpcore.comparison",
     "estimate": "dpcore.pipeline",
     "functionals": "",
     "keyed": "dpcore._random",
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from dpcore._random import keyed, secure, seeded
     from dpcore.aggregates import Aggregate
     from dpcore.client import Client
-    from dpcore.comparison import compare
+    from dpcore.comparison import compare, compare_frequencies
     from dpcore.estimators import (
         ExpectationMaximization,
         Fixed,

@@ -12,10 +12,11 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from dpcore import plots, warehouse, wire
-from dpcore.studies import accuracy, aims, coverage, coverage_aims, speed
+from dpcore.studies import accuracy, aims, coverage, coverage_aims, rates, rates_aims, speed
 from dpcore.studies.runner import Cell
 
 PICTURED = ("ise", "w1", "ks", "mean", "entropy", "integrated_square")
@@ -55,11 +56,23 @@ def measure_coverage(
     The rest is as in `measure_accuracy`, but that more repetitions go on with the same study.
     """
     edition = f"{version('ldpflow')}+{coverage.STUDY}.{coverage.EDITION}"
-    begun, known = _known_chunks(file, edition, begun)
+    begun, known = _known_chunks(file, coverage.STUDY, edition, begun)
     if again:
         known = {}
     pieces = len(coverage.pending(grid, known))
     yield from _landed(file, pieces, coverage.measured(grid, known, workers), begun, edition)
+
+
+def measure_rates(
+    file: Path, grid: rates.Grid, workers: int = 1, *, again: bool = False, begun: datetime | None = None
+) -> Iterator[tuple[int, int]]:
+    """Measure and land the chunks that a study of rates lacks of the grid, as `measure_coverage` does."""
+    edition = f"{version('ldpflow')}+{rates.STUDY}.{rates.EDITION}"
+    begun, known = _known_chunks(file, rates.STUDY, edition, begun)
+    if again:
+        known = {}
+    pieces = len(rates.pending(grid, known))
+    yield from _landed(file, pieces, rates.measured(grid, known, workers), begun, edition)
 
 
 def report(file: Path) -> Report:
@@ -179,6 +192,71 @@ def draw_coverage(file: Path, folder: Path) -> dict[str, Path]:
     return pictures
 
 
+def rates_cells(file: Path) -> pd.DataFrame:
+    """Return how the newest study of rates stands, cell by cell: rows of the view `rates_cells`."""
+    return warehouse.query(file, "from rates_cells order by method, target, functional, effective, epsilon")
+
+
+def rates_lines(cells: pd.DataFrame) -> list[tuple[str, str, str, str]]:
+    """Return the aims of the study of rates as `lines` returns the accuracy study's; cells: as `rates_cells` gives them."""
+    return lines(Report(cells, rates_aims.verdicts(rates_aims.judged(cells))))
+
+
+def rates_summary(cells: pd.DataFrame) -> list[tuple[str, ...]]:
+    """Return a line a method, density and functional, as a person reads it.
+
+    method, density, functional, n epsilon^2 from and to, slope with its standard error, the slope by theory, and, where theory
+    says the error itself, measured over it where they are furthest apart.
+    """
+    found: list[tuple[str, ...]] = []
+    for line in rates_aims.judged(cells).to_dict("records"):
+        low, high = f"{line['theory_low']:.3f}", f"{line['theory_high']:.3f}"
+        found.append(
+            (
+                line["method"],
+                line["target"],
+                _named(line["functional"]),
+                f"{line['least']:.3g}",
+                f"{line['most']:.3g}",
+                f"{line['slope']:.3f} +- {line['uncertainty']:.3f}" if pd.notna(line["slope"]) else "",
+                low if low == high else f"{low} to {high}",
+                f"{line['ratio']:.3f}" if pd.notna(line["ratio"]) else "",
+            )
+        )
+    return found
+
+
+def draw_rates(file: Path, folder: Path) -> dict[str, Path]:
+    """Draw errors against n epsilon^2, a picture a method, density and, for atomic functionals, order; return name -> file."""
+    cells = rates_cells(file)
+    cells = cells[cells["error"] > 0]
+    cells = cells.assign(expected=np.hypot(cells["bias"], cells["noise"]))
+    by_theory = {
+        (line["method"], line["target"], line["functional"]): float(line["theory_high"])
+        for line in rates_aims.judged(cells).to_dict("records")
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    pictures = {}
+    for (method, target), rows in cells.groupby(["method", "target"], sort=False):
+        orders = rows["functional"].str.extract(r"^derivative\((\d),", expand=False)
+        for order, each in [("", rows)] if orders.isna().all() else rows.groupby(orders):
+            figure, axes = plots.new_axes(9.0, 5.4)
+            plots.plot_rates(
+                each.assign(functional=[_named(name) for name in each["functional"]]),
+                axes,
+                rate=by_theory[method, target, each["functional"].iloc[0]],
+                title=f"{method}, {target}: errors and theory".replace("_", " "),
+                subtitle="root mean square errors with their 95 % intervals, of simulated rounds",
+            )
+            name = "_".join(filter(None, ("rates", str(method), str(target), order and f"order_{order}")))
+            pictures[name] = _save(folder / f"{name}.png", plots.png(figure))
+    return pictures
+
+
+def _named(functional: str) -> str:
+    return functional.replace(repr(rates.SELF_SIMILAR), "1/3")
+
+
 def _landed(
     file: Path, pieces: int, frames: Iterable[pd.DataFrame], begun: datetime, edition: str
 ) -> Iterator[tuple[int, int]]:
@@ -189,7 +267,7 @@ def _landed(
         yield done, pieces
 
 
-def _known_chunks(file: Path, edition: str, begun: datetime | None) -> tuple[datetime, coverage.Known]:
+def _known_chunks(file: Path, study: str, edition: str, begun: datetime | None) -> tuple[datetime, coverage.Known]:
     """When the study to go on with was begun, and its chunks; now and nothing where there is none."""
     fresh: tuple[datetime, coverage.Known] = begun or datetime.now(UTC), {}
     if not file.exists():
@@ -197,7 +275,7 @@ def _known_chunks(file: Path, edition: str, begun: datetime | None) -> tuple[dat
     rows = warehouse.query(
         file,
         "select method, target, clients, epsilon, parameters, repetitions, version, measured_at "
-        "from benchmarks where study = 'coverage' and metric = 'failed'",
+        f"from benchmarks where study = '{study}' and metric = 'failed'",
     )
     if rows.empty:
         return fresh

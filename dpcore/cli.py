@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from dpcore.audit import SchemeAudit
+    from dpcore.tables import Line
 
 WORKERS = 2
+SHORT = 12  # differences of groups that are printed whatever they are
 DEFAULT_SCHEME = Path("data/schemes/consumer_expenditure.toml")
 DEFAULT_DATA = Path("data/var")
 
@@ -382,6 +384,47 @@ def coverage(
 
 
 @benchmarks_app.command()
+def rates(
+    methods: Annotated[str, typer.Option(help="Methods, separated by commas. Default: all.")] = "",
+    repetitions: Annotated[int, typer.Option(help="Repetitions a cell; more can be added later.")] = 50,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes.")] = WORKERS,
+    again: Annotated[bool, typer.Option("--again", help="Measure anew what the study has of these methods.")] = False,
+    report: Annotated[bool, typer.Option("--report", help="Measure nothing; print and draw the newest study.")] = False,
+    warehouse: WarehouseOption = None,
+    data: DataOption = DEFAULT_DATA,
+) -> None:
+    """Measure how errors fall as n epsilon^2 grows, from 1e6 to 1e10, and draw them against the theory.
+
+    Every chunk lands in `benchmarks` as it is made; a study that was stopped goes on where it was.
+
+    Example: ldpflow benchmark rates --methods projection_degree_0,projection_degree_1
+    """
+    from dpcore import benchmarks
+    from dpcore.studies.rates import METHODS, Grid
+
+    file = warehouse or data / "warehouse.duckdb"
+    if not report:
+        grid = Grid(methods=_listed(methods, str, "methods") or METHODS, repetitions=repetitions)
+        _measure(benchmarks.measure_rates(file, grid, workers, again=again))
+    cells = benchmarks.rates_cells(file)
+    figures = data / "figures" / "rates"
+    with _progress("drawing", None):
+        benchmarks.draw_rates(file, figures)
+    headed = ("method", "density", "functional", "from", "to", "slope", "by theory", "error / predicted")
+    table = _table("minus the slope of log error in log n epsilon^2", *headed)
+    for line in benchmarks.rates_summary(cells):
+        table.add_row(*line)
+    if len(cells):
+        _show(table)
+    aims = _table("aims", "aim", "may be", "found", "reached")
+    for line in benchmarks.rates_lines(cells):
+        aims.add_row(*line)
+    _show(aims)
+    print(f"warehouse  {_relative(str(file))}")
+    print(f"pictures   {_relative(str(figures))}")
+
+
+@benchmarks_app.command()
 def speed(
     repetitions: Annotated[int, typer.Option(help="Repetitions of each measurement, at least 7.")] = 7,
     warehouse: WarehouseOption = None,
@@ -554,25 +597,41 @@ def render(folder: Path) -> str:
 
 
 def _changes(folder: Path) -> list[str]:
-    """What has changed since the earlier round, where there is one; no line where there is none."""
+    """What has changed since the earlier round, and how groups differ; no line where there is neither."""
+    from dpcore import stages
+    from dpcore.changes import CERTAINTY
+
+    round_, since, among = stages.changes_of(folder)
+    lines = _differences(f"change since round {round_}", "moved", since) if round_ else []
+    lines += _differences("differences between groups", "differ", among)
+    if lines:
+        lines.append(
+            f"yes: told from zero with {100 * CERTAINTY:g} % confidence, all rows of a table judged at once; perhaps: by the "
+            "row's own interval only"
+        )
+    return [*lines, ""] if lines else []
+
+
+def _differences(title: str, verdict: str, found: list[Line]) -> list[str]:
+    """A table of differences: all of everyone's, of groups those that may be more than chance."""
     from rich.console import Console
 
-    from dpcore import stages
-
-    round_, found = stages.changes_of(folder)
     if not found:
         return []
-    table = _table(f"change since round {round_}", "attribute", "quantity", "change", "95 % interval", "moved")
-    previous = ""
+    table = _table(title, "attribute", "quantity", "change", "95 % interval", verdict)
+    previous, left_out = "", 0
     for line in found:
-        moved = "" if line.low is None or line.high is None else "no" if line.low <= 0 <= line.high else "yes"
+        if "|" in line.quantity and len(found) > SHORT and line.verdict in ("no", ""):
+            left_out += 1
+            continue
         name, previous = ("" if line.attribute == previous else line.attribute), line.attribute
-        table.add_row(name, line.quantity, line.number(line.estimate) or "refused", line.interval, moved)
+        table.add_row(name, line.quantity, line.number(line.estimate) or "refused", line.interval, line.verdict)
     console = Console(width=_width(), highlight=False)
     with console.capture() as capture:
         console.print(table)
     remarks = dict.fromkeys(line.reason for line in found if line.estimate is not None and line.reason)
-    return ["", capture.get().rstrip(), *remarks, ""]
+    lines = ["", capture.get().rstrip(), *remarks]
+    return [*lines, f"{left_out} more differences of groups, none of them told from zero"] if left_out else lines
 
 
 def _show_audit(audit: SchemeAudit) -> None:

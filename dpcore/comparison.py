@@ -2,14 +2,20 @@
 
     difference = left - right,    SE^2 = a^2 + b^2 - 2 rho a b,    a, b the standard errors
 
-Rounds and cohorts whose clients differ, or draw anew, are independent: rho = 0.  Two groups of one aggregate are made of the
-same reports with weights w and v, so that their errors have, m the reports by what they said,
+Rounds and cohorts whose clients differ, or draw anew, are independent: rho = 0.  (Where a person takes part twice with fresh
+draws, what they have in common makes rho positive, and the difference surer than is said.)  Reports that memoization repeats
+from round to round are correlated by an amount nobody knows; the sum of variances is used and the result says so.
 
-    rho = sum w v m / sqrt(sum w^2 m  sum v^2 m),
+Two groups of one aggregate are made of the same reports with weights w and v, so that their errors have, m the reports by what
+they said,
 
-negative for two categories: a difference of groups is less certain than their errors alone say.  It is exact where a report's
-contribution varies as much whatever it said of the other attribute, which noise sees to.  Reports that memoization repeats from
-round to round are correlated by an amount nobody knows; the sum of variances is used and the result says so.
+    rho = tau sum w v m / sqrt(sum w^2 m  sum v^2 m),
+
+tau the correlation of what one report adds to either estimate before it is weighted; this takes what a report adds to vary as
+much whatever it said of the other attribute, which noise sees to.  Where both estimates add reports up alike, as for a mean
+or a share by one estimator at one level, tau = 1.  Elsewhere nobody knows more than |tau| <= 1, the sign is taken that
+makes the difference least sure, and the result says so.  Between two groups of one attribute the sum is negative: a difference
+of groups is less certain than their errors alone say.
 
 The interval's ends are those of [ZouDonner2008], which keep what each interval allows for beyond its standard error: with l, u
 the distances of the left one's ends and l', u' of the right one's, low = difference - sqrt(l^2 + u'^2 - 2 rho l u').
@@ -23,19 +29,28 @@ from typing import Any
 import numpy as np
 
 from dpcore.errors import SchemeError
-from dpcore.estimates import DensityEstimate, FrequencyEstimate, FunctionalEstimate, Sample, normal_quantile
+from dpcore.estimates import (
+    DensityEstimate,
+    FrequencyEstimate,
+    FunctionalEstimate,
+    Sample,
+    check_confidence,
+    normal_quantile,
+)
 
 _MEMOISED = (
     "memoised reports repeat from round to round: the errors are correlated by an unknown amount, counted as none"
 )
 _OVERLAP = "groups of two attributes overlap by an unknown amount: the largest error that this allows is used"
+_BOUND = "both groups are made of the same reports: the largest error that their weights allow is used"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
     """left minus right of a functional, in its unit, with an interval.
 
-    difference, standard_error, low, high: None where either side was refused, and reason says why.
+    difference, standard_error, low, high, correlation: None where either side was refused, and reason says why.
+    correlation: of the two sides' errors, as it was counted.  confidence: of this interval alone.
     reason: else a remark, or None where nothing is to be said.
     """
 
@@ -45,6 +60,7 @@ class Comparison:
     low: float | None
     high: float | None
     confidence: float
+    correlation: float | None = None
     reason: str | None = None
 
     @property
@@ -52,15 +68,104 @@ class Comparison:
         """Whether there is no difference, for the reason given."""
         return self.difference is None
 
+    @property
+    def deviations(self) -> float | None:
+        """How many standard errors lie between the difference and zero; None where it was refused.
+
+        They are those of the interval's end on zero's side, and so hold what it allows for beyond the standard error.
+        """
+        if self.difference is None or self.low is None or self.high is None:
+            return None
+        towards = self.difference - self.low if self.difference > 0 else self.high - self.difference
+        if self.difference == 0:
+            return 0.0
+        return abs(self.difference) * normal_quantile(self.confidence) / towards if towards > 0 else np.inf
+
 
 def compare(left: Any, right: Any, functional: Any, confidence: float = 0.95, *, memoised: bool = False) -> Comparison:
     """Return left's functional minus right's: two rounds, two cohorts, two groups of one aggregate, or a group and everyone.
 
-    left, right: estimates of one attribute.  memoised: whether the two are rounds in which clients repeated old answers.
+    left, right: estimates of one attribute.  Cohorts must not share clients, nor one be part of the other.
+    memoised: whether the two are rounds in which clients repeated old answers.
     Raises SchemeError for estimates of different attributes or units, or of the very same reports.
 
     Source: [ZouDonner2008]
     """
+    rho, remark = related(left, right, functional)
+    pair = left.functional(functional, confidence), right.functional(functional, confidence)
+    return difference(*pair, correlation=rho, remark=_MEMOISED if memoised else remark)
+
+
+def compare_frequencies(
+    left: FrequencyEstimate,
+    right: FrequencyEstimate,
+    confidence: float = 0.95,
+    *,
+    simultaneous: bool = False,
+    memoised: bool = False,
+) -> dict[str, Comparison]:
+    """Return category -> left's share minus right's, of two rounds or cohorts, each with an interval.
+
+    The shares are the unbiased ones, which may lie below zero: projections on what is possible err in a way that depends on
+    the number of reports, and would make two rounds of the same people differ.
+    simultaneous: whether all intervals hold at once with the confidence; each alone then has confidence^(1/k) [Sidak1967].
+    memoised: as in `compare`.  Raises SchemeError as it does, and for other categories.
+    """
+    check_confidence(confidence)
+    _check_pair(left, right)
+    if not isinstance(left, FrequencyEstimate) or left.categories != right.categories:
+        raise SchemeError(f"frequencies are compared category by category; {left.attribute} has others on either side")
+    if _share_reports(left, right):
+        raise SchemeError(f"both sides are {left.attribute} of one aggregate; name another round or cohort")
+    each = confidence ** (1 / len(left.categories)) if simultaneous else confidence
+    sides = _shares(left, each), _shares(right, each)
+    remark = _MEMOISED if memoised else None
+    return {
+        category: difference(one, other, remark=remark)
+        for category, one, other in zip(left.categories, *sides, strict=True)
+    }
+
+
+def _shares(estimate: FrequencyEstimate, confidence: float) -> list[FunctionalEstimate]:
+    low, high = estimate.interval(confidence)
+    columns = (estimate.raw, estimate.standard_errors, low, high, estimate.values)
+    return [
+        FunctionalEstimate(
+            functional=f"frequency({category})",
+            value=float(raw),
+            standard_error=float(error),
+            low=float(below),
+            high=float(above),
+            confidence=confidence,
+            plug_in=float(shown),
+            kind="smooth",
+        )
+        for category, raw, error, below, above, shown in zip(estimate.categories, *columns, strict=True)
+    ]
+
+
+def related(left: Any, right: Any, functional: Any) -> tuple[float, str | None]:
+    """Return the correlation of the errors of a functional of two estimates, as far as it is known, and a remark or None.
+
+    0 for two aggregates.  Raises SchemeError as `compare` does.
+    """
+    _check_pair(left, right)
+    if not _share_reports(left, right):
+        return 0.0, None
+    if left.given == right.given:
+        raise SchemeError(f"both sides are {left.given or 'everyone'} of one aggregate; name another group or round")
+    rho = _of_weights(left.sample, right.sample, left.given, right.given)
+    if rho == -1:
+        return rho, _OVERLAP
+    return (rho, None) if _add_up_alike(left, right, functional) else (-abs(rho), _BOUND)
+
+
+def _add_up_alike(left: Any, right: Any, functional: Any) -> bool:
+    """Whether a report adds the same to either estimate, before it is weighted."""
+    return bool((left.estimator, left.level) == (right.estimator, right.level) and functional.is_linear)
+
+
+def _check_pair(left: Any, right: Any) -> None:
     for side in (left, right):
         if not isinstance(side, DensityEstimate | FrequencyEstimate):
             raise SchemeError(f"compare takes two estimates, got {type(side).__name__}; name one group of a dictionary")
@@ -70,16 +175,10 @@ def compare(left: Any, right: Any, functional: Any, confidence: float = 0.95, *,
         raise SchemeError(
             f"{left.attribute} is in {left.unit or 'no unit'} on one side, {right.unit or 'none'} on the other"
         )
-    rho, remark = 0.0, _MEMOISED if memoised else None
-    if left.sample is not None and right.sample is not None and left.sample.aggregate == right.sample.aggregate:
-        if left.given == right.given:
-            raise SchemeError(
-                f"both sides are {left.given or 'everyone'} of one aggregate; name another group or round"
-            )
-        rho = _correlation(left.sample, right.sample, left.given, right.given)
-        remark = _OVERLAP if rho == -1 else None
-    pair = left.functional(functional, confidence), right.functional(functional, confidence)
-    return difference(*pair, correlation=rho, remark=remark)
+
+
+def _share_reports(left: Any, right: Any) -> bool:
+    return left.sample is not None and right.sample is not None and left.sample.aggregate == right.sample.aggregate
 
 
 def difference(
@@ -115,6 +214,7 @@ def difference(
         functional=left.functional,
         difference=float(v - w),
         standard_error=_together(a, b, correlation),
+        correlation=correlation,
         low=float(v - w) - _together(down, other_up, correlation),
         high=float(v - w) + _together(up, other_down, correlation),
         confidence=left.confidence,
@@ -122,12 +222,21 @@ def difference(
     )
 
 
+def simultaneous_deviations(confidence: float, comparisons: int) -> float:
+    """Return the standard errors that none of so many normal errors exceeds with that confidence, however correlated.
+
+    Source: [Sidak1967]
+    """
+    check_confidence(confidence)
+    return normal_quantile(confidence ** (1 / comparisons))
+
+
 def _together(a: float, b: float, correlation: float) -> float:
     return float(np.sqrt(max(0.0, a * a + b * b - 2 * correlation * a * b)))
 
 
-def _correlation(left: Sample, right: Sample, left_given: str, right_given: str) -> float:
-    """Of the errors of two estimates from one aggregate; -1, the worst for a difference, where nobody knows."""
+def _of_weights(left: Sample, right: Sample, left_given: str, right_given: str) -> float:
+    """rho / tau of two estimates from one aggregate; -1, the worst for a difference, where nobody knows."""
     weights = [sample.weights for sample in (left, right)]
     reported = next((sample.reported for sample in (left, right) if sample.reported is not None), None)
     attributes = {given.partition("=")[0] for given in (left_given, right_given) if given}

@@ -23,13 +23,13 @@ from typing import Any
 
 import pandas as pd
 
-from dpcore import pipeline, plots, populations, warehouse, wire
+from dpcore import changes, pipeline, plots, populations, warehouse, wire
 from dpcore._random import Source, secure, seeded
 from dpcore.aggregates import Aggregate
 from dpcore.errors import InvalidRecord, InvalidReport, NotEstimable, SchemeError
 from dpcore.report import concatenate
 from dpcore.scheme import Scheme
-from dpcore.tables import Line, changes, comparisons, summary, tables_of
+from dpcore.tables import Line, summary, tables_of
 
 DEFAULT_SCHEME = Path("data/schemes/consumer_expenditure.toml")
 DEFAULT_DATA = Path("data/var")
@@ -271,7 +271,9 @@ def estimate(folder: Path) -> Path:
     if aggregate.is_empty:
         raise NotEstimable(f"no report of round {plan.round} was accepted; nothing can be estimated")
     people = populations.by_scheme(scheme.name) if plan.source == "simulated" else None
-    tables = tables_of(pipeline.estimate_all(aggregate), people, plan.is_rehearsal)
+    found = pipeline.estimate_all(aggregate)
+    tables = tables_of(found, people, plan.is_rehearsal)
+    tables["comparisons"] = changes.between_groups(found, plan.run_id)
     counts = {
         "accepted": aggregate.n,
         "rejected": sum(aggregate.rejected.values()),
@@ -288,33 +290,52 @@ def estimate(folder: Path) -> Path:
 def compare(folder: Path) -> str | None:
     """Compare the estimated round with the latest earlier one that has landed, and return that round's name, or None.
 
-    Of the same scheme and source; the table `comparisons` joins those that `estimate` made.
+    Of the same scheme and source.  The rows join those that `estimate` made: in `comparisons`, of the round's own groups, and
+    in `checks`, where whether anything has moved is told.
     """
     plan = plan_of(folder)
-    target, named = folder / "tables" / "comparisons.parquet", folder / "tables" / "previous.json"
-    target.unlink(missing_ok=True)
-    named.unlink(missing_ok=True)
-    now = read_tables(folder).get("functionals")
-    before = warehouse.previous_functionals(
+    into, tables = folder / "tables", read_tables(folder)
+    rows, checks = tables["comparisons"], changes.without_drift(tables["checks"])
+    rows = rows[rows["other_run_id"] == plan.run_id]
+    before = warehouse.previous_numbers(
         plan.warehouse, scheme_digest=plan.scheme.digest, source=plan.source, round_=plan.round, run_id=plan.run_id
     )
-    if now is None or before.empty:
-        return None
-    repeats = plan.source == "simulated" and plan.seed is not None and bool((before["seed"] == plan.seed).all())
-    remark = f"both rounds are simulated with seed {plan.seed}: the same people, whose errors are not independent"
-    frame = comparisons(now, before, remark if repeats else None)
-    wire.write_whole(target, frame.to_parquet)
-    round_ = str(before["round"].iloc[0])
-    _write(named, json.dumps({"round": round_}))
+    round_ = None
+    if len(before):
+        round_ = str(before["round"].iloc[0])
+        found = changes.between_rounds(changes.numbers_of(tables), before, _remark(plan, before))
+        rows = pd.concat([rows, found], ignore_index=True)
+        checks = pd.concat([checks, changes.drift_checks(found, round_)], ignore_index=True)
+    wire.write_whole(into / "comparisons.parquet", rows.to_parquet)
+    wire.write_whole(into / "checks.parquet", checks.to_parquet)
+    _write(into / "previous.json", json.dumps({"round": round_}))
     return round_
 
 
-def changes_of(folder: Path) -> tuple[str, list[Line]]:
-    """Return the round that `compare` found, '' if none, and the lines a person reads of what has changed since."""
+def _remark(plan: Plan, before: pd.DataFrame) -> str | None:
+    """What there is to be said of every difference from the earlier round."""
+    if plan.source == "simulated" and plan.seed is not None and bool((before["seed"] == plan.seed).all()):
+        return f"both rounds are simulated with seed {plan.seed}: the same people, whose errors are not independent"
+    if plan.source == "reports":
+        return (
+            "the rounds are counted as independent; memoised reports, which repeat, are correlated by an unknown amount"
+        )
+    return None
+
+
+def changes_of(folder: Path) -> tuple[str, list[Line], list[Line]]:
+    """Return the round that `compare` found, '' if none, the lines a person reads of what has changed since, and of groups."""
+    plan, tables = plan_of(folder), read_tables(folder)
+    return (
+        _previous(folder),
+        changes.since(tables, plan.scheme, plan.run_id),
+        changes.among(tables, plan.scheme, plan.run_id),
+    )
+
+
+def _previous(folder: Path) -> str:
     named = folder / "tables" / "previous.json"
-    if not named.exists():
-        return "", []
-    return json.loads(named.read_text(encoding="utf-8"))["round"], changes(read_tables(folder), plan_of(folder).scheme)
+    return str(json.loads(named.read_text(encoding="utf-8"))["round"] or "") if named.exists() else ""
 
 
 def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
@@ -334,12 +355,13 @@ def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
 def draw(folder: Path) -> dict[str, Path]:
     """Draw pictures of each attribute, against the truth where it is known, and return name -> file."""
     plan = plan_of(folder)
-    tables = read_tables(folder)
+    tables, previous = read_tables(folder), _previous(folder)
     figures = Path(plan.figures)
     figures.mkdir(parents=True, exist_ok=True)
     drawn = {}
     for name, attribute in plan.scheme.attributes.items():
-        for picture, content in plots.attribute_pictures(name, tables, attribute.unit).items():
+        made = plots.attribute_pictures(name, tables, attribute.unit, previous=previous, run_id=plan.run_id)
+        for picture, content in made.items():
             drawn[picture] = figures / f"{picture}.png"
             wire.write_bytes(drawn[picture], content)
     return drawn

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpcore.comparison import difference
 from dpcore.errors import SchemeError
-from dpcore.estimates import DensityEstimate, FrequencyEstimate, FunctionalEstimate
+from dpcore.estimates import DensityEstimate, FrequencyEstimate
 from dpcore.functionals import parse
 from dpcore.pipeline import Estimate, Round
 from dpcore.scheme import Attribute, Scheme
@@ -91,7 +90,7 @@ def _aggregates(round_: Round) -> pd.DataFrame:
 
 
 def _frequencies(round_: Round) -> pd.DataFrame:
-    return _stack(round_, FrequencyEstimate, lambda estimate: estimate.to_frame())
+    return _stack(round_, FrequencyEstimate, lambda estimate: estimate.to_frame().assign(raw=estimate.raw))
 
 
 def _densities(round_: Round) -> pd.DataFrame:
@@ -186,7 +185,7 @@ def _checks(round_: Round, rehearsal: bool) -> pd.DataFrame:
     for estimate in _estimates(round_):
         fit = estimate.fit if isinstance(estimate, DensityEstimate) else None
         if fit is not None:
-            name = f"fit({_of_group(estimate.attribute, {'given': estimate.given})})"
+            name = f"fit({of_group(estimate.attribute, {'given': estimate.given})})"
             rows.append((name, fit.passed, fit.statistic, fit.threshold, str(fit)))
     refused = sum(aggregate.rejected.values())
     share = refused / max(1, aggregate.n + refused)
@@ -196,32 +195,6 @@ def _checks(round_: Round, rehearsal: bool) -> pd.DataFrame:
         detail = "a rehearsal: real records were privatized with a known seed; do not share its reports"
         rows.append(("secure_randomness", False, 0.0, 1.0, detail))
     return _frame(rows, "name passed observed threshold detail")
-
-
-def comparisons(now: pd.DataFrame, before: pd.DataFrame, remark: str | None = None) -> pd.DataFrame:
-    """Return the rows of `comparisons`: everyone's functionals of this round minus those of an earlier one that has them too.
-
-    now, before: rows of `functionals`; before with its run_id.  remark: what there is to be said of all differences.
-    """
-    earlier = {(row["attribute"], row["functional"]): row for row in _nulls(before)}
-    rows = []
-    for row in _nulls(now[now["given"] == ""]):
-        other = earlier.get((row["attribute"], row["functional"]))
-        if other is None or other["confidence"] != row["confidence"]:
-            continue
-        found = difference(_result(row), _result(other), remark=remark)
-        reason = found.reason
-        if found.is_refused and reason is not None:
-            reason = reason.replace("left: ", "this round: ").replace("right: ", "the earlier round: ")
-        numbers = (found.difference, found.standard_error, found.confidence, found.low, found.high)
-        rows.append((other["run_id"], row["attribute"], row["functional"], *numbers, reason))
-    frame = _frame(rows, "other_run_id attribute functional difference standard_error confidence low high reason")
-    return frame.astype(dict.fromkeys(["difference", "standard_error", "confidence", "low", "high"], "float64"))
-
-
-def _result(row: dict[str, Any]) -> FunctionalEstimate:
-    names = ("functional", "standard_error", "low", "high", "confidence", "plug_in", "kind", "reason")
-    return FunctionalEstimate(value=row["estimate"], **{name: row[name] for name in names})
 
 
 def truths(round_: Round, population: Any) -> pd.DataFrame:
@@ -279,6 +252,7 @@ class Line:
     """One printed estimate.  estimate, low and high are None where it was refused, truth where nobody knows it.
 
     quantity: with the group it is of, if it is of one: 'mean | urban_rural=rural'.
+    differs: of a difference, whether it is more than chance explains; None where nobody asked.
     """
 
     attribute: str
@@ -289,6 +263,7 @@ class Line:
     high: float | None
     reason: str
     truth: float | None
+    differs: bool | None = None
 
     @property
     def holds(self) -> bool | None:
@@ -296,6 +271,13 @@ class Line:
         if self.truth is None or self.low is None or self.high is None:
             return None
         return self.low <= self.truth <= self.high
+
+    @property
+    def verdict(self) -> str:
+        """Whether a difference is one: 'yes', 'perhaps' where only its own interval says so, 'no'; '' where it was refused."""
+        if self.low is None or self.high is None:
+            return ""
+        return "yes" if self.differs else "no" if self.low <= 0 <= self.high else "perhaps"
 
     @property
     def interval(self) -> str:
@@ -316,12 +298,12 @@ def summary(tables: dict[str, pd.DataFrame], scheme: Scheme) -> list[Line]:
     known: dict[tuple[str, str], float] = {}
     for row in _records(tables, "truths"):
         if row["quantity"] != "density":
-            known[row["attribute"], _of_group(row["quantity"], row)] = row["value"]
+            known[row["attribute"], of_group(row["quantity"], row)] = row["value"]
     lines = []
     for name, attribute in scheme.attributes.items():
         rows = [(f"frequency({row['category']})", "", row) for row in _records(tables, "frequencies", name)]
         rows += [
-            (_of_group(row["functional"], row), _unit(row["functional"], attribute), row)
+            (of_group(row["functional"], row), unit_of(row["functional"], attribute), row)
             for row in _records(tables, "functionals", name)
         ]
         lines += [
@@ -340,28 +322,13 @@ def summary(tables: dict[str, pd.DataFrame], scheme: Scheme) -> list[Line]:
     return lines
 
 
-def changes(tables: dict[str, pd.DataFrame], scheme: Scheme) -> list[Line]:
-    """Return what a person reads of `comparisons`: how much each functional has moved since an earlier round."""
-    return [
-        Line(
-            attribute=row["attribute"],
-            quantity=row["functional"],
-            unit=_unit(row["functional"], scheme.attributes[row["attribute"]]),
-            estimate=row["difference"],
-            low=row["low"],
-            high=row["high"],
-            reason=row["reason"] or "",
-            truth=None,
-        )
-        for row in _records(tables, "comparisons")
-    ]
-
-
-def _unit(functional: str, attribute: Attribute) -> str:
+def unit_of(functional: str, attribute: Attribute) -> str:
+    """Return the unit of a functional that has the attribute's, '' for others."""
     return attribute.unit if functional.startswith(("mean", "quantile")) else ""
 
 
-def _of_group(quantity: str, row: dict[str, Any]) -> str:
+def of_group(quantity: str, row: dict[str, Any]) -> str:
+    """Return the quantity with the group that a row is of, if it is of one."""
     return f"{quantity} | {row['given']}" if row["given"] else quantity
 
 
@@ -373,10 +340,11 @@ def _records(tables: dict[str, pd.DataFrame], table: str, attribute: str | None 
     rows = frame if attribute is None else frame[frame["attribute"] == attribute]
     if table == "frequencies":
         rows = rows.loc[rows["estimate"].nlargest(SHOWN).index.sort_values()]
-    return _nulls(rows)
+    return records(rows)
 
 
-def _nulls(frame: pd.DataFrame) -> list[dict[str, Any]]:
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return a frame's rows, with None for what is null."""
     return [
         {str(key): None if pd.isna(value) else value for key, value in row.items()} for row in frame.to_dict("records")
     ]

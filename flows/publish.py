@@ -10,6 +10,7 @@ from prefect import flow
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 
 from dpcore import stages
+from dpcore.tables import Line
 from flows.estimate import find
 from flows.settings import NamedRound
 from flows.stage import key, land_failure, run_name, stage
@@ -28,21 +29,13 @@ def show(folder: Path, pictures: dict[str, Path]) -> None:
     title = f"{plan.scheme.name}, round {plan.round}, run {plan.run_id}"
     rows = _rows(folder)
     create_table_artifact(rows, key=key(plan.scheme.name, "estimates"), description=title)
-    before, changed = stages.changes_of(folder)
-    if changed:
-        create_table_artifact(
-            [
-                {
-                    "attribute": line.attribute,
-                    "quantity": line.quantity,
-                    "change": line.number(line.estimate) or f"refused: {line.reason}",
-                    "interval": line.interval,
-                }
-                for line in changed
-            ],
-            key=key(plan.scheme.name, "changes"),
-            description=f"{title}, since round {before}",
-        )
+    before, since, among = stages.changes_of(folder)
+    if before and since:
+        description = f"{title}, since round {before}"
+        create_table_artifact(_differences(since), key=key(plan.scheme.name, "changes"), description=description)
+    if among:
+        description = f"{title}, one group minus another"
+        create_table_artifact(_differences(among), key=key(plan.scheme.name, "groups"), description=description)
     for attribute in plan.scheme.attributes:
         create_markdown_artifact(
             _page(attribute, title, [row for row in rows if row["attribute"] == attribute], pictures),
@@ -81,10 +74,27 @@ def _rows(folder: Path) -> list[dict[str, Any]]:
     ]
 
 
+def _differences(lines: list[Line]) -> list[dict[str, Any]]:
+    """Differences as a person reads them."""
+    return [
+        {
+            "attribute": line.attribute,
+            "quantity": line.quantity,
+            "difference": line.number(line.estimate) or f"refused: {line.reason}",
+            "interval": line.interval,
+            "more than chance": line.verdict,
+        }
+        for line in lines
+    ]
+
+
 def _page(attribute: str, title: str, rows: list[dict[str, Any]], pictures: dict[str, Path]) -> str:
     """An attribute's page: its pictures, carried inside the text so that the UI needs no other server, and its rows."""
+    kinds = ("numbers", "by_", "changes", "between_")
     names = [
-        name for name in pictures if name == attribute or name.startswith((f"{attribute}_numbers", f"{attribute}_by_"))
+        name
+        for name in pictures
+        if name == attribute or name.startswith(tuple(f"{attribute}_{kind}" for kind in kinds))
     ]
     images = [f"![{name}](data:image/png;base64,{embedded(pictures[name])})" for name in names]
     lines = [f"| {row['quantity']} | {row['estimate']} | {row['interval']} | {row['truth']} |" for row in rows]

@@ -7,12 +7,13 @@ written once:  l(A p), its derivative in A p, and minus its expected second deri
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from dpcore.errors import NotEstimable
-from dpcore.mechanisms.observation import FiniteChannel
+from dpcore.mechanisms.observation import FiniteChannel, Wave
 
 CERTAINTY = 3.0  # standard errors that a group's count must exceed
 
@@ -45,7 +46,19 @@ class Counts:
 
     def expected(self, law: np.ndarray) -> np.ndarray:
         """Return A p, shape (S[, m]); law p: (inputs[, m])."""
-        return self.channel.probabilities(law)
+        return _folded(self.channel.levels).expected(law)
+
+    def adjoint(self, scores: np.ndarray) -> np.ndarray:
+        """Return A' scores, shape (inputs,); scores: (S,)."""
+        return _folded(self.channel.levels).adjoint(scores)
+
+    def expected_by_spline(self, masses: np.ndarray) -> np.ndarray:
+        """Return what each spline's masses of the input cells expect, shape (pieces + d, S).
+
+        masses: (pieces, q, d + 1), of the splines that live on each piece of the interval, at q points of it; pieces * q is a
+        multiple of the input cells.  Spline k lives on the pieces k - d..k.
+        """
+        return _by_spline(_folded(self.channel.levels).rows, masses)
 
     def log_likelihood(self, expected: np.ndarray) -> float:
         """Return the log-likelihood, up to a constant, of expected shares (S,)."""
@@ -89,6 +102,19 @@ class Averages:
         """Return A p, shape (S[, m]); law p: (inputs[, m])."""
         return np.asarray(self.features @ law)
 
+    def adjoint(self, scores: np.ndarray) -> np.ndarray:
+        """Return A' scores, shape (inputs,); scores: (S,)."""
+        return np.asarray(scores @ self.features)
+
+    def expected_by_spline(self, masses: np.ndarray) -> np.ndarray:
+        """Return what each spline's masses of the input cells expect, shape (pieces + d, S); see `Counts`."""
+        return _by_spline(self._rows, masses)
+
+    @cached_property
+    def _rows(self) -> np.ndarray:
+        """The features of each input cell, (inputs, S)."""
+        return np.ascontiguousarray(self.features.T)
+
     def log_likelihood(self, expected: np.ndarray) -> float:
         """Return the log-likelihood, up to a constant."""
         return -0.5 * float(np.sum((self.values - expected) ** 2))
@@ -111,6 +137,78 @@ class Averages:
 
 
 Likelihood = Counts | Averages
+
+
+def _by_spline(rows: np.ndarray, masses: np.ndarray) -> np.ndarray:
+    """What splines expect, (pieces + d, S), from rows (inputs, S) of what each input cell does; few live on each piece."""
+    pieces, points, alive = masses.shape
+    if len(rows) < pieces * points:
+        rows = np.repeat(rows, pieces * points // len(rows), axis=0)
+    each = masses.transpose(0, 2, 1) @ rows.reshape(pieces, points, -1)
+    found = np.zeros((pieces + alive - 1, rows.shape[1]))
+    for number in range(alive):
+        found[number : number + pieces] += each[:, number]
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Folded:
+    """A finite channel as matrices: input cells are summed by phase, then each level's windows are laid over its phases.
+
+    folding: (all levels' phases, inputs), zeros and ones.  windows: per level (outputs, phases).
+    """
+
+    folding: csr_array
+    unfolding: csr_array
+    windows: tuple[np.ndarray, ...]
+
+    @cached_property
+    def _parts(self) -> tuple[tuple[np.ndarray, slice, slice], ...]:
+        """Each level's windows, outputs and phases."""
+        outputs, phases = np.cumsum([[0, 0], *(window.shape for window in self.windows)], axis=0).T.tolist()
+        slices = zip(map(slice, outputs, outputs[1:]), map(slice, phases, phases[1:]), strict=True)
+        return tuple((window, *each) for window, each in zip(self.windows, slices, strict=True))
+
+    @cached_property
+    def _sizes(self) -> tuple[int, int]:
+        """How many outputs and phases there are."""
+        _, outputs, phases = self._parts[-1]
+        return outputs.stop, phases.stop
+
+    def expected(self, law: np.ndarray) -> np.ndarray:
+        """Return the channel's `probabilities(law)`."""
+        folded = self.folding @ law
+        found = np.empty((self._sizes[0], *folded.shape[1:]))
+        for window, outputs, phases in self._parts:
+            np.matmul(window, folded[phases], out=found[outputs])
+        return found
+
+    def adjoint(self, scores: np.ndarray) -> np.ndarray:
+        """Return the channel's `adjoint(scores)`."""
+        folded = np.empty(self._sizes[1])
+        for window, outputs, phases in self._parts:
+            np.matmul(scores[outputs], window, out=folded[phases])
+        return np.asarray(self.unfolding @ folded)
+
+    @cached_property
+    def rows(self) -> np.ndarray:
+        """What each input cell is expected to give, (inputs, S)."""
+        return np.ascontiguousarray(self.expected(np.eye(self.folding.shape[1])).T)
+
+
+@lru_cache(maxsize=8)
+def _folded(levels: tuple[Wave, ...]) -> _Folded:
+    """The matrices of a channel's levels, made once: a channel is new at every call of `model`, its levels are equal."""
+    cells = np.arange(levels[0].inputs)
+    phases = [(cells >> wave.shift) % wave.cells for wave in levels]
+    starts = np.cumsum([0] + [wave.cells for wave in levels])
+    rows = np.concatenate([start + phase for start, phase in zip(starts, phases, strict=False)])
+    columns = np.tile(cells, len(levels))
+    folding = csr_array((np.ones(len(rows)), (rows, columns)), shape=(starts[-1], len(cells)))
+    windows = tuple(
+        np.ascontiguousarray(wave.matrix()[:, : wave.cells << wave.shift : 1 << wave.shift]) for wave in levels
+    )
+    return _Folded(folding, folding.T.tocsr(), windows)
 
 
 def _excess(squares: float, free: int) -> float:

@@ -14,9 +14,10 @@ import pandas as pd
 
 from dpcore.errors import WarehouseError
 from dpcore.pages import pictures
-from dpcore.pages.words import WHAT_LEAVES, name_of, phrase, rank
+from dpcore.pages.words import WHAT_LEAVES, is_share, name_of, phrase, rank
 from dpcore.plots import in_words, rounded, separated
 
+_OF_ATTRIBUTE = ("density", "group_densities", "frequencies", "numbers", "differences")
 Ask = Callable[[str], pd.DataFrame]
 
 
@@ -45,11 +46,14 @@ class Picture:
 class Line:
     """A row of a table of estimates, every number as it is printed; '' where there is none.
 
-    holds: whether the interval holds the truth; None where nobody knows.  notes: what there is to be said of the row.
+    holds: whether the interval holds the truth; None where nobody knows.  note: what there is to be said of the row.
+    verdict: of a difference: 'yes' where it is more than chance explains in all rows at once, 'perhaps' where its own interval
+    leaves out zero, 'no', or '' where it was refused.
     """
 
     text: str
     name: str
+    attribute: str = ""
     group: str = ""
     estimate: str = ""
     low: str = ""
@@ -58,6 +62,17 @@ class Line:
     truth: str = ""
     holds: bool | None = None
     note: str = ""
+    verdict: str = ""
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What has moved since an earlier round: rows, how many of groups were left out, and remarks on all of them."""
+
+    since: str
+    lines: list[Line]
+    left_out: int
+    remarks: list[str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +89,8 @@ class Section:
     numbers: list[Line] = field(default_factory=list)
     groups: list[Line] = field(default_factory=list)
     numbers_query: Query | None = None
+    differences: list[Line] = field(default_factory=list)
+    differences_query: Query | None = None
     confidence: str = ""
 
     @property
@@ -144,8 +161,8 @@ def gather(ask: Ask, run_id: str) -> dict[str, Any]:
 def _section(ask: Ask, run_id: str, previous: dict[str, Any] | None, row: dict[str, Any]) -> Section:
     attribute, unit = row["attribute"], row["unit"]
     named = {"run_id": run_id, "attribute": attribute, "previous": previous["run_id"] if previous else ""}
-    queries = {name: _read(name, **named) for name in ("density", "group_densities", "frequencies", "numbers")}
-    density, groups, frequencies, numbers = (ask(query.sql) for query in queries.values())
+    queries = {name: _read(name, **named) for name in _OF_ATTRIBUTE}
+    density, groups, frequencies, numbers, differences = (ask(query.sql) for query in queries.values())
     everyone = numbers[numbers["given"] == ""]
     title, drawn = in_words(attribute), []
     if len(density):
@@ -173,6 +190,10 @@ def _section(ask: Ask, run_id: str, previous: dict[str, Any] | None, row: dict[s
         numbers=[_number(one, unit) for one in lines if not one["given"]],
         groups=[_number(one, unit) for one in lines if one["given"]],
         numbers_query=queries["numbers"],
+        differences=[
+            _difference(one, unit) for one in sorted(_rows(differences), key=lambda one: rank(one["functional"]))
+        ],
+        differences_query=queries["differences"],
         confidence=_confidence(pd.concat([frequencies["confidence"], numbers["confidence"]])),
     )
 
@@ -227,27 +248,48 @@ def _numbers(row: dict[str, Any], column: str, unit: str, factor: float) -> dict
     }
 
 
-def _changes(rows: list[dict[str, Any]], units: dict[str, str]) -> list[dict[str, Any]]:
-    """The differences to each earlier round, the latest first; moved: whether an interval leaves zero out."""
+def _changes(rows: list[dict[str, Any]], units: dict[str, str]) -> list[Changes]:
+    """The differences to each earlier round, the latest first: everyone's, and those of groups that may be more than chance."""
     found = []
     for since in dict.fromkeys(row["since"] for row in rows):
-        lines = []
         of_round = [row for row in rows if row["since"] == since]
-        for row in sorted(of_round, key=lambda one: (list(units).index(one["attribute"]), rank(one["functional"]))):
-            said = phrase(row["functional"], units[row["attribute"]])
-            factor, unit = said.factor, "points" if said.unit == "%" else said.unit
-            line = Line(
-                text=said.text,
-                name=row["functional"],
-                group=in_words(row["attribute"]).capitalize(),
-                note=(row["reason"] or "") if row["difference"] is None else "",
-                **_numbers(row, "difference", unit, factor),
-            )
-            moved = None if row["low"] is None else not row["low"] <= 0 <= row["high"]
-            lines.append((line, moved))
+        told = [(_difference(row, units[row["attribute"]]), row) for row in _by_attribute(of_round, units)]
+        shown = [line for line, row in told if not row["given"] or line.verdict in ("yes", "perhaps")]
         remarks = dict.fromkeys(row["reason"] for row in of_round if row["difference"] is not None and row["reason"])
-        found.append({"since": since, "lines": lines, "remarks": list(remarks)})
+        found.append(Changes(since, shown, len(told) - len(shown), list(remarks)))
     return found
+
+
+def _by_attribute(rows: list[dict[str, Any]], units: dict[str, str]) -> list[dict[str, Any]]:
+    """In the scheme's order; of an attribute everyone's before groups', and as many shares as a table holds."""
+    order = list(units)
+    rows = sorted(rows, key=lambda row: (order.index(row["attribute"]), row["given"] != "", rank(row["functional"])))
+    kept: dict[str, int] = {}
+    shown = []
+    for row in rows:
+        if is_share(row["functional"]):
+            kept[row["attribute"]] = kept.get(row["attribute"], 0) + 1
+            if kept[row["attribute"]] > pictures.SHOWN and not row["differs"]:
+                continue
+        shown.append(row)
+    return shown
+
+
+def _difference(row: dict[str, Any], unit: str) -> Line:
+    said = phrase(row["functional"], unit)
+    verdict = ""
+    if row["low"] is not None:
+        verdict = "yes" if row["differs"] else "no" if row["low"] <= 0 <= row["high"] else "perhaps"
+    sides = [in_words(given.partition("=")[2]) for given in (row["given"], row["other_given"])]
+    return Line(
+        text=said.text,
+        name=row["functional"],
+        attribute=in_words(row["attribute"]).capitalize(),
+        group=sides[0] if row["given"] == row["other_given"] else " − ".join(sides),
+        note=(row["reason"] or "") if row["difference"] is None else "",
+        verdict=verdict,
+        **_numbers(row, "difference", "points" if said.unit == "%" else said.unit, said.factor),
+    )
 
 
 def _check(row: dict[str, Any]) -> dict[str, Any]:

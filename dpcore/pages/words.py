@@ -27,6 +27,7 @@ _NAMES = {  # where more than the underscores would be missed
     "projection": "estimated by projection",
     "wavelet_laplace": "wavelet Laplace",
 }
+_SHARE = "frequency("
 _ORDER = ("mean", "quantile", "cdf", "probability", "atom", "variance")  # as people ask; then the others, by name
 
 
@@ -41,6 +42,8 @@ class Phrase:
 
 def phrase(functional: str, unit: str) -> Phrase:
     """Return what a functional is, as in tables ('cdf(50000)'), of an attribute with this unit."""
+    if is_share(functional):
+        return Phrase(functional[len(_SHARE) : -1], "%", 100)
     name, arguments = _parts(functional)
     at = [f"{separated(value)} {unit}".strip() for value in arguments]
     if name == "mean":
@@ -67,8 +70,15 @@ def name_of(name: str) -> str:
     return _NAMES.get(name, in_words(name))
 
 
+def is_share(functional: str) -> bool:
+    """Whether the number is the share of a category: frequency(CATEGORY)."""
+    return functional.startswith(_SHARE)
+
+
 def rank(functional: str) -> tuple[int, str, list[float]]:
     """Return where a functional stands in a table: what people ask first, then by name; by argument within a name."""
+    if is_share(functional):
+        return (-1, "", [])  # in the order they come
     name, arguments = _parts(functional)
     return (_ORDER.index(name) if name in _ORDER else len(_ORDER), name, arguments)
 

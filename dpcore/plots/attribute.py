@@ -9,6 +9,7 @@ import pandas as pd
 
 from dpcore.plots import style
 from dpcore.plots.density import plot_density
+from dpcore.plots.differences import difference_pictures
 from dpcore.plots.frequency import plot_frequency
 from dpcore.plots.functional import plot_functional
 from dpcore.plots.groups import MOST_GROUPS, plot_groups
@@ -16,12 +17,16 @@ from dpcore.plots.groups import MOST_GROUPS, plot_groups
 _SHOWN = 30  # categories a picture can hold; all of them are in the table
 
 
-def attribute_pictures(attribute: str, tables: Mapping[str, pd.DataFrame], unit: str = "") -> dict[str, bytes]:
+def attribute_pictures(
+    attribute: str, tables: Mapping[str, pd.DataFrame], unit: str = "", *, previous: str = "", run_id: str = ""
+) -> dict[str, bytes]:
     """Return name -> PNG: the attribute's density or frequencies under its own name, its functionals under NAME_numbers.
 
     Groups are drawn together as NAME_by_OTHER, each group's functionals as NAME_numbers_of_OTHER_CATEGORY.
+    Differences are named as `difference_pictures` says.
 
     tables: table -> frame, as landed; a truth is drawn where `truths` has one.  Without rows there is no picture.
+    previous: the earlier round's name.  run_id: the run's, by which comparisons of its own groups are known.
     """
     every = {name: frame[frame["attribute"] == attribute] for name, frame in tables.items() if "attribute" in frame}
     rows = {name: frame[frame["given"] == ""] if "given" in frame else frame for name, frame in every.items()}
@@ -47,7 +52,10 @@ def attribute_pictures(attribute: str, tables: Mapping[str, pd.DataFrame], unit:
         figure, axes = style.new_axes(height=style.height_for(len(numbers)))
         plot_functional(numbers, axes, truth=_of(truths, r"(?!density$|frequency\()"))
         pictures[f"{attribute}_numbers"] = style.png(figure)
-    return pictures | _group_pictures(attribute, every, unit)
+    differences = difference_pictures(
+        attribute, every.get("comparisons"), every.get("truths"), unit, previous=previous, run_id=run_id
+    )
+    return pictures | _group_pictures(attribute, every, unit) | differences
 
 
 def _group_pictures(attribute: str, tables: Mapping[str, pd.DataFrame], unit: str) -> dict[str, bytes]:

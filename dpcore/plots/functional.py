@@ -7,7 +7,6 @@ tells whether the truth, or the previous round, lies inside.
 from __future__ import annotations
 
 import textwrap
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -91,28 +90,14 @@ def _write_numbers(axes: Axes, frame: pd.DataFrame, drawn: np.ndarray) -> None:
         if drawn[row]:
             spread = line["high"] - line["low"]
             value, low, high = (style.rounded(line[name], spread) for name in ("estimate", "low", "high"))
-            _in_margin(axes, row, 5, value, style.INK, fontweight="bold")
-            _in_margin(axes, row, -7, f"{low} to {high}", style.FAINT)
+            style.in_margin(axes, row, 5, value, style.INK, fontweight="bold")
+            style.in_margin(axes, row, -7, f"{low} to {high}", style.FAINT)
         elif np.isfinite(line["estimate"]):
-            _in_margin(axes, row, 5, style.rounded(line["estimate"], np.nan), style.INK, fontweight="bold")
-            _in_margin(axes, row, -7, "no interval", style.FAINT, fontstyle="italic")
+            style.in_margin(axes, row, 5, style.rounded(line["estimate"], np.nan), style.INK, fontweight="bold")
+            style.in_margin(axes, row, -7, "no interval", style.FAINT, fontstyle="italic")
         else:
-            _in_margin(axes, row, 0, "no estimate", style.FAINT, fontstyle="italic")
+            style.in_margin(axes, row, 0, "no estimate", style.FAINT, fontstyle="italic")
             reason = line.get("reason")
             if isinstance(reason, str):
                 said = "\n".join(textwrap.wrap(reason, _REASON_WIDTH, max_lines=2, placeholder=" …"))
                 axes.text(0, row, said, ha="center", va="center", fontsize=style.SMALL_SIZE - 1, color=style.FAINT)
-
-
-def _in_margin(axes: Axes, row: int, points: float, text: str, colour: str, **font: Any) -> None:
-    axes.annotate(
-        text,
-        xy=(1, row),
-        xycoords=("axes fraction", "data"),
-        xytext=(10, points),
-        textcoords="offset points",
-        va="center",
-        fontsize=style.SMALL_SIZE,
-        color=colour,
-        **font,
-    )

@@ -10,9 +10,11 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -96,19 +98,39 @@ def legend(axes: Axes, *, below: bool = False) -> None:
     names = sorted(found, key=lambda name: _ORDER.index(name) if name in _ORDER else 1)
     handles = [found[name] for name in names]
     if below:
-        axes.legend(
-            handles,
-            names,
-            loc="upper center",
-            bbox_to_anchor=(0.5, 0),
-            bbox_transform=axes.transAxes + ScaledTranslation(0, -_UNDER_LABEL, axes.figure.dpi_scale_trans),
-            ncols=len(names),
-            frameon=False,
-            fontsize=SMALL_SIZE,
-            labelcolor=INK,
-        )
+        place_below(axes, handles, names)
     else:
         axes.legend(handles, names, loc="best", frameon=False, fontsize=SMALL_SIZE, labelcolor=INK)
+
+
+def place_below(axes: Axes, handles: Sequence[Artist], names: Sequence[str] | None = None) -> None:
+    """Show these in one row under the axis, under their own labels unless named."""
+    axes.legend(
+        handles,
+        names or [str(handle.get_label()) for handle in handles],
+        loc="upper center",
+        bbox_to_anchor=(0.5, 0),
+        bbox_transform=axes.transAxes + ScaledTranslation(0, -_UNDER_LABEL, axes.figure.dpi_scale_trans),
+        ncols=len(handles),
+        frameon=False,
+        fontsize=SMALL_SIZE,
+        labelcolor=INK,
+    )
+
+
+def in_margin(axes: Axes, row: float, points: float, text: str, colour: str, **font: Any) -> None:
+    """Write a text to the right of a row, so many points above its middle."""
+    axes.annotate(
+        text,
+        xy=(1, row),
+        xycoords=("axes fraction", "data"),
+        xytext=(10, points),
+        textcoords="offset points",
+        va="center",
+        fontsize=SMALL_SIZE,
+        color=colour,
+        **font,
+    )
 
 
 def separated(value: float) -> str:

@@ -3,7 +3,7 @@
 from dpcore.warehouse.connection import bring_up_to_date, open_for_reading, open_for_writing
 from dpcore.warehouse.land import Landing, Run, add_benchmarks, land, land_benchmarks, land_checks, land_failure, run_id
 from dpcore.warehouse.migrate import latest_version, migrate
-from dpcore.warehouse.previous import previous_functionals
+from dpcore.warehouse.previous import previous_numbers
 from dpcore.warehouse.queries import export, query, reader
 
 __all__ = [
@@ -20,7 +20,7 @@ __all__ = [
     "migrate",
     "open_for_reading",
     "open_for_writing",
-    "previous_functionals",
+    "previous_numbers",
     "query",
     "reader",
     "run_id",

@@ -223,13 +223,13 @@ def test_a_wrong_choice_is_refused_in_one_line(changes):
 
 @pytest.mark.parametrize("name", ["dyadic_wave", "spline wavelets"])
 def test_a_billion_clients_cost_what_a_hundred_thousand_do(name, monkeypatch):
-    steps, slope = SimpleNamespace(taken=0), smoothing.Family.slope
+    steps, gradient = SimpleNamespace(taken=0), smoothing.Family.gradient
 
-    def counted(self, law):
+    def counted(self, law, expected):
         steps.taken += 1
-        return slope(self, law)
+        return gradient(self, law, expected)
 
-    monkeypatch.setattr(smoothing.Family, "slope", counted)
+    monkeypatch.setattr(smoothing.Family, "gradient", counted)
     taken = []
     for n in (100_000, 1_000_000_000):
         steps.taken = 0

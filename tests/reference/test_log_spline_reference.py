@@ -140,13 +140,77 @@ def test_score_and_weights_are_first_and_expected_second_derivative(kind, ends):
 
 
 @pytest.mark.parametrize("kind", LIKELIHOODS)
+@pytest.mark.parametrize("ends", ENDS)
+@pytest.mark.parametrize("level", [LEVEL, 6])
+def test_gradient_and_information_are_those_of_the_slope(kind, ends, level):
+    family = smoothing.Family(LIKELIHOODS[kind](2), smoothing._prior(level, 2), ends)
+    likelihood, law = family.likelihood, family.law(_point(family, 2) / level)
+    expected, slope = family.expected(law), family.slope(law)
+    gradient, information = family.gradient(law, expected), family.information(law, expected)
+    assert gradient == pytest.approx(slope.T @ likelihood.score(expected), rel=1e-9, abs=1e-9 * np.abs(gradient).max())
+    whole = family.design * law[: family.points, None]
+    cells = (whole - np.outer(law[: family.points], whole.sum(axis=0) / law[: family.points].sum())).reshape(
+        INPUTS, -1, whole.shape[1]
+    )
+    assert slope[:, : whole.shape[1]] == pytest.approx(likelihood.expected(cells.sum(axis=1)), rel=1e-9, abs=1e-12)
+    twin = slope.T @ np.diag(likelihood.weights(expected)) @ slope
+    assert information == pytest.approx(twin, rel=1e-9, abs=1e-9 * np.abs(twin).max())
+
+
+@pytest.mark.parametrize("shape", [(INPUTS,), (INPUTS, 5)])
+def test_what_counts_expect_is_what_the_channels_matrices_say(shape):
+    rng, whole = np.random.default_rng(4), np.concatenate(CHANNEL.matrices)
+    counts, law, scores = LIKELIHOODS["counts"](1), rng.random(shape), rng.normal(size=len(whole))
+    assert counts.expected(law) == pytest.approx(whole @ law)
+    assert counts.adjoint(scores) == pytest.approx(whole.T @ scores)
+
+
+@pytest.mark.parametrize("memory", [0, 1, 4])
+def test_a_quasi_newton_step_is_that_of_the_updated_inverse(memory):
+    """BFGS on whole matrices."""
+    rng = np.random.default_rng(memory)
+    root, gradient = rng.normal(size=(6, 6)), rng.normal(size=6)
+    curvature, other = root @ root.T, np.diag(rng.random(6))
+    steps = [
+        (step, (curvature + other) @ step, step @ (curvature + other) @ step) for step in rng.normal(size=(memory, 6))
+    ]
+    inverse = np.linalg.inv(curvature)
+    for step, lost, _ in steps:
+        left = np.eye(6) - np.outer(step, lost) / (step @ lost)
+        inverse = left @ inverse @ left.T + np.outer(step, step) / (step @ lost)
+    factor = smoothing._factor(curvature, np.zeros(6))
+    assert smoothing._direction(factor, steps, gradient) == pytest.approx(inverse @ gradient)
+
+
+@pytest.mark.parametrize("kind", LIKELIHOODS)
+@pytest.mark.parametrize("atoms", [(0.0, 0.0), (0.0, 0.05)])
+def test_what_is_left_out_has_no_weight(kind, atoms, monkeypatch):
+    """Against all models of all orders, each by Fisher scoring alone."""
+    likelihood = LIKELIHOODS[kind](5, atoms)
+    fast = smoothing.fit(likelihood, LEVEL, (1, 2, 3))
+    monkeypatch.setattr(smoothing, "_BEHIND", np.inf)
+    monkeypatch.setattr(smoothing, "_MEMORY", 1)
+    monkeypatch.setattr(smoothing, "_CONVERGED", 1e-8)
+    slow = smoothing.fit(likelihood, LEVEL, (1, 2, 3))
+    assert fast.ends == slow.ends
+    assert {(m.family.prior.order, m.penalty, m.family.ends) for m in fast.models} == {
+        (m.family.prior.order, m.penalty, m.family.ends) for m in slow.models
+    }
+    errors = np.sqrt(np.diagonal(slow.covariance))
+    assert np.abs((fast.parameters - slow.parameters) / errors).max() < 0.01
+    assert np.sqrt(np.diagonal(fast.covariance)) == pytest.approx(errors, rel=0.01)
+
+
+@pytest.mark.parametrize("kind", LIKELIHOODS)
 @pytest.mark.parametrize(("order", "penalty"), [(1, 100.0), (2, 10.0), (3, 1.0), (4, 1e-3)])
 @pytest.mark.parametrize("ends", [(False, False), (True, True)])
 def test_the_maximum_is_a_general_optimisers(kind, order, penalty, ends):
     atoms = (0.05, 0.1) if any(ends) else (0.0, 0.0)
     family = smoothing.Family(LIKELIHOODS[kind](3, atoms), smoothing._prior(LEVEL, order), ends)
     precision = _precision(family, penalty)
-    eta, factor, value = smoothing._maximise(family, precision, family.start)
+    found = smoothing._maximise(family, precision, family.start)
+    eta, factor = found.eta, found.factor
+    value = found.value + np.sum(np.log(np.diagonal(factor[0])))
     slow = optimize.minimize(
         lambda e: -_value(family, precision, e) if np.sum(e[len(e) - family.atoms :]) < 1 else 1e9,
         _point(family, 3) * 0.2,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import dpcore as dp
-from dpcore.comparison import difference
+from dpcore.comparison import _add_up_alike, difference, related, simultaneous_deviations
 from dpcore.errors import SchemeError
 from dpcore.estimates import FunctionalEstimate, Sample
 
@@ -78,6 +79,27 @@ def test_what_an_interval_allows_for_beyond_its_error_is_kept() -> None:
     assert cut.low == pytest.approx(-0.9 - 1.96 * 0.5, rel=1e-4)
 
 
+def test_deviations_are_those_of_the_end_on_zeros_side() -> None:
+    z = 1.959964
+    assert difference(result(3.0, 0.3), result(1.0, 0.4)).deviations == pytest.approx(4.0)
+    assert difference(result(1.0, 0.4), result(3.0, 0.3)).deviations == pytest.approx(4.0)
+    assert difference(result(1.0, 0.4), result(1.0, 0.4)).deviations == 0
+    # An allowance of the left one downwards makes the difference less sure above zero, not below.
+    wide = result(3.0, 0.3, low=3.0 - 3 * z * 0.3)
+    assert difference(wide, result(1.0, 0.4)).deviations == pytest.approx(2 / np.hypot(0.9, 0.4))
+    assert difference(wide, result(5.0, 0.4)).deviations == pytest.approx(4.0)
+    assert difference(result(None, None, reason="no"), result(1.0, 0.4)).deviations is None
+
+
+def test_the_deviations_of_many_are_sidaks() -> None:
+    assert simultaneous_deviations(0.95, 1) == pytest.approx(1.959964)
+    once, rng = simultaneous_deviations(0.9, 20), np.random.default_rng(1)
+    largest = np.abs(rng.standard_normal((40_000, 20))).max(axis=1)
+    assert np.mean(largest <= once) == pytest.approx(0.9, abs=0.006)
+    common = np.abs(rng.standard_normal((40_000, 20)) + 2 * rng.standard_normal((40_000, 1))).max(axis=1) / np.sqrt(5)
+    assert np.mean(common <= once) > 0.91  # correlated errors are covered, too
+
+
 def test_a_refused_side_refuses_the_difference_and_says_which() -> None:
     found = difference(result(1.0, 0.1), result(None, None, reason="too noisy"))
     assert found.is_refused
@@ -131,6 +153,53 @@ def test_what_cannot_be_compared_says_so(rounds: tuple[dp.Aggregate, dp.Aggregat
     ):
         with pytest.raises(SchemeError, match=part):
             dp.compare(height, other, MEAN)
+
+
+def test_what_is_not_added_up_alike_gets_the_largest_error_its_weights_allow(
+    rounds: tuple[dp.Aggregate, dp.Aggregate],
+) -> None:
+    """A mean is a sum of what each report says, whoever it is of; a median looks where the group's median is."""
+    groups, everyone = dp.estimate(rounds[0], "height", given="side"), dp.estimate(rounds[0], "height")
+    left, right = groups["left"], groups["right"]
+    mean, median = (dp.compare(left, right, f) for f in (MEAN, dp.functionals.Quantile(0.5)))
+    assert mean.correlation == median.correlation < -0.3
+    assert mean.reason is None
+    assert "largest error that their weights allow" in str(median.reason)
+    mean, median = (dp.compare(left, everyone, f) for f in (MEAN, dp.functionals.Quantile(0.5)))
+    assert mean.correlation == -median.correlation > 0.3
+    errors = [each.functional(dp.functionals.Quantile(0.5)).standard_error for each in (left, everyone)]
+    assert median.standard_error > np.hypot(*errors)
+    coarser = SimpleNamespace(estimator=left.estimator, level=left.level + 1)
+    assert related(left, everyone, MEAN)[0] > 0
+    assert not _add_up_alike(left, coarser, MEAN)
+
+
+def test_shares_of_two_rounds_are_compared_one_by_one(rounds: tuple[dp.Aggregate, dp.Aggregate]) -> None:
+    one, other = (dp.estimate(each, "side") for each in rounds)
+    found = dp.compare_frequencies(one, other)
+    assert list(found) == ["left", "right"]
+    assert found["left"].functional == "frequency(left)"
+    assert found["left"].difference == pytest.approx(one.raw[0] - other.raw[0])
+    error = np.hypot(one.standard_errors[0], other.standard_errors[0])
+    assert found["left"].standard_error == pytest.approx(error)
+    assert found["left"].high - found["left"].difference == pytest.approx(1.96 * error, rel=1e-3)
+    assert (found["left"].confidence, found["left"].correlation, found["left"].reason) == (0.95, 0, None)
+    wide = dp.compare_frequencies(one, other, simultaneous=True, memoised=True)["left"]
+    assert wide.confidence == pytest.approx(0.95**0.5)
+    assert wide.high - wide.difference == pytest.approx(2.236 * error, rel=1e-3)
+    assert "memoised" in str(wide.reason)
+    moved = dp.estimate(aggregate(3, left=0.5), "side")
+    assert dp.compare_frequencies(one, moved)["left"].low > 0.05
+    for right, part in (
+        (one, "of one aggregate"),
+        (replace(other, categories=("left", "wrong")), "category by category"),
+        (dp.estimate(rounds[1], "height"), "one attribute"),
+    ):
+        with pytest.raises(SchemeError, match=part):
+            dp.compare_frequencies(one, right)
+    heights = [dp.estimate(each, "height") for each in rounds]
+    with pytest.raises(SchemeError, match="category by category"):
+        dp.compare_frequencies(*heights)
 
 
 def test_groups_of_two_attributes_get_the_largest_error() -> None:

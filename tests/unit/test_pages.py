@@ -221,7 +221,7 @@ def tables(name: str) -> dict[str, pd.DataFrame]:
         "frequencies": pd.DataFrame(
             [
                 {**who, "estimator": "frequency", "category": category, "estimate": 0.5, "standard_error": 0.1}
-                | {"confidence": 0.95, "low": 0.3, "high": 0.7}
+                | {"confidence": 0.95, "low": 0.3, "high": 0.7, "raw": 0.5}
                 for category in (NASTY, "b")
             ]
         ),
@@ -330,3 +330,36 @@ def test_a_query_says_what_a_row_is(path: Path) -> None:
     assert re.match(r"-- one row( per |: )", first)
     assert ";" not in rest
     assert re.sub(r"'[^']*'", "", rest) == re.sub(r"'[^']*'", "", rest).lower()
+
+
+def a_comparison(**changes: Any) -> dict[str, Any]:
+    row: dict[str, Any] = {"other_run_id": run_id("ab", "r0", 7), "attribute": "answer", "given": "", "other_given": ""}
+    row |= {"functional": "mean", "difference": 5.0, "standard_error": 1.0, "correlation": 0.0, "confidence": 0.95}
+    row |= {"low": 3.04, "high": 6.96, "deviations": 5.0, "threshold": 3.5, "differs": True, "reason": None}
+    return row | changes
+
+
+def test_changes_carry_their_verdict_and_groups_are_shown_where_they_may_be_more_than_chance(tmp_path: Path) -> None:
+    rural, urban = "place=rural", "place=urban"
+    rows = [
+        a_comparison(),
+        a_comparison(functional="frequency(a)", difference=0.031, low=0.001, high=0.061, differs=False),
+        a_comparison(functional="entropy", difference=None, low=None, high=None, differs=None, reason="too noisy"),
+        a_comparison(given=rural, other_given=rural, difference=7.0, low=5.04, high=8.96),
+        a_comparison(given=urban, other_given=urban, difference=0.5, low=-1.46, high=2.46, differs=False),
+        a_comparison(
+            other_run_id=run_id("ab", "r1", 7), given=rural, other_given=urban, difference=-4.0, low=-6.0, high=-2.0
+        ),
+    ]
+    land(tmp_path / "w.duckdb", Landing(a_run(round="r0", run_id=run_id("ab", "r0", 7)), tables("answer")))
+    land(tmp_path / "w.duckdb", Landing(a_run(), tables("answer") | {"comparisons": pd.DataFrame(rows)}))
+    publish(tmp_path / "w.duckdb", tmp_path / "a.html", round_="r1")
+    text = Page((tmp_path / "a.html").read_text(encoding="utf-8")).text
+    changes = text.partition("This round minus round r0.")[2].partition("Privacy")[0]
+    assert "Answer a 3.1 points 0.1 to 6.1 perhaps" in changes
+    assert "mean 5.0 3.0 to 7.0 moved" in changes
+    assert "mean rural 7.0 5.0 to 9.0 moved" in changes
+    assert "entropy refused too noisy" in changes
+    assert "1 more, of groups, none of them marked." in changes
+    assert "urban" not in changes
+    assert "Differences between groups difference interval mean rural − urban −4.0 −6.0 to −2.0 differ" in text

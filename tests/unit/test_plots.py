@@ -13,6 +13,7 @@ from dpcore.plots import (
     attribute_pictures,
     height_for,
     new_axes,
+    plot_comparison,
     plot_density,
     plot_frequency,
     plot_functional,
@@ -304,3 +305,82 @@ def test_an_attribute_with_groups_has_pictures_of_everyone_and_of_each_group():
     assert set(alone) == {"income", "income_numbers"}
     assert set(found) == {*alone, "income_by_home", "income_numbers_of_home_far_away"}
     assert found["income_numbers"] == alone["income_numbers"]
+
+
+def differences(**changes):
+    values = {
+        "attribute": "income",
+        "other_run_id": "b" * 16,
+        "given": "",
+        "other_given": "",
+        "functional": ["mean", "cdf(50000)", "quantile(0.5)", "entropy"],
+        "difference": [-9000.0, 0.05, 400.0, np.nan],
+        "standard_error": [1000.0, 0.02, 500.0, np.nan],
+        "confidence": 0.95,
+        "low": [-10_960.0, 0.0108, -580.0, np.nan],
+        "high": [-7040.0, 0.0892, 1380.0, np.nan],
+        "deviations": [9.0, 2.5, 0.8, np.nan],
+        "threshold": [3.0, 3.0, 3.0, np.nan],
+        "differs": [True, False, False, None],
+        "reason": [None, None, None, "this round: too noisy; more reports would do"],
+    }
+    return pd.DataFrame(values | changes)
+
+
+def test_a_difference_is_drawn_in_standard_errors_around_zero_with_both_its_intervals():
+    truth = differences()[["given", "other_given", "functional"]].assign(value=[-8000.0, 0.0, 0.0, 0.1])
+    figure, axes = new_axes(height=height_for(4))
+    assert plot_comparison(differences(), axes, truth=truth, unit="USD") is axes
+    dots = [line for line in axes.get_lines() if line.get_marker() == "o"]
+    assert [float(line.get_xdata()[0]) for line in dots] == pytest.approx([-9, 2.5, 0.8])
+    assert [line.get_markerfacecolor() == "white" for line in dots] == [False, True, False]  # perhaps is hollow
+    ends = [lines.get_segments()[0][:, 0].tolist() for lines in axes.collections]
+    np.testing.assert_allclose(ends[1], [-10.96, -7.04])
+    np.testing.assert_allclose(ends[0], [-9 - 3.0, -9 + 3.0], rtol=1e-3)  # 1.96 of its own, 3 with all rows at once
+    assert axes.get_xlim()[0] < -12
+    assert axes.get_xlim()[1] > 5.5
+    assert line(axes, "truth").get_xdata() == pytest.approx([-8, 0, 0])
+    written = texts(axes)
+    assert {"−9,000 USD", "+0.0500", "+400 USD", "no difference"} <= set(written)
+    assert any("too noisy" in text for text in written)
+    assert legend(axes) == ["more than chance", "perhaps: by its own interval", "not told from zero", "truth"]
+    assert axes.get_xlabel() == "difference, in its standard errors"
+    assert png(figure)[:4] == b"\x89PNG"
+
+
+def test_differences_of_shares_are_drawn_in_percentage_points():
+    frame = differences(functional=[f"frequency({name})" for name in "abcd"], difference=[0.08, 0.05, -0.01, 0.0])
+    _, axes = new_axes()
+    plot_comparison(frame.iloc[:1], axes)
+    (dot,) = [found for found in axes.get_lines() if found.get_marker() == "o"]
+    assert float(dot.get_xdata()[0]) == pytest.approx(8)
+    assert axes.get_xlabel() == "difference, in percentage points"
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["a"]
+
+
+def test_differences_that_make_no_picture_are_refused_and_refused_ones_alone_are_drawn():
+    for bad in (differences().iloc[:0], differences().drop(columns="threshold"), differences(attribute=list("aabb"))):
+        with pytest.raises(ValueError, match=r"no rows|needs the columns threshold|one attribute"):
+            plot_comparison(bad, new_axes()[1])
+    with pytest.raises(ValueError, match="up to 30 differences, the frame holds 32"):
+        plot_comparison(pd.concat([differences()] * 8), new_axes()[1])
+    figure, axes = new_axes()
+    plot_comparison(differences().iloc[3:], axes)
+    assert "no difference" in texts(axes)
+    assert png(figure)[:4] == b"\x89PNG"
+
+
+def test_changes_of_everyone_of_groups_and_between_groups_are_pictures_of_their_own():
+    of_groups = differences(given="home=urban", other_given="home=urban")
+    between = differences(given="home=urban", other_given="home=rural", other_run_id="a" * 16)
+    shares = pd.concat([differences(functional=f"frequency({i})").iloc[:1] for i in range(40)])
+    tables = {"comparisons": pd.concat([differences(), of_groups, between, shares], ignore_index=True)}
+    found = attribute_pictures("income", tables, "USD", previous="2026-11-19", run_id="a" * 16)
+    assert set(found) == {
+        "income_changes",
+        "income_changes_numbers",
+        "income_changes_by_home",
+        "income_between_home",
+    }
+    assert set(attribute_pictures("income", {"comparisons": differences()})) == {"income_changes"}
+    assert attribute_pictures("race", tables) == {}

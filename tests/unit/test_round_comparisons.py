@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +11,11 @@ import pandas as pd
 import pytest
 
 import dpcore as dp
-from dpcore import stages, warehouse
+from dpcore import cli, populations, stages, warehouse
+from dpcore.changes import CERTAINTY, between_rounds, drift_checks, numbers_of
+from dpcore.estimates import normal_quantile
 from dpcore.pipeline import estimate_all
-from dpcore.tables import comparisons, summary, tables_of
+from dpcore.tables import summary, tables_of
 
 SCHEME = """
 name = "consumer_expenditure"
@@ -62,7 +66,8 @@ def test_a_round_is_compared_with_the_newest_run_of_the_latest_earlier_round(dat
     found = ask(
         data,
         "select distinct runs.round, runs.accepted, other.round as earlier, other.accepted as beside from comparisons "
-        "join runs using (run_id) join runs as other on other.run_id = other_run_id order by all",
+        "join runs using (run_id) join runs as other on other.run_id = other_run_id "
+        "where other_run_id <> run_id order by all",
     )
     assert found.values.tolist() == [
         ["2026-11-02", 30_000, "2026-11-01", 40_000],
@@ -72,15 +77,31 @@ def test_a_round_is_compared_with_the_newest_run_of_the_latest_earlier_round(dat
     folder = next(p.parent for p in data.glob("runs/*/plan.json") if stages.plan_of(p.parent).round == "2026-11-03")
     assert stages.compare(folder) == "2026-11-02"  # landed since, by the newest of its runs
     stages.land(folder)
-    again = ask(data, "select distinct other_run_id from latest_comparisons where round = '2026-11-03'")
+    again = ask(
+        data,
+        "select distinct other_run_id, other_round from latest_comparisons where round = '2026-11-03' "
+        "and other_run_id <> run_id",
+    )
     newest = ask(data, "select run_id from latest_runs where round = '2026-11-02'")
-    assert again["other_run_id"].tolist() == newest["run_id"].tolist()
-    round_, lines = stages.changes_of(folder)
+    assert again.values.tolist() == [[newest["run_id"].iloc[0], "2026-11-02"]]
+    round_, since, among = stages.changes_of(folder)
     assert round_ == "2026-11-02"
-    assert [(line.attribute, line.quantity, line.unit) for line in lines] == [
-        ("income", "mean", "USD"),
-        ("income", "cdf(50000)", ""),
-        ("income", "entropy", ""),
+    groups = [
+        (f"{functional} | urban_rural={side}", unit)
+        for side in ("urban", "rural", "at sea")
+        for functional, unit in (("mean", "USD"), ("cdf(50000)", ""), ("entropy", ""))
+    ]
+    assert [(line.quantity, line.unit) for line in since] == [
+        ("frequency(urban)", ""),
+        ("frequency(rural)", ""),
+        ("frequency(at sea)", ""),
+        ("mean", "USD"),
+        ("cdf(50000)", ""),
+        ("entropy", ""),
+        *groups,
+    ]
+    assert [line.quantity for line in among] == [
+        f"{functional} | urban_rural: urban - rural" for functional in ("mean", "cdf(50000)", "entropy")
     ]
 
 
@@ -89,20 +110,103 @@ def test_the_difference_is_that_of_the_landed_estimates(data: Path) -> None:
         data,
         "select difference, c.standard_error as error, c.low, c.high, f.estimate - g.estimate as wanted, "
         "sqrt(f.standard_error ** 2 + g.standard_error ** 2) as together from comparisons as c "
-        "join functionals as f using (run_id, attribute, functional) join functionals as g on g.run_id = other_run_id "
-        "and g.attribute = c.attribute and g.functional = c.functional "
-        "where c.functional = 'mean' and f.given = '' and g.given = '' limit 1",
-    ).iloc[0]
-    assert row["difference"] == pytest.approx(row["wanted"])
-    assert row["error"] == pytest.approx(row["together"])
-    assert row["low"] < row["difference"] < row["high"]
+        "join functionals as f using (run_id, attribute, given, functional) join functionals as g "
+        "on g.run_id = other_run_id and g.attribute = c.attribute and g.given = c.other_given "
+        "and g.functional = c.functional where c.functional = 'mean' and c.run_id <> other_run_id and difference is not null",
+    )
+    assert len(row) == 9  # three landings of everyone, urban and rural; at sea nobody is
+    assert row["difference"].tolist() == pytest.approx(row["wanted"].tolist())
+    assert row["error"].tolist() == pytest.approx(row["together"].tolist())
+    assert (row["low"] < row["difference"]).all()
+    assert (row["difference"] < row["high"]).all()
+
+
+def test_shares_are_compared_as_they_were_before_they_were_made_possible(data: Path) -> None:
+    rows = ask(
+        data,
+        "select difference, c.standard_error as error, c.low, c.high, f.raw - g.raw as wanted, f.raw, f.low > 0 as uncut, "
+        "sqrt(f.standard_error ** 2 + g.standard_error ** 2) as together from comparisons as c "
+        "join frequencies as f on f.run_id = c.run_id and 'frequency(' || f.category || ')' = c.functional "
+        "join frequencies as g on g.run_id = c.other_run_id and g.category = f.category",
+    )
+    assert len(rows) == 9
+    assert (rows["raw"] < 0).any()  # of a category that nobody is in
+    assert rows["difference"].tolist() == pytest.approx(rows["wanted"].tolist())
+    assert rows["error"].tolist() == pytest.approx(rows["together"].tolist())
+    half = normal_quantile(0.95) * rows["error"]
+    assert (rows["high"] - rows["difference"] > 0.999 * half).all()
+    assert (rows["difference"] - rows["low"] > 0.999 * half).all()
+
+
+def test_groups_of_a_round_are_compared_with_one_another(data: Path) -> None:
+    rows = ask(
+        data,
+        "select c.*, f.estimate - g.estimate as wanted, f.standard_error as a, g.standard_error as b "
+        "from latest_comparisons as c "
+        "join functionals as f on f.run_id = c.run_id and f.given = c.given and f.functional = c.functional "
+        "join functionals as g on g.run_id = c.run_id and g.given = c.other_given and g.functional = c.functional "
+        "where c.run_id = other_run_id and c.round = '2026-11-03' and difference is not null",
+    )
+    assert {(row.given, row.other_given) for row in rows.itertuples()} == {("urban_rural=urban", "urban_rural=rural")}
+    assert {"mean", "cdf(50000)"} <= set(rows["functional"])
+    assert rows["difference"].tolist() == pytest.approx(rows["wanted"].tolist())
+    assert ((rows["correlation"] > -1) & (rows["correlation"] < -0.05)).all()
+    together = np.sqrt(rows["a"] ** 2 + rows["b"] ** 2 - 2 * rows["correlation"] * rows["a"] * rows["b"])
+    assert rows["standard_error"].tolist() == pytest.approx(together.tolist())
+
+
+def test_drift_is_checked_of_every_attribute_and_not_twice(data: Path) -> None:
+    checks = ask(data, "select * from latest_checks where name like 'drift(%' and round > '2026-11-01' order by all")
+    assert checks["name"].tolist() == ["drift(income)", "drift(urban_rural)"] * 2
+    assert checks["passed"].all()
+    assert not ask(data, "select 1 from latest_checks where name like 'drift(%' and round = '2026-11-01'").shape[0]
+    rows = ask(data, "select * from latest_comparisons where round = '2026-11-03' and run_id <> other_run_id")
+    shares = rows[rows["attribute"] == "urban_rural"]
+    assert shares["threshold"].tolist() == pytest.approx([normal_quantile(CERTAINTY ** (1 / (2 * 3)))] * 3)
+    last = checks.set_index(["round", "name"]).loc[("2026-11-03", "drift(urban_rural)")]
+    assert last["observed"] == pytest.approx(shares["deviations"].max())
+    assert last["threshold"] == pytest.approx(shares["threshold"].iloc[0])
+    assert "of 3 differences from round 2026-11-0" in last["detail"]
+
+
+def test_a_round_of_other_people_has_drifted_and_says_so(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copy(data / "warehouse.duckdb", tmp_path)
+    people = populations.by_scheme("consumer_expenditure")
+    moved = replace(people, weights={"urban": 0.5, "rural": 0.5})
+    monkeypatch.setattr(stages.populations, "by_scheme", lambda name: moved)
+    folder = land_round(tmp_path, "2026-11-09")
+    checks = stages.read_tables(folder)["checks"].set_index("name")
+    assert not checks.loc["drift(urban_rural)", "passed"]
+    assert "2 of 3 differences" in checks.loc["drift(urban_rural)", "detail"]
+    rows = stages.read_tables(folder)["comparisons"]
+    assert set(rows.loc[rows["differs"].fillna(False) & (rows["attribute"] == "urban_rural"), "functional"]) == {
+        "frequency(urban)",
+        "frequency(rural)",
+    }
+    failed = ask(tmp_path, "select name from failed_checks where round = '2026-11-09'")
+    assert "drift(urban_rural)" in failed["name"].tolist()
+    said = cli.render(folder)
+    assert "change since round 2026-11-03" in said
+    assert any("frequency(rural)" in line and line.rstrip().endswith("yes") for line in said.splitlines())
+    assert any("frequency(at sea)" in line and line.rstrip().endswith("no") for line in said.splitlines())
+    assert "differences between groups" in said
+    made = stages.draw(folder)
+    assert {
+        "urban_rural_changes",
+        "income_changes",
+        "income_changes_by_urban_rural",
+        "income_between_urban_rural",
+    } <= set(made)
 
 
 def test_rounds_simulated_with_one_seed_say_so(tmp_path: Path) -> None:
     for round_ in ("1", "2"):
         folder = land_round(tmp_path, round_, seed=7, clients=5_000)
-    _, lines = stages.changes_of(folder)
+    _, lines, _ = stages.changes_of(folder)
     assert all(line.reason for line in lines)
+    assert all(check for check in stages.read_tables(folder)["checks"].query("name.str.startswith('drift')")["passed"])
     assert any("the same people" in line.reason for line in lines)
 
 
@@ -122,11 +226,15 @@ def test_a_refused_side_is_a_row_with_a_reason() -> None:
             "reason": [None, "too noisy", None],
         }
     )
-    found = comparisons(now, now.iloc[[1, 0]].assign(run_id="b" * 16))
+    found = between_rounds(now, now.iloc[[1, 0]].assign(run_id="b" * 16))
     assert found["functional"].tolist() == ["mean", "entropy"]
     assert found["difference"].isna().tolist() == [False, True]
     assert found["reason"].tolist()[1] == "this round: too noisy; the earlier round: too noisy"
-    assert comparisons(now, now.iloc[:0].assign(run_id="")).empty
+    assert found["differs"].tolist() == [False, pd.NA]
+    assert found[["deviations", "threshold"]].isna().all(axis=1).tolist() == [False, True]
+    assert between_rounds(now, now.iloc[:0].assign(run_id="")).empty
+    assert drift_checks(between_rounds(now, now.iloc[[1]].assign(run_id="b" * 16)), "1").empty
+    assert numbers_of({}).empty
 
 
 def test_groups_land_with_their_truths_and_one_too_small_is_refused(data: Path) -> None:

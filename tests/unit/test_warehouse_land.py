@@ -91,6 +91,7 @@ def tables(shift=0.0):
                 "confidence": 0.95,
                 "low": [0.68 + shift, 0.28 - shift],
                 "high": [0.72 + shift, 0.32 - shift],
+                "raw": [0.71 + shift, 0.3 - shift],
             }
         ),
         "densities": pd.DataFrame(
@@ -163,12 +164,18 @@ def tables(shift=0.0):
             {
                 "other_run_id": ["f" * 16],
                 "attribute": ["income"],
+                "given": [""],
+                "other_given": [""],
                 "functional": ["mean"],
                 "difference": [0.3],
                 "standard_error": [0.7],
+                "correlation": [0.0],
                 "confidence": [0.95],
                 "low": [-1.0],
                 "high": [1.6],
+                "deviations": [0.45],
+                "threshold": [2.6],
+                "differs": [False],
                 "reason": [None],
             }
         ),

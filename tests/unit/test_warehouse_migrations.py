@@ -16,7 +16,7 @@ TABLES = {
     "runs": "run_id scheme scheme_digest round source clients accepted rejected randomness seed state started_at "
     "finished_at version flow_run_id",
     "aggregates": "run_id attribute given statistic level cell value",
-    "frequencies": "run_id attribute estimator given category estimate standard_error confidence low high",
+    "frequencies": "run_id attribute estimator given category estimate standard_error confidence low high raw",
     "densities": "run_id attribute estimator given x density low high cdf cdf_low cdf_high confidence",
     "functionals": "run_id attribute estimator given functional kind estimate plug_in standard_error confidence low high "
     "reason",
@@ -25,7 +25,8 @@ TABLES = {
     "rejects": "run_id reason count example_position",
     "truths": "run_id attribute given quantity x value",
     "checks": "run_id name passed observed threshold detail",
-    "comparisons": "run_id other_run_id attribute functional difference standard_error confidence low high reason",
+    "comparisons": "run_id other_run_id attribute given other_given functional difference standard_error correlation "
+    "confidence low high deviations threshold differs reason",
     "benchmarks": "study method parameters target clients epsilon metric repetitions value low high measured_at version",
     "figures": "run_id name path",
     "schemes": "run_id description planned_clients reporting stated epsilon canonical",
@@ -51,6 +52,7 @@ DIGESTS = {
     "0013_benchmarks": "e1157a0e42ab7d6a",
     "0014_figures": "fde56115bdfe03de",
     "0015_atoms": "39ee788396730b14",
+    "0016_group_comparisons": "dfb3cfe61353e25e",
     "0017_schemes": "9d92b529a8629bea",
     "0018_attributes": "9529c52759b49a3b",
     "0019_categories": "b1d33e12fdb68ff1",
@@ -177,6 +179,42 @@ def test_the_file_can_be_read_by_older_clients(warehouse):
     with open_for_reading(warehouse) as connection:
         (tags,) = connection.execute("select tags from duckdb_databases() where database_name = 'warehouse'").fetchone()
     assert tags["storage_version"].startswith("v1.4.0")
+
+
+EARLIER = {  # rows as earlier versions had them
+    "runs": "values ('{0}', 's', 'd', '2026-11-20', 'simulated', 9, 9, 0, 'seeded', 1, 'landed', now()::timestamp, "
+    "now()::timestamp, 'v', null)",
+    "frequencies": "(run_id, attribute, estimator, category, estimate, standard_error, confidence, low, high) "
+    "values ('{0}', 'race', 'frequency', 'white', .5, .1, .95, .3, .7)",
+    "functionals": "values ('{0}', 'income', 'projection', '', 'mean', 'smooth', 9, 9, 1, .95, 7, 11, null)",
+    "comparisons": "(run_id, other_run_id, attribute, functional, difference, standard_error, confidence, low, high, "
+    "reason) values ('{0}', '{1}', 'income', 'mean', 1, .5, .95, 0, 2, 'the same people'), "
+    "('{0}', '{1}', 'income', 'entropy', null, null, .95, null, null, 'too noisy')",
+}
+
+
+@pytest.mark.parametrize("version", range(1, len(DIGESTS)))
+def test_a_warehouse_of_every_earlier_version_is_brought_here_with_its_rows(tmp_path, version):
+    path, known = tmp_path / "old.duckdb", shipped_migrations()
+    with duckdb.connect(path) as connection:
+        migrate(connection, known[:version])
+        there = {name for (name,) in connection.execute("select table_name from duckdb_tables()").fetchall()}
+        # A view of the earlier code reads the table that a migration replaces.
+        for table in there & EARLIER.keys():
+            connection.execute(f"insert into {table} {EARLIER[table].format('a' * 16, 'b' * 16)}")
+            connection.execute(f"create view latest_{table} as from {table}")
+    with open_for_writing(path) as connection:
+        assert connection.execute("select max(version) from migrations").fetchone() == (len(known),)
+        counts = {table: connection.execute(f"select count(*) from {table}").fetchone()[0] for table in EARLIER}
+        assert counts == {table: (2 if table == "comparisons" else 1) * (table in there) for table in EARLIER}
+        if "comparisons" in there:
+            rows = connection.execute("from comparisons order by functional desc").fetchall()
+            correlation = 0.0 if version < 16 else None  # of rows that version 16 found
+            mean = ("", "", "mean", 1.0, 0.5, correlation, 0.95, 0.0, 2.0, None, None, None, "the same people")
+            assert rows[0] == ("a" * 16, "b" * 16, "income", *mean)
+            assert rows[1][6:9] == (None, None, None)
+        if "frequencies" in there:
+            assert connection.execute("select estimate, raw from frequencies").fetchone() == (0.5, None)
 
 
 LEDGER = shipped_migrations()[0]

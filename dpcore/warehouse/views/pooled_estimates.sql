@@ -16,7 +16,8 @@ numbers as (
         latest_estimates.estimator,
         latest_estimates.given,
         latest_estimates.number,
-        latest_estimates.estimate,
+        -- projected shares are biased where they are small; the unbiased ones are pooled
+        coalesce(frequencies.raw, latest_estimates.estimate) as estimate,
         latest_estimates.standard_error,
         latest_estimates.confidence,
         latest_estimates.low,
@@ -28,6 +29,12 @@ numbers as (
         / (1 + 1.432788 * t + 0.189269 * t * t + 0.001308 * t * t * t) as z
     from latest_estimates
     join rounds on rounds.run_id = latest_estimates.run_id
+    left join frequencies
+        on frequencies.run_id = latest_estimates.run_id
+        and frequencies.attribute = latest_estimates.attribute
+        and frequencies.estimator = latest_estimates.estimator
+        and frequencies.given = latest_estimates.given
+        and 'frequency(' || frequencies.category || ')' = latest_estimates.number
     where latest_estimates.standard_error > 0 and latest_estimates.low is not null and latest_estimates.high is not null
 ),
 pooled as (
@@ -66,7 +73,7 @@ select
     rounds,
     first_round,
     last_round,
-    estimate,
+    least(greatest(estimate, lowest), highest) as estimate,
     standard_error,
     confidence,
     -- never beyond what the rounds said, whose intervals keep to what is possible: shares are not negative
