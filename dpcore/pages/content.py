@@ -90,6 +90,7 @@ class Section:
     groups: list[Line] = field(default_factory=list)
     numbers_query: Query | None = None
     differences: list[Line] = field(default_factory=list)
+    differences_left_out: int = 0
     differences_query: Query | None = None
     confidence: str = ""
 
@@ -178,6 +179,9 @@ def _section(ask: Ask, run_id: str, previous: dict[str, Any] | None, row: dict[s
         picture = partial(pictures.frequencies, shown, len(frequencies))
         drawn.append(Picture(picture, shows, queries["frequencies"]))
     lines = sorted(_rows(numbers), key=lambda one: rank(one["functional"]))
+    compared = [_difference(one, unit) for one in sorted(_rows(differences), key=lambda one: rank(one["functional"]))]
+    if len(compared) > pictures.SHOWN:
+        compared = [line for line in compared if line.verdict in ("yes", "perhaps")]
     estimators = sorted({*density["estimator"], *frequencies["estimator"], *everyone["estimator"]})
     return Section(
         name=attribute,
@@ -190,9 +194,8 @@ def _section(ask: Ask, run_id: str, previous: dict[str, Any] | None, row: dict[s
         numbers=[_number(one, unit) for one in lines if not one["given"]],
         groups=[_number(one, unit) for one in lines if one["given"]],
         numbers_query=queries["numbers"],
-        differences=[
-            _difference(one, unit) for one in sorted(_rows(differences), key=lambda one: rank(one["functional"]))
-        ],
+        differences=compared,
+        differences_left_out=len(differences) - len(compared),
         differences_query=queries["differences"],
         confidence=_confidence(pd.concat([frequencies["confidence"], numbers["confidence"]])),
     )

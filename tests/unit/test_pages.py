@@ -363,3 +363,15 @@ def test_changes_carry_their_verdict_and_groups_are_shown_where_they_may_be_more
     assert "1 more, of groups, none of them marked." in changes
     assert "urban" not in changes
     assert "Differences between groups difference interval mean rural − urban −4.0 −6.0 to −2.0 differ" in text
+
+
+def test_of_many_differences_between_groups_those_are_shown_that_may_be_more_than_chance(tmp_path: Path) -> None:
+    quiet = {"difference": 0.1, "low": -1.9, "high": 2.1, "deviations": 0.1, "differs": False}
+    rows = [
+        a_comparison(other_run_id=run_id("ab", "r1", 7), given=f"age={i}", other_given=f"age={i + 1}", **changes)
+        for i, changes in enumerate([quiet] * 20 + [{}] + [quiet] * 20)
+    ]
+    land(tmp_path / "w.duckdb", Landing(a_run(), tables("answer") | {"comparisons": pd.DataFrame(rows)}))
+    publish(tmp_path / "w.duckdb", tmp_path / "a.html")
+    text = Page((tmp_path / "a.html").read_text(encoding="utf-8")).text
+    assert "mean 20 − 21 5.0 3.0 to 7.0 differ 40 more, none of them marked." in text

@@ -206,3 +206,13 @@ def test_any_client_reads_the_macros_from_the_file(landed: Path, tmp_path: Path)
     with duckdb.connect(shutil.copy(landed, tmp_path / "w.duckdb"), read_only=True) as connection:
         (count,) = connection.execute("select count(*) from density_at('income', 41000)").fetchall()[0]
     assert count >= 3
+
+
+def test_shares_are_pooled_before_they_are_projected(tmp_path: Path) -> None:
+    for round_, raw in (("r1", -0.01), ("r2", 0.03)):
+        row = {"attribute": "race", "estimator": "frequency", "given": "", "category": "a", "estimate": max(raw, 0.0)}
+        row |= {"standard_error": 0.02, "confidence": 0.95, "low": 0.0, "high": raw + 0.04, "raw": raw}
+        land(tmp_path / "w.duckdb", Landing(a_run(round_, "x"), {"frequencies": pd.DataFrame([row])}))
+    (found,) = query(tmp_path / "w.duckdb", "from pooled_estimates where number = 'frequency(a)'").to_dict("records")
+    assert found["estimate"] == pytest.approx(0.01)
+    assert (found["low"], found["rounds"]) == (0.0, 2)
