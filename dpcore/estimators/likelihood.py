@@ -46,11 +46,11 @@ class Counts:
 
     def expected(self, law: np.ndarray) -> np.ndarray:
         """Return A p, shape (S[, m]); law p: (inputs[, m])."""
-        return _folded(self.channel.levels).expected(law)
+        return self._folded.expected(law)
 
     def adjoint(self, scores: np.ndarray) -> np.ndarray:
         """Return A' scores, shape (inputs,); scores: (S,)."""
-        return _folded(self.channel.levels).adjoint(scores)
+        return self._folded.adjoint(scores)
 
     def expected_by_spline(self, masses: np.ndarray) -> np.ndarray:
         """Return what each spline's masses of the input cells expect, shape (pieces + d, S).
@@ -58,7 +58,11 @@ class Counts:
         masses: (pieces, q, d + 1), of the splines that live on each piece of the interval, at q points of it; pieces * q is a
         multiple of the input cells.  Spline k lives on the pieces k - d..k.
         """
-        return _by_spline(_folded(self.channel.levels).rows, masses)
+        return _by_spline(self._folded.rows, masses)
+
+    @cached_property
+    def _folded(self) -> _Folded:
+        return _folded(self.channel.levels)
 
     def log_likelihood(self, expected: np.ndarray) -> float:
         """Return the log-likelihood, up to a constant, of expected shares (S,)."""
