@@ -110,7 +110,7 @@ def test_draws_are_the_literal_plug_in() -> None:
 
 
 def smooth(
-    method: str, functional: str, slope: float, *, returned: int = 100, sizes: Any = rates.SIZES
+    method: str, functional: str, slope: float, *, returned: int = 100, sizes: Any = rates.SIZES[rates.KEPT]
 ) -> pd.DataFrame:
     sizes = np.array(sizes, dtype=float)
     columns: dict[str, Any] = {
@@ -258,7 +258,7 @@ def test_pictures_show_places_and_theory() -> None:
     )
     plots.plot_rates(frame, axes, rate=0.5)
     assert plots.png(figure)[:4] == b"\x89PNG"
-    assert [line.get_marker() for line in axes.lines].count("o") == len(rates.SIZES)
+    assert [line.get_marker() for line in axes.lines].count("o") == len(rates.SIZES[rates.KEPT])
     law = axes.lines[0]
     assert np.polyfit(np.log(law.get_xdata()), np.log(law.get_ydata()), 1)[0] == pytest.approx(-0.5)
     figure, axes = plots.new_axes()
@@ -275,7 +275,7 @@ def test_the_command_measures_prints_and_goes_on(
 ) -> None:
     monkeypatch.setattr(rates, "CLIENTS", FEW)
     monkeypatch.setattr(rates, "_SMOOTH", ("hill",))
-    monkeypatch.setattr(rates, "SIZES", FEW[:1])
+    monkeypatch.setattr(rates, "SIZES", {rates.KEPT: FEW[:1]})
     monkeypatch.setattr(rates, "EPSILONS", (1.0,))
     arguments = ["benchmark", "rates", "--methods", f"{LINEAR},wavelet_laplace", "--repetitions", "2", "--workers", "1"]
     for extra in ([], ["--report"]):
