@@ -11,11 +11,14 @@ is measured with epsilon 1, and with epsilon 1/2 and four times the clients.
 They are asked from 1e6 to 1e10; the dyadic wave from 2e6, since which it does not refuse, to 2e9: at 1e10 the entropy of one
 density has a bias of 4e-5, as large as its standard error.
 
-The last one shows a logarithm.  A scheme for more clients has more blocks, B ~ log n of them, and the coarse one that moments
-live in gets little more than 1 / (2 B) of the clients: the error is between (n epsilon^2)^{-1/2} and the root of one over that
-block's clients times epsilon^2, whose slope is .462 from 1e6 to 1e10.  The source's split pays a power of log n in the end.
-The distribution function at a point has a weight that jumps, so that every level used costs the same: it is root-n up to the
-root of the number of levels, which is small enough beside the tolerance that it is judged as the others.
+Two logarithms are in the theory, and slopes may lie between 1/2 and 1/2 less theirs:
+
+- The distribution function and quantiles have weights that jump, and are no smooth functionals in the theorem's sense.  Every
+  level costs them the same: with clients spread evenly over L = log2(n epsilon^2) / 2 levels the error is of the order
+  L (n epsilon^2)^{-1/2}, whose slope is .444 from 1e6 to 1e10.
+- A wavelet scheme for more clients has more blocks, B ~ log n of them, and the coarse one that moments live in gets little more
+  than 1 / (2 B) of the clients.  The error is between (n epsilon^2)^{-1/2} and the root of one over that block's clients times
+  epsilon^2, whose slope is .462 there.  `wavelet_laplace_replanned` shows it; the source's split pays a power of log n.
 
 Atomic functionals (the density and its slope at a point, see `pointwise`) by projection in splines of degree 0 and 1, with
 p = degree + 1.  Theory: (n epsilon^2)^{-(p - s)/(2 p + 2)}, and bias and noise themselves.  A slope over whole levels is honest

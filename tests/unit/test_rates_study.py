@@ -159,8 +159,16 @@ def test_the_logarithm_of_many_levels_is_allowed_where_schemes_are_planned_anew(
     line = rates_aims.judged(smooth(rates.REPLANNED, "mean", 0.43)).iloc[0]
     assert (line["theory_low"], line["theory_high"]) == (pytest.approx(0.462, abs=5e-4), 0.5)
     assert line["off"] == pytest.approx(0.032, abs=5e-4)
-    assert verdict(smooth(rates.REPLANNED, "mean", 0.40), "_replanned: the same").reached is False
-    assert verdict(smooth(rates.REPLANNED, "mean", 0.48), "_replanned: the same").found == 0
+    assert verdict(smooth(rates.REPLANNED, "mean", 0.40), "_replanned: slope").reached is False
+    assert verdict(smooth(rates.REPLANNED, "mean", 0.48), "_replanned: slope").found == 0
+
+
+def test_the_logarithm_of_a_weight_that_jumps_is_allowed() -> None:
+    for name in ("cdf(0.3)", "quantile(0.5)"):
+        line = rates_aims.judged(smooth("dyadic_wave", name, 0.42)).iloc[0]
+        assert (line["theory_low"], line["theory_high"]) == (pytest.approx(0.444, abs=1e-3), 0.5)
+        assert line["off"] == pytest.approx(0.024, abs=1e-3)
+    assert rates_aims.judged(smooth("dyadic_wave", "mean", 0.42)).iloc[0]["theory_low"] == 0.5
 
 
 def test_refused_places_are_left_out_and_three_decades_must_remain() -> None:
