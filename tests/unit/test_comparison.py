@@ -27,8 +27,8 @@ type = "numeric"
 unit = "m"
 lower = 0.5
 upper = 2.5
-mechanism = "dyadic_wave"
-estimator = "ems"
+level_rule = "fixed"
+level = 3
 epsilon = 2
 functionals = ["mean"]
 """
@@ -183,10 +183,7 @@ class NoInfluence(dp.functionals.Entropy):
     "functional", [dp.functionals.Quantile(0.5), dp.functionals.IntegratedSquare(0), dp.functionals.Variance()]
 )
 def test_the_alignment_is_that_of_the_influences_under_the_estimate_s_covariance(functional: Any) -> None:
-    scheme = dp.Scheme.from_toml(
-        TEXT.replace("dyadic_wave", "wavelet_laplace").replace('estimator = "ems"', 'level_rule = "fixed"\nlevel = 3')
-    )
-    made = dp.simulate(scheme, people(50_000, 5), random=dp.seeded(5))
+    made = aggregate(5, 50_000)
     groups: Any = dp.estimate(made, "height", given="side")
     left, right = groups["left"], groups["right"]
     weights = related(left, right, MEAN)[0]

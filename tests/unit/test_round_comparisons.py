@@ -33,6 +33,8 @@ lower = 0
 upper = 250_000
 degree = 1
 finest_level = 3
+level_rule = "fixed"
+level = 3
 epsilon = 2
 functionals = ["mean", "cdf(50000)", "entropy"]
 """
