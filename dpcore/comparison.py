@@ -12,10 +12,12 @@ they said,
     rho = tau sum w v m / sqrt(sum w^2 m  sum v^2 m),
 
 tau the correlation of what one report adds to either estimate before it is weighted; this takes what a report adds to vary as
-much whatever it said of the other attribute, which noise sees to.  Where both estimates add reports up alike, as for a mean
-or a share by one estimator at one level, tau = 1.  Elsewhere nobody knows more than |tau| <= 1, the sign is taken that
-makes the difference least sure, and the result says so.  Between two groups of one attribute the sum is negative: a difference
-of groups is less certain than their errors alone say.
+much whatever it said of the other attribute, which noise sees to.  For a mean or a share by one estimator at one level, both
+add the same and tau = 1.  For other functionals by one estimator at one level, a report adds to the first order int psi dh on
+one side and int phi dh on the other, psi and phi the influences at either density and h the estimate's error; the estimate
+itself is asked for the variances of both, of their sum and of their difference, and so tells tau.  The smaller rho of the two
+sides' answers is taken.  Elsewhere nobody knows more than |tau| <= 1: the sign is taken that makes the difference least
+sure, and the result says so.  Second-order terms of the variances are counted as independent; their covariance is positive.
 
 The interval's ends are those of [ZouDonner2008], which keep what each interval allows for beyond its standard error: with l, u
 the distances of the left one's ends and l', u' of the right one's, low = difference - sqrt(l^2 + u'^2 - 2 rho l u').
@@ -23,7 +25,7 @@ the distances of the left one's ends and l', u' of the right one's, low = differ
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,11 +39,13 @@ from dpcore.estimates import (
     check_confidence,
     normal_quantile,
 )
+from dpcore.functionals import Expansion, Functional, Influence
 
 _MEMOISED = (
     "memoised reports repeat from round to round: the errors are correlated by an unknown amount, counted as none"
 )
 _OVERLAP = "groups of two attributes overlap by an unknown amount: the largest error that this allows is used"
+_PARALLELOGRAM = 0.01  # how far (p+q)^2 + (p-q)^2 may be from 2 p^2 + 2 q^2 = 4, by quadrature
 _BOUND = "both groups are made of the same reports: the largest error that their weights allow is used"
 
 
@@ -157,12 +161,64 @@ def related(left: Any, right: Any, functional: Any) -> tuple[float, str | None]:
     rho = _of_weights(left.sample, right.sample, left.given, right.given)
     if rho == -1:
         return rho, _OVERLAP
-    return (rho, None) if _add_up_alike(left, right, functional) else (-abs(rho), _BOUND)
+    if (left.estimator, left.level) == (right.estimator, right.level):
+        if functional.is_linear:
+            return rho, None
+        aligned = [_alignment(side, functional, left.density, right.density) for side in (left, right)]
+        if all(tau is not None for tau in aligned):
+            return min(rho * tau for tau in aligned if tau is not None), None
+    return -abs(rho), _BOUND
 
 
-def _add_up_alike(left: Any, right: Any, functional: Any) -> bool:
-    """Whether a report adds the same to either estimate, before it is weighted."""
-    return bool((left.estimator, left.level) == (right.estimator, right.level) and functional.is_linear)
+@dataclass(frozen=True)
+class _Along(Functional):
+    """int psi f: the linear functional of an influence."""
+
+    influence: Influence
+
+    name = "along"
+    is_linear = True
+
+    def expand(self, density: Any) -> Expansion:
+        return Expansion(self.influence(density), self.influence)
+
+
+def _alignment(estimate: DensityEstimate, functional: Functional, one: Any, other: Any) -> float | None:
+    """tau: the correlation of one estimate's errors in a functional's influences at two densities; None where it has none."""
+
+    def variance(influence: Influence) -> float:
+        error = estimate.functional(_Along(influence)).standard_error
+        return np.nan if error is None else error**2
+
+    try:
+        with np.errstate(all="ignore"):
+            psi, phi = (functional.expand(density).influence for density in (one, other))
+            psi, phi = (_scaled(each, 1 / np.sqrt(variance(each))) for each in (psi, phi))
+            together, apart = variance(_added(psi, phi)), variance(_added(psi, _scaled(phi, -1.0)))
+    except SchemeError:
+        return None
+    # Of variances that are quadratic, as those of linear functionals should be, the two add up to 4.
+    if not abs(together + apart - 4) < _PARALLELOGRAM:
+        return None
+    return float(np.clip((together - apart) / 4, -1.0, 1.0))
+
+
+def _scaled(influence: Influence, by: float) -> Influence:
+    weights = tuple((order, _times(weight, by)) for order, weight in influence.weights)
+    return replace(influence, weights=weights, points=tuple((order, x, by * c) for order, x, c in influence.points))
+
+
+def _times(weight: Any, by: float) -> Any:
+    return lambda x: by * weight(x)
+
+
+def _added(one: Influence, other: Influence) -> Influence:
+    return replace(
+        one,
+        weights=one.weights + other.weights,
+        points=one.points + other.points,
+        breaks=tuple(np.unique([*one.breaks, *other.breaks])),
+    )
 
 
 def _check_pair(left: Any, right: Any) -> None:
@@ -184,8 +240,9 @@ def _share_reports(left: Any, right: Any) -> bool:
 def difference(
     left: FunctionalEstimate, right: FunctionalEstimate, *, correlation: float = 0.0, remark: str | None = None
 ) -> Comparison:
-    """Return the difference of two results of one functional and confidence, whose errors have that correlation.
+    """Return the difference of two results of one functional and confidence.
 
+    correlation: of their errors to the first order; of all of them where a result does not say what share is of second order.
     Raises SchemeError where functional or confidence differ.
     """
     if (left.functional, left.confidence) != (right.functional, right.confidence):
@@ -207,6 +264,8 @@ def difference(
         )
     (v, a, low, high), (w, b, other_low, other_high) = np.array(numbers, dtype=np.float64)
     z = normal_quantile(left.confidence)
+    if correlation > -1:
+        correlation *= float(np.sqrt((1 - (left.second_order or 0.0)) * (1 - (right.second_order or 0.0))))
     # Ends may have been cut at what is possible: no distance is below the normal one.
     down, up = max(v - low, z * a), max(high - v, z * a)
     other_down, other_up = max(w - other_low, z * b), max(other_high - w, z * b)

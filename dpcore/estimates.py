@@ -251,17 +251,7 @@ class DensityEstimate:
         reason = functional.refuses_density(self.density)
         if reason is None:
             return self.inference.estimate(functional, confidence)
-        return FunctionalEstimate(
-            functional=str(functional),
-            value=None,
-            standard_error=None,
-            low=None,
-            high=None,
-            confidence=confidence,
-            plug_in=None,
-            kind=functional.kind,
-            reason=reason,
-        )
+        return refused(functional, reason, confidence)
 
     @cached_property
     def fit(self) -> GoodnessOfFit | None:
@@ -492,8 +482,8 @@ class FrequencyEstimate:
         )
 
 
-def refused(functional: Any, reason: str, confidence: float = 0.95) -> FunctionalEstimate:
-    """Return the result of a functional for which there is nothing to start from."""
+def refused(functional: Any, reason: str, confidence: float = 0.95, plug_in: float | None = None) -> FunctionalEstimate:
+    """Return the result of a functional that cannot be inferred, and why; plug_in: of what is shown, where it has one."""
     return FunctionalEstimate(
         functional=str(functional),
         value=None,
@@ -501,7 +491,7 @@ def refused(functional: Any, reason: str, confidence: float = 0.95) -> Functiona
         low=None,
         high=None,
         confidence=confidence,
-        plug_in=None,
+        plug_in=plug_in,
         kind=functional.kind,
         reason=reason,
     )

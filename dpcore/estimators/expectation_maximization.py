@@ -26,13 +26,14 @@ from dpcore import _checks
 from dpcore.densities import Spline, cell_masses
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimates import DensityEstimate, GoodnessOfFit
-from dpcore.estimators import goodness_of_fit
+from dpcore.estimators import goodness_of_fit, one_step
 from dpcore.estimators.base import Estimator
 from dpcore.estimators.channel_projection import project
 from dpcore.estimators.frequency import left_inverse
 from dpcore.estimators.inference import DeltaMethod
 from dpcore.estimators.ladder import Rung
 from dpcore.estimators.likelihood import Counts, Likelihood, group_counts
+from dpcore.estimators.one_step import OneStep
 from dpcore.mechanisms.observation import FiniteChannel, ScoreSums
 
 TOLERANCE = 1e-5  # of the mass: a hundredth of it, at most, is then left to move
@@ -42,15 +43,15 @@ _JUDGED = (
     3,
     6,
 )  # degree and level at most of the space, with an atom at either end, that any density is thought to lie in
-_INTERVALS = ((2, 4), (2, 3), (2, 2))  # (degree, level) of the spaces that functionals are evaluated in, finest first
+_BANDS = 2, 4  # degree and level of the space that bands are made in
 
 
 @dataclass(frozen=True)
 class ExpectationMaximization(Estimator):
     """The most likely law of the input cells, smoothed after each iteration ("ems") or not ("em"), as a piecewise constant.
 
-    Intervals are those of the unbiased least squares estimate in a space of sixteen quadratic splines (`channel_projection`),
-    or of a coarser one for functionals that are refused there; `.plug_in` is the functional of the density that is shown.
+    Functionals are one-step corrected through the counts' likelihood (`one_step`); `.plug_in` is that of the density shown.
+    Bands are those of the unbiased least squares estimate in a space of sixteen quadratic splines (`channel_projection`).
     """
 
     smoothing: bool = True
@@ -105,29 +106,40 @@ class ExpectationMaximization(Estimator):
     ) -> DensityEstimate:
         bounds = float(described.lower), float(described.upper)
         density = Spline(*bounds, 0, model.inputs.bit_length() - 1, law * model.inputs)
-        rungs = tuple(project(model, tables, weights, law, *space, bounds) for space in _INTERVALS)
-        shown = Rung(density, density, rungs[0].covariance)
+        rung = project(model, tables, weights, law, *_BANDS, bounds)
+        shown = Rung(density, density, rung.covariance)
         return DensityEstimate(
             attribute=described.name,
             unit=described.unit,
             density=density,
-            covariance=rungs[0].covariance,
-            raw=rungs[0].raw,
+            covariance=rung.covariance,
+            raw=rung.raw,
             n=round(float((tables @ weights).sum())),
             estimator=self.name if self.smoothing else "em",
             given=given,
-            inference=DeltaMethod(shown, rungs, partial(_goodness, model, tables, weights, law)),
+            inference=DeltaMethod(
+                shown,
+                rung,
+                partial(_goodness, model, tables, weights, law),
+                partial(_corrected, model, tables, weights, density),
+            ),
         )
+
+
+def _likelihood(model: FiniteChannel, tables: np.ndarray, weights: np.ndarray) -> Likelihood:
+    return Counts(model, tables[:, 0]) if tables.shape[1] == 1 else group_counts(model, tables.T, weights)
+
+
+def _corrected(model: FiniteChannel, tables: np.ndarray, weights: np.ndarray, shown: Spline) -> OneStep:
+    """The inference of functionals: through a log-spline of the same counts."""
+    return one_step.of_likelihood(_likelihood(model, tables, weights), shown.lower, shown.upper, shown)
 
 
 def _goodness(model: FiniteChannel, tables: np.ndarray, weights: np.ndarray, law: np.ndarray) -> GoodnessOfFit | None:
     """How any density can explain the counts; how well EM's own law does follows from where it stopped."""
-    likelihood: Likelihood = (
-        Counts(model, tables[:, 0]) if tables.shape[1] == 1 else group_counts(model, tables.T, weights)
-    )
     degree, level = _JUDGED[0], min(_JUDGED[1], model.inputs.bit_length() - 1)
-    ends = np.eye(model.inputs)[:, [0, -1]]
-    return goodness_of_fit.of_space(likelihood, law, np.hstack([cell_masses(degree, level, model.inputs), ends]))
+    space = np.hstack([cell_masses(degree, level, model.inputs), np.eye(model.inputs)[:, [0, -1]]])
+    return goodness_of_fit.of_space(_likelihood(model, tables, weights), law, space)
 
 
 def maximize(

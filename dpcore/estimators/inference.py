@@ -10,9 +10,9 @@ of SE^2 exceeds a tenth of the first, low and high are quantiles of the law of t
 value -+ z SE.  A functional with a remainder is refused where the second-order term, or its standard deviation, exceeds the
 first-order error: the expansion then says nothing.
 
-Functionals are evaluated one level finer than the density that is shown (the level rule's `undersmoothing`): the level that
-balances bias and noise of the whole curve leaves a bias that intervals would not cover.  What is refused there is tried at the
-level shown, its interval widened by the distance of the two values.
+Where the data chose the level, the one that balances bias and noise of the whole curve, functionals keep a bias that intervals
+would not cover: they are corrected as `one_step` says, through the likelihood of what was observed.  Bands are centred one
+level finer.  What is described above serves a level that somebody fixed.
 Source: [Szabo2024] for the plug-in; debiasing, intervals and refusal are ours.
 """
 
@@ -20,16 +20,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from dpcore.densities import Spline
 from dpcore.errors import SchemeError
-from dpcore.estimates import FunctionalEstimate, GoodnessOfFit, normal_quantile
+from dpcore.estimates import FunctionalEstimate, GoodnessOfFit, normal_quantile, refused
 from dpcore.estimators.bands import critical_value, invert_band, standard_errors, within
 from dpcore.estimators.chi_square_mixture import ChiSquareMixture
 from dpcore.estimators.ladder import Rung
+from dpcore.estimators.one_step import OneStep
 from dpcore.functionals import Expansion, Functional, Mean, Quantile
 
 _SECOND_ORDER_SHARE = 0.1  # of the variance, above which the normal law is left (ruling R12 of the specification)
@@ -42,13 +44,15 @@ _APART = 2.0  # standard deviations below which a density is not told from zero
 class DeltaMethod:
     """The inference of one density estimate.
 
-    shown: the rung of the density.  rungs: where functionals are evaluated, finest first, the first that does not refuse.
+    shown: the rung of the density.  rung: where bands are centred and functionals linearised.
     judge: how the fit explains what was observed.
+    corrected: makes the one-step correction of functionals where the data chose the level; without it they are linearised.
     """
 
     shown: Rung
-    rungs: tuple[Rung, ...]
+    rung: Rung
     judge: Callable[[], GoodnessOfFit | None] | None = None
+    corrected: Callable[[], OneStep] | None = None
 
     def goodness(self) -> GoodnessOfFit | None:
         """Return how the fit explains what was observed, None where nothing is left to judge it by."""
@@ -61,12 +65,12 @@ class DeltaMethod:
     @property
     def raw(self) -> Spline:
         """The raw density that bands are centred on."""
-        return self.rungs[0].raw
+        return self.rung.raw
 
     @property
     def covariance(self) -> np.ndarray:
         """The covariance of its coefficients, (K, K)."""
-        return self.rungs[0].covariance
+        return self.rung.covariance
 
     def density_band(self, x: np.ndarray, deviations: float) -> tuple[np.ndarray, np.ndarray]:
         """Return low and high, shapes (n,): intervals of `Derivative(0, x)`."""
@@ -83,39 +87,37 @@ class DeltaMethod:
 
     def estimate(self, functional: Functional, confidence: float) -> FunctionalEstimate:
         """Return the functional's corrected estimate, or a refusal; the caller has checked the confidence."""
+        if self._corrected is not None:
+            return self._corrected.estimate(functional, confidence)
         raw = self.shown.raw
         reason = functional.refuses(raw.lower, raw.upper, raw.degree)
         if reason is not None:
-            return _refusal(functional, confidence, None, reason)
+            return refused(functional, reason, confidence)
         plug_in = float(functional.value(self.shown.proper))
-        finer: list[float] = []
-        for rung in self.rungs:
-            try:
-                value, error, low, high, share = self._one(functional, rung, confidence)
-            except _Refused as refused:
-                reason = str(refused)
-                finer.append(refused.value)
-                continue
-            # Nothing shows that a coarser level is unbiased: allow for all of its distance from the finer one.
-            bias = max((abs(value - other) for other in finer), default=0.0)
-            low, high = low - bias, high + bias
-            least, most = functional.range_on(raw.lower, raw.upper)
-            value, low, high = within(value, low, high, least, most)
-            return FunctionalEstimate(
-                functional=str(functional),
-                value=value,
-                standard_error=error,
-                low=low,
-                high=high,
-                confidence=confidence,
-                plug_in=plug_in,
-                kind=functional.kind,
-                second_order=share,
-            )
-        return _refusal(functional, confidence, plug_in, str(reason))
+        try:
+            value, error, low, high, share = self._one(functional, confidence)
+        except _Refused as why:
+            return refused(functional, str(why), confidence, plug_in)
+        value, low, high = within(value, low, high, *functional.range_on(raw.lower, raw.upper))
+        return FunctionalEstimate(
+            functional=str(functional),
+            value=value,
+            standard_error=error,
+            low=low,
+            high=high,
+            confidence=confidence,
+            plug_in=plug_in,
+            kind=functional.kind,
+            second_order=share,
+        )
 
-    def _one(self, functional: Functional, rung: Rung, confidence: float) -> tuple[float, float, float, float, float]:
+    @cached_property
+    def _corrected(self) -> OneStep | None:
+        return self.corrected() if self.corrected is not None else None
+
+    def _one(self, functional: Functional, confidence: float) -> tuple[float, float, float, float, float]:
         """Value, standard error, low, high, and the second-order share of the variance."""
+        rung = self.rung
         if isinstance(functional, Quantile):
             return *invert_cdf(rung, functional.t, confidence), 0.0
         if functional.is_linear:
@@ -135,25 +137,7 @@ def _around(
 
 
 class _Refused(Exception):
-    """Too noisy to trust; `value` is what it would have been."""
-
-    def __init__(self, reason: str, value: float) -> None:
-        super().__init__(reason)
-        self.value = value
-
-
-def _refusal(functional: Functional, confidence: float, plug_in: float | None, reason: str) -> FunctionalEstimate:
-    return FunctionalEstimate(
-        functional=str(functional),
-        value=None,
-        standard_error=None,
-        low=None,
-        high=None,
-        confidence=confidence,
-        plug_in=plug_in,
-        kind=functional.kind,
-        reason=reason,
-    )
+    """Too noisy to trust."""
 
 
 def _second_order(functional: Functional, rung: Rung, confidence: float) -> tuple[float, float, float, float, float]:
@@ -175,8 +159,7 @@ def _second_order(functional: Functional, rung: Rung, confidence: float) -> tupl
         if ratio > 1:
             raise _Refused(
                 f"the noise is too large for this functional: its second-order term is {ratio:.2g} times the first-order "
-                f"error at level {raw.level}, at most 1 can be trusted; more reports or a larger epsilon would do",
-                value,
+                f"error at level {raw.level}, at most 1 can be trusted; more reports or a larger epsilon would do"
             )
     error = float(np.sqrt(first + max(second, 0.0)))
     if second <= _SECOND_ORDER_SHARE * first:

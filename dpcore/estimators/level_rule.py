@@ -26,7 +26,7 @@ _PER_LEVEL = 4.0  # how much rarer an error is made per level of distance: squar
 class LevelRule(ABC):
     """Chooses a level of a ladder.
 
-    undersmoothing: how many levels finer functionals are evaluated, so that bias is small beside the noise.
+    undersmoothing: how many levels finer bands are centred, where the data choose the level; functionals are then corrected.
     """
 
     undersmoothing: int = 0

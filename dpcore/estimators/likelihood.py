@@ -15,6 +15,7 @@ from scipy.sparse import csr_array
 from dpcore.errors import NotEstimable
 from dpcore.mechanisms.observation import FiniteChannel, Wave
 
+_LARGEST = 1 << 20  # entries of a channel's whole matrix; a larger one is not made, and prefix sums are taken instead
 CERTAINTY = 3.0  # standard errors that a group's count must exceed
 
 
@@ -46,11 +47,11 @@ class Counts:
 
     def expected(self, law: np.ndarray) -> np.ndarray:
         """Return A p, shape (S[, m]); law p: (inputs[, m])."""
-        return _folded(self.channel.levels).expected(law)
+        return self.channel.probabilities(law) if self._is_large else self._folded.expected(law)
 
     def adjoint(self, scores: np.ndarray) -> np.ndarray:
         """Return A' scores, shape (inputs,); scores: (S,)."""
-        return _folded(self.channel.levels).adjoint(scores)
+        return self.channel.adjoint(scores) if self._is_large else self._folded.adjoint(scores)
 
     def expected_by_spline(self, masses: np.ndarray) -> np.ndarray:
         """Return what each spline's masses of the input cells expect, shape (pieces + d, S).
@@ -58,7 +59,17 @@ class Counts:
         masses: (pieces, q, d + 1), of the splines that live on each piece of the interval, at q points of it; pieces * q is a
         multiple of the input cells.  Spline k lives on the pieces k - d..k.
         """
-        return _by_spline(_folded(self.channel.levels).rows, masses)
+        if self._is_large:
+            return self.channel.probabilities(_whole(masses, self.inputs)).T
+        return _by_spline(self._folded.rows, masses)
+
+    @cached_property
+    def _is_large(self) -> bool:
+        return self.inputs * len(self.counts) > _LARGEST
+
+    @cached_property
+    def _folded(self) -> _Folded:
+        return _folded(self.channel.levels)
 
     def log_likelihood(self, expected: np.ndarray) -> float:
         """Return the log-likelihood, up to a constant, of expected shares (S,)."""
@@ -149,6 +160,15 @@ def _by_spline(rows: np.ndarray, masses: np.ndarray) -> np.ndarray:
     for number in range(alive):
         found[number : number + pieces] += each[:, number]
     return found
+
+
+def _whole(masses: np.ndarray, inputs: int) -> np.ndarray:
+    """Splines' masses of the input cells, (inputs, pieces + d), zeros included."""
+    pieces, points, alive = masses.shape
+    found = np.zeros((pieces, points, pieces + alive - 1))
+    for piece in range(pieces):
+        found[piece, :, piece : piece + alive] = masses[piece]
+    return np.asarray(found.reshape(inputs, -1, found.shape[2]).sum(axis=1))
 
 
 @dataclass(frozen=True, eq=False)

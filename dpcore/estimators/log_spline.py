@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from math import comb
 from typing import Any
 
 import numpy as np
 
 from dpcore import _checks
-from dpcore.bases import bspline
-from dpcore.densities import ExponentialSpline
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimates import DensityEstimate, FunctionalEstimate, GoodnessOfFit
-from dpcore.estimators import goodness_of_fit, ladder, smoothing
+from dpcore.estimators import goodness_of_fit, ladder, one_step, smoothing
 from dpcore.estimators.bands import critical_value, standard_errors
 from dpcore.estimators.base import Estimator
 from dpcore.estimators.frequency import left_inverse
 from dpcore.estimators.likelihood import Counts, Likelihood, group_counts
 from dpcore.estimators.one_step import OneStep
+from dpcore.estimators.posterior import Posterior
 from dpcore.functionals import Functional, Mean
 from dpcore.mechanisms.observation import FiniteChannel, NoisyFeatures, ScoreSums
 
-_GRID = 1025  # points of the interval on which bands are made
 _LARGEST = 100.0  # logarithm of a factor by which a band may exceed its density, before it is bounded otherwise
 _TINY = 1e-300
 
@@ -38,8 +34,8 @@ class LogSpline(Estimator):
     Counts have a multinomial likelihood, noisy features a normal one; functionals are corrected as `one_step` says.
     """
 
-    level: int = 6
-    orders: tuple[int, ...] = (1, 2, 3, 4)
+    level: int = one_step.LEVEL
+    orders: tuple[int, ...] = one_step.ORDERS
     name = "log_spline"
 
     def __post_init__(self) -> None:
@@ -102,32 +98,29 @@ class LogSpline(Estimator):
 
     def _estimate(self, described: Any, likelihood: Likelihood, given: str) -> DensityEstimate:
         fit = smoothing.fit(likelihood, self.level, self.orders)
-        density = ExponentialSpline(
-            float(described.lower), float(described.upper), smoothing.DEGREE, fit.level, fit.coefficients, fit.atoms
-        )
+        corrected = one_step.of_fit(fit, float(described.lower), float(described.upper))
         return DensityEstimate(
             attribute=described.name,
             unit=described.unit,
-            density=density,
+            density=corrected.posterior.density,
             covariance=fit.covariance,
             n=round(likelihood.n),
             estimator=self.name,
             given=given,
-            inference=Posterior(likelihood, density, fit.expected, fit.covariance),
+            inference=LogSplineInference(corrected),
         )
 
 
 @dataclass(frozen=True, eq=False)
-class Posterior:
-    """Bands of a log-spline from the posterior of its parameters; functionals with one-step correction.
+class LogSplineInference:
+    """Bands of a log-spline from the posterior of its parameters; functionals with one-step correction."""
 
-    The parameters are the coefficients of the log density, then the masses of the atoms there are; covariance: theirs.
-    """
+    corrected: OneStep
 
-    likelihood: Likelihood
-    density: ExponentialSpline
-    expected: np.ndarray
-    covariance: np.ndarray
+    @property
+    def posterior(self) -> Posterior:
+        """The average over priors."""
+        return self.corrected.posterior
 
     def density_band(self, x: np.ndarray, deviations: float) -> tuple[np.ndarray, np.ndarray]:
         """Return low and high, shapes (n,): f exp(-+ deviations sd(log f)), where the density is told from zero.
@@ -136,8 +129,9 @@ class Posterior:
         deviations times the unpenalised correction's error, the band goes over to [0, f + u] between f = 2 u and f = u; and
         high is nowhere above the larger of f + u and f (1 + deviations sd(log f) / 2)^2.
         """
-        half = deviations * standard_errors(self._log_features(x), self.covariance)
-        f, u = self.density.pdf(x), deviations * self._one_step.density_errors(x)
+        posterior = self.posterior
+        half = deviations * standard_errors(posterior.log_features(x), posterior.covariance)
+        f, u = posterior.density.pdf(x), deviations * self.corrected.density_errors(x)
         told = np.clip(f / np.maximum(u, _TINY) - 1, 0.0, 1.0)
         most = np.maximum(f * (1 + half / 2) ** 2, f + u)
         high = np.minimum(f * np.exp(np.minimum(half, _LARGEST)), most)
@@ -145,27 +139,23 @@ class Posterior:
 
     def cdf_band(self, x: np.ndarray, deviations: float) -> tuple[np.ndarray, np.ndarray]:
         """Return low and high, shapes (n,): F -+ deviations sd(F)."""
-        grid = np.linspace(self.density.lower, self.density.upper, _GRID)
-        half = deviations * np.interp(x, grid, standard_errors(self._cdf_features, self.covariance))
-        cdf = self.density.cdf(x)
+        posterior = self.posterior
+        errors = standard_errors(posterior.cdf_features, posterior.covariance)
+        half = deviations * np.interp(x, posterior.grid, errors)
+        cdf = posterior.density.cdf(x)
         return cdf - half, cdf + half
 
     def critical_value(self, confidence: float) -> float:
         """Return the deviations that hold the whole log density at once."""
-        grid = np.linspace(self.density.lower, self.density.upper, _GRID)
-        return critical_value(self._log_features(grid), self.covariance, confidence)
+        posterior = self.posterior
+        return critical_value(posterior.log_features(posterior.grid), posterior.covariance, confidence)
 
     def goodness(self) -> GoodnessOfFit | None:
         """Return how the fit explains what was observed."""
-        inputs = self.likelihood.inputs
-        points = inputs * -(-_GRID // inputs)
-        middles = self.density.lower + self.density.width * (np.arange(points) + 0.5) / points
-        masses = self._features(middles) * self.density.width / points
-        cells = masses.reshape(inputs, -1, masses.shape[1]).sum(axis=1)
-        for number, end in enumerate(np.flatnonzero(np.array(self.density.atoms) > 0)):
-            cells[-end, len(self.density.coefficients) + number] += 1.0  # cell 0 or cell -1
-        slope = self.likelihood.expected(cells)
-        return goodness_of_fit.of_posterior(self.likelihood, self.expected, slope, self.covariance)
+        posterior = self.posterior
+        return goodness_of_fit.of_posterior(
+            posterior.likelihood, posterior.expected, posterior.slope, posterior.covariance
+        )
 
     def mean_error(self) -> float:
         """Return the standard error of the mean."""
@@ -173,53 +163,4 @@ class Posterior:
 
     def estimate(self, functional: Functional, confidence: float) -> FunctionalEstimate:
         """Return the functional's corrected estimate, or a refusal; the caller has checked the confidence."""
-        return self._one_step.estimate(functional, confidence)
-
-    @cached_property
-    def _one_step(self) -> OneStep:
-        return OneStep(self.likelihood, self.density, self.expected, self._features, self.covariance)
-
-    def _share(self, x: np.ndarray) -> np.ndarray:
-        return np.clip((np.asarray(x, dtype=np.float64) - self.density.lower) / self.density.width, 0.0, 1.0)
-
-    @cached_property
-    def _masses(self) -> np.ndarray:
-        """The atoms there are."""
-        atoms = np.array(self.density.atoms)
-        return atoms[atoms > 0]
-
-    @cached_property
-    def _mean_features(self) -> np.ndarray:
-        """Minus d log f by parameter but for the spline itself, (D,): each B-spline's mean, and what an atom takes away."""
-        middles = (np.arange(_GRID - 1) + 0.5) / (_GRID - 1)
-        splines = bspline.evaluate(middles, self.density.degree, self.density.level)
-        f = self.density.pdf(self.density.lower + self.density.width * middles)
-        return np.concatenate([f @ splines / f.sum(), np.full(len(self._masses), 1 / (1 - self._masses.sum()))])
-
-    def _log_features(self, x: np.ndarray, order: int = 0) -> np.ndarray:
-        """d s^(order)(x) by parameter, shape (n, D), s = log f on the unit interval, f the continuous part."""
-        splines = bspline.evaluate(self._share(x), self.density.degree, self.density.level, order)
-        full = np.hstack([splines, np.zeros((len(splines), len(self._masses)))])
-        return full - self._mean_features if order == 0 else full
-
-    def _features(self, x: np.ndarray, order: int = 0) -> np.ndarray:
-        """d f^(order)(x) by parameter, (n, D): Leibniz for f d s, per unit of x to the power order + 1."""
-        width = self.density.width
-        total = np.zeros((len(x), len(self.covariance)))
-        for k in range(order + 1):
-            f = self.density.derivative(k)(x)[:, None]
-            total += comb(order, k) * f * self._log_features(x, order - k) / width ** (order - k)
-        return total
-
-    @cached_property
-    def _cdf_features(self) -> np.ndarray:
-        """d F by parameter on the grid, (points, D), by the midpoint rule."""
-        density = self.density
-        middles = density.lower + density.width * (np.arange(_GRID - 1) + 0.5) / (_GRID - 1)
-        each = self._features(middles) * density.width / (_GRID - 1)
-        below = np.zeros(len(self.covariance))
-        if density.atoms[0] > 0:  # the atom at lower is there from the start
-            below[len(density.coefficients)] = 1.0
-        sums = below + np.vstack([np.zeros(len(below)), np.cumsum(each, axis=0)])
-        sums[-1] = 0.0  # all mass is at most upper
-        return sums
+        return self.corrected.estimate(functional, confidence)

@@ -1,195 +1,308 @@
 """One-step corrected functionals: what a smooth fit leaves in the data, put back where a functional looks.
 
-A penalised density f is smoother than the truth, so that L(f) is biased and intervals around it do not cover.  The residual
-shares r = observed - A f, projected on K' density B-splines by weighted least squares, estimate f* - f without a penalty:
+A penalised density f is smoother than the truth f*, so that L(f) is biased and intervals around it do not cover.  With delta
+= f* - f, of posterior covariance V, and h its estimate in a span of B-splines without a penalty, of covariance S (`span`),
 
-    h = sum_k c_k B_k, int h = 0,   c = (A_B' W A_B)^{-1} A_B' W r,   S = (A_B' W A_B)^{-1},
+    value = L(f) + T(h) + tr(Q V) - 2 tr(Q C),     SE^2 = t' S t + u' V u + 2 tr((Q V)^2),
 
-W the Fisher weights, A_B = A applied to the B-splines.  A functional's corrected value and error are
+t and T the functional's derivative along the span, Q half its second; u what T takes of delta that the span cannot see; C the
+covariance of delta and h: T is taken at f, whose noise is that of h, and with a span that sees everything the second-order
+term changes its sign.  The span is the coarsest of V_4, V_5, V_6 in which u adds little: it does not depend on how smooth f was
+found to be, only on how fine the functional looks and what that costs.  It is the undersmoothing of [Szabo2024] in one line.
 
-    value = L(f) + T(h) + tr(Q V),   SE^2 = t' S t + 2 tr((Q V)^2),   t_k = T(B_k),
+Values at a point (`Influence.points`) have no such span: every finer one costs a power of its width.  Their interval holds
+those of all priors that the data do not reject, each the posterior's own: the smoothing bias is within what the roughest of
+these allows.
 
-T its first and Q half its second derivative at f, V the covariance of f: the second-order term that T leaves out has the
-mean tr(Q V) and the variance 2 tr((Q V)^2).  Where either exceeds the first-order error, the functional is refused.  It is the
-undersmoothing of [Szabo2024] in one line: K' does not depend on how smooth f was found to be.
+A functional is refused where its second-order term, or its standard deviation, exceeds the first-order error, unless the
+density itself is known so well that what comes third is small.  Nonlinear ones are asked of the roughest such prior, too, and
+of the uniform density if the data do not reject it: the interval holds them all.  Distances that have no derivative, since law
+and reference are all but equal, move by no more than the law does: | L(f*) - L(f) | <= W_2(f*, f), whose law is that of a sum
+of weighted squares.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
+from math import ceil
 
 import numpy as np
 
-from dpcore.bases import bspline
-from dpcore.densities import DensityOnInterval, cumulated
-from dpcore.estimates import FunctionalEstimate, normal_quantile
+from dpcore.densities import DensityOnInterval, Spline
+from dpcore.estimates import FunctionalEstimate, normal_quantile, refused
+from dpcore.estimators import posterior as posteriors
+from dpcore.estimators import smoothing, span
 from dpcore.estimators.bands import invert_band, standard_errors, within
+from dpcore.estimators.chi_square_mixture import ChiSquareMixture
 from dpcore.estimators.likelihood import Likelihood
-from dpcore.functionals import Functional, Influence, Quantile
+from dpcore.estimators.posterior import Posterior
+from dpcore.estimators.span import Span
+from dpcore.functionals import Cdf, Expansion, Functional, Influence, Quantile
 
-_DEGREE, _LEVEL = 3, 4  # of the B-splines of the correction: K' = 19
-_WINDOW = 1 / 8  # of the interval: two of the correction's knot intervals, so that its knots do not show
-_POINTS = 2049  # of the grid on which distribution functions are inverted
+LEVEL, ORDERS = 6, (1, 2, 3, 4)  # of the log-splines and their priors, where nobody says otherwise
+_LEVELS = (4, 5, 6)  # of spans: 19, 35 and 67 B-splines
+_UNSEEN = 0.15  # of the standard error, that the span may leave unseen
+_DEAR = 2.0  # times the standard error, that seeing more must not cost
+_REJECTED = 0.01  # of the best prior's marginal likelihood, below which the data reject another
+_SECOND_ORDER_SHARE = 0.1  # of the variance, above which the normal law is left
+_WELL_KNOWN = 0.1  # relative error of a density below which an expansion's third term is small beside the second
+_APART = 2.0  # standard errors within which two distribution functions are equal
+_WINDOW = 1 / 8  # of the interval: two of the coarsest span's knot intervals, so that its knots do not show
+_TINY = 1e-300
 
-Features = Callable[[np.ndarray, int], np.ndarray]  # (x, order) -> (n, D)
+
+@dataclass(frozen=True, eq=False)
+class Corrected:
+    """A corrected functional, and how large its second-order term is beside the first-order error."""
+
+    value: float
+    error: float
+    low: float
+    high: float
+    share: float = 0.0
+    ratio: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
 class OneStep:
     """Functionals of a density found through a likelihood.
 
-    density: the fit.  expected: (S,), what the likelihood expects under it.
-    features: (x, order) -> (n, D), how the density's derivatives move with the fit's parameters; covariance: (D, D), theirs.
+    posterior: averaged over priors.  priors: one for each prior that the data do not reject, best first.
+    shown: the density that plug-in values are of.  is_uniform: whether the data do not reject the uniform density.
     """
 
-    likelihood: Likelihood
-    density: DensityOnInterval
-    expected: np.ndarray
-    features: Features
-    covariance: np.ndarray
+    posterior: Posterior
+    priors: Sequence[Posterior]
+    shown: DensityOnInterval
+    is_uniform: bool = False
+    _spans: dict[tuple[int, int], Span] = field(default_factory=dict, repr=False)
 
     def estimate(self, functional: Functional, confidence: float) -> FunctionalEstimate:
         """Return the functional's corrected estimate, or a refusal; the caller has checked the confidence."""
-        density = self.density
-        reason = functional.refuses(density.lower, density.upper)
+        density = self.posterior.density
+        reason = functional.refuses(density.lower, density.upper, self.shown.degree)
         if reason is not None:
-            return self._refusal(functional, confidence, None, reason)
-        plug_in = float(functional.value(density))
-        if isinstance(functional, Quantile):
-            value, error, low, high = self._quantile(functional.t, confidence)
-            least, most, share = density.lower, density.upper, 0.0
-        else:
-            expansion = functional.expand(density)
-            t = self._along(expansion.influence)
-            first = float(np.sqrt(max(0.0, t @ self._span_covariance @ t)))
-            value, second, debias = plug_in + float(t @ self._correction), 0.0, 0.0
-            if expansion.curvature is not None:
-                Q = expansion.curvature.on(self.features, density.breakpoints, len(self.covariance))
-                QV = Q @ self.covariance
-                debias, second = float(np.trace(QV)), float(np.sqrt(max(0.0, 2 * np.sum(QV * QV.T))))
-            if max(abs(debias), second) > first:
-                ratio = max(abs(debias), second) / first if first > 0 else np.inf
-                return self._refusal(
-                    functional,
-                    confidence,
-                    plug_in,
-                    f"the noise is too large for this functional: its second-order term is {ratio:.2g} times the first-order "
-                    "error, at most 1 can be trusted; more reports or a larger epsilon would do",
-                )
-            value, error = value + debias, float(np.hypot(first, second))
-            share = (second / error) ** 2 if error > 0 else 0.0
-            half = normal_quantile(confidence) * error
-            low, high = value - half, value + half
-            least, most = functional.range_on(density.lower, density.upper)
-            if len(self._ends) and not expansion.influence.of_law:  # the density beside atoms has less mass than one
-                least, most = min(least, 0.0), np.inf
-        if not np.all(np.isfinite([value, error, low, high])):
+            return refused(functional, reason, confidence)
+        plug_in = float(functional.value(self.shown))
+        found = self._found(functional, confidence)
+        if found.ratio > 1:
+            return refused(functional, self._too_noisy(found.ratio), confidence, plug_in)
+        if not np.all(np.isfinite([found.value, found.error, found.low, found.high])):
             reason = "the fit leaves this functional without a finite value; the density is too concentrated for it"
-            return self._refusal(functional, confidence, None, reason)
-        value, low, high = within(value, low, high, least, most)
+            return refused(functional, reason, confidence)
+        value, low, high = within(found.value, found.low, found.high, *self._range(functional))
         return FunctionalEstimate(
             functional=str(functional),
             value=value,
-            standard_error=error,
+            standard_error=found.error,
             low=low,
             high=high,
             confidence=confidence,
             plug_in=plug_in,
             kind=functional.kind,
-            second_order=share,
+            second_order=found.share,
         )
 
     def density_errors(self, x: np.ndarray) -> np.ndarray:
-        """Return the standard errors, (n,), of the corrected density's average over an eighth of the range around x, (n,)."""
-        width = self.density.upper - self.density.lower
-        share = np.clip((np.asarray(x, dtype=np.float64) - self.density.lower) / width, _WINDOW / 2, 1 - _WINDOW / 2)
-        each = (_cumulated(share + _WINDOW / 2) - _cumulated(share - _WINDOW / 2)) / (_WINDOW * width)
-        features = np.hstack([each, np.zeros((len(each), len(self._ends)))])
-        return standard_errors(features, self._span_covariance)
+        """Return the standard errors of the corrected density's average over an eighth of the range around x, (n,)."""
+        density, seen = self.posterior.density, self._span(self.posterior, _LEVELS[0])
+        half = _WINDOW / 2 * density.width
+        middle = np.clip(np.asarray(x, dtype=np.float64), density.lower + half, density.upper - half)
+        each = seen.cdf_features(middle + half) - seen.cdf_features(middle - half)
+        each[:, len(seen.correction) - len(seen.ends) :] = 0.0  # of the density alone
+        return standard_errors(each / (2 * half), seen.covariance)
 
-    def _refusal(
-        self, functional: Functional, confidence: float, plug_in: float | None, reason: str
-    ) -> FunctionalEstimate:
-        return FunctionalEstimate(
-            functional=str(functional),
-            value=None,
-            standard_error=None,
-            low=None,
-            high=None,
-            confidence=confidence,
-            plug_in=plug_in,
-            kind=functional.kind,
-            reason=reason,
+    def _found(self, functional: Functional, confidence: float) -> Corrected:
+        if isinstance(functional, Quantile):
+            return self._quantile(functional.t, confidence)
+        if functional.is_distance and not functional.has_normal_limit(self.posterior.density, self._cdf_error):
+            return self._distance(functional, confidence)
+        density = self.posterior.density
+        expansion = functional.expand(density)
+        if expansion.influence.points:
+            return self._at_point(functional, confidence)
+        found = self._corrected(self.posterior, functional, expansion, confidence)
+        if expansion.curvature is not None:
+            rough = self._corrected(self._roughest, functional, functional.expand(self._roughest.density), confidence)
+            low, high = min(found.low, rough.low), max(found.high, rough.high)
+            if self.is_uniform:
+                flat = functional.value(Spline(density.lower, density.upper, 0, 0, np.ones(1)))
+                low, high = min(low, flat), max(high, flat)
+            found = Corrected(found.value, found.error, low, high, found.share, max(found.ratio, rough.ratio))
+        return self._distance(functional, confidence) if functional.is_distance and found.ratio > 1 else found
+
+    def _corrected(
+        self, posterior: Posterior, functional: Functional, expansion: Expansion, confidence: float
+    ) -> Corrected:
+        """The corrected functional, in the coarsest span that sees what it looks at."""
+        V = posterior.covariance
+        seen, t, variance = self._sight(posterior, expansion.influence)
+        value = expansion.value + float(t @ seen.correction)
+        first = float(np.sqrt(variance))
+        weights = np.zeros(0)
+        if expansion.curvature is not None:
+            Q, crossed = _curvatures(posterior, seen, expansion)
+            weights = _weights(Q, V)
+            value += float(weights.sum()) - 2 * float(np.sum(V @ seen.reach.T * crossed))
+        second = float(np.sqrt(2 * np.sum(weights**2)))
+        error = float(np.hypot(first, second))
+        if second**2 > _SECOND_ORDER_SHARE * first**2:
+            law = ChiSquareMixture(-weights, linear=first, constant=float(weights.sum()))  # of value - truth
+            below, above = law.quantile((1 + confidence) / 2), -law.quantile((1 - confidence) / 2)
+        else:
+            below = above = normal_quantile(confidence) * error
+        largest = max(abs(float(weights.sum())), second)
+        ratio = 0.0 if largest <= first or posterior.relative_error <= _WELL_KNOWN else largest / max(first, _TINY)
+        share = (second / error) ** 2 if error > 0 else 0.0
+        return Corrected(value, error, value - below, value + above, share, ratio)
+
+    def _sight(self, posterior: Posterior, influence: Influence) -> tuple[Span, np.ndarray, float]:
+        """The span that a functional is corrected in, T of its functions, and the first-order variance.
+
+        The coarsest that leaves next to nothing unseen; but none that makes the error more than twice that of the one before.
+        """
+        along = posterior.along(influence)
+        found: list[tuple[Span, np.ndarray, float]] = []
+        for level in _LEVELS:
+            seen = self._span(posterior, level)
+            t = seen.along(influence, posterior.density.breakpoints)
+            left = _square(along - seen.reach.T @ t, posterior.covariance)
+            variance = _square(t, seen.covariance) + left
+            if found and variance > _DEAR**2 * found[-1][2]:
+                break
+            found.append((seen, t, variance))
+            if left <= _UNSEEN**2 * variance:
+                break
+        return found[-1]
+
+    def _at_point(self, functional: Functional, confidence: float) -> Corrected:
+        """The posterior's value, its interval wide enough for every prior that the data do not reject."""
+        z, found = normal_quantile(confidence), []
+        for posterior in (self.posterior, *self.priors):
+            expansion = functional.expand(posterior.density)
+            error = float(np.sqrt(_square(posterior.along(expansion.influence), posterior.covariance)))
+            found.append((expansion.value, error))
+        values, errors = np.array(found).T
+        return Corrected(
+            float(values[0]), float(errors[0]), float(np.min(values - z * errors)), float(np.max(values + z * errors))
         )
 
-    def _quantile(self, t: float, confidence: float) -> tuple[float, float, float, float]:
-        density = self.density
-        x = np.linspace(density.lower, density.upper, _POINTS)
-        share = (x - density.lower) / (density.upper - density.lower)
-        cdf, features = density.cdf(x), self._span_cdf(share)
+    def _quantile(self, t: float, confidence: float) -> Corrected:
+        posterior, density = self.posterior, self.posterior.density
+        at = Cdf(float(density.quantile(t)))
+        seen, _, _ = self._sight(posterior, at.expand(density).influence)
+        x, cdf, features = posterior.grid, density.cdf(posterior.grid), seen.cdf_features(posterior.grid)
+        unseen = posterior.cdf_features - features @ seen.reach
         if density.atoms[1] > 0:  # it jumps at upper: there stands what is below, too, or the jump would be a slope
             below = np.append(features[-1, :-1], 0.0)
             x, cdf = np.append(x, x[-1]), np.insert(cdf, -1, 1 - density.atoms[1])
             features = np.insert(features, -1, below, axis=0)
-        errors = standard_errors(features, self._span_covariance)
-        return invert_band(x, cdf + features @ self._correction, errors, t, confidence)
+            unseen = np.insert(unseen, -1, unseen[-2], axis=0)
+        errors = np.hypot(standard_errors(features, seen.covariance), standard_errors(unseen, posterior.covariance))
+        value, error, low, high = invert_band(x, cdf + features @ seen.correction, errors, t, confidence)
+        return Corrected(value, error, low, high)
 
-    # The span of the correction: B-splines of the unit interval and the atoms, of mass zero in all
+    def _distance(self, functional: Functional, confidence: float) -> Corrected:
+        """The plug-in, and how far the law is from the fit at most."""
+        posterior, density = self.posterior, self.posterior.density
+        seen = self._span(posterior, _LEVELS[0])
+        middles = (posterior.grid[1:] + posterior.grid[:-1]) / 2
+        scale = density.width / len(middles) / np.maximum(density.pdf(middles), 1 / (100 * density.width))
+        values, vectors = np.linalg.eigh(seen.covariance)
+        root = seen.cdf_features(middles) * np.sqrt(scale)[:, None]
+        spread = root @ (vectors * np.sqrt(np.maximum(values, 0.0)))
+        weights, axes = np.linalg.eigh(spread.T @ spread)
+        kept = weights > 1e-9 * weights.max()
+        slopes = (axes.T @ (spread.T @ (root @ seen.correction)))[kept]
+        found = float(np.sum((root @ seen.correction) ** 2))
+        law = ChiSquareMixture(
+            weights[kept], slopes / weights[kept], constant=max(0.0, found - float(np.sum(slopes**2 / weights[kept])))
+        )
+        half = float(np.sqrt(max(0.0, law.quantile(confidence))))
+        value = float(functional.value(density))
+        return Corrected(value, half / normal_quantile(confidence), value - half, value + half, share=1.0)
+
+    def _too_noisy(self, ratio: float) -> str:
+        """The second-order term falls with n epsilon^2 at most as fast as its square beside the first-order error does."""
+        reports = _rounded(ratio**2 * self.posterior.likelihood.n)
+        return (
+            f"the noise is too large for this functional: its second-order term is {ratio:.2g} times the first-order error, at "
+            f"most 1 can be trusted; about {reports:,} reports or {ratio:.2g} times the epsilon would do"
+        )
+
+    def _range(self, functional: Functional) -> tuple[float, float]:
+        density = self.posterior.density
+        least, most = functional.range_on(density.lower, density.upper)
+        is_of_law = isinstance(functional, Quantile) or functional.is_distance
+        if len(self.posterior.ends) and not is_of_law and not functional.expand(density).influence.of_law:
+            return min(least, 0.0), np.inf  # the density beside atoms has less mass than one
+        return least, most
 
     @cached_property
-    def _ends(self) -> np.ndarray:
-        """Which of lower and upper hold an atom."""
-        return np.flatnonzero(np.array(self.density.atoms) > 0)
+    def _roughest(self) -> Posterior:
+        """Of the priors that are not rejected, the one that leaves the log density least known."""
+
+        def spread(posterior: Posterior) -> float:
+            return float(np.trace(posterior.covariance[: len(posterior.density.coefficients)]))
+
+        return max(self.priors, key=spread, default=self.posterior)
 
     @cached_property
-    def _directions(self) -> np.ndarray:
-        """Orthonormal columns of the coefficients whose mass is zero, (K' + atoms, K' + atoms - 1)."""
-        mass = np.concatenate([bspline.integrals(_DEGREE, _LEVEL), np.ones(len(self._ends))])
-        return np.linalg.qr(np.column_stack([mass, np.eye(len(mass))[:, 1:]]))[0][:, 1:]
+    def _cdf_error(self) -> float:
+        """Within how much distribution functions are equal: two standard errors of the corrected one, at its median point."""
+        seen = self._span(self.posterior, _LEVELS[0])
+        errors = standard_errors(seen.cdf_features(self.posterior.grid), seen.covariance)
+        return _APART * float(np.median(errors))
 
-    @cached_property
-    def _solved(self) -> tuple[np.ndarray, np.ndarray]:
-        """The correction's coefficients (K' + atoms,) and their covariance."""
-        inputs = self.likelihood.inputs
-        edges = np.arange(inputs + 1) / inputs
-        masses = np.diff(_cumulated(edges), axis=0)
-        atoms = np.zeros((inputs, len(self._ends)))
-        for column, end in enumerate(self._ends):
-            atoms[-end, column] = 1.0  # cell 0 or cell -1
-        seen = self.likelihood.expected(np.hstack([masses, atoms])) @ self._directions
-        weights = self.likelihood.weights(self.expected)
-        information = (seen * weights[:, None]).T @ seen
-        inverse = np.linalg.pinv(information, rcond=1e-12, hermitian=True)
-        found = inverse @ (seen.T @ (weights * self.likelihood.residual(self.expected)))
-        return self._directions @ found, self._directions @ inverse @ self._directions.T
-
-    @property
-    def _correction(self) -> np.ndarray:
-        return self._solved[0]
-
-    @property
-    def _span_covariance(self) -> np.ndarray:
-        return self._solved[1]
-
-    def _along(self, influence: Influence) -> np.ndarray:
-        """T of each function of the span, shape (K' + atoms,)."""
-        lower, width = self.density.lower, self.density.upper - self.density.lower
-
-        def features(x: np.ndarray, order: int) -> np.ndarray:
-            u = np.clip((np.asarray(x, dtype=np.float64) - lower) / width, 0.0, 1.0)
-            return bspline.evaluate(u, _DEGREE, _LEVEL, order) / width ** (order + 1)
-
-        smooth = influence.on(features, self.density.breakpoints)
-        return np.concatenate([smooth, influence.at_ends()[self._ends]])
-
-    def _span_cdf(self, share: np.ndarray) -> np.ndarray:
-        """The distribution function of each function of the span at shares (n,) of the interval, (n, K' + atoms)."""
-        steps = [np.where(share >= end, 1.0, 0.0) for end in self._ends]
-        return np.column_stack([_cumulated(share), *steps])
+    def _span(self, posterior: Posterior, level: int) -> Span:
+        key = id(posterior), level
+        if key not in self._spans:
+            self._spans[key] = span.of(posterior, level)
+        return self._spans[key]
 
 
-def _cumulated(share: np.ndarray) -> np.ndarray:
-    """int_0^u B_k for u (n,), shape (n, K')."""
-    return cumulated(share, _DEGREE, _LEVEL)
+def of_likelihood(
+    likelihood: Likelihood, lower: float, upper: float, shown: DensityOnInterval | None = None
+) -> OneStep:
+    """Return the inference through a log-spline fitted to the likelihood; shown: another estimate of the same density."""
+    return of_fit(smoothing.fit(likelihood, LEVEL, ORDERS), lower, upper, shown)
+
+
+def of_fit(fit: smoothing.Fit, lower: float, upper: float, shown: DensityOnInterval | None = None) -> OneStep:
+    """Return the inference through a fit, its density on [lower, upper]."""
+    posterior = posteriors.of_fit(fit, lower, upper)
+    priors = posteriors.of_models(fit, lower, upper, _REJECTED)
+    return OneStep(posterior, priors, shown or posterior.density, posteriors.holds_uniform(fit, _REJECTED))
+
+
+def _rounded(number: float) -> int:
+    """Up to two digits."""
+    unit = 10 ** max(0, len(str(int(number))) - 2)
+    return unit * ceil(number / unit)
+
+
+def _square(t: np.ndarray, covariance: np.ndarray) -> float:
+    return max(0.0, float(t @ covariance @ t))
+
+
+def _curvatures(posterior: Posterior, seen: Span, expansion: Expansion) -> tuple[np.ndarray, np.ndarray]:
+    """Q of the parameters' features, (D, D), and of these with the span's, (D, K)."""
+    if expansion.curvature is None:
+        raise ValueError("a linear functional has no curvature")
+    size = len(posterior.covariance)
+
+    def both(x: np.ndarray, order: int) -> np.ndarray:
+        return np.hstack([posterior.features(x, order), seen.features(x, order)])
+
+    masses = np.hstack([posterior.masses, seen.masses])
+    whole = expansion.curvature.on(both, posterior.density.breakpoints, masses.shape[1], masses)
+    return whole[:size, :size], whole[:size, size:]
+
+
+def _weights(Q: np.ndarray, V: np.ndarray) -> np.ndarray:
+    """The eigenvalues of Q V: x' Q x is their sum of squares, x ~ N(0, V)."""
+    values, vectors = np.linalg.eigh(V)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    return np.asarray(np.linalg.eigvalsh(root.T @ Q @ root))

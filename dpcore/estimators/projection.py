@@ -12,13 +12,14 @@ import numpy as np
 from dpcore.densities import Spline, cell_masses
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimates import DensityEstimate, GoodnessOfFit
-from dpcore.estimators import goodness_of_fit, ladder
+from dpcore.estimators import goodness_of_fit, ladder, one_step
 from dpcore.estimators.base import Estimator
 from dpcore.estimators.frequency import left_inverse
 from dpcore.estimators.inference import DeltaMethod
 from dpcore.estimators.ladder import Ladder
 from dpcore.estimators.level_rule import Lepski, LevelRule
 from dpcore.estimators.likelihood import Averages
+from dpcore.estimators.one_step import OneStep
 from dpcore.mechanisms.observation import NoisyFeatures, ScoreSums
 
 
@@ -82,7 +83,8 @@ class Projection(Estimator):
         level, rows = self.level_rule.select(rungs)
         shown = rungs.rung(level, lower, upper)
         fine = min(level + self.level_rule.undersmoothing, rungs.levels[-1])
-        finer = [rungs.rung(j, lower, upper) for j in range(fine, level, -1)]
+        finer = rungs.rung(fine, lower, upper) if fine > level else shown
+        corrected = partial(_corrected, averages, shown.proper) if self.level_rule.undersmoothing else None
         return DensityEstimate(
             attribute=described.name,
             unit=described.unit,
@@ -93,8 +95,13 @@ class Projection(Estimator):
             estimator=self.name,
             given=given,
             levels=rows,
-            inference=DeltaMethod(shown, (*finer, shown), partial(_goodness, averages, (*finer, shown)[0].proper)),
+            inference=DeltaMethod(shown, finer, partial(_goodness, averages, finer.proper), corrected),
         )
+
+
+def _corrected(averages: Callable[[], Averages], shown: Spline) -> OneStep:
+    """The inference of functionals: through a log-spline of the same averages."""
+    return one_step.of_likelihood(averages(), shown.lower, shown.upper, shown)
 
 
 def _goodness(averages: Callable[[], Averages], finest: Spline) -> GoodnessOfFit | None:

@@ -85,7 +85,7 @@ class Family:
         """How many midpoints stand for the interval, a multiple of the input cells."""
         return points_of(self.likelihood)
 
-    @property
+    @cached_property
     def atoms(self) -> int:
         """How many atoms are allowed."""
         return sum(self.ends)
@@ -149,8 +149,9 @@ class Family:
         each = scores if len(scores) == self.points else np.repeat(scores, self.points // len(scores))
         mean = float(smooth @ each) / float(smooth.sum())
         spline = (smooth * (each - mean)) @ self.design
-        atoms = [scores[-end] - mean for end in np.flatnonzero(self.ends)]
-        return np.append(spline, atoms) if atoms else np.asarray(spline)
+        if not self.atoms:
+            return np.asarray(spline)
+        return np.concatenate([spline, [scores[-end] - mean for end in np.flatnonzero(self.ends)]])
 
     def information(self, law: np.ndarray, expected: np.ndarray) -> np.ndarray:
         """Return the Fisher information, shape (D, D): slope' weights slope, the turn last."""
@@ -162,8 +163,9 @@ class Family:
 def _law(logs: np.ndarray, atoms: np.ndarray) -> np.ndarray:
     """Masses of the points, in proportion to exp(logs), and of the atoms."""
     smooth = np.exp(logs - logs.max())
-    smooth *= (1 - atoms.sum()) / smooth.sum()
-    return np.concatenate([smooth, atoms]) if len(atoms) else smooth
+    if not len(atoms):
+        return np.asarray(smooth / smooth.sum())
+    return np.concatenate([smooth * ((1 - atoms.sum()) / smooth.sum()), atoms])
 
 
 def points_of(likelihood: Likelihood) -> int:
@@ -173,7 +175,10 @@ def points_of(likelihood: Likelihood) -> int:
 
 def cells_of(law: np.ndarray, inputs: int, points: int, ends: tuple[bool, bool]) -> np.ndarray:
     """Return the masses of the input cells, (inputs,): points summed, atoms added to the end cells."""
-    folded = law[:points].copy() if inputs == points else law[:points].reshape(inputs, -1).sum(axis=1)
+    folded = law[:points] if inputs == points else law[:points].reshape(inputs, -1).sum(axis=1)
+    if not any(ends):
+        return np.asarray(folded)
+    folded = folded.copy()
     for number, end in enumerate(np.flatnonzero(ends)):
         folded[-end] += law[points + number]  # cell 0 or cell -1
     return np.asarray(folded)
@@ -415,7 +420,7 @@ def _seen(family: Family, precision: np.ndarray, eta: np.ndarray) -> tuple[np.nd
         family.atoms and float(np.maximum(law[family.points :], 0.0).sum()) >= _MOST_ATOMS
     ):  # something is left to the density
         return law, expected, -np.inf
-    if isinstance(family.likelihood, Counts) and not np.all(expected > 0):
+    if isinstance(family.likelihood, Counts) and not expected.min() > 0:
         return law, expected, -np.inf
     return law, expected, family.likelihood.log_likelihood(expected) - float(precision @ eta**2) / 2
 

@@ -155,9 +155,11 @@ class Influence:
             return np.zeros(2)
         return np.asarray(sum((weight(ends) for order, weight in self.weights if order == 0), np.zeros(2)))
 
-    def on(self, features: Features, breakpoints: np.ndarray) -> np.ndarray:
-        """Return T of every function of a basis, shape (K,)."""
+    def on(self, features: Features, breakpoints: np.ndarray, masses: np.ndarray | None = None) -> np.ndarray:
+        """Return T of every function of a basis, shape (K,); masses: (2, K), its atoms at lower and at upper."""
         total = np.zeros(features(np.array([self.lower]), 0).shape[1])
+        if masses is not None:
+            total += self.at_ends() @ masses
         if self.weights:
             x, w = nodes(self.lower, self.upper, breakpoints, self.breaks)
             for order, weight in self.weights:
@@ -189,18 +191,20 @@ class Curvature:
             total += sum(float(np.sum(w * v(x) * H**2)) for v in self.cumulative)
         return total + sum(c * a(h) * b(h) for a, b, c in self.products)
 
-    def on(self, features: Features, breakpoints: np.ndarray, size: int) -> np.ndarray:
-        """Return the matrix of Q on a basis, shape (K, K), symmetric."""
+    def on(
+        self, features: Features, breakpoints: np.ndarray, size: int, masses: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return the matrix of Q on a basis, shape (K, K), symmetric; masses: (2, K), its atoms at lower and at upper."""
         total = np.zeros((size, size))
         x, w = nodes(breakpoints[0], breakpoints[-1], breakpoints)
         for i, j, v in self._integrals:
             cross = features(x, i).T @ ((w * v(x))[:, None] * features(x, j))
             total += (cross + cross.T) / 2
         for v in self.cumulative:
-            H = running(features(x, 0), w)
+            H = running(features(x, 0), w) + (0.0 if masses is None else masses[0])
             total += H.T @ ((w * v(x))[:, None] * H)
         for a, b, c in self.products:
-            left, right = a.on(features, breakpoints), b.on(features, breakpoints)
+            left, right = (each.on(features, breakpoints, masses) for each in (a, b))
             total += c * (np.outer(left, right) + np.outer(right, left)) / 2
         return total
 
@@ -244,12 +248,14 @@ class Functional(ABC):
     kind: 'smooth' or 'atomic'; index: the order of the point values in an atomic one's T.
     is_linear: Q and the remainder vanish.  is_quadratic: the remainder vanishes.
     needs_positive: weights grow without bound where the density vanishes.
+    is_distance: moves by no more than the law does, in the Wasserstein distance W_2.
     """
 
     name: ClassVar[str]
     kind: ClassVar[str] = "smooth"
     is_linear: ClassVar[bool] = False
     needs_positive: ClassVar[bool] = False
+    is_distance: ClassVar[bool] = False
 
     @property
     def index(self) -> int | None:

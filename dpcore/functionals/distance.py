@@ -40,6 +40,7 @@ class Wasserstein(Functional):
     reference: Any
 
     name = "wasserstein"
+    is_distance = True
 
     def __post_init__(self) -> None:
         if self.p not in (1, 2):

@@ -16,6 +16,7 @@ _ANSWERED = 0.95  # share of rounds with a number, below which a place says noth
 _DECADES = 3.0
 _ROUNDING = 1e-6
 _DEGREE = 2  # of the default scheme
+_JUMPING = ("cdf", "quantile")  # whose weights jump
 
 
 def judged(cells: pd.DataFrame) -> pd.DataFrame:
@@ -71,8 +72,8 @@ def _line(method: str, functional: str, places: pd.DataFrame) -> dict[str, objec
     else:
         is_judged = len(x) > 1 and x[-1] - x[0] >= _DECADES * np.log(10) - _ROUNDING
         low = high = 0.5
-        if method == rates.REPLANNED and is_judged:
-            low = 0.5 + _slope(x, np.array([_log_share(*place) / 2 for place in _planned(places)]), classes)[0]
+        if is_judged:
+            low -= _slope(x, _logarithms(method, functional, places), classes)[0]
     slope, weights = _slope(x, y, classes) if is_judged else (np.nan, np.zeros(len(x)))
     uncertainty = float(np.sqrt(np.sum((weights * places["uncertainty"].to_numpy(float)) ** 2)))
     return line | {
@@ -97,8 +98,13 @@ def _arguments(functional: str) -> tuple[int, float]:
     return int(order), float(point)
 
 
-def _planned(places: pd.DataFrame) -> list[tuple[int, float]]:
-    return list(zip(places["clients"], places["epsilon"], strict=True))
+def _logarithms(method: str, functional: str, places: pd.DataFrame) -> np.ndarray:
+    """The logarithm of what theory allows the error beyond a power law, shape (places,)."""
+    if functional.startswith(_JUMPING):
+        return np.log(np.log2(places["effective"].to_numpy(float)) / 2)
+    if method != rates.REPLANNED:
+        return np.zeros(len(places))
+    return np.array([-_log_share(n, e) / 2 for n, e in zip(places["clients"], places["epsilon"], strict=True)])
 
 
 def _log_share(clients: int, epsilon: float) -> float:
@@ -124,14 +130,15 @@ def verdicts(lines: pd.DataFrame) -> list[Verdict]:
 
 
 def _smooth(method: str, lines: pd.DataFrame) -> Verdict:
-    aim = f"{method}: slope of smooth functionals, furthest from 1/2"
-    if method == rates.REPLANNED:
-        aim = f"{method}: the same, furthest from between 1/2 and 1/2 less the logarithm's"
+    aim = f"{method}: slope of smooth functionals, furthest off the theory's"
     lines = lines.dropna(subset=["off"])
     if lines.empty:
         return Verdict(aim, None, _SLOPE)
     worst = lines.iloc[int(lines["off"].to_numpy().argmax())]
-    return Verdict(f"{aim} ({worst['functional']}, {worst['target']}: {_said(worst)})", float(worst["off"]), _SLOPE)
+    low, high = f"{worst['theory_low']:.3f}", f"{worst['theory_high']:.3f}"
+    theory = high if low == high else f"{low} to {high}"
+    where = f"{worst['functional']}, {worst['target']}: {_said(worst)}, theory {theory}"
+    return Verdict(f"{aim} ({where})", float(worst["off"]), _SLOPE)
 
 
 def _atomic(method: str, order: int, lines: pd.DataFrame) -> Verdict:

@@ -25,6 +25,11 @@ def test_the_python_runs_and_finds_what_is_true(readme: str, root: Path) -> None
     with contextlib.chdir(root):
         for code in re.findall(r"```python\n(.*?)```", readme, re.S):
             exec(compile(code, "README.md", "exec", dont_inherit=True), names)
+    gap, races, divide = (names[name] for name in ("gap", "races", "divide"))
+    assert gap.low < 0 < gap.high
+    assert all(each.low < 0 < each.high for each in races.values())
+    assert divide.low < 20_472 < divide.high
+    assert divide.correlation < 0
     mean, top, own = names["mean"], names["top"], names["ShareAbove"](100_000)
     assert mean.low < 66_449 < mean.high
     law = consumer_expenditure().truth("income")

@@ -13,6 +13,7 @@ from statistical import mean_agrees, variance_agrees
 
 from dpcore.errors import NotEstimable
 from dpcore.estimators import ladder, smoothing
+from dpcore.estimators import likelihood as likelihood_module
 from dpcore.estimators.likelihood import Averages, Counts, group_counts, whiten
 from dpcore.mechanisms.observation import FiniteChannel, Wave
 
@@ -142,7 +143,9 @@ def test_score_and_weights_are_first_and_expected_second_derivative(kind, ends):
 @pytest.mark.parametrize("kind", LIKELIHOODS)
 @pytest.mark.parametrize("ends", ENDS)
 @pytest.mark.parametrize("level", [LEVEL, 6])
-def test_gradient_and_information_are_those_of_the_slope(kind, ends, level):
+@pytest.mark.parametrize("largest", [0, 1 << 20])
+def test_gradient_and_information_are_those_of_the_slope(kind, ends, level, largest, monkeypatch):
+    monkeypatch.setattr(likelihood_module, "_LARGEST", largest)
     family = smoothing.Family(LIKELIHOODS[kind](2), smoothing._prior(level, 2), ends)
     likelihood, law = family.likelihood, family.law(_point(family, 2) / level)
     expected, slope = family.expected(law), family.slope(law)
@@ -158,7 +161,9 @@ def test_gradient_and_information_are_those_of_the_slope(kind, ends, level):
 
 
 @pytest.mark.parametrize("shape", [(INPUTS,), (INPUTS, 5)])
-def test_what_counts_expect_is_what_the_channels_matrices_say(shape):
+@pytest.mark.parametrize("largest", [0, 1 << 20])
+def test_what_counts_expect_is_what_the_channels_matrices_say(shape, largest, monkeypatch):
+    monkeypatch.setattr(likelihood_module, "_LARGEST", largest)
     rng, whole = np.random.default_rng(4), np.concatenate(CHANNEL.matrices)
     counts, law, scores = LIKELIHOODS["counts"](1), rng.random(shape), rng.normal(size=len(whole))
     assert counts.expected(law) == pytest.approx(whole @ law)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import dpcore as dp
-from dpcore.comparison import _add_up_alike, difference, related, simultaneous_deviations
+from dpcore.comparison import difference, related, simultaneous_deviations
 from dpcore.errors import SchemeError
 from dpcore.estimates import FunctionalEstimate, Sample
 
@@ -28,8 +27,8 @@ type = "numeric"
 unit = "m"
 lower = 0.5
 upper = 2.5
-mechanism = "dyadic_wave"
-estimator = "ems"
+level_rule = "fixed"
+level = 3
 epsilon = 2
 functionals = ["mean"]
 """
@@ -155,23 +154,60 @@ def test_what_cannot_be_compared_says_so(rounds: tuple[dp.Aggregate, dp.Aggregat
             dp.compare(height, other, MEAN)
 
 
-def test_what_is_not_added_up_alike_gets_the_largest_error_its_weights_allow(
+def test_a_median_looks_where_a_group_s_median_is_so_that_its_errors_are_less_alike(
     rounds: tuple[dp.Aggregate, dp.Aggregate],
 ) -> None:
-    """A mean is a sum of what each report says, whoever it is of; a median looks where the group's median is."""
+    """A mean is a sum of what each report says, whoever it is of."""
     groups, everyone = dp.estimate(rounds[0], "height", given="side"), dp.estimate(rounds[0], "height")
+    left, right, median = groups["left"], groups["right"], dp.functionals.Quantile(0.5)
+    for other, sign in ((right, -1), (everyone, 1)):
+        mean_found, found = (dp.compare(left, other, f) for f in (MEAN, median))
+        assert sign * mean_found.correlation > 0.3
+        assert abs(found.correlation) < 0.8 * abs(mean_found.correlation)
+        assert mean_found.reason is found.reason is None
+    # Where two estimates do not add reports up alike, nobody knows more than that tau is between -1 and 1.
+    for f in (MEAN, median):
+        rho, remark = related(left, replace(everyone, estimator="another"), f)
+        assert rho == pytest.approx(-related(left, everyone, MEAN)[0])
+        assert "largest error that their weights allow" in str(remark)
+    errors = [each.functional(median).standard_error for each in (left, everyone)]
+    assert dp.compare(left, replace(everyone, estimator="another"), median).standard_error > np.hypot(*errors)
+
+
+class NoInfluence(dp.functionals.Entropy):
+    def expand(self, density: Any) -> Any:
+        raise SchemeError("no influence where the density is zero")
+
+
+@pytest.mark.parametrize(
+    "functional", [dp.functionals.Quantile(0.5), dp.functionals.IntegratedSquare(0), dp.functionals.Variance()]
+)
+def test_the_alignment_is_that_of_the_influences_under_the_estimate_s_covariance(functional: Any) -> None:
+    made = aggregate(5, 50_000)
+    groups: Any = dp.estimate(made, "height", given="side")
     left, right = groups["left"], groups["right"]
-    mean, median = (dp.compare(left, right, f) for f in (MEAN, dp.functionals.Quantile(0.5)))
-    assert mean.correlation == median.correlation < -0.3
-    assert mean.reason is None
-    assert "largest error that their weights allow" in str(median.reason)
-    mean, median = (dp.compare(left, everyone, f) for f in (MEAN, dp.functionals.Quantile(0.5)))
-    assert mean.correlation == -median.correlation > 0.3
-    errors = [each.functional(dp.functionals.Quantile(0.5)).standard_error for each in (left, everyone)]
-    assert median.standard_error > np.hypot(*errors)
-    coarser = SimpleNamespace(estimator=left.estimator, level=left.level + 1)
-    assert related(left, everyone, MEAN)[0] > 0
-    assert not _add_up_alike(left, coarser, MEAN)
+    weights = related(left, right, MEAN)[0]
+    wanted = []
+    for side in (left, right):
+        psi, phi = (
+            functional.expand(each.density).influence.on(side.raw.features, each.density.breakpoints)
+            for each in (left, right)
+        )
+        S = side.covariance
+        wanted.append(weights * (psi @ S @ phi) / np.sqrt((psi @ S @ psi) * (phi @ S @ phi)))
+    assert related(left, right, functional)[0] == pytest.approx(min(wanted), rel=1e-3)
+    assert related(left, right, NoInfluence()) == (
+        weights,
+        "both groups are made of the same reports: the largest error that their weights allow is used",
+    )
+
+
+def test_what_is_of_second_order_is_counted_as_independent() -> None:
+    a, b = result(3.0, 0.3, second_order=0.36), result(1.0, 0.4, second_order=0.75)
+    found = difference(a, b, correlation=-0.5)
+    assert found.correlation == pytest.approx(-0.5 * 0.8 * 0.5)
+    assert found.standard_error**2 == pytest.approx(0.09 + 0.16 + 2 * 0.2 * 0.12)
+    assert difference(a, b, correlation=-1).correlation == -1  # nobody knows: all of it
 
 
 def test_shares_of_two_rounds_are_compared_one_by_one(rounds: tuple[dp.Aggregate, dp.Aggregate]) -> None:

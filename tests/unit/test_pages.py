@@ -119,7 +119,7 @@ def test_the_numbers_are_the_warehouses(pages: dict[str, str], landed: Path) -> 
         factor = phrase(row["functional"], "USD").factor
         spread = factor * (row["high"] - row["low"])
         estimate, low, high = (rounded(factor * row[name], spread) for name in ("estimate", "low", "high"))
-        assert re.search(rf"{re.escape(estimate)} (USD|%)? ?{re.escape(low)} to {re.escape(high)}", text), row
+        assert re.search(rf"{re.escape(estimate)}( \S+)? {re.escape(low)} to {re.escape(high)}", text), row
     shares = query(landed, "from latest_frequencies where round = '2026-11-20' and attribute = 'race'")
     for row in shares.to_dict("records"):
         assert f"{row['category']} {rounded(100 * row['estimate'], 100 * (row['high'] - row['low']))} %" in text

@@ -110,7 +110,7 @@ def test_draws_are_the_literal_plug_in() -> None:
 
 
 def smooth(
-    method: str, functional: str, slope: float, *, returned: int = 100, sizes: Any = rates.SIZES
+    method: str, functional: str, slope: float, *, returned: int = 100, sizes: Any = rates.SIZES[rates.KEPT]
 ) -> pd.DataFrame:
     sizes = np.array(sizes, dtype=float)
     columns: dict[str, Any] = {
@@ -159,8 +159,16 @@ def test_the_logarithm_of_many_levels_is_allowed_where_schemes_are_planned_anew(
     line = rates_aims.judged(smooth(rates.REPLANNED, "mean", 0.43)).iloc[0]
     assert (line["theory_low"], line["theory_high"]) == (pytest.approx(0.462, abs=5e-4), 0.5)
     assert line["off"] == pytest.approx(0.032, abs=5e-4)
-    assert verdict(smooth(rates.REPLANNED, "mean", 0.40), "_replanned: the same").reached is False
-    assert verdict(smooth(rates.REPLANNED, "mean", 0.48), "_replanned: the same").found == 0
+    assert verdict(smooth(rates.REPLANNED, "mean", 0.40), "_replanned: slope").reached is False
+    assert verdict(smooth(rates.REPLANNED, "mean", 0.48), "_replanned: slope").found == 0
+
+
+def test_the_logarithm_of_a_weight_that_jumps_is_allowed() -> None:
+    for name in ("cdf(0.3)", "quantile(0.5)"):
+        line = rates_aims.judged(smooth("dyadic_wave", name, 0.42)).iloc[0]
+        assert (line["theory_low"], line["theory_high"]) == (pytest.approx(0.444, abs=1e-3), 0.5)
+        assert line["off"] == pytest.approx(0.024, abs=1e-3)
+    assert rates_aims.judged(smooth("dyadic_wave", "mean", 0.42)).iloc[0]["theory_low"] == 0.5
 
 
 def test_refused_places_are_left_out_and_three_decades_must_remain() -> None:
@@ -258,7 +266,7 @@ def test_pictures_show_places_and_theory() -> None:
     )
     plots.plot_rates(frame, axes, rate=0.5)
     assert plots.png(figure)[:4] == b"\x89PNG"
-    assert [line.get_marker() for line in axes.lines].count("o") == len(rates.SIZES)
+    assert [line.get_marker() for line in axes.lines].count("o") == len(rates.SIZES[rates.KEPT])
     law = axes.lines[0]
     assert np.polyfit(np.log(law.get_xdata()), np.log(law.get_ydata()), 1)[0] == pytest.approx(-0.5)
     figure, axes = plots.new_axes()
@@ -275,7 +283,7 @@ def test_the_command_measures_prints_and_goes_on(
 ) -> None:
     monkeypatch.setattr(rates, "CLIENTS", FEW)
     monkeypatch.setattr(rates, "_SMOOTH", ("hill",))
-    monkeypatch.setattr(rates, "SIZES", FEW[:1])
+    monkeypatch.setattr(rates, "SIZES", {rates.KEPT: FEW[:1]})
     monkeypatch.setattr(rates, "EPSILONS", (1.0,))
     arguments = ["benchmark", "rates", "--methods", f"{LINEAR},wavelet_laplace", "--repetitions", "2", "--workers", "1"]
     for extra in ([], ["--report"]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +33,8 @@ lower = 0
 upper = 250_000
 degree = 1
 finest_level = 3
+level_rule = "fixed"
+level = 3
 epsilon = 2
 functionals = ["mean", "cdf(50000)", "entropy"]
 """
@@ -170,7 +173,7 @@ def test_drift_is_checked_of_every_attribute_and_not_twice(data: Path) -> None:
 
 
 def test_a_round_of_other_people_has_drifted_and_says_so(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    data: Path, tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copy(data / "warehouse.duckdb", tmp_path)
     people = populations.by_scheme("consumer_expenditure")
@@ -187,18 +190,21 @@ def test_a_round_of_other_people_has_drifted_and_says_so(
     }
     failed = ask(tmp_path, "select name from failed_checks where round = '2026-11-09'")
     assert "drift(urban_rural)" in failed["name"].tolist()
+    (section,) = re.findall(r"^## What has changed.*?(?=^## )", (root / "data/README.md").read_text(), re.S | re.M)
+    moved, divide, drifted = (ask(tmp_path, sql) for sql in re.findall(r"```sql\n(.*?)```", section, re.S))
+    assert {"frequency(urban)", "frequency(rural)"} <= set(moved["functional"])
+    assert set(moved["other_round"]) == {"2026-11-03"}
+    assert set(divide["round"]) == {"2026-11-01", "2026-11-02", "2026-11-03", "2026-11-09"}
+    assert drifted["name"].tolist().count("drift(urban_rural)") == 1
     said = cli.render(folder)
     assert "change since round 2026-11-03" in said
     assert any("frequency(rural)" in line and line.rstrip().endswith("yes") for line in said.splitlines())
     assert any("frequency(at sea)" in line and line.rstrip().endswith("no") for line in said.splitlines())
     assert "differences between groups" in said
-    made = stages.draw(folder)
-    assert {
-        "urban_rural_changes",
-        "income_changes",
-        "income_changes_by_urban_rural",
-        "income_between_urban_rural",
-    } <= set(made)
+    asked: dict[str, object] = {}
+    monkeypatch.setattr(stages.plots, "attribute_pictures", lambda *_, **options: asked.update(options) or {})
+    stages.draw(folder)
+    assert asked == {"previous": "2026-11-03", "run_id": folder.name}
 
 
 def test_rounds_simulated_with_one_seed_say_so(tmp_path: Path) -> None:

@@ -1,0 +1,91 @@
+"""What one-step corrected functionals do where nothing is smooth, linear or known: equality, points, claws."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+import numpy as np
+import pytest
+
+import dpcore as dp
+from dpcore.estimates import DensityEstimate
+from dpcore.functionals import parse
+from dpcore.scheme import Scheme
+from dpcore.studies import targets
+
+METHODS = {
+    "dyadic_wave": 'mechanism = "dyadic_wave"',
+    "square_wave": 'mechanism = "square_wave"',
+    "wavelet_laplace": 'mechanism = "wavelet_laplace"',
+}
+
+
+@lru_cache(maxsize=32)
+def _estimate(method: str, target: str, n: int, epsilon: float, seed: int = 1) -> DensityEstimate:
+    scheme = Scheme.from_toml(
+        f'name = "s"\nclients = {n}\n[attributes.x]\ntype = "numeric"\nlower = 0\nupper = 1\nepsilon = {epsilon:g}\n'
+        f"{METHODS[method]}\n"
+    )
+    return dp.estimate(dp.simulate(scheme, targets.target(target), dp.seeded(seed), n), "x")
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    "text", ["entropy", "integrated_square(0)", "kullback_leibler(uniform)", "power_integral(1.5)"]
+)
+def test_a_uniform_density_is_known_well_enough_for_its_second_order_terms(method, text):
+    found = _estimate(method, "uniform", 200_000, 2.0).functional(parse(text))
+    truth = 1.0 if "integra" in text else 0.0
+    assert not found.is_refused
+    assert found.low - 1e-9 <= truth <= found.high + 1e-9
+    assert found.high - found.low < 0.05
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("p", [1, 2])
+def test_a_distance_of_nothing_has_an_interval_from_zero(method, p):
+    found = _estimate(method, "uniform", 200_000, 2.0).functional(parse(f"wasserstein({p}, uniform)"))
+    assert not found.is_refused
+    assert found.low == 0.0
+    assert 0.0 < found.high < 0.05
+
+
+def test_a_distance_away_from_equality_is_linear():
+    found = _estimate("dyadic_wave", "beta_2_5", 200_000, 2.0).functional(parse("wasserstein(1, uniform)"))
+    assert found.second_order < 0.1
+    assert found.high - found.low == pytest.approx(2 * 1.96 * found.standard_error, rel=0.05)
+
+
+def test_a_refusal_says_how_many_reports_or_how_much_epsilon_would_do():
+    found = _estimate("dyadic_wave", "claw", 100_000, 1.0, 2).functional(parse("entropy"))
+    assert found.is_refused
+    reports, times = re.search(r"about ([\d,]+) reports or ([\d.]+) times the epsilon would do", found.reason).groups()
+    assert int(reports.replace(",", "")) == pytest.approx(100_000 * float(times) ** 2, rel=0.15)
+    assert int(reports.replace(",", "")) > 100_000
+
+
+def test_the_interval_of_a_point_is_wider_than_one_prior_says_and_holds_the_plug_in():
+    estimate = _estimate("dyadic_wave", "bimodal", 100_000, 1.0)
+    for order in (0, 1, 2):
+        found = estimate.functional(parse(f"derivative({order}, 0.3)"))
+        assert found.low <= found.value <= found.high
+        assert found.value == found.plug_in
+        assert found.high - found.low > 2 * 1.96 * found.standard_error
+
+
+@pytest.mark.parametrize("method", ["square_wave", "wavelet_laplace"])
+def test_whatever_density_is_shown_its_plug_in_is_kept_beside_the_corrected_value(method):
+    estimate = _estimate(method, "beta_2_5", 200_000, 2.0)
+    found = estimate.functional(parse("integrated_square(0)"))
+    assert found.plug_in == pytest.approx(parse("integrated_square(0)").value(estimate.density))
+    assert found.value != found.plug_in
+
+
+def test_an_atom_does_not_bias_what_a_projection_says_of_the_density_beside_it():
+    errors = []
+    for seed in range(4):
+        found = _estimate("wavelet_laplace", "lognormal", 200_000, 2.0, seed).functional(parse("integrated_square(0)"))
+        x = (np.arange(20_000) + 0.5) / 20_000
+        errors.append((found.value - np.mean(targets.target("lognormal").pdf(x) ** 2)) / found.standard_error)
+    assert abs(np.mean(errors)) < 2  # smeared over the last cells the atom makes it six and more
