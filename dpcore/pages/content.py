@@ -18,6 +18,7 @@ from dpcore.pages.words import WHAT_LEAVES, is_share, name_of, phrase, rank
 from dpcore.plots import in_words, rounded, separated
 
 _OF_ATTRIBUTE = ("density", "group_densities", "frequencies", "numbers", "differences")
+_MORE_DIGITS = 4
 Ask = Callable[[str], pd.DataFrame]
 
 
@@ -241,6 +242,9 @@ def _numbers(row: dict[str, Any], column: str, unit: str, factor: float) -> dict
         return "" if value is None else rounded(factor * value, spread)
 
     holds = None if truth is None or low is None or high is None else low <= truth <= high
+    for _ in range(_MORE_DIGITS):
+        if holds is False and told(truth) in (told(low), told(high)):  # a miss must be seen to be one
+            spread /= 10
     return {
         "estimate": told(row[column]),
         "low": told(low),

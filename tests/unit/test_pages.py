@@ -17,7 +17,7 @@ import pytest
 
 from dpcore.errors import MigrationError, WarehouseError
 from dpcore.pages import publish
-from dpcore.pages.content import _factor
+from dpcore.pages.content import _factor, _numbers
 from dpcore.pages.words import WHAT_LEAVES, phrase, rank
 from dpcore.plots import rounded
 from dpcore.scheme import CATEGORICAL, NUMERIC
@@ -375,3 +375,11 @@ def test_of_many_differences_between_groups_those_are_shown_that_may_be_more_tha
     publish(tmp_path / "w.duckdb", tmp_path / "a.html")
     text = Page((tmp_path / "a.html").read_text(encoding="utf-8")).text
     assert "mean 20 − 21 5.0 3.0 to 7.0 differ 40 more, none of them marked." in text
+
+
+def test_a_miss_is_seen_to_be_one() -> None:
+    row = {"estimate": 79_000.0, "low": 63_240.0, "high": 92_000.0, "truth": 62_910.0}
+    found = _numbers(row, "estimate", "USD", 1)
+    assert (found["holds"], found["low"], found["truth"]) == (False, "63,200", "62,900")
+    found = _numbers(row | {"truth": 63_300.0}, "estimate", "USD", 1)
+    assert (found["holds"], found["low"], found["truth"]) == (True, "63,000", "63,000")
