@@ -47,7 +47,7 @@ _UNSEEN = 0.15  # of the standard error, that the span may leave unseen
 _DEAR = 2.0  # times the standard error, that seeing more must not cost
 _REJECTED = 0.01  # of the best prior's marginal likelihood, below which the data reject another
 _SECOND_ORDER_SHARE = 0.1  # of the variance, above which the normal law is left
-_WELL_KNOWN = 0.1  # relative error of a density below which an expansion's third term is small beside the second
+_WELL_KNOWN = 0.1  # relative error of a density below which a third term without derivatives is small beside the second
 _APART = 2.0  # standard errors within which two distribution functions are equal
 _WINDOW = 1 / 8  # of the interval: two of the coarsest span's knot intervals, so that its knots do not show
 _TINY = 1e-300
@@ -130,7 +130,8 @@ class OneStep:
             if self.is_uniform:
                 flat = functional.value(Spline(density.lower, density.upper, 0, 0, np.ones(1)))
                 low, high = min(low, flat), max(high, flat)
-            found = Corrected(found.value, found.error, low, high, found.share, max(found.ratio, rough.ratio))
+            share, ratio = max(found.share, rough.share), max(found.ratio, rough.ratio)
+            found = Corrected(found.value, found.error, low, high, share, ratio)
         return self._distance(functional, confidence) if functional.is_distance and found.ratio > 1 else found
 
     def _corrected(
@@ -144,7 +145,7 @@ class OneStep:
         weights = np.zeros(0)
         if expansion.curvature is not None:
             Q, crossed = _curvatures(posterior, seen, expansion)
-            weights = _weights(Q, V)
+            weights = np.linalg.eigvalsh(posterior.root.T @ Q @ posterior.root)  # x' Q x is their sum of squares
             value += float(weights.sum()) - 2 * float(np.sum(V @ seen.reach.T * crossed))
         second = float(np.sqrt(2 * np.sum(weights**2)))
         error = float(np.hypot(first, second))
@@ -154,7 +155,9 @@ class OneStep:
         else:
             below = above = normal_quantile(confidence) * error
         largest = max(abs(float(weights.sum())), second)
-        ratio = 0.0 if largest <= first or posterior.relative_error <= _WELL_KNOWN else largest / max(first, _TINY)
+        ratio = largest / max(first, _TINY)
+        if ratio <= 1 or (functional.index is None and posterior.relative_error <= _WELL_KNOWN):
+            ratio = 0.0
         share = (second / error) ** 2 if error > 0 else 0.0
         return Corrected(value, error, value - below, value + above, share, ratio)
 
@@ -299,10 +302,3 @@ def _curvatures(posterior: Posterior, seen: Span, expansion: Expansion) -> tuple
     masses = np.hstack([posterior.masses, seen.masses])
     whole = expansion.curvature.on(both, posterior.density.breakpoints, masses.shape[1], masses)
     return whole[:size, :size], whole[:size, size:]
-
-
-def _weights(Q: np.ndarray, V: np.ndarray) -> np.ndarray:
-    """The eigenvalues of Q V: x' Q x is their sum of squares, x ~ N(0, V)."""
-    values, vectors = np.linalg.eigh(V)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
-    return np.asarray(np.linalg.eigvalsh(root.T @ Q @ root))
