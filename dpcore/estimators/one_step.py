@@ -48,9 +48,7 @@ _DEAR = 2.0  # times the standard error, that seeing more must not cost
 _REJECTED = 0.01  # of the best prior's marginal likelihood, below which the data reject another
 _SECOND_ORDER_SHARE = 0.1  # of the variance, above which the normal law is left
 _WELL_KNOWN = 0.1  # relative error of a density below which a third term without derivatives is small beside the second
-_APART = (
-    0.5  # standard errors within which two distribution functions are equal; the pilot is nearer to a law it has found
-)
+_APART = 0.5  # standard errors within which two distribution functions are equal; the pilot would be nearer still
 _WINDOW = 1 / 8  # of the interval: two of the coarsest span's knot intervals, so that its knots do not show
 _TINY = 1e-300
 
