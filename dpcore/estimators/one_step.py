@@ -10,9 +10,9 @@ covariance of delta and h: T is taken at f, whose noise is that of h, and with a
 term changes its sign.  The span is the coarsest of V_4, V_5, V_6 in which u adds little: it does not depend on how smooth f was
 found to be, only on how fine the functional looks and what that costs.  It is the undersmoothing of [Szabo2024] in one line.
 
-Values at a point (`Influence.points`) have no such span: every finer one costs a power of its width.  Their interval holds
-those of all priors that the data do not reject, each the posterior's own: the smoothing bias is within what the roughest of
-these allows.
+Values at a point (`Influence.points`) have no weight that a span could see: every finer one costs a power of its width.  Their
+interval holds, beside the corrected value's, those of all priors that the data do not reject, each the posterior's own: what
+the coarsest span blurs is within what the roughest of these allows, and where smoothness misleads the span says so.
 
 A functional is refused where its second-order term, or its standard deviation, exceeds the first-order error, unless the
 density itself is known so well that what comes third is small.  Nonlinear ones are asked of the roughest such prior, too, and
@@ -121,9 +121,9 @@ class OneStep:
             return self._distance(functional, confidence)
         density = self.posterior.density
         expansion = functional.expand(density)
-        if expansion.influence.points:
-            return self._at_point(functional, confidence)
         found = self._corrected(self.posterior, functional, expansion, confidence)
+        if expansion.influence.points:
+            found = self._at_point(found, functional, confidence)
         if expansion.curvature is not None:
             rough = self._corrected(self._roughest, functional, functional.expand(self._roughest.density), confidence)
             low, high = min(found.low, rough.low), max(found.high, rough.high)
@@ -180,17 +180,15 @@ class OneStep:
                 break
         return found[-1]
 
-    def _at_point(self, functional: Functional, confidence: float) -> Corrected:
-        """The posterior's value, its interval wide enough for every prior that the data do not reject."""
-        z, found = normal_quantile(confidence), []
+    def _at_point(self, found: Corrected, functional: Functional, confidence: float) -> Corrected:
+        """The corrected value, its interval wide enough for what every prior says that the data do not reject."""
+        z, ends = normal_quantile(confidence), [(found.low, found.high)]
         for posterior in (self.posterior, *self.priors):
             expansion = functional.expand(posterior.density)
-            error = float(np.sqrt(_square(posterior.along(expansion.influence), posterior.covariance)))
-            found.append((expansion.value, error))
-        values, errors = np.array(found).T
-        return Corrected(
-            float(values[0]), float(errors[0]), float(np.min(values - z * errors)), float(np.max(values + z * errors))
-        )
+            half = z * float(np.sqrt(_square(posterior.along(expansion.influence), posterior.covariance)))
+            ends.append((expansion.value - half, expansion.value + half))
+        lows, highs = zip(*ends, strict=True)
+        return Corrected(found.value, found.error, min(lows), max(highs), found.share, found.ratio)
 
     def _quantile(self, t: float, confidence: float) -> Corrected:
         posterior, density = self.posterior, self.posterior.density
