@@ -24,6 +24,7 @@ from dpcore.tables import SHOWN, Line, of_group, records, unit_of
 CERTAINTY = (
     0.99  # of all verdicts of two runs at once: where nothing changes, a daily round calls once in a hundred days
 )
+SHORT, MOST = 12, 100  # lines that are shown whatever they are; that are shown at all
 NAMED = 3  # differences that a check's detail names
 _KEY = ["attribute", "given", "functional"]
 _NUMBERS = ["difference", "standard_error", "correlation", "confidence", "low", "high", "deviations"]
@@ -160,6 +161,14 @@ def among(tables: dict[str, pd.DataFrame], scheme: Scheme, run_id: str) -> list[
             other = row["other_given"].partition("=")[2]
             lines.append(_line(row, f"{row['functional']} | {name}: {category} - {other}", scheme))
     return lines
+
+
+def telling(lines: list[Line]) -> tuple[list[Line], int]:
+    """Return the lines to show, and how many are left out: of many, groups' that are not told from zero, and all after 100."""
+    if len(lines) > SHORT:
+        shown = [line for line in lines if "|" not in line.quantity or line.verdict in ("yes", "perhaps")][:MOST]
+        return shown, len(lines) - len(shown)
+    return lines, 0
 
 
 def _rows(tables: dict[str, pd.DataFrame], scheme: Scheme) -> list[dict[str, Any]]:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from dpcore.tables import Line
 
 WORKERS = 2
-SHORT = 12  # differences of groups that are printed whatever they are
 DEFAULT_SCHEME = Path("data/schemes/consumer_expenditure.toml")
 DEFAULT_DATA = Path("data/var")
 
@@ -613,25 +612,23 @@ def _changes(folder: Path) -> list[str]:
 
 
 def _differences(title: str, verdict: str, found: list[Line]) -> list[str]:
-    """A table of differences: all of everyone's, of groups those that may be more than chance."""
     from rich.console import Console
+
+    from dpcore.changes import telling
 
     if not found:
         return []
-    table = _table(title, "attribute", "quantity", "change", "95 % interval", verdict)
-    previous, left_out = "", 0
-    for line in found:
-        if "|" in line.quantity and len(found) > SHORT and line.verdict in ("no", ""):
-            left_out += 1
-            continue
+    table, previous = _table(title, "attribute", "quantity", "change", "95 % interval", verdict), ""
+    shown, left_out = telling(found)
+    for line in shown:
         name, previous = ("" if line.attribute == previous else line.attribute), line.attribute
         table.add_row(name, line.quantity, line.number(line.estimate) or "refused", line.interval, line.verdict)
     console = Console(width=_width(), highlight=False)
     with console.capture() as capture:
         console.print(table)
-    remarks = dict.fromkeys(line.reason for line in found if line.estimate is not None and line.reason)
-    lines = ["", capture.get().rstrip(), *remarks]
-    return [*lines, f"{left_out} more differences of groups, none of them told from zero"] if left_out else lines
+    remarks = dict.fromkeys(line.reason for line in shown if line.estimate is not None and line.reason)
+    lines = ["", *([capture.get().rstrip()] if shown else []), *remarks]
+    return [*lines, f"{title}: {left_out} more in the table `comparisons`"] if left_out else lines
 
 
 def _show_audit(audit: SchemeAudit) -> None:

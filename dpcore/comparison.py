@@ -16,8 +16,9 @@ much whatever it said of the other attribute, which noise sees to.  For a mean o
 add the same and tau = 1.  For other functionals by one estimator at one level, a report adds to the first order int psi dh on
 one side and int phi dh on the other, psi and phi the influences at either density and h the estimate's error; the estimate
 itself is asked for the variances of both, of their sum and of their difference, and so tells tau.  The smaller rho of the two
-sides' answers is taken.  Elsewhere nobody knows more than |tau| <= 1: the sign is taken that makes the difference least
-sure, and the result says so.  Second-order terms of the variances are counted as independent; their covariance is positive.
+sides' answers is taken, less what variances that are not quite quadratic leave open.  Elsewhere nobody knows more than
+|tau| <= 1: the sign is taken that makes the difference least sure, and the result says so.  Second-order terms of the
+variances are counted as independent; their covariance is positive.
 
 The interval's ends are those of [ZouDonner2008], which keep what each interval allows for beyond its standard error: with l, u
 the distances of the left one's ends and l', u' of the right one's, low = difference - sqrt(l^2 + u'^2 - 2 rho l u').
@@ -45,7 +46,7 @@ _MEMOISED = (
     "memoised reports repeat from round to round: the errors are correlated by an unknown amount, counted as none"
 )
 _OVERLAP = "groups of two attributes overlap by an unknown amount: the largest error that this allows is used"
-_PARALLELOGRAM = 0.01  # how far (p+q)^2 + (p-q)^2 may be from 2 p^2 + 2 q^2 = 4, by quadrature
+_MOST_SLACK = 0.5  # of a correlation, beyond which the weights' own bound is as good
 _BOUND = "both groups are made of the same reports: the largest error that their weights allow is used"
 
 
@@ -164,9 +165,10 @@ def related(left: Any, right: Any, functional: Any) -> tuple[float, str | None]:
     if (left.estimator, left.level) == (right.estimator, right.level):
         if functional.is_linear:
             return rho, None
-        aligned = [_alignment(side, functional, left.density, right.density) for side in (left, right)]
-        if all(tau is not None for tau in aligned):
-            return min(rho * tau for tau in aligned if tau is not None), None
+        found = [_alignment(side, functional, left.density, right.density) for side in (left, right)]
+        if all(found):
+            least = min(rho * tau - abs(rho) * slack for tau, slack in filter(None, found))
+            return max(least, -abs(rho)), None
     return -abs(rho), _BOUND
 
 
@@ -183,8 +185,11 @@ class _Along(Functional):
         return Expansion(self.influence(density), self.influence)
 
 
-def _alignment(estimate: DensityEstimate, functional: Functional, one: Any, other: Any) -> float | None:
-    """tau: the correlation of one estimate's errors in a functional's influences at two densities; None where it has none."""
+def _alignment(estimate: DensityEstimate, functional: Functional, one: Any, other: Any) -> tuple[float, float] | None:
+    """tau and how far it may be off: the correlation of an estimate's errors in a functional's influences at two densities.
+
+    None where there are no influences, or variances so far from quadratic ones that they say nothing.
+    """
 
     def variance(influence: Influence) -> float:
         error = estimate.functional(_Along(influence)).standard_error
@@ -197,10 +202,9 @@ def _alignment(estimate: DensityEstimate, functional: Functional, one: Any, othe
             together, apart = variance(_added(psi, phi)), variance(_added(psi, _scaled(phi, -1.0)))
     except SchemeError:
         return None
-    # Of variances that are quadratic, as those of linear functionals should be, the two add up to 4.
-    if not abs(together + apart - 4) < _PARALLELOGRAM:
-        return None
-    return float(np.clip((together - apart) / 4, -1.0, 1.0))
+    # Quadratic variances add up to 4; an estimator that looks closer at some weights than at others has others.
+    slack = abs(together + apart - 4) / 2
+    return (float(np.clip((together - apart) / 4, -1.0, 1.0)), float(slack)) if slack < _MOST_SLACK else None
 
 
 def _scaled(influence: Influence, by: float) -> Influence:

@@ -20,6 +20,8 @@ from dpcore import _checks
 from dpcore.bases import bspline
 from dpcore.errors import SchemeError
 
+_STEPS = 12  # of Newton, which doubles the digits once near; in steps that do not help, halvings of a knot interval
+_TINY = 1e-300
 _HALVINGS = 60  # bisection steps: 2^-60 of the interval is below the spacing of doubles
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)  # on each knot interval
 
@@ -185,12 +187,19 @@ class ExponentialSpline:
         t = np.asarray(t, dtype=np.float64)
         if not np.all((t >= 0) & (t <= 1)):
             raise SchemeError("t of a quantile must lie between 0 and 1")
-        low, high = np.zeros(t.shape), np.ones(t.shape)
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            below = self.atoms[0] + self._integral(middle) < t
-            low, high = np.where(below, middle, low), np.where(below, high, middle)
-        return self.lower + self.width * np.where(t <= self.atoms[0], 0.0, high)
+        # Within a knot interval, Newton's steps, halved where they leave what is left of it
+        masses, pieces = self.atoms[0] + self._cumulated, 1 << self.level
+        piece = np.clip(np.searchsorted(masses, t, side="left") - 1, 0, pieces - 1)
+        low, high = piece / pieces, (piece + 1) / pieces
+        u = low + (high - low) * np.clip(
+            (t - masses[piece]) / np.maximum(masses[piece + 1] - masses[piece], _TINY), 0, 1
+        )
+        for _ in range(_STEPS):
+            missing = t - self.atoms[0] - self._integral(u)
+            low, high = np.where(missing > 0, u, low), np.where(missing > 0, high, u)
+            step = u + missing / np.maximum(np.exp(self._spline(u) - self._log_scale), _TINY)
+            u = np.where((step >= low) & (step <= high), step, (low + high) / 2)
+        return self.lower + self.width * np.where(t <= self.atoms[0], 0.0, np.where(t >= masses[-1], 1.0, u))
 
     def _integral(self, u: np.ndarray) -> np.ndarray:
         """The mass of the continuous part on [0, u], u in [0, 1]."""

@@ -9,7 +9,7 @@ from typing import Any
 from prefect import flow
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 
-from dpcore import stages
+from dpcore import changes, stages
 from dpcore.tables import Line
 from flows.estimate import find
 from flows.settings import NamedRound
@@ -84,7 +84,7 @@ def _differences(lines: list[Line]) -> list[dict[str, Any]]:
             "interval": line.interval,
             "more than chance": line.verdict,
         }
-        for line in lines
+        for line in changes.telling(lines)[0]
     ]
 
 

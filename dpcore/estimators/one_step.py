@@ -10,9 +10,9 @@ covariance of delta and h: T is taken at f, whose noise is that of h, and with a
 term changes its sign.  The span is the coarsest of V_4, V_5, V_6 in which u adds little: it does not depend on how smooth f was
 found to be, only on how fine the functional looks and what that costs.  It is the undersmoothing of [Szabo2024] in one line.
 
-Values at a point (`Influence.points`) have no such span: every finer one costs a power of its width.  Their interval holds
-those of all priors that the data do not reject, each the posterior's own: the smoothing bias is within what the roughest of
-these allows.
+Values at a point (`Influence.points`) have no weight that a span could see: every finer one costs a power of its width.  Their
+interval holds, beside the corrected value's, those of all priors that the data do not reject, each the posterior's own: what
+the coarsest span blurs is within what the roughest of these allows, and where smoothness misleads the span says so.
 
 A functional is refused where its second-order term, or its standard deviation, exceeds the first-order error, unless the
 density itself is known so well that what comes third is small.  Nonlinear ones are asked of the roughest such prior, too, and
@@ -47,8 +47,8 @@ _UNSEEN = 0.15  # of the standard error, that the span may leave unseen
 _DEAR = 2.0  # times the standard error, that seeing more must not cost
 _REJECTED = 0.01  # of the best prior's marginal likelihood, below which the data reject another
 _SECOND_ORDER_SHARE = 0.1  # of the variance, above which the normal law is left
-_WELL_KNOWN = 0.1  # relative error of a density below which an expansion's third term is small beside the second
-_APART = 2.0  # standard errors within which two distribution functions are equal
+_WELL_KNOWN = 0.1  # relative error of a density below which a third term without derivatives is small beside the second
+_APART = 0.5  # standard errors within which two distribution functions are equal; the pilot would be nearer still
 _WINDOW = 1 / 8  # of the interval: two of the coarsest span's knot intervals, so that its knots do not show
 _TINY = 1e-300
 
@@ -121,16 +121,17 @@ class OneStep:
             return self._distance(functional, confidence)
         density = self.posterior.density
         expansion = functional.expand(density)
-        if expansion.influence.points:
-            return self._at_point(functional, confidence)
         found = self._corrected(self.posterior, functional, expansion, confidence)
+        if expansion.influence.points:
+            found = self._at_point(found, functional, confidence)
         if expansion.curvature is not None:
             rough = self._corrected(self._roughest, functional, functional.expand(self._roughest.density), confidence)
             low, high = min(found.low, rough.low), max(found.high, rough.high)
             if self.is_uniform:
                 flat = functional.value(Spline(density.lower, density.upper, 0, 0, np.ones(1)))
                 low, high = min(low, flat), max(high, flat)
-            found = Corrected(found.value, found.error, low, high, found.share, max(found.ratio, rough.ratio))
+            share, ratio = max(found.share, rough.share), max(found.ratio, rough.ratio)
+            found = Corrected(found.value, found.error, low, high, share, ratio)
         return self._distance(functional, confidence) if functional.is_distance and found.ratio > 1 else found
 
     def _corrected(
@@ -144,7 +145,7 @@ class OneStep:
         weights = np.zeros(0)
         if expansion.curvature is not None:
             Q, crossed = _curvatures(posterior, seen, expansion)
-            weights = _weights(Q, V)
+            weights = np.linalg.eigvalsh(posterior.root.T @ Q @ posterior.root)  # x' Q x is their sum of squares
             value += float(weights.sum()) - 2 * float(np.sum(V @ seen.reach.T * crossed))
         second = float(np.sqrt(2 * np.sum(weights**2)))
         error = float(np.hypot(first, second))
@@ -154,7 +155,9 @@ class OneStep:
         else:
             below = above = normal_quantile(confidence) * error
         largest = max(abs(float(weights.sum())), second)
-        ratio = 0.0 if largest <= first or posterior.relative_error <= _WELL_KNOWN else largest / max(first, _TINY)
+        ratio = largest / max(first, _TINY)
+        if ratio <= 1 or (functional.index is None and posterior.relative_error <= _WELL_KNOWN):
+            ratio = 0.0
         share = (second / error) ** 2 if error > 0 else 0.0
         return Corrected(value, error, value - below, value + above, share, ratio)
 
@@ -177,17 +180,15 @@ class OneStep:
                 break
         return found[-1]
 
-    def _at_point(self, functional: Functional, confidence: float) -> Corrected:
-        """The posterior's value, its interval wide enough for every prior that the data do not reject."""
-        z, found = normal_quantile(confidence), []
+    def _at_point(self, found: Corrected, functional: Functional, confidence: float) -> Corrected:
+        """The corrected value, its interval wide enough for what every prior says that the data do not reject."""
+        z, ends = normal_quantile(confidence), [(found.low, found.high)]
         for posterior in (self.posterior, *self.priors):
             expansion = functional.expand(posterior.density)
-            error = float(np.sqrt(_square(posterior.along(expansion.influence), posterior.covariance)))
-            found.append((expansion.value, error))
-        values, errors = np.array(found).T
-        return Corrected(
-            float(values[0]), float(errors[0]), float(np.min(values - z * errors)), float(np.max(values + z * errors))
-        )
+            half = z * float(np.sqrt(_square(posterior.along(expansion.influence), posterior.covariance)))
+            ends.append((expansion.value - half, expansion.value + half))
+        lows, highs = zip(*ends, strict=True)
+        return Corrected(found.value, found.error, min(lows), max(highs), found.share, found.ratio)
 
     def _quantile(self, t: float, confidence: float) -> Corrected:
         posterior, density = self.posterior, self.posterior.density
@@ -251,7 +252,7 @@ class OneStep:
 
     @cached_property
     def _cdf_error(self) -> float:
-        """Within how much distribution functions are equal: two standard errors of the corrected one, at its median point."""
+        """Within how much distribution functions are equal: half a standard error of the corrected one, at its median point."""
         seen = self._span(self.posterior, _LEVELS[0])
         errors = standard_errors(seen.cdf_features(self.posterior.grid), seen.covariance)
         return _APART * float(np.median(errors))
@@ -299,10 +300,3 @@ def _curvatures(posterior: Posterior, seen: Span, expansion: Expansion) -> tuple
     masses = np.hstack([posterior.masses, seen.masses])
     whole = expansion.curvature.on(both, posterior.density.breakpoints, masses.shape[1], masses)
     return whole[:size, :size], whole[:size, size:]
-
-
-def _weights(Q: np.ndarray, V: np.ndarray) -> np.ndarray:
-    """The eigenvalues of Q V: x' Q x is their sum of squares, x ~ N(0, V)."""
-    values, vectors = np.linalg.eigh(V)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
-    return np.asarray(np.linalg.eigvalsh(root.T @ Q @ root))

@@ -109,6 +109,12 @@ class Posterior:
         return self.likelihood.expected(cells)
 
     @cached_property
+    def root(self) -> np.ndarray:
+        """V^{1/2}, (D, D): V is its product with its transpose."""
+        values, vectors = np.linalg.eigh(self.covariance)
+        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+
+    @cached_property
     def relative_error(self) -> float:
         """The density's standard error over itself: root mean square over the people, sqrt of int var f / f."""
         middles = (self.grid[1:] + self.grid[:-1]) / 2

@@ -57,7 +57,7 @@ class Span:
         """Return the distribution function of each function of the span at x (n,), shape (n, K)."""
         share = (np.asarray(x, dtype=np.float64) - self.lower) / (self.upper - self.lower)
         steps = [np.where(share >= end, 1.0, 0.0) for end in self.ends]
-        return np.column_stack([cumulated(share, DEGREE, self.level), *steps])
+        return np.column_stack([_cumulated(share.tobytes(), self.level), *steps])
 
     def along(self, influence: Influence, breakpoints: np.ndarray) -> np.ndarray:
         """Return T of each function of the span, shape (K,)."""
@@ -92,3 +92,9 @@ def of(posterior: Posterior, level: int) -> Span:
 def _splines(share: bytes, level: int, order: int) -> np.ndarray:
     """B-splines at shares of the interval: functionals of all fits are asked at the same few sets of nodes."""
     return bspline.evaluate(np.frombuffer(share), DEGREE, level, order)
+
+
+@lru_cache(maxsize=32)
+def _cumulated(share: bytes, level: int) -> np.ndarray:
+    """Their integrals from 0 to shares of the interval."""
+    return cumulated(np.frombuffer(share), DEGREE, level)

@@ -19,7 +19,7 @@ _EQUAL = 1e-12  # distribution functions nearer than this are equal but for roun
 _EQUAL_SHARE = 0.1  # of the people, living where the distribution functions are equal, that W1 has a derivative with
 _FLAT = 1e-30  # of a difference of densities, below which distribution functions touch rather than cross
 _NEAR = 1e-9  # of the width: points nearer than this are one
-_HALVINGS = 60
+_HALVINGS = 40  # of a gap between two nodes
 
 
 @dataclass(frozen=True)

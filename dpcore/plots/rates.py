@@ -64,7 +64,7 @@ def plot_rates(frame: pd.DataFrame, axes: Axes, *, rate: float, title: str = "",
     axes.set_xscale("log")
     axes.set_yscale("log")
     style.dress(axes, title=title, subtitle=subtitle)
-    axes.tick_params(which="minor", length=0)
+    axes.tick_params(which="minor", length=0, labelsize=style.SMALL_SIZE, labelcolor=style.INK)
     style.label(axes, x="n epsilon²", y="root mean square error")
     axes.legend(
         handles=_told(functionals, is_predicted, rate, any(place.epsilon < 1 for place in places)),

@@ -65,6 +65,7 @@ def contestants() -> tuple[Contestant, ...]:
         Contestant("dyadic_wave_ems", 'mechanism = "dyadic_wave"\nestimator = "ems"'),
         Contestant("square_wave", 'mechanism = "square_wave"'),
         Contestant("wavelet_laplace", 'mechanism = "wavelet_laplace"'),
+        Contestant("wavelet_laplace_undersmoothed", 'mechanism = "wavelet_laplace"\nlevel_rule = "undersmoothed"'),
         Contestant("wavelet_laplace_cubic", _CUBIC),
         Contestant("wavelet_laplace_cubic_log_spline", f'{_CUBIC}\nestimator = "log_spline"'),
     )

@@ -204,18 +204,25 @@ def test_with_a_span_that_sees_everything_the_second_order_term_changes_its_sign
     assert with_ - first == pytest.approx(-trace, rel=0.1)
 
 
-def test_a_point_takes_the_intervals_of_all_priors_and_the_value_of_the_average():
+def test_a_point_takes_the_intervals_of_all_priors_beside_its_own():
     posterior = _posterior((0.0, 0.0), "counts")
-    other = replace(_moved_all(posterior, 0.05), covariance=4 * posterior.covariance)
+    other = replace(_moved_all(posterior, 0.4), covariance=4 * posterior.covariance)
     functional = parse("derivative(0, 0.5)")
     own, both = (_inference(posterior, *priors).estimate(functional, 0.95) for priors in ((), (other,)))
+    correction, covariance, solve = _least_squares(posterior)
+    at = np.array([spline((0.5 - LOWER) / WIDTH) / WIDTH for spline in _cubic(4)])
     moves = _differences(posterior, lambda density: density.pdf(np.array([0.5])))[0]
-    error = np.sqrt(moves @ posterior.covariance @ moves)
+    unseen = moves - at @ (solve @ _expected(posterior))
+    error = np.sqrt(at @ covariance @ at + unseen @ posterior.covariance @ unseen)
     z, f = stats.norm.ppf(0.975), float(posterior.density.pdf(0.5))
-    assert (own.value, own.low, own.high) == pytest.approx((f, f - z * error, f + z * error), rel=1e-4)
-    alone = _inference(other).estimate(functional, 0.95)
+    assert (own.value, own.standard_error) == pytest.approx((f + at @ correction, error), rel=1e-3)
+    assert own.low <= min(own.value - z * error, f)
+    assert own.high >= max(own.value + z * error, f)
+    moved = _differences(other, lambda density: density.pdf(np.array([0.5])))[0]
+    half, there = z * np.sqrt(moved @ other.covariance @ moved), float(other.density.pdf(0.5))
     assert both.value == own.value
-    assert (both.low, both.high) == (min(own.low, alone.low), max(own.high, alone.high))
+    assert both.low == pytest.approx(min(own.low, max(there - half, 0.0)), rel=1e-4)
+    assert both.high == pytest.approx(max(own.high, there + half), rel=1e-4)
     assert both.high - both.low > own.high - own.low
 
 

@@ -202,6 +202,33 @@ def test_the_alignment_is_that_of_the_influences_under_the_estimate_s_covariance
     )
 
 
+class Jittery:
+    """An inference whose variances are not quadratic: those of sums of influences are too large by so much."""
+
+    def __init__(self, inference: Any, by: float) -> None:
+        self.inference, self.by = inference, by
+
+    def estimate(self, functional: Any, confidence: float) -> FunctionalEstimate:
+        found = self.inference.estimate(functional, confidence)
+        if len(functional.influence.weights) == 1:
+            return found
+        return replace(found, standard_error=np.sqrt(1 + self.by) * found.standard_error)
+
+
+def test_variances_that_are_not_quadratic_leave_room_for_the_worse(rounds: tuple[dp.Aggregate, dp.Aggregate]) -> None:
+    groups: Any = dp.estimate(rounds[0], "height", given="side")
+    left, right = groups["left"], groups["right"]
+    median, bound = dp.functionals.Quantile(0.5), related(left, right, MEAN)[0]
+    clean = related(left, right, median)[0]
+    found = {
+        by: related(*(replace(side, inference=Jittery(side.inference, by)) for side in (left, right)), median)
+        for by in (0.1, 0.2, 0.5)
+    }
+    assert bound < found[0.2][0] < found[0.1][0] < clean
+    assert found[0.2][1] is None
+    assert found[0.5] == (bound, related(left, right, NoInfluence())[1])
+
+
 def test_what_is_of_second_order_is_counted_as_independent() -> None:
     a, b = result(3.0, 0.3, second_order=0.36), result(1.0, 0.4, second_order=0.75)
     found = difference(a, b, correlation=-0.5)

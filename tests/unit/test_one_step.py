@@ -65,13 +65,13 @@ def test_a_refusal_says_how_many_reports_or_how_much_epsilon_would_do():
     assert int(reports.replace(",", "")) > 100_000
 
 
-def test_the_interval_of_a_point_is_wider_than_one_prior_says_and_holds_the_plug_in():
+def test_the_interval_of_a_point_holds_the_corrected_value_and_the_plug_in():
     estimate = _estimate("dyadic_wave", "bimodal", 100_000, 1.0)
     for order in (0, 1, 2):
         found = estimate.functional(parse(f"derivative({order}, 0.3)"))
-        assert found.low <= found.value <= found.high
-        assert found.value == found.plug_in
-        assert found.high - found.low > 2 * 1.96 * found.standard_error
+        assert found.low <= found.plug_in <= found.high
+        assert found.low <= found.value - 1.9 * found.standard_error or (order == 0 and found.low == 0)
+        assert found.value + 1.9 * found.standard_error <= found.high
 
 
 @pytest.mark.parametrize("method", ["square_wave", "wavelet_laplace"])

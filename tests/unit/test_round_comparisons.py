@@ -6,6 +6,7 @@ import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -13,10 +14,10 @@ import pytest
 
 import dpcore as dp
 from dpcore import cli, populations, stages, warehouse
-from dpcore.changes import CERTAINTY, between_rounds, drift_checks, numbers_of
+from dpcore.changes import CERTAINTY, MOST, SHORT, between_rounds, drift_checks, numbers_of, telling
 from dpcore.estimates import normal_quantile
 from dpcore.pipeline import estimate_all
-from dpcore.tables import summary, tables_of
+from dpcore.tables import Line, summary, tables_of
 
 SCHEME = """
 name = "consumer_expenditure"
@@ -262,6 +263,28 @@ def test_groups_land_with_their_truths_and_one_too_small_is_refused(data: Path) 
     assert set(densities["given"]) == {"", "urban_rural=urban", "urban_rural=rural"}
     levels = ask(data, "select distinct given from latest_levels where round = '2026-11-03'")
     assert set(levels["given"]) == set(densities["given"])
+
+
+def test_of_many_lines_those_that_tell_something_are_shown() -> None:
+    line = Line(attribute="a", quantity="mean", unit="", estimate=1.0, low=-1.0, high=3.0, reason="", truth=None)
+    of_group = replace(line, quantity="mean | b=c")
+    assert telling([of_group] * SHORT) == ([of_group] * SHORT, 0)
+    sure, likely = replace(of_group, low=0.5, differs=True), replace(of_group, low=0.5, differs=False)
+    assert [one.verdict for one in (line, sure, likely, replace(line, low=None, high=None))] == [
+        "no",
+        "yes",
+        "perhaps",
+        "",
+    ]
+    assert telling([of_group, line, sure, likely] * SHORT) == ([line, sure, likely] * SHORT, SHORT)
+    assert [len(telling([line] * 300)[0]), telling([line] * 300)[1]] == [MOST, 300 - MOST]
+
+
+def test_collected_rounds_are_counted_as_independent_and_say_so() -> None:
+    before = pd.DataFrame({"seed": [None]})
+    for source, seed, part in (("reports", None, "memoised"), ("records", None, None), ("simulated", 3, None)):
+        remark = stages._remark(SimpleNamespace(source=source, seed=seed), before)
+        assert (remark is None) if part is None else part in remark
 
 
 def test_without_pairs_there_are_no_groups() -> None:
