@@ -123,7 +123,8 @@ def test_intervals_of_differences_hold_the_truth(still: Any) -> None:
 def test_drift_is_called_for_nothing_once_in_a_hundred_rounds(still: Any) -> None:
     calls = sum(not checks["passed"].all() for _, _, checks in still)
     assert stats.binom.sf(calls - 1, PAIRS, 1 - CERTAINTY) > P_VALUE
-    shorter = sum((1.3 * checks["observed"] > checks["threshold"]).any() for _, _, checks in still)
+    # The largest of twenty: errors off by 30 % show in each interval above, here they would take a thousand rounds
+    shorter = sum((1.5 * checks["observed"] > checks["threshold"]).any() for _, _, checks in still)
     assert stats.binom.sf(shorter - 1, PAIRS, 1 - CERTAINTY) < P_VALUE
 
 
