@@ -90,14 +90,8 @@ class OneStep:
         reason = functional.refuses(density.lower, density.upper, self.shown.degree)
         if reason is not None:
             return refused(functional, reason, confidence)
-        try:
-            with np.errstate(all="ignore"):
-                plug_in = float(functional.value(self.shown))
-                found = self._found(functional, confidence)
-            is_finite = bool(np.all(np.isfinite([plug_in, found.value, found.error, found.low, found.high])))
-        except (np.linalg.LinAlgError, ArithmeticError, ValueError):  # of a density that is all but in one place
-            is_finite = False
-        if not is_finite:
+        plug_in, found = self._tried(functional, confidence)
+        if found is None:
             reason = "the fit leaves this functional without a finite value; the density is too concentrated for it"
             return refused(functional, reason, confidence)
         if found.missing > 1:
@@ -123,6 +117,22 @@ class OneStep:
         each = seen.cdf_features(middle + half) - seen.cdf_features(middle - half)
         each[:, len(seen.correction) - len(seen.ends) :] = 0.0  # of the density alone
         return standard_errors(each / (2 * half), seen.covariance)
+
+    def _tried(self, functional: Functional, confidence: float) -> tuple[float, Corrected | None]:
+        """The plug-in and the corrected value; none of a density that is all but in one place."""
+        if not np.isfinite(self.posterior.relative_error):
+            return np.nan, None
+        try:
+            with np.errstate(all="ignore"):
+                plug_in, found = float(functional.value(self.shown)), self._found(functional, confidence)
+        except (np.linalg.LinAlgError, ArithmeticError, ValueError):
+            return np.nan, None
+        except SchemeError:
+            if functional.is_distance:  # a spike between two points of a quadrature looks equal to anything
+                return np.nan, None
+            raise
+        is_finite = np.all(np.isfinite([plug_in, found.value, found.error, found.low, found.high]))
+        return plug_in, found if is_finite else None
 
     def _found(self, functional: Functional, confidence: float) -> Corrected:
         if isinstance(functional, Quantile):
