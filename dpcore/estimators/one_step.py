@@ -6,8 +6,8 @@ A penalised density f is smoother than the truth f*, so that L(f) is biased and 
     value = L(f) + T(h) + tr(Q V) - 2 tr(Q C),     SE^2 = t' S t + u' V u + 2 tr((Q V)^2),
 
 t and T the functional's derivative along the span, Q half its second; u what T takes of delta that the span cannot see; C the
-covariance of delta and h: T is taken at f, whose noise is that of h, and with a span that sees everything the second-order
-term changes its sign.  The span is the coarsest of V_4, V_5, V_6 in which u adds little: it does not depend on how smooth f was
+covariance of f and h: T is taken at f, whose noise is that of h, and with a span that sees everything the second-order term
+is minus tr(Q V).  The span is the coarsest of V_4, V_5, V_6 in which u adds little: it does not depend on how smooth f was
 found to be, only on how fine the functional looks and what that costs.  It is the undersmoothing of [Szabo2024] in one line.
 
 Values at a point (`Influence.points`) have no weight that a span could see: every finer one costs a power of its width.  Their
@@ -17,8 +17,8 @@ the coarsest span blurs is within what the roughest of these allows, and where s
 A functional is refused where its second-order term, or its standard deviation, exceeds the first-order error, unless the
 density itself is known so well that what comes third is small.  Nonlinear ones are asked of the roughest such prior, too, and
 of the uniform density if the data do not reject it: the interval holds them all.  Distances that have no derivative, since law
-and reference are all but equal, move by no more than the law does: | L(f*) - L(f) | <= W_2(f*, f), whose law is that of a sum
-of weighted squares.
+and reference are all but equal, move by no more than the law does: | L(f*) - L(f) | <= W_2(f*, f), to first order the root of a
+sum of weighted squares.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from math import ceil
 import numpy as np
 
 from dpcore.densities import DensityOnInterval, Spline
+from dpcore.errors import SchemeError
 from dpcore.estimates import FunctionalEstimate, normal_quantile, refused
 from dpcore.estimators import posterior as posteriors
 from dpcore.estimators import smoothing, span
@@ -50,19 +51,23 @@ _SECOND_ORDER_SHARE = 0.1  # of the variance, above which the normal law is left
 _WELL_KNOWN = 0.1  # relative error of a density below which a third term without derivatives is small beside the second
 _APART = 0.5  # standard errors within which two distribution functions are equal; the pilot would be nearer still
 _WINDOW = 1 / 8  # of the interval: two of the coarsest span's knot intervals, so that its knots do not show
-_TINY = 1e-300
+_BY_RATIO, _BY_ERROR = 6, 3  # powers of n in which, with two derivatives, ratio and relative error fall by one
+_LEAST, _HOPELESS = 1e-3, 1e6
 
 
 @dataclass(frozen=True, eq=False)
 class Corrected:
-    """A corrected functional, and how large its second-order term is beside the first-order error."""
+    """A corrected functional; share: of the variance that is of second order.
+
+    missing: times the reports that would do, where its second-order term is too large; 0 where it is not.
+    """
 
     value: float
     error: float
     low: float
     high: float
     share: float = 0.0
-    ratio: float = 0.0
+    missing: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,13 +90,12 @@ class OneStep:
         reason = functional.refuses(density.lower, density.upper, self.shown.degree)
         if reason is not None:
             return refused(functional, reason, confidence)
-        plug_in = float(functional.value(self.shown))
-        found = self._found(functional, confidence)
-        if found.ratio > 1:
-            return refused(functional, self._too_noisy(found.ratio), confidence, plug_in)
-        if not np.all(np.isfinite([found.value, found.error, found.low, found.high])):
+        plug_in, found = self._tried(functional, confidence)
+        if found is None:
             reason = "the fit leaves this functional without a finite value; the density is too concentrated for it"
             return refused(functional, reason, confidence)
+        if found.missing > 1:
+            return refused(functional, self._too_noisy(found.missing), confidence, plug_in)
         value, low, high = within(found.value, found.low, found.high, *self._range(functional))
         return FunctionalEstimate(
             functional=str(functional),
@@ -114,6 +118,22 @@ class OneStep:
         each[:, len(seen.correction) - len(seen.ends) :] = 0.0  # of the density alone
         return standard_errors(each / (2 * half), seen.covariance)
 
+    def _tried(self, functional: Functional, confidence: float) -> tuple[float, Corrected | None]:
+        """The plug-in and the corrected value; none of a density that is all but in one place."""
+        if not np.isfinite(self.posterior.relative_error):
+            return np.nan, None
+        try:
+            with np.errstate(all="ignore"):
+                plug_in, found = float(functional.value(self.shown)), self._found(functional, confidence)
+        except (np.linalg.LinAlgError, ArithmeticError, ValueError):
+            return np.nan, None
+        except SchemeError:
+            if functional.is_distance:  # a spike between two points of a quadrature looks equal to anything
+                return np.nan, None
+            raise
+        is_finite = np.all(np.isfinite([plug_in, found.value, found.error, found.low, found.high]))
+        return plug_in, found if is_finite else None
+
     def _found(self, functional: Functional, confidence: float) -> Corrected:
         if isinstance(functional, Quantile):
             return self._quantile(functional.t, confidence)
@@ -127,12 +147,13 @@ class OneStep:
         if expansion.curvature is not None:
             rough = self._corrected(self._roughest, functional, functional.expand(self._roughest.density), confidence)
             low, high = min(found.low, rough.low), max(found.high, rough.high)
-            if self.is_uniform:
-                flat = functional.value(Spline(density.lower, density.upper, 0, 0, np.ones(1)))
-                low, high = min(low, flat), max(high, flat)
-            share, ratio = max(found.share, rough.share), max(found.ratio, rough.ratio)
-            found = Corrected(found.value, found.error, low, high, share, ratio)
-        return self._distance(functional, confidence) if functional.is_distance and found.ratio > 1 else found
+            flat = self._flat(functional) if self.is_uniform else found.value
+            low, high = min(low, flat), max(high, flat)
+            share, missing = max(found.share, rough.share), max(found.missing, rough.missing)
+            found = Corrected(found.value, found.error, low, high, share, missing)
+        elif not functional.is_linear:
+            raise SchemeError(f"{functional} must say its second derivative, or that it is linear")
+        return self._distance(functional, confidence) if functional.is_distance and found.missing > 1 else found
 
     def _corrected(
         self, posterior: Posterior, functional: Functional, expansion: Expansion, confidence: float
@@ -155,11 +176,13 @@ class OneStep:
         else:
             below = above = normal_quantile(confidence) * error
         largest = max(abs(float(weights.sum())), second)
-        ratio = largest / max(first, _TINY)
-        if ratio <= 1 or (functional.index is None and posterior.relative_error <= _WELL_KNOWN):
-            ratio = 0.0
+        missing = 0.0
+        if largest > first:
+            missing = (largest / max(first, _LEAST * largest)) ** _BY_RATIO
+            if functional.index is None:
+                missing = min(missing, (posterior.relative_error / _WELL_KNOWN) ** _BY_ERROR)
         share = (second / error) ** 2 if error > 0 else 0.0
-        return Corrected(value, error, value - below, value + above, share, ratio)
+        return Corrected(value, error, value - below, value + above, share, missing)
 
     def _sight(self, posterior: Posterior, influence: Influence) -> tuple[Span, np.ndarray, float]:
         """The span that a functional is corrected in, T of its functions, and the first-order variance.
@@ -188,7 +211,7 @@ class OneStep:
             half = z * float(np.sqrt(_square(posterior.along(expansion.influence), posterior.covariance)))
             ends.append((expansion.value - half, expansion.value + half))
         lows, highs = zip(*ends, strict=True)
-        return Corrected(found.value, found.error, min(lows), max(highs), found.share, found.ratio)
+        return Corrected(found.value, found.error, min(lows), max(highs), found.share, found.missing)
 
     def _quantile(self, t: float, confidence: float) -> Corrected:
         posterior, density = self.posterior, self.posterior.density
@@ -225,13 +248,22 @@ class OneStep:
         value = float(functional.value(density))
         return Corrected(value, half / normal_quantile(confidence), value - half, value + half, share=1.0)
 
-    def _too_noisy(self, ratio: float) -> str:
-        """The second-order term falls with n epsilon^2 at most as fast as its square beside the first-order error does."""
-        reports = _rounded(ratio**2 * self.posterior.likelihood.n)
-        return (
-            f"the noise is too large for this functional: its second-order term is {ratio:.2g} times the first-order error, at "
-            f"most 1 can be trusted; about {reports:,} reports or {ratio:.2g} times the epsilon would do"
-        )
+    def _too_noisy(self, missing: float) -> str:
+        """What would do if the density has two derivatives, whose squared error falls as (n epsilon^2)^(-2/3)."""
+        cause = "the noise is too large for this functional: its second-order term exceeds the first-order error"
+        if missing > _HOPELESS:
+            return f"{cause}, and no number of reports that one could hope for would do"
+        reports = _rounded(missing * self.posterior.likelihood.n)
+        return f"{cause}; about {reports:,} reports or {missing**0.5:.2g} times the epsilon would do"
+
+    def _flat(self, functional: Functional) -> float:
+        """The functional of the uniform density, or of the fit where it has none there."""
+        density = self.posterior.density
+        try:
+            flat = float(functional.value(Spline(density.lower, density.upper, 0, 0, np.ones(1))))
+        except (SchemeError, ArithmeticError):
+            return float(functional.value(density))
+        return flat if np.isfinite(flat) else float(functional.value(density))
 
     def _range(self, functional: Functional) -> tuple[float, float]:
         density = self.posterior.density

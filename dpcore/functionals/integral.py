@@ -106,4 +106,4 @@ class PowerIntegral(Functional):
         return Expansion(float(np.sum(w * power(x, q))), influence, curvature)
 
 
-_TINY = 1e-300
+_TINY = 1e-90  # the third power of its inverse is still a number

@@ -85,6 +85,10 @@ class Cdf(_OfNumbers):
     name = "cdf"
     is_linear = True
 
+    def refuses_density(self, density: Density) -> str | None:
+        """At lower it is an atom's mass: who was clipped to it."""
+        return Atom(self.x).refuses_density(density) if self.x == density.lower else None
+
     def expand(self, density: Density) -> Expansion:
         influence = Influence(
             density.lower, density.upper, ((0, lambda u: (np.asarray(u) <= self.x).astype(np.float64)),), (), (self.x,)

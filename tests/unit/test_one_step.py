@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 import dpcore as dp
+from dpcore.errors import SchemeError
 from dpcore.estimates import DensityEstimate
-from dpcore.functionals import parse
+from dpcore.functionals import Expansion, Functional, Influence, parse
 from dpcore.scheme import Scheme
 from dpcore.studies import targets
+from dpcore.studies.coverage import FUNCTIONALS
 
 METHODS = {
     "dyadic_wave": 'mechanism = "dyadic_wave"',
@@ -21,13 +26,17 @@ METHODS = {
 }
 
 
-@lru_cache(maxsize=32)
-def _estimate(method: str, target: str, n: int, epsilon: float, seed: int = 1) -> DensityEstimate:
-    scheme = Scheme.from_toml(
+def _scheme(method: str, n: int, epsilon: float) -> Scheme:
+    return Scheme.from_toml(
         f'name = "s"\nclients = {n}\n[attributes.x]\ntype = "numeric"\nlower = 0\nupper = 1\nepsilon = {epsilon:g}\n'
         f"{METHODS[method]}\n"
     )
-    return dp.estimate(dp.simulate(scheme, targets.target(target), dp.seeded(seed), n), "x")
+
+
+@lru_cache(maxsize=32)
+def _estimate(method: str, target: str, n: int, epsilon: float, seed: int = 1) -> DensityEstimate:
+    people = targets.target(target)
+    return dp.estimate(dp.simulate(_scheme(method, n, epsilon), people, dp.seeded(seed), n), "x")
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -89,3 +98,47 @@ def test_an_atom_does_not_bias_what_a_projection_says_of_the_density_beside_it()
         x = (np.arange(20_000) + 0.5) / 20_000
         errors.append((found.value - np.mean(targets.target("lognormal").pdf(x) ** 2)) / found.standard_error)
     assert abs(np.mean(errors)) < 2  # smeared over the last cells the atom makes it six and more
+
+
+@dataclass(frozen=True)
+class _OnePlace:
+    """People who all live in one cell."""
+
+    share: float
+    weights: ClassVar[MappingProxyType[str, float]] = MappingProxyType({"all": 1.0})
+
+    def cell_probabilities(self, attribute: str, lower: float, upper: float, cells: int, given: object = None) -> Any:
+        law = np.zeros(cells)
+        law[min(int(self.share * cells), cells - 1)] = 1.0
+        return law
+
+
+@pytest.mark.parametrize("share", [0.0, 0.37])
+@pytest.mark.parametrize("method", METHODS)
+def test_a_density_in_one_place_has_numbers_or_reasons_and_no_error(method, share):
+    people = _OnePlace(share)
+    estimate = dp.estimate(dp.simulate(_scheme(method, 10**6, 4.0), people, dp.seeded(1), 10**6), "x")
+    for text in FUNCTIONALS:
+        found = estimate.functional(parse(text))
+        assert found.is_refused or found.low <= found.value <= found.high, text
+        assert not found.is_refused or found.reason
+
+
+@dataclass(frozen=True)
+class _Bent(Functional):
+    """Nonlinear, and says no second derivative."""
+
+    name = "bent"
+
+    def expand(self, density: Any) -> Expansion:
+        weight = Influence(density.lower, density.upper, ((0, lambda u: u),))
+        return Expansion(weight(density) ** 2, weight)
+
+
+def test_a_functional_must_say_its_second_derivative_or_that_it_has_none():
+    with pytest.raises(SchemeError, match="second derivative"):
+        _estimate("dyadic_wave", "uniform", 200_000, 2.0).functional(_Bent())
+
+
+def test_who_sits_at_the_lower_bound_is_not_known_where_no_atom_is_told():
+    assert _estimate("dyadic_wave", "beta_2_5", 200_000, 2.0).functional(parse("cdf(0)")).is_refused
