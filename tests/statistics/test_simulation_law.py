@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -72,9 +73,7 @@ def dp_population():  # type: ignore[no-untyped-def]
 
 
 def population_scheme() -> str:
-    from conftest import ROOT
-
-    return (ROOT / "data/schemes/consumer_expenditure.toml").read_text()
+    return (Path(__file__).parents[2] / "data/schemes/consumer_expenditure.toml").read_text()
 
 
 def test_the_mean_check_can_fail() -> None:
