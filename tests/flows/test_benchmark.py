@@ -20,7 +20,7 @@ def shown(key: str) -> str:
     async def read() -> str:
         async with get_client() as client:
             found = await client.read_artifacts(artifact_filter=ArtifactFilter(key=ArtifactFilterKey(any_=[key])))
-            return str(found[-1].data)
+            return str(max(found, key=lambda artifact: artifact.created).data)  # they come in no order
 
     return asyncio.run(read())
 
