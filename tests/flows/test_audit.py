@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
+from artifacts import shown
 from planted import OneTooMany
-from prefect.client.orchestration import get_client
 
 from dpcore import scheme as schemes
 from dpcore import warehouse
@@ -26,12 +25,7 @@ def settings(scheme_file: Path, tmp_path: Path) -> AuditSettings:
 
 
 def certificate() -> str:
-    async def read() -> str:
-        async with get_client() as client:
-            found = await client.read_latest_artifacts()
-            return str(next(a.data for a in found if a.key == "consumer-expenditure-certificate"))
-
-    return asyncio.run(read())
+    return shown("consumer-expenditure-certificate")
 
 
 def test_every_scheme_is_certified_and_landed(settings: AuditSettings) -> None:

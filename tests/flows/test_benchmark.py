@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
-from prefect.client.orchestration import get_client
-from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
+from artifacts import shown
 
 from dpcore import benchmarks, warehouse
 from flows import benchmark as flow
 from flows.settings import BenchmarkSettings
 
 pytestmark = [pytest.mark.flows, pytest.mark.usefixtures("harness")]
-
-
-def shown(key: str) -> str:
-    async def read() -> str:
-        async with get_client() as client:
-            found = await client.read_artifacts(artifact_filter=ArtifactFilter(key=ArtifactFilterKey(any_=[key])))
-            return str(max(found, key=lambda artifact: artifact.created).data)  # they come in no order
-
-    return asyncio.run(read())
 
 
 def test_a_run_that_fails_half_way_goes_on_and_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

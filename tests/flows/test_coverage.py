@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
-from prefect.client.orchestration import get_client
-from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
+from artifacts import shown
 
 from dpcore import warehouse
 from flows.coverage import coverage
 from flows.settings import CoverageSettings
 
 pytestmark = [pytest.mark.flows, pytest.mark.usefixtures("harness")]
-
-
-def shown(key: str) -> str:
-    async def read() -> str:
-        async with get_client() as client:
-            found = await client.read_artifacts(artifact_filter=ArtifactFilter(key=ArtifactFilterKey(any_=[key])))
-            return str(found[-1].data)
-
-    return asyncio.run(read())
 
 
 def test_a_run_measures_and_shows_and_a_second_adds_repetitions(tmp_path: Path) -> None:
