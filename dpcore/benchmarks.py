@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -55,24 +56,14 @@ def measure_coverage(
 
     The rest is as in `measure_accuracy`, but that more repetitions go on with the same study.
     """
-    edition = f"{version('ldpflow')}+{coverage.STUDY}.{coverage.EDITION}"
-    begun, known = _known_chunks(file, coverage.STUDY, edition, begun)
-    if again:
-        known = {}
-    pieces = len(coverage.pending(grid, known))
-    yield from _landed(file, pieces, coverage.measured(grid, known, workers), begun, edition)
+    yield from _chunks(coverage, file, grid, workers, again, begun)
 
 
 def measure_rates(
     file: Path, grid: rates.Grid, workers: int = 1, *, again: bool = False, begun: datetime | None = None
 ) -> Iterator[tuple[int, int]]:
     """Measure and land the chunks that a study of rates lacks of the grid, as `measure_coverage` does."""
-    edition = f"{version('ldpflow')}+{rates.STUDY}.{rates.EDITION}"
-    begun, known = _known_chunks(file, rates.STUDY, edition, begun)
-    if again:
-        known = {}
-    pieces = len(rates.pending(grid, known))
-    yield from _landed(file, pieces, rates.measured(grid, known, workers), begun, edition)
+    yield from _chunks(rates, file, grid, workers, again, begun)
 
 
 def report(file: Path) -> Report:
@@ -265,6 +256,18 @@ def _landed(
     for done, frame in enumerate(frames, 1):
         warehouse.add_benchmarks(file, frame.assign(measured_at=begun, version=edition))
         yield done, pieces
+
+
+def _chunks(
+    study: Any, file: Path, grid: Any, workers: int, again: bool, begun: datetime | None
+) -> Iterator[tuple[int, int]]:
+    """Measure and land what a study that is made in chunks lacks; study: its module, grid: its `Grid`."""
+    edition = f"{version('ldpflow')}+{study.STUDY}.{study.EDITION}"
+    begun, known = _known_chunks(file, study.STUDY, edition, begun)
+    if again:
+        known = {}
+    pieces = len(study.pending(grid, known))
+    yield from _landed(file, pieces, study.measured(grid, known, workers), begun, edition)
 
 
 def _known_chunks(file: Path, study: str, edition: str, begun: datetime | None) -> tuple[datetime, coverage.Known]:

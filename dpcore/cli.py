@@ -374,10 +374,7 @@ def coverage(
         table.add_row(*line)
     if len(cells):
         _show(table)
-    aims = _table("aims", "aim", "may be", "found", "reached")
-    for line in benchmarks.coverage_lines(cells):
-        aims.add_row(*line)
-    _show(aims)
+    _show_aims(benchmarks.coverage_lines(cells))
     print(f"warehouse  {_relative(str(file))}")
     print(f"pictures   {_relative(str(figures))}")
 
@@ -415,10 +412,7 @@ def rates(
         table.add_row(*line)
     if len(cells):
         _show(table)
-    aims = _table("aims", "aim", "may be", "found", "reached")
-    for line in benchmarks.rates_lines(cells):
-        aims.add_row(*line)
-    _show(aims)
+    _show_aims(benchmarks.rates_lines(cells))
     print(f"warehouse  {_relative(str(file))}")
     print(f"pictures   {_relative(str(figures))}")
 
