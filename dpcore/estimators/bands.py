@@ -11,6 +11,12 @@ from scipy.special import ndtr
 from dpcore.estimates import normal_quantile
 
 
+def root(covariance: np.ndarray) -> np.ndarray:
+    """Return S^{1/2}, (K, K), whose product with its transpose is S (K, K); what rounding made negative counts as zero."""
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+
+
 def standard_errors(features: np.ndarray, covariance: np.ndarray) -> np.ndarray:
     """Return sqrt(diag(F S F')), shape (n,); features F (n, K), covariance S (K, K)."""
     variance = np.einsum("nk,nk->n", features @ covariance, features)
@@ -27,8 +33,7 @@ def critical_value(features: np.ndarray, covariance: np.ndarray, confidence: flo
     >>> round(critical_value(np.ones((5, 1)), np.eye(1), 0.95), 3)  # a constant: the pointwise value
     1.96
     """
-    values, vectors = np.linalg.eigh(covariance)
-    path = features @ (vectors * np.sqrt(np.maximum(values, 0.0)))
+    path = features @ root(covariance)
     norms = np.linalg.norm(path, axis=1)
     path = path[norms > 1e-12 * norms.max()] / norms[norms > 1e-12 * norms.max(), None]
     kappa = float(np.linalg.norm(np.diff(path, axis=0), axis=1).sum())

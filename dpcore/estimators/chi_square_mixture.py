@@ -15,6 +15,8 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
+from dpcore.estimators.bands import root
+
 _NEAR_MEAN = 1e-4  # |w| below which the formula is 0/0 and its limit is used
 _STEPS = 45  # towards a pole: 2^-45 short of it the tail is far below anything asked for
 _NEGLIGIBLE = 1e-12  # weights below this share of the largest are dropped
@@ -121,3 +123,18 @@ class ChiSquareMixture:
             return float(ndtr(w + self._third(0.0) / self._second(0.0) ** 1.5 / 6))
         # Barndorff-Nielsen's form of the same approximation: it stays within [0, 1]
         return float(ndtr(w + np.log(s * spread / w) / w))
+
+
+def error_law(t: np.ndarray, Q: np.ndarray, S: np.ndarray) -> ChiSquareMixture:
+    """Return the law of t'x + x'Qx - tr(QS), x ~ N(0, S): a mixture of noncentral chi-squares."""
+    spread = root(S)
+    weights, axes = np.linalg.eigh(spread.T @ Q @ spread)
+    slopes = axes.T @ (spread.T @ t)
+    bent = np.abs(weights) > 1e-9 * np.abs(weights).max()  # straight directions have no square to complete
+    w, b = weights[bent], slopes[bent]
+    return ChiSquareMixture(
+        w,
+        b / (2 * w),
+        linear=float(np.linalg.norm(slopes[~bent])),
+        constant=-float(np.sum(b**2 / (4 * w))) - float(np.sum(weights)),
+    )

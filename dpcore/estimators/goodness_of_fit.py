@@ -18,6 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpcore.estimates import GoodnessOfFit
+from dpcore.estimators.bands import root
 from dpcore.estimators.chi_square_mixture import ChiSquareMixture
 from dpcore.estimators.likelihood import Counts, Likelihood
 
@@ -35,9 +36,7 @@ def of_posterior(
     """
     residual, scale, number = _whitened(likelihood, expected)
     J = slope * scale[:, None]
-    values, vectors = np.linalg.eigh(covariance)
-    root = J @ (vectors * np.sqrt(np.maximum(values, 0.0)))
-    taken = np.clip(np.linalg.svd(root, compute_uv=False) ** 2, 0.0, 1.0)
+    taken = np.clip(np.linalg.svd(J @ root(covariance), compute_uv=False) ** 2, 0.0, 1.0)
     return _judged(residual, taken, number)
 
 

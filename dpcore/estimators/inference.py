@@ -29,7 +29,7 @@ from dpcore.densities import Spline
 from dpcore.errors import SchemeError
 from dpcore.estimates import FunctionalEstimate, GoodnessOfFit, normal_quantile, refused
 from dpcore.estimators.bands import critical_value, invert_band, standard_errors, within
-from dpcore.estimators.chi_square_mixture import ChiSquareMixture
+from dpcore.estimators.chi_square_mixture import error_law
 from dpcore.estimators.ladder import Rung
 from dpcore.estimators.one_step import OneStep
 from dpcore.functionals import Expansion, Functional, Mean, Quantile
@@ -183,22 +183,6 @@ def _remainder_near_zero(functional: Functional, expansion: Expansion, point: _A
     step = _Difference(vanishing, point)
     curvature = expansion.curvature(step, point.lower, point.upper) if expansion.curvature is not None else 0.0
     return functional.expand(vanishing).value - (expansion.value + expansion.influence(step) + curvature)
-
-
-def error_law(t: np.ndarray, Q: np.ndarray, S: np.ndarray) -> ChiSquareMixture:
-    """Return the law of t'x + x'Qx - tr(QS), x ~ N(0, S): a mixture of noncentral chi-squares."""
-    values, vectors = np.linalg.eigh(S)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
-    weights, axes = np.linalg.eigh(root.T @ Q @ root)
-    slopes = axes.T @ (root.T @ t)
-    bent = np.abs(weights) > 1e-9 * np.abs(weights).max()  # straight directions have no square to complete
-    w, b = weights[bent], slopes[bent]
-    return ChiSquareMixture(
-        w,
-        b / (2 * w),
-        linear=float(np.linalg.norm(slopes[~bent])),
-        constant=-float(np.sum(b**2 / (4 * w))) - float(np.sum(weights)),
-    )
 
 
 @dataclass(frozen=True, eq=False)

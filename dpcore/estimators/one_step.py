@@ -36,11 +36,11 @@ from dpcore.estimates import FunctionalEstimate, normal_quantile, refused
 from dpcore.estimators import posterior as posteriors
 from dpcore.estimators import smoothing, span
 from dpcore.estimators.bands import invert_band, standard_errors, within
-from dpcore.estimators.chi_square_mixture import ChiSquareMixture
+from dpcore.estimators.chi_square_mixture import ChiSquareMixture, error_law
 from dpcore.estimators.likelihood import Likelihood
 from dpcore.estimators.posterior import Posterior
 from dpcore.estimators.span import Span
-from dpcore.functionals import Cdf, Expansion, Functional, Influence, Quantile
+from dpcore.functionals import Cdf, Curvature, Expansion, Functional, Influence, Quantile
 
 LEVEL, ORDERS = 6, (1, 2, 3, 4)  # of the log-splines and their priors, where nobody says otherwise
 _LEVELS = (4, 5, 6)  # of spans: 19, 35 and 67 B-splines
@@ -165,7 +165,7 @@ class OneStep:
         first = float(np.sqrt(variance))
         weights = np.zeros(0)
         if expansion.curvature is not None:
-            Q, crossed = _curvatures(posterior, seen, expansion)
+            Q, crossed = _curvatures(posterior, seen, expansion.curvature)
             weights = np.linalg.eigvalsh(posterior.root.T @ Q @ posterior.root)  # x' Q x is their sum of squares
             value += float(weights.sum()) - 2 * float(np.sum(V @ seen.reach.T * crossed))
         second = float(np.sqrt(2 * np.sum(weights**2)))
@@ -234,17 +234,10 @@ class OneStep:
         seen = self._span(posterior, _LEVELS[0])
         middles = (posterior.grid[1:] + posterior.grid[:-1]) / 2
         scale = density.width / len(middles) / np.maximum(density.pdf(middles), 1 / (100 * density.width))
-        values, vectors = np.linalg.eigh(seen.covariance)
-        root = seen.cdf_features(middles) * np.sqrt(scale)[:, None]
-        spread = root @ (vectors * np.sqrt(np.maximum(values, 0.0)))
-        weights, axes = np.linalg.eigh(spread.T @ spread)
-        kept = weights > 1e-9 * weights.max()
-        slopes = (axes.T @ (spread.T @ (root @ seen.correction)))[kept]
-        found = float(np.sum((root @ seen.correction) ** 2))
-        law = ChiSquareMixture(
-            weights[kept], slopes / weights[kept], constant=max(0.0, found - float(np.sum(slopes**2 / weights[kept])))
-        )
-        half = float(np.sqrt(max(0.0, law.quantile(confidence))))
+        features, c, S = seen.cdf_features(middles), seen.correction, seen.covariance
+        Q = (features.T * scale) @ features
+        law = error_law(2 * Q @ c, Q, S)  # of (c + x)' Q (c + x), x ~ N(0, S), less its mean
+        half = float(np.sqrt(max(0.0, law.quantile(confidence) + np.sum(Q * S) + c @ Q @ c)))
         value = float(functional.value(density))
         return Corrected(value, half / normal_quantile(confidence), value - half, value + half, share=1.0)
 
@@ -320,15 +313,13 @@ def _square(t: np.ndarray, covariance: np.ndarray) -> float:
     return max(0.0, float(t @ covariance @ t))
 
 
-def _curvatures(posterior: Posterior, seen: Span, expansion: Expansion) -> tuple[np.ndarray, np.ndarray]:
+def _curvatures(posterior: Posterior, seen: Span, curvature: Curvature) -> tuple[np.ndarray, np.ndarray]:
     """Q of the parameters' features, (D, D), and of these with the span's, (D, K)."""
-    if expansion.curvature is None:
-        raise ValueError("a linear functional has no curvature")
     size = len(posterior.covariance)
 
     def both(x: np.ndarray, order: int) -> np.ndarray:
         return np.hstack([posterior.features(x, order), seen.features(x, order)])
 
     masses = np.hstack([posterior.masses, seen.masses])
-    whole = expansion.curvature.on(both, posterior.density.breakpoints, masses.shape[1], masses)
+    whole = curvature.on(both, posterior.density.breakpoints, masses.shape[1], masses)
     return whole[:size, :size], whole[:size, size:]

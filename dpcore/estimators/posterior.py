@@ -18,8 +18,7 @@ from scipy.linalg import cho_solve
 
 from dpcore.bases import bspline
 from dpcore.densities import ExponentialSpline
-from dpcore.estimators import smoothing
-from dpcore.estimators.bands import standard_errors
+from dpcore.estimators import bands, smoothing
 from dpcore.estimators.likelihood import Likelihood
 from dpcore.functionals import Influence
 
@@ -111,14 +110,13 @@ class Posterior:
     @cached_property
     def root(self) -> np.ndarray:
         """V^{1/2}, (D, D): V is its product with its transpose."""
-        values, vectors = np.linalg.eigh(self.covariance)
-        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+        return bands.root(self.covariance)
 
     @cached_property
     def relative_error(self) -> float:
         """The density's standard error over itself: root mean square over the people, sqrt of int var f / f."""
         middles = (self.grid[1:] + self.grid[:-1]) / 2
-        errors, f = standard_errors(self.features(middles), self.covariance), self.density.pdf(middles)
+        errors, f = bands.standard_errors(self.features(middles), self.covariance), self.density.pdf(middles)
         return float(np.sqrt(np.sum(errors**2 / np.maximum(f, 1e-300)) * self.density.width / len(middles)))
 
     def along(self, influence: Influence) -> np.ndarray:

@@ -12,8 +12,7 @@ from scipy import stats
 from dpcore.densities import Spline
 from dpcore.errors import EmptyWindow, NotEstimable, SchemeError
 from dpcore.estimators import Lepski, Undersmoothed, ladder
-from dpcore.estimators.chi_square_mixture import ChiSquareMixture
-from dpcore.estimators.inference import error_law
+from dpcore.estimators.chi_square_mixture import ChiSquareMixture, error_law
 from dpcore.estimators.level_rule import distances, thresholds
 
 GRID = (np.arange(1 << 14) + 0.5) / (1 << 14)
