@@ -120,8 +120,6 @@ class OneStep:
 
     def _tried(self, functional: Functional, confidence: float) -> tuple[float, Corrected | None]:
         """The plug-in and the corrected value; none of a density that is all but in one place."""
-        if not np.isfinite(self.posterior.relative_error):
-            return np.nan, None
         try:
             with np.errstate(all="ignore"):
                 plug_in, found = float(functional.value(self.shown)), self._found(functional, confidence)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -64,6 +64,19 @@ def test_a_distance_away_from_equality_is_linear():
     found = _estimate("dyadic_wave", "beta_2_5", 200_000, 2.0).functional(parse("wasserstein(1, uniform)"))
     assert found.second_order < 0.1
     assert found.high - found.low == pytest.approx(2 * 1.96 * found.standard_error, rel=0.05)
+
+
+def test_a_nonlinear_functional_allows_for_the_roughest_prior_that_is_not_rejected():
+    corrected = _estimate("dyadic_wave", "bimodal", 200_000, 2.0).inference.corrected
+    alone = replace(corrected, priors=())
+    for text in ("entropy", "integrated_square(0)"):
+        wide, narrow = (each.estimate(parse(text), 0.95) for each in (corrected, alone))
+        assert wide.value == narrow.value
+        assert wide.low <= narrow.low
+        assert wide.high >= narrow.high
+        assert wide.high - wide.low > narrow.high - narrow.low
+    wide, narrow = (each.estimate(parse("mean"), 0.95) for each in (corrected, alone))
+    assert (wide.low, wide.high) == (narrow.low, narrow.high)
 
 
 def test_a_refusal_says_how_many_reports_or_how_much_epsilon_would_do():
