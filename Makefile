@@ -7,7 +7,7 @@ export DO_NOT_TRACK = 1
 export OMP_NUM_THREADS = 1
 export OPENBLAS_NUM_THREADS = 1
 
-.PHONY: run test quick slow check format up help
+.PHONY: run test quick flows slow check format up help
 
 help:  ## list the verbs
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -22,11 +22,13 @@ $(VENV)/.ok: pyproject.toml requirements.lock
 run: $(VENV)/.ok  ## the main job: one simulated round through Prefect, to tables and pictures
 	$(BIN)/python -m flows.round
 
-test: quick  ## every test but the slow ones; those that need Prefect share one server, so one process
-	$(BIN)/python -m pytest -m "flows and not slow"
+test: quick flows  ## every test but the slow ones
 
 quick: $(VENV)/.ok  ## the tests to run before a commit
 	$(BIN)/python -m pytest $(BOTH) -m "not slow and not flows"
+
+flows: $(VENV)/.ok  ## the tests that need Prefect; they share one server, so one process
+	$(BIN)/python -m pytest -m "flows and not slow"
 
 slow: $(VENV)/.ok  ## the simulations and studies
 	$(BIN)/python -m pytest $(BOTH) -m slow --durations=15

@@ -1,12 +1,25 @@
-"""One Prefect server for all flow tests (it takes a quarter of a minute to start), and a small scheme with several shards."""
+"""One Prefect server for all flow tests (it takes a quarter of a minute to start), and a small scheme with several shards.
+
+LDPFLOW_TEST_DATABASE=postgresql lets every server of these tests keep its history in a private PostgreSQL, not in SQLite.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
+import postgresql
 import pytest
-from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
+from prefect.logging.handlers import APILogHandler
+from prefect.server.api.server import SubprocessASGIServer
+from prefect.settings import (
+    PREFECT_API_URL,
+    PREFECT_FLOWS_HEARTBEAT_FREQUENCY,
+    PREFECT_SERVER_DATABASE_CONNECTION_URL,
+    temporary_settings,
+)
 from prefect.testing.utilities import prefect_test_harness
 
 CLIENTS = 200_000  # four blocks, so two shards
@@ -36,12 +49,30 @@ functionals = ["mean", "cdf(50000)"]
 
 
 @pytest.fixture(scope="session")
-def harness() -> Iterator[None]:
-    """A server in memory; without heartbeats, whose thread takes a second to end after every flow."""
-    with (
-        prefect_test_harness(server_startup_timeout=120),
-        temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}),
-    ):
+def new_database() -> Iterator[Callable[[], str | None]]:
+    """A function: the URL of an empty PostgreSQL database, or None where a server makes its own SQLite file."""
+    wanted = os.environ.get("LDPFLOW_TEST_DATABASE", "sqlite")
+    if wanted == "sqlite":
+        yield lambda: None
+    elif wanted == "postgresql":
+        with postgresql.cluster() as cluster:
+            yield cluster.new_database
+    else:
+        pytest.fail(f"LDPFLOW_TEST_DATABASE is sqlite or postgresql, got {wanted!r}")
+
+
+@pytest.fixture(scope="session")
+def harness(new_database: Callable[[], str | None]) -> Iterator[None]:
+    """A server of its own; without heartbeats, whose thread takes a second to end after every flow."""
+    with ExitStack() as stack:
+        if url := new_database():
+            stack.enter_context(temporary_settings({PREFECT_SERVER_DATABASE_CONNECTION_URL: url}))
+            server = stack.enter_context(SubprocessASGIServer())
+            stack.enter_context(temporary_settings({PREFECT_API_URL: server.api_url}))
+            stack.callback(APILogHandler().flush)  # before the server ends
+        else:
+            stack.enter_context(prefect_test_harness(server_startup_timeout=120))
+        stack.enter_context(temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}))
         yield
 
 

@@ -28,12 +28,14 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def port(root: Path, home: Path) -> Iterator[str]:
+def port(root: Path, home: Path, new_database: Callable[[], str | None]) -> Iterator[str]:
     """The port of `make up` with a database of its own; at the end Ctrl-C must stop all of it."""
     with socket.socket() as probe:
         probe.bind((up.HOST, 0))
         port = str(probe.getsockname()[1])
     environment = os.environ | {"PREFECT_SERVER_API_PORT": port, "PREFECT_HOME": str(home)}
+    if url := new_database():
+        environment["PREFECT_SERVER_DATABASE_CONNECTION_URL"] = url
     process = subprocess.Popen(
         [sys.executable, "-m", "flows.up"], cwd=root, env=environment, stdout=subprocess.PIPE, text=True
     )
