@@ -1,7 +1,18 @@
 """The warehouse: one DuckDB file that people ask SQL.  The only door to duckdb."""
 
+from dpcore.warehouse.batches import counted_files
 from dpcore.warehouse.connection import bring_up_to_date, open_for_reading, open_for_writing
-from dpcore.warehouse.land import Landing, Run, add_benchmarks, land, land_benchmarks, land_checks, land_failure, run_id
+from dpcore.warehouse.land import (
+    Landing,
+    Run,
+    add_benchmarks,
+    land,
+    land_benchmarks,
+    land_checks,
+    land_failure,
+    land_waiting,
+    run_id,
+)
 from dpcore.warehouse.migrate import latest_version, migrate
 from dpcore.warehouse.previous import previous_numbers
 from dpcore.warehouse.queries import export, query, reader
@@ -11,11 +22,13 @@ __all__ = [
     "Run",
     "add_benchmarks",
     "bring_up_to_date",
+    "counted_files",
     "export",
     "land",
     "land_benchmarks",
     "land_checks",
     "land_failure",
+    "land_waiting",
     "latest_version",
     "migrate",
     "open_for_reading",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,9 +18,14 @@ import pandas as pd
 import pyarrow as pa
 
 from dpcore.errors import WarehouseError
+from dpcore.warehouse.batches import refuse_counted
 from dpcore.warehouse.connection import open_for_writing
+from dpcore.warehouse.previous import around, numbers, numbers_before
 from dpcore.warehouse.rows import RESULT_TABLES, rehearsal, repeated, to_rows
 from dpcore.warehouse.transaction import one_line, transaction
+
+# Of a run: (run_id, its numbers, those of the round before) -> its rows of `comparisons` with that round, and of `checks`.
+Judge = Callable[[str, pd.DataFrame, pd.DataFrame], tuple[pd.DataFrame, pd.DataFrame]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +34,7 @@ class Run:
 
     source: 'simulated', 'records' or 'reports'.  randomness: 'secure' or 'seeded'.  seed: of a simulation only, below
     2^63; with records it is refused, because reports minus the noise of a known seed are the records.
+    late: of the accepted and rejected reports, those sent for an earlier round.
     started_at, finished_at: with a time zone; kept as UTC to the microsecond.
     """
 
@@ -43,6 +49,7 @@ class Run:
     clients: int | None = None
     accepted: int | None = None
     rejected: int | None = None
+    late: int | None = None
     seed: int | None = None
     finished_at: datetime | None = None
     flow_run_id: str | None = None
@@ -53,7 +60,7 @@ class Landing:
     """What one run lands: its row of `runs` and a frame for each table it has rows for.
 
     tables: keys among schemes, attributes, categories, aggregates, frequencies, densities, functionals, levels, budgets,
-    rejects, truths, checks, comparisons and figures; columns as in the table, in any order; `run_id` may be left out.
+    rejects, batches, truths, checks, comparisons and figures; columns as in the table, in any order; `run_id` may be left out.
     NaN, NaT and None are nulls.
     """
 
@@ -72,12 +79,15 @@ def run_id(scheme_digest: str, round_: str, salt: str | int) -> str:
     return hashlib.sha256(framed).hexdigest()[:16]
 
 
-def land(path: str | Path, landing: Landing, *, patience: float = 30.0) -> None:
+def land(path: str | Path, landing: Landing, *, judge: Judge | None = None, patience: float = 30.0) -> None:
     """Write a run and all its rows, replacing whatever the same run_id had landed before.
 
+    judge: compares rounds; in the same transaction the landed round and the one after it are then compared with the rounds
+    that are before them now, so that the tables do not depend on the order in which rounds land.
     patience: seconds to wait for the file.
     Raises WarehouseError, with nothing written, for an unknown table or column, a missing column, a value of another
-    type, a null where none may be, rows of another run, two rows of one key, or a broken CHECK.
+    type, a null where none may be, rows of another run, two rows of one key, a broken CHECK, or a file of reports that
+    another round has counted.
     """
     rows = {"runs": _run_row(landing.run, "landed")}
     for table, frame in landing.tables.items():
@@ -90,6 +100,10 @@ def land(path: str | Path, landing: Landing, *, patience: float = 30.0) -> None:
             connection.execute(f"delete from {table} where run_id = ?", [landing.run.run_id])
         for table, content in rows.items():
             _insert(connection, table, content)
+        if "batches" in rows:
+            refuse_counted(connection, landing.run.run_id)
+        if judge is not None:
+            _settle(connection, landing.run, judge)
 
 
 def land_failure(path: str | Path, run: Run, *, patience: float = 30.0) -> None:
@@ -97,10 +111,19 @@ def land_failure(path: str | Path, run: Run, *, patience: float = 30.0) -> None:
 
     Raises WarehouseError as `land` does.
     """
-    rows = {"runs": _run_row(run, "failed")}
+    _land_state(path, run, "failed", patience)
+
+
+def land_waiting(path: str | Path, run: Run, *, patience: float = 30.0) -> None:
+    """Write that a run waits for more clients: one row of `runs`, as `land_failure` does."""
+    _land_state(path, run, "waiting", patience)
+
+
+def _land_state(path: str | Path, run: Run, state: str, patience: float) -> None:
+    rows = {"runs": _run_row(run, state)}
     _rehearse(rows)
     with open_for_writing(path, patience=patience) as connection, transaction(connection):
-        connection.execute("delete from runs where run_id = ? and state = 'failed'", [run.run_id])
+        connection.execute("delete from runs where run_id = ? and state <> 'landed'", [run.run_id])
         if not connection.execute("select 1 from runs where run_id = ?", [run.run_id]).fetchall():
             _insert(connection, "runs", rows["runs"])
 
@@ -149,6 +172,18 @@ def land_checks(path: str | Path, identifier: str, frame: pd.DataFrame, *, patie
     with open_for_writing(path, patience=patience) as connection, transaction(connection):
         connection.execute("delete from checks where run_id = ?", [identifier])
         _insert(connection, "checks", rows["checks"])
+
+
+def _settle(connection: duckdb.DuckDBPyConnection, run: Run, judge: Judge) -> None:
+    """Compare the round of a run, and the next one that has landed, with the round that is now before each."""
+    for identifier, round_ in around(connection, run.scheme_digest, run.source, run.round):
+        before = numbers_before(connection, run.scheme_digest, run.source, round_, identifier)
+        comparisons, checks = judge(identifier, numbers(connection, identifier), before)
+        connection.execute("delete from comparisons where run_id = ? and other_run_id <> run_id", [identifier])
+        connection.execute("delete from checks where run_id = ? and starts_with(name, 'drift(')", [identifier])
+        for table, frame in (("comparisons", comparisons), ("checks", checks)):
+            if len(frame):
+                _insert(connection, table, to_rows(table, _with_run_id(table, frame, identifier)))
 
 
 def _run_row(run: Run, state: str) -> pa.Table:

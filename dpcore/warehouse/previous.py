@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import duckdb
 import pandas as pd
 
 from dpcore.warehouse.connection import open_for_reading
 
-_SQL = """
-with earlier as (
-    select run_id, "round", seed
-    from runs
-    where state = 'landed' and scheme_digest = ? and source = ? and "round" < ? and run_id <> ?
-    order by "round" desc, finished_at desc, started_at desc, run_id desc
-    limit 1
-),
-numbers as (
+_NEWEST = "finished_at desc, started_at desc, run_id desc"
+
+_NUMBERS = """
+with numbers as (
     select
         run_id, attribute, given, functional, kind, estimate, plug_in, standard_error, confidence, low, high, reason
     from functionals
@@ -26,22 +22,60 @@ numbers as (
         standard_error, confidence, low, high, null
     from frequencies
 )
-select earlier."round", earlier.seed, numbers.*
-from earlier
-join numbers on numbers.run_id = earlier.run_id
+select runs."round", runs.seed, runs.source, numbers.*
+from runs
+join numbers on numbers.run_id = runs.run_id
+where runs.run_id = ?
 order by attribute, given, functional
+"""
+
+_EARLIER = f"""
+select run_id
+from runs
+where state = 'landed' and scheme_digest = ? and source = ? and "round" < ? and run_id <> ?
+order by "round" desc, {_NEWEST}
+limit 1
+"""
+
+_AROUND = f"""
+select run_id, "round"
+from runs
+where state = 'landed' and scheme_digest = ? and source = ? and "round" >= ?
+qualify row_number() over (partition by "round" order by {_NEWEST}) = 1
+order by "round"
+limit 2
 """
 
 
 def previous_numbers(
     path: str | Path, *, scheme_digest: str, source: str, round_: str, run_id: str, patience: float = 30.0
 ) -> pd.DataFrame:
-    """Return the numbers, with run_id, round and seed, of the latest earlier round's newest landed run.
+    """Return the numbers, with run_id, round, seed and source, of the latest earlier round's newest landed run.
 
     One row per attribute, group and functional, or frequency(CATEGORY), whose estimate is then the unbiased share.
     Of the same scheme, by its digest, and the same source: simulated people are not compared with real ones.  Rounds sort as
     text.  Empty where there is none.  Raises WarehouseError where the warehouse cannot be read.
     """
     with open_for_reading(path, patience=patience) as connection:
-        found: pd.DataFrame = connection.execute(_SQL, [scheme_digest, source, round_, run_id]).df()
-        return found
+        return numbers_before(connection, scheme_digest, source, round_, run_id)
+
+
+def numbers_before(
+    connection: duckdb.DuckDBPyConnection, scheme_digest: str, source: str, round_: str, run_id: str
+) -> pd.DataFrame:
+    """Return what `previous_numbers` returns, of an open warehouse."""
+    found = connection.execute(_EARLIER, [scheme_digest, source, round_, run_id]).fetchall()
+    return numbers(connection, found[0][0] if found else "")
+
+
+def numbers(connection: duckdb.DuckDBPyConnection, run_id: str) -> pd.DataFrame:
+    """Return the numbers of one run, as `previous_numbers` does."""
+    found: pd.DataFrame = connection.execute(_NUMBERS, [run_id]).df()
+    return found
+
+
+def around(
+    connection: duckdb.DuckDBPyConnection, scheme_digest: str, source: str, round_: str
+) -> list[tuple[str, str]]:
+    """Return (run_id, round) of a round's newest landed run, and of the next round's that has landed."""
+    return connection.execute(_AROUND, [scheme_digest, source, round_]).fetchall()

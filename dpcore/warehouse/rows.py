@@ -29,6 +29,7 @@ RESULT_TABLES = (
     "levels",
     "budgets",
     "rejects",
+    "batches",
     "truths",
     "checks",
     "comparisons",

@@ -142,6 +142,7 @@ def tables(shift=0.0):
             }
         ),
         "rejects": pd.DataFrame({"reason": ["another scheme"], "count": [2], "example_position": [17]}),
+        "batches": pd.DataFrame({"file": ["e" * 64], "sent_for": ["2026-11-19"], "reports": [1002]}),
         "truths": pd.DataFrame(
             {
                 "attribute": ["income", "income", "income", "race"],

@@ -14,7 +14,7 @@ from dpcore.warehouse.views import shipped_macros, shipped_views
 
 TABLES = {
     "runs": "run_id scheme scheme_digest round source clients accepted rejected randomness seed state started_at "
-    "finished_at version flow_run_id",
+    "finished_at version flow_run_id late",
     "aggregates": "run_id attribute given statistic level cell value",
     "frequencies": "run_id attribute estimator given category estimate standard_error confidence low high raw",
     "densities": "run_id attribute estimator given x density low high cdf cdf_low cdf_high confidence",
@@ -23,6 +23,7 @@ TABLES = {
     "levels": "run_id attribute given level statistic threshold selected",
     "budgets": "run_id attribute mechanism stated epsilon certificate charges",
     "rejects": "run_id reason count example_position",
+    "batches": "run_id file sent_for reports",
     "truths": "run_id attribute given quantity x value",
     "checks": "run_id name passed observed threshold detail",
     "comparisons": "run_id other_run_id attribute given other_given functional difference standard_error correlation "
@@ -56,6 +57,8 @@ DIGESTS = {
     "0017_schemes": "9d92b529a8629bea",
     "0018_attributes": "9529c52759b49a3b",
     "0019_categories": "b1d33e12fdb68ff1",
+    "0020_waiting": "fa8230662e9072e5",
+    "0021_batches": "0b4fd03cb3bb1b97",
 }
 
 
@@ -182,7 +185,9 @@ def test_the_file_can_be_read_by_older_clients(warehouse):
 
 
 EARLIER = {  # rows as earlier versions had them
-    "runs": "values ('{0}', 's', 'd', '2026-11-20', 'simulated', 9, 9, 0, 'seeded', 1, 'landed', now()::timestamp, "
+    "runs": "(run_id, scheme, scheme_digest, round, source, clients, accepted, rejected, randomness, seed, state, "
+    "started_at, finished_at, version, flow_run_id) "
+    "values ('{0}', 's', 'd', '2026-11-20', 'simulated', 9, 9, 0, 'seeded', 1, 'landed', now()::timestamp, "
     "now()::timestamp, 'v', null)",
     "frequencies": "(run_id, attribute, estimator, category, estimate, standard_error, confidence, low, high) "
     "values ('{0}', 'race', 'frequency', 'white', .5, .1, .95, .3, .7)",
