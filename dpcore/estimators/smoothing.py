@@ -16,8 +16,8 @@ weights, and so is their covariance, the spread between models included.  Nothin
 contradict the best of all these models, the spline is given twice as many pieces, so that the basis never decides.
 
 Values clipped to the bounds sit at the ends of the interval.  Where a first look, with third differences penalised and atoms
-allowed at both ends, finds one of more than two standard errors, the average takes in models with that atom too, its mass
-uniform beforehand.
+allowed at both ends, finds one of more than two standard errors, models with that atom are tried too, its mass uniform
+beforehand; the average is over those with it or over those without, whichever explain the data better together.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ DEGREE = 3
 FINEST = 8  # level: 259 B-splines, half as many as there are input cells
 _FINEST = 512  # points at least, on which laws are integrated
 _NULL_SPREAD = 2.0  # tau: standard deviation of the log density's null part, root mean square over the interval
+_MOST_SPREAD = 15.0  # the same of every other part, however small lambda: what is e^15 times rarer is not seen
 _STEPS, _HALVINGS = 20, 30
 _MEMORY = 12  # steps that one Fisher information leads
 _CONVERGED = 1e-2  # squared step, in posterior standard deviations: the last one taken
@@ -65,8 +66,8 @@ class Prior:
 
     def precision(self, penalty: float) -> np.ndarray:
         """Return the prior's precision of each coordinate, shape (K - 1,)."""
-        loose = 1 / (_NULL_SPREAD**2 * len(self.axes))
-        return np.where(self.roughness > 0, penalty * self.roughness, loose)
+        null, least = (1 / (spread**2 * len(self.axes)) for spread in (_NULL_SPREAD, _MOST_SPREAD))
+        return np.where(self.roughness > 0, np.maximum(penalty * self.roughness, least), null)
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,20 +295,26 @@ def _models(
 
 
 def _average(likelihood: Likelihood, level: int, models: list[Model]) -> Fit:
-    """The average of models, best first; one without an atom gives it no mass."""
+    """The average of the models, best first, of that family, with or without atoms, whose marginal likelihoods add up to more.
+
+    A spike and an atom explain the same data; half of each in a log density would explain them no longer.
+    """
     evidence = np.array([model.evidence for model in models])
     weights = np.exp(evidence - evidence[0])
     kept = int(np.sum(weights > _LEAST_WEIGHT * weights.sum()))
     models, weights = models[:kept], weights[:kept] / weights[:kept].sum()
-    ends = next((model.family.ends for model in models if model.family.atoms), (False, False))
-    turns = [np.pad(model.turn, ((0, sum(ends) - model.family.atoms), (0, 0))) for model in models]
-    each = np.array([turn @ model.eta for turn, model in zip(turns, models, strict=True)])
+    with_atoms = np.array([model.family.atoms > 0 for model in models])
+    averaged = with_atoms == (weights[with_atoms].sum() > weights[~with_atoms].sum())
+    own = weights[averaged] / weights[averaged].sum()
+    family = [model for model, is_in in zip(models, averaged, strict=True) if is_in]
+    ends = family[0].family.ends
+    each = np.array([model.turn @ model.eta for model in family])
     size = each.shape[1] - sum(ends)
     each[:, size:] = np.maximum(each[:, size:], 0.0)
-    centre = weights @ each
-    covariance = (each - centre).T @ ((each - centre) * weights[:, None])
-    for w, turn, model in zip(weights, turns, models, strict=True):
-        covariance += w * (turn @ cho_solve(model.factor, turn.T))
+    centre = own @ each
+    covariance = (each - centre).T @ ((each - centre) * own[:, None])
+    for w, model in zip(own, family, strict=True):
+        covariance += w * (model.turn @ cho_solve(model.factor, model.turn.T))
     present = np.concatenate([np.full(size, True), centre[size:] > 0])  # an atom without mass is none
     return Fit(
         likelihood,

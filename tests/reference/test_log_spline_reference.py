@@ -268,13 +268,21 @@ def test_models_count_by_their_evidence_and_their_spread_is_added():
     assert fit.expected == pytest.approx(CHANNEL.probabilities(fit.law.reshape(INPUTS, -1).sum(axis=1)))
 
 
-def test_a_model_without_the_atom_gives_it_no_mass():
-    fit = smoothing.fit(_counts(_law(2, 3, (0.0, 0.03)), 20_000, 3), LEVEL, (2, 3))
-    assert fit.ends == (False, True)
-    expected = sum(w * m.eta[-1] for w, m in zip(fit.weights, fit.models, strict=True) if m.family.atoms)
-    assert fit.atoms == pytest.approx((0.0, expected))
-    assert fit.parameters.shape == (SIZE + 1,)
-    assert fit.covariance.shape == (SIZE + 1, SIZE + 1)
+@pytest.mark.parametrize(("mass", "is_found"), [(0.002, False), (0.03, True)])
+def test_the_average_is_over_models_with_the_atom_or_over_those_without(mass, is_found, monkeypatch):
+    monkeypatch.setattr(smoothing, "_ATOM_ERRORS", 0.0)  # both are tried
+    fit = smoothing.fit(_counts(_law(2, 3, (0.0, mass)), 20_000, 3), LEVEL, (2, 3))
+    has_atom = np.array([model.family.atoms > 0 for model in fit.models])
+    assert has_atom.any()
+    assert not has_atom.all()  # the others stay, for intervals that hold what every prior says
+    assert fit.weights[has_atom].sum() > 0.5 if is_found else fit.weights[has_atom].sum() < 0.5
+    chosen = has_atom == is_found
+    own = fit.weights[chosen] / fit.weights[chosen].sum()
+    each = [model.turn @ model.eta for model, is_in in zip(fit.models, chosen, strict=True) if is_in]
+    assert fit.parameters == pytest.approx(own @ np.array(each))
+    assert any(fit.ends) is is_found
+    assert fit.parameters.shape == (SIZE + sum(fit.ends),)
+    assert fit.covariance.shape == (SIZE + sum(fit.ends), SIZE + sum(fit.ends))
 
 
 @pytest.mark.parametrize("rank", [4, 6])

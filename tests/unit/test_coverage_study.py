@@ -300,7 +300,7 @@ def test_the_command_measures_prints_and_goes_on(tmp_path: Path, capsys: pytest.
     assert (tmp_path / "data/var/figures/coverage/coverage_bimodal.png").exists()
     rows = warehouse.query(tmp_path / "data/var/warehouse.duckdb", "from benchmarks")
     assert rows["measured_at"].nunique() == 1
-    assert (rows["version"].str.endswith("+coverage.2")).all()
+    assert (rows["version"].str.endswith(f"+coverage.{coverage.EDITION}")).all()
 
 
 @pytest.mark.parametrize(
