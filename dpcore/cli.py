@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpcore.errors import DPCoreError
+from dpcore.errors import DPCoreError, TooFewClients
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -48,6 +48,9 @@ DataOption = Annotated[Path, typer.Option("--data", help="Where reports, aggrega
 WarehouseOption = Annotated[
     Path | None, typer.Option("--warehouse", help="The DuckDB file. Default: DATA/warehouse.duckdb.")
 ]
+MinClientsOption = Annotated[
+    int, typer.Option("--min-clients", help="With fewer clients the round waits: nothing lands, reports are kept.")
+]
 
 
 @app.command()
@@ -59,6 +62,9 @@ def run(
     records: Annotated[
         Path | None, typer.Option(help="Real records instead, one client each: .csv or .parquet.")
     ] = None,
+    reports: Annotated[
+        Path | None, typer.Option(help="Folder of reports that clients sent (.parquet) instead; each counts once.")
+    ] = None,
     seed: Annotated[
         int | None, typer.Option(help="Seed of the simulation. With --records: a rehearsal, not private.")
     ] = None,
@@ -66,6 +72,7 @@ def run(
     warehouse: WarehouseOption = None,
     data: DataOption = DEFAULT_DATA,
     keep_reports: Annotated[bool, typer.Option(help="Keep the reports after landing.")] = False,
+    min_clients: MinClientsOption = 0,
 ) -> None:
     """Run a whole round: people, privatize, aggregate, estimate, land; print what was found.
 
@@ -78,14 +85,14 @@ def run(
         round_=round_,
         clients=clients,
         records=records,
+        reports=reports,
         seed=seed,
         data=data,
         warehouse_file=warehouse,
         keep_reports=keep_reports,
+        min_clients=min_clients,
     )
-    with _landing_failures(folder):
-        parts = _collect_records(folder) if records is not None else _collect_simulated(folder)
-        _finish(folder, parts)
+    _carry_out(folder)
 
 
 @app.command()
@@ -135,6 +142,9 @@ def privatize(
     scheme: SchemeArgument,
     source: Annotated[Path, typer.Argument(metavar="IN", help="Records: .csv or .parquet.")],
     target: Annotated[Path, typer.Argument(metavar="OUT", help="Folder for the report files.")],
+    round_: Annotated[
+        str, typer.Option("--round", help="The round they are for: a later round counts them as late. Default: any.")
+    ] = "",
 ) -> None:
     """Privatize a file of records with the operating system's randomness, as their own clients would.
 
@@ -142,7 +152,7 @@ def privatize(
     """
     from dpcore import stages
 
-    count = stages.privatize_file(scheme, source, target)
+    count = stages.privatize_file(scheme, source, target, round_)
     print(f"{count:,} reports in {target}; nothing else left the records")
 
 
@@ -153,15 +163,21 @@ def collect(
     round_: RoundOption = None,
     warehouse: WarehouseOption = None,
     data: DataOption = DEFAULT_DATA,
+    min_clients: MinClientsOption = 0,
 ) -> None:
     """Aggregate the reports that clients sent; `ldpflow estimate` then says what they show.
+
+    Files that another round has counted are left out; those sent for an earlier round are late, and counted as late.
 
     Example: ldpflow collect data/schemes/health_insurance.toml reports/ --round 2026-11-20
     """
     from dpcore import stages
 
-    made = stages.prepare(scheme, reports=folder, round_=round_, data=data, warehouse_file=warehouse)
-    stages.merge(made, [stages.aggregate_shard(made, path) for path in stages.report_files(folder)])
+    made = stages.prepare(
+        scheme, reports=folder, round_=round_, data=data, warehouse_file=warehouse, min_clients=min_clients
+    )
+    stages.merge(made, [stages.aggregate_shard(made, path) for path in stages.collected(made)])
+    _check_clients(made)
     plan = stages.plan_of(made)
     print(f"collected round {plan.round}; next: ldpflow estimate {scheme} --round {plan.round}")
 
@@ -490,6 +506,26 @@ def _listed(text: str, kind: Callable[[str], Any], option: str) -> tuple[Any, ..
         raise typer.BadParameter(f"{option} must be {kinds} separated by commas, got {text!r}") from None
 
 
+def _carry_out(folder: Path) -> None:
+    """A whole round that has been prepared."""
+    from dpcore import stages
+
+    collect = {"simulated": _collect_simulated, "records": _collect_records, "reports": _collect_reports}
+    with _landing_failures(folder):
+        source = stages.plan_of(folder).source
+        if source != "reports":
+            _check_clients(folder)
+        _finish(folder, collect[source](folder))
+
+
+def _check_clients(folder: Path) -> None:
+    """A round with too few clients ends here, and waits."""
+    from dpcore import stages
+
+    if said := stages.waits(folder):
+        raise TooFewClients(said)
+
+
 def _collect_simulated(folder: Path) -> list[Path]:
     from dpcore import stages
 
@@ -514,6 +550,12 @@ def _collect_records(folder: Path) -> list[Path]:
     return [stages.aggregate_shard(folder, path) for path in files]
 
 
+def _collect_reports(folder: Path) -> list[Path]:
+    from dpcore import stages
+
+    return [stages.aggregate_shard(folder, path) for path in stages.collected(folder)]
+
+
 def _finish(folder: Path, parts: list[Path] | None = None) -> None:
     """Merge, estimate, compare, draw, land, and print."""
     from dpcore import stages
@@ -521,6 +563,7 @@ def _finish(folder: Path, parts: list[Path] | None = None) -> None:
     with _progress("estimating", None):
         if parts is not None:
             stages.merge(folder, parts)
+            _check_clients(folder)
         stages.estimate(folder)
         stages.compare(folder)
         stages.draw(folder)
@@ -535,6 +578,8 @@ def _landing_failures(folder: Path) -> Iterator[None]:
 
     try:
         yield
+    except TooFewClients:
+        raise  # the round waits, which has landed
     except Exception:
         try:
             stages.land_failure(folder)

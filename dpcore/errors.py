@@ -3,7 +3,7 @@
 DPCoreError ── SchemeError ── SchemeMismatch, CalibrationError      (ours: the agreement is wrong)
             ├─ InvalidRecord, InvalidReport                         (theirs: a record or bytes we cannot accept)
             ├─ BudgetExceeded                                       (a client asked for more than was promised)
-            ├─ NotEstimable ── EmptyWindow                          (too few reports to say anything)
+            ├─ NotEstimable ── EmptyWindow, TooFewClients           (too few reports to say anything)
             └─ WarehouseError ── MigrationError
 
 Rule: a message says what was expected, what came and what to do, on one line, and never shows a record, a key or
@@ -47,6 +47,10 @@ class NotEstimable(DPCoreError):
 
 class EmptyWindow(NotEstimable):
     """No level is both fine enough for the bias and coarse enough for the noise that a theorem allows."""
+
+
+class TooFewClients(NotEstimable):
+    """Fewer clients than a round was told to wait for; nothing has landed and the reports are kept."""
 
 
 class WarehouseError(DPCoreError):

@@ -14,7 +14,7 @@ import json
 import secrets
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from importlib.metadata import version
@@ -23,7 +23,7 @@ from typing import Any
 
 import pandas as pd
 
-from dpcore import changes, pipeline, plots, populations, warehouse, wire
+from dpcore import changes, inbox, pipeline, plots, populations, warehouse, wire
 from dpcore._random import Source, secure, seeded
 from dpcore.aggregates import Aggregate
 from dpcore.errors import InvalidRecord, InvalidReport, NotEstimable, SchemeError
@@ -42,6 +42,7 @@ class Plan:
     """Everything a run's stages need to know; kept as `plan.json` beside the canonical scheme.
 
     seed: of simulated people, or of a rehearsal; None with the operating system's randomness.
+    min_clients: a round of fewer waits: nothing lands, and the reports are kept.
     source: 'simulated' people, a file of real 'records', or a folder of 'reports' that clients sent; `input` is that file or
     folder.
     """
@@ -58,6 +59,7 @@ class Plan:
     keep_reports: bool
     started_at: str
     flow_run_id: str | None
+    min_clients: int = 0
 
     @property
     def scheme(self) -> Scheme:
@@ -99,11 +101,12 @@ def prepare(
     data: Path = DEFAULT_DATA,
     warehouse_file: Path | None = None,
     keep_reports: bool = False,
+    min_clients: int = 0,
     flow_run_id: str | None = None,
 ) -> Path:
     """Check everything that can be checked before work starts, and return the run's folder.
 
-    Raises SchemeError or InvalidRecord, with nothing written.
+    Raises SchemeError, InvalidRecord or InvalidReport, with nothing written.
     """
     parsed = Scheme.from_toml(scheme)
     pipeline.check_estimates(parsed)
@@ -123,18 +126,23 @@ def prepare(
         next(populations.read_blocks(records, parsed))  # refuses what is not a file of the scheme's columns
     if seed is not None and not 0 <= seed < 2**63:
         raise SchemeError(f"seed must be a whole number between 0 and 2^63 - 1, got {seed}")
+    if min_clients < 0:
+        raise SchemeError(f"min_clients must be 0 or more, got {min_clients}")
+    landing = warehouse_file or data / "warehouse.duckdb"
+    batches: list[inbox.Batch] = []
     if reports is not None:
-        salt = _content(report_files(reports))
+        batches, salt = _due(parsed, round_, reports, landing, data, min_clients)
     elif source == "simulated":  # a smaller round is another run
         salt = f"{seed} {clients}" if clients != parsed.clients else str(seed)
     else:  # not of a rehearsal's seed: the landed run_id would give it away, and two rehearsals would share shards
         salt = flow_run_id or secrets.token_hex(16)
     run_id = warehouse.run_id(parsed.digest, round_, salt)
     folder = (data / "runs" / run_id).absolute()
-    landing = warehouse_file or data / "warehouse.duckdb"
     with warehouse.open_for_writing(landing):  # a file that is none, or is another's, is refused before anyone reports
         pass
     _write(folder / "scheme.toml", parsed.canonical)
+    if reports is not None:
+        _write(folder / "batches.json", json.dumps([asdict(batch) for batch in batches], indent=1))
     plan = Plan(
         run_id=run_id,
         scheme_file=str(folder / "scheme.toml"),
@@ -148,17 +156,44 @@ def prepare(
         keep_reports=keep_reports,
         started_at=datetime.now(UTC).isoformat(),
         flow_run_id=flow_run_id,
+        min_clients=min_clients,
     )
     _write(folder / "plan.json", json.dumps(plan.__dict__, indent=1))
     return folder
 
 
-def report_files(folder: Path) -> list[Path]:
-    """Return the report files of a folder, sorted; raises InvalidReport where there are none."""
-    files = sorted(folder.glob("*.parquet")) if folder.is_dir() else []
-    if not files:
-        raise InvalidReport(f"{folder} holds no .parquet files of reports; `ldpflow privatize` writes them")
-    return files
+def _due(
+    scheme: Scheme, round_: str, reports: Path, landing: Path, data: Path, min_clients: int
+) -> tuple[list[inbox.Batch], str]:
+    """The files that a round takes, and the salt of its run: their content."""
+    found = inbox.batches_of(reports, scheme)
+    counted = warehouse.counted_files(landing, scheme.digest)
+    batches = inbox.due(found, round_, counted)
+    files = {file for file, by in counted.items() if by == round_}
+    gone = files - {batch.file for batch in batches}
+    if gone:  # the round has landed; where the owner has deleted its files since, their aggregates stand
+        salt = inbox.content_of(files)
+        run = data / "runs" / warehouse.run_id(scheme.digest, round_, salt)
+        if not (run / "batches.json").exists():
+            raise InvalidReport(
+                f"round {round_} has landed, and {len(gone)} of the {len(files)} files it counted are gone from {reports}; "
+                "put them back, or leave the round as it is"
+            )
+        return batches_of(run), salt
+    if not batches and not min_clients:
+        raise inbox.nothing_due(reports, round_, found, counted)
+    return batches, inbox.content_of(batch.file for batch in batches)
+
+
+def batches_of(folder: Path) -> list[inbox.Batch]:
+    """Return the collected files of reports that a run counts, [] of any other run."""
+    named = folder / "batches.json"
+    return [inbox.Batch(**batch) for batch in json.loads(named.read_text(encoding="utf-8"))] if named.exists() else []
+
+
+def collected(folder: Path) -> list[Path]:
+    """Return the files of reports that clients sent and that a run counts."""
+    return [Path(batch.path) for batch in batches_of(folder)]
 
 
 def newest(scheme: Scheme, round_: str, data: Path = DEFAULT_DATA) -> Path:
@@ -229,8 +264,11 @@ def privatize_records(folder: Path, progress: Callable[[int], None] | None = Non
     return paths
 
 
-def privatize_file(scheme: Path, records: Path, target: Path) -> int:
-    """Privatize a file of records into a folder of report files and return how many; every record is checked first."""
+def privatize_file(scheme: Path, records: Path, target: Path, sent_for: str = "") -> int:
+    """Privatize a file of records into a folder of report files and return how many; every record is checked first.
+
+    sent_for: the round the reports are for; '' for whichever counts them.
+    """
     parsed = Scheme.from_toml(scheme)
     if target.exists() and any(target.glob("*.parquet")):
         raise InvalidReport(f"{target} already holds reports; name an empty folder, or records would be reported twice")
@@ -238,7 +276,9 @@ def privatize_file(scheme: Path, records: Path, target: Path) -> int:
         parsed.encode(block, index * pipeline.BLOCK)
     n = 0
     for index, block in enumerate(populations.read_blocks(records, parsed, size=pipeline.BLOCK)):
-        wire.write_reports(target / f"{index:05d}.parquet", parsed, pipeline.privatize(parsed, block, secure(), index))
+        wire.write_reports(
+            target / f"{index:05d}.parquet", parsed, pipeline.privatize(parsed, block, secure(), index), sent_for
+        )
         n += len(block)
     return n
 
@@ -247,8 +287,11 @@ def aggregate_shard(folder: Path, reports: Path) -> Path:
     """Aggregate one file of reports and return the file of the aggregate; where landing deleted the reports, it stands."""
     scheme = plan_of(folder).scheme
     path = folder / "aggregates" / reports.name
-    if reports.exists() or not path.exists():
+    try:
         wire.write_aggregate(path, pipeline.aggregate(scheme, wire.read_reports(reports, scheme)))
+    except InvalidReport:
+        if reports.exists() or not path.exists():
+            raise
     return path
 
 
@@ -261,6 +304,35 @@ def merge(folder: Path, parts: list[Path]) -> Path:
     path = folder / "aggregate.parquet"
     wire.write_aggregate(path, total)
     return path
+
+
+def waits(folder: Path) -> str:
+    """Return why a run waits, '' where it has clients enough, and land that it waits.
+
+    Asked before anybody is privatized and once the aggregate is there: reports that were refused are no clients.
+    """
+    plan = plan_of(folder)
+    if not plan.min_clients:
+        return ""
+    n = _clients(folder, plan)
+    if n >= plan.min_clients:
+        return ""
+    warehouse.land_waiting(plan.warehouse, replace(run_row(folder), accepted=None, rejected=None, late=None, clients=n))
+    return (
+        f"round {plan.round} waits: {n:,} clients came, {plan.min_clients:,} are needed; nothing has landed and the reports "
+        "are kept: run it again when more have come, or let the next round take them"
+    )
+
+
+def _clients(folder: Path, plan: Plan) -> int:
+    """How many clients a run has, as far as is known."""
+    aggregate = folder / "aggregate.parquet"
+    if aggregate.exists():
+        return wire.read_aggregate(aggregate, plan.scheme).n
+    if plan.source == "records":
+        blocks = populations.read_blocks(Path(plan.input), plan.scheme, size=pipeline.BLOCK)
+        return sum(len(block) for block in blocks)
+    return plan.clients or sum(batch.reports for batch in batches_of(folder))
 
 
 def estimate(folder: Path) -> Path:
@@ -277,7 +349,9 @@ def estimate(folder: Path) -> Path:
     counts = {
         "accepted": aggregate.n,
         "rejected": sum(aggregate.rejected.values()),
+        "started_at": plan.started_at,  # of this go: another may prepare the same run before it lands
         "finished_at": datetime.now(UTC).isoformat(),
+        "flow_run_id": plan.flow_run_id,
     }
     into = folder / "tables"
     into.mkdir(exist_ok=True)
@@ -300,10 +374,11 @@ def compare(folder: Path) -> str | None:
     before = warehouse.previous_numbers(
         plan.warehouse, scheme_digest=plan.scheme.digest, source=plan.source, round_=plan.round, run_id=plan.run_id
     )
+    now = changes.numbers_of(tables).assign(source=plan.source, seed=plan.seed if plan.source == "simulated" else None)
     round_ = None
     if len(before):
         round_ = str(before["round"].iloc[0])
-        found = changes.between_rounds(changes.numbers_of(tables), before, _remark(plan, before))
+        found = changes.between_rounds(now, before, _remark(now, before))
         rows = pd.concat([rows, found], ignore_index=True)
         checks = pd.concat([checks, changes.drift_checks(found, round_)], ignore_index=True)
     wire.write_whole(into / "comparisons.parquet", rows.to_parquet)
@@ -312,11 +387,14 @@ def compare(folder: Path) -> str | None:
     return round_
 
 
-def _remark(plan: Plan, before: pd.DataFrame) -> str | None:
-    """What there is to be said of every difference from the earlier round."""
-    if plan.source == "simulated" and plan.seed is not None and bool((before["seed"] == plan.seed).all()):
-        return f"both rounds are simulated with seed {plan.seed}: the same people, whose errors are not independent"
-    if plan.source == "reports":
+def _remark(now: pd.DataFrame, before: pd.DataFrame) -> str | None:
+    """What there is to be said of every difference from the earlier round; both with source and seed."""
+    if not len(now) or not len(before):
+        return None
+    source, seed = now["source"].iloc[0], now["seed"].iloc[0]
+    if source == "simulated" and seed == before["seed"].iloc[0]:
+        return f"both rounds are simulated with seed {seed}: the same people, whose errors are not independent"
+    if source == "reports":
         return (
             "the rounds are counted as independent; memoised reports, which repeat, are correlated by an unknown amount"
         )
@@ -379,16 +457,26 @@ def land(folder: Path) -> Plan:
         tables["figures"] = pd.DataFrame(
             {"name": [path.stem for path in pictures], "path": [str(path) for path in pictures]}
         )
-    warehouse.land(plan.warehouse, warehouse.Landing(run_row(folder), tables))
+    batches = batches_of(folder)
+    if batches:
+        tables["batches"] = pd.DataFrame(batches)[["file", "sent_for", "reports"]]
+    warehouse.land(plan.warehouse, warehouse.Landing(run_row(folder), tables), judge=_judge)
     if not plan.keep_reports:  # the run's own; a folder that was collected is its owner's
         shutil.rmtree(folder / "reports", ignore_errors=True)
     return plan
 
 
+def _judge(run_id: str, now: pd.DataFrame, before: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The rows of `comparisons` and `checks` of a landed run and the one before it."""
+    found = changes.between_rounds(now, before, _remark(now, before))
+    return found, changes.drift_checks(found, str(before["round"].iloc[0]) if len(before) else "")
+
+
 def land_failure(folder: Path) -> None:
     """Land that a run failed: one row of `runs`, and nothing else."""
     plan = plan_of(folder)
-    warehouse.land_failure(plan.warehouse, run_row(folder))
+    row = replace(run_row(folder), started_at=datetime.fromisoformat(plan.started_at), finished_at=datetime.now(UTC))
+    warehouse.land_failure(plan.warehouse, row)
 
 
 def run_row(folder: Path) -> warehouse.Run:
@@ -409,10 +497,11 @@ def run_row(folder: Path) -> warehouse.Run:
         clients=plan.clients or total or None,
         accepted=counts.get("accepted"),
         rejected=counts.get("rejected"),
-        started_at=datetime.fromisoformat(plan.started_at),
+        late=sum(batch.reports for batch in batches_of(folder) if batch.is_late(plan.round)) if counts else None,
+        started_at=datetime.fromisoformat(counts.get("started_at", plan.started_at)),
         finished_at=datetime.fromisoformat(counts["finished_at"]) if counts else datetime.now(UTC),
         version=version("ldpflow"),
-        flow_run_id=plan.flow_run_id,
+        flow_run_id=counts.get("flow_run_id", plan.flow_run_id),
     )
 
 
@@ -423,17 +512,6 @@ def summary_of(folder: Path) -> list[Line]:
 
 def _reports_file(folder: Path, shard: int) -> Path:
     return folder / "reports" / f"{shard:05d}.parquet"
-
-
-def _content(files: list[Path]) -> str:
-    """A hash of the files' bytes, so that collecting the same reports again is the same run; copies are refused."""
-    by_digest: dict[str, Path] = {}
-    for path in files:
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        if digest in by_digest:
-            raise InvalidReport(f"{path} is a copy of {by_digest[digest].name}; remove it, or its clients count twice")
-        by_digest[digest] = path
-    return hashlib.sha256("".join(sorted(by_digest)).encode()).hexdigest()
 
 
 def _write(path: Path, text: str) -> None:

@@ -35,7 +35,7 @@ def merge(folder: Path, parts: list[Path]) -> Path:
 def collect(settings: CollectSettings) -> Path:
     """Prepare a run, aggregate the reports file by file, merge, and return the run's folder; `estimate` comes next."""
     folder = prepare(settings)
-    parts = aggregate_shard.map(unmapped(folder), stages.report_files(settings.reports))
+    parts = aggregate_shard.map(unmapped(folder), stages.collected(folder))
     follow(folder, aggregated=parts)
     merge(folder, parts.result())
     return folder

@@ -102,7 +102,7 @@ def landed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     column = pa.array(visits, type=table.schema.field("visits").type)
     pq.write_table(table.set_column(table.column_names.index("visits"), table.schema.field("visits"), column), first)
     folder = stages.prepare(insurance, reports=data / "reports", round_="2026-11-20", data=data)
-    _estimate_and_land(folder, stages.report_files(data / "reports"))
+    _estimate_and_land(folder, stages.collected(folder))
     return data / "warehouse.duckdb"
 
 

@@ -98,6 +98,7 @@ def land(path: str | Path, landing: Landing, *, judge: Judge | None = None, pati
     with open_for_writing(path, patience=patience) as connection, transaction(connection):
         for table in ("runs", *RESULT_TABLES):
             connection.execute(f"delete from {table} where run_id = ?", [landing.run.run_id])
+        _forget_waiting(connection, landing.run)
         for table, content in rows.items():
             _insert(connection, table, content)
         if "batches" in rows:
@@ -123,6 +124,7 @@ def _land_state(path: str | Path, run: Run, state: str, patience: float) -> None
     rows = {"runs": _run_row(run, state)}
     _rehearse(rows)
     with open_for_writing(path, patience=patience) as connection, transaction(connection):
+        _forget_waiting(connection, run)
         connection.execute("delete from runs where run_id = ? and state <> 'landed'", [run.run_id])
         if not connection.execute("select 1 from runs where run_id = ?", [run.run_id]).fetchall():
             _insert(connection, "runs", rows["runs"])
@@ -172,6 +174,14 @@ def land_checks(path: str | Path, identifier: str, frame: pd.DataFrame, *, patie
     with open_for_writing(path, patience=patience) as connection, transaction(connection):
         connection.execute("delete from checks where run_id = ?", [identifier])
         _insert(connection, "checks", rows["checks"])
+
+
+def _forget_waiting(connection: duckdb.DuckDBPyConnection, run: Run) -> None:
+    """Drop what earlier attempts at a round said of waiting: every new file of reports makes another run of it."""
+    connection.execute(
+        "delete from runs where state = 'waiting' and scheme_digest = ? and source = ? and \"round\" = ?",
+        [run.scheme_digest, run.source, run.round],
+    )
 
 
 def _settle(connection: duckdb.DuckDBPyConnection, run: Run, judge: Judge) -> None:

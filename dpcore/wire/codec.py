@@ -7,6 +7,7 @@ be is the mechanism's to say (`accepts`), and the aggregate counts what it refus
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -19,13 +20,16 @@ from dpcore.mechanisms import Reports
 from dpcore.report import Answers, ReportBatch
 from dpcore.scheme import Scheme
 from dpcore.wire.files import write_whole
-from dpcore.wire.schema import AGGREGATE, DIGEST, KIND, is_single, metadata, report_schema
+from dpcore.wire.schema import AGGREGATE, DIGEST, KIND, ROUND, is_single, metadata, report_schema
 
 UNKNOWN_LEVEL = 255  # no mechanism has so many
 
 
-def write_reports(path: Path, scheme: Scheme, batch: ReportBatch) -> None:
-    """Write a batch as one Parquet file, one row per client."""
+def write_reports(path: Path, scheme: Scheme, batch: ReportBatch, sent_for: str = "") -> None:
+    """Write a batch as one Parquet file, one row per client.
+
+    sent_for: the round that the reports are for, by which they are known to be late; '' for whichever counts them.
+    """
     columns: list[pa.Array] = []
     for name in scheme.attributes:
         answers = batch.of(name)
@@ -43,7 +47,9 @@ def write_reports(path: Path, scheme: Scheme, batch: ReportBatch) -> None:
             columns.append(pa.array(levels, mask=absent))
             values_array = pa.array(answers.reports.values, type=pa.int64())
             columns.append(pa.ListArray.from_arrays(pa.array(offsets), values_array, mask=pa.array(absent)))
-    _write(path, pa.Table.from_arrays(columns, schema=report_schema(scheme)))
+    schema = report_schema(scheme)
+    stamp = {ROUND: sent_for.encode()} if sent_for else {}
+    _write(path, pa.Table.from_arrays(columns, schema=schema.with_metadata({**(schema.metadata or {}), **stamp})))
 
 
 def read_reports(path: Path, scheme: Scheme) -> ReportBatch:
@@ -59,6 +65,20 @@ def read_reports(path: Path, scheme: Scheme) -> ReportBatch:
     return ReportBatch(
         scheme.digest, table.num_rows, {name: _answers(path, scheme, name, table) for name in scheme.attributes}
     )
+
+
+def read_stamp(path: Path, scheme: Scheme) -> tuple[str, int]:
+    """Return the round that a file of reports is sent for, '' if it says none, and how many reports it holds.
+
+    Raises what `read_reports` does, but for the columns.
+    """
+    try:
+        found = pq.read_metadata(path)
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(path, error) from None
+    held = found.metadata or {}
+    _check_stamp(path, scheme, "reports", held)
+    return held.get(ROUND, b"").decode(), found.num_rows
 
 
 def _answers(path: Path, scheme: Scheme, name: str, table: pa.Table) -> Answers:
@@ -162,11 +182,17 @@ def _read(path: Path, scheme: Scheme, kind: str) -> pa.Table:
     except FileNotFoundError:
         raise InvalidReport(f"no {kind} at {path}; collect the round first") from None
     except (pa.ArrowException, OSError) as error:
-        reason = str(error).splitlines()[0]
-        raise InvalidReport(
-            f"{path} cannot be read as Parquet ({reason}); it may be cut short: collect it anew"
-        ) from None
-    held = table.schema.metadata or {}
+        raise _unreadable(path, error) from None
+    _check_stamp(path, scheme, kind, table.schema.metadata or {})
+    return table
+
+
+def _unreadable(path: Path, error: Exception) -> InvalidReport:
+    reason = str(error).splitlines()[0]
+    return InvalidReport(f"{path} cannot be read as Parquet ({reason}); it may be cut short: collect it anew")
+
+
+def _check_stamp(path: Path, scheme: Scheme, kind: str, held: Mapping[bytes, bytes]) -> None:
     if held.get(KIND) != kind.encode():
         raise InvalidReport(f"{path} is not a file of {kind} that ldpflow wrote")
     if held.get(DIGEST) != scheme.digest.encode():
@@ -174,4 +200,3 @@ def _read(path: Path, scheme: Scheme, kind: str) -> pa.Table:
         raise SchemeMismatch(
             f"{path} belongs to scheme {found}, expected {scheme.digest[:12]}; use the scheme it was made under"
         )
-    return table

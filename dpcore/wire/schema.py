@@ -13,6 +13,7 @@ from dpcore.scheme import Scheme
 
 DIGEST = b"ldpflow.scheme_digest"
 KIND = b"ldpflow.kind"
+ROUND = b"ldpflow.round"  # of a report file: the round it is sent for
 AGGREGATE = pa.schema(
     [
         ("attribute", pa.string()),

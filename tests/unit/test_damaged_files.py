@@ -72,8 +72,7 @@ def collected(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pd.read_parquet(SAMPLE).iloc[:500].to_parquet(data / "people.parquet")
     stages.privatize_file(INSURANCE, data / "people.parquet", data / "reports")
     folder = stages.prepare(INSURANCE, reports=data / "reports", round_="r1", data=data)
-    files = stages.report_files(data / "reports")
-    stages.merge(folder, [stages.aggregate_shard(folder, file) for file in files])
+    stages.merge(folder, [stages.aggregate_shard(folder, file) for file in stages.collected(folder)])
     stages.estimate(folder)
     stages.land(folder)
     return folder

@@ -6,7 +6,6 @@ import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -76,7 +75,7 @@ def test_a_round_is_compared_with_the_newest_run_of_the_latest_earlier_round(dat
     assert found.values.tolist() == [
         ["2026-11-02", 30_000, "2026-11-01", 40_000],
         ["2026-11-02", 40_000, "2026-11-01", 40_000],
-        ["2026-11-03", 40_000, "2026-11-01", 40_000],
+        ["2026-11-03", 40_000, "2026-11-02", 30_000],
     ]
     folder = next(p.parent for p in data.glob("runs/*/plan.json") if stages.plan_of(p.parent).round == "2026-11-03")
     assert stages.compare(folder) == "2026-11-02"  # landed since, by the newest of its runs
@@ -283,7 +282,7 @@ def test_of_many_lines_those_that_tell_something_are_shown() -> None:
 def test_collected_rounds_are_counted_as_independent_and_say_so() -> None:
     before = pd.DataFrame({"seed": [None]})
     for source, seed, part in (("reports", None, "memoised"), ("records", None, None), ("simulated", 3, None)):
-        remark = stages._remark(SimpleNamespace(source=source, seed=seed), before)
+        remark = stages._remark(pd.DataFrame({"source": [source], "seed": [seed]}), before)
         assert (remark is None) if part is None else part in remark
 
 
