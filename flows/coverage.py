@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from prefect import flow, get_run_logger
+from prefect import get_run_logger
 from prefect.artifacts import create_markdown_artifact, create_progress_artifact, create_table_artifact
 from prefect.artifacts import update_progress_artifact as update
 
@@ -15,7 +15,7 @@ from dpcore import benchmarks
 from dpcore.studies.coverage import Grid
 from flows.publish import embedded
 from flows.settings import CoverageSettings
-from flows.stage import stage
+from flows.stage import stage, whole
 
 _TITLE = "Coverage of nominal 95 % intervals"
 
@@ -47,7 +47,7 @@ def show(settings: CoverageSettings, pictures: dict[str, Path]) -> None:
     create_markdown_artifact("\n\n".join([f"## {_TITLE}", *images]), key="coverage", description=_TITLE)
 
 
-@flow(name="coverage")
+@whole("coverage", hours=96, run_name="coverage")
 def coverage(settings: CoverageSettings = CoverageSettings()) -> None:  # noqa: B008 - frozen
     """Measure what the study lacks, draw it, and show it in the UI."""
     measure(settings)

@@ -11,9 +11,8 @@ import logging
 import sys
 from pathlib import Path
 
-from prefect import flow, unmapped
+from prefect import tags, unmapped
 from prefect.logging.handlers import PrefectConsoleHandler
-from prefect.task_runners import ThreadPoolTaskRunner
 from pydantic import ValidationError
 
 from dpcore import stages
@@ -22,22 +21,15 @@ from dpcore.errors import DPCoreError
 from dpcore.scheme import Scheme
 from flows.collect import aggregate_shard, merge
 from flows.estimate import compare, estimate_tables
-from flows.publish import draw, land, show
+from flows.publish import draw, ended, land, show
 from flows.settings import RoundSettings
 from flows.simulate import privatize_records, privatize_shard
-from flows.stage import WORKERS, follow, land_failure, prepare, run_name
+from flows.stage import TAG, follow, prepare, run_name, whole
 
 
-@flow(
-    name="round",
-    flow_run_name=run_name,
-    task_runner=ThreadPoolTaskRunner(max_workers=WORKERS),
-    on_failure=[land_failure],
-    on_crashed=[land_failure],
-    on_cancellation=[land_failure],
-)
+@whole("round", hours=12, run_name=run_name)
 def run_round(settings: RoundSettings = RoundSettings()) -> Path:  # noqa: B008 - frozen
-    """Prepare, privatize in shards, aggregate them, merge, estimate, compare, draw, show, land; return the run's folder."""
+    """Prepare, privatize in shards, aggregate them, merge, estimate, compare, draw, land, show; return the run's folder."""
     folder = prepare(settings)
     simulated = [] if settings.records else privatize_shard.map(unmapped(folder), stages.shards(folder))
     parts = aggregate_shard.map(unmapped(folder), simulated or privatize_records(folder))
@@ -45,9 +37,9 @@ def run_round(settings: RoundSettings = RoundSettings()) -> Path:  # noqa: B008 
     merge(folder, parts.result())
     estimate_tables(folder)
     compare(folder)
-    show(folder, draw(folder))
+    draw(folder)
     land(folder)
-    return folder
+    return ended(folder, show(folder))
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -58,7 +50,9 @@ def main(arguments: list[str] | None = None) -> int:
         settings = RoundSettings(**given)
         Scheme.from_toml(settings.scheme)  # a slip is told at once, not after the engine has started
         print("starting Prefect (about 15 s without a server) ...", file=sys.stderr)
-        print(render(run_round(settings)))
+        with tags(TAG):
+            folder = run_round(settings)
+        print(render(folder))
     except ValidationError as error:
         first = error.errors()[0]
         print(f"ldpflow: {'.'.join(map(str, first['loc']))}: {first['msg']}, got {first['input']!r}", file=sys.stderr)

@@ -11,10 +11,11 @@ from pydantic import ValidationError
 
 from dpcore import stages
 from dpcore.errors import SchemeError, WarehouseError
-from flows import audit, benchmark, collect, estimate, publish, simulate
+from flows import audit, benchmark, collect, coverage, estimate, publish, simulate
 from flows import round as rounds
+from flows.hooks import folder_of
 from flows.settings import AuditSettings, BenchmarkSettings, CollectSettings, NamedRound, RoundSettings
-from flows.stage import _folder_of, is_transient, key, prepare
+from flows.stage import is_transient, key, prepare
 
 TASKS = (
     prepare,
@@ -60,6 +61,7 @@ def test_only_what_may_pass_is_retried(error: Exception, expected: bool) -> None
 
 def test_keys_of_artifacts_have_the_letters_prefect_allows() -> None:
     assert key("consumer_expenditure", "Kids_count") == "consumer-expenditure-kids-count"
+    assert key("größe", "Zeit (h)") == "gr-e-zeit-h"
 
 
 @pytest.mark.parametrize(
@@ -103,16 +105,29 @@ def test_a_run_that_failed_is_found_by_its_flow_run_or_by_the_round_it_was_told(
     mine = stages.prepare(scheme_file, seed=1, flow_run_id="mine", **options)
     other = stages.prepare(scheme_file, seed=2, flow_run_id="other", **options)
     settings = {"scheme": str(scheme_file), "data": str(tmp_path)}
-    assert _folder_of("mine", settings) == mine
-    assert _folder_of("absent", settings) is None
-    assert _folder_of("absent", settings | {"round": "2026-11-20"}) is None  # nothing is collected yet
+    assert folder_of("mine", settings) == mine
+    assert folder_of("absent", settings) is None
+    assert folder_of("absent", settings | {"round": "2026-11-20"}) is None  # nothing is collected yet
     stages.merge(other, [stages.aggregate_shard(other, stages.privatize_shard(other, 0))])
-    assert _folder_of("absent", settings | {"round": "2026-11-20"}) == other
-    assert _folder_of("absent", {"data": str(tmp_path / "nowhere")}) is None
+    assert folder_of("absent", settings | {"round": "2026-11-20"}) == other
+    assert folder_of("absent", {"data": str(tmp_path / "nowhere")}) is None
 
 
-@pytest.mark.parametrize("flow", [rounds.run_round, simulate.simulate, collect.collect], ids=lambda flow: flow.name)
-def test_a_worker_can_call_the_hooks_by_the_names_it_uses(flow) -> None:  # type: ignore[no-untyped-def]
+FLOWS = (
+    rounds.run_round,
+    simulate.simulate,
+    collect.collect,
+    estimate.estimate,
+    publish.publish,
+    audit.audit,
+    benchmark.benchmark,
+    coverage.coverage,
+)
+
+
+@pytest.mark.parametrize("flow", FLOWS, ids=lambda flow: flow.name)
+def test_every_flow_has_a_limit_and_hooks_that_a_worker_can_call_by_the_names_it_uses(flow) -> None:  # type: ignore[no-untyped-def]
+    assert flow.timeout_seconds >= 3600
     for hooks in (flow.on_failure_hooks, flow.on_crashed_hooks, flow.on_cancellation_hooks):
         assert [list(signature(hook).parameters) for hook in hooks] == [["flow", "flow_run", "state"]]
 
