@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from dpcore.audit import SchemeAudit
+    from dpcore.scheme import Scheme
     from dpcore.tables import Line
 
 WORKERS = 2
@@ -97,7 +98,7 @@ def run(
 
 @app.command()
 def scheme(
-    files: Annotated[list[Path], typer.Argument(help="One scheme file, or several.")],
+    files: Annotated[list[Path], typer.Argument(help="A scheme file; or two, the earlier first, to see what differs.")],
     canonical: Annotated[
         bool, typer.Option("--canonical", help="Print the canonical text the digest is taken of.")
     ] = False,
@@ -106,6 +107,7 @@ def scheme(
     """Validate a scheme; print its digest, what each attribute keeps, and what a client spends in total; write the bundle.
 
     The client bundle is the canonical scheme with the integer tables that clients in any language look their values up in.
+    Of two schemes it prints what differs, and whether rounds under both can be pooled.
 
     Example: ldpflow scheme data/schemes/consumer_expenditure.toml
     """
@@ -113,9 +115,15 @@ def scheme(
     from dpcore.scheme import Scheme
     from dpcore.wire import write_bundle
 
-    for file in files:
-        parsed = Scheme.from_toml(file)
+    if len(files) > 2 or (canonical and len(files) > 1):
+        raise typer.BadParameter(f"one scheme file, or two to compare, got {len(files)}")
+    schemes = [Scheme.from_toml(file) for file in files]
+    for parsed in schemes:
         check_estimates(parsed)
+    if len(schemes) == 2:
+        _show_revision(*schemes)
+        return
+    for parsed in schemes:
         if canonical:
             print(parsed.canonical, end="")
             continue
@@ -668,6 +676,21 @@ def _differences(title: str, verdict: str, found: list[Line]) -> list[str]:
     remarks = dict.fromkeys(line.reason for line in shown if line.estimate is not None and line.reason)
     lines = ["", *([capture.get().rstrip()] if shown else []), *remarks]
     return [*lines, f"{title}: {left_out} more in the table `comparisons`"] if left_out else lines
+
+
+def _show_revision(before: Scheme, after: Scheme) -> None:
+    """What differs between two schemes, and what may be said of rounds under both."""
+    from dpcore.revision import revise
+
+    found = revise(before, after)
+    columns = [f"{scheme.name} {scheme.digest[:16]}" for scheme in (before, after)]
+    table = _table("", "attribute", "what", *columns)
+    for change in found.changes:
+        table.add_row(change.where or "(scheme)", change.what, change.before, change.after)
+    if found.changes:
+        _show(table)
+    for line in found.verdict:
+        print(line)
 
 
 def _show_audit(audit: SchemeAudit) -> None:
