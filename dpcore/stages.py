@@ -113,6 +113,8 @@ def prepare(
     round_ = round_ or today()
     if not 0 < len(round_) <= _ROUND_LENGTH or not round_.isprintable():
         raise SchemeError(f"round must be a text of 1 to {_ROUND_LENGTH} characters, such as {today()}, got {round_!r}")
+    if records is not None and reports is not None:
+        raise SchemeError("a round is of records or of reports that clients sent, got both; leave one out")
     source = "records" if records is not None else "reports" if reports is not None else "simulated"
     if source == "simulated":
         populations.by_scheme(parsed.name)  # refuses a scheme nobody can be simulated for

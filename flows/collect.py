@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from prefect import unmapped
+from prefect.states import Completed
 
 from dpcore import stages
 from flows.settings import CollectSettings
 from flows.stage import follow, prepare, run_name, stage, whole
+
+WAITING = "Waiting"  # a round with fewer clients than min_clients: nothing has landed
 
 
 @stage("aggregate", run_name="aggregate-{reports.stem}", seconds=None)
@@ -23,6 +27,12 @@ def merge(folder: Path, parts: list[Path]) -> Path:
     return stages.merge(folder, parts)
 
 
+@stage("count-clients")
+def waits(folder: Path) -> str:
+    """Return why a round waits, '' where it has clients enough; that it waits lands."""
+    return stages.waits(folder)
+
+
 @whole("collect", hours=12, run_name=run_name)
 def collect(settings: CollectSettings) -> Path:
     """Prepare a run, aggregate the reports file by file, merge, and return the run's folder; `estimate` comes next."""
@@ -30,4 +40,11 @@ def collect(settings: CollectSettings) -> Path:
     parts = aggregate_shard.map(unmapped(folder), stages.collected(folder))
     follow(folder, aggregated=parts)
     merge(folder, parts.result())
+    if settings.min_clients and (said := waits(folder)):
+        return waiting(folder, said)
     return folder
+
+
+def waiting(folder: Path, said: str) -> Any:
+    """Return the state of a round that waits; it has a name of its own, and the run's folder is its result."""
+    return Completed(name=WAITING, message=said, data=folder)

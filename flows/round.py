@@ -17,9 +17,9 @@ from pydantic import ValidationError
 
 from dpcore import stages
 from dpcore.cli import render
-from dpcore.errors import DPCoreError
+from dpcore.errors import DPCoreError, TooFewClients
 from dpcore.scheme import Scheme
-from flows.collect import aggregate_shard, merge
+from flows.collect import aggregate_shard, merge, waiting, waits
 from flows.estimate import compare, estimate_tables
 from flows.publish import draw, ended, land, show
 from flows.settings import RoundSettings
@@ -31,10 +31,20 @@ from flows.stage import TAG, follow, prepare, run_name, whole
 def run_round(settings: RoundSettings = RoundSettings()) -> Path:  # noqa: B008 - frozen
     """Prepare, privatize in shards, aggregate them, merge, estimate, compare, draw, land, show; return the run's folder."""
     folder = prepare(settings)
-    simulated = [] if settings.records else privatize_shard.map(unmapped(folder), stages.shards(folder))
-    parts = aggregate_shard.map(unmapped(folder), simulated or privatize_records(folder))
+    if settings.min_clients and not settings.reports and (said := waits(folder)):
+        return waiting(folder, said)  # before anybody is privatized
+    simulated = []
+    if settings.reports:
+        reports = stages.collected(folder)
+    elif settings.records:
+        reports = privatize_records(folder)
+    else:
+        reports = simulated = privatize_shard.map(unmapped(folder), stages.shards(folder))
+    parts = aggregate_shard.map(unmapped(folder), reports)
     follow(folder, privatized=simulated, aggregated=parts)
     merge(folder, parts.result())
+    if settings.min_clients and (said := waits(folder)):
+        return waiting(folder, said)
     estimate_tables(folder)
     compare(folder)
     draw(folder)
@@ -52,6 +62,8 @@ def main(arguments: list[str] | None = None) -> int:
         print("starting Prefect (about 15 s without a server) ...", file=sys.stderr)
         with tags(TAG):
             folder = run_round(settings)
+        if said := stages.waits(folder):
+            raise TooFewClients(said)
         print(render(folder))
     except ValidationError as error:
         first = error.errors()[0]
@@ -85,11 +97,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("scheme", nargs="?", type=Path, help=about["scheme"])
     parser.add_argument("--clients", type=int, help=about["clients"])
     parser.add_argument("--records", type=Path, help=about["records"])
+    parser.add_argument("--reports", type=Path, help=about["reports"])
     parser.add_argument("--seed", type=int, help=about["seed"])
     parser.add_argument("--round", help=about["round"])
     parser.add_argument("--warehouse", type=Path, help=about["warehouse"])
     parser.add_argument("--data", type=Path, help=about["data"])
     parser.add_argument("--keep-reports", action="store_true", default=None, help=about["keep_reports"])
+    parser.add_argument("--min-clients", type=int, help=about["min_clients"])
     return parser
 
 
