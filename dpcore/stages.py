@@ -367,8 +367,10 @@ def compare(folder: Path) -> str | None:
     """Compare the estimated round with the latest earlier one that has landed, and return that round's name, or None.
 
     Of the same scheme and source.  The rows join those that `estimate` made: in `comparisons`, of the round's own groups, and
-    in `checks`, where whether anything has moved is told.
+    in `checks`, where whether anything has moved is told, and whether every table is what it must be.
     """
+    from dpcore import quality  # pandera takes most of a second to import
+
     plan = plan_of(folder)
     into, tables = folder / "tables", read_tables(folder)
     rows, checks = tables["comparisons"], changes.without_drift(tables["checks"])
@@ -383,6 +385,8 @@ def compare(folder: Path) -> str | None:
         found = changes.between_rounds(now, before, _remark(now, before))
         rows = pd.concat([rows, found], ignore_index=True)
         checks = pd.concat([checks, changes.drift_checks(found, round_)], ignore_index=True)
+    judged = quality.verdicts(tables | {"comparisons": rows})
+    checks = pd.concat([quality.without_verdicts(checks), judged], ignore_index=True)
     wire.write_whole(into / "comparisons.parquet", rows.to_parquet)
     wire.write_whole(into / "checks.parquet", checks.to_parquet)
     _write(into / "previous.json", json.dumps({"round": round_}))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
 import dpcore as dp
-from dpcore import changes, pipeline, quality
+from dpcore import changes, pipeline, quality, stages, warehouse
 from dpcore.populations import consumer_expenditure
 from dpcore.scheme import Scheme
 from dpcore.tables import tables_of
@@ -118,3 +119,20 @@ def test_a_missing_column_breaks_its_rules_and_no_more(tables: Tables) -> None:
 def test_verdicts_are_told_apart_from_other_checks() -> None:
     checks = pd.DataFrame({"name": ["privacy(income)", "quality(densities)"]})
     assert list(quality.without_verdicts(checks)["name"]) == ["privacy(income)"]
+
+
+def test_what_lands_says_so_and_a_damaged_table_lands_as_one(tmp_path: Path) -> None:
+    scheme = tmp_path / "scheme.toml"
+    scheme.write_text(SCHEME, encoding="utf-8")
+    folder = stages.prepare(scheme, round_="2026-11-20", clients=2_000, data=tmp_path)
+    stages.merge(folder, [stages.aggregate_shard(folder, stages.privatize_shard(folder, 0))])
+    file = stages.estimate(folder) / "functionals.parquet"
+    stages.compare(folder)
+    pd.read_parquet(file).assign(low=0.0, estimate=9e9, high=9.1e9).to_parquet(file)
+    stages.compare(folder)  # again: what was said before is replaced
+    stages.land(folder)
+    rows = warehouse.query(tmp_path / "warehouse.duckdb", "select name, passed, detail from checks order by name")
+    rows = rows[rows["name"].str.startswith("quality(")]
+    assert list(rows.loc[~rows["passed"], "name"]) == ["quality(functionals)"]
+    assert len(rows) == 7
+    assert "lie within their range: broken by" in " ".join(rows["detail"])
