@@ -60,7 +60,8 @@ def _begun() -> datetime:
 
 
 def _grid(settings: BenchmarkSettings) -> Grid:
-    return Grid(**settings.model_dump(exclude={"warehouse", "figures", "workers"}))
+    chosen = settings.model_dump(exclude={"warehouse", "figures", "workers"})
+    return Grid(**{name: tuple(value) if isinstance(value, list) else value for name, value in chosen.items()})
 
 
 def _rows(found: benchmarks.Report) -> list[dict[str, Any]]:

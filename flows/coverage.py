@@ -25,7 +25,12 @@ def measure(settings: CoverageSettings) -> None:
     """Measure and land every chunk that the study lacks, and show how far it is."""
     artifact = create_progress_artifact(0.0, key="coverage-progress", description=_TITLE)
     logger = get_run_logger()
-    grid = Grid(**settings.model_dump(exclude={"warehouse", "figures", "workers"}))
+    grid = Grid(
+        targets=tuple(settings.targets),
+        places=tuple((place.clients, place.epsilon) for place in settings.places),
+        methods=tuple(settings.methods),
+        repetitions=settings.repetitions,
+    )
     for done, total in benchmarks.measure_coverage(settings.warehouse, grid, settings.workers):
         update(artifact, 100 * done / total if total else 100.0)
         logger.info("%d of %d chunks measured", done, total)

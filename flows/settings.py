@@ -5,12 +5,14 @@ The defaults give the same round as `ldpflow run`, so that the aggregates of bot
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from dpcore.certify import DEFAULT_SCHEMES
+from dpcore.cleanup import KEEP_DAYS
 from dpcore.stages import DEFAULT_DATA, DEFAULT_SCHEME
 from dpcore.studies import accuracy, coverage, targets
 
@@ -28,6 +30,7 @@ Method = Literal[accuracy.method_names()]
 CoveredMethod = Literal[coverage.METHODS]
 
 _THE_DAY = "The round's name; sorts as text.  Default: the scheduled day, UTC."
+_FEWER = "With fewer clients the round waits: nothing lands, and the reports are kept for the next attempt."
 _WAREHOUSE = "The DuckDB file.  Default: warehouse.duckdb in `data`."
 
 
@@ -62,11 +65,7 @@ class RoundSettings(_Settings):
     round: RoundName | None = Field(None, description=_THE_DAY)
     warehouse: Path | None = Field(None, description=_WAREHOUSE)
     keep_reports: bool = Field(False, description="Keep the reports after landing.")
-    min_clients: int = Field(
-        0,
-        ge=0,
-        description="With fewer clients the round waits: nothing lands, and the reports are kept for the next attempt.",
-    )
+    min_clients: int = Field(0, ge=0, le=_MOST_CLIENTS, description=_FEWER)
 
 
 class CollectSettings(_Settings):
@@ -75,11 +74,39 @@ class CollectSettings(_Settings):
     reports: Path = Field(description="Folder of report files (.parquet), on the worker's machine.")
     round: RoundName | None = Field(None, description=_THE_DAY)
     warehouse: Path | None = Field(None, description=_WAREHOUSE)
-    min_clients: int = Field(
-        0,
-        ge=0,
-        description="With fewer clients the round waits: nothing lands, and the reports are kept for the next attempt.",
+    min_clients: int = Field(0, ge=0, le=_MOST_CLIENTS, description=_FEWER)
+
+
+class BackfillSettings(_Settings):
+    """The rounds of past days, of simulated people or of the reports that clients sent."""
+
+    first: date = Field(description="The first day, such as 2026-11-01.")
+    last: date = Field(description="The last day.")
+    again: bool = Field(False, description="Run rounds that have landed, too.")
+    clients: int | None = Field(
+        None, ge=1, le=_MOST_CLIENTS, description="How many simulated people a round.  Default: the scheme's number."
     )
+    reports: Path | None = Field(
+        None, description="Folder of reports that clients sent (.parquet) instead, on the worker's machine."
+    )
+    warehouse: Path | None = Field(None, description="The DuckDB file.  Default: warehouse.duckdb in `data`.")
+    min_clients: int = Field(0, ge=0, description="With fewer clients a round waits: nothing lands, reports are kept.")
+
+
+class CleanupSettings(BaseModel):
+    """What is kept, and for how long."""
+
+    model_config = _Settings.model_config
+
+    data: Path = Field(DEFAULT_DATA, description="Where reports, aggregates, pictures and the warehouse live.")
+    keep_days: int = Field(KEEP_DAYS, ge=0, description="Days after landing that a round's files are kept.")
+    keep_history_days: int = Field(90, ge=1, description="Days that Prefect's own runs and results are kept.")
+    reports: Path | None = Field(
+        None,
+        description="Folder of reports that clients sent; those that a round has counted go, too.  Default: none do.",
+    )
+    warehouse: Path | None = Field(None, description="The DuckDB file.  Default: warehouse.duckdb in `data`.")
+    dry_run: bool = Field(False, description="Only say what would be deleted.")
 
 
 class AuditSettings(BaseModel):

@@ -14,7 +14,7 @@ from dpcore.errors import SchemeError, WarehouseError
 from flows import audit, benchmark, collect, coverage, estimate, publish, simulate
 from flows import round as rounds
 from flows.hooks import folder_of
-from flows.settings import AuditSettings, BenchmarkSettings, CollectSettings, NamedRound, RoundSettings
+from flows.settings import RoundSettings
 from flows.stage import is_transient, key, prepare
 
 TASKS = (
@@ -34,6 +34,17 @@ TASKS = (
     benchmark.measure,
     benchmark.draw,
     benchmark.show,
+)
+
+FLOWS = (
+    rounds.run_round,
+    simulate.simulate,
+    collect.collect,
+    estimate.estimate,
+    publish.publish,
+    audit.audit,
+    benchmark.benchmark,
+    coverage.coverage,
 )
 
 
@@ -72,9 +83,26 @@ def test_settings_refuse_what_does_not_fit(wrong: dict[str, object]) -> None:
         RoundSettings(**wrong)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("model", [RoundSettings, CollectSettings, NamedRound, AuditSettings, BenchmarkSettings])
-def test_every_field_of_the_form_is_described(model: type[RoundSettings]) -> None:
-    assert [name for name, field in model.model_fields.items() if not field.description] == []
+@pytest.mark.parametrize("flow", FLOWS, ids=lambda flow: flow.name)
+def test_every_field_of_the_form_is_described_and_bounded(flow) -> None:  # type: ignore[no-untyped-def]
+    """What `prefect deploy` sends for the UI's form: help for each field, a range for each number, a list for each name."""
+    schema = flow.parameters.model_dump()
+    [form] = [
+        schema["definitions"][name]
+        for name in schema["definitions"]
+        if name.endswith("Settings") or name == "NamedRound"
+    ]
+    assert schema["properties"]["settings"]
+    for definition in schema["definitions"].values():
+        for name, field in definition["properties"].items():
+            assert field.get("description"), name
+            kinds = [kind for option in field.get("anyOf", [field]) for kind in (option, option.get("items", {}))]
+            for kind in kinds:
+                if kind.get("type") in ("integer", "number"):
+                    assert {"minimum", "maximum"} <= set(kind), name
+                if kind.get("type") == "string" and name in ("targets", "methods"):
+                    assert kind["enum"], name
+    assert form["additionalProperties"] is False
 
 
 def test_preparing_passes_every_setting_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -111,18 +139,6 @@ def test_a_run_that_failed_is_found_by_its_flow_run_or_by_the_round_it_was_told(
     stages.merge(other, [stages.aggregate_shard(other, stages.privatize_shard(other, 0))])
     assert folder_of("absent", settings | {"round": "2026-11-20"}) == other
     assert folder_of("absent", {"data": str(tmp_path / "nowhere")}) is None
-
-
-FLOWS = (
-    rounds.run_round,
-    simulate.simulate,
-    collect.collect,
-    estimate.estimate,
-    publish.publish,
-    audit.audit,
-    benchmark.benchmark,
-    coverage.coverage,
-)
 
 
 @pytest.mark.parametrize("flow", FLOWS, ids=lambda flow: flow.name)
