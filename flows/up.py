@@ -19,7 +19,7 @@ from urllib.request import urlopen
 
 HOST = "127.0.0.1"
 POOL = "ldpflow-pool"
-_PATIENCE = 120  # seconds; a first start builds its database, 20 s on a slow machine
+_PATIENCE = 300  # seconds; a first start builds its database, 20 s on a slow machine, minutes on a busy one
 _GRACE = 30  # seconds a service has to end by itself
 _RESTARTS, _WATCHED = 5, 600  # times that a service may end by itself in so many seconds
 
