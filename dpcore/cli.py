@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 WORKERS = 2
 DEFAULT_SCHEME = Path("data/schemes/consumer_expenditure.toml")
 DEFAULT_DATA = Path("data/var")
+KEEP_DAYS = 30
 
 app = typer.Typer(
     name="ldpflow",
@@ -94,6 +96,7 @@ def run(
         min_clients=min_clients,
     )
     _carry_out(folder)
+    print(render(folder))
 
 
 @app.command()
@@ -206,6 +209,84 @@ def estimate(
     folder = stages.newest(Scheme.from_toml(scheme), round_, data)
     with _landing_failures(folder):
         _finish(folder)
+    print(render(folder))
+
+
+@app.command()
+def backfill(
+    first: Annotated[datetime, typer.Argument(formats=["%Y-%m-%d"], help="The first day, such as 2026-11-01.")],
+    last: Annotated[datetime, typer.Argument(formats=["%Y-%m-%d"], help="The last day.")],
+    scheme: SchemeArgument = DEFAULT_SCHEME,
+    clients: Annotated[int | None, typer.Option(help="How many simulated people a round.")] = None,
+    reports: Annotated[
+        Path | None, typer.Option(help="Folder of reports that clients sent (.parquet) instead.")
+    ] = None,
+    min_clients: MinClientsOption = 0,
+    again: Annotated[bool, typer.Option("--again", help="Run rounds that have landed, too.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say which rounds would be run.")] = False,
+    warehouse: WarehouseOption = None,
+    data: DataOption = DEFAULT_DATA,
+) -> None:
+    """Run the rounds of past days that have not landed, oldest first; one that fails or waits does not stop the others.
+
+    Example: ldpflow backfill 2026-11-01 2026-11-20 --clients 100000
+    """
+    from dpcore import stages
+    from dpcore.backfill import rounds_of
+    from dpcore.scheme import Scheme
+
+    source = "simulated" if reports is None else "reports"
+    file = warehouse or data / "warehouse.duckdb"
+    rounds = rounds_of(Scheme.from_toml(scheme), file, first.date(), last.date(), source=source, again=again)
+    failed = []
+    for round_ in [] if dry_run else rounds:
+        try:
+            folder = stages.prepare(
+                scheme,
+                round_=round_,
+                clients=clients,
+                reports=reports,
+                min_clients=min_clients,
+                data=data,
+                warehouse_file=warehouse,
+            )
+            _carry_out(folder)
+        except DPCoreError as error:
+            failed.append(round_)
+            print(f"ldpflow: round {round_}: {error}", file=sys.stderr)
+        else:
+            print(f"round {round_} has landed")
+    if dry_run:
+        print("\n".join(rounds))
+    print(f"{len(rounds) - len(failed)} of {len(rounds)} rounds {'would be run' if dry_run else 'have landed'}")
+    if failed:
+        raise typer.Exit(1)
+
+
+@app.command()
+def cleanup(
+    keep_days: Annotated[
+        int, typer.Option(min=0, help="Days after landing that a round's files are kept.")
+    ] = KEEP_DAYS,
+    reports: Annotated[
+        Path | None, typer.Option(help="Folder of reports that clients sent; those that a round has counted go, too.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be deleted.")] = False,
+    warehouse: WarehouseOption = None,
+    data: DataOption = DEFAULT_DATA,
+) -> None:
+    """Delete reports, aggregates and pictures of rounds that landed long ago; of a round that has not landed, nothing.
+
+    The tables of the warehouse stay. The flow `cleanup` does this, and deletes Prefect's history, too.
+
+    Example: ldpflow cleanup --keep-days 14 --dry-run
+    """
+    from dpcore.cleanup import clean, in_words
+
+    removals = clean(data, keep_days=keep_days, reports=reports, warehouse_file=warehouse, dry_run=dry_run)
+    for removal in removals:
+        print(f"{removal.kind:9} {removal.round:12} {removal.size:>14,} bytes  {_relative(str(removal.path))}")
+    print(in_words(removals, dry_run))
 
 
 @app.command()
@@ -515,7 +596,7 @@ def _listed(text: str, kind: Callable[[str], Any], option: str) -> tuple[Any, ..
 
 
 def _carry_out(folder: Path) -> None:
-    """A whole round that has been prepared."""
+    """A whole round that has been prepared, to its landing."""
     from dpcore import stages
 
     collect = {"simulated": _collect_simulated, "records": _collect_records, "reports": _collect_reports}
@@ -565,7 +646,7 @@ def _collect_reports(folder: Path) -> list[Path]:
 
 
 def _finish(folder: Path, parts: list[Path] | None = None) -> None:
-    """Merge, estimate, compare, draw, land, and print."""
+    """Merge, estimate, compare, draw, and land."""
     from dpcore import stages
 
     with _progress("estimating", None):
@@ -576,7 +657,6 @@ def _finish(folder: Path, parts: list[Path] | None = None) -> None:
         stages.compare(folder)
         stages.draw(folder)
         stages.land(folder)
-    print(render(folder))
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from dpcore.warehouse.land import (
     land_waiting,
     run_id,
 )
+from dpcore.warehouse.landed import counted_since, forget_figures, landed_rounds
 from dpcore.warehouse.migrate import latest_version, migrate
 from dpcore.warehouse.previous import previous_numbers
 from dpcore.warehouse.queries import export, query, reader
@@ -23,12 +24,15 @@ __all__ = [
     "add_benchmarks",
     "bring_up_to_date",
     "counted_files",
+    "counted_since",
     "export",
+    "forget_figures",
     "land",
     "land_benchmarks",
     "land_checks",
     "land_failure",
     "land_waiting",
+    "landed_rounds",
     "latest_version",
     "migrate",
     "open_for_reading",
