@@ -30,8 +30,8 @@ quick: $(VENV)/.ok  ## the tests to run before a commit
 flows: $(VENV)/.ok  ## the tests that need Prefect; they share one server, so one process
 	$(BIN)/python -m pytest -m "flows and not slow"
 
-slow: $(VENV)/.ok  ## the simulations and studies
-	$(BIN)/python -m pytest $(BOTH) -m slow --durations=15
+slow: $(VENV)/.ok  ## the simulations and studies; screenshots of the browser tests stay in build/screenshots
+	LDPFLOW_SCREENSHOTS=$${LDPFLOW_SCREENSHOTS:-build/screenshots} $(BIN)/python -m pytest $(BOTH) -m slow --durations=15
 
 soak: $(VENV)/.ok  ## 50 scheduled rounds while server, worker and tasks are killed: most of an hour on a quiet machine
 	$(BIN)/python -m tests.soak
