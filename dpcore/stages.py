@@ -472,10 +472,14 @@ def land(folder: Path) -> Plan:
     return plan
 
 
-def _judge(run_id: str, now: pd.DataFrame, before: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The rows of `comparisons` and `checks` of a landed run and the one before it."""
+def _judge(now: pd.DataFrame, before: pd.DataFrame, groups: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The rows of `comparisons` of a landed run with the one before it, and the `checks` that depend on them."""
+    from dpcore import quality
+
     found = changes.between_rounds(now, before, _remark(now, before))
-    return found, changes.drift_checks(found, str(before["round"].iloc[0]) if len(before) else "")
+    drift = changes.drift_checks(found, str(before["round"].iloc[0]) if len(before) else "")
+    rows = pd.concat([groups, found], ignore_index=True) if len(groups) else found
+    return found, pd.concat([drift, quality.verdicts({"comparisons": rows})], ignore_index=True)
 
 
 def land_failure(folder: Path) -> None:

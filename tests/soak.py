@@ -68,6 +68,7 @@ VARYING = {"runs": {"started_at", "finished_at", "flow_run_id"}, "figures": {"pa
 def main() -> int:
     """Run both halves, compare them, say what was found, and return the exit status."""
     options = _options()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # `kill` stops the services, too
     folder = Path(tempfile.mkdtemp(prefix="ldpflow-soak-"))
     begun = time.monotonic()
     rounds = [f"{FIRST + timedelta(days=day):%Y-%m-%d}" for day in range(options.rounds)]
@@ -208,7 +209,7 @@ class Soak:
             if not self.missing():
                 return True
             self._schedule(deployment)
-            if time.monotonic() >= next_kill:
+            if time.monotonic() >= next_kill and self._is_up():
                 self._kill()
                 next_kill = time.monotonic() + self._pause()
             self._retry_what_is_stuck()
@@ -218,6 +219,10 @@ class Soak:
     def missing(self) -> list[str]:
         """The rounds that are not complete."""
         return [round_ for round_ in self._rounds if self._state(round_)[0] != "COMPLETED"]
+
+    def _is_up(self) -> bool:
+        """Whether the server answers and there is a worker: what is still down would hide another death."""
+        return self._services.ask("/health") is not None and bool(self._services.of_kind("worker"))
 
     def _state(self, round_: str) -> tuple[str, str, float]:
         return self._states.get(self._runs.get(round_, ""), ("", "", 0.0))

@@ -24,8 +24,9 @@ from dpcore.warehouse.previous import around, numbers, numbers_before
 from dpcore.warehouse.rows import RESULT_TABLES, rehearsal, repeated, to_rows
 from dpcore.warehouse.transaction import one_line, transaction
 
-# Of a run: (run_id, its numbers, those of the round before) -> its rows of `comparisons` with that round, and of `checks`.
-Judge = Callable[[str, pd.DataFrame, pd.DataFrame], tuple[pd.DataFrame, pd.DataFrame]]
+# Of a run: its numbers, those of the round before, and its comparisons of groups -> its rows of `comparisons` with that round,
+# and the `checks` that depend on them.
+Judge = Callable[[pd.DataFrame, pd.DataFrame, pd.DataFrame], tuple[pd.DataFrame, pd.DataFrame]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,9 +189,13 @@ def _settle(connection: duckdb.DuckDBPyConnection, run: Run, judge: Judge) -> No
     """Compare the round of a run, and the next one that has landed, with the round that is now before each."""
     for identifier, round_ in around(connection, run.scheme_digest, run.source, run.round):
         before = numbers_before(connection, run.scheme_digest, run.source, round_, identifier)
-        comparisons, checks = judge(identifier, numbers(connection, identifier), before)
+        groups = connection.execute("from comparisons where run_id = ? and other_run_id = run_id", [identifier]).df()
+        comparisons, checks = judge(numbers(connection, identifier), before, groups)
         connection.execute("delete from comparisons where run_id = ? and other_run_id <> run_id", [identifier])
-        connection.execute("delete from checks where run_id = ? and starts_with(name, 'drift(')", [identifier])
+        connection.execute(
+            "delete from checks where run_id = ? and (starts_with(name, 'drift(') or list_contains(?, name))",
+            [identifier, checks["name"].tolist()],
+        )
         for table, frame in (("comparisons", comparisons), ("checks", checks)):
             if len(frame):
                 _insert(connection, table, to_rows(table, _with_run_id(table, frame, identifier)))
