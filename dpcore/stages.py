@@ -299,11 +299,20 @@ def aggregate_shard(folder: Path, reports: Path) -> Path:
 
 def merge(folder: Path, parts: list[Path]) -> Path:
     """Merge the shards' aggregates, each once, and return the file of the whole."""
+    return _merge(folder, parts, folder / "aggregate.parquet")
+
+
+def merge_some(folder: Path, parts: list[Path]) -> Path:
+    """Merge some of the shards' aggregates, each once, and return the file of their sum, which may be merged further."""
+    named = hashlib.sha256("\n".join(sorted(part.name for part in parts)).encode()).hexdigest()[:16]
+    return _merge(folder, parts, folder / "merged" / f"{named}.parquet")
+
+
+def _merge(folder: Path, parts: list[Path], path: Path) -> Path:
     scheme = plan_of(folder).scheme
     total = Aggregate.zero(scheme)
-    for path in sorted(set(parts)):
-        total = total.merge(wire.read_aggregate(path, scheme))
-    path = folder / "aggregate.parquet"
+    for part in sorted(set(parts)):
+        total = total.merge(wire.read_aggregate(part, scheme))
     wire.write_aggregate(path, total)
     return path
 

@@ -9,21 +9,25 @@ from prefect import unmapped
 from prefect.states import Completed
 
 from dpcore import stages
+from flows.runner import BATCHES, batches, each, flat
 from flows.settings import CollectSettings
 from flows.stage import follow, prepare, run_name, stage, whole
 
 WAITING = "Waiting"  # a round with fewer clients than min_clients: nothing has landed
 
 
-@stage("aggregate", run_name="aggregate-{reports.stem}", seconds=None)
-def aggregate_shard(folder: Path, reports: Path) -> Path:
-    """Aggregate one file of reports and return the file of the aggregate."""
-    return stages.aggregate_shard(folder, reports)
+@stage("aggregate", run_name="aggregate-{reports[0].stem}", seconds=None)
+def aggregate_batch(folder: Path, reports: list[Path]) -> list[Path]:
+    """Aggregate some files of reports, each by itself, and return the files of the aggregates."""
+    return each(stages.aggregate_shard, folder, reports)
 
 
-@stage("merge")
+@stage("merge", seconds=3600)
 def merge(folder: Path, parts: list[Path]) -> Path:
-    """Merge the shards' aggregates, each once, and return the file of the whole."""
+    """Merge the shards' aggregates, each once, as a tree of merges of 32, and return the file of the whole."""
+    parts = sorted(set(parts))
+    while len(parts) > BATCHES:
+        parts = each(stages.merge_some, folder, batches(parts, size=BATCHES))
     return stages.merge(folder, parts)
 
 
@@ -37,9 +41,9 @@ def waits(folder: Path) -> str:
 def collect(settings: CollectSettings) -> Path:
     """Prepare a run, aggregate the reports file by file, merge, and return the run's folder; `estimate` comes next."""
     folder = prepare(settings)
-    parts = aggregate_shard.map(unmapped(folder), stages.collected(folder))
+    parts = aggregate_batch.map(unmapped(folder), batches(stages.collected(folder)))
     follow(folder, aggregated=parts)
-    merge(folder, parts.result())
+    merge(folder, flat(parts.result()))
     if settings.min_clients and (said := waits(folder)):
         return waiting(folder, said)
     return folder

@@ -19,11 +19,12 @@ from dpcore import stages
 from dpcore.cli import render
 from dpcore.errors import DPCoreError, TooFewClients
 from dpcore.scheme import Scheme
-from flows.collect import aggregate_shard, merge, waiting, waits
+from flows.collect import aggregate_batch, merge, waiting, waits
 from flows.estimate import compare, estimate_tables
 from flows.publish import draw, ended, land, show
+from flows.runner import batches, flat
 from flows.settings import RoundSettings
-from flows.simulate import privatize_records, privatize_shard
+from flows.simulate import privatize_batch, privatize_records
 from flows.stage import TAG, follow, prepare, run_name, whole
 
 
@@ -35,14 +36,14 @@ def run_round(settings: RoundSettings = RoundSettings()) -> Path:  # noqa: B008 
         return waiting(folder, said)  # before anybody is privatized
     simulated = []
     if settings.reports:
-        reports = stages.collected(folder)
+        reports = batches(stages.collected(folder))
     elif settings.records:
-        reports = privatize_records(folder)
+        reports = batches(privatize_records(folder))
     else:
-        reports = simulated = privatize_shard.map(unmapped(folder), stages.shards(folder))
-    parts = aggregate_shard.map(unmapped(folder), reports)
+        reports = simulated = privatize_batch.map(unmapped(folder), batches(stages.shards(folder)))
+    parts = aggregate_batch.map(unmapped(folder), reports)
     follow(folder, privatized=simulated, aggregated=parts)
-    merge(folder, parts.result())
+    merge(folder, flat(parts.result()))
     if settings.min_clients and (said := waits(folder)):
         return waiting(folder, said)
     estimate_tables(folder)

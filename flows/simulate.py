@@ -7,14 +7,15 @@ from pathlib import Path
 from prefect import unmapped
 
 from dpcore import stages
+from flows.runner import batches, each, flat
 from flows.settings import RoundSettings
 from flows.stage import follow, prepare, run_name, stage, whole
 
 
-@stage("privatize", run_name="privatize-{shard:05d}", seconds=None)
-def privatize_shard(folder: Path, shard: int) -> Path:
-    """Simulate a shard's people, let each privatize its record, and return the file of their reports."""
-    return stages.privatize_shard(folder, shard)
+@stage("privatize", run_name="privatize-{shards[0]:05d}", seconds=None)
+def privatize_batch(folder: Path, shards: list[int]) -> list[Path]:
+    """Simulate the people of some shards, let each privatize its record, and return the files of their reports."""
+    return each(stages.privatize_shard, folder, shards)
 
 
 @stage("privatize-records", seconds=4 * 3600)
@@ -29,6 +30,6 @@ def simulate(settings: RoundSettings = RoundSettings(keep_reports=True)) -> list
     folder = prepare(settings)
     if settings.records:
         return privatize_records(folder)
-    reports = privatize_shard.map(unmapped(folder), stages.shards(folder))
+    reports = privatize_batch.map(unmapped(folder), batches(stages.shards(folder)))
     follow(folder, privatized=reports)
-    return reports.result()
+    return flat(reports.result())

@@ -17,17 +17,16 @@ from prefect import flow, get_run_logger, runtime, task
 from prefect.artifacts import create_progress_artifact, update_progress_artifact
 from prefect.cache_policies import NO_CACHE
 from prefect.futures import PrefectFuture, as_completed
-from prefect.task_runners import ThreadPoolTaskRunner
 from prefect.tasks import exponential_backoff
 
 from dpcore import stages
 from dpcore.errors import DPCoreError
 from flows.hooks import tell_failure
+from flows.runner import task_runner
 from flows.settings import CollectSettings, RoundSettings
 
 TAG = "ldpflow"  # of every run: what automations watch
-WORKERS = 2  # threads; numpy lets go of the interpreter while it draws
-_LINES = 10  # of progress in the log, however many shards there are
+_LINES = 10  # of progress in the log, however many batches there are
 
 
 def is_transient(_task: Any, _run: Any, state: Any) -> bool:
@@ -58,7 +57,7 @@ def stage(
 
 
 def whole(name: str, *, hours: float, run_name: str | Callable[[], str]) -> Callable[[Callable[..., Any]], Any]:
-    """Return the decorator of a flow: a time limit, two threads for its tasks, and hooks that tell how it ended badly.
+    """Return the decorator of a flow: a time limit, threads for its tasks, and hooks that tell how it ended badly.
 
     A flow is not retried by itself: its tasks were, and what they finished is kept for whoever presses Retry.
     """
@@ -66,7 +65,7 @@ def whole(name: str, *, hours: float, run_name: str | Callable[[], str]) -> Call
         name=name,
         flow_run_name=run_name,
         timeout_seconds=hours * 3600,
-        task_runner=ThreadPoolTaskRunner(max_workers=WORKERS),
+        task_runner=task_runner(),
         on_failure=[tell_failure],
         on_crashed=[tell_failure],
         on_cancellation=[tell_failure],
@@ -117,6 +116,6 @@ def follow(folder: Path, **phases: Sequence[PrefectFuture[Any]]) -> None:
         for count, future in enumerate(as_completed(list(futures)), 1):
             future.result()
             done += 1
-            update_progress_artifact(artifact, 100 * done / total, f"{phase}: {count} of {len(futures)} shards")
+            update_progress_artifact(artifact, 100 * done / total, f"{phase}: {count} of {len(futures)} batches")
             if count == len(futures) or count % -(-len(futures) // _LINES) == 0:
-                logger.info("%s: %d of %d shards", phase, count, len(futures), extra={"is_progress": True})
+                logger.info("%s: %d of %d batches", phase, count, len(futures), extra={"is_progress": True})

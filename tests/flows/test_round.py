@@ -97,7 +97,7 @@ def test_a_task_that_fails_after_its_effect_counts_nobody_twice(
     scheme_file: Path, by_command: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     without_waiting(
-        monkeypatch, simulating.privatize_shard, collecting.aggregate_shard, collecting.merge, publishing.land
+        monkeypatch, simulating.privatize_batch, collecting.aggregate_batch, collecting.merge, publishing.land
     )
     seen: dict[Any, int] = {}
     for name in ("privatize_shard", "aggregate_shard", "merge", "land"):

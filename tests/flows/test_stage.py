@@ -19,9 +19,9 @@ from flows.stage import is_transient, key, prepare
 
 TASKS = (
     prepare,
-    simulate.privatize_shard,
+    simulate.privatize_batch,
     simulate.privatize_records,
-    collect.aggregate_shard,
+    collect.aggregate_batch,
     collect.merge,
     estimate.find,
     estimate.estimate_tables,
@@ -54,7 +54,7 @@ def test_every_task_retries_has_a_limit_and_caches_nothing(task) -> None:  # typ
     assert task.retry_delay_seconds == [1, 2, 4]
     assert task.retry_jitter_factor > 0
     assert task.retry_condition_fn is is_transient
-    if task in (simulate.privatize_shard, collect.aggregate_shard):
+    if task in (simulate.privatize_batch, collect.aggregate_batch):
         assert task.timeout_seconds is None  # they run in threads, where Prefect can only warn
     else:
         assert task.timeout_seconds >= 60
