@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dpcore.warehouse.connection import open_for_reading, open_for_writing
-from dpcore.warehouse.transaction import transaction
+from dpcore.warehouse.connection import open_for_reading
+from dpcore.warehouse.published import open_to_publish
 
 
 def landed_rounds(path: str | Path, *, patience: float = 30.0) -> dict[tuple[str, str, str], datetime]:
@@ -37,5 +37,5 @@ def counted_since(path: str | Path, *, patience: float = 30.0) -> dict[str, date
 
 def forget_figures(path: str | Path, run_ids: Sequence[str], *, patience: float = 30.0) -> None:
     """Delete the rows of `figures` of runs whose pictures are being deleted."""
-    with open_for_writing(path, patience=patience) as connection, transaction(connection):
+    with open_to_publish(path, patience=patience) as connection:
         connection.execute("delete from figures where list_contains(?, run_id)", [list(run_ids)])
