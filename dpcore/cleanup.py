@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from dpcore import stages, warehouse
+from dpcore import stages, warehouse, wire
 from dpcore.errors import SchemeError
 
 KEEP_DAYS = 30
@@ -59,10 +59,14 @@ def clean(
 
     reports: a folder of reports that clients sent, of which the counted ones go too; without it none do.
     warehouse_file: where those were counted.  Default: warehouse.duckdb in `data`.
-    Raises SchemeError for a negative number of days, WarehouseError where a warehouse cannot be read.
+    Raises SchemeError for a negative number of days or data that is elsewhere, WarehouseError where a warehouse cannot be read.
     """
     if keep_days < 0:
         raise SchemeError(f"keep_days must be 0 or more, got {keep_days}")
+    if not wire.is_here(wire.location(data)):
+        raise SchemeError(
+            f"cleanup deletes files of this machine; let {wire.location(data)} forget old ones by its own rules"
+        )
     now = now or datetime.now(UTC)
     cutoff = now - timedelta(days=keep_days)
     runs = list(_runs(data, cutoff))

@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-import shutil
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -63,7 +62,7 @@ class Plan:
 
     @property
     def scheme(self) -> Scheme:
-        return _scheme(Path(self.scheme_file).read_text(encoding="utf-8"))
+        return _scheme(wire.location(self.scheme_file).read_text(encoding="utf-8"))
 
     @property
     def random(self) -> Source:
@@ -106,8 +105,13 @@ def prepare(
 ) -> Path:
     """Check everything that can be checked before work starts, and return the run's folder.
 
+    data, records, reports: folders and files of this machine or URLs that fsspec knows; the warehouse and pictures are here.
     Raises SchemeError, InvalidRecord or InvalidReport, with nothing written.
     """
+    data = wire.location(data)
+    records, reports = (None if path is None else wire.location(path) for path in (records, reports))
+    if warehouse_file is None and not wire.is_here(data):
+        raise SchemeError(f"the warehouse is a file of this machine; with data at {data}, name it with --warehouse")
     parsed = Scheme.from_toml(scheme)
     pipeline.check_estimates(parsed)
     round_ = round_ or today()
@@ -154,7 +158,7 @@ def prepare(
         clients=clients or 0,
         seed=seed,
         warehouse=str(landing.absolute()),
-        figures=str((data / "figures" / run_id).absolute()),
+        figures=str(((data if wire.is_here(data) else landing.parent) / "figures" / run_id).absolute()),
         keep_reports=keep_reports,
         started_at=datetime.now(UTC).isoformat(),
         flow_run_id=flow_run_id,
@@ -195,13 +199,13 @@ def batches_of(folder: Path) -> list[inbox.Batch]:
 
 def collected(folder: Path) -> list[Path]:
     """Return the files of reports that clients sent and that a run counts."""
-    return [Path(batch.path) for batch in batches_of(folder)]
+    return [wire.location(batch.path) for batch in batches_of(folder)]
 
 
 def newest(scheme: Scheme, round_: str, data: Path = DEFAULT_DATA) -> Path:
     """Return the folder of the newest run of a scheme's round that has an aggregate; raises NotEstimable without one."""
     found = []
-    for path in (data / "runs").glob("*/aggregate.parquet"):
+    for path in (wire.location(data) / "runs").glob("*/aggregate.parquet"):
         plan = plan_of(path.parent)
         if plan.round == round_ and plan.scheme.digest == scheme.digest:
             found.append((plan.started_at, path.parent))
@@ -246,8 +250,8 @@ def privatize_records(folder: Path, progress: Callable[[int], None] | None = Non
     scheme = plan.scheme
     done = folder / "privatized.json"  # outlives the reports: a run retried after landing privatizes nobody again
     if done.exists():
-        return [Path(path) for path in json.loads(done.read_text(encoding="utf-8"))]
-    records = Path(plan.input)
+        return [wire.location(path) for path in json.loads(done.read_text(encoding="utf-8"))]
+    records = wire.location(plan.input)
     n = 0
     for block in populations.read_blocks(records, scheme, size=pipeline.BLOCK):
         scheme.encode(block, n)
@@ -271,7 +275,7 @@ def privatize_file(scheme: Path, records: Path, target: Path, sent_for: str = ""
 
     sent_for: the round the reports are for; '' for whichever counts them.
     """
-    parsed = Scheme.from_toml(scheme)
+    parsed, target = Scheme.from_toml(scheme), wire.location(target)
     if target.exists() and any(target.glob("*.parquet")):
         raise InvalidReport(f"{target} already holds reports; name an empty folder, or records would be reported twice")
     for index, block in enumerate(populations.read_blocks(records, parsed, size=pipeline.BLOCK)):
@@ -341,7 +345,7 @@ def _clients(folder: Path, plan: Plan) -> int:
     if aggregate.exists():
         return wire.read_aggregate(aggregate, plan.scheme).n
     if plan.source == "records":
-        blocks = populations.read_blocks(Path(plan.input), plan.scheme, size=pipeline.BLOCK)
+        blocks = populations.read_blocks(wire.location(plan.input), plan.scheme, size=pipeline.BLOCK)
         return sum(len(block) for block in blocks)
     return plan.clients or sum(batch.reports for batch in batches_of(folder))
 
@@ -365,7 +369,6 @@ def estimate(folder: Path) -> Path:
         "flow_run_id": plan.flow_run_id,
     }
     into = folder / "tables"
-    into.mkdir(exist_ok=True)
     for name, frame in tables.items():
         wire.write_whole(into / f"{name}.parquet", frame.to_parquet)
     _write(into / "counts.json", json.dumps(counts))
@@ -436,7 +439,8 @@ def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
     found = {}
     for path in sorted((folder / "tables").glob("*.parquet")):
         try:
-            found[path.stem] = pd.read_parquet(path)
+            with wire.opened(path) as file:
+                found[path.stem] = pd.read_parquet(file)
         except (OSError, ValueError) as error:  # ArrowInvalid is a ValueError
             plan = plan_of(folder)
             raise NotEstimable(
@@ -477,7 +481,7 @@ def land(folder: Path) -> Plan:
         tables["batches"] = pd.DataFrame(batches)[["file", "sent_for", "reports"]]
     warehouse.land(plan.warehouse, warehouse.Landing(run_row(folder), tables), judge=_judge)
     if not plan.keep_reports:  # the run's own; a folder that was collected is its owner's
-        shutil.rmtree(folder / "reports", ignore_errors=True)
+        wire.remove_folder(folder / "reports")
     return plan
 
 

@@ -9,7 +9,7 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import ArtifactCreate
 from prefect.logging.loggers import flow_run_logger
 
-from dpcore import stages
+from dpcore import stages, wire
 from dpcore.errors import DPCoreError
 from dpcore.pages import plain
 from dpcore.scheme import Scheme
@@ -63,7 +63,7 @@ def tell_failure(flow: Any, flow_run: Any, state: Any) -> None:
 
 def folder_of(flow_run_id: str, settings: dict[str, Any]) -> Path | None:
     """Return the folder that a flow's run prepared, or that of the collected round it was told; None without one."""
-    data = Path(settings.get("data", stages.DEFAULT_DATA))
+    data = wire.location(settings.get("data", stages.DEFAULT_DATA))
     for path in (data / "runs").glob("*/plan.json"):
         if stages.plan_of(path.parent).flow_run_id == flow_run_id:
             return path.parent

@@ -2,12 +2,16 @@
 
 from dpcore.wire.bundle import write_bundle
 from dpcore.wire.codec import read_aggregate, read_reports, read_stamp, write_aggregate, write_reports
-from dpcore.wire.files import write_bytes, write_whole
+from dpcore.wire.files import is_here, location, opened, remove_folder, write_bytes, write_whole
 
 __all__ = [
+    "is_here",
+    "location",
+    "opened",
     "read_aggregate",
     "read_reports",
     "read_stamp",
+    "remove_folder",
     "write_aggregate",
     "write_bundle",
     "write_bytes",
