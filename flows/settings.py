@@ -40,7 +40,9 @@ class _Settings(BaseModel):
     scheme: Path = Field(
         DEFAULT_SCHEME, description="The scheme file (TOML), on the worker's machine; data/schemes has some."
     )
-    data: Path = Field(DEFAULT_DATA, description="Where reports, aggregates, pictures and the warehouse live.")
+    data: Path = Field(
+        DEFAULT_DATA, description="Where a round's files live: a folder, or a URL such as s3://bucket/x."
+    )
 
 
 class RoundSettings(_Settings):
@@ -50,7 +52,8 @@ class RoundSettings(_Settings):
         None, ge=1, le=_MOST_CLIENTS, description="How many simulated people.  Default: the scheme's number."
     )
     records: Path | None = Field(
-        None, description="Real records instead, one client each: .csv or .parquet, on the worker's machine."
+        None,
+        description="Real records instead, one client each: .csv or .parquet, on the worker's machine or at a URL.",
     )
     reports: Path | None = Field(
         None,
@@ -98,7 +101,9 @@ class CleanupSettings(BaseModel):
 
     model_config = _Settings.model_config
 
-    data: Path = Field(DEFAULT_DATA, description="Where reports, aggregates, pictures and the warehouse live.")
+    data: Path = Field(
+        DEFAULT_DATA, description="Where a round's files live: a folder, or a URL such as s3://bucket/x."
+    )
     keep_days: int = Field(KEEP_DAYS, ge=0, description="Days after landing that a round's files are kept.")
     keep_history_days: int = Field(90, ge=1, description="Days that Prefect's own runs and results are kept.")
     reports: Path | None = Field(
