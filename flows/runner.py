@@ -3,8 +3,8 @@
 LDPFLOW_DASK says which.  Unset: two threads here.  `local:N`: N worker processes on this machine, which end with the flow.
 `tcp://HOST:PORT`: the scheduler of a cluster whose workers have this package and reach the round's `data`.
 
-One Prefect task carries a batch of shards and, on Dask, waits for their futures.  So workers need neither Prefect nor a way to its
-server, and a round has no more than some eighty tasks, however many its shards.
+One Prefect task carries a batch of shards and, on Dask, waits for their futures.  So workers need neither Prefect nor a way to
+its server, and a round has no more than some eighty tasks, however many its shards.
 """
 
 from __future__ import annotations
