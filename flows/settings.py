@@ -18,6 +18,7 @@ from dpcore.studies import accuracy, coverage, targets
 
 _LARGEST_SEED = 2**63 - 1
 _MOST_CLIENTS = 10**9
+_MOST_DAYS = 36_500
 _FORM = ConfigDict(extra="forbid", frozen=True)
 
 RoundName = Annotated[str, Field(min_length=1, max_length=64)]
@@ -92,8 +93,8 @@ class BackfillSettings(_Settings):
     reports: Path | None = Field(
         None, description="Folder of reports that clients sent (.parquet) instead, on the worker's machine."
     )
-    warehouse: Path | None = Field(None, description="The DuckDB file.  Default: warehouse.duckdb in `data`.")
-    min_clients: int = Field(0, ge=0, description="With fewer clients a round waits: nothing lands, reports are kept.")
+    warehouse: Path | None = Field(None, description=_WAREHOUSE)
+    min_clients: int = Field(0, ge=0, le=_MOST_CLIENTS, description=_FEWER)
 
 
 class CleanupSettings(BaseModel):
@@ -104,13 +105,17 @@ class CleanupSettings(BaseModel):
     data: Path = Field(
         DEFAULT_DATA, description="Where a round's files live: a folder, or a URL such as s3://bucket/x."
     )
-    keep_days: int = Field(KEEP_DAYS, ge=0, description="Days after landing that a round's files are kept.")
-    keep_history_days: int = Field(90, ge=1, description="Days that Prefect's own runs and results are kept.")
+    keep_days: int = Field(
+        KEEP_DAYS, ge=0, le=_MOST_DAYS, description="Days after landing that a round's files are kept."
+    )
+    keep_history_days: int = Field(
+        90, ge=1, le=_MOST_DAYS, description="Days that Prefect's own runs and results are kept."
+    )
     reports: Path | None = Field(
         None,
         description="Folder of reports that clients sent; those that a round has counted go, too.  Default: none do.",
     )
-    warehouse: Path | None = Field(None, description="The DuckDB file.  Default: warehouse.duckdb in `data`.")
+    warehouse: Path | None = Field(None, description=_WAREHOUSE)
     dry_run: bool = Field(False, description="Only say what would be deleted.")
 
 

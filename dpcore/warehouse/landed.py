@@ -24,17 +24,6 @@ def landed_rounds(path: str | Path, *, patience: float = 30.0) -> dict[tuple[str
     return {(digest, source, round_): at.replace(tzinfo=UTC) for digest, source, round_, at in rows}
 
 
-def counted_since(path: str | Path, *, patience: float = 30.0) -> dict[str, datetime]:
-    """Return SHA-256 of a file of collected reports -> when the run that counts it ended, of every scheme."""
-    if not Path(path).exists():
-        return {}
-    with open_for_reading(path, patience=patience) as connection:
-        rows = connection.execute(
-            "select latest_batches.file, max(runs.finished_at) from latest_batches join runs using (run_id) group by all"
-        ).fetchall()
-    return {file: at.replace(tzinfo=UTC) for file, at in rows}
-
-
 def forget_figures(path: str | Path, run_ids: Sequence[str], *, patience: float = 30.0) -> None:
     """Delete the rows of `figures` of runs whose pictures are being deleted."""
     with open_to_publish(path, patience=patience) as connection:

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from dpcore import stages
 from dpcore.errors import SchemeError, WarehouseError
-from flows import audit, benchmark, collect, coverage, estimate, publish, simulate
+from flows import audit, backfill, benchmark, cleanup, collect, coverage, estimate, publish, simulate
 from flows import round as rounds
 from flows.hooks import folder_of
 from flows.settings import RoundSettings
@@ -23,6 +23,7 @@ TASKS = (
     simulate.privatize_records,
     collect.aggregate_batch,
     collect.merge,
+    collect.waits,
     estimate.find,
     estimate.estimate_tables,
     publish.draw,
@@ -34,6 +35,10 @@ TASKS = (
     benchmark.measure,
     benchmark.draw,
     benchmark.show,
+    backfill.find_missing,
+    cleanup.delete_files,
+    cleanup.delete_results,
+    cleanup.delete_history,
 )
 
 FLOWS = (
@@ -44,6 +49,8 @@ FLOWS = (
     publish.publish,
     audit.audit,
     benchmark.benchmark,
+    backfill.backfill,
+    cleanup.cleanup,
     coverage.coverage,
 )
 
