@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from flows import settings
+from flows import settings, up
 
 VARIABLE = re.compile(r"\b(?:LDPFLOW|PREFECT)_[A-Z][A-Z_]+\b")
 MODELS = [
@@ -33,6 +33,15 @@ def test_every_variable_is_in_the_table(root: Path, table: dict[str, str]) -> No
     ours = {name for name in used["tests"] if name.startswith("LDPFLOW_")}
     assert sorted((used["dpcore"] | used["flows"] | ours) - set(table)) == []
     assert sorted(name for name in set(table) - set().union(*used.values()) if name.isupper()) == []
+
+
+def test_the_table_knows_what_make_up_sets(table: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in table:
+        monkeypatch.delenv(name, raising=False)
+    environment = up.environment_of("4200")
+    told = {name: row for name, row in table.items() if "under `make up`" in row}
+    assert len(told) == 4
+    assert [name for name, row in told.items() if f"`{environment[name]}` under `make up`" not in row] == []
 
 
 def variables(folder: Path) -> set[str]:
