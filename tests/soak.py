@@ -203,15 +203,19 @@ class Soak:
     def carry_out(self, deadline: float) -> bool:
         """Return whether every round completed before the deadline."""
         deployment = self._deployment()
-        next_kill = time.monotonic() + self._pause()
+        next_kill = None  # the clock of the next kill runs only while everything is up
         while time.monotonic() < deadline:
             self._look()
             if not self.missing():
                 return True
             self._schedule(deployment)
-            if time.monotonic() >= next_kill and self._is_up():
-                self._kill()
+            if not self._is_up():
+                next_kill = None
+            elif next_kill is None:
                 next_kill = time.monotonic() + self._pause()
+            elif time.monotonic() >= next_kill:
+                self._kill()
+                next_kill = None
             self._retry_what_is_stuck()
             time.sleep(1)
         return False
