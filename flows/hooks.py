@@ -25,8 +25,8 @@ _TIMED_OUT = (
     " where it was; if it happens again, run it where there is more room."
 )
 _CRASHED = (
-    "Its process ended without a word: killed, out of memory, or its machine went down. The automation “ldpflow: start"
-    " crashed runs again” does so twice; after that, look at the machine's memory and disk and **press Retry**."
+    "Its process ended without a word: killed, out of memory, or its machine went down. Look at the machine's memory and disk"
+    " and **press Retry**, unless the automation “ldpflow: start crashed runs again” has done so already."
 )
 _UNEXPECTED = (
     "Every task was tried four times. **Remove the cause** (a full disk, a file that is gone, a server that does not answer)"
