@@ -281,7 +281,7 @@ class Soak:
         alive = {e.get("PREFECT__FLOW_RUN_ID", "") for e in self._services.processes().values()}
         for round_, run in self._runs.items():
             kind, name, since = self._state(round_)
-            patience = 30 if kind == "FAILED" else PATIENCE
+            patience = 30 if kind in ("FAILED", "CRASHED") else PATIENCE  # dead, or not known to be yet
             stuck = kind in ("FAILED", "CRASHED", "CANCELLED", "PENDING", "RUNNING") and run not in alive
             if stuck and time.monotonic() - since > patience:
                 state = {"type": "SCHEDULED", "name": "AwaitingRetry", "message": "retried by hand"}
