@@ -1,4 +1,4 @@
-"""f-divergences between two laws on finitely many outputs: exact where their function maps fractions to fractions."""
+"""Divergences of two laws on finitely many outputs, sum q phi(p / q): exact where phi maps fractions to fractions."""
 
 from __future__ import annotations
 

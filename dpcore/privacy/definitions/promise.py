@@ -1,4 +1,4 @@
-"""(epsilon, delta) as a promise: what it implies of tests, of groups, of several releases, and of other definitions.
+"""Promises: what (epsilon, delta) implies of tests, of groups, of several releases, and of other definitions.
 
 Everything is exact in the ratio e^epsilon and in delta.  Numbers of results are those of [BarberDuchi2014]; the constants of
 its theorem 1 are ours, and hold as stated here.
