@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from typing import Any, Protocol
 
@@ -19,7 +20,7 @@ from dpcore.central.releases import histogram
 
 Cdf = Callable[[Any], Any]
 
-_STEPS = {1: 1 << 12, 2: 1 << 7, 3: 1 << 5}  # of a side, where two functions are compared; beyond r = 3 there are 8
+_STEPS = {1: 1 << 12, 2: 60, 3: 24}  # of a side, where two functions are compared; beyond r = 3 there are 8
 _HIGHLY_DIVISIBLE = 5040  # steps for squared L2 in one dimension: the edges of most histograms lie on them
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(4)  # on each step of a side
 
@@ -78,8 +79,7 @@ def kolmogorov_smirnov(first: Cdf | np.ndarray, second: Cdf | np.ndarray, dimens
     """
     if dimension == 1:
         return _one_dimension(first, second)
-    side = np.arange(1, _steps(dimension) + 1) / _steps(dimension)
-    corners = np.array(list(product(side, repeat=dimension)))
+    corners = _corners(dimension)
     return float(np.abs(_at(first, corners, dimension) - _at(second, corners, dimension)).max())
 
 
@@ -90,13 +90,19 @@ def squared_l2(first: Cdf, second: Cdf, dimension: int = 1) -> float:
     weight = np.tile(_WEIGHTS / (2 * steps), steps)
     if dimension == 1:
         return float(weight @ (np.asarray(first(side)) - np.asarray(second(side))) ** 2)
+    rest = np.array(list(product(side, repeat=dimension - 1)))
+    masses = np.prod(np.array(list(product(weight, repeat=dimension - 1))), axis=1)
     total = 0.0
     for head, mass in zip(side, weight, strict=True):
-        rest = np.array(list(product(side, repeat=dimension - 1)))
-        masses = np.prod(np.array(list(product(weight, repeat=dimension - 1))), axis=1)
         x = np.column_stack([np.full(len(rest), head), rest])
         total += mass * float(masses @ (np.asarray(first(x)) - np.asarray(second(x))) ** 2)
     return total
+
+
+@lru_cache(maxsize=4)
+def _corners(dimension: int) -> np.ndarray:
+    side = np.arange(1, _steps(dimension) + 1) / _steps(dimension)
+    return np.array(list(product(side, repeat=dimension)))
 
 
 def _steps(dimension: int) -> int:

@@ -21,6 +21,7 @@ from dpcore.errors import SchemeError
 from dpcore.privacy.budget import Budget
 
 _BITS = 16  # q is rounded up by at most 2^-16 of 1 - q: so much of epsilon is left unspent
+_DIGITS = 256  # binary digits of a rounded power
 _LARGEST = 1 << 33  # bits of all weights together: a gigabyte
 
 
@@ -57,6 +58,17 @@ def powers(q: Fraction, losses: Iterable[int]) -> dict[int, int]:
         at = loss
         weights[loss] = power << (bits * (different[-1] - loss))
     return weights
+
+
+def power_above(base: Fraction, exponent: int) -> Fraction:
+    """Return base^exponent, base >= 1, rounded up by at most one part in 2^200: exact while the digits are few."""
+    result = Fraction(1)
+    while exponent:
+        if exponent & 1:
+            result = _rounded_up(result * base)
+        base = _rounded_up(base * base)
+        exponent >>= 1
+    return result
 
 
 def below(bound: int, random: Source) -> int:
@@ -100,3 +112,8 @@ def largest_ratio(first: Sequence[Fraction], second: Sequence[Fraction]) -> Frac
         if p:
             ratios.append(max(p / q, q / p))
     return max(ratios)
+
+
+def _rounded_up(value: Fraction) -> Fraction:
+    """value, or a fraction with a denominator of 2^_DIGITS just above it; value >= 1."""
+    return value if value.denominator.bit_length() <= _DIGITS else Fraction(ceil(value * (1 << _DIGITS)), 1 << _DIGITS)

@@ -97,7 +97,7 @@ class SmoothedHistogram(CuratorMechanism):
 
     def certificate(self) -> Certificate:
         one = (1 - self.delta) * self.cells / (self.n * self.delta) + 1
-        return Certificate("ratio", one**self.size, self.budget)
+        return Certificate("ratio", integer_law.power_above(one, self.size), self.budget)
 
     def weights(self, records: Any) -> list[int]:
         """Return the integers that the cubes are drawn with, m of them: a draw's law is these over their sum."""
