@@ -125,15 +125,7 @@ def mean(release: Release, power: int = 2) -> float:
     return float(max(bounds))
 
 
-# Unbiased answers about a database (Garivier)
-
-
-def discrete(inverse_sensitivities: Sequence[int], epsilon: float) -> float:
-    """Return the most that an unbiased epsilon-private answer can be right with, 1 / sum_t e^{-2 D(x, t) epsilon}.
-
-    inverse_sensitivities: D(x, t), how many records must change for the answer t, for each t; 0 for the right one.
-    """
-    return 1 / float(np.sum(np.exp(-2 * epsilon * np.asarray(inverse_sensitivities, dtype=float))))
+# Unbiased answers about a database (Garivier); for discrete answers see `central.inverse_sensitivity.truth_upper_bound`
 
 
 def continuous(changes: Sequence[float], epsilon: float) -> float:
