@@ -73,11 +73,15 @@ class PerturbedSeries(CuratorMechanism):
 
     def release(self, records: Any, random: Source) -> SeriesRelease:
         """Return the perturbed series as a density; records: (n,) in [0, 1]."""
-        cells = input_cells(records)
-        if not len(cells):
+        return self.release_counts(np.bincount(input_cells(records), minlength=CELLS), random)
+
+    def release_counts(self, counts: np.ndarray, random: Source) -> SeriesRelease:
+        """Return the perturbed series of people counted by cell already, (1024,)."""
+        n = int(counts.sum())
+        if n < 1:
             raise InvalidRecord("a series needs at least one record, got none")
-        sums = table(self.terms)[cells].sum(axis=0) + discrete_laplace.sample(self.scale, self.terms, random)
-        return SeriesRelease(sums / (LATTICE * len(cells)))
+        sums = counts.astype(np.int64) @ table(self.terms) + discrete_laplace.sample(self.scale, self.terms, random)
+        return SeriesRelease(sums / (LATTICE * n))
 
 
 def printed_scale(terms: int, budget: Budget) -> int:

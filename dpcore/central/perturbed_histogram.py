@@ -61,24 +61,24 @@ class PerturbedHistogram(CuratorMechanism):
     def certificate(self) -> Certificate:
         return Certificate("loss", Fraction(2 * PARTS, self.scale), self.budget, (2 * PARTS,))
 
-    def noisy_counts(self, records: Any, random: Source) -> np.ndarray:
-        """Return what carries the promise: counts plus noise in 2^-16 of a count, (m,), int64."""
-        cells = cells_of(records, self.bins, self.dimension)
-        if not len(cells):
-            raise InvalidRecord("a histogram needs at least one record, got none")
-        counts = np.bincount(cells, minlength=self.bins**self.dimension)
-        return PARTS * counts + discrete_laplace.sample(self.scale, len(counts), random)
-
     def release(self, records: Any, random: Source) -> HistogramRelease:
-        """Return the perturbed histogram; records: (n,) or (n, r) in [0, 1]^r.
+        """Return the perturbed histogram; records: (n,) or (n, r) in [0, 1]^r."""
+        cells = cells_of(records, self.bins, self.dimension)
+        return self.release_counts(np.bincount(cells, minlength=self.bins**self.dimension), random)
 
-        Its remark says where n epsilon <= 1: the uniform density then is nearer the truth than most releases [5.5 of the
-        theory].
+    def release_counts(self, counts: np.ndarray, random: Source) -> HistogramRelease:
+        """Return the perturbed histogram of people counted by cube already, (bins^dimension,), cubes row by row.
+
+        Its remark says where n epsilon <= 1: the uniform density then is nearer the truth than most releases.
         """
-        kept = np.maximum(self.noisy_counts(records, random), 0)
+        n = int(counts.sum())
+        if n < 1:
+            raise InvalidRecord("a histogram needs at least one record, got none")
+        noisy = PARTS * counts.astype(np.int64) + discrete_laplace.sample(self.scale, len(counts), random)
+        kept = np.maximum(noisy, 0)
         total = int(kept.sum())
         shares = kept / total if total else np.full(len(kept), 1 / len(kept))
-        return HistogramRelease(shares.reshape((self.bins,) * self.dimension), remark=self.remark(len(records)))
+        return HistogramRelease(shares.reshape((self.bins,) * self.dimension), remark=self.remark(n))
 
     def remark(self, n: int) -> str:
         """Return why not to use a release from n records, '' where n epsilon > 1."""

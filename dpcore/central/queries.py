@@ -26,6 +26,11 @@ class Query(ABC):
 
     @property
     @abstractmethod
+    def sensitivity(self) -> Fraction:
+        """The same of the statistic itself, in its own unit; a mean's is that of its sum."""
+
+    @property
+    @abstractmethod
     def lattice_sensitivity(self) -> int:
         """The most that changing one record moves the integers, in the l1 norm."""
 
