@@ -1,14 +1,14 @@
-"""Means under different definitions of privacy: lower bounds, upper bounds and the table of [BarberDuchi2014].
+"""Means under different definitions of privacy: lower bounds and the table of rates of [BarberDuchi2014].
 
 Laws on R^d with E ||X||^k <= r^k; errors are squared and Euclidean.  Where the source leaves a constant open, ours is worked
-out from its proof: propositions 2 and 4 are maximised over their mixture's share p instead of fixing it.
+out from its proof: propositions 2 and 4 are maximised over their mixture's share p instead of fixing it.  The upper bounds of
+proposition 6 are `central.truncated_mean.risk_bound`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -67,41 +67,6 @@ def mean_packing(n: int, epsilon: float, delta: float, d: int, r: float, k: floa
         (r * float(p) ** (1 - 1 / k) / 4) ** 2 * packing_error(2.0**d, n, float(p), epsilon, delta) for p in _SHARES
     ]
     return max(found)
-
-
-@dataclass(frozen=True, kw_only=True)
-class TruncatedMean:
-    """What proposition 6 promises of the mean of projections on a ball plus noise.
-
-    radius: T, the ball's.  noise: E ||W||^2.  risk: r^{2k} / T^{2k-2} + r^2 / n + noise, (31), above the risk.
-    """
-
-    radius: float
-    noise: float
-    risk: float
-
-
-def truncated_mean_kl(n: int, alpha: float, d: int, r: float, k: float) -> TruncatedMean:
-    """Return the promise for alpha-Kullback-Leibler privacy (i): Gaussian noise of variance 2 T^2 / (n^2 alpha)."""
-    radius = r * (n**2 * alpha / d) ** (1 / (2 * k))
-    return _truncated(n, r, k, radius, d * 2 * radius**2 / (n**2 * alpha))
-
-
-def truncated_mean_approximate(n: int, epsilon: float, delta: float, d: int, r: float, k: float) -> TruncatedMean:
-    """Return the promise for (epsilon, delta)-privacy, epsilon <= 1 (ii): Gaussian, 8 T^2 log(1.25 / delta) / (n epsilon)^2."""
-    _checks.within(0, 1, epsilon=epsilon)
-    radius = r * ((n * epsilon) ** 2 / (d * math.log(1 / delta))) ** (1 / (2 * k))
-    return _truncated(n, r, k, radius, d * 8 * radius**2 * math.log(1.25 / delta) / (n * epsilon) ** 2)
-
-
-def truncated_mean_smooth(n: int, epsilon: float, d: int, r: float, k: float) -> TruncatedMean:
-    """Return the promise for smooth privacy (iii): Laplace noise of scale 2 T sqrt(d) / (n epsilon) in each coordinate."""
-    radius = r * (n * epsilon / d) ** (1 / k)
-    return _truncated(n, r, k, radius, d * 2 * (2 * radius * math.sqrt(d) / (n * epsilon)) ** 2)
-
-
-def _truncated(n: int, r: float, k: float, radius: float, noise: float) -> TruncatedMean:
-    return TruncatedMean(radius=radius, noise=noise, risk=r ** (2 * k) / radius ** (2 * k - 2) + r**2 / n + noise)
 
 
 def table_1(n: int, epsilon: float, delta: float, d: int, r: float, k: float) -> Mapping[str, tuple[float, float]]:

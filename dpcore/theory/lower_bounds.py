@@ -117,12 +117,28 @@ def le_cam_private(separation: float, tv: float, n: int, epsilon: float) -> floa
     return separation / 4 * math.exp(-n * epsilon * tv)
 
 
+@dataclass(frozen=True)
+class HardCoins:
+    """Coins of probability (1 +- separation) / 2 that force the bound of a mean."""
+
+    bound: float
+    separation: float
+
+
+def mean_pair(release: Release, power: int = 2) -> HardCoins:
+    """Return a bound of the risk E |error|^power of the mean of laws on [0, 1], and the coins that force it."""
+    best = HardCoins(0.0, 1.0)
+    for t in _HEIGHTS[:-1]:
+        chi = 2 * t * np.log((1 + t) / (1 - t))
+        bound = two_points(float(t), release.variation(float(t), float(chi)), power)
+        if bound > best.bound:
+            best = HardCoins(float(bound), float(t))
+    return best
+
+
 def mean(release: Release, power: int = 2) -> float:
-    """Return a bound of the risk E |error|^power of the mean of laws on [0, 1], from coins of (1 +- t) / 2."""
-    shares = _HEIGHTS[:-1]
-    chis = shares * np.log((1 + shares) / (1 - shares))  # KL of either coin against the other, twice half of it
-    bounds = [two_points(t, release.variation(t, 2 * chi), power) for t, chi in zip(shares, chis, strict=True)]
-    return float(max(bounds))
+    """Return the bound of `mean_pair`."""
+    return mean_pair(release, power).bound
 
 
 # Unbiased answers about a database (Garivier); for discrete answers see `central.inverse_sensitivity.truth_upper_bound`
