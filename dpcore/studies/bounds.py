@@ -104,7 +104,7 @@ def _local(n: int, epsilon: float) -> Iterator[Row]:
             epsilon,
             coins.bound,
             _share(name, n, epsilon, coins.separation),
-            name in _CHEAP_ORACLES,
+            name != _DEAR,
         )
     hard = bounds.density(release, 1, SIZE)
     point = bounds.derivative(release, 1, SIZE, 0, POINT)
