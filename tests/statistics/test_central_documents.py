@@ -59,14 +59,14 @@ def test_the_exponential_mechanism_is_within_its_bound_and_faster() -> None:
 def test_the_chain_approaches_the_exact_law() -> None:
     """Mean loss of chains beside enumeration on 64 cells: two points, records enough for cells not to matter."""
     records = np.sort(np.random.default_rng(1).beta(3, 6, 200))
-    chain = ApproximateExponential(0.4, kolmogorov_smirnov_loss, 1 / 200, 2, 400)
-    found = kolmogorov_smirnov_loss(records, chain.samples(records, 2000, seeded(2)))
+    chain = ApproximateExponential(0.4, kolmogorov_smirnov_loss, 1 / 200, 2, 200)
+    found = kolmogorov_smirnov_loss(records)(chain.samples(records, 2000, seeded(2)))
     exact = kolmogorov_smirnov_mechanism(Budget.parse("0.4"), bins=64, size=2)
     law = np.array([float(p) for p in exact.law(records)])
     points = np.array([exact.candidates[i].points.ravel() for i in range(len(exact.candidates))])
-    wanted = law @ kolmogorov_smirnov_loss(records, points)
+    wanted = law @ kolmogorov_smirnov_loss(records)(points)
     assert abs(found.mean() - wanted) < 0.02
-    uniform = kolmogorov_smirnov_loss(records, np.random.default_rng(3).random((2000, 2)))
+    uniform = kolmogorov_smirnov_loss(records)(np.random.default_rng(3).random((2000, 2)))
     assert uniform.mean() - wanted > 0.05
 
 

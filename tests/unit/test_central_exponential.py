@@ -12,7 +12,7 @@ from statistical import law_agrees
 
 from dpcore._random import seeded
 from dpcore.central import integer_law
-from dpcore.central.approximate_exponential import ApproximateExponential, kolmogorov_smirnov_loss
+from dpcore.central.approximate_exponential import ApproximateExponential, kolmogorov_smirnov_loss, series_loss
 from dpcore.central.distances import kolmogorov_smirnov
 from dpcore.central.exponential_mechanism import ExponentialMechanism, on_lattice
 from dpcore.central.integer_law import largest_ratio
@@ -25,6 +25,7 @@ from dpcore.central.released_samples import (
     orthogonal_series_size,
     series_terms,
 )
+from dpcore.central.releases import series_estimate
 from dpcore.errors import SchemeError
 from dpcore.privacy.budget import Budget
 
@@ -166,3 +167,15 @@ def test_the_approximate_mechanism_makes_no_claim() -> None:
     assert chain.is_approximate
     assert not hasattr(chain, "certificate")
     assert "no privacy is claimed" in chain.release(np.linspace(0.1, 0.9, 50), seeded(1)).remark
+
+
+def test_approximate_losses_are_those_of_their_definitions() -> None:
+    records, z = np.sort(np.random.default_rng(1).random(30)), np.random.default_rng(2).random((3, 5))
+    wanted = [kolmogorov_smirnov(records, row) for row in z]
+    assert np.allclose(kolmogorov_smirnov_loss(records)(z), wanted)
+    x = (np.arange(4000) + 0.5) / 4000
+    series = [series_estimate(records, 4).series(x) - series_estimate(row, 2).series(x) for row in z]
+    assert np.allclose(series_loss(records, 4, 2)(z), [sqrt((each**2).mean()) for each in series], atol=1e-6)
+    chosen = ApproximateExponential.for_orthogonal_series(1.0, 400, order=2.0, sweeps=1)
+    assert chosen.size == 20
+    assert chosen.sensitivity == distance_sensitivity(series_terms(400, 2.0)) / 400

@@ -16,11 +16,11 @@ import pandas as pd
 from scipy import stats
 
 from dpcore._random import Source
-from dpcore.central.approximate_exponential import ApproximateExponential, kolmogorov_smirnov_loss
+from dpcore.central.approximate_exponential import ApproximateExponential, coefficients
 from dpcore.central.distances import kolmogorov_smirnov
-from dpcore.central.orthogonal_series import CELLS, PerturbedSeries, distance_sensitivity, printed_loss, sensitivity
+from dpcore.central.orthogonal_series import CELLS, PerturbedSeries, printed_loss, sensitivity
 from dpcore.central.perturbed_histogram import PerturbedHistogram
-from dpcore.central.released_samples import kolmogorov_smirnov_size, series_terms
+from dpcore.central.released_samples import kolmogorov_smirnov_size
 from dpcore.central.releases import cosines
 from dpcore.central.small_ball import accuracy_bound, small_ball_probability
 from dpcore.central.smoothed_histogram import SmoothedHistogram
@@ -93,8 +93,7 @@ def exponential_rates(*, sizes: Sequence[int], runs: int, sweeps: int, random: S
     """
     law, rows = Beta(2, 2), []
     for n in sizes:
-        size = kolmogorov_smirnov_size(n, 1.0, float(np.log(1.5)))
-        chain = ApproximateExponential(1.0, kolmogorov_smirnov_loss, 1 / n, size, sweeps * size)
+        chain = ApproximateExponential.for_kolmogorov_smirnov(1.0, n, log_supremum=float(np.log(1.5)), sweeps=sweeps)
         records = [random.generator().beta(2, 2, n) for _ in range(runs)]
         errors = [kolmogorov_smirnov(chain.samples(x, 1, random)[0], law.cdf) for x in records]
         rows.append(("exponential_mechanism", "ks", 1, n, *_mean(errors), -1 / 3))
@@ -122,15 +121,12 @@ def exponential_series_rates(*, terms: Sequence[int], runs: int, sweeps: int, ra
     """
     law, rows = SobolevLaw(_ORDER), []
     for m in terms:
-        size = int(m ** (2 * _ORDER + 1) + 1e-9)
-        n = size**2
-        record_terms = series_terms(n, _ORDER)
-        sensitivity, errors = distance_sensitivity(record_terms) / n, []
+        n = int(m ** (2 * _ORDER + 1) + 1e-9) ** 2
+        chain = ApproximateExponential.for_orthogonal_series(1.0, n, order=_ORDER, sweeps=sweeps)
+        errors = []
         for _ in range(runs):
-            counts = random.generator().multinomial(n, law.cells)
-            mean = counts @ cosines(_MIDPOINTS, record_terms) / n
-            chain = ApproximateExponential(1.0, _series_loss(mean, m), sensitivity, size, sweeps * size)
-            beta = _coefficients(chain.samples(_MIDPOINTS, 1, random), m)[0]
+            records = random.generator().choice(_MIDPOINTS, n, p=law.cells)
+            beta = coefficients(chain.samples(records, 1, random), m)[0]
             errors.append(law.squared_l2(1 + cosines(_MIDPOINTS, m) @ beta))
         rows.append(("exponential_mechanism", "l2", 1, n, *_mean(errors), -_ORDER / (2 * _ORDER + 1)))
     return pd.DataFrame(rows, columns=_COLUMNS)
@@ -261,25 +257,6 @@ def _of_sample(
     drawn = generator.multinomial(size, np.repeat(shares / _FINE, _FINE) / shares.sum())
     edges = np.arange(1, bins * _FINE + 1) / (bins * _FINE)
     return float(np.abs(drawn.cumsum() / size - stats.beta(2, 2).cdf(edges)).max())
-
-
-def _series_loss(mean: np.ndarray, terms: int) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    beyond = float((mean[terms:] ** 2).sum())
-
-    def loss(records: np.ndarray, z: np.ndarray) -> np.ndarray:
-        return np.sqrt(((_coefficients(z, terms) - mean[:terms]) ** 2).sum(axis=1) + beyond)
-
-    return loss
-
-
-def _coefficients(z: np.ndarray, terms: int) -> np.ndarray:
-    """The means of psi_1..psi_terms over each row of z, by the recurrence of cosines; shape (rows, terms)."""
-    last, cosine = np.ones_like(z), np.cos(np.pi * z)
-    now, means = cosine, []
-    for _ in range(terms):
-        means.append(now.mean(axis=1))
-        last, now = now, 2 * cosine * now - last
-    return sqrt(2) * np.stack(means, axis=1)
 
 
 def _mean(errors: Sequence[float]) -> tuple[float, float]:
