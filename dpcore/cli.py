@@ -128,7 +128,10 @@ def scheme(
         print(f"digest  {parsed.digest}")
         bundle = write_bundle(data / "bundles" / parsed.digest[:16], parsed).parent
         print(f"bundle  {_relative(str(bundle))}")
-        print(f"each client spends epsilon = {parsed.epsilon:.4f} in total a round ({parsed.budget.text}; {total})")
+        delta = f", delta = {float(parsed.delta):g}" if parsed.delta else ""
+        print(
+            f"each client spends epsilon = {parsed.epsilon:.4f}{delta} in total a round ({parsed.budget.text}; {total})"
+        )
 
 
 @app.command()
@@ -683,8 +686,10 @@ def _show_plan(plan: Plan) -> None:
     for other in PUBLISHED:
         span = f"{other.low:g}" if other.low == other.high else f"{other.low:g} to {other.high:g}"
         beside.add_row(other.who, span, f"up to {other.delta:g}" if other.delta else "0", other.trust)
-    beside.add_row("this attribute", f"{float(plan.epsilon):g}", "0", "local")
-    beside.add_row("all attributes of a client, a round", f"{float(plan.total):g}", "0", "local")
+    beside.add_row("this attribute", f"{float(plan.epsilon):g}", f"{float(plan.delta):g}", "local")
+    beside.add_row(
+        "all attributes of a client, a round", f"{float(plan.total):g}", f"{float(plan.total_delta):g}", "local"
+    )
     _show(beside)
     print(f"people planned with: {plan.people}")
 

@@ -18,6 +18,7 @@ from dpcore._random import Source
 from dpcore.mechanisms import discrete_laplace
 from dpcore.mechanisms.discrete_laplace import _bernoulli_exp
 
+_DRAWN = 1 << 12  # noise terms that a simulation draws one by one
 LARGEST = 1 << 30  # of a scale: proposals and their squares stay within 64 bits
 
 
@@ -48,6 +49,22 @@ def pmf(y: np.ndarray, s: int) -> np.ndarray:
     span = np.arange(-40 * s, 40 * s + 1, dtype=np.float64)
     total = np.exp(-((span / s) ** 2) / 2).sum() if s < 1 << 12 else s * np.sqrt(2 * np.pi)  # Poisson summation
     return np.asarray(np.exp(-((np.asarray(y, dtype=np.float64) / s) ** 2) / 2) / total)
+
+
+def variance(s: int) -> float:
+    """Return Var Y, in lattice units squared: s^2 to a relative 1e-6 for every s >= 1, by Poisson summation."""
+    return float(s) ** 2
+
+
+def simulate_sums(n: int, s: int, size: int, random: Source) -> np.ndarray:
+    """Return `size` independent sums of n draws each, shape (size,), int64; for simulation only.
+
+    Few draws are drawn; a sum of many is a rounded Gaussian of variance n s^2, the total variation being of the order of
+    exp(-pi^2 s^2) and of the rounding.
+    """
+    if n * size <= _DRAWN:
+        return sample(s, n * size, random).reshape(size, n).sum(axis=1) if n else np.zeros(size, dtype=np.int64)
+    return np.rint(np.sqrt(n) * s * random.generator().standard_normal(size)).astype(np.int64)
 
 
 def approximate_delta(sensitivity: float, s: float, epsilon: float) -> float:

@@ -47,8 +47,8 @@ _ROUNDS = 12  # simulated, for the error of a density
 _AIM = re.compile(r"^\s*([a-z][a-z0-9_]*)\s*:\s*(.+?)\s*$")
 _FREQUENCY = re.compile(r"^frequency\((.+)\)$")
 _OWN = {  # keys that belong to a mechanism's design or to what goes with it; another mechanism is asked without them
-    True: ("client", "basis", "degree", "coarsest_level", "finest_level", "allocation", "a", "cells", "levels")
-    + ("level_law", "widths", "estimator", "level_rule", "level"),
+    True: ("client", "basis", "degree", "coarsest_level", "finest_level", "allocation", "a", "noise", "delta", "cells")
+    + ("levels", "level_law", "widths", "estimator", "level_rule", "level"),
     False: ("client", "design", "variant"),
 }
 
@@ -97,7 +97,8 @@ class Plan:
     unit: of the error.  forecast: of the scheme as planned.  choices: beside it every other mechanism by its own defaults, the
     least error first.  needed: the clients or the epsilon (as `missing` says) that the first of them needs for the same aim.
     floor: an error below which no mechanism comes for all laws, None where none is known.
-    total: what a client then spends in one round, all attributes together.  people: whose law was planned with.
+    total: what a client then spends in one round, all attributes together.  delta, total_delta: what goes with either.
+    people: whose law was planned with.
     """
 
     aim: Aim
@@ -105,6 +106,8 @@ class Plan:
     clients: int
     epsilon: Budget
     total: Budget
+    delta: Fraction
+    total_delta: Fraction
     error: float
     unit: str
     people: str
@@ -253,6 +256,8 @@ class Planner:
             clients=clients,
             epsilon=budget,
             total=self._total(aim, budget),
+            delta=self._scheme.attributes[aim.attribute].delta,
+            total_delta=self._scheme.delta,
             error=found.error,
             unit=self._unit(aim),
             people=self._people.name,
