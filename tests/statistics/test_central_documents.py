@@ -45,7 +45,7 @@ def test_the_perturbed_series_falls_at_the_rate_of_table_2() -> None:
 
 
 def test_the_exponential_series_falls_at_the_rate_of_table_2() -> None:
-    slopes = wz.slopes(wz.exponential_series_rates(terms=[5, 6, 8], runs=3, sweeps=15, random=seeded(6)))
+    slopes = wz.slopes(wz.exponential_series_rates(terms=[5, 6, 8], runs=2, sweeps=8, random=seeded(6)))
     assert abs(slopes["slope"][0] - slopes["rate"][0]) < 0.1
 
 
