@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from dpcore.audit import SchemeAudit
     from dpcore.scheme import Scheme
     from dpcore.tables import Line
+    from dpcore.theory.planner import Plan
 
 WORKERS = 2
 DEFAULT_SCHEME = Path("data/schemes/consumer_expenditure.toml")
@@ -145,7 +146,35 @@ def scheme(
         print(f"digest  {parsed.digest}")
         bundle = write_bundle(data / "bundles" / parsed.digest[:16], parsed).parent
         print(f"bundle  {_relative(str(bundle))}")
-        print(f"each client spends epsilon = {parsed.epsilon:.4f} in total a round ({parsed.budget.text}; {total})")
+        delta = f", delta = {float(parsed.delta):g}" if parsed.delta else ""
+        print(
+            f"each client spends epsilon = {parsed.epsilon:.4f}{delta} in total a round ({parsed.budget.text}; {total})"
+        )
+
+
+@app.command()
+def plan(
+    scheme: SchemeArgument,
+    aim: Annotated[str, typer.Option(help='ATTRIBUTE: QUANTITY; a functional, "frequency(CATEGORY)" or "density".')],
+    clients: Annotated[
+        int | None, typer.Option(help="How many clients. Default: the scheme's, without --error.")
+    ] = None,
+    epsilon: Annotated[
+        str | None, typer.Option(help="The attribute's epsilon. Default: the scheme's, likewise.")
+    ] = None,
+    error: Annotated[
+        float | None, typer.Option(help="The standard error wanted; of a density, the relative error.")
+    ] = None,
+) -> None:
+    """Find the one that is missing of clients, epsilon and error, and say which mechanism to choose.
+
+    Example: ldpflow plan data/schemes/consumer_expenditure.toml --aim "income: mean" --epsilon 1 --error 300
+    """
+    from dpcore.theory.planner import Aim, Planner
+
+    with _progress("planning", None):
+        found = Planner.read(scheme).plan(Aim.parse(aim), clients=clients, epsilon=epsilon, error=error)
+    _show_plan(found)
 
 
 @app.command()
@@ -771,6 +800,46 @@ def _show_revision(before: Scheme, after: Scheme) -> None:
         _show(table)
     for line in found.verdict:
         print(line)
+
+
+def _show_plan(plan: Plan) -> None:
+    """The answer, the mechanisms beside it, and the epsilons that others have published."""
+    from dpcore.theory.published import PUBLISHED
+
+    def number(error: float | None) -> str:
+        return "refused" if error is None else f"{error:,.4g} {plan.unit}".strip()
+
+    rows = {"clients": f"{plan.clients:,}", "epsilon": plan.epsilon.text, "error": number(plan.error)}
+    table = _table(f"{plan.aim.attribute}: {plan.aim.quantity}", "", "", "")
+    for name, value in rows.items():
+        table.add_row(
+            name, value, {plan.missing: "found"}.get(name, "within what was asked" if name == "error" else "given")
+        )
+    _show(table)
+    choices = _table("mechanisms at these clients and this epsilon", "mechanism", "error", "of the least", "")
+    for each in plan.choices:
+        ratio = "" if each.error is None or plan.best.error is None else f"{each.error / plan.best.error:.2f}"
+        choices.add_row(each.mechanism, number(each.error), ratio, "the scheme's" if each is plan.forecast else "")
+    _show(choices)
+    if plan.best is plan.forecast:
+        print(f"choose {plan.best.mechanism}, as the scheme does")
+    elif plan.needed is None:
+        print(f"choose {plan.best.mechanism}")
+    else:
+        needed = f"{plan.needed:,} clients" if isinstance(plan.needed, int) else f"epsilon = {plan.needed.text}"
+        print(f"choose {plan.best.mechanism}: {needed} would do")
+    if plan.floor is not None:
+        print(f"no mechanism's error is below {number(plan.floor)} for all laws")
+    beside = _table("published epsilons", "who", "epsilon", "delta", "noise added")
+    for other in PUBLISHED:
+        span = f"{other.low:g}" if other.low == other.high else f"{other.low:g} to {other.high:g}"
+        beside.add_row(other.who, span, f"up to {other.delta:g}" if other.delta else "0", other.trust)
+    beside.add_row("this attribute", f"{float(plan.epsilon):g}", f"{float(plan.delta):g}", "local")
+    beside.add_row(
+        "all attributes of a client, a round", f"{float(plan.total):g}", f"{float(plan.total_delta):g}", "local"
+    )
+    _show(beside)
+    print(f"people planned with: {plan.people}")
 
 
 def _show_audit(audit: SchemeAudit) -> None:

@@ -83,7 +83,17 @@ _TOP_KEYS = ("format", "name", "description", "clients", "reporting", "pairs", "
 _SHARED_KEYS = ("type", "column", "missing", "mechanism", "epsilon", "functionals", "estimator", "client")
 _CATEGORICAL_KEYS = ("categories", "codes", "values", "outside", "design", "variant")
 _DESIGN_KEYS = {  # what the design of a numeric mechanism may be told
-    WaveletLaplace.name: ("basis", "degree", "coarsest_level", "finest_level", "allocation", "a", "cells"),
+    WaveletLaplace.name: (
+        "basis",
+        "degree",
+        "coarsest_level",
+        "finest_level",
+        "allocation",
+        "a",
+        "cells",
+        "noise",
+        "delta",
+    ),
     DyadicWave.name: ("cells", "levels", "level_law", "widths"),
     SquareWave.name: ("cells", "widths"),
 }
@@ -119,6 +129,11 @@ class Attribute:
     def budget(self) -> Budget:
         """What one report of this attribute spends."""
         return self.mechanism.budget
+
+    @property
+    def delta(self) -> Fraction:
+        """The delta that goes with the budget; 0 unless the noise is Gaussian."""
+        return Fraction(getattr(self.mechanism, "delta", 0))
 
     @property
     def is_numeric(self) -> bool:
@@ -252,6 +267,12 @@ class Scheme:
     @property
     def epsilon(self) -> float:
         return float(self.budget)
+
+    @cached_property
+    def delta(self) -> Fraction:
+        """What goes with the budget, exact: the sum over attributes, or the largest unit's; 0 without Gaussian noise."""
+        totals = [sum((self.attributes[name].delta for name in unit), Fraction(0)) for unit in self.units]
+        return sum(totals, Fraction(0)) if self.reporting == "all" else max(totals)
 
     def encode(self, records: Any, first: int = 0) -> dict[str, np.ndarray]:
         """Return the input cells of every attribute, shapes (n,), from a mapping or DataFrame of columns.
@@ -399,9 +420,9 @@ def _numeric_mechanism(table: Mapping[str, Any], budget: Budget, clients: int) -
 def _design_option(table: Mapping[str, Any], key: str) -> Any:
     """A design's option, as its type says: texts, fractions, lists of either, else a whole number."""
     value = table[key]
-    if key in ("allocation", "basis"):
+    if key in ("allocation", "basis", "noise"):
         return value
-    if key == "a":
+    if key in ("a", "delta"):
         return _fraction(table, key)
     if key not in ("level_law", "widths"):
         return _integer(table, key, 0, 1 << 20)

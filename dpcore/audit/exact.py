@@ -30,7 +30,7 @@ import numpy as np
 from dpcore._random import seeded
 from dpcore.audit.channel import largest_ratio
 from dpcore.audit.loss import Loss
-from dpcore.audit.pairs import largest_loss
+from dpcore.audit.pairs import largest_loss, largest_square
 from dpcore.calibration.tables import tables_digest
 from dpcore.errors import CalibrationError
 from dpcore.mechanisms import (
@@ -43,6 +43,7 @@ from dpcore.mechanisms import (
 )
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.budget import Budget
+from dpcore.privacy.concentrated import approximate_epsilon
 from dpcore.scheme import Scheme
 
 _LISTED = 2048  # categories up to which randomized response is listed: a matrix of 2^22 entries, as the other oracles'
@@ -278,6 +279,8 @@ def _(mechanism: LocalHashing) -> Finding:
 
 @_enumerate.register
 def _(mechanism: WaveletLaplace) -> Finding:
+    if mechanism.is_gaussian:
+        return _gaussian(mechanism)
     tables, scales = mechanism.tables, mechanism.noise_scales
     single = [largest_loss([table], [1]) for table in tables]
     sensitivity = tuple(int(distance) for distance, _ in single)
@@ -288,19 +291,43 @@ def _(mechanism: WaveletLaplace) -> Finding:
         loss, pair, named = losses[block], single[block][1], f"block {block}, "
     else:
         (loss, pair), named = largest_loss(tables, scales), "all blocks, "
-    stated = mechanism.parameters()
-    doubts = []
-    if tuple(stated["sensitivity"]) != sensitivity:
-        doubts.append(f"the scheme states the sensitivity {list(stated['sensitivity'])}, it is {list(sensitivity)}")
-    if stated["table_sha256"] != tables_digest(tables):
-        doubts.append("the coefficient tables are not those whose SHA-256 the scheme states")
+    doubts = _doubts(mechanism, sensitivity)
     return Finding(
         kept=Loss(loss),
         how=f"all {cells * (cells - 1) // 2:,} pairs of the {cells:,} input cells in {len(tables)} coefficient tables",
         worst=f"{named}input cells {pair[0]} and {pair[1]}",
         sensitivity=sensitivity,
-        doubts=tuple(doubts),
+        doubts=doubts,
     )
+
+
+def _gaussian(mechanism: WaveletLaplace) -> Finding:
+    """The epsilon that a theorem gives for the exact concentration, at the delta that the scheme states."""
+    tables, scales = mechanism.tables, mechanism.noise_scales
+    single = [largest_square(table) for table in tables]
+    sensitivity = tuple(square for square, _ in single)
+    rhos = [Fraction(square, 2 * s * s) for square, s in zip(sensitivity, scales, strict=True)]
+    block = max(range(len(rhos)), key=rhos.__getitem__)
+    cells = len(tables[0])
+    return Finding(
+        kept=Loss(approximate_epsilon(rhos[block], mechanism.delta)),
+        how=f"all {cells * (cells - 1) // 2:,} pairs of the {cells:,} input cells in {len(tables)} coefficient tables: "
+        f"Gaussian noise, {float(rhos[block]):.6g}-concentrated, keeps this epsilon at delta = {float(mechanism.delta):g}",
+        worst=f"block {block}, input cells {single[block][1][0]} and {single[block][1][1]}",
+        sensitivity=sensitivity,
+        doubts=_doubts(mechanism, sensitivity),
+    )
+
+
+def _doubts(mechanism: WaveletLaplace, sensitivity: tuple[int, ...]) -> tuple[str, ...]:
+    """What the scheme states of its tables, and they do not bear out."""
+    stated = mechanism.parameters()
+    doubts = []
+    if tuple(stated["sensitivity"]) != sensitivity:
+        doubts.append(f"the scheme states the sensitivity {list(stated['sensitivity'])}, it is {list(sensitivity)}")
+    if stated["table_sha256"] != tables_digest(mechanism.tables):
+        doubts.append("the coefficient tables are not those whose SHA-256 the scheme states")
+    return tuple(doubts)
 
 
 def _levels_ignore_values(mechanism: Mechanism) -> bool:

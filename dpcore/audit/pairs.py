@@ -56,6 +56,26 @@ def largest_loss(tables: Sequence[np.ndarray], noise_scales: Sequence[int]) -> t
     return best, (min(pair), max(pair))
 
 
+def largest_square(table: np.ndarray) -> tuple[int, tuple[int, int]]:
+    """Return the largest squared Euclidean distance of two rows, and a pair that attains it; table: (cells, K) integers.
+
+    >>> largest_square(np.array([[1, 0], [0, 2], [-2, 0]]))
+    (9, (0, 2))
+    """
+    table = np.asarray(table, dtype=np.int64)
+    cells, best, pair = len(table), -1, (0, 0)
+    norms, reach, twice = (table * table).sum(axis=1), _reach(table), np.concatenate([table, table])
+    for distance in range(1, cells // 2 + 1):
+        if distance <= reach:
+            squares = ((table - twice[distance : distance + cells]) ** 2).sum(axis=1)
+        else:
+            squares = norms + np.roll(norms, -distance)
+        at = int(squares.argmax())
+        if squares[at] > best:
+            best, pair = int(squares[at]), (at, (at + distance) % cells)
+    return best, (min(pair), max(pair))
+
+
 def _distances(twice: np.ndarray, cells: int, distance: int) -> np.ndarray:
     """||T[a] - T[a + distance]||_1 for every cell a, on the circle."""
     return np.abs(twice[:, :cells] - twice[:, distance : distance + cells]).sum(axis=0, dtype=twice.dtype)

@@ -19,7 +19,7 @@ from functools import lru_cache
 import numpy as np
 
 from dpcore.bases import Basis, SplineWavelet
-from dpcore.calibration.sensitivity import joint_loss, sensitivity
+from dpcore.calibration.sensitivity import joint_loss, sensitivity, squared_sensitivity
 from dpcore.calibration.tables import (
     LATTICE,
     SCALE_ONE,
@@ -30,6 +30,7 @@ from dpcore.calibration.tables import (
     unscaled,
 )
 from dpcore.errors import CalibrationError
+from dpcore.privacy.concentrated import largest_rho
 
 USUAL_EXPONENT = Fraction(3, 2)
 _GAIN = 1e-6  # smaller improvements are refused, so that rounding cannot make two machines disagree
@@ -57,6 +58,24 @@ def design_scales(
 def sensitivities(basis: Basis, cells: int, scales: Scales) -> tuple[int, ...]:
     """Return the exact sensitivity of every block's table."""
     return tuple(sensitivity(table) for table in integer_tables(basis, cells, scales))
+
+
+@lru_cache(maxsize=64)
+def squared_sensitivities(basis: Basis, cells: int, scales: Scales) -> tuple[int, ...]:
+    """Return the exact squared l2 sensitivity of every block's table."""
+    return tuple(squared_sensitivity(table) for table in integer_tables(basis, cells, scales))
+
+
+@lru_cache(maxsize=32)
+def gaussian_scales(epsilon: Fraction, delta: Fraction, basis: Basis, cells: int) -> tuple[Scales, tuple[int, ...]]:
+    """Return the boundary scales, and per block the least s with Delta_b^2 / (2 s^2) <= rho, for clients that send one block.
+
+    rho is the largest that keeps (epsilon, delta).
+    """
+    scales = boundary_scales(basis, cells)
+    rho = largest_rho(epsilon, delta)
+    wanted = [Fraction(square) / (2 * rho) for square in squared_sensitivities(basis, cells, scales)]
+    return scales, tuple(math.isqrt(math.ceil(square) - 1) + 1 for square in wanted)
 
 
 @lru_cache(maxsize=16)

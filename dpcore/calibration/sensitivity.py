@@ -19,6 +19,8 @@ from dpcore.errors import CalibrationError
 # 2^-41.  Every pair within this margin of the best is evaluated again in fractions.  One block is compared exactly.
 _MARGIN = 1e-12
 _STARTS = 4
+_EXACT = 2.0**53
+_ROWS = 512  # of a table compared at a time with all others
 
 
 def sensitivity(table: np.ndarray) -> int:
@@ -28,6 +30,24 @@ def sensitivity(table: np.ndarray) -> int:
     3
     """
     return int(joint_loss([table], [1]))
+
+
+def squared_sensitivity(table: np.ndarray) -> int:
+    """Return max over all pairs of rows of the squared Euclidean distance, exact; table: (cells, K) integers.
+
+    |a - b|^2 = |a|^2 + |b|^2 - 2 a.b in doubles, whose every partial sum is an integer below 2^53.
+
+    Raises CalibrationError where it would not be.
+
+    >>> squared_sensitivity(np.array([[1, 0], [0, 2], [-1, 0]]))
+    5
+    """
+    rows = np.unique(np.asarray(table), axis=0).astype(np.float64)
+    norms = np.sum(rows * rows, axis=1)
+    if 4 * float(norms.max(initial=0.0)) >= _EXACT:
+        raise CalibrationError("the table's integers are too large for exact squares in 53 bits")
+    chunks = range(0, len(rows), _ROWS)
+    return int(max(np.max(norms[i : i + _ROWS, None] + norms - 2 * (rows[i : i + _ROWS] @ rows.T)) for i in chunks))
 
 
 def joint_loss(tables: Sequence[np.ndarray], noise_scales: Sequence[int]) -> Fraction:

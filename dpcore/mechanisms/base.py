@@ -48,13 +48,15 @@ class Certificate:
 
     kind 'ratio': `kept` is the largest ratio of two probabilities of one report, at most e^epsilon (finite channels).
     kind 'loss': `kept` is the largest privacy loss in natural-log units, at most epsilon (additive noise), and
-    `sensitivity` the integer l1 sensitivity of each level.
+    `sensitivity` the integer l1 sensitivity of each level.  delta: with Gaussian noise the loss stays below `kept` but for that
+    probability, as (epsilon, delta)-privacy has it, and `sensitivity` is the squared l2 one.
     """
 
     kind: str
     kept: Fraction
     budget: Budget
     sensitivity: tuple[int, ...] = ()
+    delta: Fraction = Fraction(0)
 
     @property
     def holds(self) -> bool:
@@ -65,7 +67,8 @@ class Certificate:
     def text(self) -> str:
         """One line for tables: what is kept, as a fraction and as a number."""
         sign = "e^epsilon" if self.kind == "ratio" else "epsilon"
-        return f"{self.kind} {float(self.kept):.9g} ({self.kept}) <= {sign}, epsilon = {self.budget.text}"
+        text = f"{self.kind} {float(self.kept):.9g} ({self.kept}) <= {sign}, epsilon = {self.budget.text}"
+        return text if self.delta == 0 else f"{text}, delta = {float(self.delta):g}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,9 @@ budget:
 Two kinds of basis: `spline`, the semi-orthogonal one of the source, and PyWavelets' biorthogonal spline family, "bior2.4" and
 others, which is periodic.  At the same degree and level `spline` has less noise; the second is there to be compared.
 
+Two kinds of noise: `discrete_laplace`, and `discrete_gaussian` for the relaxed promise (epsilon, delta) of the source, with
+`sample` only.  Its tables' l2 sensitivity counts, which many coefficients at once do not raise as much as the l1 one.
+
 Time.  The noise is drawn before the record is looked at, so that the time a draw takes says nothing about the value.
 """
 
@@ -35,14 +38,17 @@ from dpcore.calibration import level_sampling
 from dpcore.calibration.sensitivity import joint_loss
 from dpcore.calibration.tables import Scales, default_cells, integer_tables, tables_digest
 from dpcore.errors import CalibrationError, SchemeError
-from dpcore.mechanisms import discrete_laplace
+from dpcore.mechanisms import discrete_gaussian, discrete_laplace
 from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports
 from dpcore.mechanisms.observation import NoisyFeatures
 from dpcore.privacy.budget import Budget
+from dpcore.privacy.concentrated import approximate_epsilon, check_delta
 
 ALLOCATIONS = ("sample", "split", "paper")
+LAPLACE, GAUSSIAN = "discrete_laplace", "discrete_gaussian"
+NOISES = {LAPLACE: discrete_laplace, GAUSSIAN: discrete_gaussian}
 _FINEST_DEFAULT = 9
-_TAIL = 45  # an honest |noise| exceeds 45 t with probability below exp(-45) < 2^-64
+_TAIL = {LAPLACE: 45, GAUSSIAN: 10}  # an honest |noise| exceeds so many scales with probability below 2^-64
 
 
 def default_finest_level(n: int, epsilon: float, degree: int = named.DEFAULT_DEGREE) -> int:
@@ -62,6 +68,7 @@ class WaveletLaplace(Mechanism):
     basis: the blocks.  cells: input cells of [0, 1], a power of two.  allocation: 'sample', 'split' or 'paper'.
     scales: the boundary scales of each wavelet level, out of 256.  noise_scales: t_b of each block, lattice units, 1..2^32.
     level_law: integer weights of the blocks that sum to 2^16, for `sample`.  a: the paper's exponent, for `paper`.
+    noise: 'discrete_laplace' or 'discrete_gaussian'.  delta: 0 for the first; above 0 and at most 1/100 for the second.
 
     Privacy.  Claim: Pr(report | x) <= e^epsilon Pr(report | x') for all x, x' and all reports.
         1. x enters through its cell alone, and a report is rows of integer tables plus independent discrete Laplace noise.
@@ -69,6 +76,14 @@ class WaveletLaplace(Mechanism):
         3. `sample`: the block is drawn without looking at x, so the loss is the largest over blocks of Delta_b / t_b.
         4. `split`, `paper`: blocks have independent noise, so losses add up before the maximum over pairs of cells.
         5. Both maxima are taken over all pairs of cells, in fractions; the constructor refuses more than epsilon.
+    Gaussian noise.  Claim: Pr(report in A | x) <= e^epsilon Pr(report in A | x') + delta for all x, x' and all A.
+        1. As above; the block is public and drawn without looking at x, so that the claim for each block is enough.
+        2. Block b: discrete Gaussians of scale s_b, one shifted by an integer vector of length D, have Renyi divergences of
+           order a of at most a D^2 / (2 s_b^2) [Canonne2020].
+        3. D^2 is at most the largest squared distance of two rows, over all pairs of cells, an integer.
+        4. `privacy.concentrated` turns the largest Delta_b^2 / (2 s_b^2) into an epsilon at delta, a fraction that is an upper
+           bound.
+        5. The constructor refuses more than epsilon.
 
     Raises CalibrationError where the noise does not keep the budget, SchemeError for malformed parameters.
 
@@ -87,13 +102,17 @@ class WaveletLaplace(Mechanism):
     noise_scales: tuple[int, ...]
     level_law: tuple[int, ...] = ()
     a: Fraction | None = None
+    noise: str = LAPLACE
+    delta: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
         _checks.one_of(ALLOCATIONS, allocation=self.allocation)
-        if len(self.noise_scales) != self.basis.blocks or any(not 1 <= t <= WORD for t in self.noise_scales):
+        _check_noise(self.noise, self.delta, self.allocation)
+        largest = discrete_gaussian.LARGEST if self.is_gaussian else WORD
+        if len(self.noise_scales) != self.basis.blocks or any(not 1 <= t <= largest for t in self.noise_scales):
             raise CalibrationError(
-                f"noise_scales must be {self.basis.blocks} integers in 1..2^32, got {list(self.noise_scales)}; epsilon = "
-                f"{self.budget.text} may be too small"
+                f"noise_scales must be {self.basis.blocks} integers in 1..2^{largest.bit_length() - 1}, got "
+                f"{list(self.noise_scales)}; epsilon = {self.budget.text} may be too small"
             )
         if self.is_sampled:
             level_sampling.check_weights(self.level_law, self.basis.blocks)
@@ -123,17 +142,20 @@ class WaveletLaplace(Mechanism):
         a: Fraction | None = None,
         cells: int | None = None,
         clients: int = 100_000,
+        noise: str = LAPLACE,
+        delta: Fraction = Fraction(0),
     ) -> WaveletLaplace:
         """Return the mechanism that keeps `budget` exactly with the least noise its allocation allows.
 
         basis: "spline", or a name of `filter_bank`, such as "bior2.4", which has a degree of its own.  degree: 0..3, by
         default 2.  coarsest_level: at least 1, 2, 3, 3 by degree, which is the default.  finest_level: by default what
         the planned number of clients can use.  a: exponent of `paper`, above 1, default 3/2.  cells: a power of two, at
-        least 2^(finest_level + 4), default 2^max(12, finest_level + 4).
+        least 2^(finest_level + 4), default 2^max(12, finest_level + 4).  noise, delta: as the class says.
 
         Raises CalibrationError or SchemeError for values outside these ranges.
         """
         _checks.one_of(ALLOCATIONS, allocation=allocation)
+        _check_noise(noise, delta, allocation)
         degree = named.degree_of(basis, degree)
         coarsest = smallest_coarsest_level(degree) if coarsest_level is None else coarsest_level
         if finest_level is None:
@@ -144,9 +166,12 @@ class WaveletLaplace(Mechanism):
             _allocation.check_literal(functions)
             a = _allocation.USUAL_EXPONENT if a is None else a
             _allocation.check_exponent(a)
-        scales, noise_scales = _allocation.design_scales(budget.floor, functions, cells, allocation, a)
+        if noise == GAUSSIAN:
+            scales, noise_scales = _allocation.gaussian_scales(budget.floor, delta, functions, cells)
+        else:
+            scales, noise_scales = _allocation.design_scales(budget.floor, functions, cells, allocation, a)
         law = level_sampling.level_weights(functions.blocks) if allocation == "sample" else ()
-        return cls(budget, functions, cells, allocation, scales, noise_scales, law, a)
+        return cls(budget, functions, cells, allocation, scales, noise_scales, law, a, noise, delta)
 
     @classmethod
     def from_parameters(cls, budget: Budget, parameters: Mapping[str, Any]) -> WaveletLaplace:
@@ -168,6 +193,8 @@ class WaveletLaplace(Mechanism):
                 _integers(parameters["noise_scales"]),
                 _integers(parameters.get("level_law", ())),
                 Fraction(str(parameters["a"])) if "a" in parameters else None,
+                str(parameters.get("noise", LAPLACE)),
+                Fraction(str(parameters.get("delta", 0))),
             )
             stated, digest = _integers(parameters["sensitivity"]), str(parameters["table_sha256"])
         except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
@@ -193,6 +220,8 @@ class WaveletLaplace(Mechanism):
         parameters |= {"cells": self.cells, "allocation": self.allocation}
         if self.a is not None:
             parameters["a"] = str(self.a)
+        if self.is_gaussian:
+            parameters |= {"noise": self.noise, "delta": str(self.delta)}
         if self.level_law:
             parameters["level_law"] = list(self.level_law)
         parameters |= {
@@ -210,6 +239,11 @@ class WaveletLaplace(Mechanism):
         """Whether a client sends one block only."""
         return self.allocation == "sample"
 
+    @property
+    def is_gaussian(self) -> bool:
+        """Whether the noise is Gaussian and the promise (epsilon, delta)."""
+        return self.noise == GAUSSIAN
+
     @cached_property
     def tables(self) -> tuple[np.ndarray, ...]:
         """Per block the integers of each input cell, shapes (cells, K_b)."""
@@ -222,18 +256,23 @@ class WaveletLaplace(Mechanism):
 
     @property
     def sensitivity(self) -> tuple[int, ...]:
-        """Per block the largest l1 distance of two rows, exact."""
+        """Per block the largest l1 distance of two rows, exact; the largest squared l2 distance for Gaussian noise."""
+        if self.is_gaussian:
+            return _allocation.squared_sensitivities(self.basis, self.cells, self.scales)
         return _allocation.sensitivities(self.basis, self.cells, self.scales)
 
     @cached_property
     def loss(self) -> Fraction:
-        """The largest privacy loss of one report, natural-log units, exact."""
+        """The largest loss of one report, natural-log units, exact; for Gaussian noise an epsilon that holds at delta."""
+        if self.is_gaussian:
+            pairs = zip(self.sensitivity, self.noise_scales, strict=True)
+            return approximate_epsilon(max(Fraction(square, 2 * s * s) for square, s in pairs), self.delta)
         if self.is_sampled:
             return max(Fraction(delta, t) for delta, t in zip(self.sensitivity, self.noise_scales, strict=True))
         return _joint_loss(self.basis, self.cells, self.scales, self.noise_scales)
 
     def certificate(self) -> Certificate:
-        return Certificate("loss", self.loss, self.budget, self.sensitivity)
+        return Certificate("loss", self.loss, self.budget, self.sensitivity, self.delta)
 
     def channel(self) -> None:
         return None
@@ -271,7 +310,7 @@ class WaveletLaplace(Mechanism):
         """Noise of n reports of a level, shape (n, size), the scale of each entry that of its block."""
         if self.is_sampled:
             shape = (n, self.sizes[level])
-            return discrete_laplace.sample(self.noise_scales[level], shape[0] * shape[1], random).reshape(shape)
+            return NOISES[self.noise].sample(self.noise_scales[level], shape[0] * shape[1], random).reshape(shape)
         drawn = [
             discrete_laplace.sample(t, n * table.shape[1], random).reshape(n, -1)
             for t, table in zip(self.noise_scales, self.tables, strict=True)
@@ -310,9 +349,9 @@ class WaveletLaplace(Mechanism):
 
     @cached_property
     def _bounds(self) -> tuple[np.ndarray, ...]:
-        """Per level the largest |integer| accepted: the largest feature plus 45 t, beyond 2^-64 of honest noise."""
+        """Per level the largest |integer| accepted: the largest feature plus so many scales, beyond 2^-64 of honest noise."""
         per_block = [
-            np.full(table.shape[1], int(np.max(np.abs(table))) + _TAIL * t, dtype=float)
+            np.full(table.shape[1], int(np.max(np.abs(table))) + _TAIL[self.noise] * t, dtype=float)
             for t, table in zip(self.noise_scales, self.tables, strict=True)
         ]
         return tuple(per_block) if self.is_sampled else (np.concatenate(per_block),)
@@ -345,7 +384,7 @@ class WaveletLaplace(Mechanism):
         reports = by_block.sum(axis=0)
         sums = [
             _sparse(self.basis, self.cells, self.scales)[block] @ by_block[:, block]
-            + discrete_laplace.simulate_sums(int(reports[block]), t, self.basis.size(block), random)
+            + NOISES[self.noise].simulate_sums(int(reports[block]), t, self.basis.size(block), random)
             for block, t in enumerate(self.noise_scales)
         ]
         return np.concatenate([reports, *sums])
@@ -359,13 +398,28 @@ class WaveletLaplace(Mechanism):
             basis=self.basis,
             tables=self.tables,
             units=tuple(_allocation.block_units(self.basis, self.scales, b) for b in range(self.basis.blocks)),
-            noise_variances=np.array([discrete_laplace.variance(t) for t in self.noise_scales]),
+            noise_variances=np.array([NOISES[self.noise].variance(t) for t in self.noise_scales]),
             block_law=np.array(self.level_law) / level_sampling.TOTAL if self.is_sampled else None,
         )
 
     def noise_energy(self, n: float, level: int, cell_law: np.ndarray | None = None) -> float:
         """Return the expected integrated squared error of the projection on V_level, n clients; see NoisyFeatures."""
         return self._model.noise_energy(n, level, cell_law)
+
+
+def _check_noise(noise: str, delta: Fraction, allocation: str) -> None:
+    _checks.one_of(tuple(NOISES), noise=noise)
+    if noise == LAPLACE:
+        if delta != 0:
+            raise SchemeError(
+                f'delta goes with noise = "{GAUSSIAN}"; leave it out, Laplace noise keeps epsilon without it'
+            )
+        return
+    if delta == 0:
+        raise SchemeError(f'noise = "{GAUSSIAN}" keeps no epsilon alone; give delta, such as 1e-9')
+    check_delta(delta)
+    if allocation != "sample":
+        raise SchemeError(f'noise = "{GAUSSIAN}" goes with allocation = "sample", got {allocation!r}')
 
 
 _LEVELS = ("degree", "coarsest_level", "finest_level")

@@ -4,6 +4,7 @@ from dpcore.plots.accuracy import plot_fits, plot_ratios
 from dpcore.plots.attribute import attribute_pictures
 from dpcore.plots.comparison import plot_comparison
 from dpcore.plots.coverage import plot_coverage
+from dpcore.plots.curves import plot_curves, plot_noise
 from dpcore.plots.density import plot_density
 from dpcore.plots.frequency import plot_frequency
 from dpcore.plots.functional import plot_functional
@@ -18,11 +19,13 @@ __all__ = [
     "new_axes",
     "plot_comparison",
     "plot_coverage",
+    "plot_curves",
     "plot_density",
     "plot_fits",
     "plot_frequency",
     "plot_functional",
     "plot_groups",
+    "plot_noise",
     "plot_rates",
     "plot_ratios",
     "png",

@@ -20,13 +20,13 @@ import numpy as np
 
 from dpcore import pipeline
 from dpcore._random import seeded
-from dpcore.aggregates import Aggregate
 from dpcore.bases import bspline
 from dpcore.estimators import Fixed, Projection
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.scheme import Scheme
 from dpcore.studies.contestants import ATTRIBUTE, Contestant
 from dpcore.studies.targets import Target
+from dpcore.theory.expectation import expected_aggregate
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)  # on each cell, where every density here is smooth
 _BALANCED_AT, _REFERENCE_LEVEL = 1e8, 5  # n epsilon^2, and a level near the balance there
@@ -67,7 +67,7 @@ def noise(target: Target, degree: int, level: int, order: int, x: float, n: int,
 
     The estimate is that of the expected aggregate, so that nothing is random.
     """
-    estimate = pipeline.estimate(_expected(target, degree, n, epsilon), ATTRIBUTE, _plug_in(level))
+    estimate = pipeline.estimate(expected_aggregate(scheme(degree, n, epsilon), target, n), ATTRIBUTE, _plug_in(level))
     features = estimate.raw.features(np.array([x]), order)[0]
     return float(np.sqrt(features @ estimate.covariance @ features))
 
@@ -121,13 +121,3 @@ def _balance(target: Target, degree: int, order: int, x: float) -> float:
     ratio = bias(target, degree, _REFERENCE_LEVEL, order, x) / noise(target, degree, _REFERENCE_LEVEL, order, x, n, 1.0)
     # d/dj of bias^2 4^{-(p - s)(j - r)} + noise^2 4^{(1 + s)(j - r)} is zero
     return float(_REFERENCE_LEVEL + np.log2(ratio**2 * (p - order) / (1 + order)) / (2 * p + 2))
-
-
-def _expected(target: Target, degree: int, n: int, epsilon: float) -> Aggregate:
-    """The aggregate whose every sum is its expectation, rounded."""
-    mechanism = _mechanism(degree, n, epsilon)
-    model, law = mechanism.model(), target.cells(mechanism.inputs)
-    reports = n * np.array(mechanism.level_law) / sum(mechanism.level_law)
-    sums = [count * (law @ table) for count, table in zip(reports, model.tables, strict=True)]
-    statistics = np.rint(np.concatenate([reports, *sums])).astype(np.int64)
-    return Aggregate(scheme(degree, n, epsilon), n, {ATTRIBUTE: statistics}, {}, {ATTRIBUTE: n})

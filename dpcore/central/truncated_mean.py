@@ -1,0 +1,234 @@
+"""The truncated mean in R^d under Kullback-Leibler, approximate and smooth differential privacy [BarberDuchi2014].
+
+theta = (1/n) sum pi_T(X_i) + W, pi_T the projection on the ball of radius T, for laws with E |X|^k <= r^k.  Records are
+rounded to a lattice of T / 2^12, their projections to one of T / 2^20; sums and noise are integers of the latter.  T balances
+the bias, r^k / T^{k-1}, with the noise (Proposition 6).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, inf, isqrt, log, sqrt
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpcore import _checks
+from dpcore._random import Source
+from dpcore.central.base import CuratorMechanism, laplace_scale
+from dpcore.central.laplace_mechanism import Answer
+from dpcore.errors import CalibrationError, InvalidRecord
+from dpcore.mechanisms import discrete_gaussian, discrete_laplace
+from dpcore.mechanisms.base import Certificate
+from dpcore.privacy.budget import Budget
+
+INPUT = 1 << 12  # lattice steps to T of records
+OUTPUT = 1 << 20  # and of their projections
+
+
+class TruncatedMean(ABC):
+    """What the three have in common: radius T > 0, dimension d, and integer noise on the sum of projections."""
+
+    radius: float
+    dimension: int
+    scale: int
+
+    @abstractmethod
+    def noise(self, random: Source) -> np.ndarray:
+        """Return the noise of the sum in lattice steps, (d,), int64."""
+
+    @property
+    @abstractmethod
+    def noise_variance(self) -> float:
+        """The variance of each coordinate of the noise, in lattice steps squared."""
+
+    def release(self, records: Any, random: Source) -> Answer:
+        """Return the noisy truncated mean, (d,); records: (n, d) finite numbers, (n,) for d = 1."""
+        x = np.asarray(records, dtype=np.float64)
+        x = x[:, None] if x.ndim == 1 else x
+        if x.ndim != 2 or x.shape[1] != self.dimension or not len(x) or not np.all(np.isfinite(x)):
+            raise InvalidRecord(f"records must be at least one finite point of R^{self.dimension}, got shape {x.shape}")
+        total = projected(x, self.radius).sum(axis=0) + self.noise(random)
+        unit = self.radius / (OUTPUT * len(x))
+        error = np.full(self.dimension, sqrt(self.noise_variance) * unit)
+        return Answer(total * unit, error, np.full(self.dimension, self.scale * unit))
+
+
+def projected(x: np.ndarray, radius: float) -> np.ndarray:
+    """Return the projections of points (n, d) on the ball of that radius, in steps of radius / 2^20, int64."""
+    rounded = np.rint(x * (INPUT / radius))
+    lengths = np.sqrt((rounded**2).sum(axis=1, keepdims=True))
+    return np.rint(rounded * (OUTPUT / np.maximum(lengths, INPUT))).astype(np.int64)
+
+
+def l2_sensitivity(dimension: int) -> int:
+    """Return a bound on how far one record moves the sum: two projections are 2 T apart, rounding adds sqrt(d) / 2 each."""
+    return 2 * OUTPUT + isqrt(dimension) + 1
+
+
+def l1_per_distance(dimension: int) -> int:
+    """Return D such that the integer projections of records a, b differ by at most D rho(a, b) in the l1 norm.
+
+    rho = min(1, |a - b|_2 / (2 T)) between rounded records (21).  Projection does not stretch, so that |pi(a) - pi(b)|_1 is at
+    most sqrt(d) 2 T rho; rounding adds d steps, and rho >= 1 / (2 2^12) wherever a and b differ: d <= 2 2^12 d rho.
+    """
+    return (isqrt(dimension * (2 * OUTPUT) ** 2) + 1) + 2 * INPUT * dimension
+
+
+@dataclass(frozen=True)
+class KullbackLeiblerMean(TruncatedMean):
+    """Gaussian noise of scale s: D_KL(Q(.|x) || Q(.|y)) <= alpha for all neighbours, alpha > 0.
+
+    Privacy.  1. Sums of neighbours are integer vectors at most D apart.  2. Discrete Gaussians D apart have divergence at most
+    D^2 / (2 s^2).  3. The constructor refuses more than alpha.
+    """
+
+    name: ClassVar[str] = "truncated_mean_kl"
+
+    alpha: float
+    radius: float
+    dimension: int
+    scale: int
+
+    def __post_init__(self) -> None:
+        _checks.positive(alpha=self.alpha, radius=self.radius, dimension=self.dimension)
+        if self.kept > Fraction(self.alpha):
+            raise CalibrationError(
+                f"the divergence would be {float(self.kept):.6g}, above alpha = {self.alpha}; use `design`"
+            )
+
+    @classmethod
+    def design(cls, alpha: float, *, n: int, moment: float, bound: float, dimension: int = 1) -> KullbackLeiblerMean:
+        """Return Proposition 6 (i): T = r (n^2 alpha / d)^{1/(2k)}, k = `moment` > 1 (inf: T = r), r = `bound`."""
+        _checks.positive(alpha=alpha, n=n, bound=bound, dimension=dimension)
+        radius = bound * (n**2 * alpha / dimension) ** (0.0 if moment == inf else 1 / (2 * moment))
+        scale = _gaussian(ceil(l2_sensitivity(dimension) / sqrt(2 * alpha)) + 1)
+        return cls(alpha, radius, dimension, scale)
+
+    @property
+    def kept(self) -> Fraction:
+        """D^2 / (2 s^2)."""
+        return Fraction(l2_sensitivity(self.dimension) ** 2, 2 * self.scale**2)
+
+    def noise(self, random: Source) -> np.ndarray:
+        return discrete_gaussian.sample(self.scale, self.dimension, random)
+
+    @property
+    def noise_variance(self) -> float:
+        return float(self.scale**2)
+
+
+@dataclass(frozen=True)
+class ApproximateMean(TruncatedMean):
+    """Gaussian noise of scale s: Q(A|x) <= e^epsilon Q(A|y) + delta for all neighbours and all A.
+
+    Privacy.  1. Sums of neighbours are integer vectors at most D apart.  2. Discrete Gaussians D apart have Renyi divergences
+    of at most a D^2 / (2 s^2) of every order a.  3. Each order gives a delta; the constructor refuses where the least exceeds
+    `delta`.
+    """
+
+    name: ClassVar[str] = "truncated_mean_approximate"
+
+    epsilon: float
+    delta: float
+    radius: float
+    dimension: int
+    scale: int
+
+    def __post_init__(self) -> None:
+        _checks.positive(epsilon=self.epsilon, radius=self.radius, dimension=self.dimension, delta=self.delta)
+        _checks.within(0.0, 1.0, delta=self.delta)
+        if self.kept > self.delta:
+            raise CalibrationError(f"delta would be {self.kept:.6g}, above {self.delta}; use `design`")
+
+    @classmethod
+    def design(
+        cls, epsilon: float, delta: float, *, n: int, moment: float, bound: float, dimension: int = 1
+    ) -> ApproximateMean:
+        """Return Proposition 6 (ii): T = r (n^2 epsilon^2 / (d log(1/delta)))^{1/(2k)}.
+
+        The noise has s = D sqrt(2 log(1.25/delta)) / epsilon, or more.
+        epsilon: at most 1 in the proposition; beyond it the scale is enlarged until it keeps delta.
+        """
+        _checks.positive(epsilon=epsilon, n=n, bound=bound, dimension=dimension)
+        root = 0.0 if moment == inf else 1 / (2 * moment)
+        radius = bound * (n**2 * epsilon**2 / (dimension * log(1 / delta))) ** root
+        scale = ceil(l2_sensitivity(dimension) * sqrt(2 * log(1.25 / delta)) / epsilon)
+        while discrete_gaussian.approximate_delta(l2_sensitivity(dimension), scale, epsilon) > delta:
+            scale += scale >> 6
+        return cls(epsilon, delta, radius, dimension, _gaussian(scale))
+
+    @property
+    def kept(self) -> float:
+        """The least delta that a Renyi order proves."""
+        return discrete_gaussian.approximate_delta(l2_sensitivity(self.dimension), self.scale, self.epsilon)
+
+    def noise(self, random: Source) -> np.ndarray:
+        return discrete_gaussian.sample(self.scale, self.dimension, random)
+
+    @property
+    def noise_variance(self) -> float:
+        return float(self.scale**2)
+
+
+@dataclass(frozen=True)
+class SmoothMean(TruncatedMean, CuratorMechanism):
+    """Laplace noise of scale t on each coordinate: Q(A|x) <= exp(epsilon d_rho(x, y)) Q(A|y) for all databases x, y and all A.
+
+    d_rho = sum_i min(1, |x_i - y_i|_2 / (2 T)) over the rounded records: close records are harder still to tell apart.
+
+    Privacy.  Claim: as above, and so epsilon-differential privacy, for d_rho <= 1 between neighbours.
+        1. The integer sums of x and y differ by at most D d_rho(x, y) in the l1 norm: `l1_per_distance`.
+        2. The noise is discrete Laplace on the same lattice: the ratio is at most exp(|difference|_1 / t).
+        3. So it is at most exp(D d_rho / t).
+        4. The constructor refuses D / t > a rational lower bound of epsilon.
+        5. kappa = t^-1 is n epsilon / (2 T sqrt(d)) per unit of the mean, as in the source, but for the rounding.
+
+    Raises CalibrationError where the scale breaks the claim.
+    """
+
+    name: ClassVar[str] = "truncated_mean_smooth"
+
+    budget: Budget
+    radius: float
+    dimension: int
+    scale: int
+
+    def __post_init__(self) -> None:
+        _checks.positive(radius=self.radius, dimension=self.dimension)
+        self._refuse_unless_kept("take the noise's scale from `design`")
+
+    @classmethod
+    def design(cls, budget: Budget, *, n: int, moment: float, bound: float, dimension: int = 1) -> SmoothMean:
+        """Return Proposition 6 (iii): T = r (n epsilon / d)^{1/k}."""
+        _checks.positive(n=n, bound=bound, dimension=dimension)
+        radius = bound * (n * float(budget) / dimension) ** (0.0 if moment == inf else 1 / moment)
+        return cls(budget, radius, dimension, laplace_scale(l1_per_distance(dimension), budget))
+
+    def certificate(self) -> Certificate:
+        most = l1_per_distance(self.dimension)
+        return Certificate("loss", Fraction(most, self.scale), self.budget, (most,))
+
+    def noise(self, random: Source) -> np.ndarray:
+        return discrete_laplace.sample(self.scale, self.dimension, random)
+
+    @property
+    def noise_variance(self) -> float:
+        return discrete_laplace.variance(self.scale)
+
+
+def risk_bound(mechanism: TruncatedMean, *, n: int, moment: float, bound: float) -> float:
+    """Return a bound on E |theta_hat - theta|^2: r^{2k} / T^{2k-2} + r^2 / n + E |W|^2 (31); no bias for moment inf."""
+    bias = 0.0 if moment == inf else bound**2 * (bound / mechanism.radius) ** (2 * moment - 2)
+    unit = mechanism.radius / (OUTPUT * n)
+    return bias + bound**2 / n + mechanism.dimension * mechanism.noise_variance * unit**2
+
+
+def _gaussian(scale: int) -> int:
+    if scale > discrete_gaussian.LARGEST:
+        raise CalibrationError(
+            f"a Gaussian scale of {scale} lattice steps is above 2^30; allow a larger divergence or epsilon"
+        )
+    return scale

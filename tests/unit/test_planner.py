@@ -1,0 +1,185 @@
+"""The planner: exactly one of clients, epsilon and error, and that what it finds does."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpcore import cli
+from dpcore.errors import NotEstimable, SchemeError
+from dpcore.privacy.budget import Budget
+from dpcore.theory.expectation import expected_statistics
+from dpcore.theory.planner import Aim, Planner
+from dpcore.theory.search import least, rounded_clients, rounded_epsilon
+
+PETS = """
+name = "pets"
+clients = 20_000
+[attributes.kind]
+type = "categorical"
+categories = ["cat", "dog", "fish", "bird", "none"]
+epsilon = "ln 3"
+[attributes.legs]
+type = "categorical"
+categories = ["none", "two", "four"]
+values = [0, 2, 4]
+epsilon = 1
+mechanism = "subset_selection"
+[attributes.weight]
+type = "numeric"
+lower = 0
+upper = 50
+unit = "kg"
+mechanism = "dyadic_wave"
+epsilon = 1.5
+"""
+KIND = Aim.parse("kind: frequency(dog)")
+
+
+@pytest.fixture(scope="module")
+def pets() -> Planner:
+    return Planner.read(PETS)
+
+
+def test_an_error_is_the_closed_form_of_the_mechanism(pets: Planner) -> None:
+    found = pets.plan(KIND)
+    mechanism = pets._scheme.attributes["kind"].mechanism
+    assert found.missing == "error"
+    assert (found.clients, found.epsilon) == (20_000, Budget.parse("ln 3"))
+    assert found.error == pytest.approx(math.sqrt(mechanism.model().variance(0.2, 20_000)), rel=1e-3)
+    assert found.forecast.value == pytest.approx(0.2)
+    assert found.total == Budget.parse("2.5 + ln 3")
+    legs = pets.plan(Aim.parse("legs: mean"))
+    model = pets._scheme.attributes["legs"].mechanism.model()
+    own, shared, weights = model.covariance(np.full(3, 1 / 3), 20_000)
+    numbers = np.array([0, 2, 4])
+    variance = numbers @ (np.diag(own) + shared.T @ weights @ shared) @ numbers
+    assert legs.error == pytest.approx(math.sqrt(variance), rel=1e-2)
+
+
+@pytest.mark.parametrize("aim", ["kind: frequency(dog)", pytest.param("weight: mean", marks=pytest.mark.slow)])
+def test_clients_and_epsilon_that_are_found_do_and_less_does_not(pets: Planner, aim: str) -> None:
+    goal = Aim.parse(aim)
+    error = pets.plan(goal).error / 2
+    more = pets.plan(goal, epsilon="1", error=error)
+    assert more.missing == "clients"
+    assert more.error <= error < pets.forecast(goal, round(more.clients * 0.98), Budget.parse("1")).error
+    dearer = pets.plan(goal, clients=40_000, error=error)
+    assert dearer.missing == "epsilon"
+    assert (
+        dearer.error <= error < pets.forecast(goal, 40_000, Budget.parse(round(float(dearer.epsilon) * 0.97, 4))).error
+    )
+    assert dearer.best.error <= dearer.error
+    assert dearer.floor is not None
+    assert dearer.floor < dearer.best.error
+    assert {choice.mechanism for choice in dearer.choices} >= {dearer.forecast.mechanism}
+
+
+def test_another_mechanism_that_is_better_is_named_with_what_it_needs() -> None:
+    planner = Planner.read(PETS.replace('categories = ["cat"', 'mechanism = "hadamard_response"\ncategories = ["cat"'))
+    found = planner.plan(KIND, epsilon="2", error=0.004)
+    assert found.forecast.mechanism == "hadamard_response"
+    assert found.best.mechanism in ("randomized_response", "subset_selection")
+    assert found.needed < found.clients / 2
+    assert [choice.mechanism for choice in found.choices].count("hadamard_response") == 1
+
+
+def test_who_reports_one_attribute_reports_each_less_often() -> None:
+    one = Planner.read(PETS.replace("clients = 20_000", 'clients = 20_000\nreporting = "one"'))
+    found, everyone = one.plan(KIND), Planner.read(PETS).plan(KIND)
+    assert found.error == pytest.approx(everyone.error * math.sqrt(3), rel=1e-2)
+    assert found.total == Budget.parse("1.5")
+
+
+def test_two_must_be_given(pets: Planner) -> None:
+    with pytest.raises(SchemeError, match="the error alone"):
+        pets.plan(KIND, error=0.01)
+    with pytest.raises(SchemeError, match="all three"):
+        pets.plan(KIND, error=0.01, clients=1000, epsilon="1")
+    with pytest.raises(NotEstimable, match="least that any mechanism comes to is"):
+        pets.plan(KIND, error=1e-5, clients=1000)
+    with pytest.raises(NotEstimable, match="not even"):
+        pets.plan(KIND, error=1e-9, epsilon="0.1")
+    with pytest.raises(SchemeError, match="error must be a finite number above 0"):
+        pets.plan(KIND, error=-1, clients=1000)
+
+
+@pytest.mark.parametrize(
+    ("aim", "said"),
+    [
+        ("kind mean", "an aim is"),
+        ("size: mean", "no attribute 'size'"),
+        ("kind: mean", "have no numbers"),
+        ("kind: density", "no density"),
+        ("kind: frequency(cow)", "the categories cat, dog"),
+        ("weight: frequency(dog)", "no categories"),
+        ("weight: quantile(2)", "quantile"),
+        ("weight: fun", "fun"),
+    ],
+)
+def test_aims_that_nobody_can_answer_are_refused(pets: Planner, aim: str, said: str) -> None:
+    with pytest.raises(SchemeError, match=said.replace("(", r"\(").replace(")", r"\)")):
+        pets.plan(Aim.parse(aim))
+
+
+def test_integers_that_are_fixed_are_not_redesigned(pets: Planner) -> None:
+    fixed = Planner.read(pets._scheme.canonical)
+    assert fixed.plan(KIND).error == pytest.approx(pets.plan(KIND).error)
+    with pytest.raises(SchemeError, match="client table"):
+        fixed.plan(KIND, epsilon="2")
+
+
+def test_a_functional_that_would_be_refused_says_so(pets: Planner) -> None:
+    with pytest.raises(NotEstimable, match="would be refused"):
+        pets.plan(Aim.parse("weight: entropy"), clients=100, epsilon="0.1")
+
+
+def test_expected_statistics_are_means(pets: Planner) -> None:
+    for attribute in pets._scheme.attributes.values():
+        mechanism = attribute.mechanism
+        law = np.full(mechanism.inputs, 1 / mechanism.inputs)
+        model = mechanism.model()
+        means = expected_statistics(mechanism, law, 10**6)
+        if mechanism.name != "dyadic_wave":
+            np.testing.assert_allclose(model.frequencies(means, 10**6), law, atol=1e-5)
+        else:
+            np.testing.assert_allclose(model.reports(means), 10**6 * model.level_law, atol=100)
+
+
+def test_the_search_finds_the_least_and_numbers_are_rounded_up() -> None:
+    limits = {"low": 0.0, "high": 8.0, "start": 3.0, "slope": 0.5, "within": 1e-3}
+    for power in (0.2, 0.5, 1.3):  # whatever the slope is, and where the first answers are refused
+        for edge in (0.5, 2.345, 7.9):
+            asked = []
+
+            def error(x: float, edge: float = edge, power: float = power) -> float | None:
+                asked.append(x)  # noqa: B023
+                return None if x < edge - 0.7 else 10 ** (-power * (x - edge))
+
+            found = least(error, 1.0, **limits)
+            assert found is not None
+            assert edge - 1e-9 <= found <= edge + 1e-3
+            assert len(asked) <= 30
+    assert least(lambda x: 1e-9, 1.0, **limits) == 0.0
+    assert least(lambda x: None, 1.0, **limits) is None
+    assert (rounded_clients(math.log10(123_456)), rounded_epsilon(math.log10(0.12345))) == (124_000, "0.124")
+
+
+def test_the_command_prints_the_plan_and_the_published_epsilons(tmp_path: Path) -> None:
+    (tmp_path / "pets.toml").write_text(PETS, encoding="utf-8")
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.chdir(tmp_path), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        for arguments, code in ((["--epsilon", "1", "--error", "0.01"], 0), (["--error", "0.01"], 1)):
+            with pytest.raises(SystemExit) as stop:
+                cli.main(["plan", "pets.toml", "--aim", "kind: frequency(dog)", *arguments])
+            assert (stop.value.code or 0) == code
+    printed = out.getvalue()
+    for said in ("clients", "found", "choose ", "Apple", "2 to 8", "0.6 to 10", "1.67 to 4.7", "34.9", "13.64 to 49.2"):
+        assert said in printed
+    assert "assumed" in printed
+    assert err.getvalue().startswith("ldpflow: give exactly two")
