@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -136,3 +137,14 @@ def test_what_lands_says_so_and_a_damaged_table_lands_as_one(tmp_path: Path) -> 
     assert list(rows.loc[~rows["passed"], "name"]) == ["quality(functionals)"]
     assert len(rows) == 7
     assert "lie within their range: broken by" in " ".join(rows["detail"])
+
+
+@pytest.mark.parametrize(("factor", "passes"), [(1.0, True), (0.8, False), (1.3, False)])
+def test_a_density_that_jumps_integrates_to_one_but_not_one_of_another_scale(factor: float, passes: bool) -> None:
+    x = np.linspace(0, 1, 201)
+    spike = np.where(np.abs(x - 0.5) <= 0.0051, 100.0, 0.0)  # two or three points of 201, whatever is between
+    for density, is_smooth in ((spike, False), (6 * x * (1 - x), True)):
+        rows = pd.DataFrame(
+            {"attribute": "a", "estimator": "e", "given": "", "x": x, "density": factor * density, "atoms": 0.0}
+        )
+        assert quality._integrates(rows).all() == (passes or not is_smooth)
