@@ -1,19 +1,18 @@
 """The client: turns one record into one report, on the client's own machine.
 
 The value is mapped to an input cell (public, deterministic), the mechanism draws integers from the given source, and only
-those leave.  With a token, what must be fixed for life and known to both sides (the level of each attribute, and the
-drawn unit where `reporting = "one"`) is a public hash of (token, digest, attribute), so that a server can check it.
+those leave.  With a token, what must be fixed for life and known to both sides is a public hash of it (`tokens`).
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from dpcore._random import Source, keyed
+from dpcore import tokens
+from dpcore._random import Source
 from dpcore.errors import InvalidRecord
 from dpcore.report import Report
 from dpcore.scheme import Scheme
@@ -21,6 +20,9 @@ from dpcore.scheme import Scheme
 
 class Client:
     """One participant under one scheme.
+
+    random: where words come from, in this order: four for the report's id, the unit where it is drawn, then each attribute's
+    level and noise.  token: what `dpcore.tokens.token_of` makes of a secret, or any text that the collector gave out.
 
     Every call of `report` spends `scheme.epsilon`, whatever was sent before.
     """
@@ -33,8 +35,10 @@ class Client:
     def __repr__(self) -> str:
         return f"<Client of {self._scheme.name} {self._scheme.digest[:12]}>"
 
-    def report(self, record: Mapping[str, Any]) -> Report:
+    def report(self, record: Mapping[str, Any], round_: str = "") -> Report:
         """Return the report of one record: a mapping from columns (or attribute names) to values.
+
+        round_: the round it is sent for, '' for whichever counts it.
 
         Raises InvalidRecord where a value is missing or not allowed; nothing has been drawn then.
         """
@@ -43,25 +47,17 @@ class Client:
             raise InvalidRecord(
                 "a client reports one record: expected one value for each attribute, got a column of them"
             )
+        own_name = self._random.words(tokens.NAME_BYTES // 4).astype("<u4").tobytes()
+        if self._token is None:
+            levels = dict.fromkeys(tokens.unit(self._scheme, None, self._random))
+        else:
+            levels = dict(tokens.public_levels(self._scheme, self._token))
         answers = {}
-        for name in self._unit():
-            mechanism = self._scheme.attributes[name].mechanism
-            levels = None if self._token is None else mechanism.draw_levels(1, self._public(name))
-            answer = mechanism.privatize(cells[name], self._random, levels)
+        for name, level in levels.items():
+            fixed = None if level is None else np.array([level], dtype=np.uint8)
+            answer = self._scheme.attributes[name].mechanism.privatize(cells[name], self._random, fixed)
             answers[name] = (int(answer.level[0]), tuple(int(value) for value in answer.values))
-        return Report(self._scheme.digest, answers)
-
-    def _unit(self) -> tuple[str, ...]:
-        units = self._scheme.units
-        if self._scheme.reporting == "all":
-            return tuple(self._scheme.attributes)
-        source = self._random if self._token is None else self._public("")
-        return units[int(source.below(len(units), 1)[0])]
-
-    def _public(self, attribute: str) -> Source:
-        """The stream both sides can compute: keyed by a hash of the token, labelled by digest and attribute."""
-        key = hashlib.sha256((self._token or "").encode()).digest()
-        return keyed(key, self._scheme.digest, attribute)
+        return Report(self._scheme.digest, answers, tokens.to_text(own_name), self._token, round_)
 
 
 def units_of(scheme: Scheme, n: int, random: Source) -> np.ndarray | None:

@@ -105,6 +105,7 @@ class Mechanism(ABC):
     """
 
     name: ClassVar[str]
+    is_ascending: ClassVar[bool] = False  # whether the integers of a report must grow
     budget: Budget
 
     @property
@@ -116,6 +117,10 @@ class Mechanism(ABC):
     @abstractmethod
     def sizes(self) -> tuple[int, ...]:
         """How many integers a report of each level holds."""
+
+    @abstractmethod
+    def ranges(self, level: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the lowest and the highest each integer of a report of that level may be, two (sizes[level],) of int64."""
 
     @abstractmethod
     def certificate(self) -> Certificate:

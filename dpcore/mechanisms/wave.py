@@ -106,6 +106,9 @@ class WaveMechanism(Mechanism):
 
     # The aggregator's half
 
+    def ranges(self, level: int) -> tuple[np.ndarray, np.ndarray]:
+        return np.array([0]), np.array([self.waves[level].outputs - 1])
+
     def accepts(self, reports: Reports) -> np.ndarray:
         good = np.asarray(reports.level < len(self.waves))  # a level nobody knows has no integers
         if int(good.sum()) != len(reports.values):
