@@ -92,7 +92,7 @@ REFUSED_RECORDS: dict[str, list[dict[str, Any]]] = {
         _PERSON | {"Coin": 1.5},
         _PERSON | {"Coin": None},
         _PERSON | {"bits": "c37"},
-        _PERSON | {"bits": ["c1"]},
+        _PERSON | {"bits": ["c1", "c2"]},
         _PERSON | {"square": 1.0000001},
         _PERSON | {"square": None},
         _PERSON | {"dyadic": "much"},

@@ -6,8 +6,9 @@ One spelling.  These keys in this order without spaces, `client` left out where 
 scheme's order, ids and tokens 16 bytes and payloads (`payload`) those of the mechanism, all in base64url without padding.  Two
 reports are the same exactly where their bytes are, so that a replay cannot hide in a space.
 
-What is not one of these is refused with one reason of `REASONS`, the first in their order that applies, and nothing that it
-holds is shown.
+What is not one of these is refused with one reason of `REASONS`, looked for in their order (the answers one by one, in the
+scheme's), and nothing that it holds is shown.  `collector/static/ldpflow.mjs` reads and writes the same; tests/vectors holds
+both to it.
 """
 
 from __future__ import annotations
@@ -112,8 +113,8 @@ def _check_keys(document: dict[str, Any]) -> None:
         raise RefusedReport("missing_key", f"all of {', '.join(_KEYS)}, but for client")
     texts = all(type(document[key]) is str for key in document if key not in ("format", "answers"))
     answers = document["answers"]
-    if not texts or type(document["format"]) is not int or type(answers) is not dict:
-        raise RefusedReport("wrong_type", "a whole number as format, an object as answers, texts elsewhere")
+    if not texts or type(document["format"]) not in (int, float) or type(answers) is not dict:
+        raise RefusedReport("wrong_type", "a number as format, an object as answers, texts elsewhere")
     if any(type(answer) is not str for answer in answers.values()):
         raise RefusedReport("wrong_type", "a text for each answer")
 
