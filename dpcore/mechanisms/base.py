@@ -144,6 +144,10 @@ class Mechanism(ABC):
         """Return n public levels drawn from the mechanism's law, independent of any value, shape (n,), uint8."""
         return np.zeros(n, dtype=np.uint8)
 
+    def states(self, values: np.ndarray, level: int) -> np.ndarray:
+        """Return all of each input cell that a report of that level depends on, shape (n,), int64: the cell, if not less."""
+        return self.input_cells(values)
+
     @abstractmethod
     def simulate(self, counts: np.ndarray, random: Source) -> np.ndarray:
         """Return statistics drawn from the exact law of `statistics(privatize(...))`.

@@ -104,6 +104,10 @@ class WaveMechanism(Mechanism):
             said[members] = draw(self.waves[number], values[members], random)
         return Reports(level.astype(np.uint8), said)
 
+    def states(self, values: np.ndarray, level: int) -> np.ndarray:
+        wave = self.waves[level]
+        return (self.input_cells(values) >> wave.shift) % wave.cells
+
     # The aggregator's half
 
     def ranges(self, level: int) -> tuple[np.ndarray, np.ndarray]:
