@@ -8,10 +8,11 @@ collector knows it again within one scheme (`tokens`), and the round it is sent 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dpcore._random import Source
 from dpcore.errors import SchemeMismatch
 from dpcore.mechanisms import Reports
 from dpcore.tokens import NAME_BYTES, from_text
@@ -106,6 +107,12 @@ def _stacked(parts: list[np.ndarray | None], sizes: np.ndarray) -> np.ndarray | 
         np.zeros((n, NAME_BYTES), np.uint8) if part is None else part for part, n in zip(parts, sizes, strict=True)
     ]
     return np.concatenate(filled)
+
+
+def with_ids(batch: ReportBatch, random: Source) -> ReportBatch:
+    """Return the batch with a fresh id for every report, so that each is counted once."""
+    words = random.words(batch.n * NAME_BYTES // 4).astype("<u4")
+    return replace(batch, ids=words.view(np.uint8).reshape(-1, NAME_BYTES))
 
 
 def batch_of(reports: Iterable[Report]) -> ReportBatch:
