@@ -7,7 +7,7 @@ export DO_NOT_TRACK = 1
 export OMP_NUM_THREADS = 1
 export OPENBLAS_NUM_THREADS = 1
 
-.PHONY: run test quick flows slow check format up help
+.PHONY: run test quick flows slow soak scaling check format up help
 
 help:  ## list the verbs
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -30,8 +30,14 @@ quick: $(VENV)/.ok  ## the tests to run before a commit
 flows: $(VENV)/.ok  ## the tests that need Prefect; they share one server, so one process
 	$(BIN)/python -m pytest -m "flows and not slow"
 
-slow: $(VENV)/.ok  ## the simulations and studies
-	$(BIN)/python -m pytest $(BOTH) -m slow --durations=15
+slow: $(VENV)/.ok  ## the simulations and studies; screenshots of the browser tests stay in build/screenshots
+	LDPFLOW_SCREENSHOTS=$${LDPFLOW_SCREENSHOTS:-build/screenshots} $(BIN)/python -m pytest $(BOTH) -m slow --durations=15
+
+soak: $(VENV)/.ok  ## 50 scheduled rounds while server, worker and tasks are killed: most of an hour on a quiet machine
+	$(BIN)/python -m tests.soak
+
+scaling: $(VENV)/.ok  ## how a round scales on Dask, and what its tasks cost; on a quiet machine
+	$(BIN)/python -m tests.scaling
 
 check: $(VENV)/.ok  ## lint, types and the rule for imports
 	$(BIN)/ruff format --check dpcore flows tests

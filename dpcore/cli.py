@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,11 +23,13 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from dpcore.audit import SchemeAudit
+    from dpcore.scheme import Scheme
     from dpcore.tables import Line
 
 WORKERS = 2
 DEFAULT_SCHEME = Path("data/schemes/consumer_expenditure.toml")
 DEFAULT_DATA = Path("data/var")
+KEEP_DAYS = 30
 
 app = typer.Typer(
     name="ldpflow",
@@ -93,11 +96,12 @@ def run(
         min_clients=min_clients,
     )
     _carry_out(folder)
+    print(render(folder))
 
 
 @app.command()
 def scheme(
-    files: Annotated[list[Path], typer.Argument(help="One scheme file, or several.")],
+    files: Annotated[list[Path], typer.Argument(help="A scheme file; or two, the earlier first, to see what differs.")],
     canonical: Annotated[
         bool, typer.Option("--canonical", help="Print the canonical text the digest is taken of.")
     ] = False,
@@ -106,6 +110,7 @@ def scheme(
     """Validate a scheme; print its digest, what each attribute keeps, and what a client spends in total; write the bundle.
 
     The client bundle is the canonical scheme with the integer tables that clients in any language look their values up in.
+    Of two schemes it prints what differs, and whether rounds under both can be pooled.
 
     Example: ldpflow scheme data/schemes/consumer_expenditure.toml
     """
@@ -113,9 +118,15 @@ def scheme(
     from dpcore.scheme import Scheme
     from dpcore.wire import write_bundle
 
-    for file in files:
-        parsed = Scheme.from_toml(file)
+    if len(files) > 2 or (canonical and len(files) > 1):
+        raise typer.BadParameter(f"one scheme file, or two to compare, got {len(files)}")
+    schemes = [Scheme.from_toml(file) for file in files]
+    for parsed in schemes:
         check_estimates(parsed)
+    if len(schemes) == 2:
+        _show_revision(*schemes)
+        return
+    for parsed in schemes:
         if canonical:
             print(parsed.canonical, end="")
             continue
@@ -198,6 +209,84 @@ def estimate(
     folder = stages.newest(Scheme.from_toml(scheme), round_, data)
     with _landing_failures(folder):
         _finish(folder)
+    print(render(folder))
+
+
+@app.command()
+def backfill(
+    first: Annotated[datetime, typer.Argument(formats=["%Y-%m-%d"], help="The first day, such as 2026-11-01.")],
+    last: Annotated[datetime, typer.Argument(formats=["%Y-%m-%d"], help="The last day.")],
+    scheme: SchemeArgument = DEFAULT_SCHEME,
+    clients: Annotated[int | None, typer.Option(help="How many simulated people a round.")] = None,
+    reports: Annotated[
+        Path | None, typer.Option(help="Folder of reports that clients sent (.parquet) instead.")
+    ] = None,
+    min_clients: MinClientsOption = 0,
+    again: Annotated[bool, typer.Option("--again", help="Run rounds that have landed, too.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say which rounds would be run.")] = False,
+    warehouse: WarehouseOption = None,
+    data: DataOption = DEFAULT_DATA,
+) -> None:
+    """Run the rounds of past days that have not landed, oldest first; one that fails or waits does not stop the others.
+
+    Example: ldpflow backfill 2026-11-01 2026-11-20 --clients 100000
+    """
+    from dpcore import stages
+    from dpcore.backfill import rounds_of
+    from dpcore.scheme import Scheme
+
+    source = "simulated" if reports is None else "reports"
+    file = warehouse or data / "warehouse.duckdb"
+    rounds = rounds_of(Scheme.from_toml(scheme), file, first.date(), last.date(), source=source, again=again)
+    failed = []
+    for round_ in [] if dry_run else rounds:
+        try:
+            folder = stages.prepare(
+                scheme,
+                round_=round_,
+                clients=clients,
+                reports=reports,
+                min_clients=min_clients,
+                data=data,
+                warehouse_file=warehouse,
+            )
+            _carry_out(folder)
+        except DPCoreError as error:
+            failed.append(round_)
+            print(f"ldpflow: round {round_}: {error}", file=sys.stderr)
+        else:
+            print(f"round {round_} has landed")
+    if dry_run:
+        print("\n".join(rounds))
+    print(f"{len(rounds) - len(failed)} of {len(rounds)} rounds {'would be run' if dry_run else 'have landed'}")
+    if failed:
+        raise typer.Exit(1)
+
+
+@app.command()
+def cleanup(
+    keep_days: Annotated[
+        int, typer.Option(min=0, help="Days after landing that a round's files are kept.")
+    ] = KEEP_DAYS,
+    reports: Annotated[
+        Path | None, typer.Option(help="Folder of reports that clients sent; those that a round has counted go, too.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be deleted.")] = False,
+    warehouse: WarehouseOption = None,
+    data: DataOption = DEFAULT_DATA,
+) -> None:
+    """Delete reports, aggregates and pictures of rounds that landed long ago; of a round that has not landed, nothing.
+
+    The tables of the warehouse stay. The flow `cleanup` does this, and deletes Prefect's history, too.
+
+    Example: ldpflow cleanup --keep-days 14 --dry-run
+    """
+    from dpcore.cleanup import clean, in_words
+
+    removals = clean(data, keep_days=keep_days, reports=reports, warehouse_file=warehouse, dry_run=dry_run)
+    for removal in removals:
+        print(f"{removal.kind:9} {removal.round:12} {removal.size:>14,} bytes  {_relative(str(removal.path))}")
+    print(in_words(removals, dry_run))
 
 
 @app.command()
@@ -507,7 +596,7 @@ def _listed(text: str, kind: Callable[[str], Any], option: str) -> tuple[Any, ..
 
 
 def _carry_out(folder: Path) -> None:
-    """A whole round that has been prepared."""
+    """A whole round that has been prepared, to its landing."""
     from dpcore import stages
 
     collect = {"simulated": _collect_simulated, "records": _collect_records, "reports": _collect_reports}
@@ -557,7 +646,7 @@ def _collect_reports(folder: Path) -> list[Path]:
 
 
 def _finish(folder: Path, parts: list[Path] | None = None) -> None:
-    """Merge, estimate, compare, draw, land, and print."""
+    """Merge, estimate, compare, draw, and land."""
     from dpcore import stages
 
     with _progress("estimating", None):
@@ -568,7 +657,6 @@ def _finish(folder: Path, parts: list[Path] | None = None) -> None:
         stages.compare(folder)
         stages.draw(folder)
         stages.land(folder)
-    print(render(folder))
 
 
 @contextmanager
@@ -668,6 +756,21 @@ def _differences(title: str, verdict: str, found: list[Line]) -> list[str]:
     remarks = dict.fromkeys(line.reason for line in shown if line.estimate is not None and line.reason)
     lines = ["", *([capture.get().rstrip()] if shown else []), *remarks]
     return [*lines, f"{title}: {left_out} more in the table `comparisons`"] if left_out else lines
+
+
+def _show_revision(before: Scheme, after: Scheme) -> None:
+    """What differs between two schemes, and what may be said of rounds under both."""
+    from dpcore.revision import revise
+
+    found = revise(before, after)
+    columns = [f"{scheme.name} {scheme.digest[:16]}" for scheme in (before, after)]
+    table = _table("", "attribute", "what", *columns)
+    for change in found.changes:
+        table.add_row(change.where or "(scheme)", change.what, change.before, change.after)
+    if found.changes:
+        _show(table)
+    for line in found.verdict:
+        print(line)
 
 
 def _show_audit(audit: SchemeAudit) -> None:

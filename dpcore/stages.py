@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-import shutil
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -63,7 +62,7 @@ class Plan:
 
     @property
     def scheme(self) -> Scheme:
-        return _scheme(Path(self.scheme_file).read_text(encoding="utf-8"))
+        return _scheme(wire.location(self.scheme_file).read_text(encoding="utf-8"))
 
     @property
     def random(self) -> Source:
@@ -106,13 +105,20 @@ def prepare(
 ) -> Path:
     """Check everything that can be checked before work starts, and return the run's folder.
 
+    data, records, reports: folders and files of this machine or URLs that fsspec knows; the warehouse and pictures are here.
     Raises SchemeError, InvalidRecord or InvalidReport, with nothing written.
     """
+    data = wire.location(data)
+    records, reports = (None if path is None else wire.location(path) for path in (records, reports))
+    if warehouse_file is None and not wire.is_here(data):
+        raise SchemeError(f"the warehouse is a file of this machine; with data at {data}, name it with --warehouse")
     parsed = Scheme.from_toml(scheme)
     pipeline.check_estimates(parsed)
     round_ = round_ or today()
     if not 0 < len(round_) <= _ROUND_LENGTH or not round_.isprintable():
         raise SchemeError(f"round must be a text of 1 to {_ROUND_LENGTH} characters, such as {today()}, got {round_!r}")
+    if records is not None and reports is not None:
+        raise SchemeError("a round is of records or of reports that clients sent, got both; leave one out")
     source = "records" if records is not None else "reports" if reports is not None else "simulated"
     if source == "simulated":
         populations.by_scheme(parsed.name)  # refuses a scheme nobody can be simulated for
@@ -152,7 +158,7 @@ def prepare(
         clients=clients or 0,
         seed=seed,
         warehouse=str(landing.absolute()),
-        figures=str((data / "figures" / run_id).absolute()),
+        figures=str(((data if wire.is_here(data) else landing.parent) / "figures" / run_id).absolute()),
         keep_reports=keep_reports,
         started_at=datetime.now(UTC).isoformat(),
         flow_run_id=flow_run_id,
@@ -193,13 +199,13 @@ def batches_of(folder: Path) -> list[inbox.Batch]:
 
 def collected(folder: Path) -> list[Path]:
     """Return the files of reports that clients sent and that a run counts."""
-    return [Path(batch.path) for batch in batches_of(folder)]
+    return [wire.location(batch.path) for batch in batches_of(folder)]
 
 
 def newest(scheme: Scheme, round_: str, data: Path = DEFAULT_DATA) -> Path:
     """Return the folder of the newest run of a scheme's round that has an aggregate; raises NotEstimable without one."""
     found = []
-    for path in (data / "runs").glob("*/aggregate.parquet"):
+    for path in (wire.location(data) / "runs").glob("*/aggregate.parquet"):
         plan = plan_of(path.parent)
         if plan.round == round_ and plan.scheme.digest == scheme.digest:
             found.append((plan.started_at, path.parent))
@@ -244,8 +250,8 @@ def privatize_records(folder: Path, progress: Callable[[int], None] | None = Non
     scheme = plan.scheme
     done = folder / "privatized.json"  # outlives the reports: a run retried after landing privatizes nobody again
     if done.exists():
-        return [Path(path) for path in json.loads(done.read_text(encoding="utf-8"))]
-    records = Path(plan.input)
+        return [wire.location(path) for path in json.loads(done.read_text(encoding="utf-8"))]
+    records = wire.location(plan.input)
     n = 0
     for block in populations.read_blocks(records, scheme, size=pipeline.BLOCK):
         scheme.encode(block, n)
@@ -269,7 +275,7 @@ def privatize_file(scheme: Path, records: Path, target: Path, sent_for: str = ""
 
     sent_for: the round the reports are for; '' for whichever counts them.
     """
-    parsed = Scheme.from_toml(scheme)
+    parsed, target = Scheme.from_toml(scheme), wire.location(target)
     if target.exists() and any(target.glob("*.parquet")):
         raise InvalidReport(f"{target} already holds reports; name an empty folder, or records would be reported twice")
     for index, block in enumerate(populations.read_blocks(records, parsed, size=pipeline.BLOCK)):
@@ -296,11 +302,20 @@ def aggregate_shard(folder: Path, reports: Path) -> Path:
 
 def merge(folder: Path, parts: list[Path]) -> Path:
     """Merge the shards' aggregates, each once, and return the file of the whole."""
+    return _merge(folder, parts, folder / "aggregate.parquet")
+
+
+def merge_some(folder: Path, parts: list[Path]) -> Path:
+    """Merge some of the shards' aggregates, each once, and return the file of their sum, which may be merged further."""
+    named = hashlib.sha256("\n".join(sorted(part.name for part in parts)).encode()).hexdigest()[:16]
+    return _merge(folder, parts, folder / "merged" / f"{named}.parquet")
+
+
+def _merge(folder: Path, parts: list[Path], path: Path) -> Path:
     scheme = plan_of(folder).scheme
     total = Aggregate.zero(scheme)
-    for path in sorted(set(parts)):
-        total = total.merge(wire.read_aggregate(path, scheme))
-    path = folder / "aggregate.parquet"
+    for part in sorted(set(parts)):
+        total = total.merge(wire.read_aggregate(part, scheme))
     wire.write_aggregate(path, total)
     return path
 
@@ -329,7 +344,7 @@ def _clients(folder: Path, plan: Plan) -> int:
     if aggregate.exists():
         return wire.read_aggregate(aggregate, plan.scheme).n
     if plan.source == "records":
-        blocks = populations.read_blocks(Path(plan.input), plan.scheme, size=pipeline.BLOCK)
+        blocks = populations.read_blocks(wire.location(plan.input), plan.scheme, size=pipeline.BLOCK)
         return sum(len(block) for block in blocks)
     return plan.clients or sum(batch.reports for batch in batches_of(folder))
 
@@ -353,7 +368,6 @@ def estimate(folder: Path) -> Path:
         "flow_run_id": plan.flow_run_id,
     }
     into = folder / "tables"
-    into.mkdir(exist_ok=True)
     for name, frame in tables.items():
         wire.write_whole(into / f"{name}.parquet", frame.to_parquet)
     _write(into / "counts.json", json.dumps(counts))
@@ -364,8 +378,10 @@ def compare(folder: Path) -> str | None:
     """Compare the estimated round with the latest earlier one that has landed, and return that round's name, or None.
 
     Of the same scheme and source.  The rows join those that `estimate` made: in `comparisons`, of the round's own groups, and
-    in `checks`, where whether anything has moved is told.
+    in `checks`, where whether anything has moved is told, and whether every table is what it must be.
     """
+    from dpcore import quality  # pandera takes most of a second to import
+
     plan = plan_of(folder)
     into, tables = folder / "tables", read_tables(folder)
     rows, checks = tables["comparisons"], changes.without_drift(tables["checks"])
@@ -380,6 +396,8 @@ def compare(folder: Path) -> str | None:
         found = changes.between_rounds(now, before, _remark(now, before))
         rows = pd.concat([rows, found], ignore_index=True)
         checks = pd.concat([checks, changes.drift_checks(found, round_)], ignore_index=True)
+    judged = quality.verdicts(tables | {"comparisons": rows})
+    checks = pd.concat([quality.without_verdicts(checks), judged], ignore_index=True)
     wire.write_whole(into / "comparisons.parquet", rows.to_parquet)
     wire.write_whole(into / "checks.parquet", checks.to_parquet)
     _write(into / "previous.json", json.dumps({"round": round_}))
@@ -420,7 +438,8 @@ def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
     found = {}
     for path in sorted((folder / "tables").glob("*.parquet")):
         try:
-            found[path.stem] = pd.read_parquet(path)
+            with wire.opened(path) as file:
+                found[path.stem] = pd.read_parquet(file)
         except (OSError, ValueError) as error:  # ArrowInvalid is a ValueError
             plan = plan_of(folder)
             raise NotEstimable(
@@ -461,14 +480,18 @@ def land(folder: Path) -> Plan:
         tables["batches"] = pd.DataFrame(batches)[["file", "sent_for", "reports"]]
     warehouse.land(plan.warehouse, warehouse.Landing(run_row(folder), tables), judge=_judge)
     if not plan.keep_reports:  # the run's own; a folder that was collected is its owner's
-        shutil.rmtree(folder / "reports", ignore_errors=True)
+        wire.remove_folder(folder / "reports")
     return plan
 
 
-def _judge(run_id: str, now: pd.DataFrame, before: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The rows of `comparisons` and `checks` of a landed run and the one before it."""
+def _judge(now: pd.DataFrame, before: pd.DataFrame, groups: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The rows of `comparisons` of a landed run with the one before it, and the `checks` that depend on them."""
+    from dpcore import quality
+
     found = changes.between_rounds(now, before, _remark(now, before))
-    return found, changes.drift_checks(found, str(before["round"].iloc[0]) if len(before) else "")
+    drift = changes.drift_checks(found, str(before["round"].iloc[0]) if len(before) else "")
+    rows = pd.concat([groups, found], ignore_index=True) if len(groups) else found
+    return found, pd.concat([drift, quality.verdicts({"comparisons": rows})], ignore_index=True)
 
 
 def land_failure(folder: Path) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from prefect import flow, runtime
+from prefect import runtime
 from prefect.artifacts import create_markdown_artifact
 
 from dpcore import certify
 from dpcore.audit import SchemeAudit
 from flows.settings import AuditSettings
-from flows.stage import key, stage
+from flows.stage import key, stage, whole
 
 
 @stage("enumerate", run_name="enumerate-{file.stem}")
@@ -37,7 +37,7 @@ def run_name() -> str:
     return f"audit-{_day()}"
 
 
-@flow(name="audit", flow_run_name=run_name)
+@whole("audit", hours=2, run_name=run_name)
 def audit(settings: AuditSettings = AuditSettings()) -> list[SchemeAudit]:  # noqa: B008 - frozen
     """Enumerate every scheme in turn, show and land what was found, and then fail where any promise is broken."""
     day, audits = _day(), []

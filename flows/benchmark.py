@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from prefect import flow, get_run_logger, runtime
+from prefect import get_run_logger, runtime
 from prefect.artifacts import create_markdown_artifact, create_progress_artifact, create_table_artifact
 from prefect.artifacts import update_progress_artifact as update
 
@@ -17,7 +17,7 @@ from dpcore import benchmarks
 from dpcore.studies.accuracy import Grid
 from flows.publish import embedded
 from flows.settings import BenchmarkSettings
-from flows.stage import stage
+from flows.stage import stage, whole
 
 _TITLE = "Accuracy beside the best peer in hindsight"
 
@@ -48,7 +48,7 @@ def show(settings: BenchmarkSettings, pictures: dict[str, Path]) -> None:
     create_markdown_artifact(page, key="accuracy", description=_TITLE)
 
 
-@flow(name="benchmark", flow_run_name=lambda: f"accuracy-{_begun():%Y-%m-%d}")
+@whole("benchmark", hours=48, run_name=lambda: f"accuracy-{_begun():%Y-%m-%d}")
 def benchmark(settings: BenchmarkSettings = BenchmarkSettings()) -> None:  # noqa: B008 - frozen
     """Measure what the study lacks, draw it, and show it in the UI."""
     measure(settings, _begun())
@@ -60,7 +60,8 @@ def _begun() -> datetime:
 
 
 def _grid(settings: BenchmarkSettings) -> Grid:
-    return Grid(**settings.model_dump(exclude={"warehouse", "figures", "workers"}))
+    chosen = settings.model_dump(exclude={"warehouse", "figures", "workers"})
+    return Grid(**{name: tuple(value) if isinstance(value, list) else value for name, value in chosen.items()})
 
 
 def _rows(found: benchmarks.Report) -> list[dict[str, Any]]:

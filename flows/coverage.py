@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from prefect import flow, get_run_logger
+from prefect import get_run_logger
 from prefect.artifacts import create_markdown_artifact, create_progress_artifact, create_table_artifact
 from prefect.artifacts import update_progress_artifact as update
 
@@ -15,7 +15,7 @@ from dpcore import benchmarks
 from dpcore.studies.coverage import Grid
 from flows.publish import embedded
 from flows.settings import CoverageSettings
-from flows.stage import stage
+from flows.stage import stage, whole
 
 _TITLE = "Coverage of nominal 95 % intervals"
 
@@ -25,7 +25,12 @@ def measure(settings: CoverageSettings) -> None:
     """Measure and land every chunk that the study lacks, and show how far it is."""
     artifact = create_progress_artifact(0.0, key="coverage-progress", description=_TITLE)
     logger = get_run_logger()
-    grid = Grid(**settings.model_dump(exclude={"warehouse", "figures", "workers"}))
+    grid = Grid(
+        targets=tuple(settings.targets),
+        places=tuple((place.clients, place.epsilon) for place in settings.places),
+        methods=tuple(settings.methods),
+        repetitions=settings.repetitions,
+    )
     for done, total in benchmarks.measure_coverage(settings.warehouse, grid, settings.workers):
         update(artifact, 100 * done / total if total else 100.0)
         logger.info("%d of %d chunks measured", done, total)
@@ -47,7 +52,7 @@ def show(settings: CoverageSettings, pictures: dict[str, Path]) -> None:
     create_markdown_artifact("\n\n".join([f"## {_TITLE}", *images]), key="coverage", description=_TITLE)
 
 
-@flow(name="coverage")
+@whole("coverage", hours=96, run_name="coverage")
 def coverage(settings: CoverageSettings = CoverageSettings()) -> None:  # noqa: B008 - frozen
     """Measure what the study lacks, draw it, and show it in the UI."""
     measure(settings)

@@ -6,100 +6,70 @@ from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
-from prefect import flow
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
+from prefect.states import Completed
 
-from dpcore import changes, stages
-from dpcore.tables import Line
+from dpcore import pages, stages
 from flows.estimate import find
 from flows.settings import NamedRound
-from flows.stage import key, land_failure, run_name, stage
+from flows.stage import key, run_name, stage, whole
+
+CHECKS_FAILED = "ChecksFailed"  # the name of the state of a round that landed, of which a check did not pass
+_NAMED = 3  # failed checks that a state's message quotes
 
 
-@stage("draw", run_name="draw-{folder.name}")
+@stage("draw")
 def draw(folder: Path) -> dict[str, Path]:
     """Draw pictures of each attribute and return name -> file."""
     return stages.draw(folder)
 
 
-@stage("show", run_name="show-{folder.name}")
-def show(folder: Path, pictures: dict[str, Path]) -> None:
-    """Put tables of the estimates and of what changed, and a page for each attribute, into Prefect's UI."""
-    plan = stages.plan_of(folder)
-    title = f"{plan.scheme.name}, round {plan.round}, run {plan.run_id}"
-    rows = _rows(folder)
-    create_table_artifact(rows, key=key(plan.scheme.name, "estimates"), description=title)
-    before, since, among = stages.changes_of(folder)
-    if before and since:
-        description = f"{title}, since round {before}"
-        create_table_artifact(_differences(since), key=key(plan.scheme.name, "changes"), description=description)
-    if among:
-        description = f"{title}, one group minus another"
-        create_table_artifact(_differences(among), key=key(plan.scheme.name, "groups"), description=description)
-    for attribute in plan.scheme.attributes:
-        create_markdown_artifact(
-            _page(attribute, title, [row for row in rows if row["attribute"] == attribute], pictures),
-            key=key(plan.scheme.name, attribute),
-            description=title,
-        )
-
-
-@stage("land", run_name="land-{folder.name}")
+@stage("land")
 def land(folder: Path) -> str:
     """Land the run in the warehouse, in one transaction, and return the warehouse's file."""
     return stages.land(folder).warehouse
 
 
-@flow(name="publish", flow_run_name=run_name, on_failure=[land_failure], on_crashed=[land_failure])
+@stage("show")
+def show(folder: Path) -> pages.Pieces:
+    """Put tables of what the landed run estimated and of what changed, and a page for each attribute, into Prefect's UI."""
+    plan = stages.plan_of(folder)
+    found = pages.pieces(plan.warehouse, plan.run_id)
+    title, scheme = f"Round {plan.round}", plan.scheme.name
+    tables = {
+        "estimates": (found.estimates, f"{title}: {len(found.estimates)} estimates with their intervals"),
+        "changes": (found.changes, f"{title} minus round {found.since}"),
+        "groups": (found.groups, f"{title}: one group minus another"),
+    }
+    for name, (rows, description) in tables.items():
+        if rows:
+            create_table_artifact(rows, key=key(scheme, name), description=description)
+    for attribute, page in found.attributes.items():
+        create_markdown_artifact(page, key=key(scheme, attribute), description=f"{title}: {attribute}")
+    return found
+
+
+def ended(folder: Path, found: pages.Pieces) -> Any:
+    """Put the round's front page into the UI, among the flow's own artifacts, and return the state the round ends in.
+
+    A round of which a check failed has landed all the same; its state has a name of its own, which is seen in every list of
+    runs and which an automation can wait for.  The run's folder is its result.
+    """
+    front = key(stages.plan_of(folder).scheme.name, "round")
+    create_markdown_artifact(found.front, key=front, description=found.headline)
+    said = "; ".join(found.failed[:_NAMED] + ["..."] * (len(found.failed) > _NAMED))
+    if found.failed:
+        return Completed(name=CHECKS_FAILED, message=f"{found.headline}: {said}", data=folder)
+    return Completed(message=found.headline, data=folder)
+
+
+@whole("publish", hours=2, run_name=run_name)
 def publish(settings: NamedRound) -> Path:
-    """Find an estimated round, draw it, show it in the UI, land it, and return the run's folder."""
+    """Find an estimated round, draw it, land it, show it in the UI, and return the run's folder."""
     folder = find(settings)
-    show(folder, draw(folder))
+    draw(folder)
     land(folder)
-    return folder
-
-
-def _rows(folder: Path) -> list[dict[str, Any]]:
-    """The estimates as a person reads them; an unknown number is an empty text, which JSON has and NaN is not."""
-    return [
-        {
-            "attribute": line.attribute,
-            "quantity": line.quantity,
-            "estimate": line.number(line.estimate) or f"refused: {line.reason}",
-            "interval": line.interval,
-            "truth": line.number(line.truth),
-            "holds": {True: "yes", False: "no", None: ""}[line.holds],
-        }
-        for line in stages.summary_of(folder)
-    ]
-
-
-def _differences(lines: list[Line]) -> list[dict[str, Any]]:
-    """Differences as a person reads them."""
-    return [
-        {
-            "attribute": line.attribute,
-            "quantity": line.quantity,
-            "difference": line.number(line.estimate) or f"refused: {line.reason}",
-            "interval": line.interval,
-            "more than chance": line.verdict,
-        }
-        for line in changes.telling(lines)[0]
-    ]
-
-
-def _page(attribute: str, title: str, rows: list[dict[str, Any]], pictures: dict[str, Path]) -> str:
-    """An attribute's page: its pictures, carried inside the text so that the UI needs no other server, and its rows."""
-    kinds = ("numbers", "by_", "changes", "between_")
-    names = [
-        name
-        for name in pictures
-        if name == attribute or name.startswith(tuple(f"{attribute}_{kind}" for kind in kinds))
-    ]
-    images = [f"![{name}](data:image/png;base64,{embedded(pictures[name])})" for name in names]
-    lines = [f"| {row['quantity']} | {row['estimate']} | {row['interval']} | {row['truth']} |" for row in rows]
-    table = "\n".join(["| quantity | estimate | 95 % interval | truth |", "|---|---|---|---|", *lines])
-    return "\n\n".join([f"## {attribute}", title, *images, table])
+    return ended(folder, show(folder))
 
 
 def embedded(picture: Path) -> str:

@@ -11,43 +11,46 @@ import logging
 import sys
 from pathlib import Path
 
-from prefect import flow, unmapped
+from prefect import tags, unmapped
 from prefect.logging.handlers import PrefectConsoleHandler
-from prefect.task_runners import ThreadPoolTaskRunner
 from pydantic import ValidationError
 
 from dpcore import stages
 from dpcore.cli import render
-from dpcore.errors import DPCoreError
+from dpcore.errors import DPCoreError, TooFewClients
 from dpcore.scheme import Scheme
-from flows.collect import aggregate_shard, merge
+from flows.collect import aggregate_batch, merge, waiting, waits
 from flows.estimate import compare, estimate_tables
-from flows.publish import draw, land, show
+from flows.publish import draw, ended, land, show
+from flows.runner import batches, flat
 from flows.settings import RoundSettings
-from flows.simulate import privatize_records, privatize_shard
-from flows.stage import WORKERS, follow, land_failure, prepare, run_name
+from flows.simulate import privatize_batch, privatize_records
+from flows.stage import TAG, follow, prepare, run_name, whole
 
 
-@flow(
-    name="round",
-    flow_run_name=run_name,
-    task_runner=ThreadPoolTaskRunner(max_workers=WORKERS),
-    on_failure=[land_failure],
-    on_crashed=[land_failure],
-    on_cancellation=[land_failure],
-)
+@whole("round", hours=12, run_name=run_name)
 def run_round(settings: RoundSettings = RoundSettings()) -> Path:  # noqa: B008 - frozen
-    """Prepare, privatize in shards, aggregate them, merge, estimate, compare, draw, show, land; return the run's folder."""
+    """Prepare, privatize in shards, aggregate them, merge, estimate, compare, draw, land, show; return the run's folder."""
     folder = prepare(settings)
-    simulated = [] if settings.records else privatize_shard.map(unmapped(folder), stages.shards(folder))
-    parts = aggregate_shard.map(unmapped(folder), simulated or privatize_records(folder))
+    if settings.min_clients and not settings.reports and (said := waits(folder)):
+        return waiting(folder, said)  # before anybody is privatized
+    simulated = []
+    if settings.reports:
+        reports = batches(stages.collected(folder))
+    elif settings.records:
+        reports = batches(privatize_records(folder))
+    else:
+        reports = simulated = privatize_batch.map(unmapped(folder), batches(stages.shards(folder)))
+    parts = aggregate_batch.map(unmapped(folder), reports)
     follow(folder, privatized=simulated, aggregated=parts)
-    merge(folder, parts.result())
+    merge(folder, flat(parts.result()))
+    if settings.min_clients and (said := waits(folder)):
+        return waiting(folder, said)
     estimate_tables(folder)
     compare(folder)
-    show(folder, draw(folder))
+    draw(folder)
     land(folder)
-    return folder
+    return ended(folder, show(folder))
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -58,7 +61,11 @@ def main(arguments: list[str] | None = None) -> int:
         settings = RoundSettings(**given)
         Scheme.from_toml(settings.scheme)  # a slip is told at once, not after the engine has started
         print("starting Prefect (about 15 s without a server) ...", file=sys.stderr)
-        print(render(run_round(settings)))
+        with tags(TAG):
+            folder = run_round(settings)
+        if said := stages.waits(folder):
+            raise TooFewClients(said)
+        print(render(folder))
     except ValidationError as error:
         first = error.errors()[0]
         print(f"ldpflow: {'.'.join(map(str, first['loc']))}: {first['msg']}, got {first['input']!r}", file=sys.stderr)
@@ -91,11 +98,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("scheme", nargs="?", type=Path, help=about["scheme"])
     parser.add_argument("--clients", type=int, help=about["clients"])
     parser.add_argument("--records", type=Path, help=about["records"])
+    parser.add_argument("--reports", type=Path, help=about["reports"])
     parser.add_argument("--seed", type=int, help=about["seed"])
     parser.add_argument("--round", help=about["round"])
     parser.add_argument("--warehouse", type=Path, help=about["warehouse"])
     parser.add_argument("--data", type=Path, help=about["data"])
     parser.add_argument("--keep-reports", action="store_true", default=None, help=about["keep_reports"])
+    parser.add_argument("--min-clients", type=int, help=about["min_clients"])
     return parser
 
 

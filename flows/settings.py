@@ -5,34 +5,60 @@ The defaults give the same round as `ldpflow run`, so that the aggregates of bot
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from dpcore.certify import DEFAULT_SCHEMES
+from dpcore.cleanup import KEEP_DAYS
 from dpcore.stages import DEFAULT_DATA, DEFAULT_SCHEME
-from dpcore.studies import coverage
-from dpcore.studies.accuracy import Grid
+from dpcore.studies import accuracy, coverage, targets
 
 _LARGEST_SEED = 2**63 - 1
 _MOST_CLIENTS = 10**9
+_MOST_DAYS = 36_500
+_FORM = ConfigDict(extra="forbid", frozen=True)
+
+RoundName = Annotated[str, Field(min_length=1, max_length=64)]
+Clients = Annotated[int, Field(ge=100, le=10**12)]
+Epsilon = Annotated[float, Field(ge=0.01, le=16)]
+Processes = Annotated[int, Field(ge=1, le=64, description="Processes that measure at the same time.")]
+Target = Literal[targets.NAMES]  # the form offers these names
+SmoothTarget = Literal[coverage.TARGETS]
+Method = Literal[accuracy.method_names()]
+CoveredMethod = Literal[coverage.METHODS]
+
+_THE_DAY = "The round's name; sorts as text.  Default: the scheduled day, UTC."
+_FEWER = "With fewer clients the round waits: nothing lands, and the reports are kept for the next attempt."
+_WAREHOUSE = "The DuckDB file.  Default: warehouse.duckdb in `data`."
 
 
 class _Settings(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = _FORM
 
-    scheme: Path = Field(DEFAULT_SCHEME, description="The scheme file (TOML).")
-    data: Path = Field(DEFAULT_DATA, description="Where reports, aggregates, pictures and the warehouse live.")
+    scheme: Path = Field(
+        DEFAULT_SCHEME, description="The scheme file (TOML), on the worker's machine; data/schemes has some."
+    )
+    data: Path = Field(
+        DEFAULT_DATA, description="Where a round's files live: a folder, or a URL such as s3://bucket/x."
+    )
 
 
 class RoundSettings(_Settings):
-    """A whole round, of simulated people or of a file of records."""
+    """A whole round, of simulated people, of a file of records, or of the reports that clients sent."""
 
     clients: int | None = Field(
         None, ge=1, le=_MOST_CLIENTS, description="How many simulated people.  Default: the scheme's number."
     )
     records: Path | None = Field(
-        None, description="Real records instead, one client each: .csv or .parquet, on the worker's machine."
+        None,
+        description="Real records instead, one client each: .csv or .parquet, on the worker's machine or at a URL.",
+    )
+    reports: Path | None = Field(
+        None,
+        description="Folder of reports that clients sent (.parquet) instead, on the worker's machine; each counts once.",
     )
     seed: int | None = Field(
         None,
@@ -40,33 +66,63 @@ class RoundSettings(_Settings):
         le=_LARGEST_SEED,
         description="Seed of the simulation.  Default: the round's own.  With records: a rehearsal, not private.",
     )
-    round: str | None = Field(
-        None,
-        min_length=1,
-        max_length=64,
-        description="The round's name; sorts as text.  Default: the scheduled day, UTC.",
-    )
-    warehouse: Path | None = Field(None, description="The DuckDB file.  Default: warehouse.duckdb in `data`.")
+    round: RoundName | None = Field(None, description=_THE_DAY)
+    warehouse: Path | None = Field(None, description=_WAREHOUSE)
     keep_reports: bool = Field(False, description="Keep the reports after landing.")
+    min_clients: int = Field(0, ge=0, le=_MOST_CLIENTS, description=_FEWER)
 
 
 class CollectSettings(_Settings):
     """The reports that clients sent for a round."""
 
     reports: Path = Field(description="Folder of report files (.parquet), on the worker's machine.")
-    round: str | None = Field(
-        None,
-        min_length=1,
-        max_length=64,
-        description="The round's name; sorts as text.  Default: the scheduled day, UTC.",
+    round: RoundName | None = Field(None, description=_THE_DAY)
+    warehouse: Path | None = Field(None, description=_WAREHOUSE)
+    min_clients: int = Field(0, ge=0, le=_MOST_CLIENTS, description=_FEWER)
+
+
+class BackfillSettings(_Settings):
+    """The rounds of past days, of simulated people or of the reports that clients sent."""
+
+    first: date = Field(description="The first day, such as 2026-11-01.")
+    last: date = Field(description="The last day.")
+    again: bool = Field(False, description="Run rounds that have landed, too.")
+    clients: int | None = Field(
+        None, ge=1, le=_MOST_CLIENTS, description="How many simulated people a round.  Default: the scheme's number."
     )
-    warehouse: Path | None = Field(None, description="The DuckDB file.  Default: warehouse.duckdb in `data`.")
+    reports: Path | None = Field(
+        None, description="Folder of reports that clients sent (.parquet) instead, on the worker's machine."
+    )
+    warehouse: Path | None = Field(None, description=_WAREHOUSE)
+    min_clients: int = Field(0, ge=0, le=_MOST_CLIENTS, description=_FEWER)
+
+
+class CleanupSettings(BaseModel):
+    """What is kept, and for how long."""
+
+    model_config = _Settings.model_config
+
+    data: Path = Field(
+        DEFAULT_DATA, description="Where a round's files live: a folder, or a URL such as s3://bucket/x."
+    )
+    keep_days: int = Field(
+        KEEP_DAYS, ge=0, le=_MOST_DAYS, description="Days after landing that a round's files are kept."
+    )
+    keep_history_days: int = Field(
+        90, ge=1, le=_MOST_DAYS, description="Days that Prefect's own runs and results are kept."
+    )
+    reports: Path | None = Field(
+        None,
+        description="Folder of reports that clients sent; those that a round has counted go, too.  Default: none do.",
+    )
+    warehouse: Path | None = Field(None, description=_WAREHOUSE)
+    dry_run: bool = Field(False, description="Only say what would be deleted.")
 
 
 class AuditSettings(BaseModel):
     """Every scheme of a folder."""
 
-    model_config = _Settings.model_config
+    model_config = _FORM
 
     schemes: Path = Field(DEFAULT_SCHEMES, description="Folder of scheme files (TOML), on the worker's machine.")
     warehouse: Path = Field(DEFAULT_DATA / "warehouse.duckdb", description="The DuckDB file that the checks land in.")
@@ -75,30 +131,49 @@ class AuditSettings(BaseModel):
 class BenchmarkSettings(BaseModel):
     """The accuracy study's grid, and where it lands."""
 
-    model_config = _Settings.model_config
+    model_config = _FORM
 
-    targets: tuple[str, ...] = Field(Grid.targets, description="Densities to measure on.")
-    clients: tuple[int, ...] = Field(Grid.clients, description="Numbers of clients.")
-    epsilons: tuple[float, ...] = Field(Grid.epsilons, description="Epsilons, natural-log units.")
-    methods: tuple[str, ...] = Field((), description="Methods to measure; `peers` for all peers.  Default: everything.")
-    repetitions: int = Field(Grid.repetitions, ge=2, description="Repetitions a cell; an even number.")
-    workers: int = Field(2, ge=1, le=64, description="Processes.")
+    targets: list[Target] = Field(list(targets.NAMES), min_length=1, description="Densities to measure on.")
+    clients: list[Clients] = Field(list(accuracy.CLIENTS), min_length=1, description="Numbers of clients.")
+    epsilons: list[Epsilon] = Field(list(accuracy.EPSILONS), min_length=1, description="Epsilons, natural-log units.")
+    methods: list[Method] = Field([], description="Methods to measure; `peers` for all peers.  None: everything.")
+    repetitions: int = Field(
+        accuracy.REPETITIONS,
+        ge=2,
+        le=10_000,
+        multiple_of=2,
+        description="Repetitions a cell; an even number, half to choose the best peer and half to measure it.",
+    )
+    workers: Processes = 2
     warehouse: Path = Field(DEFAULT_DATA / "warehouse.duckdb", description="The DuckDB file the rows land in.")
     figures: Path = Field(DEFAULT_DATA / "figures" / "accuracy", description="Folder of the pictures.")
+
+
+class Place(BaseModel):
+    """How many clients, and at which epsilon."""
+
+    model_config = _FORM
+
+    clients: Clients = Field(description="Number of clients.")
+    epsilon: Epsilon = Field(description="Epsilon, natural-log units.")
 
 
 class CoverageSettings(BaseModel):
     """The coverage study's grid, and where it lands."""
 
-    model_config = _Settings.model_config
+    model_config = _FORM
 
-    targets: tuple[str, ...] = Field(coverage.TARGETS, description="Densities to measure on.")
-    places: tuple[tuple[int, float], ...] = Field(
-        coverage.PLACES, description="Numbers of clients, each with its epsilon."
+    targets: list[SmoothTarget] = Field(list(coverage.TARGETS), min_length=1, description="Densities to measure on.")
+    places: list[Place] = Field(
+        [Place(clients=clients, epsilon=epsilon) for clients, epsilon in coverage.PLACES],
+        min_length=1,
+        description="Numbers of clients, each with its epsilon.",
     )
-    methods: tuple[str, ...] = Field(coverage.METHODS, description="Methods to measure.")
-    repetitions: int = Field(coverage.REPETITIONS, ge=2, description="Repetitions a cell; more can be added later.")
-    workers: int = Field(2, ge=1, le=64, description="Processes.")
+    methods: list[CoveredMethod] = Field(list(coverage.METHODS), min_length=1, description="Methods to measure.")
+    repetitions: int = Field(
+        coverage.REPETITIONS, ge=2, le=1_000_000, description="Repetitions a cell; more can be added later."
+    )
+    workers: Processes = 2
     warehouse: Path = Field(DEFAULT_DATA / "warehouse.duckdb", description="The DuckDB file the rows land in.")
     figures: Path = Field(DEFAULT_DATA / "figures" / "coverage", description="Folder of the pictures.")
 
@@ -106,4 +181,4 @@ class CoverageSettings(BaseModel):
 class NamedRound(_Settings):
     """A round that has been collected; its newest run is meant."""
 
-    round: str = Field(min_length=1, max_length=64, description="The round's name, such as 2026-11-20.")
+    round: RoundName = Field(description="The round's name, such as 2026-11-20.")

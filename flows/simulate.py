@@ -4,39 +4,32 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from prefect import flow, unmapped
-from prefect.task_runners import ThreadPoolTaskRunner
+from prefect import unmapped
 
 from dpcore import stages
+from flows.runner import batches, each, flat
 from flows.settings import RoundSettings
-from flows.stage import WORKERS, follow, land_failure, prepare, run_name, stage
+from flows.stage import follow, prepare, run_name, stage, whole
 
 
-@stage("privatize", run_name="privatize-{folder.name}-{shard:05d}", seconds=None)
-def privatize_shard(folder: Path, shard: int) -> Path:
-    """Simulate a shard's people, let each privatize its record, and return the file of their reports."""
-    return stages.privatize_shard(folder, shard)
+@stage("privatize", run_name="privatize-{shards[0]:05d}", seconds=None)
+def privatize_batch(folder: Path, shards: list[int]) -> list[Path]:
+    """Simulate the people of some shards, let each privatize its record, and return the files of their reports."""
+    return each(stages.privatize_shard, folder, shards)
 
 
-@stage("privatize-records", run_name="privatize-records-{folder.name}", seconds=4 * 3600)
+@stage("privatize-records", seconds=4 * 3600)
 def privatize_records(folder: Path) -> list[Path]:
     """Privatize a file of records, each once, and return the files of their reports."""
     return stages.privatize_records(folder)
 
 
-@flow(
-    name="simulate",
-    flow_run_name=run_name,
-    task_runner=ThreadPoolTaskRunner(max_workers=WORKERS),
-    on_failure=[land_failure],
-    on_crashed=[land_failure],
-    on_cancellation=[land_failure],
-)
+@whole("simulate", hours=12, run_name=run_name)
 def simulate(settings: RoundSettings = RoundSettings(keep_reports=True)) -> list[Path]:  # noqa: B008 - frozen
     """Prepare a run, privatize its people, and return the files of their reports; nothing is aggregated."""
     folder = prepare(settings)
     if settings.records:
         return privatize_records(folder)
-    reports = privatize_shard.map(unmapped(folder), stages.shards(folder))
+    reports = privatize_batch.map(unmapped(folder), batches(stages.shards(folder)))
     follow(folder, privatized=reports)
-    return reports.result()
+    return flat(reports.result())

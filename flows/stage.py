@@ -1,4 +1,4 @@
-"""What every task and flow of a round has in common: retries, progress, and what happens when a round fails.
+"""What every task and flow has in common: retries, limits, names, progress, and hooks.
 
 Rule 1.  A task may run twice.  Files appear whole or not at all and a finished shard is kept, so a retry neither counts a
 client twice nor spends its budget twice.
@@ -8,24 +8,25 @@ Rule 3.  Nothing is cached beyond the files: a cached result could outlive the s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from prefect import get_run_logger, runtime, task
+from prefect import flow, get_run_logger, runtime, task
 from prefect.artifacts import create_progress_artifact, update_progress_artifact
 from prefect.cache_policies import NO_CACHE
 from prefect.futures import PrefectFuture, as_completed
-from prefect.logging.loggers import flow_run_logger
 from prefect.tasks import exponential_backoff
 
 from dpcore import stages
 from dpcore.errors import DPCoreError
-from dpcore.scheme import Scheme
-from flows.settings import CollectSettings, NamedRound, RoundSettings
+from flows.hooks import tell_failure
+from flows.runner import task_runner
+from flows.settings import CollectSettings, RoundSettings
 
-WORKERS = 2  # threads; numpy lets go of the interpreter while it draws
-_LINES = 10  # of progress in the log, however many shards there are
+TAG = "ldpflow"  # of every run: what automations watch
+_LINES = 10  # of progress in the log, however many batches there are
 
 
 def is_transient(_task: Any, _run: Any, state: Any) -> bool:
@@ -44,7 +45,7 @@ def stage(
     return task(
         name=name,
         task_run_name=run_name or name,
-        tags=["ldpflow"],
+        tags=[TAG],
         retries=3,
         retry_delay_seconds=exponential_backoff(backoff_factor=1),
         retry_jitter_factor=0.5,
@@ -52,6 +53,22 @@ def stage(
         timeout_seconds=seconds,
         persist_result=False,
         cache_policy=NO_CACHE,
+    )
+
+
+def whole(name: str, *, hours: float, run_name: str | Callable[[], str]) -> Callable[[Callable[..., Any]], Any]:
+    """Return the decorator of a flow: a time limit, threads for its tasks, and hooks that tell how it ended badly.
+
+    A flow is not retried by itself: its tasks were, and what they finished is kept for whoever presses Retry.
+    """
+    return flow(
+        name=name,
+        flow_run_name=run_name,
+        timeout_seconds=hours * 3600,
+        task_runner=task_runner(),
+        on_failure=[tell_failure],
+        on_crashed=[tell_failure],
+        on_cancellation=[tell_failure],
     )
 
 
@@ -82,7 +99,7 @@ def run_name() -> str:
 
 def key(*words: str) -> str:
     """Return an artifact's key, for which Prefect allows lower-case letters, digits and dashes."""
-    return "-".join(words).lower().replace("_", "-")
+    return re.sub("[^a-z0-9]+", "-", "-".join(words).lower()).strip("-")
 
 
 def follow(folder: Path, **phases: Sequence[PrefectFuture[Any]]) -> None:
@@ -93,45 +110,12 @@ def follow(folder: Path, **phases: Sequence[PrefectFuture[Any]]) -> None:
     logger = get_run_logger()
     total = sum(len(futures) for futures in phases.values())
     name = stages.plan_of(folder).scheme.name
-    artifact = create_progress_artifact(0.0, key=key(name, "progress"), description=f"run {folder.name}")
+    artifact = create_progress_artifact(0.0, key=key(name, "progress"), description="started")
     done = 0
     for phase, futures in phases.items():
         for count, future in enumerate(as_completed(list(futures)), 1):
             future.result()
             done += 1
-            update_progress_artifact(artifact, 100 * done / total)
+            update_progress_artifact(artifact, 100 * done / total, f"{phase}: {count} of {len(futures)} batches")
             if count == len(futures) or count % -(-len(futures) // _LINES) == 0:
-                logger.info("%s: %d of %d shards", phase, count, len(futures), extra={"is_progress": True})
-
-
-def land_failure(flow: Any, flow_run: Any, state: Any) -> None:
-    """Land that a run failed, crashed or was cancelled, and say what to do; a hook.
-
-    A run that never got a folder has nothing to land.  The arguments' names are Prefect's: a worker passes them by name.
-    """
-    folder = _folder_of(str(flow_run.id), flow_run.parameters.get("settings") or {})
-    logger = flow_run_logger(flow_run, flow)
-    if folder is None:
-        logger.error("nothing was started and nothing landed; correct the settings and run the flow again")
-        return
-    stages.land_failure(folder)
-    plan = stages.plan_of(folder)
-    logger.error(
-        "round %s, run %s, is recorded as failed in %s; remove the cause and retry this flow run: finished shards are kept",
-        plan.round,
-        plan.run_id,
-        plan.warehouse,
-    )
-
-
-def _folder_of(flow_run_id: str, settings: dict[str, Any]) -> Path | None:
-    """The folder that a flow's run prepared, or that of the collected round it was told."""
-    data = Path(settings.get("data", stages.DEFAULT_DATA))
-    for path in (data / "runs").glob("*/plan.json"):
-        if stages.plan_of(path.parent).flow_run_id == flow_run_id:
-            return path.parent
-    try:
-        named = NamedRound.model_validate(settings)
-        return stages.newest(Scheme.from_toml(named.scheme), named.round, named.data)
-    except (ValueError, DPCoreError):
-        return None
+                logger.info("%s: %d of %d batches", phase, count, len(futures), extra={"is_progress": True})

@@ -1,6 +1,7 @@
 """`make up`: a Prefect server, a worker and the scheduled deployments on this machine, until Ctrl-C.
 
-The server listens on 127.0.0.1 only.  PREFECT_SERVER_API_PORT chooses another port than 4200.
+The server listens on 127.0.0.1 only.  PREFECT_SERVER_API_PORT chooses another port than 4200.  A server or worker that ends
+by itself is started again; what they say is in `server.log` and `worker.log` of PREFECT_HOME, by default .prefect.
 """
 
 from __future__ import annotations
@@ -11,15 +12,16 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
 HOST = "127.0.0.1"
 POOL = "ldpflow-pool"
-_PATIENCE = 120  # seconds; a first start builds its database, 20 s on a slow machine
-_GRACE = 30  # seconds a child has to end by itself
+_PATIENCE = 300  # seconds; a first start builds its database, 20 s on a slow machine, minutes on a busy one
+_GRACE = 30  # seconds a service has to end by itself
+_RESTARTS, _WATCHED = 5, 600  # times that a service may end by itself in so many seconds
 
 
 class UpError(Exception):
@@ -37,14 +39,18 @@ def main() -> int:
     try:
         _check_free(port)
         environment = environment_of(port)
-        with _running("server start", environment) as server:
+        with _Service("server", "server start", environment) as server:
             print(f"starting the server on {HOST}:{port} ...", flush=True)
             _wait_until_healthy(port, server)
-            _prefect(f"work-pool create {POOL} --type process --overwrite", environment)
-            _prefect("--no-prompt deploy --all", environment)
-            with _running(f"worker start --pool {POOL} --type process", environment) as worker:
+            _python(f"prefect work-pool create {POOL} --type process --overwrite", environment)
+            _python("prefect --no-prompt deploy --all", environment)
+            _python("flows.automations", environment)
+            with _Service("worker", f"worker start --pool {POOL} --type process", environment) as worker:
                 print(f"up: http://{HOST}:{port}  (Ctrl-C stops the server and the worker)", flush=True)
-                _wait_for_end(server, worker)
+                while True:
+                    time.sleep(0.5)
+                    for service in (server, worker):
+                        service.keep_up()
     except UpError as error:
         print(f"ldpflow: {error}", file=sys.stderr)
         return 1
@@ -60,9 +66,10 @@ def environment_of(port: str) -> dict[str, str]:
     """
     return {
         "DO_NOT_TRACK": "1",
-        "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "60",  # seconds; shows that a run's machine has died
+        "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",  # seconds; as flows/automations.py expects
+        "PREFECT_SERVER_DEPLOYMENTS_CONCURRENCY_SLOT_WAIT_SECONDS": "5",  # the default of 30 lets a queue of rounds wait
         "PREFECT_WORKER_QUERY_SECONDS": "2",  # the default of 10 lets every run wait
-        "PREFECT_LOGGING_LEVEL": "WARNING",
+        "PREFECT_LOGGING_LEVEL": "WARNING",  # on this terminal; prefect.yaml lets runs log everything for the UI
         **os.environ,
         "PREFECT_API_URL": f"http://{HOST}:{port}/api",
         "PREFECT_UI_URL": f"http://{HOST}:{port}",
@@ -80,45 +87,70 @@ def _check_free(port: str) -> None:
             raise UpError(f"port {port} is taken; stop what runs there, or set PREFECT_SERVER_API_PORT to another one")
 
 
-@contextmanager
-def _running(command: str, environment: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a Prefect command beside us; it has a session of its own, so that Ctrl-C reaches us first and order is kept."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "prefect", *command.split()],
-        env=dict(environment),
-        stdout=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
-        yield process
-    finally:
-        _stop(process)
+class _Service:
+    """A Prefect command that runs beside us and is started again when it ends by itself; what it says goes to a file.
+
+    It has a session of its own, so that Ctrl-C reaches us first and order is kept.
+    """
+
+    def __init__(self, name: str, command: str, environment: Mapping[str, str]) -> None:
+        self.log = Path(environment.get("PREFECT_HOME", ".prefect")).expanduser() / f"{name}.log"
+        self._name, self._command, self._environment = name, command, dict(environment)
+        self._starts: list[float] = []
+
+    def __enter__(self) -> _Service:
+        self._starts.append(time.monotonic())
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        with self.log.open("ab") as said:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "prefect", *self._command.split()],
+                env=self._environment,
+                stdout=said,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.status is None:
+            self._process.terminate()
+            try:
+                self._process.wait(_GRACE)
+            except subprocess.TimeoutExpired:
+                os.killpg(self._process.pid, signal.SIGKILL)
+                self._process.wait()
+
+    @property
+    def status(self) -> int | None:
+        """The exit status; None while it runs."""
+        return self._process.poll()
+
+    def keep_up(self) -> None:
+        """Start it again if it has ended; raises UpError where it ends again and again."""
+        if self.status is None:
+            return
+        recent = [start for start in self._starts if time.monotonic() - start < _WATCHED]
+        if len(recent) > _RESTARTS:
+            raise UpError(f"the {self._name} ended {len(recent)} times in {_WATCHED} s; {self.log} says why")
+        print(f"the {self._name} ended with status {self.status}; started again, see {self.log}", flush=True)
+        self.__enter__()
 
 
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    if process.poll() is None:
-        process.terminate()
-        try:
-            process.wait(_GRACE)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-
-
-def _prefect(command: str, environment: Mapping[str, str]) -> None:
+def _python(command: str, environment: Mapping[str, str]) -> None:
+    """Run `python -m` something to its end."""
     done = subprocess.run(
-        [sys.executable, "-m", "prefect", *command.split()], env=dict(environment), capture_output=True, text=True
+        [sys.executable, "-m", *command.split()], env=dict(environment), capture_output=True, text=True
     )
     if done.returncode:
         said = (done.stderr.strip() or done.stdout.strip()).splitlines() or ["nothing was said"]
-        raise UpError(f"`prefect {command}` failed: {said[-1].strip()}; run it by hand to see everything")
+        raise UpError(f"`python -m {command}` failed: {said[-1].strip()}; run it by hand to see everything")
 
 
-def _wait_until_healthy(port: str, server: subprocess.Popen[bytes]) -> None:
+def _wait_until_healthy(port: str, server: _Service) -> None:
     deadline = time.monotonic() + _PATIENCE
     while time.monotonic() < deadline:
-        if server.poll() is not None:
-            raise UpError(f"the server ended at once with status {server.returncode}; see its message above")
+        if server.status is not None:
+            raise UpError(f"the server ended at once with status {server.status}; {server.log} says why")
         try:
             with urlopen(f"http://{HOST}:{port}/api/health", timeout=2) as answer:
                 if answer.status == 200:
@@ -126,12 +158,6 @@ def _wait_until_healthy(port: str, server: subprocess.Popen[bytes]) -> None:
         except (URLError, OSError):
             time.sleep(0.3)
     raise UpError(f"the server was not healthy after {_PATIENCE} s; the machine may be too busy, try again")
-
-
-def _wait_for_end(*processes: subprocess.Popen[bytes]) -> None:
-    while all(process.poll() is None for process in processes):
-        time.sleep(0.5)
-    raise UpError("the server or the worker ended by itself; see its message above, and start again")
 
 
 if __name__ == "__main__":

@@ -6,13 +6,11 @@ Rules: nothing but the warehouse is read; the page fetches nothing; the same war
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
-
-import jinja2
 
 from dpcore import warehouse, wire
 from dpcore.errors import WarehouseError
 from dpcore.pages.content import find, gather
+from dpcore.pages.filling import fill
 
 _SUFFIXES = (".html", ".htm")
 
@@ -29,17 +27,5 @@ def publish(path: str | Path, target: Path, *, round_: str | None = None, scheme
     warehouse.bring_up_to_date(path)
     with warehouse.reader(path) as ask:
         content = gather(ask, find(ask, round_, scheme))
-    wire.write_bytes(target, _filled(content).encode())
+    wire.write_bytes(target, fill("round.html", content).encode())
     return content["run"]["scheme"], content["run"]["round"]
-
-
-def _filled(content: dict[str, Any]) -> str:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("dpcore.pages"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    return environment.get_template("round.html").render(content)

@@ -28,6 +28,7 @@ import pyarrow.parquet
 
 from dpcore.errors import InvalidRecord
 from dpcore.populations.base import BLOCK
+from dpcore.wire.files import location, opened
 
 if TYPE_CHECKING:
     from dpcore.scheme import Attribute, Scheme
@@ -40,7 +41,8 @@ _RAGGED = re.compile(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)")
 def read_records(path: str | Path, scheme: Scheme) -> pd.DataFrame:
     """Return the records of a file as a frame of the scheme's columns, named as in the file, one row a person.
 
-    path: a .csv (UTF-8, comma, a header line), .parquet or .jsonl file (an object a line; numbers, texts and null).
+    path: a .csv (UTF-8, comma, a header line), .parquet or .jsonl file (an object a line; numbers, texts and null), here or
+    at a URL that fsspec knows.
     Numeric columns come as float64 with NaN where the file has no value; categorical columns of a CSV or of JSON come as text.
 
     Raises InvalidRecord where the file or a column is missing, cannot be read or is cut short,
@@ -56,7 +58,7 @@ def read_blocks(path: str | Path, scheme: Scheme, size: int = BLOCK) -> Iterator
     A file without records yields one empty frame.
     Raises InvalidRecord as `read_records` does, from the first `next` on; a damaged CSV may show only later.
     """
-    path = Path(path)
+    path = location(path)
     if size < 1:
         raise InvalidRecord(f"size must be at least 1, got {size}")
     readers = {".csv": _csv, ".parquet": _parquet, ".jsonl": _json_lines}
@@ -88,15 +90,16 @@ def _csv(path: Path, columns: Sequence[str], size: int) -> Iterator[pa.Table]:
         column_types=dict.fromkeys(columns, pa.string()),
         strings_can_be_null=False,
     )
-    reader = pyarrow.csv.open_csv(
-        path,
-        read_options=pyarrow.csv.ReadOptions(block_size=_CHUNK, use_threads=False),
-        parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
-        convert_options=convert,
-    )
-    yield reader.schema.empty_table()
-    for batch in reader:
-        yield pa.Table.from_batches([batch])
+    with opened(path) as file:
+        reader = pyarrow.csv.open_csv(
+            file,
+            read_options=pyarrow.csv.ReadOptions(block_size=_CHUNK, use_threads=False),
+            parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
+            convert_options=convert,
+        )
+        yield reader.schema.empty_table()
+        for batch in reader:
+            yield pa.Table.from_batches([batch])
     # The parser takes everything after a quote that never closes for one field, and so would drop people in silence.
     with path.open("rb") as content:
         if sum(chunk.count(b'"') for chunk in iter(lambda: content.read(_CHUNK), b"")) % 2:
@@ -104,7 +107,7 @@ def _csv(path: Path, columns: Sequence[str], size: int) -> Iterator[pa.Table]:
 
 
 def _parquet(path: Path, columns: Sequence[str], size: int) -> Iterator[pa.Table]:
-    with pyarrow.parquet.ParquetFile(path) as file:
+    with opened(path) as opening, pyarrow.parquet.ParquetFile(opening) as file:
         _check_columns(path, columns, file.schema_arrow.names)
         yield file.schema_arrow.empty_table().select(list(columns))
         for batch in file.iter_batches(batch_size=size, columns=list(columns)):

@@ -1,6 +1,6 @@
 """The warehouse: one DuckDB file that people ask SQL.  The only door to duckdb."""
 
-from dpcore.warehouse.batches import counted_files
+from dpcore.warehouse.batches import counted_files, counted_since
 from dpcore.warehouse.connection import bring_up_to_date, open_for_reading, open_for_writing
 from dpcore.warehouse.land import (
     Landing,
@@ -13,8 +13,10 @@ from dpcore.warehouse.land import (
     land_waiting,
     run_id,
 )
+from dpcore.warehouse.landed import forget_figures, landed_rounds
 from dpcore.warehouse.migrate import latest_version, migrate
 from dpcore.warehouse.previous import previous_numbers
+from dpcore.warehouse.published import published
 from dpcore.warehouse.queries import export, query, reader
 
 __all__ = [
@@ -23,17 +25,21 @@ __all__ = [
     "add_benchmarks",
     "bring_up_to_date",
     "counted_files",
+    "counted_since",
     "export",
+    "forget_figures",
     "land",
     "land_benchmarks",
     "land_checks",
     "land_failure",
     "land_waiting",
+    "landed_rounds",
     "latest_version",
     "migrate",
     "open_for_reading",
     "open_for_writing",
     "previous_numbers",
+    "published",
     "query",
     "reader",
     "run_id",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import duckdb
@@ -12,14 +13,14 @@ from dpcore.warehouse.connection import open_for_reading
 # A round's newest landed run is the one whose counts stand.
 _COUNTED = """
 with standing as (
-    select run_id, "round", scheme_digest
+    select run_id, "round", scheme_digest, finished_at
     from runs
     where state = 'landed' and source = 'reports'
     qualify row_number() over (
         partition by scheme_digest, "round" order by finished_at desc, started_at desc, run_id desc
     ) = 1
 )
-select batches.file, standing."round", standing.run_id
+select batches.file, standing."round", standing.finished_at
 from standing
 join batches on batches.run_id = standing.run_id
 """
@@ -35,6 +36,15 @@ def counted_files(path: str | Path, scheme_digest: str, *, patience: float = 30.
     with open_for_reading(path, patience=patience) as connection:
         found = connection.execute(f"{_COUNTED} where standing.scheme_digest = ?", [scheme_digest]).fetchall()
     return {file: round_ for file, round_, _ in found}
+
+
+def counted_since(path: str | Path, *, patience: float = 30.0) -> dict[str, datetime]:
+    """Return SHA-256 of a file of reports -> when the run that counts it ended, of every scheme."""
+    if not Path(path).exists():
+        return {}
+    with open_for_reading(path, patience=patience) as connection:
+        found = connection.execute(_COUNTED).fetchall()
+    return {file: at.replace(tzinfo=UTC) for file, _, at in found}
 
 
 def refuse_counted(connection: duckdb.DuckDBPyConnection, run_id: str) -> None:

@@ -25,7 +25,8 @@ _OFFLINE: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
 }
-_WRITING = _OFFLINE | {"storage_compatibility_version": "v1.4.0"}
+STORAGE = "v1.4.0"
+_WRITING = _OFFLINE | {"storage_compatibility_version": STORAGE}
 # A reader reads this one file: no other files, no settings.
 _READING = _OFFLINE | {"enable_external_access": "false", "lock_configuration": "true"}
 
@@ -35,6 +36,10 @@ _DAMAGED = ("Could not read enough bytes", "checksum", "Corrupt", "Failed to des
 _HOLDER = re.compile(r"held in (.+? \(PID \d+\))")
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5  # seconds; a landing takes about 0.1 s
 _one_writer = threading.Lock()  # threads of one process would share the file and collide row by row
+
+
+class Locked(WarehouseError):
+    """Somebody else has the file, and had it until patience ended."""
 
 
 @contextmanager
@@ -114,7 +119,7 @@ def _connect(path: Path, *, read_only: bool, deadline: float) -> duckdb.DuckDBPy
             if not any(sign in message for sign in _TAKEN):
                 raise WarehouseError(f"{path} could not be opened: {_told(error)}") from error
             if time.monotonic() >= deadline:
-                raise WarehouseError(_locked(path, message)) from error
+                raise Locked(_locked(path, message)) from error
         except duckdb.Error as error:
             raise WarehouseError(f"{path} could not be opened: {_told(error)}") from error
         # Nothing private hangs on this jitter, so the clock's last digits do.

@@ -19,13 +19,14 @@ import pyarrow as pa
 
 from dpcore.errors import WarehouseError
 from dpcore.warehouse.batches import refuse_counted
-from dpcore.warehouse.connection import open_for_writing
 from dpcore.warehouse.previous import around, numbers, numbers_before
+from dpcore.warehouse.published import open_to_publish
 from dpcore.warehouse.rows import RESULT_TABLES, rehearsal, repeated, to_rows
-from dpcore.warehouse.transaction import one_line, transaction
+from dpcore.warehouse.transaction import one_line
 
-# Of a run: (run_id, its numbers, those of the round before) -> its rows of `comparisons` with that round, and of `checks`.
-Judge = Callable[[str, pd.DataFrame, pd.DataFrame], tuple[pd.DataFrame, pd.DataFrame]]
+# Of a run: its numbers, those of the round before, and its comparisons of groups -> its rows of `comparisons` with that round,
+# and the `checks` that depend on them.
+Judge = Callable[[pd.DataFrame, pd.DataFrame, pd.DataFrame], tuple[pd.DataFrame, pd.DataFrame]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +96,7 @@ def land(path: str | Path, landing: Landing, *, judge: Judge | None = None, pati
             raise WarehouseError(f"a run lands in {', '.join(RESULT_TABLES)}; got a table named {table!r}")
         rows[table] = to_rows(table, _with_run_id(table, frame, landing.run.run_id))
     _rehearse(rows)
-    with open_for_writing(path, patience=patience) as connection, transaction(connection):
+    with open_to_publish(path, patience=patience) as connection:
         for table in ("runs", *RESULT_TABLES):
             connection.execute(f"delete from {table} where run_id = ?", [landing.run.run_id])
         _forget_waiting(connection, landing.run)
@@ -123,7 +124,7 @@ def land_waiting(path: str | Path, run: Run, *, patience: float = 30.0) -> None:
 def _land_state(path: str | Path, run: Run, state: str, patience: float) -> None:
     rows = {"runs": _run_row(run, state)}
     _rehearse(rows)
-    with open_for_writing(path, patience=patience) as connection, transaction(connection):
+    with open_to_publish(path, patience=patience) as connection:
         _forget_waiting(connection, run)
         connection.execute("delete from runs where run_id = ? and state <> 'landed'", [run.run_id])
         if not connection.execute("select 1 from runs where run_id = ?", [run.run_id]).fetchall():
@@ -138,7 +139,7 @@ def land_benchmarks(path: str | Path, frame: pd.DataFrame, *, patience: float = 
     """
     rows = {"benchmarks": to_rows("benchmarks", frame)}
     _rehearse(rows)
-    with open_for_writing(path, patience=patience) as connection, transaction(connection):
+    with open_to_publish(path, patience=patience) as connection:
         connection.register("incoming", rows["benchmarks"])
         connection.execute(
             "delete from benchmarks where (study, measured_at) in (select study, measured_at from incoming)"
@@ -155,7 +156,7 @@ def add_benchmarks(path: str | Path, frame: pd.DataFrame, *, patience: float = 3
     rows = {"benchmarks": to_rows("benchmarks", frame)}
     _rehearse(rows)
     key = "study, method, parameters, target, clients, epsilon, measured_at"
-    with open_for_writing(path, patience=patience) as connection, transaction(connection):
+    with open_to_publish(path, patience=patience) as connection:
         connection.register("incoming", rows["benchmarks"])
         connection.execute(f"delete from benchmarks where ({key}) in (select {key} from incoming)")
         connection.unregister("incoming")
@@ -171,7 +172,7 @@ def land_checks(path: str | Path, identifier: str, frame: pd.DataFrame, *, patie
     """
     rows = {"checks": to_rows("checks", _with_run_id("checks", frame, identifier))}
     _rehearse(rows)
-    with open_for_writing(path, patience=patience) as connection, transaction(connection):
+    with open_to_publish(path, patience=patience) as connection:
         connection.execute("delete from checks where run_id = ?", [identifier])
         _insert(connection, "checks", rows["checks"])
 
@@ -188,9 +189,13 @@ def _settle(connection: duckdb.DuckDBPyConnection, run: Run, judge: Judge) -> No
     """Compare the round of a run, and the next one that has landed, with the round that is now before each."""
     for identifier, round_ in around(connection, run.scheme_digest, run.source, run.round):
         before = numbers_before(connection, run.scheme_digest, run.source, round_, identifier)
-        comparisons, checks = judge(identifier, numbers(connection, identifier), before)
+        groups = connection.execute("from comparisons where run_id = ? and other_run_id = run_id", [identifier]).df()
+        comparisons, checks = judge(numbers(connection, identifier), before, groups)
         connection.execute("delete from comparisons where run_id = ? and other_run_id <> run_id", [identifier])
-        connection.execute("delete from checks where run_id = ? and starts_with(name, 'drift(')", [identifier])
+        connection.execute(
+            "delete from checks where run_id = ? and (starts_with(name, 'drift(') or list_contains(?, name))",
+            [identifier, checks["name"].tolist()],
+        )
         for table, frame in (("comparisons", comparisons), ("checks", checks)):
             if len(frame):
                 _insert(connection, table, to_rows(table, _with_run_id(table, frame, identifier)))

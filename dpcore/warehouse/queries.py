@@ -14,7 +14,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from dpcore.errors import WarehouseError
-from dpcore.warehouse.connection import open_for_reading
+from dpcore.warehouse.published import open_published
 from dpcore.warehouse.transaction import one_line
 
 _READS = {
@@ -32,7 +32,7 @@ def query(path: str | Path, sql: str, *, patience: float = 30.0) -> pd.DataFrame
     Raises WarehouseError, in one line, when the warehouse cannot be read, the SQL is wrong, or it is anything else.
     """
     _check_reads(sql)
-    with open_for_reading(path, patience=patience) as connection:
+    with open_published(path, patience=patience) as connection:
         return _to_frame(_table(connection, sql))
 
 
@@ -40,9 +40,9 @@ def query(path: str | Path, sql: str, *, patience: float = 30.0) -> pd.DataFrame
 def reader(path: str | Path, *, patience: float = 30.0) -> Iterator[Callable[[str], pd.DataFrame]]:
     """Open a function from SQL to rows, as `query` answers it; all its answers are of one state of the warehouse.
 
-    Nobody can write while the block lasts, so keep it short.  Raises WarehouseError as `query` does.
+    Raises WarehouseError as `query` does.
     """
-    with open_for_reading(path, patience=patience) as connection:
+    with open_published(path, patience=patience) as connection:
 
         def ask(sql: str) -> pd.DataFrame:
             _check_reads(sql)
@@ -59,7 +59,7 @@ def export(path: str | Path, table: str, file: str | Path, *, patience: float = 
     file = Path(file)
     if file.suffix not in (".parquet", ".csv"):
         raise WarehouseError(f"an export is a .parquet or a .csv file, got {file.name}")
-    with open_for_reading(path, patience=patience) as connection:
+    with open_published(path, patience=patience) as connection:
         names = [name for (name,) in connection.execute("select name from (show tables) order by name").fetchall()]
         if table not in names:
             raise WarehouseError(f"the warehouse has no table {table!r}; it has {', '.join(names)}")

@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING, Any
 _EXPORTS = {
     "FileStore": "store",
     "REASONS": "single",
+    "is_here": "files",
+    "location": "files",
     "most_bytes": "single",
+    "opened": "files",
     "read_aggregate": "codec",
     "read_report": "single",
     "read_reports": "codec",
     "read_stamp": "codec",
+    "remove_folder": "files",
     "write_aggregate": "codec",
     "write_bundle": "bundle",
     "write_bytes": "files",
@@ -25,11 +29,15 @@ _EXPORTS = {
 __all__ = [
     "FileStore",
     "REASONS",
+    "is_here",
+    "location",
     "most_bytes",
+    "opened",
     "read_aggregate",
     "read_report",
     "read_reports",
     "read_stamp",
+    "remove_folder",
     "write_aggregate",
     "write_bundle",
     "write_bytes",
@@ -41,7 +49,7 @@ __all__ = [
 if TYPE_CHECKING:
     from dpcore.wire.bundle import write_bundle
     from dpcore.wire.codec import read_aggregate, read_reports, read_stamp, write_aggregate, write_reports
-    from dpcore.wire.files import write_bytes, write_whole
+    from dpcore.wire.files import is_here, location, opened, remove_folder, write_bytes, write_whole
     from dpcore.wire.single import REASONS, most_bytes, read_report, write_report
     from dpcore.wire.store import FileStore
 

@@ -21,7 +21,7 @@ from dpcore.mechanisms import Reports
 from dpcore.report import Answers, ReportBatch
 from dpcore.scheme import Scheme
 from dpcore.tokens import NAME_BYTES
-from dpcore.wire.files import write_whole
+from dpcore.wire.files import opened, write_whole
 from dpcore.wire.schema import AGGREGATE, DIGEST, KIND, NAMES, ROUND, is_single, metadata, report_schema
 
 UNKNOWN_LEVEL = 255  # no mechanism has so many
@@ -96,7 +96,8 @@ def read_stamp(path: Path, scheme: Scheme) -> tuple[str, int]:
     Raises what `read_reports` does, but for the columns.
     """
     try:
-        found = pq.read_metadata(path)
+        with opened(path) as file:
+            found = pq.read_metadata(file)
     except (pa.ArrowException, OSError) as error:
         raise _unreadable(path, error) from None
     held = found.metadata or {}
@@ -201,7 +202,8 @@ def _write(path: Path, table: pa.Table) -> None:
 
 def _read(path: Path, scheme: Scheme, kind: str) -> pa.Table:
     try:
-        table = pq.read_table(path, partitioning=None)
+        with opened(path) as file:
+            table = pq.read_table(file, partitioning=None)
     except FileNotFoundError:
         raise InvalidReport(f"no {kind} at {path}; collect the round first") from None
     except (pa.ArrowException, OSError) as error:

@@ -1,15 +1,72 @@
-"""A file appears whole under its name or not at all: written beside it, then moved."""
+"""Files here and elsewhere: a file appears whole under its name or not at all.
+
+On this machine it is written beside its place and moved there; in an object store it is made here and put there in one piece.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from dpcore.errors import DPCoreError
+
+_URL = re.compile(r"([a-z][a-z0-9+]+):/+(.*)")  # `Path` makes one slash of the two
+
+
+def location(text: str | Path) -> Path:
+    """Return where a file or folder is: a path of this machine, or the same for a URL that fsspec knows.
+
+    text: such as `data/var`, `s3://bucket/ldpflow` or `memory://ldpflow`; a `Path` of a URL means the URL.
+    Raises DPCoreError for a protocol that fsspec does not know or whose package is not installed.
+    """
+    if not isinstance(text, (str, Path)) or not (url := _URL.fullmatch(str(text))):
+        return Path(text) if isinstance(text, str) else text
+    if url[1] in ("file", "local"):
+        return Path("/" + url[2])
+    from upath import UPath
+
+    try:
+        there = UPath(f"{url[1]}://{url[2]}")
+        _ = there.fs
+    except (ImportError, ValueError) as error:  # a protocol that needs another package, or none
+        raise DPCoreError(f"{url[1]}://{url[2]} cannot be reached: {error}") from error
+    return there  # type: ignore[return-value]  # has a path's methods, and is none
+
+
+def is_here(path: Path) -> bool:
+    """Return whether a path is of this machine."""
+    return isinstance(path, Path)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Any]:
+    """Open a file for a reader of Parquet or CSV, who takes a path of this machine as it is."""
+    if is_here(path):
+        yield path
+    else:
+        with path.open("rb") as file:
+            yield file
+
+
+def remove_folder(path: Path) -> None:
+    """Remove a folder and all that is in it, if it is there."""
+    if is_here(path):
+        shutil.rmtree(path, ignore_errors=True)
+    elif path.exists():
+        path.fs.rm(path.path, recursive=True)  # type: ignore[attr-defined]
+
 
 def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
-    """Make folders, let `write` fill a file beside `path`, and move it there; a failed write leaves nothing."""
+    """Make folders, let `write` fill a file of this machine, and move it to `path`; a failed write leaves nothing."""
+    if not is_here(path):
+        _put_whole(path, write)
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
@@ -17,6 +74,14 @@ def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
         os.replace(beside, path)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def _put_whole(path: Any, write: Callable[[Path], Any]) -> None:
+    with tempfile.TemporaryDirectory() as made:
+        draft = Path(made) / path.name
+        write(draft)
+        path.fs.makedirs(path.parent.path, exist_ok=True)
+        path.fs.pipe_file(path.path, draft.read_bytes())  # an object is there when its last byte is
 
 
 def write_bytes(path: Path, content: bytes) -> None:

@@ -43,21 +43,45 @@ class Tab:
         while self._read().get("method") != "Page.loadEventFired":
             pass
 
+    def visit(self, url: str, *, until: str, width: int = 1400, height: int = 1000, seconds: float = 120) -> None:
+        """Open a page that is built by scripts, and wait until its text holds what it is opened for."""
+        self.do("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        self.do("Page.navigate", url=url)
+        self.wait(until, seconds)
+
+    def wait(self, text: str, seconds: float = 120) -> None:
+        deadline = time.monotonic() + seconds
+        while text not in (found := self.text()):
+            assert time.monotonic() < deadline, f"{text!r} did not appear in {found!r}"
+            time.sleep(0.5)
+
+    def text(self) -> str:
+        return str(self.evaluate("document.body ? document.body.innerText : ''"))
+
+    def click(self, text: str) -> None:
+        """Click the last element that says just this."""
+        said = json.dumps(text)
+        self.evaluate(
+            "[...document.querySelectorAll('*')]"
+            f".filter(one => !one.children.length && one.textContent.trim() === {said}).pop().click()"
+        )
+
     def evaluate(self, expression: str) -> Any:
         """Return the value of an expression; of what is promised, once it is there."""
         result = self.do("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in result, result
         return result["result"].get("value")
 
-    def screenshot(self, path: Path) -> None:
-        shot = self.do("Page.captureScreenshot", captureBeyondViewport=True)
+    def screenshot(self, path: Path, *, whole: bool = True) -> None:
+        """Save a picture of the whole page, or of what fits the window."""
+        shot = self.do("Page.captureScreenshot", captureBeyondViewport=whole)
         path.write_bytes(base64.b64decode(shot["data"]))
 
     def pdf(self) -> bytes:
         return base64.b64decode(self.do("Page.printToPDF", preferCSSPageSize=True)["data"])
 
     def _read(self) -> dict[str, Any]:
-        message = json.loads(self._socket.recv(timeout=60))
+        message = json.loads(self._socket.recv(timeout=180))
         method, told = message.get("method", ""), message.get("params", {})
         if method == "Network.requestWillBeSent":
             self.requests.append(told["request"]["url"])
@@ -77,11 +101,13 @@ def tab(profile: Path) -> Iterator[Tab]:
     with subprocess.Popen([BINARY, *switches], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as browser:
         try:
             port = _port(profile / "DevToolsActivePort")
-            with connect(f"ws://127.0.0.1:{port[0]}{port[1]}", max_size=None, proxy=None) as socket:
+            with connect(f"ws://127.0.0.1:{port[0]}{port[1]}", max_size=None, proxy=None, ping_interval=None) as socket:
                 socket.send(json.dumps({"id": 0, "method": "Target.getTargets"}))
                 targets = json.loads(socket.recv(timeout=60))["result"]["targetInfos"]
             page = next(target["targetId"] for target in targets if target["type"] == "page")
-            with connect(f"ws://127.0.0.1:{port[0]}/devtools/page/{page}", max_size=None, proxy=None) as socket:
+            with connect(
+                f"ws://127.0.0.1:{port[0]}/devtools/page/{page}", max_size=None, proxy=None, ping_interval=None
+            ) as socket:
                 yield Tab(socket)
         finally:
             browser.terminate()

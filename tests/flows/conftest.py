@@ -71,7 +71,7 @@ def harness(new_database: Callable[[], str | None]) -> Iterator[None]:
             stack.enter_context(temporary_settings({PREFECT_API_URL: server.api_url}))
             stack.callback(APILogHandler().flush)  # before the server ends
         else:
-            stack.enter_context(prefect_test_harness(server_startup_timeout=120))
+            stack.enter_context(prefect_test_harness(server_startup_timeout=300))
         stack.enter_context(temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}))
         yield
 

@@ -18,7 +18,7 @@ def test_a_run_measures_and_shows_and_a_second_adds_repetitions(tmp_path: Path) 
     def settings(repetitions: int) -> CoverageSettings:
         return CoverageSettings(
             targets=("bimodal",),
-            places=((10_000, 2.0),),
+            places=[{"clients": 10_000, "epsilon": 2.0}],
             methods=("wavelet_laplace",),
             repetitions=repetitions,
             workers=1,

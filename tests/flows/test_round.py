@@ -85,16 +85,19 @@ def test_the_flow_gives_the_same_bits_as_the_command_and_shows_what_it_found(
     shown = {artifact.key: artifact for artifact in artifacts_of(plan.flow_run_id)}
     assert {"consumer-expenditure-estimates", "consumer-expenditure-progress"} <= set(shown)
     assert float(shown["consumer-expenditure-progress"].data) == 100
-    assert '"attribute": "income", "quantity": "mean"' in str(shown["consumer-expenditure-estimates"].data)
+    assert '"attribute": "Income", "quantity": "mean"' in str(shown["consumer-expenditure-estimates"].data)
     for attribute in ("income", "urban-rural"):
-        assert "](data:image/png;base64,iVBOR" in str(shown[f"consumer-expenditure-{attribute}"].data)
+        assert "](data:image/svg+xml;base64," in str(shown[f"consumer-expenditure-{attribute}"].data)
+    front = shown["consumer-expenditure-round"]
+    assert front.description.startswith("200,000 reports counted, 0 refused; ")
+    assert "# Consumer expenditure, round 2026-11-20" in str(front.data)
 
 
 def test_a_task_that_fails_after_its_effect_counts_nobody_twice(
     scheme_file: Path, by_command: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     without_waiting(
-        monkeypatch, simulating.privatize_shard, collecting.aggregate_shard, collecting.merge, publishing.land
+        monkeypatch, simulating.privatize_batch, collecting.aggregate_batch, collecting.merge, publishing.land
     )
     seen: dict[Any, int] = {}
     for name in ("privatize_shard", "aggregate_shard", "merge", "land"):

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError
-from urllib.request import Request, urlopen
 
 import pytest
+from services import Up, artifacts, ask, deployment, ended, receiver, running, soon, start, state
 
 from flows import up
 
@@ -28,53 +25,27 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def port(root: Path, home: Path, new_database: Callable[[], str | None]) -> Iterator[str]:
-    """The port of `make up` with a database of its own; at the end Ctrl-C must stop all of it."""
-    with socket.socket() as probe:
-        probe.bind((up.HOST, 0))
-        port = str(probe.getsockname()[1])
-    environment = os.environ | {"PREFECT_SERVER_API_PORT": port, "PREFECT_HOME": str(home)}
+def told() -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """A webhook, and what it was sent."""
+    with receiver() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def service(
+    root: Path, home: Path, new_database: Callable[[], str | None], told: tuple[str, list[dict[str, Any]]]
+) -> Iterator[Up]:
+    """`make up` with a database of its own."""
+    environment = {"LDPFLOW_NOTIFY_URL": told[0]}
     if url := new_database():
         environment["PREFECT_SERVER_DATABASE_CONNECTION_URL"] = url
-    process = subprocess.Popen(
-        [sys.executable, "-m", "flows.up"], cwd=root, env=environment, stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    said = []
-    for line in process.stdout:
-        said.append(line)
-        if line.startswith("up: "):
-            break
-    else:
-        pytest.fail(f"`make up` ended: {said}")
-    yield port
-    process.send_signal(signal.SIGINT)
-    assert process.wait(90) == 0
-    with socket.socket() as probe:
-        assert probe.connect_ex((up.HOST, int(port))) != 0
+    with running(root, home, **environment) as found:
+        yield found
 
 
-def ask(port: str, path: str, body: Any = None) -> Any:
-    data = None if body is None else json.dumps(body).encode()
-    request = Request(f"http://{up.HOST}:{port}{path}", data=data, headers={"Content-Type": "application/json"})
-    deadline = time.monotonic() + 30
-    while True:
-        try:
-            with urlopen(request, timeout=30) as answer:
-                content = answer.read().decode()
-            return json.loads(content) if path.startswith("/api/") else content
-        except HTTPError as error:
-            if error.code != 503 or time.monotonic() > deadline:
-                raise
-            time.sleep(1)  # SQLite was busy: the server asks to be asked again, as Prefect's own client does
-
-
-def soon(ready: Callable[[], Any], seconds: int = 60) -> Any:
-    """What becomes true within so many seconds, or the last falsehood."""
-    deadline = time.monotonic() + seconds
-    while not (found := ready()) and time.monotonic() < deadline:
-        time.sleep(0.5)
-    return found
+@pytest.fixture
+def port(service: Up) -> str:
+    return service.port
 
 
 def scheduled(port: str) -> list[Any]:
@@ -86,8 +57,10 @@ def test_a_round_against_a_server_shows_in_its_ui(
     port: str, home: Path, root: Path, scheme_file: Path, by_command: Path, tmp_path: Path
 ) -> None:
     deployed = ask(port, "/api/deployments/filter", {})
-    assert sorted(deployment["name"] for deployment in deployed) == ["daily", "monthly", *["on-request"] * 5, "weekly"]
-    daily = next(deployment for deployment in deployed if deployment["name"] == "daily")
+    on_request = ["backfill", "collect", "coverage", "estimate", "publish", "simulate"]
+    scheduled_ = ["daily", "monthly-audit", "weekly-benchmark", "weekly-cleanup"]
+    assert sorted(one["name"] for one in deployed) == sorted([*on_request, *scheduled_])
+    daily = deployment(port, "daily")
     assert [schedule["slug"] for schedule in daily["schedules"]] == ["daily-round"]
     assert "settings" in daily["parameter_openapi_schema"]["properties"]
     assert soon(lambda: scheduled(port)), "the server's scheduler plans no runs; see the lock file's sqlalchemy"
@@ -116,23 +89,73 @@ def test_a_round_against_a_server_shows_in_its_ui(
 
     everything = 1 + 2 + 2 + 6  # prepare, two shards twice, merge, estimate, compare, draw, show, land
     assert soon(lambda: len(completed()) == everything), "tasks are recorded some seconds later, but all of them"
-    assert f"land-{folder.name}" in completed()
+    assert {"land", "privatize-00000", "aggregate-00001"} <= set(completed())
     page = ask(port, "/")
     assert '<div id="app">' in page
     assert "Prefect" in page
 
 
-def test_a_worker_carries_out_a_run_that_somebody_asked_for(port: str, scheme_file: Path, tmp_path: Path) -> None:
-    [daily] = ask(port, "/api/deployments/filter", {"deployments": {"name": {"any_": ["daily"]}}})
-    settings = {"scheme": str(scheme_file), "data": str(tmp_path / "data"), "clients": 20_000, "round": "asked"}
-    run = ask(port, f"/api/deployments/{daily['id']}/create_flow_run", {"parameters": {"settings": settings}})
-
-    def ended() -> str | None:
-        state = ask(port, f"/api/flow_runs/{run['id']}")["state"]["type"]
-        return state if state in ("COMPLETED", "FAILED", "CRASHED") else None
-
-    assert soon(ended, 120) == "COMPLETED"
+def test_a_worker_carries_out_a_run_that_somebody_asked_for_and_its_log_is_shown(
+    port: str, scheme_file: Path, tmp_path: Path
+) -> None:
+    run = start(port, scheme=scheme_file, data=tmp_path / "data", clients=20_000, round="asked")
+    found = ended(port, run)
+    assert (found["type"], found["name"]) == ("COMPLETED", "Completed")
+    assert found["message"].startswith("20,000 reports counted, 0 refused; all ")
     assert (tmp_path / "data" / "warehouse.duckdb").exists()
+    wanted = {"logs": {"flow_run_id": {"any_": [run]}}}
+    said = soon(lambda: [line["message"] for line in ask(port, "/api/logs/filter", wanted)])
+    assert "aggregated: 1 of 1 shards" in said
+
+
+def test_a_failed_run_says_what_to_do_on_a_page_and_tells_the_webhook(
+    port: str, scheme_file: Path, tmp_path: Path, told: tuple[str, list[dict[str, Any]]]
+) -> None:
+    run = start(port, scheme=scheme_file, data=tmp_path / "data", records=tmp_path / "absent.csv", round="refused")
+    found = ended(port, run)
+    assert found["type"] == "FAILED"
+    assert f"no file of records at {tmp_path / 'absent.csv'}" in found["message"]
+    page = soon(lambda: artifacts(port, run).get("round-failure"))
+    assert "absent.csv" in page["data"]
+    assert "Correct what the message names, then press Retry" in page["data"]
+    message, *_ = soon(lambda: [one for one in told[1] if one["url"].endswith(run)])
+    assert (message["state"], message["flow"], message["message"]) == ("Failed", "round", found["message"])
+    assert message["text"].startswith("ldpflow: round small-refused: Failed. ")
+    assert message["url"] == f"http://{up.HOST}:{port}/runs/flow-run/{run}"
+
+
+def test_a_failed_check_is_seen_in_the_state_of_a_round_that_landed_and_tells_the_webhook(
+    port: str, scheme_file: Path, records_file: Path, tmp_path: Path, told: tuple[str, list[dict[str, Any]]]
+) -> None:
+    run = start(port, scheme=scheme_file, data=tmp_path / "data", records=records_file, seed=7, round="rehearsed")
+    found = ended(port, run)
+    assert (found["type"], found["name"]) == ("COMPLETED", "ChecksFailed")
+    assert "1 of " in found["message"]
+    assert "secure randomness: a rehearsal" in found["message"]
+    assert "✗ 1 of " in artifacts(port, run)["consumer-expenditure-round"]["data"]
+    message, *_ = soon(lambda: [one for one in told[1] if one["url"].endswith(run)])
+    assert (message["state"], message["message"]) == ("ChecksFailed", found["message"])
+
+
+def test_a_run_whose_machine_dies_goes_on_from_its_finished_shards(
+    service: Up, scheme_file: Path, tmp_path: Path, told: tuple[str, list[dict[str, Any]]]
+) -> None:
+    port = service.port
+    data = tmp_path / "data"
+    run = start(port, scheme=scheme_file, data=data, clients=2_000_000, round="killed", keep_reports=True)
+    finished = soon(lambda: {path: path.stat().st_mtime_ns for path in data.glob("runs/*/reports/*.parquet")}, 180)
+    service.kill_worker()
+    assert finished
+    assert state(port, run)["type"] == "RUNNING"
+    crashed = soon(lambda: [one for one in told[1] if one["url"].endswith(run)], 300)
+    assert crashed[0]["state"] == "Crashed"
+    assert "No sign of life" in crashed[0]["message"]
+    if state(port, run)["type"] == "CRASHED":  # what the UI's Retry does; refused where it was started again already
+        retry = {"state": {"type": "SCHEDULED", "name": "AwaitingRetry"}}
+        ask(port, f"/api/flow_runs/{run}/set_state", retry)
+    assert ended(port, run, 300)["type"] == "COMPLETED"
+    assert {path: path.stat().st_mtime_ns for path in finished} == finished
+    assert ask(port, f"/api/flow_runs/{run}")["run_count"] == 2
 
 
 def test_a_taken_port_is_said_in_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

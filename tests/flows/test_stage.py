@@ -11,17 +11,19 @@ from pydantic import ValidationError
 
 from dpcore import stages
 from dpcore.errors import SchemeError, WarehouseError
-from flows import audit, benchmark, collect, estimate, publish, simulate
+from flows import audit, backfill, benchmark, cleanup, collect, coverage, estimate, publish, simulate
 from flows import round as rounds
-from flows.settings import AuditSettings, BenchmarkSettings, CollectSettings, NamedRound, RoundSettings
-from flows.stage import _folder_of, is_transient, key, prepare
+from flows.hooks import folder_of
+from flows.settings import RoundSettings
+from flows.stage import is_transient, key, prepare
 
 TASKS = (
     prepare,
-    simulate.privatize_shard,
+    simulate.privatize_batch,
     simulate.privatize_records,
-    collect.aggregate_shard,
+    collect.aggregate_batch,
     collect.merge,
+    collect.waits,
     estimate.find,
     estimate.estimate_tables,
     publish.draw,
@@ -33,6 +35,23 @@ TASKS = (
     benchmark.measure,
     benchmark.draw,
     benchmark.show,
+    backfill.find_missing,
+    cleanup.delete_files,
+    cleanup.delete_results,
+    cleanup.delete_history,
+)
+
+FLOWS = (
+    rounds.run_round,
+    simulate.simulate,
+    collect.collect,
+    estimate.estimate,
+    publish.publish,
+    audit.audit,
+    benchmark.benchmark,
+    backfill.backfill,
+    cleanup.cleanup,
+    coverage.coverage,
 )
 
 
@@ -42,7 +61,7 @@ def test_every_task_retries_has_a_limit_and_caches_nothing(task) -> None:  # typ
     assert task.retry_delay_seconds == [1, 2, 4]
     assert task.retry_jitter_factor > 0
     assert task.retry_condition_fn is is_transient
-    if task in (simulate.privatize_shard, collect.aggregate_shard):
+    if task in (simulate.privatize_batch, collect.aggregate_batch):
         assert task.timeout_seconds is None  # they run in threads, where Prefect can only warn
     else:
         assert task.timeout_seconds >= 60
@@ -60,6 +79,7 @@ def test_only_what_may_pass_is_retried(error: Exception, expected: bool) -> None
 
 def test_keys_of_artifacts_have_the_letters_prefect_allows() -> None:
     assert key("consumer_expenditure", "Kids_count") == "consumer-expenditure-kids-count"
+    assert key("größe", "Zeit (h)") == "gr-e-zeit-h"
 
 
 @pytest.mark.parametrize(
@@ -70,9 +90,26 @@ def test_settings_refuse_what_does_not_fit(wrong: dict[str, object]) -> None:
         RoundSettings(**wrong)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("model", [RoundSettings, CollectSettings, NamedRound, AuditSettings, BenchmarkSettings])
-def test_every_field_of_the_form_is_described(model: type[RoundSettings]) -> None:
-    assert [name for name, field in model.model_fields.items() if not field.description] == []
+@pytest.mark.parametrize("flow", FLOWS, ids=lambda flow: flow.name)
+def test_every_field_of_the_form_is_described_and_bounded(flow) -> None:  # type: ignore[no-untyped-def]
+    """What `prefect deploy` sends for the UI's form: help for each field, a range for each number, a list for each name."""
+    schema = flow.parameters.model_dump()
+    [form] = [
+        schema["definitions"][name]
+        for name in schema["definitions"]
+        if name.endswith("Settings") or name == "NamedRound"
+    ]
+    assert schema["properties"]["settings"]
+    for definition in schema["definitions"].values():
+        for name, field in definition["properties"].items():
+            assert field.get("description"), name
+            kinds = [kind for option in field.get("anyOf", [field]) for kind in (option, option.get("items", {}))]
+            for kind in kinds:
+                if kind.get("type") in ("integer", "number"):
+                    assert {"minimum", "maximum"} <= set(kind), name
+                if kind.get("type") == "string" and name in ("targets", "methods"):
+                    assert kind["enum"], name
+    assert form["additionalProperties"] is False
 
 
 def test_preparing_passes_every_setting_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -103,16 +140,17 @@ def test_a_run_that_failed_is_found_by_its_flow_run_or_by_the_round_it_was_told(
     mine = stages.prepare(scheme_file, seed=1, flow_run_id="mine", **options)
     other = stages.prepare(scheme_file, seed=2, flow_run_id="other", **options)
     settings = {"scheme": str(scheme_file), "data": str(tmp_path)}
-    assert _folder_of("mine", settings) == mine
-    assert _folder_of("absent", settings) is None
-    assert _folder_of("absent", settings | {"round": "2026-11-20"}) is None  # nothing is collected yet
+    assert folder_of("mine", settings) == mine
+    assert folder_of("absent", settings) is None
+    assert folder_of("absent", settings | {"round": "2026-11-20"}) is None  # nothing is collected yet
     stages.merge(other, [stages.aggregate_shard(other, stages.privatize_shard(other, 0))])
-    assert _folder_of("absent", settings | {"round": "2026-11-20"}) == other
-    assert _folder_of("absent", {"data": str(tmp_path / "nowhere")}) is None
+    assert folder_of("absent", settings | {"round": "2026-11-20"}) == other
+    assert folder_of("absent", {"data": str(tmp_path / "nowhere")}) is None
 
 
-@pytest.mark.parametrize("flow", [rounds.run_round, simulate.simulate, collect.collect], ids=lambda flow: flow.name)
-def test_a_worker_can_call_the_hooks_by_the_names_it_uses(flow) -> None:  # type: ignore[no-untyped-def]
+@pytest.mark.parametrize("flow", FLOWS, ids=lambda flow: flow.name)
+def test_every_flow_has_a_limit_and_hooks_that_a_worker_can_call_by_the_names_it_uses(flow) -> None:  # type: ignore[no-untyped-def]
+    assert flow.timeout_seconds >= 3600
     for hooks in (flow.on_failure_hooks, flow.on_crashed_hooks, flow.on_cancellation_hooks):
         assert [list(signature(hook).parameters) for hook in hooks] == [["flow", "flow_run", "state"]]
 

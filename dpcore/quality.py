@@ -1,0 +1,235 @@
+"""What the tables of a round must be like, declared; in `checks` every round says of each table whether it is.
+
+A row that breaks a rule is counted and never shown.  What the warehouse's own constraints refuse need not be repeated here: a
+constraint ends the landing, a rule is told beside what has landed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+
+import pandas as pd
+import pandera.pandas as pa
+from pandera.errors import SchemaErrors
+
+Tables = Mapping[str, pd.DataFrame]
+
+_ROUNDING = 1e-9  # of sums of doubles
+_GRID = 0.05  # by which trapezoids through a landed density's 201 points may miss the integral of one that jumps
+
+
+def verdicts(tables: Tables) -> pd.DataFrame:
+    """Return rows of `checks`, one for each table of a run that has rules: quality(TABLE).
+
+    tables: those of one run, by name.  observed: how many rows break a rule; threshold: 0.
+    """
+    rows = []
+    for table, schema in _SCHEMAS.items():
+        if table in tables:
+            frame = tables[table].reset_index(drop=True)
+            broken = _broken(schema, _BESIDE.get(table, _alone)(frame, tables))
+            wrong = len(set().union(*broken.values()))
+            told = [f"{rule}: broken by {len(indices)} of {len(frame)} rows" for rule, indices in broken.items()]
+            detail = "; ".join(told) or f"{len(frame)} rows keep every rule"
+            rows.append((f"quality({table})", not broken, float(wrong), 0.0, detail))
+    return pd.DataFrame(rows, columns=["name", "passed", "observed", "threshold", "detail"])
+
+
+def without_verdicts(checks: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of `checks` that are not verdicts, so that a table can be judged again."""
+    return checks[~checks["name"].str.startswith("quality(")]
+
+
+def _broken(schema: pa.DataFrameSchema, frame: pd.DataFrame) -> dict[str, set[object]]:
+    """Rule -> the rows that break it; where it cannot be asked, as of a column that is missing, every row does."""
+    try:
+        schema.validate(frame, lazy=True)
+    except SchemaErrors as errors:
+        cases = errors.failure_cases
+        of_columns = (cases["schema_context"] == "Column") & cases["column"].notna()
+        rules = cases["check"].where(~of_columns, cases["column"].astype(str) + " " + cases["check"].astype(str))
+        return {str(rule): set(rows.dropna()) or set(frame.index) for rule, rows in cases["index"].groupby(rules)}
+    return {}
+
+
+def _alone(frame: pd.DataFrame, tables: Tables) -> pd.DataFrame:
+    return frame
+
+
+def _beside_bounds(frame: pd.DataFrame, tables: Tables) -> pd.DataFrame:
+    """Each row beside its attribute's bounds, null for categories, and the share of everyone who is an atom."""
+    bounds = tables["attributes"][["attribute", "lower", "upper"]]
+    found = tables.get("functionals", pd.DataFrame(columns=["attribute", "given", "functional", "estimate"]))
+    found = found[found["functional"].str.startswith("atom(")]
+    atoms = found.groupby(["attribute", "given"])["estimate"].sum().rename("atoms").reset_index()
+    beside = frame.merge(bounds, how="left", on="attribute")
+    beside = beside.merge(atoms, how="left", on=["attribute", "given"])
+    return beside.fillna({"atoms": 0.0})
+
+
+def _beside_categories(frame: pd.DataFrame, tables: Tables) -> pd.DataFrame:
+    """Each row beside the position of its category in the scheme, null where the scheme has no such category."""
+    known = tables["categories"][["attribute", "category", "position"]]
+    return frame.merge(known, how="left", on=["attribute", "category"])
+
+
+def _beside_counts(frame: pd.DataFrame, tables: Tables) -> pd.DataFrame:
+    """Each budget beside what a client spends and the scheme promises, and the most reports counted at any level."""
+    counted = tables["aggregates"]
+    counted = counted[(counted["statistic"] == "reports") & (counted["given"] == "")]
+    most = counted.groupby("attribute")["value"].max().rename("most").reset_index()
+    scheme = tables["schemes"].iloc[0]
+    spent = frame["epsilon"].sum() if scheme["reporting"] == "all" else frame["epsilon"]
+    return frame.merge(most, how="left", on="attribute").assign(spent=spent, promised=float(scheme["epsilon"]))
+
+
+_BESIDE: Mapping[str, Callable[[pd.DataFrame, Tables], pd.DataFrame]] = {
+    "frequencies": _beside_categories,
+    "densities": _beside_bounds,
+    "functionals": _beside_bounds,
+    "budgets": _beside_counts,
+}
+
+
+def _rule(text: str, holds: Callable[[pd.DataFrame], pd.Series]) -> pa.Check:
+    """A rule on a row, or on rows together; a comparison with a null holds."""
+    return pa.Check(holds, error=text, ignore_na=False)
+
+
+def _between(lower: float, upper: float) -> pa.Column:
+    return pa.Column(nullable=True, checks=pa.Check.in_range(lower, upper, error=f"is between {lower:g} and {upper:g}"))
+
+
+def _not_negative(nullable: bool = True) -> pa.Column:
+    return pa.Column(nullable=nullable, checks=pa.Check.ge(0, error="is not negative"))
+
+
+def _ordered(*columns: str) -> pa.Check:
+    """Each column is not above the next."""
+
+    def holds(frame: pd.DataFrame) -> pd.Series:
+        above = [frame[left] > frame[right] for left, right in pairwise(columns)]
+        return ~pd.concat(above, axis=1).any(axis=1)
+
+    return _rule(" <= ".join(columns), holds)
+
+
+def _shares_add_up(frame: pd.DataFrame) -> pd.Series:
+    total = frame.groupby(["attribute", "estimator", "given"])["estimate"].transform("sum")
+    return (total - 1).abs() <= _ROUNDING
+
+
+def _inside(frame: pd.DataFrame) -> pd.Series:
+    """Means and quantiles, with their intervals, lie within the bounds, and shares of people between 0 and 1."""
+    name = frame["functional"].str.partition("(")[0]
+    located, share = name.isin(("mean", "quantile")), name.isin(("cdf", "probability", "atom"))
+    lower = frame["lower"].where(located, 0.0).where(located | share)
+    upper = frame["upper"].where(located, 1.0).where(located | share)
+    outside = [(frame[column] < lower) | (frame[column] > upper) for column in ("estimate", "low", "high")]
+    return ~pd.concat(outside, axis=1).any(axis=1)
+
+
+def _all_or_nothing(frame: pd.DataFrame) -> pd.Series:
+    """An estimate comes with its interval, a refusal with its reason and with no number."""
+    numbers = frame[["estimate", "standard_error", "low", "high"]].notna()
+    return numbers.all(axis=1) | (~numbers.any(axis=1) & frame["reason"].notna())
+
+
+def _in_order(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.sort_values(["attribute", "estimator", "given", "x"])
+
+
+def _never_falls(frame: pd.DataFrame) -> pd.Series:
+    steps = _in_order(frame).groupby(["attribute", "estimator", "given"])["cdf"].diff()
+    return ~(steps.reindex(frame.index) < -_ROUNDING)
+
+
+def _ends_at_one(frame: pd.DataFrame) -> pd.Series:
+    last = frame.groupby(["attribute", "estimator", "given"])["cdf"].transform("max")
+    return ~((last - 1).abs() > _ROUNDING)
+
+
+def _integrates(frame: pd.DataFrame) -> pd.Series:
+    """By trapezoids through its points, to one less the atoms."""
+    ordered = _in_order(frame)
+    keys = [ordered[key] for key in ("attribute", "estimator", "given")]
+    before = ordered.groupby(keys)[["x", "density"]].shift()
+    area = (ordered["density"] + before["density"]) / 2 * (ordered["x"] - before["x"])
+    total = area.groupby(keys).transform("sum").reindex(frame.index)
+    return (total + frame["atoms"] - 1).abs() <= _GRID
+
+
+def _groups_add_up(frame: pd.DataFrame) -> pd.Series:
+    """The statistics of a pair's groups add up to everyone's, integer for integer."""
+    place = ["attribute", "statistic", "level", "cell"]
+    other = frame["given"].str.partition("=")[0]
+    sums = frame.groupby([*(frame[key] for key in place), other])["value"].transform("sum")
+    everyone = frame[frame["given"] == ""].groupby(place, as_index=False)["value"].sum()
+    whole = frame.merge(everyone, how="left", on=place, suffixes=("", "_of_everyone"))["value_of_everyone"]
+    return (sums == whole.set_axis(frame.index)) | (frame["given"] == "")
+
+
+_SCHEMAS: Mapping[str, pa.DataFrameSchema] = {
+    "aggregates": pa.DataFrameSchema(
+        checks=[
+            _rule("counts are not negative", lambda rows: (rows["statistic"] == "sum") | (rows["value"] >= 0)),
+            _rule("groups add up to everyone", _groups_add_up),
+        ],
+    ),
+    "frequencies": pa.DataFrameSchema(
+        {
+            **{name: _between(0, 1) for name in ("estimate", "low", "high")},
+            "standard_error": _not_negative(),
+        },
+        checks=[
+            _ordered("low", "estimate", "high"),
+            _rule("shares of a group add up to 1", _shares_add_up),
+            _rule("the category is one of the scheme's", lambda rows: rows["position"].notna()),
+        ],
+    ),
+    "densities": pa.DataFrameSchema(
+        {
+            **{name: _not_negative() for name in ("density", "low", "high")},
+            **{name: _between(0, 1) for name in ("cdf", "cdf_low", "cdf_high")},
+        },
+        checks=[
+            _ordered("lower", "x", "upper"),
+            _ordered("low", "density", "high"),
+            _ordered("cdf_low", "cdf", "cdf_high"),
+            _rule("the cdf never falls", _never_falls),
+            _rule("the cdf ends at 1", _ends_at_one),
+            _rule("density and atoms integrate to 1", _integrates),
+        ],
+    ),
+    "functionals": pa.DataFrameSchema(
+        {"standard_error": _not_negative()},
+        checks=[
+            _ordered("low", "estimate", "high"),
+            _rule("means, quantiles and shares lie within their range", _inside),
+            _rule("an estimate has an interval, a refusal a reason", _all_or_nothing),
+        ],
+    ),
+    "budgets": pa.DataFrameSchema(
+        {"charges": _not_negative(nullable=False)},
+        checks=[
+            _rule(
+                "a client spends no more epsilon than the scheme promises",
+                lambda rows: rows["spent"] <= rows["promised"] * (1 + _ROUNDING),
+            ),
+            _rule("no more reports are counted than were charged", lambda rows: ~(rows["most"] > rows["charges"])),
+        ],
+    ),
+    "comparisons": pa.DataFrameSchema(
+        {"standard_error": _not_negative(), "correlation": _between(-1, 1)},
+        checks=[_ordered("low", "difference", "high")],
+    ),
+    "truths": pa.DataFrameSchema(
+        checks=[
+            _rule(
+                "shares are between 0 and 1",
+                lambda rows: ~rows["quantity"].str.startswith("frequency(") | rows["value"].between(0, 1),
+            )
+        ],
+    ),
+}

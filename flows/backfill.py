@@ -1,0 +1,50 @@
+"""The flow that runs the rounds of past days that have not landed, oldest first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from prefect import runtime
+from prefect.artifacts import create_table_artifact
+from prefect.states import Completed, Failed
+
+from dpcore.backfill import rounds_of
+from dpcore.scheme import Scheme
+from flows.round import run_round
+from flows.settings import BackfillSettings, RoundSettings
+from flows.stage import stage, whole
+
+
+@stage("find-missing")
+def find_missing(settings: BackfillSettings) -> list[str]:
+    """Return the rounds that have not landed; where they are to be run again, all."""
+    return rounds_of(
+        Scheme.from_toml(settings.scheme),
+        settings.warehouse or settings.data / "warehouse.duckdb",
+        settings.first,
+        settings.last,
+        source="simulated" if settings.reports is None else "reports",
+        again=settings.again,
+    )
+
+
+def run_name() -> str:
+    """Return what the UI calls a backfill: its days."""
+    given = runtime.flow_run.parameters["settings"]
+    return f"backfill-{given.first}-{given.last}"
+
+
+@whole("backfill", hours=72, run_name=run_name)
+def backfill(settings: BackfillSettings) -> Any:
+    """Find the missing rounds and run each as a round of its own; one that fails does not stop the others."""
+    states = {round_: run_round(_of(settings, round_), return_state=True) for round_ in find_missing(settings)}
+    rows = [{"round": round_, "state": state.name, "message": state.message} for round_, state in states.items()]
+    create_table_artifact(rows, key="backfill", description=f"{len(rows)} rounds, {settings.first} to {settings.last}")
+    bad = [round_ for round_, state in states.items() if not state.is_completed()]
+    if bad:
+        return Failed(message=f"{len(bad)} of {len(rows)} rounds failed: {', '.join(bad)}; their own runs say why")
+    return Completed(message=f"{len(rows)} rounds were missing and have been run")
+
+
+def _of(settings: BackfillSettings, round_: str) -> RoundSettings:
+    return RoundSettings(**settings.model_dump(exclude={"first", "last", "again"}), round=round_)

@@ -1,0 +1,78 @@
+"""The flow that deletes what nobody needs any longer: files of landed rounds, and Prefect's own history and results."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from prefect import runtime
+from prefect.artifacts import create_table_artifact
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import (
+    FlowRunFilter,
+    FlowRunFilterEndTime,
+    FlowRunFilterState,
+    FlowRunFilterStateType,
+)
+from prefect.client.schemas.objects import TERMINAL_STATES
+from prefect.settings import PREFECT_LOCAL_STORAGE_PATH
+from prefect.states import Completed
+
+from dpcore.cleanup import Removal, clean, clean_folder, in_words
+from flows.settings import CleanupSettings
+from flows.stage import stage, whole
+
+_PAGE = 200  # flow runs that the server gives at once
+
+
+@stage("delete-files", seconds=3600)
+def delete_files(settings: CleanupSettings) -> list[Removal]:
+    """Delete the files of rounds that landed long ago, and return what they were."""
+    return clean(
+        settings.data,
+        keep_days=settings.keep_days,
+        reports=settings.reports,
+        warehouse_file=settings.warehouse,
+        dry_run=settings.dry_run,
+    )
+
+
+@stage("delete-results", seconds=3600)
+def delete_results(settings: CleanupSettings) -> list[Removal]:
+    """Delete the results that Prefect keeps in files, where they are old, and return what they were."""
+    return clean_folder(
+        Path(PREFECT_LOCAL_STORAGE_PATH.value()), keep_days=settings.keep_history_days, dry_run=settings.dry_run
+    )
+
+
+@stage("delete-history", seconds=3600)
+def delete_history(settings: CleanupSettings) -> int:
+    """Delete old runs from the server's history, with their task runs, and return how many.
+
+    Runs that have not ended are kept; logs and artifacts of deleted runs go with the server's own vacuum.
+    """
+    before = datetime.now(UTC) - timedelta(days=settings.keep_history_days)
+    old = FlowRunFilter(
+        state=FlowRunFilterState(type=FlowRunFilterStateType(any_=list(TERMINAL_STATES))),
+        end_time=FlowRunFilterEndTime(before_=before),
+    )
+    count = 0
+    with get_client(sync_client=True) as client:
+        while found := client.read_flow_runs(flow_run_filter=old, limit=_PAGE, offset=count if settings.dry_run else 0):
+            for run in found:
+                if not settings.dry_run:
+                    client.delete_flow_run(run.id)
+            count += len(found)
+    return count
+
+
+@whole("cleanup", hours=4, run_name=lambda: f"cleanup-{runtime.flow_run.scheduled_start_time:%Y-%m-%d}")
+def cleanup(settings: CleanupSettings = CleanupSettings()) -> Any:  # noqa: B008 - frozen
+    """Delete files, results and history that are old enough, and say what they were."""
+    removals = [*delete_files(settings), *delete_results(settings)]
+    runs = delete_history(settings)
+    rows = [{"what": r.kind, "round": r.round, "path": str(r.path), "bytes": r.size} for r in removals]
+    said = f"{in_words(removals, settings.dry_run)}; {runs:,} of Prefect's runs"
+    create_table_artifact(rows, key="cleanup", description=said)
+    return Completed(message=said)

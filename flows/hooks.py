@@ -1,0 +1,98 @@
+"""What happens when a flow ends badly: it is landed as failed, and its page says what happened and what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.actions import ArtifactCreate
+from prefect.logging.loggers import flow_run_logger
+
+from dpcore import stages, wire
+from dpcore.errors import DPCoreError
+from dpcore.pages import plain
+from dpcore.scheme import Scheme
+from flows.settings import NamedRound
+
+_CANCELLED = "Somebody cancelled it, or stopped its process. **Press Retry** to go on where it was."
+_REFUSED = (
+    "It was refused on purpose, and would be refused again. **Correct what the message names, then press Retry**; where a"
+    " parameter must change, start the deployment again with the right one."
+)
+_TIMED_OUT = (
+    "It took longer than it may: a machine that is too busy, or more clients than it was made for. **Press Retry** to go on"
+    " where it was; if it happens again, run it where there is more room."
+)
+_CRASHED = (
+    "Its process ended without a word: killed, out of memory, or its machine went down. Look at the machine's memory and disk"
+    " and **press Retry**, unless the automation “ldpflow: start crashed runs again” has done so already."
+)
+_UNEXPECTED = (
+    "Every task was tried four times. **Remove the cause** (a full disk, a file that is gone, a server that does not answer)"
+    " **and press Retry.** If nothing is wrong with the machine, this is a bug: the log has the traceback to report."
+)
+
+
+def tell_failure(flow: Any, flow_run: Any, state: Any) -> None:
+    """Land that a run failed, crashed or was cancelled, and say what to do, in its log and on a page of its own.
+
+    A run that never got a folder has nothing to land.  The arguments' names are Prefect's: a worker passes them by name.
+    """
+    logger = flow_run_logger(flow_run, flow)
+    folder = folder_of(str(flow_run.id), flow_run.parameters.get("settings") or {})
+    kept = "Nothing was started, so nothing was landed and nobody's privacy was spent."
+    if folder is not None:
+        kept = _land(folder)
+    advice = _advice(state)
+    logger.error("%s %s", advice.replace("**", ""), kept.replace("`", ""))
+    page = [f"# {flow_run.name}: {state.name}", f"> {plain(state.message or 'No message was left.')}", "## What to do"]
+    page += [advice, "## What there is", kept]
+    page += [f"From a terminal: `prefect flow-run retry {flow_run.id}`"]
+    with get_client(sync_client=True) as client:  # a worker that tells of a crash is in no run
+        client.create_artifact(
+            ArtifactCreate(
+                key=f"{flow.name}-failure",
+                type="markdown",
+                description=f"{state.name}: what happened and what to do",
+                data="\n\n".join(page),
+                flow_run_id=flow_run.id,
+            )
+        )
+
+
+def folder_of(flow_run_id: str, settings: dict[str, Any]) -> Path | None:
+    """Return the folder that a flow's run prepared, or that of the collected round it was told; None without one."""
+    data = wire.location(settings.get("data", stages.DEFAULT_DATA))
+    for path in (data / "runs").glob("*/plan.json"):
+        if stages.plan_of(path.parent).flow_run_id == flow_run_id:
+            return path.parent
+    try:
+        named = NamedRound.model_validate(settings)
+        return stages.newest(Scheme.from_toml(named.scheme), named.round, named.data)
+    except (ValueError, DPCoreError):
+        return None
+
+
+def _land(folder: Path) -> str:
+    """Land the failure and say what stands."""
+    plan = stages.plan_of(folder)
+    said = f"Round {plan.round}, run `{plan.run_id}`: what is finished stands in `{folder}`, and is not done again."
+    try:
+        stages.land_failure(folder)
+    except DPCoreError as error:
+        return f"{said} That it failed could not be written to the warehouse: {error}"
+    return (
+        f"{said} In `{plan.warehouse}` the run is recorded as failed, unless it had landed before; its rows then stand."
+    )
+
+
+def _advice(state: Any) -> str:
+    error = getattr(state.data, "result", state.data)
+    if state.is_cancelled() or state.is_cancelling():
+        return _CANCELLED
+    if isinstance(error, DPCoreError):
+        return _REFUSED
+    if state.name == "TimedOut":
+        return _TIMED_OUT
+    return _CRASHED if state.is_crashed() else _UNEXPECTED

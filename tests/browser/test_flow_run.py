@@ -1,0 +1,132 @@
+"""What a person sees in Prefect's UI, in a real browser: the first scheduled round finishing, its pages, and a failure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import chromium
+import pytest
+from services import artifacts, ask, deployment, ended, running, soon, start
+
+from flows import up
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.flows,
+    pytest.mark.skipif(chromium.BINARY is None, reason="needs Debian's chromium: apt-get install chromium"),
+]
+PICTURES = "[...document.querySelectorAll('img')].filter(one => one.src.startsWith('data:'))"
+
+
+@pytest.fixture(scope="module")
+def port(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with running(root, tmp_path_factory.mktemp("home")) as found:
+        yield found.port
+
+
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[chromium.Tab]:
+    with chromium.tab(tmp_path_factory.mktemp("profile")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("data")
+
+
+def scheduled(port: str, round_: str, data: Path) -> str:
+    """The id of the first run of a schedule that begins in some seconds."""
+    daily = deployment(port, "daily")
+    first = datetime.now(UTC) + timedelta(seconds=20)
+    body = {
+        "active": True,
+        "schedule": {"interval": 86_400, "anchor_date": first.isoformat()},
+        "parameters": {"settings": {"clients": 50_000, "round": round_, "data": str(data)}},
+    }
+    ask(port, f"/api/deployments/{daily['id']}/schedules", [body])
+    runs = {"flow_runs": {"deployment_id": {"any_": [daily["id"]]}}, "sort": "EXPECTED_START_TIME_ASC"}
+
+    def planned() -> Any:
+        found = ask(port, "/api/flow_runs/filter", runs)
+        return [run["id"] for run in found if run["parameters"].get("settings", {}).get("data") == str(data)]
+
+    found = soon(planned, 120)
+    assert found, "the schedule planned no run"
+    return str(found[0])
+
+
+def test_the_first_scheduled_round_is_seen_finishing(
+    port: str, tab: chromium.Tab, data: Path, screenshots: Path
+) -> None:
+    home = f"http://{up.HOST}:{port}"
+    tab.visit(f"{home}/deployments", until="daily")
+    assert "weekly" in tab.text()
+    tab.screenshot(screenshots / "deployments.png", whole=False)
+
+    run = scheduled(port, "2026-11-20", data)
+    tab.visit(f"{home}/runs/flow-run/{run}", until="consumer-expenditure-2026-11-20", seconds=300)
+    tab.wait("Completed", 300)
+    tab.wait("aggregated: 1 of 1 shards")
+    tab.screenshot(screenshots / "flow_run.png", whole=False)
+    tab.click("Artifacts")
+    tab.wait("consumer-expenditure-income")
+    for shown in (
+        "consumer-expenditure-estimates",
+        "consumer-expenditure-progress",
+        "50,000 reports counted, 0 refused",
+    ):
+        assert shown in tab.text()
+    tab.screenshot(screenshots / "flow_run_artifacts.png", whole=False)
+    tab.visit(f"{home}/runs", until="consumer-expenditure-2026-11-20")
+    tab.screenshot(screenshots / "runs.png", whole=False)
+
+
+def test_the_pages_of_a_round_tell_all_of_it(port: str, tab: chromium.Tab, data: Path, screenshots: Path) -> None:
+    home = f"http://{up.HOST}:{port}"
+    run = start(port, clients=50_000, round="2026-11-21", data=data)
+    assert ended(port, run)["type"] == "COMPLETED"
+    shown = artifacts(port, run)
+    front, income, estimates = (
+        shown[f"consumer-expenditure-{name}"]["id"] for name in ("round", "income", "estimates")
+    )
+
+    tab.visit(f"{home}/artifacts/artifact/{front}", until="Where it is", height=1900)
+    for text in ("Checks", "rejected share", "Refused reports", "in all 2 rounds since 2026-11-20", "ε = 10.2"):
+        assert text in tab.text(), text
+    tab.screenshot(screenshots / "round.png", whole=False)
+
+    tab.visit(f"{home}/artifacts/artifact/{income}", until="Numbers of groups", height=1900)
+    assert tab.evaluate(f"{PICTURES}.length") == 2
+    assert tab.evaluate(f"{PICTURES}.every(one => one.complete && one.naturalWidth > 300)")
+    assert "before it round 2026-11-20" in tab.text()
+    tab.screenshot(screenshots / "attribute.png", whole=False)
+
+    tab.visit(f"{home}/artifacts/artifact/{estimates}", until="share at or below 50,000 USD", height=1900)
+    for heading in ("attribute", "quantity", "estimate", "interval", "truth"):
+        assert heading in tab.text()
+    tab.screenshot(screenshots / "estimates.png", whole=False)
+
+
+def test_what_went_wrong_is_found_from_the_ui_alone(
+    port: str, tab: chromium.Tab, data: Path, screenshots: Path
+) -> None:
+    home = f"http://{up.HOST}:{port}"
+    run = start(port, scheme="data/schemes/absent.toml", data=data)
+    assert ended(port, run)["type"] == "FAILED"
+    tab.visit(f"{home}/runs/flow-run/{run}", until="Failed")
+    tab.wait("no scheme file at data/schemes/absent.toml")
+    tab.click("Artifacts")
+    tab.wait("round-failure")
+    tab.visit(f"{home}/artifacts/artifact/{artifacts(port, run)['round-failure']['id']}", until="What to do")
+    assert "no scheme file at data/schemes/absent.toml" in tab.text()
+    assert "press Retry" in tab.text()
+    tab.screenshot(screenshots / "failure.png", whole=False)
+
+
+def test_nothing_was_fetched_from_elsewhere(port: str, tab: chromium.Tab) -> None:
+    addresses = {url.split("/")[2] for url in tab.requests if url.startswith(("http", "ws"))}
+    assert addresses == {f"{up.HOST}:{port}"}

@@ -1,0 +1,110 @@
+"""How a round scales: `make scaling`, on a machine that does nothing else.
+
+Shards per second with one Dask worker process and with two, whose aggregates must be those of threads bit for bit, and what the
+tasks of a round of ten million clients cost beside its work.  CPU seconds are told beside wall seconds: they are what can be
+compared where the machine is not quiet.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+from prefect import unmapped
+from prefect.testing.utilities import prefect_test_harness
+
+from dpcore import stages
+from flows import runner
+from flows.collect import aggregate_batch
+from flows.simulate import privatize_batch
+from flows.stage import follow, whole
+
+LEAST_SCALING, MOST_OVERHEAD = 1.7, 0.05  # what is asked of two workers, and of Prefect's tasks
+TEN_MILLION = 10_000_000
+
+
+def main() -> int:
+    """Measure, print, and return 1 where an aim is missed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.scaling", description=__doc__)
+    parser.add_argument("--shards", type=int, default=24, help="shards of 131,072 clients to measure on (default 24)")
+    shards = parser.parse_args().shards
+    with tempfile.TemporaryDirectory() as made:
+        data = Path(made)
+        here = _aggregate(data / "here", "", shards)
+        one, two = _aggregate(data / "one", "local:1", shards), _aggregate(data / "two", "local:2", shards)
+        same = here["bits"] == one["bits"] == two["bits"]
+        scaling = one["wall"] / two["wall"]
+        for name, found in (("threads off", here), ("1 worker", one), ("2 workers", two)):
+            rate = shards * stages.SHARD_BLOCKS * 65_536 / found["wall"]
+            print(
+                f"{name:12} {found['wall']:7.1f} s   {rate:12,.0f} clients/s   {found['cpu'] / shards:6.2f} CPU s a shard"
+            )
+        print(f"bit-equal    {same}")
+        print(f"scaling      {scaling:.2f} of two workers to one, at least {LEAST_SCALING} is asked")
+        work = here["cpu"] / shards * TEN_MILLION / (stages.SHARD_BLOCKS * 65_536)
+        overhead = _overhead(data / "tasks")
+        share = overhead / (overhead + work)
+        print(f"tasks        {overhead:.1f} CPU s beside {work:.1f} CPU s of work at ten million clients: {share:.1%}")
+        print(f"             at most {MOST_OVERHEAD:.0%} is asked")
+    return 0 if same and scaling >= LEAST_SCALING and share <= MOST_OVERHEAD else 1
+
+
+def _aggregate(data: Path, where: str, shards: int) -> dict[str, Any]:
+    """Wall and CPU seconds of privatizing and aggregating so many shards, and the aggregate's bytes."""
+    os.environ[runner.SETTING] = where
+    small, whole_ = (
+        stages.prepare(stages.DEFAULT_SCHEME, round_=name, clients=n * stages.SHARD_BLOCKS * 65_536, seed=7, data=data)
+        for name, n in (("warm", 4), ("scaling", shards))
+    )
+    runner.each(stages.privatize_shard, small, stages.shards(small))  # imports, and the scheme's tables
+    before, begun = _cpu_by_process(whole_), time.perf_counter()
+    parts = runner.each(
+        stages.aggregate_shard, whole_, runner.each(stages.privatize_shard, whole_, stages.shards(whole_))
+    )
+    wall, after = time.perf_counter() - begun, _cpu_by_process(whole_)
+    bits = stages.merge(whole_, parts).read_bytes()
+    runner.disconnect()
+    return {"wall": wall, "cpu": sum(after.values()) - sum(before.values()), "bits": bits}
+
+
+def _cpu_by_process(folder: Path) -> dict[int, float]:
+    """The CPU seconds of each worker, asked often enough that everyone answers."""
+    return dict(runner.each(lambda folder, item: (os.getpid(), time.process_time()), folder, range(40)))
+
+
+def _overhead(data: Path) -> float:
+    """CPU seconds, here and in the server, of the shards' tasks of a round of ten million clients, in which nobody works."""
+    os.environ[runner.SETTING] = ""
+    stages.privatize_shard = lambda folder, shard: folder / f"{shard:05d}.parquet"
+    stages.aggregate_shard = lambda folder, reports: reports
+
+    @whole("tasks", hours=1, run_name="tasks")
+    def tasks(folder: Path) -> list[Path]:
+        reports = privatize_batch.map(unmapped(folder), runner.batches(stages.shards(folder)))
+        parts = aggregate_batch.map(unmapped(folder), reports)
+        follow(folder, privatized=reports, aggregated=parts)
+        return runner.flat(parts.result())
+
+    few = stages.prepare(stages.DEFAULT_SCHEME, round_="few", clients=1000, seed=7, data=data)
+    many = stages.prepare(stages.DEFAULT_SCHEME, round_="many", clients=TEN_MILLION, seed=7, data=data)
+    with prefect_test_harness(server_startup_timeout=240):
+        tasks(few)  # imports, and the server's first queries
+        begun = _cpu_of_all()
+        tasks(many)
+        time.sleep(10)  # the server records task runs a little later
+        return _cpu_of_all() - begun
+
+
+def _cpu_of_all() -> float:
+    me = psutil.Process()
+    return sum(sum(process.cpu_times()[:2]) for process in (me, *me.children(recursive=True)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,165 @@
+"""`make up` on a port and with a database of its own, questions to its server, and a receiver of webhooks."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+from flows import up
+
+
+@dataclass(frozen=True)
+class Up:
+    """A running `make up`."""
+
+    port: str
+    pid: int
+
+    def kill_worker(self) -> None:
+        """Kill the worker and every process of its, as a machine that goes down would."""
+        parents = {int(path.parent.name): _parent(path) for path in Path("/proc").glob("[0-9]*/stat")}
+        [worker] = [pid for pid, parent in parents.items() if parent == self.pid and "worker" in _command(pid)]
+        doomed = [worker]
+        for pid in doomed:
+            doomed += [child for child, parent in parents.items() if parent == pid]
+        for pid in doomed:
+            os.kill(pid, signal.SIGKILL)
+
+
+@contextmanager
+def running(root: Path, home: Path, **environment: str) -> Iterator[Up]:
+    """Start `make up`; at the end Ctrl-C must stop all of it."""
+    with socket.socket() as probe:
+        probe.bind((up.HOST, 0))
+        port = str(probe.getsockname()[1])
+    environment = os.environ | {"PREFECT_SERVER_API_PORT": port, "PREFECT_HOME": str(home)} | environment
+    process = subprocess.Popen(
+        [sys.executable, "-m", "flows.up"], cwd=root, env=environment, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    said = []
+    for line in process.stdout:
+        said.append(line)
+        if line.startswith("up: "):
+            break
+    else:
+        raise AssertionError(f"`make up` ended: {said}")
+    try:
+        yield Up(port, process.pid)
+    finally:
+        process.send_signal(signal.SIGINT)
+        status = process.wait(90)
+    assert status == 0
+    with socket.socket() as probe:
+        assert probe.connect_ex((up.HOST, int(port))) != 0
+
+
+def ask(port: str, path: str, body: Any = None, method: str | None = None) -> Any:
+    """What the server answers; JSON under /api."""
+    data = None if body is None else json.dumps(body).encode()
+    headers = {"Content-Type": "application/json"}
+    request = Request(f"http://{up.HOST}:{port}{path}", data=data, headers=headers, method=method)
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            with urlopen(request, timeout=30) as answer:
+                content = answer.read().decode()
+            return json.loads(content) if path.startswith("/api/") else content
+        except HTTPError as error:
+            if error.code != 503 or time.monotonic() > deadline:
+                raise
+            time.sleep(1)  # SQLite was busy: the server asks to be asked again, as Prefect's own client does
+
+
+def state(port: str, run: str) -> Any:
+    """A run's state."""
+    return ask(port, f"/api/flow_runs/{run}")["state"]
+
+
+def soon(ready: Callable[[], Any], seconds: int = 60) -> Any:
+    """What becomes true within so many seconds, or the last falsehood."""
+    deadline = time.monotonic() + seconds
+    while not (found := ready()) and time.monotonic() < deadline:
+        time.sleep(0.5)
+    return found
+
+
+def deployment(port: str, name: str) -> Any:
+    """The deployment of that name, such as daily."""
+    [found] = ask(port, "/api/deployments/filter", {"deployments": {"name": {"any_": [name]}}})
+    return found
+
+
+def start(port: str, **settings: Any) -> str:
+    """Ask for a run of round/daily and return its id."""
+    body = {"parameters": {"settings": {name: _plain(value) for name, value in settings.items()}}}
+    return ask(port, f"/api/deployments/{deployment(port, 'daily')['id']}/create_flow_run", body)["id"]
+
+
+def ended(port: str, run: str, seconds: int = 300) -> Any:
+    """The state that a run ends in."""
+
+    final = ("COMPLETED", "FAILED", "CANCELLED")  # a crashed run is started again
+    assert soon(lambda: state(port, run)["type"] in final, seconds), state(port, run)
+    return state(port, run)
+
+
+def artifacts(port: str, run: str) -> dict[str, Any]:
+    """A run's artifacts by key."""
+    found = ask(port, "/api/artifacts/filter", {"artifacts": {"flow_run_id": {"any_": [run]}}, "limit": 200})
+    return {artifact["key"]: artifact for artifact in found}
+
+
+@contextmanager
+def receiver() -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """A webhook on this machine: its URL, and what it was sent."""
+    sent: list[dict[str, Any]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            assert self.headers["Content-Type"] == "application/json"
+            sent.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = HTTPServer((up.HOST, 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://{up.HOST}:{server.server_port}/", sent
+    finally:
+        server.shutdown()
+
+
+def _parent(stat: Path) -> int:
+    try:
+        return int(stat.read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
+
+
+def _command(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except OSError:
+        return ""
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, Path) else value

@@ -1,0 +1,118 @@
+"""Readers and the writer: nobody waits for the other, and nobody sees half a round."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from dpcore import warehouse
+from dpcore.errors import WarehouseError
+from dpcore.warehouse import Landing, Run, open_for_writing, published, query
+from dpcore.warehouse.transaction import transaction
+
+COUNT = "select count(*) as n from runs"
+
+
+def run(number: int) -> Run:
+    moment = datetime(2026, 11, number, tzinfo=UTC)
+    return Run(
+        run_id=f"{number:016x}",
+        scheme="small",
+        scheme_digest="d" * 64,
+        round=f"2026-11-{number:02d}",
+        source="simulated",
+        randomness="seeded",
+        seed=number,
+        accepted=10,
+        rejected=0,
+        started_at=moment,
+        finished_at=moment,
+        version="0",
+    )
+
+
+def land(path: Path, number: int) -> None:
+    warehouse.land(path, Landing(run(number)), patience=2)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "it's a warehouse.duckdb"
+    land(path, 1)
+    return path
+
+
+def test_a_reader_that_holds_the_copy_open_blocks_no_landing_and_keeps_what_it_saw(path: Path) -> None:
+    code = (
+        "import duckdb, sys; c = duckdb.connect(sys.argv[1], read_only=True); "
+        f"print(c.sql({COUNT!r}).fetchall()[0][0], flush=True); sys.stdin.readline(); "
+        f"print(c.sql({COUNT!r}).fetchall()[0][0], flush=True)"
+    )
+    command = [sys.executable, "-c", code, str(published(path))]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as reader:
+        assert reader.stdout is not None
+        assert reader.stdout.readline() == "1\n"
+        land(path, 2)  # the warehouse itself would be locked for longer than the patience of this
+        assert query(path, COUNT)["n"][0] == 2
+        assert reader.communicate("go on\n", timeout=30)[0] == "1\n"
+
+
+def test_a_question_while_somebody_writes_is_answered_at_once_from_before(path: Path) -> None:
+    code = (
+        "import sys; from dpcore.warehouse import open_for_writing as writing; from dpcore.warehouse.transaction import *\n"
+        "with writing(sys.argv[1]) as c, transaction(c):\n"
+        "    c.execute('delete from runs'); print('deleted', flush=True); sys.stdin.readline()"
+    )
+    command = [sys.executable, "-c", code, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "deleted\n"
+        assert query(path, COUNT, patience=0)["n"][0] == 1
+        with pytest.raises(WarehouseError, match="locked by"), warehouse.open_for_reading(path, patience=0):
+            pass
+        writer.communicate("go on\n", timeout=30)
+    assert query(path, COUNT)["n"][0] == 0
+
+
+def test_what_was_written_without_publishing_is_seen_all_the_same(path: Path) -> None:
+    time.sleep(0.01)  # a tick of the file system's clock
+    with open_for_writing(path) as connection, transaction(connection):
+        connection.execute("delete from runs")
+    assert query(path, COUNT)["n"][0] == 0
+    published(path).unlink()
+    assert query(path, COUNT)["n"][0] == 0
+
+
+def test_looking_at_a_warehouse_as_every_round_does_first_leaves_its_copy_the_newest(path: Path) -> None:
+    with open_for_writing(path):
+        pass
+    assert path.stat().st_mtime_ns == published(path).stat().st_mtime_ns
+
+
+def test_the_copy_is_a_whole_warehouse_that_other_programs_can_open(path: Path) -> None:
+    said = "select (select count(comment) from duckdb_columns()), (select count(*) from duckdb_views() where not internal), "
+    said += "(select count(*) from duckdb_functions() where not internal), (select count(*) from duckdb_constraints())"
+    with (
+        duckdb.connect(str(path), read_only=True) as one,
+        duckdb.connect(str(published(path)), read_only=True) as other,
+    ):
+        assert one.sql(said).fetchall() == other.sql(said).fetchall()
+        assert other.sql("select tags['storage_version'] from duckdb_databases() where not internal").fetchall() == (
+            one.sql("select tags['storage_version'] from duckdb_databases() where not internal").fetchall()
+        )
+
+
+def test_a_copy_that_cannot_be_moved_into_place_is_told_in_one_line_after_the_landing(path: Path) -> None:
+    published(path).unlink()
+    published(path).mkdir()
+    with pytest.raises(WarehouseError, match=r"published\.duckdb could not be written"):
+        land(path, 2)
+    published(path).rmdir()
+    assert query(path, COUNT)["n"][0] == 2
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
