@@ -180,7 +180,7 @@ def plan(
 @app.command()
 def privatize(
     scheme: SchemeArgument,
-    source: Annotated[Path, typer.Argument(metavar="IN", help="Records: .csv or .parquet.")],
+    source: Annotated[Path, typer.Argument(metavar="IN", help="Records: .csv, .parquet or .jsonl.")],
     target: Annotated[Path, typer.Argument(metavar="OUT", help="Folder for the report files.")],
     round_: Annotated[
         str, typer.Option("--round", help="The round they are for: a later round counts them as late. Default: any.")

@@ -1,7 +1,7 @@
 """Everything dpcore raises on purpose, one tree.
 
 DPCoreError ── SchemeError ── SchemeMismatch, CalibrationError      (ours: the agreement is wrong)
-            ├─ InvalidRecord, InvalidReport                         (theirs: a record or bytes we cannot accept)
+            ├─ InvalidRecord, InvalidReport ── RefusedReport        (theirs: a record or bytes we cannot accept)
             ├─ BudgetExceeded                                       (a client asked for more than was promised)
             ├─ NotEstimable ── EmptyWindow, TooFewClients           (too few reports to say anything)
             └─ WarehouseError ── MigrationError
@@ -35,6 +35,14 @@ class InvalidRecord(DPCoreError):
 
 class InvalidReport(DPCoreError):
     """A report that no client following the scheme could have sent."""
+
+
+class RefusedReport(InvalidReport):
+    """A single report that is not taken; `reason` is one of `dpcore.wire.REASONS`, and nothing of the report is shown."""
+
+    def __init__(self, reason: str, expected: str) -> None:
+        super().__init__(f"{reason}: {expected}")
+        self.reason = reason
 
 
 class BudgetExceeded(DPCoreError):

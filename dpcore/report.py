@@ -1,29 +1,36 @@
 """What leaves a client: a Report, and a ReportBatch of many.
 
-A report names the scheme by digest and holds, for each attribute, a public level and a few integers.  It holds nothing
-else: no value, no time, no identity.
+A report names the scheme by digest and holds, for each attribute, a public level and a few integers.  It holds no value, no
+time and no identity.  So that it is counted once it has an id, drawn at random; a client may add a token, by which a
+collector knows it again within one scheme (`tokens`), and the round it is sent for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dpcore._random import Source
 from dpcore.errors import SchemeMismatch
 from dpcore.mechanisms import Reports
+from dpcore.tokens import NAME_BYTES, from_text
 
 
 @dataclass(frozen=True, eq=False)
 class Report:
     """One client's privatized answers: attribute -> (level, integers).
 
-    With `reporting = "one"` only the drawn unit's attributes are present.
+    With `reporting = "one"` only the drawn unit's attributes are present.  id: 128 random bits as 22 characters of
+    base64url, '' where it has none.  token: the client's under this scheme.  sent_for: the round, '' for whichever counts it.
     """
 
     digest: str
     answers: Mapping[str, tuple[int, tuple[int, ...]]]
+    id: str = ""
+    token: str | None = None
+    sent_for: str = ""
 
     def __repr__(self) -> str:
         return f"<Report of {', '.join(self.answers)} under {self.digest[:12]}>"
@@ -45,11 +52,17 @@ class Answers:
 
 @dataclass(frozen=True, eq=False)
 class ReportBatch:
-    """The reports of n clients under one scheme, column by column."""
+    """The reports of n clients under one scheme, column by column.
+
+    ids, tokens: (n, 16) uint8, the bytes of each report's id and of its client's token, zeros where it has none; None where
+    nobody in the batch has one.
+    """
 
     digest: str
     n: int
     answers: Mapping[str, Answers]
+    ids: np.ndarray | None = None
+    tokens: np.ndarray | None = None
 
     def __len__(self) -> int:
         return self.n
@@ -82,7 +95,24 @@ def concatenate(batches: Iterable[ReportBatch]) -> ReportBatch:
                 np.concatenate([column.reports.values for column in columns]),
             ),
         )
-    return ReportBatch(digest, int(starts[-1]), answers)
+    ids, tokens = (_stacked([getattr(part, name) for part in parts], np.diff(starts)) for name in ("ids", "tokens"))
+    return ReportBatch(digest, int(starts[-1]), answers, ids, tokens)
+
+
+def _stacked(parts: list[np.ndarray | None], sizes: np.ndarray) -> np.ndarray | None:
+    """The names of all parts, one after another, zeros for those of parts that have none."""
+    if all(part is None for part in parts):
+        return None
+    filled = [
+        np.zeros((n, NAME_BYTES), np.uint8) if part is None else part for part, n in zip(parts, sizes, strict=True)
+    ]
+    return np.concatenate(filled)
+
+
+def with_ids(batch: ReportBatch, random: Source) -> ReportBatch:
+    """Return the batch with a fresh id for every report, so that each is counted once."""
+    words = random.words(batch.n * NAME_BYTES // 4).astype("<u4")
+    return replace(batch, ids=words.view(np.uint8).reshape(-1, NAME_BYTES))
 
 
 def batch_of(reports: Iterable[Report]) -> ReportBatch:
@@ -97,4 +127,10 @@ def _single(report: Report) -> ReportBatch:
         )
         for name, (level, values) in report.answers.items()
     }
-    return ReportBatch(report.digest, 1, answers)
+    return ReportBatch(report.digest, 1, answers, _bytes_of(report.id), _bytes_of(report.token or ""))
+
+
+def _bytes_of(name: str) -> np.ndarray | None:
+    """The 16 bytes of an id or a token, shape (1, 16); None where it is none that travels."""
+    data = from_text(name)
+    return np.frombuffer(data, dtype=np.uint8)[None, :] if data and len(data) == NAME_BYTES else None

@@ -26,7 +26,7 @@ from dpcore import changes, inbox, pipeline, plots, populations, warehouse, wire
 from dpcore._random import Source, secure, seeded
 from dpcore.aggregates import Aggregate
 from dpcore.errors import InvalidRecord, InvalidReport, NotEstimable, SchemeError
-from dpcore.report import concatenate
+from dpcore.report import concatenate, with_ids
 from dpcore.scheme import Scheme
 from dpcore.tables import Line, summary, tables_of
 
@@ -282,9 +282,8 @@ def privatize_file(scheme: Path, records: Path, target: Path, sent_for: str = ""
         parsed.encode(block, index * pipeline.BLOCK)
     n = 0
     for index, block in enumerate(populations.read_blocks(records, parsed, size=pipeline.BLOCK)):
-        wire.write_reports(
-            target / f"{index:05d}.parquet", parsed, pipeline.privatize(parsed, block, secure(), index), sent_for
-        )
+        batch = with_ids(pipeline.privatize(parsed, block, secure(), index), secure())
+        wire.write_reports(target / f"{index:05d}.parquet", parsed, batch, sent_for)
         n += len(block)
     return n
 

@@ -108,6 +108,7 @@ class Mechanism(ABC):
     """
 
     name: ClassVar[str]
+    is_ascending: ClassVar[bool] = False  # whether the integers of a report must grow
     budget: Budget
 
     @property
@@ -119,6 +120,10 @@ class Mechanism(ABC):
     @abstractmethod
     def sizes(self) -> tuple[int, ...]:
         """How many integers a report of each level holds."""
+
+    @abstractmethod
+    def ranges(self, level: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the lowest and the highest each integer of a report of that level may be, two (sizes[level],) of int64."""
 
     @abstractmethod
     def certificate(self) -> Certificate:
@@ -141,6 +146,10 @@ class Mechanism(ABC):
     def draw_levels(self, n: int, random: Source) -> np.ndarray:
         """Return n public levels drawn from the mechanism's law, independent of any value, shape (n,), uint8."""
         return np.zeros(n, dtype=np.uint8)
+
+    def states(self, values: np.ndarray, level: int) -> np.ndarray:
+        """Return all of each input cell that a report of that level depends on, shape (n,), int64: the cell, if not less."""
+        return self.input_cells(values)
 
     @abstractmethod
     def simulate(self, counts: np.ndarray, random: Source) -> np.ndarray:

@@ -118,6 +118,9 @@ class HadamardResponse(Mechanism):
         said = 2 * column + (_parity(values & column) ^ out)
         return Reports(np.zeros(len(values), dtype=np.uint8), said)
 
+    def ranges(self, level: int) -> tuple[np.ndarray, np.ndarray]:
+        return np.array([0]), np.array([self.symbols - 1])
+
     def accepts(self, reports: Reports) -> np.ndarray:
         if len(reports.values) != len(reports.level):
             return np.zeros(len(reports), dtype=bool)  # nobody's integer can be told from the next one's

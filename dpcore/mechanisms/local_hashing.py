@@ -162,12 +162,16 @@ class LocalHashing(Mechanism):
         said = np.where(drawn < self.weight_in, hashed, other)
         return Reports(np.zeros(n, dtype=np.uint8), np.stack([slope, shift, said], axis=1).reshape(-1))
 
+    def ranges(self, level: int) -> tuple[np.ndarray, np.ndarray]:
+        return np.array([1, 0, 0]), np.array([self.prime - 1, self.prime - 1, self.bins - 1])
+
     def accepts(self, reports: Reports) -> np.ndarray:
         good = reports.level == 0  # a level nobody knows has no integers
         if 3 * int(good.sum()) != len(reports.values):
             return np.zeros(len(reports), dtype=bool)  # nobody's integers can be told from the next one's
         rows = reports.values.reshape(-1, 3)
-        good[good] = np.all((rows >= (1, 0, 0)) & (rows < (self.prime, self.prime, self.bins)), axis=1)
+        lowest, highest = self.ranges(0)
+        good[good] = np.all((rows >= lowest) & (rows <= highest), axis=1)
         return good
 
     def statistics(self, reports: Reports) -> np.ndarray:

@@ -120,6 +120,9 @@ class RandomizedResponse(Mechanism):
         said = np.where(drawn < self.weight_in, values, other)
         return Reports(np.zeros(len(values), dtype=np.uint8), said)
 
+    def ranges(self, level: int) -> tuple[np.ndarray, np.ndarray]:
+        return np.array([0]), np.array([self.categories - 1])
+
     def accepts(self, reports: Reports) -> np.ndarray:
         return (reports.level == 0) & (reports.values >= 0) & (reports.values < self.categories)
 

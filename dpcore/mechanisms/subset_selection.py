@@ -46,6 +46,7 @@ class SubsetSelection(Mechanism):
     """
 
     name: ClassVar[str] = "subset_selection"
+    is_ascending: ClassVar[bool] = True
 
     budget: Budget
     categories: int
@@ -155,6 +156,9 @@ class SubsetSelection(Mechanism):
             member[clients, drawn] = ~holds if t == others - self.size else True
         member[clients, values] = holds
         return np.nonzero(member)[1]
+
+    def ranges(self, level: int) -> tuple[np.ndarray, np.ndarray]:
+        return np.zeros(self.size, dtype=np.int64), np.full(self.size, self.categories - 1)
 
     def accepts(self, reports: Reports) -> np.ndarray:
         good = reports.level == 0  # a level nobody knows has no integers

@@ -174,15 +174,20 @@ class UnaryEncoding(Mechanism):
             less = (below | less) if self.weight_other >> bit & 1 else (below & less)
         return less.astype(np.int64)
 
+    def ranges(self, level: int) -> tuple[np.ndarray, np.ndarray]:
+        (size,) = self.sizes
+        highest = np.full(size, WORD - 1, dtype=np.int64)
+        highest[-1] = (1 << (self.categories - _BITS * (size - 1))) - 1
+        return np.zeros(size, dtype=np.int64), highest
+
     def accepts(self, reports: Reports) -> np.ndarray:
         (size,) = self.sizes
         good = reports.level == 0  # a level nobody knows has no integers
         if size * int(good.sum()) != len(reports.values):
             return np.zeros(len(reports), dtype=bool)  # nobody's integers can be told from the next one's
         rows = reports.values.reshape(-1, size)
-        limits = np.full(size, WORD, dtype=np.int64)
-        limits[-1] = 1 << (self.categories - _BITS * (size - 1))
-        good[good] = np.all((rows >= 0) & (rows < limits), axis=1)
+        lowest, highest = self.ranges(0)
+        good[good] = np.all((rows >= lowest) & (rows <= highest), axis=1)
         return good
 
     def statistics(self, reports: Reports) -> np.ndarray:

@@ -104,7 +104,14 @@ class WaveMechanism(Mechanism):
             said[members] = draw(self.waves[number], values[members], random)
         return Reports(level.astype(np.uint8), said)
 
+    def states(self, values: np.ndarray, level: int) -> np.ndarray:
+        wave = self.waves[level]
+        return (self.input_cells(values) >> wave.shift) % wave.cells
+
     # The aggregator's half
+
+    def ranges(self, level: int) -> tuple[np.ndarray, np.ndarray]:
+        return np.array([0]), np.array([self.waves[level].outputs - 1])
 
     def accepts(self, reports: Reports) -> np.ndarray:
         good = np.asarray(reports.level < len(self.waves))  # a level nobody knows has no integers

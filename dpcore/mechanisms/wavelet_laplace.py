@@ -336,6 +336,10 @@ class WaveletLaplace(Mechanism):
 
     # The aggregator's half
 
+    def ranges(self, level: int) -> tuple[np.ndarray, np.ndarray]:
+        highest = self._bounds[level].astype(np.int64)
+        return -highest, highest
+
     def accepts(self, reports: Reports) -> np.ndarray:
         level = reports.level
         starts = self._starts(level)

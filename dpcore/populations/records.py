@@ -1,4 +1,4 @@
-"""Real people's records from CSV and Parquet files, by column name, only the columns a scheme asks for.
+"""Real people's records from CSV, Parquet and JSON-lines files, by column name, only the columns a scheme asks for.
 
 The reader says whether a file can be read; whether its values are allowed is the scheme's business (`Scheme.encode`).
 Rules.
@@ -6,15 +6,18 @@ A message names the file, the column and the position, never a value: not the fi
 record where a file has no header, nor the words of the parser, which quote the line.
 CSV codes stay text ("1", "01").
 A CSV row with too few or too many fields is refused, because the last line of a file cut short looks like that.
-A CSV cut within its last field, or between two lines, cannot be told from a whole one; Parquet knows.
+A CSV cut within its last field, or between two lines, cannot be told from a whole one; nor can JSON lines cut between
+two; Parquet knows.
 """
 
 from __future__ import annotations
 
 import csv
+import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,8 +41,9 @@ _RAGGED = re.compile(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)")
 def read_records(path: str | Path, scheme: Scheme) -> pd.DataFrame:
     """Return the records of a file as a frame of the scheme's columns, named as in the file, one row a person.
 
-    path: a .csv (UTF-8, comma, a header line) or .parquet file, here or at a URL that fsspec knows.
-    Numeric columns come as float64 with NaN where the file has no value; categorical columns of a CSV come as text.
+    path: a .csv (UTF-8, comma, a header line), .parquet or .jsonl file (an object a line; numbers, texts and null), here or
+    at a URL that fsspec knows.
+    Numeric columns come as float64 with NaN where the file has no value; categorical columns of a CSV or of JSON come as text.
 
     Raises InvalidRecord where the file or a column is missing, cannot be read or is cut short,
     or where a numeric column holds something that is not a number.
@@ -57,9 +61,9 @@ def read_blocks(path: str | Path, scheme: Scheme, size: int = BLOCK) -> Iterator
     path = location(path)
     if size < 1:
         raise InvalidRecord(f"size must be at least 1, got {size}")
-    readers = {".csv": _csv, ".parquet": _parquet}
+    readers = {".csv": _csv, ".parquet": _parquet, ".jsonl": _json_lines}
     if path.suffix.lower() not in readers:
-        raise InvalidRecord(f"records must be a .csv or .parquet file, got {path}")
+        raise InvalidRecord(f"records must be a .csv, .parquet or .jsonl file, got {path}")
     if not path.is_file():
         raise InvalidRecord(f"no file of records at {path}")
     columns = {attribute.column: attribute for attribute in scheme.attributes.values()}
@@ -108,6 +112,34 @@ def _parquet(path: Path, columns: Sequence[str], size: int) -> Iterator[pa.Table
         yield file.schema_arrow.empty_table().select(list(columns))
         for batch in file.iter_batches(batch_size=size, columns=list(columns)):
             yield pa.Table.from_batches([batch]).select(list(columns))
+
+
+def _json_lines(path: Path, columns: Sequence[str], size: int) -> Iterator[pa.Table]:
+    schema = pa.schema([(column, pa.string()) for column in columns])
+    yield schema.empty_table()
+    with path.open("rb") as lines:
+        rows = (_json_record(path, number, line, columns) for number, line in enumerate(lines))
+        while block := list(islice(rows, size)):
+            yield pa.table(list(map(list, zip(*block, strict=True))), schema=schema)
+
+
+def _json_record(path: Path, number: int, line: bytes, columns: Sequence[str]) -> list[str | None]:
+    """The columns of one line, as text; refuses what is no object, and values that are neither texts nor numbers."""
+    try:
+        record = json.loads(line.decode("utf-8"))
+        json.dumps(record, ensure_ascii=False).encode()  # half of a pair of code units is no text
+    except (ValueError, RecursionError):
+        record = None
+    if not isinstance(record, dict):
+        raise InvalidRecord(
+            f"{path} record {number} is not an object of JSON on a line; it may be cut short or damaged"
+        )
+    for column in columns:
+        if column not in record:
+            raise InvalidRecord(f"{path} record {number} has no key {column!r} among its {len(record)}")
+        if isinstance(record[column], (bool, list, dict)):
+            raise InvalidRecord(f"column {column!r} of {path} must hold texts or numbers; record {number} does not")
+    return [None if record[column] is None else str(record[column]) for column in columns]
 
 
 def _exactly(tables: Iterator[pa.Table], size: int) -> Iterator[pa.Table]:

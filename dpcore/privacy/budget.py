@@ -63,6 +63,15 @@ class Budget:
     def __add__(self, other: Budget) -> Budget:
         return Budget(self.rational + other.rational, self.ratio * other.ratio)
 
+    def covers(self, other: Budget) -> bool:
+        """Whether `other` is at most this; exact, but that a difference below 2^-79 of e^epsilon counts as too much."""
+        excess, room = other.rational - self.rational, self.ratio / other.ratio  # asks: e^excess <= room?
+        if excess == 0:
+            return room >= 1
+        if excess < 0:
+            return room >= 1 or 1 / room <= _exp_floor(-excess)
+        return room > 1 and _exp_floor(excess) * (1 + Fraction(1, 2**79)) <= room
+
     def __float__(self) -> float:
         return float(self.rational) + math.log(self.ratio)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dpcore.aggregates import Aggregate
@@ -19,8 +20,9 @@ from dpcore.errors import InvalidReport, SchemeMismatch
 from dpcore.mechanisms import Reports
 from dpcore.report import Answers, ReportBatch
 from dpcore.scheme import Scheme
+from dpcore.tokens import NAME_BYTES
 from dpcore.wire.files import opened, write_whole
-from dpcore.wire.schema import AGGREGATE, DIGEST, KIND, ROUND, is_single, metadata, report_schema
+from dpcore.wire.schema import AGGREGATE, DIGEST, KIND, NAMES, ROUND, is_single, metadata, report_schema
 
 UNKNOWN_LEVEL = 255  # no mechanism has so many
 
@@ -47,7 +49,9 @@ def write_reports(path: Path, scheme: Scheme, batch: ReportBatch, sent_for: str 
             columns.append(pa.array(levels, mask=absent))
             values_array = pa.array(answers.reports.values, type=pa.int64())
             columns.append(pa.ListArray.from_arrays(pa.array(offsets), values_array, mask=pa.array(absent)))
-    schema = report_schema(scheme)
+    named = {name: of for name, of in zip(NAMES, (batch.ids, batch.tokens), strict=True) if of is not None}
+    columns += [_names(of) for of in named.values()]
+    schema = report_schema(scheme, named)
     stamp = {ROUND: sent_for.encode()} if sent_for else {}
     _write(path, pa.Table.from_arrays(columns, schema=schema.with_metadata({**(schema.metadata or {}), **stamp})))
 
@@ -58,13 +62,32 @@ def read_reports(path: Path, scheme: Scheme) -> ReportBatch:
     Raises InvalidReport where the file is unreadable or not of this shape, SchemeMismatch where it belongs to another scheme.
     """
     table = _read(path, scheme, "reports")
-    if not table.schema.equals(report_schema(scheme)):
+    named = [name for name in NAMES if name in table.schema.names]
+    if not table.schema.equals(report_schema(scheme, named)):
         raise InvalidReport(
             f"{path} does not have the columns of a report file under scheme {scheme.name}; collect it anew"
         )
-    return ReportBatch(
-        scheme.digest, table.num_rows, {name: _answers(path, scheme, name, table) for name in scheme.attributes}
+    ids, tokens = (_bytes_of(table.column(name)) if name in named else None for name in NAMES)
+    answers = {name: _answers(path, scheme, name, table) for name in scheme.attributes}
+    return ReportBatch(scheme.digest, table.num_rows, answers, ids, tokens)
+
+
+def _names(names: np.ndarray) -> pa.Array:
+    """Ids or tokens, (n, 16) uint8, as a column: null where all bytes are zero."""
+    mask = pa.array(~names.any(axis=1))
+    whole = pa.FixedSizeBinaryArray.from_buffers(
+        pa.binary(NAME_BYTES), len(names), [None, pa.py_buffer(np.ascontiguousarray(names).tobytes())]
     )
+    return pc.if_else(mask, pa.scalar(None, pa.binary(NAME_BYTES)), whole)
+
+
+def _bytes_of(column: pa.ChunkedArray) -> np.ndarray:
+    """Ids or tokens of a column, (n, 16) uint8, zeros where it is null."""
+    filled = pc.fill_null(column, bytes(NAME_BYTES)).combine_chunks()
+    values = filled.chunk(0) if isinstance(filled, pa.ChunkedArray) else filled
+    start = values.offset * NAME_BYTES
+    data = np.frombuffer(values.buffers()[1] or b"", dtype=np.uint8)
+    return data[start : start + len(values) * NAME_BYTES].reshape(-1, NAME_BYTES).copy()
 
 
 def read_stamp(path: Path, scheme: Scheme) -> tuple[str, int]:

@@ -2,17 +2,22 @@
 
 Reports: one row per client.  An attribute whose report is one integer at one level is a column of its name (int64); any other
 is a pair of columns, NAME_level (uint8) and NAME_values (list of int64).  A client that did not report an attribute has nulls.
+Where reports have names, two more columns of 16 bytes hold them: _report_id and _client_token, no attribute's name.
 Aggregates: one row per statistic.  Both carry the scheme's digest in the file's metadata and are refused under another.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import pyarrow as pa
 
 from dpcore.scheme import Scheme
+from dpcore.tokens import NAME_BYTES
 
 DIGEST = b"ldpflow.scheme_digest"
 KIND = b"ldpflow.kind"
+NAMES = ("_report_id", "_client_token")  # columns that a report file may have
 ROUND = b"ldpflow.round"  # of a report file: the round it is sent for
 AGGREGATE = pa.schema(
     [
@@ -31,14 +36,15 @@ def is_single(scheme: Scheme, name: str) -> bool:
     return scheme.attributes[name].mechanism.sizes == (1,)
 
 
-def report_schema(scheme: Scheme) -> pa.Schema:
-    """Return the columns of a report file under a scheme."""
+def report_schema(scheme: Scheme, names: Collection[str] = ()) -> pa.Schema:
+    """Return the columns of a report file under a scheme; names: those of `NAMES` that it has."""
     fields: list[tuple[str, pa.DataType]] = []
     for name in scheme.attributes:
         if is_single(scheme, name):
             fields.append((name, pa.int64()))
         else:
             fields += [(f"{name}_level", pa.uint8()), (f"{name}_values", pa.list_(pa.int64()))]
+    fields += [(name, pa.binary(NAME_BYTES)) for name in NAMES if name in names]
     return pa.schema(fields, metadata=metadata(scheme, "reports"))
 
 

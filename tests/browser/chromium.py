@@ -36,9 +36,10 @@ class Tab:
                 assert "error" not in message, message
                 return message["result"]
 
-    def open(self, path: Path, width: int) -> None:
+    def open(self, page: Path | str, width: int) -> None:
+        """Load a file, or a page that a server gives, in a window of this width."""
         self.do("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
-        self.do("Page.navigate", url=path.as_uri())
+        self.do("Page.navigate", url=page if isinstance(page, str) else page.as_uri())
         while self._read().get("method") != "Page.loadEventFired":
             pass
 
@@ -66,7 +67,8 @@ class Tab:
         )
 
     def evaluate(self, expression: str) -> Any:
-        result = self.do("Runtime.evaluate", expression=expression, returnByValue=True)
+        """Return the value of an expression; of what is promised, once it is there."""
+        result = self.do("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in result, result
         return result["result"].get("value")
 

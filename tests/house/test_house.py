@@ -41,7 +41,7 @@ def test_the_lock_holds_no_host(root: Path) -> None:
 
 def test_the_command_line_and_the_client_start_light(root: Path) -> None:
     heavy = "sorted(set(sys.modules) & {'prefect', 'scipy', 'pandas', 'duckdb', 'pyarrow', 'matplotlib'})"
-    for module in ("dpcore.cli", "dpcore.client", "dpcore"):
+    for module in ("dpcore.cli", "dpcore.client", "dpcore.wire.single", "dpcore.wire.store", "dpcore"):
         code = f"import sys, {module}; print({heavy})"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root)
         assert done.stdout.strip() == "[]", module

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -47,6 +48,8 @@ def people(n: int) -> pd.DataFrame:
 def write(path: Path, frame: pd.DataFrame) -> Path:
     if path.suffix == ".csv":
         frame.to_csv(path, index=False)
+    elif path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in frame.to_dict("records")))
     else:
         frame.to_parquet(path, row_group_size=7)
     return path
@@ -57,7 +60,7 @@ def text(path: Path, content: str | bytes) -> Path:
     return path
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".CSV"])
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl", ".CSV"])
 def test_only_the_schemes_columns_come(tmp_path: Path, suffix: str) -> None:
     frame = people(20)
     path = tmp_path / f"people{suffix}"
@@ -69,7 +72,7 @@ def test_only_the_schemes_columns_come(tmp_path: Path, suffix: str) -> None:
     assert found["Place"].tolist() == frame["Place"].tolist()
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
 @pytest.mark.parametrize(
     ("n", "sizes"), [(0, [0]), (1, [1]), (9, [9]), (10, [10]), (25, [10, 10, 5]), (30, [10, 10, 10])]
 )
@@ -95,6 +98,35 @@ def test_codes_stay_text_and_quotes_hold(tmp_path: Path) -> None:
     found = read_records(path, SCHEME)
     assert found["Place"].tolist() == ["01", "a, b\nc", "", "None", "NA"]
     np.testing.assert_array_equal(found["Income"], [1, 2.5, np.nan, 1000, np.nan])
+
+
+def test_json_numbers_texts_and_nulls_come_through(tmp_path: Path) -> None:
+    lines = ['{"Place":1,"Income":"2.5"}', '{"Income":null,"Place":null,"x":[]}', '{"Place":"é","Income":1e3}']
+    found = read_records(text(tmp_path / "a.jsonl", "\r\n".join(lines)), SCHEME)
+    assert found["Place"].isna().tolist() == [False, True, False]
+    assert found["Place"].dropna().tolist() == ["1", "é"]
+    np.testing.assert_array_equal(found["Income"], [2.5, np.nan, 1000])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"[1]",
+        b'{"Income":1,"Pl',
+        b'{"Income":1}',
+        b'{"Income":[1],"Place":"1"}',
+        b'{"Income":true,"Place":"1"}',
+        b"\xff",
+    ]
+    + [b'{"Income":1,"Place":"\\ud800"}', b"[" * 100_000, b'{"Income":"much","Place":"1"}'],
+)
+def test_a_bad_line_of_json_is_refused_in_one_line_without_a_value(tmp_path: Path, line: bytes) -> None:
+    path = text(tmp_path / "a.jsonl", b'{"Income":1,"Place":"1"}\n' + line + b"\n")
+    with pytest.raises(InvalidRecord, match=r"record [01]") as refused:
+        read_records(path, SCHEME)
+    assert "\n" not in str(refused.value)
+    assert "much" not in str(refused.value)
 
 
 def test_parquet_types_of_every_kind_come_through(tmp_path: Path) -> None:
@@ -140,9 +172,9 @@ def cut(path: Path, share: float) -> Path:
 
 BAD: dict[str, tuple[Callable[[Path], Path], str]] = {
     "missing file": (lambda d: d / "none.csv", "no file of records at .*none.csv"),
-    "a folder": (lambda d: d, "must be a .csv or .parquet"),
+    "a folder": (lambda d: d, "must be a .csv, .parquet or .jsonl"),
     "a folder.csv": (lambda d: [(d / "f.csv").mkdir(), d / "f.csv"][1], "no file of records"),
-    "unknown suffix": (lambda d: text(d / "a.xlsx", "x"), "must be a .csv or .parquet file, got .*a.xlsx"),
+    "unknown suffix": (lambda d: text(d / "a.xlsx", "x"), "must be a .csv, .parquet or .jsonl file, got .*a.xlsx"),
     "missing column, csv": (lambda d: text(d / "a.csv", f"Income,{SECRET}\n1,2\n"), "a.csv has no column 'Place'"),
     "no header": (
         lambda d: text(d / "a.csv", f"{SECRET},1\n2,2\n"),

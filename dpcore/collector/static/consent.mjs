@@ -1,0 +1,226 @@
+/**
+ * The consent page: a form made from the scheme, a plain sentence about what leaves the device and what epsilon means, and the
+ * report itself before it is sent.  Answers live in the form alone; nothing is stored.
+ */
+
+import { Client, InvalidRecord, fetchBundle, writeReport } from "./ldpflow.mjs";
+
+const place = document.querySelector('meta[name="ldpflow"]').dataset;
+const at = (id) => document.getElementById(id);
+const wording = JSON.parse(at("wording").textContent);
+const number = (value, digits = 0) => value.toLocaleString("en", { maximumFractionDigits: digits });
+const inWords = (name) => name.replaceAll("_", " ").replace(/^./, (letter) => letter.toUpperCase());
+const asked = ({ name }) => wording.questions?.[name] ?? inWords(name);
+const MOST_RADIOS = 8;
+
+let scheme;
+let drawn = { answers: null, report: null, text: null }; // the report of these answers, so that nobody draws twice
+
+/** An element with properties, attributes and children. */
+function make(tag, { attributes = {}, ...properties } = {}, ...children) {
+  const element = Object.assign(document.createElement(tag), properties);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
+}
+
+// ---- What is promised
+
+/** How sure one can become of one of two answers held equally likely, in per cent, rounded up. */
+function sureness(epsilon) {
+  const share = 100 / (1 + Math.exp(-epsilon));
+  const digits = share < 99 ? 0 : share < 99.9 ? 1 : 2;
+  return number(Math.min(Math.ceil(share * 10 ** digits) / 10 ** digits, 99.99), digits);
+}
+
+function totalEpsilon() {
+  const sums = scheme.units.map((unit) => unit.reduce((sum, name) => sum + scheme.attributes.get(name).epsilon, 0));
+  return scheme.reporting === "all" ? sums.reduce((a, b) => a + b) : Math.max(...sums);
+}
+
+function promise() {
+  const total = totalEpsilon();
+  at("title").textContent = document.title = wording.title ?? inWords(scheme.name);
+  at("description").textContent = scheme.description ? `${scheme.description}.` : "";
+  at("leaves").textContent =
+    "What leaves is a report: a few whole numbers that this page draws by chance. Your answers only shift the odds."
+    + (scheme.reporting === "one" && scheme.units.length > 1 ? " It is about one of the questions only, drawn by chance too." : "")
+    + " You will see it before it is sent. The survey learns about everyone together, not about you.";
+  at("means").textContent =
+    "Whoever sees your report can learn this much from it and no more: of two "
+    + (scheme.attributes.size > 1 ? "sets of answers" : "answers")
+    + ` that seemed equally likely before, they can become at most ${sureness(total)} % sure of one. `
+    + (scheme.attributes.size > 1 ? "For one question alone it is less, and is said there. " : "")
+    + `In the language of privacy: ε = ${number(total, 2)}${scheme.attributes.size > 1 ? " in all" : ""}.`;
+  at("about").replaceChildren(
+    "Made and checked on this device by ",
+    make("code", { textContent: "ldpflow.mjs" }),
+    ". Scheme ",
+    make("code", { textContent: scheme.digest.slice(0, 16) }),
+    ". That you took part, and when, is visible to whoever receives the report.",
+  );
+  for (const id of ["promise", "asking", "about"]) at(id).hidden = false;
+}
+
+// ---- The form
+
+function question(attribute) {
+  const gives = make("p", {
+    className: "gives",
+    id: `${attribute.name}-gives`,
+    textContent: `${bounds(attribute)}At most ${sureness(attribute.epsilon)} % sure of one of two equally likely answers `
+      + `(ε = ${number(attribute.epsilon, 2)}).`,
+  });
+  const wrong = make("p", { className: "wrong", id: `${attribute.name}-wrong` });
+  const described = { "aria-describedby": `${attribute.name}-gives ${attribute.name}-wrong` };
+  if (attribute.type === "categorical" && attribute.categories.length <= MOST_RADIOS) {
+    const choices = attribute.categories.map((label) => make("label", {},
+      make("input", { type: "radio", name: attribute.name, value: label }), make("span", { textContent: nameOf(attribute, label) })));
+    return make("fieldset", { id: attribute.name, attributes: described },
+      make("legend", { textContent: asked(attribute) }), gives, make("div", { className: "choices" }, ...choices), wrong);
+  }
+  const id = `${attribute.name}-input`;
+  const input = attribute.type === "numeric"
+    ? make("input", { id, type: "text", inputMode: "decimal", name: attribute.name, attributes: described })
+    : make("select", { id, name: attribute.name, attributes: described }, make("option", { value: "", textContent: "Choose" }),
+      ...attribute.categories.map((label) => make("option", { value: label, textContent: nameOf(attribute, label) })));
+  const label = make("label", { htmlFor: id, textContent: asked(attribute) });
+  const unit = make("span", { className: "unit", textContent: attribute.unit });
+  return make("div", { className: "field", id: attribute.name }, label, gives, make("div", { className: "amount" }, input, unit), wrong);
+}
+
+const nameOf = (attribute, label) => (attribute.missing === "category" && label === "missing" ? "I would rather not say" : label);
+
+function bounds(attribute) {
+  if (attribute.type !== "numeric") return "";
+  const range = `${number(attribute.lower, 6)} to ${number(attribute.upper, 6)}`;
+  return attribute.outside === "clip" ? `Anything outside ${range} counts as the nearer end. ` : `A number from ${range}. `;
+}
+
+/** The answers as a record: attribute -> what was chosen or written, '' where nothing was. */
+function answers() {
+  const data = new FormData(at("form"));
+  const entries = [...scheme.attributes.values()].map(({ name, type }) => {
+    const said = (data.get(name) ?? "").trim();
+    return [name, type === "numeric" ? said.replaceAll(/[,\s](?=\d{3}(\D|$))/g, "") : said];
+  });
+  return Object.fromEntries(entries);
+}
+
+function complain(error) {
+  for (const name of scheme.attributes.keys()) mark(name, "");
+  if (!(error instanceof InvalidRecord)) throw error;
+  const attribute = scheme.attributes.get(error.attribute);
+  const isEmpty = answers()[attribute.name] === "";
+  const expected = attribute.type === "numeric"
+    ? `Please write a number${attribute.outside === "refuse" ? ` from ${number(attribute.lower, 6)} to ${number(attribute.upper, 6)}` : ""}, such as ${example(attribute)}.`
+    : "Please choose one.";
+  mark(attribute.name, isEmpty ? `This one is still open. ${expected}` : expected);
+  at(attribute.name).querySelector("input, select").focus();
+}
+
+const example = ({ lower, upper }) => number(Number(((lower + upper) / 5).toPrecision(2)), 6);
+
+function mark(name, text) {
+  at(`${name}-wrong`).textContent = text;
+  for (const input of at(name).querySelectorAll("input, select")) {
+    if (text) input.setAttribute("aria-invalid", "true");
+    else input.removeAttribute("aria-invalid");
+  }
+}
+
+// ---- The report, before it is sent
+
+function listed(words) {
+  const shown = words.slice(0, 6).map((word) => `“${word}”`).join(", ");
+  return words.length > 6 ? `${shown} and ${words.length - 6} more` : shown || "none";
+}
+
+/** What an answer of the report says, in words. */
+function says(attribute, { level, values }) {
+  const { categories, mechanism } = attribute;
+  const scale = mechanism.levels > 1 ? `Scale ${level + 1} of ${mechanism.levels}, ` : "";
+  const [low, high] = mechanism.ranges(level)[0];
+  switch (attribute.mechanismName) {
+    case "randomized_response": return `“${categories[values[0]]}”`;
+    case "unary_encoding": return `Marks ${listed(categories.filter((_, i) => Math.floor(values[i >> 5] / 2 ** (i % 32)) % 2 === 1))}`;
+    case "subset_selection": return `One of ${listed(values.map((value) => categories[value]))}, or none of them`;
+    case "hadamard_response": return `Symbol ${values[0]} of ${high}`;
+    case "local_hashing": return `Bin ${values[2]} of the hash ${values[0]} x + ${values[1]}`;
+    case "wavelet_laplace": return `${scale}${values.length} numbers with noise: ${values.slice(0, 2).map((v) => number(v).replace("-", "−")).join("; ")}${values.length > 2 ? "; …" : ""}`;
+    default: return `${scale}cell ${values[0] + 1 - low} of ${high - low + 1}`.replace(/^./, (letter) => letter.toUpperCase());
+  }
+}
+
+function show({ report, text, answers: said }) {
+  at("lines").replaceChildren(...[...scheme.attributes.values()].map((attribute) => {
+    const answer = report.answers.get(attribute.name);
+    const own = `${said[attribute.name] || "–"}${attribute.unit && said[attribute.name] ? ` ${attribute.unit}` : ""}`;
+    return make("li", {}, make("h3", { textContent: asked(attribute) }),
+      make("div", { className: "stays" }, make("div", { className: "what", textContent: "Stays here" }), own),
+      make("div", { className: "leaves" }, make("div", { className: "what", textContent: "Is sent" }),
+        answer ? says(attribute, answer) : "Nothing: not this question"));
+  }));
+  at("bytes").textContent = text;
+  at("size").textContent = `${text.length} letters: the scheme, a random number that lets it be counted once, and the answers.`;
+  at("unsent").textContent = "";
+  at("asking").hidden = at("promise").hidden = true;
+  at("review").hidden = false;
+  at("review-title").focus();
+  scrollTo(0, 0);
+}
+
+async function prepare(event) {
+  event.preventDefault();
+  const said = answers();
+  try {
+    if (JSON.stringify(said) !== JSON.stringify(drawn.answers)) {
+      const report = await new Client(scheme).report(said, place.round);
+      drawn = { answers: said, report, text: writeReport(report, scheme) };
+    }
+    for (const name of scheme.attributes.keys()) mark(name, "");
+    show(drawn);
+  } catch (error) {
+    complain(error);
+  }
+}
+
+async function send() {
+  at("send").disabled = at("back").disabled = true;
+  at("unsent").textContent = "";
+  try {
+    const headers = { "Content-Type": "application/json" };
+    const answer = await fetch(place.reports, { method: "POST", headers, body: drawn.text, credentials: "omit" });
+    if (!answer.ok) throw new Error(`the collector answered ${answer.status}`);
+    at("form").reset();
+    for (const id of ["lines", "bytes"]) at(id).replaceChildren();
+    at("review").hidden = true;
+    at("sent").hidden = false;
+    at("sent-title").focus();
+    drawn = { answers: null, report: null, text: null };
+  } catch (error) {
+    at("unsent").textContent = `It could not be sent (${error.message}). Trying again sends the same report, and it is counted once.`;
+    at("send").disabled = at("back").disabled = false;
+  }
+}
+
+function back() {
+  at("review").hidden = true;
+  at("asking").hidden = at("promise").hidden = false;
+  scrollTo(0, 0);
+  at("form").querySelector("input, select").focus();
+}
+
+try {
+  scheme = await fetchBundle(new URL(place.bundle, location.href));
+  promise();
+  at("form").append(...[...scheme.attributes.values()].map(question),
+    make("div", { className: "actions" }, make("button", { type: "submit", id: "prepare", textContent: "Show me my report" })),
+    make("p", { className: "small", textContent: "It is drawn here and shown to you. Nothing is sent yet." }));
+  at("form").addEventListener("submit", prepare);
+  at("form").addEventListener("input", ({ target }) => mark(target.name, ""));
+  at("send").addEventListener("click", send);
+  at("back").addEventListener("click", back);
+} catch (error) {
+  at("trouble").textContent = `The survey cannot be shown, and nothing has been sent: ${error.message}.`;
+}

@@ -1,0 +1,66 @@
+"""Tokens: what lets a collector know a client again within one scheme, and nobody across schemes.
+
+A client keeps one secret and never sends it.  Its token under a scheme is a keyed hash of the scheme's digest, so that the
+tokens of one client under two schemes cannot be told from those of two clients.  What must be fixed for life and known to
+both sides (the level of each attribute and, where `reporting = "one"`, the drawn unit) is a public hash of
+(token, digest, attribute): the collector computes it again and refuses anything else.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+
+from dpcore import _checks
+from dpcore._random import Source, keyed
+from dpcore.scheme import Scheme
+
+NAME_BYTES = 16  # of a token and of a report's id: 2^64 of them before two are likely to be equal
+_TOKEN_LABEL = b"ldpflow token\0"
+
+
+def token_of(secret: bytes, digest: str) -> str:
+    """Return the token of a client under a scheme, 22 characters: HMAC-SHA256 of the digest, 16 bytes in base64url.
+
+    secret: at least 16 bytes, which never leave the client; else SchemeError.
+    """
+    _checks.within(16, 1 << 16, bytes_of_the_secret=len(secret))
+    return to_text(hmac.new(secret, _TOKEN_LABEL + digest.encode(), hashlib.sha256).digest()[:NAME_BYTES])
+
+
+def public_levels(scheme: Scheme, token: str) -> dict[str, int]:
+    """Return the attributes that a token's client answers, in the scheme's order, and the level of each."""
+    return {
+        name: int(scheme.attributes[name].mechanism.draw_levels(1, _public(scheme, token, name))[0])
+        for name in unit(scheme, token, None)
+    }
+
+
+def unit(scheme: Scheme, token: str | None, random: Source | None) -> tuple[str, ...]:
+    """Return the attributes that a client answers: a hash of its token says which or, without one, `random` draws them."""
+    if scheme.reporting == "all":
+        return tuple(scheme.attributes)
+    source = random if token is None else _public(scheme, token, "")
+    if source is None:
+        raise TypeError("without a token, the unit is drawn: give a source")
+    return scheme.units[int(source.below(len(scheme.units), 1)[0])]
+
+
+def _public(scheme: Scheme, token: str, attribute: str) -> Source:
+    """The stream both sides can compute: keyed by a hash of the token, labelled by digest and attribute."""
+    return keyed(hashlib.sha256(token.encode()).digest(), scheme.digest, attribute)
+
+
+def to_text(data: bytes) -> str:
+    """Return bytes as base64url without padding."""
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def from_text(text: str) -> bytes | None:
+    """Return the bytes that `to_text` writes as this text; None where there are none."""
+    try:
+        data = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    except ValueError:
+        return None
+    return data if to_text(data) == text else None

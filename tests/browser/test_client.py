@@ -1,0 +1,80 @@
+"""The browser's client in a real browser: the frozen vectors, and bugs planted in it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import chromium
+import pytest
+from serving import serving
+
+from dpcore import wire
+from dpcore.scheme import Scheme
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(chromium.BINARY is None, reason="needs Debian's chromium: apt-get install chromium"),
+]
+HERE = Path(__file__).parent
+NAMES = ("everything", "one_of_three")
+UNCHANGED = "const TAIL = 45;"
+PLANTED = {  # a line of the client -> the same with a bug
+    "other >= truth ? other + 1 : other": "other > truth ? other + 1 : other",
+    "less[place] & ~mask": "less[place]",
+    "t < k - 1; t += 1": "t < k - 2; t += 1",
+    "parity(cell & column) ^ out": "parity(cell & column) | out",
+    "1 + one(source, prime - 1)": "one(source, prime)",
+    "(phase - half + cells) % cells : phase": "phase : phase",
+    "t * successes[i]": "t + successes[i]",
+    "drawn >= end": "drawn > end - 200",
+    "drawn[i] >= limit": "drawn[i] > WORD",
+    UNCHANGED: "const TAIL = 45.0;",
+    "!equal(utf8(spell(report, payloads)), bytes)": "false",
+    "if (levels && answers": "if (false && answers",
+    "delta !== client": "delta < client",
+    "mechanism.loss <= epsilon": "0 <= epsilon",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, root: Path) -> Path:
+    """What a browser needs: the client, the vectors, and the bundles of their schemes."""
+    site = tmp_path / "site"
+    shutil.copytree(root / "tests" / "vectors", site / "vectors")
+    shutil.copy(HERE / "vectors.mjs", site)
+    shutil.copy(root / "dpcore/collector/static/ldpflow.mjs", site)
+    (site / "index.html").write_text("<!doctype html><title>vectors</title><link rel='icon' href='data:,'>")
+    for name in NAMES:
+        vectors = json.loads((site / "vectors" / f"{name}.json").read_text("utf-8"))
+        wire.write_bundle(site / name, Scheme.from_toml(vectors["scheme"]))
+    return site
+
+
+def wrong(tab: chromium.Tab, url: str, name: str) -> list[str]:
+    tab.open(url, 800)
+    return list(tab.evaluate(f"import('./vectors.mjs').then(module => module.tryVectors('{name}'))"))
+
+
+def test_the_browser_gives_the_same_bytes_and_refuses_the_same(folder: Path, tmp_path: Path) -> None:
+    with serving(folder) as (url, _), chromium.tab(tmp_path / "profile") as tab:
+        for name in NAMES:
+            assert wrong(tab, url, name) == []
+        assert tab.complaints == []
+        assert all(request.startswith((url, "data:")) for request in tab.requests)
+
+
+def test_a_planted_bug_fails_them(folder: Path, tmp_path: Path) -> None:
+    client = (folder / "ldpflow.mjs").read_text("utf-8")
+    caught = {}
+    with serving(folder) as (url, _), chromium.tab(tmp_path / "profile") as tab:
+        tab.do("Network.setCacheDisabled", cacheDisabled=True)
+        for line, bug in PLANTED.items():
+            assert line in client, line
+            (folder / "ldpflow.mjs").write_text(client.replace(line, bug), "utf-8")
+            try:
+                caught[line] = any(wrong(tab, url, name) for name in NAMES)
+            except AssertionError:  # the client threw
+                caught[line] = True
+    assert [line for line, found in caught.items() if not found] == [UNCHANGED]

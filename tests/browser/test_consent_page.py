@@ -1,0 +1,150 @@
+"""The consent page in a real browser: what it says, what it sends, and that it sends nothing before it is told to."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import chromium
+import pytest
+from serving import serving
+
+import dpcore as dp
+from dpcore import wire
+from dpcore.report import batch_of
+from dpcore.scheme import Scheme
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(chromium.BINARY is None, reason="needs Debian's chromium: apt-get install chromium"),
+]
+FITS = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+READY = """new Promise(resolve => { const look = () => document.getElementById("prepare")
+    || document.getElementById("trouble").textContent ? resolve(true) : setTimeout(look, 50); look(); })"""
+FILL = """(() => { for (const [name, value] of Object.entries(%s)) {
+    const radio = document.querySelector(`input[type=radio][name="${name}"][value="${value}"]`);
+    if (radio) radio.click(); else document.querySelector(`[name="${name}"]`).value = value; } })()"""
+WORDING = {
+    "questions": {"urban_rural": "Where do you live?", "kids_count": "How many children under 16 live with you?"}
+}
+ANSWERS = {"urban_rural": "rural", "race": "asian", "kids_count": "2", "income": "41,000", "expenditure": "9800.50"}
+
+
+@pytest.fixture
+def site(tmp_path: Path, root: Path) -> Path:
+    folder = tmp_path / "site"
+    shutil.copytree(root / "dpcore/collector/static", folder)
+    wire.write_bundle(folder / "bundle", scheme_of(root))
+    page = (folder / "consent.html").read_text("utf-8")
+    assert 'id="wording">{}' in page
+    (folder / "consent.html").write_text(
+        page.replace('id="wording">{}', f'id="wording">{json.dumps(WORDING)}'), "utf-8"
+    )
+    return folder
+
+
+def scheme_of(root: Path) -> Scheme:
+    return Scheme.from_toml(root / "data/schemes/consumer_expenditure.toml")
+
+
+@pytest.fixture
+def tab(tmp_path: Path) -> Iterator[chromium.Tab]:
+    with chromium.tab(tmp_path / "profile") as page:
+        yield page
+
+
+def wait(tab: chromium.Tab, element: str) -> None:
+    shown = f"!document.getElementById('{element}').hidden"
+    tab.evaluate(f"new Promise(done => {{ const look = () => {shown} ? done(1) : setTimeout(look, 50); look(); }})")
+
+
+def text(tab: chromium.Tab, element: str) -> str:
+    return str(tab.evaluate(f"document.getElementById('{element}').innerText"))
+
+
+def test_a_person_answers_sees_the_report_and_sends_it(
+    site: Path, root: Path, tab: chromium.Tab, screenshots: Path
+) -> None:
+    with serving(site) as (url, posted):
+        for width in (1000, 390):
+            tab.open(f"{url}consent.html", width)
+            tab.evaluate(READY)
+            assert text(tab, "trouble") == ""
+            assert "at most 99.4 % sure" in text(tab, "means")  # ln 3 + 4
+            assert "At most 75 % sure" in text(tab, "urban_rural-gives")
+            assert tab.evaluate(FITS)
+            tab.evaluate("document.getElementById('prepare').click()")
+            tab.evaluate("new Promise(done => setTimeout(done, 300))")
+            assert "still open" in text(tab, "urban_rural-wrong")
+            assert tab.evaluate("document.activeElement.name") == "urban_rural"
+            tab.evaluate(FILL % json.dumps(ANSWERS))
+            assert text(tab, "urban_rural-wrong") == ""
+            tab.screenshot(screenshots / f"consent_{width}_form.png")
+            tab.evaluate("document.getElementById('prepare').click()")
+            wait(tab, "review")
+            assert tab.evaluate("document.activeElement.id") == "review-title"
+            assert tab.evaluate(FITS)
+            tab.evaluate("document.querySelector('details').open = true")
+            tab.screenshot(screenshots / f"consent_{width}_review.png")
+        shown = text(tab, "bytes")
+        tab.evaluate("document.getElementById('back').click()")
+        tab.evaluate("document.getElementById('prepare').click()")
+        wait(tab, "review")
+        assert text(tab, "bytes") == shown  # nobody draws until it looks right
+        assert posted == []
+        tab.evaluate("document.getElementById('send').click()")
+        wait(tab, "sent")
+        tab.screenshot(screenshots / "consent_390_sent.png")
+        assert [content.decode() for content in posted] == [shown]
+        scheme = scheme_of(root)
+        assert dp.aggregate(scheme, batch_of([wire.read_report(posted[0], scheme)])).n == 1
+        assert all(request.startswith((url, "data:")) for request in tab.requests)
+        assert tab.complaints == []
+        assert tab.evaluate("localStorage.length + sessionStorage.length + document.cookie.length") == 0
+
+
+def test_every_question_can_be_found_and_read_without_seeing_it(site: Path, tab: chromium.Tab) -> None:
+    with serving(site) as (url, _):
+        tab.open(f"{url}consent.html", 390)
+        tab.evaluate(READY)
+        tab.do("Accessibility.enable")
+        nodes = tab.do("Accessibility.getFullAXTree")["nodes"]
+        found = [(node["role"]["value"], node.get("name", {}).get("value", "")) for node in nodes if "role" in node]
+        assert {name for role, name in found if role == "group"} >= {*WORDING["questions"].values(), "Race"}
+        assert {name for role, name in found if role == "textbox"} == {"Income", "Expenditure"}
+        assert all(name for role, name in found if role in ("radio", "button", "combobox"))
+        low = tab.evaluate(
+            "[...document.querySelectorAll('button, .choices label, input[type=text]')]"
+            ".filter(e => e.offsetParent && e.getBoundingClientRect().height < 44).length"
+        )
+        assert low == 0  # large enough for a thumb
+
+
+def test_a_collector_that_does_not_answer_loses_nothing(site: Path, tab: chromium.Tab) -> None:
+    page = (site / "consent.html").read_text("utf-8")
+    (site / "consent.html").write_text(page.replace('data-reports="reports"', 'data-reports="nowhere"'), "utf-8")
+    with serving(site) as (url, posted):
+        tab.open(f"{url}consent.html", 390)
+        tab.evaluate(READY)
+        tab.evaluate(FILL % json.dumps(ANSWERS))
+        tab.evaluate("document.getElementById('prepare').click()")
+        wait(tab, "review")
+        for _ in range(2):
+            tab.evaluate("document.getElementById('send').click()")
+            tab.evaluate("new Promise(done => setTimeout(done, 500))")
+        assert "same report" in text(tab, "unsent")
+        assert len(posted) == 2
+        assert posted[0] == posted[1]
+
+
+def test_a_bundle_that_breaks_its_promise_is_not_shown(site: Path, tab: chromium.Tab) -> None:
+    table = next((site / "bundle").glob("income.*.int32"))
+    table.write_bytes(table.read_bytes()[:-1] + b"\x01")
+    with serving(site) as (url, posted):
+        tab.open(f"{url}consent.html", 390)
+        tab.evaluate(READY)
+        assert "nothing has been sent" in text(tab, "trouble")
+        assert not tab.evaluate("document.querySelectorAll('form input').length")
+        assert posted == []

@@ -1,0 +1,103 @@
+"""Schemes and records that every client, in whatever language, is tried on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_NUMERIC = 'type = "numeric"\nlower = {lower}\nupper = {upper}\nepsilon = {epsilon}\nmechanism = "{mechanism}"\n'
+_COLOURS = 'type = "categorical"\nepsilon = {epsilon}\nmechanism = "{mechanism}"\ncategories = [{categories}]\n'
+
+
+def _names(count: int) -> str:
+    return ", ".join(f'"c{number}"' for number in range(count))
+
+
+EVERYTHING = "\n".join(
+    [
+        'name = "everything"\ndescription = "Every mechanism once, quotes \\" and é included"\nclients = 5000\n',
+        '[attributes.coin]\ntype = "categorical"\ncolumn = "Coin"\nepsilon = "ln 3"\ndesign = "two_coin"',
+        'categories = ["heads", "tails"]\ncodes = { 1 = "heads", 2 = "tails" }\n',
+        '[attributes.answer]\ntype = "categorical"\nepsilon = 1\nmissing = "category"\noutside = "other"',
+        'categories = ["yes", "no", "other"]\n',
+        "[attributes.bits]\n" + _COLOURS.format(epsilon=2, mechanism="unary_encoding", categories=_names(37)),
+        "[attributes.plain_bits]\n"
+        + _COLOURS.format(epsilon=1, mechanism="unary_encoding", categories=_names(5))
+        + 'variant = "symmetric"\n',
+        "[attributes.subset]\n" + _COLOURS.format(epsilon=0.5, mechanism="subset_selection", categories=_names(12)),
+        "[attributes.rows]\n" + _COLOURS.format(epsilon=1, mechanism="hadamard_response", categories=_names(300)),
+        "[attributes.hashed]\n" + _COLOURS.format(epsilon=1.5, mechanism="local_hashing", categories=_names(300)),
+        "[attributes.dyadic]\n" + _NUMERIC.format(lower=-3, upper="12.5", epsilon=1, mechanism="dyadic_wave"),
+        "[attributes.square]\n"
+        + _NUMERIC.format(lower=0, upper=1, epsilon=2, mechanism="square_wave")
+        + 'outside = "refuse"\n',
+        "[attributes.wavelet]\n"
+        + _NUMERIC.format(lower='"1/3"', upper=7, epsilon=1, mechanism="wavelet_laplace")
+        + "degree = 1\nfinest_level = 4\n",
+        "[attributes.split]\n"
+        + _NUMERIC.format(lower=0, upper=100, epsilon="0.75", mechanism="wavelet_laplace")
+        + 'degree = 1\nfinest_level = 3\nallocation = "split"\n',
+    ]
+)
+ONE = """
+name = "one_of_three"
+reporting = "one"
+clients = 1000
+pairs = [["income", "place"]]
+
+[attributes.place]
+type = "categorical"
+categories = ["urban", "rural"]
+epsilon = 1
+
+[attributes.colour]
+type = "categorical"
+categories = ["red", "green", "blue"]
+epsilon = 2
+
+[attributes.income]
+type = "numeric"
+lower = 0
+upper = 250000
+mechanism = "dyadic_wave"
+epsilon = 1
+"""
+SCHEMES = {"everything": EVERYTHING, "one_of_three": ONE}
+_PERSON: dict[str, Any] = {
+    "answer": "yes",
+    "bits": "c0",
+    "plain_bits": "c4",
+    "subset": "c11",
+    "rows": "c299",
+    "hashed": "c0",
+}
+_PERSON |= {"dyadic": 0.1, "square": 1, "wavelet": 3.3, "split": 12, "Coin": 2}
+RECORDS: dict[str, list[dict[str, Any]]] = {
+    "everything": [
+        _PERSON,
+        _PERSON | {"Coin": "heads", "answer": "perhaps", "bits": "c36", "dyadic": -3, "square": 0, "wavelet": -1e9},
+        _PERSON | {"Coin": "1", "answer": None, "bits": "c32", "dyadic": 12.5, "square": 0.999, "wavelet": 1 / 3},
+        _PERSON
+        | {"answer": "missing", "subset": "c5", "rows": "c128", "dyadic": 1e300, "wavelet": 7, "split": 99.99999},
+    ],
+    "one_of_three": [
+        {"place": "rural", "colour": "blue", "income": 41_000},
+        {"place": "urban", "colour": "red", "income": 250_000.5},
+    ],
+}
+REFUSED_RECORDS: dict[str, list[dict[str, Any]]] = {
+    "everything": [
+        {key: value for key, value in _PERSON.items() if key != "dyadic"},
+        {key: value for key, value in _PERSON.items() if key != "answer"},
+        _PERSON | {"Coin": 3},
+        _PERSON | {"Coin": 1.5},
+        _PERSON | {"Coin": None},
+        _PERSON | {"bits": "c37"},
+        _PERSON | {"bits": ["c1", "c2"]},
+        _PERSON | {"square": 1.0000001},
+        _PERSON | {"square": None},
+        _PERSON | {"dyadic": "much"},
+        _PERSON | {"dyadic": [1, 2]},
+        _PERSON | {"wavelet": ""},
+    ],
+    "one_of_three": [{"place": "rural", "colour": "pink", "income": 1}, {}],
+}

@@ -1,0 +1,88 @@
+"""The frozen vectors, by the Python client; tests/browser holds the browser's client to the same."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpcore as dp
+from dpcore import tokens, wire
+from dpcore._random import Source
+from dpcore.errors import InvalidRecord, RefusedReport, SchemeError
+from dpcore.mechanisms import RandomizedResponse
+from dpcore.mechanisms.base import Reports
+from dpcore.scheme import Scheme
+
+FILES = sorted((Path(__file__).parents[1] / "vectors").glob("*.json"))
+VECTORS: dict[str, dict[str, Any]] = {path.stem: json.loads(path.read_text("utf-8")) for path in FILES}
+SCHEMES = {name: Scheme.from_toml(vectors["scheme"]) for name, vectors in VECTORS.items()}
+both = pytest.mark.parametrize("name", VECTORS)
+
+
+def content_of(name: str, number: int) -> str:
+    vectors, scheme = VECTORS[name], SCHEMES[name]
+    report = vectors["reports"][number]
+    source = dp.keyed(bytes.fromhex(vectors["key"]), str(number))
+    sent = dp.Client(scheme, source, report["token"]).report(report["record"], report["round"])
+    return wire.write_report(sent, scheme).decode()
+
+
+@both
+def test_the_same_words_give_the_same_bytes(name: str) -> None:
+    assert SCHEMES[name].digest == VECTORS[name]["digest"]
+    for number, report in enumerate(VECTORS[name]["reports"]):
+        assert content_of(name, number) == report["content"]
+        wire.read_report(report["content"].encode(), SCHEMES[name])
+
+
+@both
+def test_a_secret_gives_the_same_token_and_levels(name: str) -> None:
+    for case in VECTORS[name]["tokens"]:
+        token = tokens.token_of(bytes.fromhex(case["secret"]), VECTORS[name]["digest"])
+        assert token == case["token"]
+        assert tokens.public_levels(SCHEMES[name], token) == case["levels"]
+
+
+@both
+def test_what_must_be_refused_is(name: str) -> None:
+    class Nothing(Source):
+        def words(self, count: int) -> np.ndarray:
+            raise AssertionError("something was drawn for a record that is refused")
+
+        generator = spawn = words
+
+    for record in VECTORS[name]["refused_records"]:
+        with pytest.raises(InvalidRecord):
+            dp.Client(SCHEMES[name], Nothing()).report(record)
+    for case in VECTORS[name]["refused_reports"]:
+        with pytest.raises(RefusedReport) as refused:
+            wire.read_report(case["content"].encode(), SCHEMES[name])
+        assert refused.value.reason == case["reason"], case["content"]
+    for text in VECTORS[name]["refused_schemes"]:
+        with pytest.raises(SchemeError):
+            Scheme.from_toml(text)
+
+
+def test_the_vectors_have_every_reason_and_every_mechanism() -> None:
+    reasons = {case["reason"] for vectors in VECTORS.values() for case in vectors["refused_reports"]}
+    assert reasons == set(wire.REASONS)
+    from dpcore.scheme import CATEGORICAL, NUMERIC
+
+    used = {a.mechanism.name for scheme in SCHEMES.values() for a in scheme.attributes.values()}
+    assert used == {*CATEGORICAL, *NUMERIC}
+
+
+def test_a_planted_bug_fails_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = RandomizedResponse.privatize
+
+    def shifted(self: RandomizedResponse, values: np.ndarray, random: Source, levels: Any = None) -> Reports:
+        said = honest(self, values, random, levels)
+        return Reports(said.level, (said.values + 1) % self.categories)
+
+    monkeypatch.setattr(RandomizedResponse, "privatize", shifted)
+    with pytest.raises(AssertionError):
+        test_the_same_words_give_the_same_bytes("everything")

@@ -1,0 +1,167 @@
+"""Write the frozen vectors: python tests/vectors/freeze.py, once for each version of the wire format, and never for a test."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import client_cases
+
+import dpcore as dp
+from dpcore import tokens, wire
+from dpcore.errors import RefusedReport
+from dpcore.scheme import Scheme
+
+FOLDER = Path(__file__).parent
+SECRETS = [bytes(range(16)), bytes(range(200, 232)), b"a secret of a client"]
+KEY = b"words of vectors"
+
+
+def main() -> None:
+    for name, text in client_cases.SCHEMES.items():
+        scheme = Scheme.from_toml(Scheme.from_toml(text).canonical)
+        reports = [_report(scheme, record, number) for number, record in enumerate(client_cases.RECORDS[name] * 6)]
+        document = {
+            "scheme": scheme.canonical,
+            "digest": scheme.digest,
+            "key": KEY.hex(),
+            "tokens": [_token(scheme, secret) for secret in SECRETS],
+            "reports": reports,
+            "refused_records": client_cases.REFUSED_RECORDS[name],
+            "refused_reports": _refused(scheme, [report["content"] for report in reports]),
+            "refused_schemes": _broken(scheme),
+        }
+        (FOLDER / f"{name}.json").write_text(
+            json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
+
+
+def _token(scheme: Scheme, secret: bytes) -> dict[str, Any]:
+    token = tokens.token_of(secret, scheme.digest)
+    return {"secret": secret.hex(), "token": token, "levels": tokens.public_levels(scheme, token)}
+
+
+def _report(scheme: Scheme, record: dict[str, Any], number: int) -> dict[str, Any]:
+    """Every third report has no token; the words of report number i are those of the key with label i."""
+    token = None if number % 3 == 0 else tokens.token_of(SECRETS[number % 3], scheme.digest)
+    round_ = "" if number % 4 == 0 else "2026-11-20"
+    report = dp.Client(scheme, dp.keyed(KEY, str(number)), token).report(record, round_)
+    return {"record": record, "token": token, "round": round_, "content": wire.write_report(report, scheme).decode()}
+
+
+def _refused(scheme: Scheme, contents: list[str]) -> list[dict[str, str]]:
+    """Reports with one thing changed each, and why they are refused."""
+    plain, named = contents[0], next(content for content in contents if '"client"' in content)
+    changes = [(named, pattern, put) for pattern, put in _CHANGES] + [
+        (plain, pattern, put) for pattern, put in _CHANGES
+    ]
+    document = json.loads(named)
+    for name, answer in document["answers"].items():
+        data = tokens.from_text(answer) or b""
+        bytes_ = [
+            bytes(len(data)),
+            b"\xff" * len(data),
+            bytes([data[0] ^ 1]) + data[1:],
+            data[:1] + b"\xff" * len(data[1:]),
+        ]
+        odd = [
+            "",
+            "AA",
+            "____",
+            f"{answer}A",
+            f"{answer}AAAA",
+            answer[:-1],
+            "_" * len(answer),
+            f"{answer[:-1]}-",
+            "AAAA",
+        ]
+        changes += [(named, rf'"{name}":"[^"]*"', f'"{name}":"{put}"') for put in (*map(tokens.to_text, bytes_), *odd)]
+        changes.append((named, rf'"{name}":"[^"]*",?', ""))
+    changes += [
+        (named, '"client":"[^"]*"', f'"client":"{tokens.token_of(bytes([i] * 16), scheme.digest)}"') for i in range(4)
+    ]
+    found: dict[str, str] = {}
+    for content, pattern, put in changes:
+        changed = re.sub(pattern, put.replace("\\", "\\\\"), content, count=1)
+        try:
+            wire.read_report(changed.encode(), scheme)
+        except RefusedReport as refused:
+            found[changed] = refused.reason
+    return [{"content": content, "reason": reason} for content, reason in found.items()]
+
+
+_CHANGES = [
+    ("^.*$", ""),
+    ("^.*$", "[]"),
+    ("^.*$", "null"),
+    ("^.*$", "{}"),
+    ("}$", ""),
+    ("$", " "),
+    ("^", "\ufeff"),
+    ("^", " " * 2000),
+    ('"format":1', '"format":1.0'),
+    ('"format":1', '"format":2'),
+    ('"format":1', '"format":"1"'),
+    ('"format":1', '"format":true'),
+    ('"format":1', '"format":NaN'),
+    ('"format":1,', ""),
+    ('"format":1', '"format": 1'),
+    ('"format":1', '"format":1,"format":1'),
+    ('"format":1', '"format":1,"time":0'),
+    ('"format":1', '"format":1,"__proto__":{}'),
+    ('"format"', '"f\\u006frmat"'),
+    ('("scheme":)"."', '"scheme":""'),
+    ('"scheme":"."', '"scheme":"'),
+    ('"scheme":"...', '"scheme":"000'),
+    ('"report":"[^"]*"', '"report":""'),
+    ('"report":"[^"]*"', '"report":"AAAAAAAAAAAAAAAAAAAAAA"'),
+    ('"report":"[^"]*"', '"report":"AAAAAAAAAAAAAAAAAAAAAB"'),
+    ('"report":"[^"]*"', '"report":"AQAAAAAAAAAAAAAAAAAAAA=="'),
+    ('"report":"[^"]*"', '"report":"+QAAAAAAAAAAAAAAAAAAAA"'),
+    ('"report":"[^"]*"', '"report":null'),
+    ('"client":"[^"]*"', '"client":""'),
+    ('"client":"[^"]*"', '"client":null'),
+    ('"client":"[^"]*"', '"client":"AAAAAAAAAAAAAAAAAAAAAA"'),
+    ('"round":"[^"]*"', '"round":"last week"'),
+    ('"round":"[^"]*"', '"round":"-1"'),
+    ('"round":"[^"]*"', '"round":"é"'),
+    ('"round":"[^"]*"', '"round":"2026\\n"'),
+    ('"round":"[^"]*"', f'"round":"{"x" * 64}"'),
+    ('"round":"[^"]*"', '"round":0'),
+    ('"round":("[^"]*"),"answers":(.*)}$', '"answers":{},"round":""}'),
+    ('"answers":.*$', '"answers":{}}'),
+    ('"answers":.*$', '"answers":[]}'),
+    ('"answers":{', '"answers":{"weight":"AA",'),
+    ('"answers":{"([a-z]*)":"[^"]*"', '"answers":{"place":7'),
+    ('"answers":{"([a-z]*)":"', '"answers":{"coin":"='),
+]
+
+
+def _broken(scheme: Scheme) -> list[str]:
+    """Canonical texts that promise more than their integers keep, or whose integers are no scheme's."""
+    changes = [
+        (r"weight_in = (\d+)", lambda found: f"weight_in = {int(found[1]) + 2}"),
+        (r"weight_in = \d+", lambda found: "weight_in = 65536"),
+        (r"weight_in = \d+", lambda found: "weight_in = 4294967296"),
+        (r"weight_true = (\d+)", lambda found: f"weight_true = {int(found[1]) + 2**20}"),
+        (r"weights_in = \[\n    (\d+)", lambda found: f"weights_in = [\n    {int(found[1]) + 2}"),
+        (r"level_law = \[\n    (\d+)", lambda found: f"level_law = [\n    {int(found[1]) + 1}"),
+        (r"widths = \[\n    \d+", lambda found: "widths = [\n    32"),
+        (r"noise_scales = \[\n    (\d+)", lambda found: f"noise_scales = [\n    {int(found[1]) - 1000}"),
+        (r"sensitivity = \[\n    (\d+)", lambda found: f"sensitivity = [\n    {int(found[1]) - 1}"),
+        (r'table_sha256 = "..', lambda found: 'table_sha256 = "zz'),
+        (r'mechanism = "randomized_response"', lambda found: 'mechanism = "trust_me"'),
+        (r"format = 1", lambda found: "format = 2"),
+        (r"\n\[attributes", lambda found: "\n[[attributes"),
+    ]
+    texts = (re.sub(pattern, put, scheme.canonical, count=1) for pattern, put in changes)
+    return [text for text in texts if text != scheme.canonical]
+
+
+if __name__ == "__main__":
+    main()
