@@ -78,3 +78,15 @@ def test_a_planted_bug_fails_them(folder: Path, tmp_path: Path) -> None:
             except AssertionError:  # the client threw
                 caught[line] = True
     assert [line for line, found in caught.items() if not found] == [UNCHANGED]
+
+
+def test_noise_that_the_browser_cannot_draw_is_refused(folder: Path, tmp_path: Path) -> None:
+    text = 'name = "relaxed"\n[attributes.x]\ntype = "numeric"\nlower = 0\nupper = 1\nepsilon = 1\nfinest_level = 3\n'
+    text += 'mechanism = "wavelet_laplace"\nnoise = "discrete_gaussian"\ndelta = 1e-6\n'
+    scheme = Scheme.from_toml(text)
+    wire.write_bundle(folder / "relaxed", scheme)
+    opened = f"import('./ldpflow.mjs').then(m => m.fetchBundle('relaxed/', '{scheme.digest}'))"
+    opened += ".then(() => 'opened', error => error.message)"
+    with serving(folder) as (url, _), chromium.tab(tmp_path / "profile") as tab:
+        tab.open(url, 800)
+        assert "draws Laplace noise only" in tab.evaluate(opened)

@@ -458,6 +458,7 @@ function squareWave(client) {
 
 async function waveletLaplace(client, tables) {
   const cells = natural(client, "cells", 2);
+  if (client.has("noise")) throw new SchemeError("this client draws Laplace noise only, and the scheme asks for another");
   const noise = client.get("noise_scales");
   const isSampled = client.get("allocation") === "sample";
   if (tables.length !== noise.length || tables.some((table) => table.rows !== cells)) {
