@@ -6,6 +6,7 @@ The defaults give the same round as `ldpflow run`, so that the aggregates of bot
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -13,7 +14,9 @@ from dpcore.certify import DEFAULT_SCHEMES
 from dpcore.stages import DEFAULT_DATA, DEFAULT_SCHEME
 from dpcore.studies import coverage
 from dpcore.studies.accuracy import Grid
+from dpcore.studies.reproduce import FIGURES
 
+FIGURE_NAMES = tuple(FIGURES)
 _LARGEST_SEED = 2**63 - 1
 _MOST_CLIENTS = 10**9
 
@@ -101,6 +104,18 @@ class CoverageSettings(BaseModel):
     workers: int = Field(2, ge=1, le=64, description="Processes.")
     warehouse: Path = Field(DEFAULT_DATA / "warehouse.duckdb", description="The DuckDB file the rows land in.")
     figures: Path = Field(DEFAULT_DATA / "figures" / "coverage", description="Folder of the pictures.")
+
+
+class ReproduceSettings(BaseModel):
+    """Which of the documents' figures to run, and where they land."""
+
+    model_config = _Settings.model_config
+
+    names: tuple[Literal[FIGURE_NAMES], ...] = Field(FIGURE_NAMES, description="Figures of the documents.")
+    quick: bool = Field(False, description="A tenth of the repetitions.")
+    again: bool = Field(False, description="Measure anew what the warehouse has.")
+    warehouse: Path = Field(DEFAULT_DATA / "warehouse.duckdb", description="The DuckDB file the rows land in.")
+    figures: Path = Field(DEFAULT_DATA / "figures" / "reproduce", description="Folder of the pictures.")
 
 
 class NamedRound(_Settings):
