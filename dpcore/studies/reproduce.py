@@ -275,6 +275,25 @@ def _mean_aims(points: pd.DataFrame) -> list[Verdict]:
     ]
 
 
+def _noisy_max(effort: Effort, random: Source) -> pd.DataFrame:
+    runs, parts = effort.runs(1000, 100), []
+    for epsilon in ("0.25", "0.5", "1"):
+        table = garivier.noisy_max(epsilon, [1, 2, 4, 8, 16], runs=runs, random=random)
+        parts.append(
+            curves(
+                table,
+                "one of three values",
+                "lead",
+                {f"epsilon = {epsilon}": "seen"},
+                error="standard_error",
+                stated="exact",
+                epsilon=float(epsilon),
+                repetitions=runs,
+            )
+        )
+    return pd.concat(parts)
+
+
 def _optimality(effort: Effort, random: Source) -> pd.DataFrame:
     table = garivier.optimalities(5, "1")
     parts = []
@@ -518,6 +537,26 @@ def _definition_aims(points: pd.DataFrame) -> list[Verdict]:
     ]
 
 
+def _inherited(effort: Effort, random: Source) -> pd.DataFrame:
+    tests, flips = definitions.conditional_tests(), definitions.processed()
+    names = {"e^epsilon": "ratio", "total variation": "total_variation", "less informative: 1 is yes": "is_less"}
+    return pd.concat(
+        [
+            curves(tests, "conditional testing", "eta", {"two coins": "gamma"}, stated="promised"),
+            curves(flips, "coins whose answers are flipped again", "flip", names),
+        ]
+    )
+
+
+def _inherited_aims(points: pd.DataFrame) -> list[Verdict]:
+    tests = points[points["panel"] == "conditional testing"]
+    order = points.loc[points["curve"] == "less informative: 1 is yes", "value"]
+    return [
+        most("conditional testing: coins over the promise", tests["value"] / tests["stated"], 1 + 1e-9),
+        least("flipped coins are less informative, by linear programming", order, 1.0),
+    ]
+
+
 def _contraction(effort: Effort, random: Source) -> pd.DataFrame:
     runs = effort.runs(100_000, 1000)
     table = definitions.contractions(["0.1", "0.25", "0.5", "1", "2", "3"], runs=runs, random=random)
@@ -612,7 +651,7 @@ def _lepski(effort: Effort, random: Source) -> pd.DataFrame:
 
 
 def _smooth_functionals(effort: Effort, random: Source) -> pd.DataFrame:
-    runs = effort.runs(200)
+    runs = effort.runs(100)
     table = szabo.smooth_rates(runs=runs, places=2 if effort.quick else 4)
     points = curves(
         table,
@@ -802,6 +841,14 @@ FIGURES: Mapping[str, Figure] = {
         points=_mean_price,
         aims=_mean_aims,
     ),
+    "noisy_max": Figure(
+        document="Garivier2022",
+        shows="report noisy max: how often the most common value is named",
+        seconds=2,
+        panels={"one of three values": Panel("records ahead of the others", "probability", "x")},
+        points=_noisy_max,
+        aims=lambda points: agreement(points, ["one of three values"]),
+    ),
     "optimality": Figure(
         document="Garivier2022",
         shows="1/4- and 1/2-optimality of the inverse sensitivity mechanism",
@@ -894,6 +941,17 @@ FIGURES: Mapping[str, Figure] = {
         },
         points=_definitions,
         aims=_definition_aims,
+    ),
+    "inherited": Figure(
+        document="BarberDuchi2014",
+        shows="conditional testing, and what processing leaves",
+        seconds=1,
+        panels={
+            "conditional testing": Panel("eta", "gamma"),
+            "coins whose answers are flipped again": Panel("share flipped", "parameter"),
+        },
+        points=_inherited,
+        aims=_inherited_aims,
     ),
     "contraction": Figure(
         document="Duchi2018",

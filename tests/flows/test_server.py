@@ -84,7 +84,12 @@ def test_a_round_against_a_server_shows_in_its_ui(
     port: str, home: Path, root: Path, scheme_file: Path, by_command: Path, tmp_path: Path
 ) -> None:
     deployed = ask(port, "/api/deployments/filter", {})
-    assert sorted(deployment["name"] for deployment in deployed) == ["daily", "monthly", *["on-request"] * 5, "weekly"]
+    assert sorted(deployment["name"] for deployment in deployed) == [
+        "daily",
+        *["monthly"] * 2,
+        *["on-request"] * 5,
+        "weekly",
+    ]
     daily = next(deployment for deployment in deployed if deployment["name"] == "daily")
     assert [schedule["slug"] for schedule in daily["schedules"]] == ["daily-round"]
     assert "settings" in daily["parameter_openapi_schema"]["properties"]

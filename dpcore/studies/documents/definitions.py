@@ -17,9 +17,12 @@ from dpcore.privacy.budget import Budget
 from dpcore.privacy.definitions import (
     Channel,
     Promise,
+    conditional_testing,
     delta_at,
     gaussian_delta,
     gaussian_trade_off,
+    is_less_informative,
+    pure_ratio,
     release_one_at_random,
     total_variation,
     trade_off_of_channel,
@@ -74,6 +77,32 @@ def one_at_random(sizes: Sequence[int]) -> pd.DataFrame:
         channel = release_one_at_random("ab", n)
         rows.append((n, float(total_variation(channel)), 1 / n, float(delta_at(channel, Fraction(exp(5.0))))))
     return pd.DataFrame(rows, columns=["n", "total_variation", "stated", "delta"])
+
+
+def conditional_tests(etas: Sequence[str] = ("1/20", "1/10", "1/5", "1/3", "1/2", "2/3", "9/10")) -> pd.DataFrame:
+    """Return conditional-testing privacy of two coins: eta, gamma, promised (by ln 3, for any channel)."""
+    coins, promise = Channel.of_weights([[3, 1], [1, 3]]), Promise.of(Budget.parse("ln 3"))
+    rows = [
+        (float(eta), float(conditional_testing(coins, eta)), float(promise.conditional_testing(eta)))
+        for eta in map(Fraction, etas)
+    ]
+    return pd.DataFrame(rows, columns=["eta", "gamma", "promised"])
+
+
+def processed(flips: Sequence[str] = ("0", "1/20", "1/10", "1/5", "3/10", "2/5")) -> pd.DataFrame:
+    """Return what is left of two coins when some reports are flipped again: flip, ratio, total_variation, is_less.
+
+    ratio: the exact e^epsilon of the composition.  is_less: whether a linear program finds it less informative than the coins,
+    and, but for no flips, not the other way round.
+    """
+    coins, rows = Channel.of_weights([[3, 1], [1, 3]]), []
+    for text in flips:
+        flip = Fraction(text)
+        both = coins.then(Channel(((1 - flip, flip), (flip, 1 - flip)), coins.neighbours))
+        is_less = is_less_informative(both, coins) and (flip == 0) == is_less_informative(coins, both)
+        ratio = pure_ratio(both)
+        rows.append((float(flip), float(ratio or 0), float(total_variation(both)), float(is_less)))
+    return pd.DataFrame(rows, columns=["flip", "ratio", "total_variation", "is_less"])
 
 
 def contractions(epsilons: Sequence[str], *, runs: int, random: Source) -> pd.DataFrame:
