@@ -35,12 +35,27 @@ def test_every_entrypoint_is_a_flow_for_the_pool_that_make_up_creates(deployment
 
 def test_every_flow_of_the_folder_is_deployed_once(root: Path) -> None:
     deployed = sorted(flow_of(deployment, root).name for deployment in DEPLOYMENTS)
-    assert deployed == ["audit", "benchmark", "collect", "coverage", "estimate", "publish", "reproduce", "round", "simulate"]
+    assert deployed == [
+        "audit",
+        "benchmark",
+        "collect",
+        "coverage",
+        "estimate",
+        "publish",
+        "reproduce",
+        "round",
+        "simulate",
+    ]
 
 
 def test_schedules_are_named_and_in_utc() -> None:
     schedules = [schedule for deployment in DEPLOYMENTS for schedule in deployment.get("schedules", [])]
-    assert [schedule["slug"] for schedule in schedules] == ["daily-round", "monthly-audit", "weekly-benchmark", "monthly-reproduce"]
+    assert [schedule["slug"] for schedule in schedules] == [
+        "daily-round",
+        "monthly-audit",
+        "weekly-benchmark",
+        "monthly-reproduce",
+    ]
     for schedule in schedules:
         assert schedule["timezone"] == "UTC"
         CronSchedule(cron=schedule["cron"], timezone=schedule["timezone"])
