@@ -45,9 +45,9 @@ def new_panels(
     count: int, *, title: str, subtitle: str, width: float = 4.9, height: float = 4.9
 ) -> tuple[Figure, list[Axes]]:
     """Return a figure of `count` Axes of width x height inches each, at most three in a row, between a title and a footer."""
-    columns = min(count, 3)
+    columns = 2 if count == 4 else min(count, 3)
     rows = -(-count // columns)
-    size = (max(columns * width, 7.2), rows * height + 2 * _FOOTER)
+    size = (max(columns * width, 8.0), rows * height + 2 * _FOOTER)
     margin, foot = 0.12 / size[0], _FOOTER / size[1]
     margins = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.12, rect=(0, foot, 1, 1 - foot))
     figure = Figure(figsize=size, dpi=DPI, layout=margins, facecolor="white")

@@ -607,7 +607,7 @@ def _derivative_rates(effort: Effort, random: Source) -> pd.DataFrame:
 def _elbow(effort: Effort, random: Source) -> pd.DataFrame:
     runs, parts = effort.runs(30), []
     for n in (10**5, 10**6):
-        table = szabo.elbow(n=n, epsilons=[2.0**k for k in range(-3, 7)], runs=runs, random=random)
+        table = szabo.elbow(n=n, epsilons=[2.0**k for k in range(-1, 7)], runs=runs, random=random)
         parts.append(
             curves(
                 table,
@@ -625,7 +625,7 @@ def _elbow(effort: Effort, random: Source) -> pd.DataFrame:
 
 
 def _elbow_aims(points: pd.DataFrame) -> list[Verdict]:
-    private = slope_aims(points[points["x"] <= 1], ["a density with two derivatives"])
+    private = slope_aims(points[points["x"] <= 4], ["a density with two derivatives"])
     direct = [
         least(f"{curve}: slope from epsilon = 16 on, -0.67 before", pd.Series([slope(rows[rows["x"] >= 16])]), -0.25)
         for curve, rows in points.groupby("curve", sort=False)
@@ -761,7 +761,7 @@ FIGURES: Mapping[str, Figure] = {
     "histogram_rates": Figure(
         document="WassermanZhou2010",
         shows="Table 1: smoothed and perturbed histograms",
-        seconds=6,
+        seconds=4,
         panels={
             "L2": Panel(_N, _SQUARED, "xy", slope=True),
             "Kolmogorov-Smirnov": Panel(_N, _KS, "xy", slope=True),
@@ -773,7 +773,7 @@ FIGURES: Mapping[str, Figure] = {
     "exponential_rates": Figure(
         document="WassermanZhou2010",
         shows="Table 1: exponential mechanism for the Kolmogorov-Smirnov distance",
-        seconds=8,
+        seconds=4,
         panels={"Beta(2, 2)": Panel(_N, _KS, "xy", slope=True)},
         points=_exponential_rates,
         aims=lambda points: slope_aims(points, ["Beta(2, 2)"], at_most=["exponential mechanism"]),
@@ -781,7 +781,7 @@ FIGURES: Mapping[str, Figure] = {
     "series_rates": Figure(
         document="WassermanZhou2010",
         shows="Table 2: perturbed series and exponential mechanism for series",
-        seconds=20,
+        seconds=10,
         panels={
             "Sobolev order 2": Panel(_N, _SQUARED, "xy", slope=True),
             "Sobolev order 1.25": Panel(_N, _SQUARED, "xy", slope=True),
@@ -803,7 +803,7 @@ FIGURES: Mapping[str, Figure] = {
     "small_balls": Figure(
         document="WassermanZhou2010",
         shows="Theorem 11: small-ball probabilities, and the bound they give",
-        seconds=4,
+        seconds=2,
         panels={
             "small balls": Panel("radius", "probability"),
             "Theorem 11": Panel(_N, "bound on the probability", "xy"),
@@ -871,7 +871,7 @@ FIGURES: Mapping[str, Figure] = {
     "quantiles": Figure(
         document="Garivier2022",
         shows="quantiles where records have an atom, and smoothing",
-        seconds=8,
+        seconds=30,
         panels={
             "three quantiles": Panel("share of the atom", "mean largest error"),
             "the median": Panel("share of the atom", "mean error"),
@@ -890,7 +890,7 @@ FIGURES: Mapping[str, Figure] = {
     "three_queries": Figure(
         document="HuOverview",
         shows="the three queries, of a curator and locally",
-        seconds=10,
+        seconds=2,
         panels={
             "asked of a curator": Panel("households", "answer over truth", "x"),
             "asked locally": Panel("households", "answer over truth", "x"),
@@ -925,7 +925,7 @@ FIGURES: Mapping[str, Figure] = {
     "truncated_simulated": Figure(
         document="BarberDuchi2014",
         shows="Proposition 6: the truncated mean's risk, simulated and in closed form",
-        seconds=2,
+        seconds=3,
         panels={"4 moments": Panel(_N, "mean squared error", "xy")},
         points=_truncated_simulated,
         aims=lambda points: agreement(points, ["4 moments"]),
@@ -964,7 +964,7 @@ FIGURES: Mapping[str, Figure] = {
     "derivative_rates": Figure(
         document="Szabo2024",
         shows="Theorems 1 and 2: a density and its derivatives at a point and in L2",
-        seconds=30,
+        seconds=20,
         panels={
             "at a point": Panel(_CLIENTS, "root mean square error", "xy", slope=True),
             "in L2": Panel(_CLIENTS, "root mean square error", "xy", slope=True),
@@ -974,16 +974,16 @@ FIGURES: Mapping[str, Figure] = {
     ),
     "smooth_functionals": Figure(
         document="Szabo2024",
-        shows="Theorem 3: smooth functionals, as the study of rates measures them",
-        seconds=120,
+        shows="Theorem 3: smooth functionals, as in the study of rates",
+        seconds=130,
         panels={"dyadic wave": Panel(_CLIENTS, "root mean square error", "xy", slope=True)},
         points=_smooth_functionals,
         aims=lambda points: slope_aims(points, ["dyadic wave"]),
     ),
     "elbow": Figure(
         document="Szabo2024",
-        shows="the elbow from the private to the non-private rate as epsilon grows",
-        seconds=30,
+        shows="the elbow from the private to the direct rate",
+        seconds=10,
         panels={"a density with two derivatives": Panel("epsilon", "root mean square error, L2", "xy")},
         points=_elbow,
         aims=_elbow_aims,
@@ -991,7 +991,7 @@ FIGURES: Mapping[str, Figure] = {
     "lepski": Figure(
         document="Szabo2024",
         shows="the level that Lepski's rule chooses, beside the best",
-        seconds=30,
+        seconds=5,
         panels={"a density with two derivatives": Panel(_CLIENTS, "root mean square error, L2", "xy", slope=True)},
         points=_lepski,
         aims=lambda points: slope_aims(points, ["a density with two derivatives"]),
@@ -1006,7 +1006,7 @@ FIGURES: Mapping[str, Figure] = {
     "two_stages": Figure(
         document="Butucea2023",
         shows="the integral of f squared in one stage and in two",
-        seconds=120,
+        seconds=80,
         panels={"density of smoothness 0.3": Panel(_CLIENTS, "root mean square error", "xy", slope=True)},
         points=_two_stages,
         aims=_two_stage_aims,
