@@ -7,12 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.ticker import NullFormatter
 
 from dpcore.plots import style
 
 _COLOURS = (style.ESTIMATE, "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8B5A2B", style.INK, style.PREVIOUS)
 _MARKERS = "osD^v<>Ph"
 _STATED = (0, (4, 3))  # dashes
+_DECADE = 10.0
 _COLUMNS = ("curve", "x", "value", "error", "stated")
 
 
@@ -62,6 +64,9 @@ def plot_curves(
             axes.plot(at, stated, color=colour, lw=1.3, ls=_STATED, label=None if has_values else said)
     for side in logarithmic:
         (axes.set_xscale if side == "x" else axes.set_yscale)("log")
+        ends = axes.get_xlim() if side == "x" else axes.get_ylim()
+        if ends[1] > _DECADE * ends[0]:  # powers of ten are enough, and what lies between would run together
+            (axes.xaxis if side == "x" else axes.yaxis).set_minor_formatter(NullFormatter())
     style.dress(axes, title=title)
     axes.tick_params(which="minor", length=0, labelsize=style.SMALL_SIZE, labelcolor=style.INK)
     style.label(axes, x=x, y=y)

@@ -704,7 +704,8 @@ def _two_stages(effort: Effort, random: Source) -> pd.DataFrame:
 def _two_stage_aims(points: pd.DataFrame) -> list[Verdict]:
     last = points[points["x"] == points["x"].max()].set_index("curve")["value"]
     ratio = last["two stages"] / last["one stage"]
-    return [Verdict("most clients: error in two stages over error in one", float(ratio), 1.0)]
+    fewer = Verdict("most clients: error in two stages over error in one", float(ratio), 1.0)
+    return [*slope_aims(points, ["density of smoothness 0.3"]), fewer]
 
 
 def _lower_bounds(effort: Effort, random: Source) -> pd.DataFrame:
