@@ -14,20 +14,34 @@ from dpcore.studies import figures, reproduce
 from dpcore.studies.figures import COLUMNS, Effort
 
 CHEAP = (
-    "printed_scales",
+    "contraction",
+    "definitions",
+    "inherited",
     "majority",
     "mean_price",
-    "utility",
     "noise",
-    "warner_survey",
+    "optimality",
+    "printed_scales",
     "truncated_mean",
-    "contraction",
+    "utility",
+    "warner_survey",
 )
+SIMULATED = ("derivative_rates", "differencing", "elbow", "lepski", "noisy_max", "three_queries", "truncated_simulated")
 
 
 @pytest.mark.parametrize("name", CHEAP)
 def test_a_figure_lands_whole_and_shows_what_it_is_to_show(name: str) -> None:
-    rows = reproduce.measure(name, Effort(quick=True))
+    _check(name, Effort(quick=True))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SIMULATED)
+def test_a_simulated_figure_shows_what_it_is_to_show(name: str) -> None:
+    _check(name, Effort())
+
+
+def _check(name: str, effort: Effort) -> None:
+    rows = reproduce.measure(name, effort)
     key = ["method", "parameters", "target", "clients", "epsilon", "metric"]
     assert not rows.duplicated(key).any()
     points = reproduce.points_of(rows)
