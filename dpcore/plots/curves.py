@@ -14,7 +14,7 @@ from dpcore.plots import style
 _COLOURS = (style.ESTIMATE, "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8B5A2B", style.INK, style.PREVIOUS)
 _MARKERS = "osD^v<>Ph"
 _STATED = (0, (4, 3))  # dashes
-_DECADE = 10.0
+_WIDE = {"x": 10.0, "y": 100.0}  # where powers of ten are labels enough
 _COLUMNS = ("curve", "x", "value", "error", "stated")
 
 
@@ -65,7 +65,7 @@ def plot_curves(
     for side in logarithmic:
         (axes.set_xscale if side == "x" else axes.set_yscale)("log")
         ends = axes.get_xlim() if side == "x" else axes.get_ylim()
-        if ends[1] > _DECADE * ends[0]:  # powers of ten are enough, and what lies between would run together
+        if ends[1] > _WIDE[side] * ends[0]:
             (axes.xaxis if side == "x" else axes.yaxis).set_minor_formatter(NullFormatter())
     style.dress(axes, title=title)
     axes.tick_params(which="minor", length=0, labelsize=style.SMALL_SIZE, labelcolor=style.INK)

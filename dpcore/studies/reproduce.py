@@ -1032,7 +1032,7 @@ FIGURES: Mapping[str, Figure] = {
     ),
     "planner": Figure(
         document="Szabo2024",
-        shows="the planner's standard errors beside simulation, mechanism by mechanism",
+        shows="the planner's standard errors beside simulated ones",
         seconds=120,
         panels={"predicted over simulated standard error": Panel("mechanism", "ratio")},
         points=_planner,
