@@ -6,7 +6,8 @@ skipped.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -16,8 +17,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpcore import plots, warehouse, wire
-from dpcore.studies import accuracy, aims, coverage, coverage_aims, rates, rates_aims, speed
+from dpcore import _checks, plots, warehouse, wire
+from dpcore.studies import accuracy, aims, coverage, coverage_aims, rates, rates_aims, reproduce, speed
+from dpcore.studies.figures import Effort
 from dpcore.studies.runner import Cell
 
 PICTURED = ("ise", "w1", "ks", "mean", "entropy", "integrated_square")
@@ -246,6 +248,101 @@ def draw_rates(file: Path, folder: Path) -> dict[str, Path]:
 
 def _named(functional: str) -> str:
     return functional.replace(repr(rates.SELF_SIMILAR), "1/3")
+
+
+def measure_figures(
+    file: Path,
+    names: Sequence[str] = (),
+    *,
+    quick: bool = False,
+    again: bool = False,
+) -> Iterator[tuple[int, int]]:
+    """Measure and land the documents' figures of these names that are not there yet, yielding (done, all), first (0, all).
+
+    names: of `reproduce.FIGURES`; all by default.  quick: with a tenth of the repetitions.  again: measure it all the same.
+    A figure is there when its newest rows are of this version and of no fewer repetitions.
+    Raises SchemeError for a name there is none of.
+    """
+    for name in names:
+        _checks.one_of(tuple(reproduce.FIGURES), figure=name)
+    effort, there = Effort(quick), {} if again else _figures_there(file)
+    wanted = [name for name in names or reproduce.FIGURES if there.get(name) not in _enough(effort)]
+    yield 0, len(wanted)
+    for done, name in enumerate(wanted, 1):
+        rows = reproduce.measure(name, effort)
+        now = datetime.now(UTC)
+        warehouse.add_benchmarks(file, rows.assign(measured_at=now, version=_figure_edition(effort)))
+        yield done, len(wanted)
+
+
+def figure_points(file: Path) -> dict[str, pd.DataFrame]:
+    """Return the newest points of every figure that the warehouse has, by name."""
+    rows = warehouse.query(
+        file,
+        f"from benchmarks where study = '{reproduce.STUDY}' "
+        "qualify measured_at = max(measured_at) over (partition by method) order by method",
+    )
+    found = {str(name): reproduce.points_of(points) for name, points in rows.groupby("method")}
+    return {name: found[name] for name in reproduce.FIGURES if name in found}
+
+
+def figure_lines(points: Mapping[str, pd.DataFrame]) -> list[tuple[str, str, str, str, str]]:
+    """Return what must be seen in figures, as `lines` does, each after the name of its figure."""
+    return [
+        (name, *line)
+        for name, rows in points.items()
+        for line in lines(Report(rows, reproduce.FIGURES[name].aims(rows)))
+    ]
+
+
+def draw_figures(points: Mapping[str, pd.DataFrame], folder: Path) -> dict[str, Path]:
+    """Draw a picture of each figure, its panels beside what theory says, and return name -> file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return {name: _save(folder / f"{name}.png", plots.png(_figure(name, rows))) for name, rows in points.items()}
+
+
+def _figure(name: str, points: pd.DataFrame) -> Any:
+    shown = reproduce.FIGURES[name]
+    source = re.sub(r"(?<=[a-z])(?=[A-Z\d])", ", ", shown.document)
+    figure, panels = plots.new_panels(
+        len(shown.panels),
+        title=shown.shows[0].upper() + shown.shows[1:],
+        subtitle=f"{source}; dashed: what is stated; bars: 95 % intervals",
+    )
+    curves = list(dict.fromkeys(points["curve"]))
+    for axes, (title, panel) in zip(panels, shown.panels.items(), strict=True):
+        plots.plot_curves(
+            points[points["panel"] == title],
+            axes,
+            x=panel.x,
+            y=panel.y,
+            names=curves,
+            logarithmic=panel.logarithmic,
+            slope=panel.slope,
+            title=title,
+        )
+    return figure
+
+
+def _figure_edition(effort: Effort) -> str:
+    return f"{version('ldpflow')}+{reproduce.STUDY}.{reproduce.EDITION}{'.quick' if effort.quick else ''}"
+
+
+def _enough(effort: Effort) -> set[str]:
+    """The editions that do for an effort: a quick one may be a full one."""
+    return {_figure_edition(effort), _figure_edition(Effort())}
+
+
+def _figures_there(file: Path) -> dict[str, str]:
+    """Name -> edition of its newest rows."""
+    if not file.exists():
+        return {}
+    rows = warehouse.query(
+        file,
+        f"select method, max_by(version, measured_at) as version from benchmarks where study = '{reproduce.STUDY}' "
+        "group by method",
+    )
+    return dict(zip(rows["method"], rows["version"], strict=True))
 
 
 def _landed(

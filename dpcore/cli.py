@@ -416,6 +416,45 @@ def audit(
     certify.require(audits)
 
 
+@app.command()
+def reproduce(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Figures. Default: all.")] = None,
+    list_: Annotated[
+        bool, typer.Option("--list", help="Measure nothing; list the figures and what they cost.")
+    ] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A tenth of the repetitions.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Measure anew what the warehouse has.")] = False,
+    warehouse: WarehouseOption = None,
+    data: DataOption = DEFAULT_DATA,
+) -> None:
+    """Run the tables and figures of the source documents, and draw each beside what theory says.
+
+    Every figure lands in `benchmarks` when it is made, so that a run that was stopped goes on where it was.
+
+    Example: ldpflow reproduce beta_histograms warner_survey --quick
+    """
+    from dpcore import benchmarks
+    from dpcore.studies.reproduce import FIGURES
+
+    if list_:
+        table = _table("figures", "name", "document", "what it shows", "processor")
+        for name, figure in FIGURES.items():
+            table.add_row(name, figure.document, figure.shows, f"{figure.seconds:g} s")
+        _show(table)
+        return
+    file, wanted = warehouse or data / "warehouse.duckdb", tuple(names or FIGURES)
+    _measure(benchmarks.measure_figures(file, wanted, quick=quick, again=again))
+    points = {name: rows for name, rows in benchmarks.figure_points(file).items() if name in wanted}
+    with _progress("drawing", None):
+        benchmarks.draw_figures(points, data / "figures" / "reproduce")
+    table = _table("what is to be seen", "figure", "what", "may be", "found", "reached")
+    for line in benchmarks.figure_lines(points):
+        table.add_row(*line)
+    _show(table)
+    print(f"warehouse  {_relative(str(file))}")
+    print(f"pictures   {_relative(str(data / 'figures' / 'reproduce'))}")
+
+
 @benchmarks_app.command()
 def accuracy(
     targets: Annotated[str, typer.Option(help="Densities, separated by commas. Default: all.")] = "",

@@ -15,7 +15,9 @@ from dpcore.certify import DEFAULT_SCHEMES
 from dpcore.cleanup import KEEP_DAYS
 from dpcore.stages import DEFAULT_DATA, DEFAULT_SCHEME
 from dpcore.studies import accuracy, coverage, targets
+from dpcore.studies.reproduce import FIGURES
 
+FIGURE_NAMES = tuple(FIGURES)
 _LARGEST_SEED = 2**63 - 1
 _MOST_CLIENTS = 10**9
 _MOST_DAYS = 36_500
@@ -29,6 +31,7 @@ Target = Literal[targets.NAMES]  # the form offers these names
 SmoothTarget = Literal[coverage.TARGETS]
 Method = Literal[accuracy.method_names()]
 CoveredMethod = Literal[coverage.METHODS]
+Figure = Literal[FIGURE_NAMES]
 
 _THE_DAY = "The round's name; sorts as text.  Default: the scheduled day, UTC."
 _FEWER = "With fewer clients the round waits: nothing lands, and the reports are kept for the next attempt."
@@ -176,6 +179,18 @@ class CoverageSettings(BaseModel):
     workers: Processes = 2
     warehouse: Path = Field(DEFAULT_DATA / "warehouse.duckdb", description="The DuckDB file the rows land in.")
     figures: Path = Field(DEFAULT_DATA / "figures" / "coverage", description="Folder of the pictures.")
+
+
+class ReproduceSettings(BaseModel):
+    """Which of the documents' figures to run, and where they land."""
+
+    model_config = _FORM
+
+    names: list[Figure] = Field(list(FIGURE_NAMES), min_length=1, description="Figures of the documents.")
+    quick: bool = Field(False, description="A tenth of the repetitions.")
+    again: bool = Field(False, description="Measure anew what the warehouse has.")
+    warehouse: Path = Field(DEFAULT_DATA / "warehouse.duckdb", description="The DuckDB file the rows land in.")
+    figures: Path = Field(DEFAULT_DATA / "figures" / "reproduce", description="Folder of the pictures.")
 
 
 class NamedRound(_Settings):

@@ -4,19 +4,20 @@ from dpcore.plots.accuracy import plot_fits, plot_ratios
 from dpcore.plots.attribute import attribute_pictures
 from dpcore.plots.comparison import plot_comparison
 from dpcore.plots.coverage import plot_coverage
-from dpcore.plots.curves import plot_curves, plot_noise
+from dpcore.plots.curves import plot_curves
 from dpcore.plots.density import plot_density
 from dpcore.plots.frequency import plot_frequency
 from dpcore.plots.functional import plot_functional
 from dpcore.plots.groups import plot_groups
 from dpcore.plots.rates import plot_rates
-from dpcore.plots.style import height_for, in_words, new_axes, png, rounded, separated, svg
+from dpcore.plots.style import height_for, in_words, new_axes, new_panels, png, rounded, separated, svg
 
 __all__ = [
     "attribute_pictures",
     "height_for",
     "in_words",
     "new_axes",
+    "new_panels",
     "plot_comparison",
     "plot_coverage",
     "plot_curves",
@@ -25,7 +26,6 @@ __all__ = [
     "plot_frequency",
     "plot_functional",
     "plot_groups",
-    "plot_noise",
     "plot_rates",
     "plot_ratios",
     "png",

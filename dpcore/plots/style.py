@@ -28,6 +28,7 @@ INK, FAINT, RULE = "#1F2328", "#5F6670", "#E4E6EA"
 TITLE_SIZE, LABEL_SIZE, SMALL_SIZE = 13.0, 10.5, 9.5  # points
 _ORDER = ("estimate", "interval", "truth", "previous round")  # in the legend; intervals carry their confidence
 _UNDER_LABEL = 0.5  # inches from the axis to a legend under its ticks and label
+_FOOTER = 0.35  # inches under all panels
 _LONG = 1e7  # from here on a power of ten is easier to read than the digits
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 DPI = 160  # dots per inch; 7.2 inches are 1152 dots
@@ -38,6 +39,21 @@ def new_axes(width: float = 7.2, height: float = 4.3) -> tuple[Figure, Axes]:
     margins = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.1)  # inches around everything
     figure = Figure(figsize=(width, height), dpi=DPI, layout=margins, facecolor="white")
     return figure, figure.add_subplot()
+
+
+def new_panels(
+    count: int, *, title: str, subtitle: str, width: float = 4.9, height: float = 4.9
+) -> tuple[Figure, list[Axes]]:
+    """Return a figure of `count` Axes of width x height inches each, at most three in a row, between a title and a footer."""
+    columns = 2 if count == 4 else min(count, 3)
+    rows = -(-count // columns)
+    size = (max(columns * width, 8.0), rows * height + 2 * _FOOTER)
+    margin, foot = 0.12 / size[0], _FOOTER / size[1]
+    margins = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.12, rect=(0, foot, 1, 1 - foot))
+    figure = Figure(figsize=size, dpi=DPI, layout=margins, facecolor="white")
+    figure.suptitle(title, x=margin, ha="left", fontsize=TITLE_SIZE + 1, fontweight="bold", color=INK)
+    figure.text(margin, 0.3 * foot, subtitle, fontsize=SMALL_SIZE, color=FAINT)
+    return figure, [figure.add_subplot(rows, columns, place + 1) for place in range(count)]
 
 
 def height_for(rows: int) -> float:

@@ -222,6 +222,11 @@ def truths(name: str) -> Mapping[Functional, float]:
     return {functional: functional.value(density) for functional in map(parse, FUNCTIONALS)}
 
 
+def extreme(degree: int) -> Target:
+    """Return the wave whose derivative of order degree + 1 is extreme at 1/3, so that the next vanishes there."""
+    return _wave(f"extreme_{degree}", 0.8, 2, _START + degree * np.pi / 2)
+
+
 def _wave(name: str, height: float, cycles: int, phase: float) -> Target:
     """1 + height sin(2 pi cycles x + phase): one whole number of times, so that its mass is one."""
     pace = 2 * np.pi * cycles

@@ -58,7 +58,7 @@ def test_a_round_against_a_server_shows_in_its_ui(
 ) -> None:
     deployed = ask(port, "/api/deployments/filter", {})
     on_request = ["backfill", "collect", "coverage", "estimate", "publish", "simulate"]
-    scheduled_ = ["daily", "monthly-audit", "weekly-benchmark", "weekly-cleanup"]
+    scheduled_ = ["daily", "monthly-audit", "monthly-reproduce", "weekly-benchmark", "weekly-cleanup"]
     assert sorted(one["name"] for one in deployed) == sorted([*on_request, *scheduled_])
     daily = deployment(port, "daily")
     assert [schedule["slug"] for schedule in daily["schedules"]] == ["daily-round"]

@@ -36,12 +36,12 @@ def test_every_entrypoint_is_a_flow_for_the_pool_that_make_up_creates(deployment
 def test_every_flow_of_the_folder_is_deployed_once(root: Path) -> None:
     deployed = sorted(flow_of(deployment, root).name for deployment in DEPLOYMENTS)
     rounds = ["collect", "estimate", "publish", "round", "simulate"]
-    assert deployed == sorted(["audit", "backfill", "benchmark", "cleanup", "coverage", *rounds])
+    assert deployed == sorted(["audit", "backfill", "benchmark", "cleanup", "coverage", "reproduce", *rounds])
 
 
 def test_schedules_are_named_and_in_utc() -> None:
     schedules = [schedule for deployment in DEPLOYMENTS for schedule in deployment.get("schedules", [])]
-    slugs = ["daily-round", "monthly-audit", "weekly-benchmark", "weekly-cleanup"]
+    slugs = ["daily-round", "monthly-audit", "weekly-benchmark", "weekly-cleanup", "monthly-reproduce"]
     assert [schedule["slug"] for schedule in schedules] == slugs
     for schedule in schedules:
         assert schedule["timezone"] == "UTC"

@@ -6,31 +6,41 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpcore.plots import new_axes, plot_curves, plot_noise, png
-from dpcore.studies.documents import hu
+from dpcore.plots import new_axes, new_panels, plot_curves, png
 
-ROWS = pd.DataFrame({"n": [100, 10_000, 1000], "error": [1.0, 0.01, 0.1], "se": 0.01, "mechanism": "perturbed"})
+NAN = float("nan")
+ROWS = pd.DataFrame(
+    {
+        "curve": ["perturbed"] * 3 + ["bound"] * 2,
+        "x": [100, 10_000, 1000, 100, 10_000],
+        "value": [1.0, 0.01, 0.1, NAN, NAN],
+        "error": [0.1, 0.001, 0.01, NAN, NAN],
+        "stated": [2.0, 0.2, 0.02 * 10**1.5, 5.0, 500.0],
+    }
+)
 
 
-def test_lines_follow_the_rows_and_theory_is_beside_them() -> None:
+def test_lines_follow_the_rows_and_what_is_stated_is_dashed_beside_them() -> None:
     figure, axes = new_axes()
-    plot_curves(ROWS, axes, x="n", y="error", by="mechanism", error="se", logarithmic="xy", slopes={"perturbed": -1.0})
-    drawn, stated = axes.lines[0], axes.lines[-1]
+    plot_curves(ROWS, axes, x="n", y="error", logarithmic="xy", slope=True)
+    drawn, stated, bound = (line for line in axes.lines if len(np.asarray(line.get_ydata())) > 1)
     assert np.asarray(drawn.get_ydata()).tolist() == [1.0, 0.1, 0.01]
-    assert np.asarray(stated.get_ydata()) == pytest.approx([1.0, 0.1, 0.01])
+    assert np.asarray(stated.get_ydata())[[0, -1]].tolist() == [2.0, 0.2]
+    assert np.asarray(bound.get_ydata()).tolist() == [5, 500]
+    assert drawn.get_linestyle() == "-"
+    assert stated.get_linestyle() == bound.get_linestyle() == "--"
+    assert stated.get_color() == drawn.get_color() != bound.get_color()
     assert axes.get_xscale() == axes.get_yscale() == "log"
-    assert axes.lines[-1].get_label() == "perturbed: slope -1"
+    said = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert said == ["perturbed: -1.00, stated -0.50", "bound: stated 1.00"]
     assert png(figure).startswith(b"\x89PNG")
     with pytest.raises(ValueError, match="needs the columns"):
-        plot_curves(ROWS.drop(columns="n"), axes, x="n", y="error", by="mechanism")
+        plot_curves(ROWS.drop(columns="x"), axes, x="n", y="error")
 
 
-def test_noise_is_drawn_against_sensitivity_and_budget() -> None:
-    figure, left = new_axes(10.0)
-    left.remove()
-    left, right = figure.subplots(1, 2)
-    plot_noise(hu.noise_against_sensitivity(1000, "1"), hu.noise_against_budget(1000), left, right)
-    points = sorted(float(np.asarray(line.get_ydata())[0]) for line in left.lines[1:])
-    assert points == pytest.approx([1, 50, 250], rel=1e-3)
-    assert [text.get_text() for text in right.get_legend().get_texts()] == list(hu.QUERIES)
-    assert png(figure).startswith(b"\x89PNG")
+def test_a_curve_has_one_colour_in_every_panel() -> None:
+    figure, panels = new_panels(4, title="four", subtitle="panels")
+    assert len(panels) == len(figure.axes) == 4
+    for axes, rows in zip(panels, (ROWS, ROWS[ROWS["curve"] == "bound"]), strict=False):
+        plot_curves(rows, axes, x="n", y="error", names=["perturbed", "bound"])
+    assert panels[1].lines[-1].get_color() == panels[0].lines[-1].get_color()

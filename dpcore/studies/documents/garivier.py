@@ -16,11 +16,12 @@ from dpcore.central.differencing import attack_rate
 from dpcore.central.exponential_mechanism import ExponentialMechanism
 from dpcore.central.inverse_sensitivity import InverseSensitivity, Majority, MeanOfBits, most_truthful, optimality
 from dpcore.central.joint_quantiles import JointExp
-from dpcore.central.laplace_mechanism import LaplaceMechanism
-from dpcore.central.queries import Mean
+from dpcore.central.laplace_mechanism import LaplaceMechanism, ReportNoisyMax, winning_probabilities
+from dpcore.central.queries import PARTS, Mean
 from dpcore.mechanisms.randomized_response import RandomizedResponse
 from dpcore.privacy.budget import Budget
 
+_COARSE = 64  # lattice steps to a record, of a law that is summed
 ORDERS = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
 
 
@@ -105,6 +106,21 @@ def utility_bounds(n: int, epsilon: str) -> pd.DataFrame:
     losses, law = mechanism.losses(bits), np.array([float(p) for p in mechanism.law(bits)])
     rows = [(v, float(law[losses >= v].sum()), mechanism.utility_bound(v)) for v in range(1, n // 2 + 1)]
     return pd.DataFrame(rows, columns=["shortfall", "seen", "bound"])
+
+
+def noisy_max(epsilon: str, leads: Sequence[int], *, runs: int, random: Source) -> pd.DataFrame:
+    """Return how often report noisy max names the most common of three values: lead, seen, standard_error, exact.
+
+    lead: by how many records it is ahead of the other two; exact: by summation over the noise,
+    in 64ths of a record.
+    """
+    mechanism, rows = ReportNoisyMax.design(Budget.parse(epsilon)), []
+    for lead in leads:
+        counts = np.array([lead, 0, 0])
+        seen = float(np.mean([mechanism.release(counts, random) == 0 for _ in range(runs)]))
+        exact = float(winning_probabilities(counts, round(mechanism.scale * _COARSE / PARTS), _COARSE)[0])
+        rows.append((lead, seen, sqrt(exact * (1 - exact) / runs), exact))
+    return pd.DataFrame(rows, columns=["lead", "seen", "standard_error", "exact"])
 
 
 def mean_price(epsilon: str, sizes: Sequence[int]) -> pd.DataFrame:
