@@ -1,4 +1,4 @@
-"""What the server does by itself about runs: tell somebody, call the dead dead, start crashed ones again.
+"""What the server does by itself about runs: tell somebody, and call the dead dead.
 
 `make up` puts these automations into its server; `python -m flows.automations` into the one that PREFECT_API_URL names.
 They watch runs with the tag ldpflow, and replace what an earlier call made.
@@ -25,13 +25,11 @@ from flows.stage import TAG
 
 HEARTBEAT = 30  # seconds between a run's signs of life, Prefect's shortest
 SILENCE = 3 * HEARTBEAT  # after which a run's process or machine is taken to have died
-ATTEMPTS = 3  # of a run whose process dies
 NOTIFY = "LDPFLOW_NOTIFY_URL"
 BLOCK = "ldpflow-notify"
 TELL = "ldpflow: tell of failed runs"
 TELL_CHECKS = "ldpflow: tell of failed checks"
 BURY = "ldpflow: runs that fell silent have crashed"
-REVIVE = "ldpflow: start crashed runs again"
 
 _OURS = {"prefect.resource.role": "tag", "prefect.resource.id": f"prefect.tag.{TAG}"}
 _RUN = {"prefect.resource.id": "prefect.flow-run.*"}
@@ -84,18 +82,6 @@ def automations(notify: CallWebhook | None) -> list[AutomationCore]:
             ),
             actions=[ChangeFlowRunState(state=StateType.CRASHED, name="Crashed", message=silent)],
         ),
-        AutomationCore(
-            name=REVIVE,
-            description=f"A run whose process died is started again, {ATTEMPTS} attempts in all; finished shards are kept.",
-            trigger=_when("Crashed", attempts=ATTEMPTS - 1),
-            actions=[
-                ChangeFlowRunState(
-                    state=StateType.SCHEDULED,
-                    name="AwaitingRetry",
-                    message="Its process died; it goes on from its finished shards.",
-                )
-            ],
-        ),
     ]
 
 
@@ -113,7 +99,7 @@ def ensure(url: str | None) -> list[str]:
         notify = CallWebhook(block_document_id=block.save(BLOCK, overwrite=True), payload=_PAYLOAD)
     wanted = {core.name: core for core in automations(notify)}
     with get_client(sync_client=True) as client:
-        for name in (TELL, TELL_CHECKS, BURY, REVIVE):
+        for name in (TELL, TELL_CHECKS, BURY):
             for found in client.read_automations_by_name(name):
                 if name in wanted and _alike(found, wanted[name]):
                     del wanted[name]
@@ -140,12 +126,11 @@ def _alike(found: AutomationCore, wanted: AutomationCore) -> bool:
     return found.model_dump(include=fields) == wanted.model_dump(include=fields)
 
 
-def _when(*states: str, attempts: int | None = None) -> EventTrigger:
-    """A run of ours entering one of these states; attempts: the most it may have had."""
-    counted = {} if attempts is None else {"prefect.run-count": [str(number) for number in range(attempts + 1)]}
+def _when(*states: str) -> EventTrigger:
+    """A run of ours entering one of these states."""
     return EventTrigger(
         expect={f"prefect.flow-run.{state}" for state in states},
-        match=_RUN | counted,
+        match=_RUN,
         match_related=_OURS,
         posture=Posture.Reactive,
         threshold=1,

@@ -26,7 +26,7 @@ _TIMED_OUT = (
 )
 _CRASHED = (
     "Its process ended without a word: killed, out of memory, or its machine went down. Look at the machine's memory and disk"
-    " and **press Retry**, unless the automation “ldpflow: start crashed runs again” has done so already."
+    " and **press Retry** to go on where it was."
 )
 _UNEXPECTED = (
     "Every task was tried four times. **Remove the cause** (a full disk, a file that is gone, a server that does not answer)"

@@ -113,7 +113,7 @@ def start(port: str, **settings: Any) -> str:
 def ended(port: str, run: str, seconds: int = 300) -> Any:
     """The state that a run ends in."""
 
-    final = ("COMPLETED", "FAILED", "CANCELLED")  # a crashed run is started again
+    final = ("COMPLETED", "FAILED", "CANCELLED")  # a crashed run is one that somebody retries
     assert soon(lambda: state(port, run)["type"] in final, seconds), state(port, run)
     return state(port, run)
 

@@ -150,9 +150,9 @@ def test_a_run_whose_machine_dies_goes_on_from_its_finished_shards(
     crashed = soon(lambda: [one for one in told[1] if one["url"].endswith(run)], 300)
     assert crashed[0]["state"] == "Crashed"
     assert "No sign of life" in crashed[0]["message"]
-    if state(port, run)["type"] == "CRASHED":  # what the UI's Retry does; refused where it was started again already
-        retry = {"state": {"type": "SCHEDULED", "name": "AwaitingRetry"}}
-        ask(port, f"/api/flow_runs/{run}/set_state", retry)
+    assert state(port, run)["type"] == "CRASHED"
+    retry = {"state": {"type": "SCHEDULED", "name": "AwaitingRetry"}}  # as the UI's Retry does
+    ask(port, f"/api/flow_runs/{run}/set_state", retry)
     assert ended(port, run, 300)["type"] == "COMPLETED"
     assert {path: path.stat().st_mtime_ns for path in finished} == finished
     assert ask(port, f"/api/flow_runs/{run}")["run_count"] == 2
