@@ -39,9 +39,9 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def scheduled(port: str, round_: str, data: Path) -> str:
-    """The id of the first run of a schedule that begins in some seconds."""
+    """The id of the first run of a schedule that begins soon, but not before the server plans runs, once a minute."""
     daily = deployment(port, "daily")
-    first = datetime.now(UTC) + timedelta(seconds=20)
+    first = datetime.now(UTC) + timedelta(seconds=90)
     body = {
         "active": True,
         "schedule": {"interval": 86_400, "anchor_date": first.isoformat()},
@@ -54,7 +54,7 @@ def scheduled(port: str, round_: str, data: Path) -> str:
         found = ask(port, "/api/flow_runs/filter", runs)
         return [run["id"] for run in found if run["parameters"].get("settings", {}).get("data") == str(data)]
 
-    found = soon(planned, 120)
+    found = soon(planned, 90)
     assert found, "the schedule planned no run"
     return str(found[0])
 
@@ -70,7 +70,7 @@ def test_the_first_scheduled_round_is_seen_finishing(
     run = scheduled(port, "2026-11-20", data)
     tab.visit(f"{home}/runs/flow-run/{run}", until="consumer-expenditure-2026-11-20", seconds=300)
     tab.wait("Completed", 300)
-    tab.wait("aggregated: 1 of 1 shards")
+    tab.wait("aggregated: 1 of 1 batches")
     tab.screenshot(screenshots / "flow_run.png", whole=False)
     tab.click("Artifacts")
     tab.wait("consumer-expenditure-income")

@@ -105,7 +105,7 @@ def test_a_worker_carries_out_a_run_that_somebody_asked_for_and_its_log_is_shown
     assert (tmp_path / "data" / "warehouse.duckdb").exists()
     wanted = {"logs": {"flow_run_id": {"any_": [run]}}}
     said = soon(lambda: [line["message"] for line in ask(port, "/api/logs/filter", wanted)])
-    assert "aggregated: 1 of 1 shards" in said
+    assert "aggregated: 1 of 1 batches" in said
 
 
 def test_a_failed_run_says_what_to_do_on_a_page_and_tells_the_webhook(
