@@ -58,13 +58,16 @@ class Tab:
     def text(self) -> str:
         return str(self.evaluate("document.body ? document.body.innerText : ''"))
 
-    def click(self, text: str) -> None:
-        """Click the last element that says just this."""
-        said = json.dumps(text)
-        self.evaluate(
-            "[...document.querySelectorAll('*')]"
-            f".filter(one => !one.children.length && one.textContent.trim() === {said}).pop().click()"
-        )
+    def click(self, text: str, *, until: str, seconds: float = 120) -> None:
+        """Click the last element that says just this, again where the page was being drawn anew, until its text holds that."""
+        said, deadline = json.dumps(text), time.monotonic() + seconds
+        while until not in (found := self.text()):
+            assert time.monotonic() < deadline, f"{until!r} did not appear in {found!r}"
+            self.evaluate(
+                "[...document.querySelectorAll('*')]"
+                f".filter(one => !one.children.length && one.textContent.trim() === {said}).pop()?.click()"
+            )
+            time.sleep(2)
 
     def evaluate(self, expression: str) -> Any:
         """Return the value of an expression; of what is promised, once it is there."""

@@ -72,8 +72,8 @@ def test_the_first_scheduled_round_is_seen_finishing(
     tab.wait("Completed", 300)
     tab.wait("aggregated: 1 of 1 batches")
     tab.screenshot(screenshots / "flow_run.png", whole=False)
-    tab.click("Artifacts")
-    tab.wait("consumer-expenditure-income")
+    tab.visit(f"{home}/runs/flow-run/{run}", until="Completed")  # anew: it has all its artifacts now
+    tab.click("Artifacts", until="consumer-expenditure-income")
     for shown in (
         "consumer-expenditure-estimates",
         "consumer-expenditure-progress",
@@ -119,8 +119,7 @@ def test_what_went_wrong_is_found_from_the_ui_alone(
     assert ended(port, run)["type"] == "FAILED"
     tab.visit(f"{home}/runs/flow-run/{run}", until="Failed")
     tab.wait("no scheme file at data/schemes/absent.toml")
-    tab.click("Artifacts")
-    tab.wait("round-failure")
+    tab.click("Artifacts", until="round-failure")
     tab.visit(f"{home}/artifacts/artifact/{artifacts(port, run)['round-failure']['id']}", until="What to do")
     assert "no scheme file at data/schemes/absent.toml" in tab.text()
     assert "press Retry" in tab.text()
