@@ -69,10 +69,11 @@ def test_the_first_scheduled_round_is_seen_finishing(
 
     run = scheduled(port, "2026-11-20", data)
     tab.visit(f"{home}/runs/flow-run/{run}", until="consumer-expenditure-2026-11-20", seconds=300)
-    tab.wait("Completed", 300)
-    tab.wait("aggregated: 1 of 1 batches")
+    tab.wait("aggregated: 1 of 1 batches", 300)
+    assert ended(port, run)["type"] == "COMPLETED"
+    tab.wait("Completed")
     tab.screenshot(screenshots / "flow_run.png", whole=False)
-    tab.visit(f"{home}/runs/flow-run/{run}", until="Completed")  # anew: it has all its artifacts now
+    tab.visit(f"{home}/runs/flow-run/{run}", until="Completed")  # anew: an open page keeps the artifacts it first read
     tab.click("Artifacts", until="consumer-expenditure-income")
     for shown in (
         "consumer-expenditure-estimates",
