@@ -16,7 +16,7 @@ import numpy as np
 from dpcore import _checks
 from dpcore._random import Source
 from dpcore.mechanisms import discrete_laplace
-from dpcore.mechanisms.discrete_laplace import _bernoulli_exp
+from dpcore.mechanisms.discrete_laplace import bernoulli_exp, first_failure_is_odd
 
 _DRAWN = 1 << 12  # noise terms that a simulation draws one by one
 LARGEST = 1 << 30  # of a scale: proposals and their squares stay within 64 bits
@@ -84,26 +84,22 @@ def _keeps(proposed: np.ndarray, s: int, random: Source) -> np.ndarray:
     keeps = np.ones(len(u), dtype=bool)
     for k in range(int((u * u).max(initial=0))):  # exp(-1/2), u^2 times
         at = np.flatnonzero(keeps & (u * u > k))
-        keeps[at] = _bernoulli_exp(np.ones(at.size, dtype=np.int64), 2, random)
+        keeps[at] = bernoulli_exp(np.ones(at.size, dtype=np.int64), 2, random)
     for k in range(int(u.max(initial=0))):  # exp(-v / s), u times
         at = np.flatnonzero(keeps & (u > k))
-        keeps[at] = _bernoulli_exp(v[at], s, random)
+        keeps[at] = bernoulli_exp(v[at], s, random)
     at = np.flatnonzero(keeps)
     keeps[at] = _bernoulli_half_square(v[at], s, random)
     return keeps
 
 
 def _bernoulli_half_square(v: np.ndarray, s: int, random: Source) -> np.ndarray:
-    """Bernoulli(exp(-v^2 / (2 s^2))) for each v in 0..s-1: the first k at which Bernoulli(v^2 / (2 s^2 k)) fails is odd."""
-    result = np.zeros(len(v), dtype=bool)
-    alive = np.arange(len(v))
-    k = 1
-    while alive.size:
-        goes_on = random.below(s, alive.size) < v
-        goes_on &= random.below(2 * s, alive.size) < v
-        goes_on &= random.below(k, alive.size) == 0
-        if k % 2:
-            result[alive[~goes_on]] = True
-        alive, v = alive[goes_on], v[goes_on]
-        k += 1
-    return result
+    """Bernoulli(exp(-v^2 / (2 s^2))) for each v in 0..s-1, of trials that succeed with probability v^2 / (2 s^2 k)."""
+
+    def goes_on(k: int, alive: np.ndarray) -> np.ndarray:
+        succeeds = random.below(s, alive.size) < v[alive]
+        succeeds &= random.below(2 * s, alive.size) < v[alive]
+        succeeds &= random.below(k, alive.size) == 0
+        return succeeds
+
+    return first_failure_is_odd(len(v), goes_on)

@@ -10,6 +10,7 @@ Time.  A rejection loop takes longer for some values than for others: draw the n
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -75,29 +76,39 @@ def simulate_sums(n: int, t: int, size: int, random: Source) -> np.ndarray:
 def _propose(t: int, count: int, random: Source) -> np.ndarray:
     """The accepted ones of `count` proposals, in order; each accepted value has the law of `sample`."""
     u = random.below(t, count)
-    u = u[_bernoulli_exp(u, t, random)]
+    u = u[bernoulli_exp(u, t, random)]
     magnitude = u + t * _geometric(len(u), random)
     negative = (random.words(len(u)) & np.uint32(1)).astype(bool)
     kept = magnitude.astype(bool) | ~negative
     return np.where(negative, -magnitude, magnitude)[kept]
 
 
-def _bernoulli_exp(u: np.ndarray, t: int, random: Source) -> np.ndarray:
-    """Bernoulli(exp(-u / t)) for each u in 0..t-1: the first k at which Bernoulli(u / (t k)) fails is odd.
+def bernoulli_exp(u: np.ndarray, t: int, random: Source) -> np.ndarray:
+    """Return Bernoulli(exp(-u / t)) for each u in 0..t-1, shape (len(u),), bool, exact."""
 
-    Of the failure times, Pr(k > j) = (u/t)^j / j!, whose alternating sum is the exponential.
-    """
-    result = np.zeros(len(u), dtype=bool)
-    alive = np.arange(len(u))
-    k = 1
-    while alive.size:
+    def goes_on(k: int, alive: np.ndarray) -> np.ndarray:
         if t * k <= WORD:
-            goes_on = random.below(t * k, alive.size) < u
-        else:  # Bernoulli(u / (t k)) = Bernoulli(u / t) and Bernoulli(1 / k), the bound staying within one word
-            goes_on = (random.below(t, alive.size) < u) & (random.below(k, alive.size) == 0)
+            return random.below(t * k, alive.size) < u[alive]
+        # Bernoulli(u / (t k)) = Bernoulli(u / t) and Bernoulli(1 / k), the bound staying within one word
+        return (random.below(t, alive.size) < u[alive]) & (random.below(k, alive.size) == 0)
+
+    return first_failure_is_odd(len(u), goes_on)
+
+
+def first_failure_is_odd(count: int, goes_on: Callable[[int, np.ndarray], np.ndarray], *, first: int = 1) -> np.ndarray:
+    """Return, `count` times, whether the first trial that fails is odd; shape (count,), bool.
+
+    goes_on(k, alive): whether trial k succeeds, for those of these indices.  first: the first trial that can fail.  Where trial
+    k succeeds with probability x / k, Pr(j succeed first) = x^j / j!, whose alternating sum is exp(-x) ([Canonne2020]).
+    """
+    result = np.zeros(count, dtype=bool)
+    alive = np.arange(count)
+    k = first
+    while alive.size:
+        succeeds = goes_on(k, alive)
         if k % 2:
-            result[alive[~goes_on]] = True
-        alive, u = alive[goes_on], u[goes_on]
+            result[alive[~succeeds]] = True
+        alive = alive[succeeds]
         k += 1
     return result
 
@@ -113,14 +124,5 @@ def _geometric(count: int, random: Source) -> np.ndarray:
 
 
 def _bernoulli_inverse_e(count: int, random: Source) -> np.ndarray:
-    """Bernoulli(1/e), `count` times: as `_bernoulli_exp` with u = t, where k = 1 never fails."""
-    result = np.zeros(count, dtype=bool)
-    alive = np.arange(count)
-    k = 2
-    while alive.size:
-        goes_on = random.below(k, alive.size) == 0
-        if k % 2:
-            result[alive[~goes_on]] = True
-        alive = alive[goes_on]
-        k += 1
-    return result
+    """Bernoulli(1/e), `count` times: as `bernoulli_exp` with u = t, where k = 1 never fails."""
+    return first_failure_is_odd(count, lambda k, alive: random.below(k, alive.size) == 0, first=2)

@@ -104,8 +104,8 @@ def test_the_sampler_sees_integers_only() -> None:
 
 
 def test_the_samplers_source_holds_no_float_and_no_division() -> None:
-    clients_half = [sample, *(getattr(discrete_laplace, name) for name in ("_propose", "_bernoulli_exp", "_geometric"))]
-    clients_half.append(discrete_laplace._bernoulli_inverse_e)
+    clients_half = [sample, *(getattr(discrete_laplace, name) for name in ("_propose", "bernoulli_exp", "_geometric"))]
+    clients_half += [discrete_laplace.first_failure_is_odd, discrete_laplace._bernoulli_inverse_e]
     called = set()
     for function in clients_half:
         tree = ast.parse(inspect.getsource(function))
