@@ -48,7 +48,7 @@ def measure_accuracy(
     if again:
         known = set()
     pieces = len(accuracy.pending(grid, known))
-    yield from _landed(file, pieces, accuracy.measured(grid, known, workers), begun, edition)
+    yield from _landed(file, pieces, accuracy.measured(grid, known, workers), edition, begun)
 
 
 def measure_coverage(
@@ -77,11 +77,7 @@ def report(file: Path) -> Report:
 
 def measure_speed(file: Path, repetitions: int = speed.LEAST_REPETITIONS) -> Iterator[tuple[int, int]]:
     """Measure and land a study of speed, yielding (done, all) targets, first (0, all)."""
-    begun, edition = datetime.now(UTC), version("ldpflow")
-    yield 0, len(speed.TARGETS)
-    for done, frame in enumerate(speed.measured(repetitions), 1):
-        warehouse.add_benchmarks(file, frame.assign(measured_at=begun, version=edition))
-        yield done, len(speed.TARGETS)
+    yield from _landed(file, len(speed.TARGETS), speed.measured(repetitions), version("ldpflow"), datetime.now(UTC))
 
 
 def speed_report(file: Path) -> Report:
@@ -267,12 +263,7 @@ def measure_figures(
         _checks.one_of(tuple(reproduce.FIGURES), figure=name)
     effort, there = Effort(quick), {} if again else _figures_there(file)
     wanted = [name for name in names or reproduce.FIGURES if there.get(name) not in _enough(effort)]
-    yield 0, len(wanted)
-    for done, name in enumerate(wanted, 1):
-        rows = reproduce.measure(name, effort)
-        now = datetime.now(UTC)
-        warehouse.add_benchmarks(file, rows.assign(measured_at=now, version=_figure_edition(effort)))
-        yield done, len(wanted)
+    yield from _landed(file, len(wanted), (reproduce.measure(name, effort) for name in wanted), _figure_edition(effort))
 
 
 def figure_points(file: Path) -> dict[str, pd.DataFrame]:
@@ -346,13 +337,21 @@ def _figures_there(file: Path) -> dict[str, str]:
 
 
 def _landed(
-    file: Path, pieces: int, frames: Iterable[pd.DataFrame], begun: datetime, edition: str
+    file: Path, pieces: int, frames: Iterable[pd.DataFrame], edition: str, begun: datetime | None = None
 ) -> Iterator[tuple[int, int]]:
-    """Land frames as they are made, yielding (done, all), first (0, all)."""
-    yield 0, pieces
-    for done, frame in enumerate(frames, 1):
-        warehouse.add_benchmarks(file, frame.assign(measured_at=begun, version=edition))
-        yield done, pieces
+    """Land frames as they are made, and publish them however it ends, yielding (done, all), first (0, all).
+
+    begun: `measured_at` of all of them; by default each has its own.
+    """
+    done = 0
+    yield done, pieces
+    try:
+        for done, frame in enumerate(frames, 1):
+            warehouse.add_benchmarks(file, frame.assign(measured_at=begun or datetime.now(UTC), version=edition))
+            yield done, pieces
+    finally:
+        if done:
+            warehouse.publish_copy(file)
 
 
 def _chunks(
@@ -364,7 +363,7 @@ def _chunks(
     if again:
         known = {}
     pieces = len(study.pending(grid, known))
-    yield from _landed(file, pieces, study.measured(grid, known, workers), begun, edition)
+    yield from _landed(file, pieces, study.measured(grid, known, workers), edition, begun)
 
 
 def _known_chunks(file: Path, study: str, edition: str, begun: datetime | None) -> tuple[datetime, coverage.Known]:

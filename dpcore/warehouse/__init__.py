@@ -16,7 +16,7 @@ from dpcore.warehouse.land import (
 from dpcore.warehouse.landed import forget_figures, landed_rounds
 from dpcore.warehouse.migrate import latest_version, migrate
 from dpcore.warehouse.previous import previous_numbers
-from dpcore.warehouse.published import published
+from dpcore.warehouse.published import publish_copy, published
 from dpcore.warehouse.queries import export, query, reader
 
 __all__ = [
@@ -39,6 +39,7 @@ __all__ = [
     "open_for_reading",
     "open_for_writing",
     "previous_numbers",
+    "publish_copy",
     "published",
     "query",
     "reader",

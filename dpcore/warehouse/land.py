@@ -19,10 +19,11 @@ import pyarrow as pa
 
 from dpcore.errors import WarehouseError
 from dpcore.warehouse.batches import refuse_counted
+from dpcore.warehouse.connection import open_for_writing
 from dpcore.warehouse.previous import around, numbers, numbers_before
 from dpcore.warehouse.published import open_to_publish
 from dpcore.warehouse.rows import RESULT_TABLES, rehearsal, repeated, to_rows
-from dpcore.warehouse.transaction import one_line
+from dpcore.warehouse.transaction import one_line, transaction
 
 # Of a run: its numbers, those of the round before, and its comparisons of groups -> its rows of `comparisons` with that round,
 # and the `checks` that depend on them.
@@ -151,12 +152,13 @@ def land_benchmarks(path: str | Path, frame: pd.DataFrame, *, patience: float = 
 def add_benchmarks(path: str | Path, frame: pd.DataFrame, *, patience: float = 30.0) -> None:
     """Write rows of a study that is being measured, beside those it has; the same method in the same place is replaced.
 
+    A study of a thousand pieces is not published a thousand times: `publish_copy` follows the last one.
     frame: as `land_benchmarks` takes it.  Raises WarehouseError as `land` does.
     """
     rows = {"benchmarks": to_rows("benchmarks", frame)}
     _rehearse(rows)
     key = "study, method, parameters, target, clients, epsilon, measured_at"
-    with open_to_publish(path, patience=patience) as connection:
+    with open_for_writing(path, patience=patience) as connection, transaction(connection):
         connection.register("incoming", rows["benchmarks"])
         connection.execute(f"delete from benchmarks where ({key}) in (select {key} from incoming)")
         connection.unregister("incoming")

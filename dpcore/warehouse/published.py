@@ -37,6 +37,15 @@ def open_to_publish(path: str | Path, *, patience: float = 30.0) -> Iterator[duc
         _publish(connection, Path(path))
 
 
+def publish_copy(path: str | Path, *, patience: float = 30.0) -> None:
+    """Copy the warehouse as it stands into the published copy, after changes that were written without publishing.
+
+    Raises WarehouseError as `open_for_writing` does, and where the copy cannot be written.
+    """
+    with open_for_writing(path, patience=patience) as connection:
+        _publish(connection, Path(path))
+
+
 def _publish(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     copy = published(path)
     unfinished = copy.with_name(f".{copy.name}.{os.getpid()}.tmp")
