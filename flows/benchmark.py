@@ -16,8 +16,8 @@ from prefect.artifacts import update_progress_artifact as update
 from dpcore import benchmarks
 from dpcore.studies.accuracy import Grid
 from flows.publish import embedded
-from flows.settings import BenchmarkSettings
 from flows.stage import stage, whole
+from flows.study_settings import BenchmarkSettings
 
 _TITLE = "Accuracy beside the best peer in hindsight"
 

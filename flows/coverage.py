@@ -14,8 +14,8 @@ from prefect.artifacts import update_progress_artifact as update
 from dpcore import benchmarks
 from dpcore.studies.coverage import Grid
 from flows.publish import embedded
-from flows.settings import CoverageSettings
 from flows.stage import stage, whole
+from flows.study_settings import CoverageSettings
 
 _TITLE = "Coverage of nominal 95 % intervals"
 

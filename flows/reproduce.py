@@ -13,8 +13,8 @@ from prefect.artifacts import update_progress_artifact as update
 
 from dpcore import benchmarks
 from flows.publish import embedded
-from flows.settings import ReproduceSettings
 from flows.stage import key, stage, whole
+from flows.study_settings import ReproduceSettings
 
 _TITLE = "Tables and figures of the documents"
 

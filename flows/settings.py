@@ -1,37 +1,26 @@
 """What the flows can be told, typed: Prefect's form shows these fields, and refuses what does not fit.
 
-The defaults give the same round as `ldpflow run`, so that the aggregates of both are bit-equal.
+The defaults give the same round as `ldpflow run`, so that the aggregates of both are bit-equal.  The studies' forms stand in
+`study_settings`: they offer the studies' names, and no round needs a study.
 """
 
 from __future__ import annotations
 
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from dpcore.certify import DEFAULT_SCHEMES
 from dpcore.cleanup import KEEP_DAYS
 from dpcore.stages import DEFAULT_DATA, DEFAULT_SCHEME
-from dpcore.studies import accuracy, coverage, targets
-from dpcore.studies.reproduce import FIGURES
 
-FIGURE_NAMES = tuple(FIGURES)
 _LARGEST_SEED = 2**63 - 1
 _MOST_CLIENTS = 10**9
 _MOST_DAYS = 36_500
-_FORM = ConfigDict(extra="forbid", frozen=True)
+FORM = ConfigDict(extra="forbid", frozen=True)
 
 RoundName = Annotated[str, Field(min_length=1, max_length=64)]
-Clients = Annotated[int, Field(ge=100, le=10**12)]
-Epsilon = Annotated[float, Field(ge=0.01, le=16)]
-Processes = Annotated[int, Field(ge=1, le=64, description="Processes that measure at the same time.")]
-Target = Literal[targets.NAMES]  # the form offers these names
-SmoothTarget = Literal[coverage.TARGETS]
-Method = Literal[accuracy.method_names()]
-CoveredMethod = Literal[coverage.METHODS]
-Figure = Literal[FIGURE_NAMES]
 
 _THE_DAY = "The round's name; sorts as text.  Default: the scheduled day, UTC."
 _FEWER = "With fewer clients the round waits: nothing lands, and the reports are kept for the next attempt."
@@ -39,7 +28,7 @@ _WAREHOUSE = "The DuckDB file.  Default: warehouse.duckdb in `data`."
 
 
 class _Settings(BaseModel):
-    model_config = _FORM
+    model_config = FORM
 
     scheme: Path = Field(
         DEFAULT_SCHEME, description="The scheme file (TOML), on the worker's machine; data/schemes has some."
@@ -125,72 +114,10 @@ class CleanupSettings(BaseModel):
 class AuditSettings(BaseModel):
     """Every scheme of a folder."""
 
-    model_config = _FORM
+    model_config = FORM
 
-    schemes: Path = Field(DEFAULT_SCHEMES, description="Folder of scheme files (TOML), on the worker's machine.")
+    schemes: Path = Field(DEFAULT_SCHEME.parent, description="Folder of scheme files (TOML), on the worker's machine.")
     warehouse: Path = Field(DEFAULT_DATA / "warehouse.duckdb", description="The DuckDB file that the checks land in.")
-
-
-class BenchmarkSettings(BaseModel):
-    """The accuracy study's grid, and where it lands."""
-
-    model_config = _FORM
-
-    targets: list[Target] = Field(list(targets.NAMES), min_length=1, description="Densities to measure on.")
-    clients: list[Clients] = Field(list(accuracy.CLIENTS), min_length=1, description="Numbers of clients.")
-    epsilons: list[Epsilon] = Field(list(accuracy.EPSILONS), min_length=1, description="Epsilons, natural-log units.")
-    methods: list[Method] = Field([], description="Methods to measure; `peers` for all peers.  None: everything.")
-    repetitions: int = Field(
-        accuracy.REPETITIONS,
-        ge=2,
-        le=10_000,
-        multiple_of=2,
-        description="Repetitions a cell; an even number, half to choose the best peer and half to measure it.",
-    )
-    workers: Processes = 2
-    warehouse: Path = Field(DEFAULT_DATA / "warehouse.duckdb", description="The DuckDB file the rows land in.")
-    figures: Path = Field(DEFAULT_DATA / "figures" / "accuracy", description="Folder of the pictures.")
-
-
-class Place(BaseModel):
-    """How many clients, and at which epsilon."""
-
-    model_config = _FORM
-
-    clients: Clients = Field(description="Number of clients.")
-    epsilon: Epsilon = Field(description="Epsilon, natural-log units.")
-
-
-class CoverageSettings(BaseModel):
-    """The coverage study's grid, and where it lands."""
-
-    model_config = _FORM
-
-    targets: list[SmoothTarget] = Field(list(coverage.TARGETS), min_length=1, description="Densities to measure on.")
-    places: list[Place] = Field(
-        [Place(clients=clients, epsilon=epsilon) for clients, epsilon in coverage.PLACES],
-        min_length=1,
-        description="Numbers of clients, each with its epsilon.",
-    )
-    methods: list[CoveredMethod] = Field(list(coverage.METHODS), min_length=1, description="Methods to measure.")
-    repetitions: int = Field(
-        coverage.REPETITIONS, ge=2, le=1_000_000, description="Repetitions a cell; more can be added later."
-    )
-    workers: Processes = 2
-    warehouse: Path = Field(DEFAULT_DATA / "warehouse.duckdb", description="The DuckDB file the rows land in.")
-    figures: Path = Field(DEFAULT_DATA / "figures" / "coverage", description="Folder of the pictures.")
-
-
-class ReproduceSettings(BaseModel):
-    """Which of the documents' figures to run, and where they land."""
-
-    model_config = _FORM
-
-    names: list[Figure] = Field(list(FIGURE_NAMES), min_length=1, description="Figures of the documents.")
-    quick: bool = Field(False, description="A tenth of the repetitions.")
-    again: bool = Field(False, description="Measure anew what the warehouse has.")
-    warehouse: Path = Field(DEFAULT_DATA / "warehouse.duckdb", description="The DuckDB file the rows land in.")
-    figures: Path = Field(DEFAULT_DATA / "figures" / "reproduce", description="Folder of the pictures.")
 
 
 class NamedRound(_Settings):

@@ -9,7 +9,7 @@ from artifacts import shown
 
 from dpcore import benchmarks, warehouse
 from flows import benchmark as flow
-from flows.settings import BenchmarkSettings
+from flows.study_settings import BenchmarkSettings
 
 pytestmark = [pytest.mark.flows, pytest.mark.usefixtures("harness")]
 

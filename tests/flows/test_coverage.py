@@ -9,7 +9,7 @@ from artifacts import shown
 
 from dpcore import warehouse
 from flows.coverage import coverage
-from flows.settings import CoverageSettings
+from flows.study_settings import CoverageSettings
 
 pytestmark = [pytest.mark.flows, pytest.mark.usefixtures("harness")]
 

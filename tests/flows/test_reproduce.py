@@ -9,7 +9,7 @@ from artifacts import shown
 
 from dpcore import warehouse
 from flows.reproduce import reproduce
-from flows.settings import ReproduceSettings
+from flows.study_settings import ReproduceSettings
 
 pytestmark = [pytest.mark.flows, pytest.mark.usefixtures("harness")]
 

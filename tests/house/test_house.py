@@ -47,6 +47,18 @@ def test_the_command_line_and_the_client_start_light(root: Path) -> None:
         assert done.stdout.strip() == "[]", module
 
 
+@pytest.mark.flows
+def test_a_round_starts_without_the_studies(root: Path) -> None:
+    """A worker starts a process for every round; what the studies import takes a fifth of its start."""
+    code = (
+        "import sys, flows.round; print(sorted(name for name in sys.modules if name.startswith(('dpcore.', 'scipy.'))))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root)
+    assert "'dpcore.stages'" in done.stdout
+    for needless in ("dpcore.audit", "dpcore.central", "dpcore.studies", "dpcore.theory", "scipy.stats"):
+        assert f"'{needless}'" not in done.stdout, needless
+
+
 def test_every_citation_resolves_both_ways(root: Path) -> None:
     keys = set(re.findall(r"@\w+\{(\w+),", (root / "dpcore/references.bib").read_text()))
     text = "\n".join(path.read_text() for path in PYTHON)

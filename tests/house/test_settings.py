@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from flows import settings, up
+from flows import settings, study_settings, up
 
 VARIABLE = re.compile(r"\b(?:LDPFLOW|PREFECT)_[A-Z][A-Z_]+\b")
 MODELS = [
     model
-    for _, model in inspect.getmembers(settings, inspect.isclass)
-    if issubclass(model, BaseModel) and model.__module__ == settings.__name__
+    for forms in (settings, study_settings)
+    for _, model in inspect.getmembers(forms, inspect.isclass)
+    if issubclass(model, BaseModel) and model.__module__ == forms.__name__
 ]
 
 
