@@ -22,7 +22,7 @@ from typing import Any
 
 import pandas as pd
 
-from dpcore import changes, inbox, pipeline, plots, populations, warehouse, wire
+from dpcore import changes, inbox, pipeline, populations, warehouse, wire
 from dpcore._random import Source, secure, seeded
 from dpcore.aggregates import Aggregate
 from dpcore.errors import InvalidRecord, InvalidReport, NotEstimable, SchemeError
@@ -450,6 +450,8 @@ def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
 
 def draw(folder: Path) -> dict[str, Path]:
     """Draw pictures of each attribute, against the truth where it is known, and return name -> file."""
+    from dpcore import plots  # matplotlib, which only this stage needs: Dask's workers draw nothing
+
     plan = plan_of(folder)
     tables, previous = read_tables(folder), _previous(folder)
     figures = Path(plan.figures)

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import dpcore as dp
-from dpcore import cli, populations, stages, warehouse
+from dpcore import cli, plots, populations, stages, warehouse
 from dpcore.changes import CERTAINTY, MOST, SHORT, between_rounds, drift_checks, numbers_of, telling
 from dpcore.estimates import normal_quantile
 from dpcore.pipeline import estimate_all
@@ -202,7 +202,7 @@ def test_a_round_of_other_people_has_drifted_and_says_so(
     assert any("frequency(at sea)" in line and line.rstrip().endswith("no") for line in said.splitlines())
     assert "differences between groups" in said
     asked: dict[str, object] = {}
-    monkeypatch.setattr(stages.plots, "attribute_pictures", lambda *_, **options: asked.update(options) or {})
+    monkeypatch.setattr(plots, "attribute_pictures", lambda *_, **options: asked.update(options) or {})
     stages.draw(folder)
     assert asked == {"previous": "2026-11-03", "run_id": folder.name}
 
