@@ -3,12 +3,14 @@
 Rule 1.  A round takes every file that no landed round has counted, if it was sent for this round, for an earlier one (it is
 then late) or for none in particular.  What was sent for a later round is left to it.
 Rule 2.  A round that has landed is closed: run again, it takes the files it counted, and what arrived since is for the next.
-Rule 3.  A file is known by its bytes, so that renaming or copying it counts nobody twice.
+Rule 3.  A file is known by its bytes, so that renaming or copying it counts nobody twice.  One whose name says their hash, as
+a collector's does, is refused where they have changed.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +18,8 @@ from pathlib import Path
 from dpcore import wire
 from dpcore.errors import InvalidReport
 from dpcore.scheme import Scheme
+
+_NAMED_BY_HASH = re.compile(r".*\.sha256-([0-9a-f]{16})\.parquet")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +39,11 @@ class Batch:
         return bool(self.sent_for) and self.sent_for < round_
 
 
+def sealed_name(number: int, content: bytes) -> str:
+    """Return the name of a file of a collector: its number, and the hash by which it is seen to be whole."""
+    return f"{number:08d}.sha256-{hashlib.sha256(content).hexdigest()[:16]}.parquet"
+
+
 def report_files(folder: Path) -> list[Path]:
     """Return the report files of a folder, sorted; raises InvalidReport where there are none."""
     files = sorted(folder.glob("*.parquet")) if folder.is_dir() else []
@@ -46,7 +55,8 @@ def report_files(folder: Path) -> list[Path]:
 def batches_of(folder: Path, scheme: Scheme) -> list[Batch]:
     """Return the report files of a folder as batches.
 
-    Raises InvalidReport for a copy, whose clients would count twice, and as `wire.read_stamp` does.
+    Raises InvalidReport for a copy, whose clients would count twice, for a file that is not what its name says, and as
+    `wire.read_stamp` does.
     """
     found: dict[str, Batch] = {}
     for path in report_files(folder):
@@ -54,6 +64,12 @@ def batches_of(folder: Path, scheme: Scheme) -> list[Batch]:
         if digest in found:
             first = Path(found[digest].path).name
             raise InvalidReport(f"{path} is a copy of {first}; remove it, or its clients count twice")
+        named = _NAMED_BY_HASH.fullmatch(path.name)
+        if named and named[1] != digest[:16]:
+            raise InvalidReport(
+                f"{path} is damaged: its bytes are not those that its collector wrote; start the collector again, which writes "
+                "it anew from its store, or put back a copy"
+            )
         sent_for, reports = wire.read_stamp(path, scheme)
         found[digest] = Batch(path=str(path.absolute()), file=digest, sent_for=sent_for, reports=reports)
     return list(found.values())

@@ -289,11 +289,16 @@ def privatize_file(scheme: Path, records: Path, target: Path, sent_for: str = ""
 
 
 def aggregate_shard(folder: Path, reports: Path) -> Path:
-    """Aggregate one file of reports and return the file of the aggregate; where landing deleted the reports, it stands."""
+    """Aggregate one file of reports, with what its collector refused, and return the file of the aggregate.
+
+    Where landing deleted the reports, it stands.
+    """
     scheme = plan_of(folder).scheme
     path = folder / "aggregates" / reports.name
     try:
-        wire.write_aggregate(path, pipeline.aggregate(scheme, wire.read_reports(reports, scheme)))
+        found = pipeline.aggregate(scheme, wire.read_reports(reports, scheme))
+        refused = replace(Aggregate.zero(scheme), rejected=wire.read_refused(reports, scheme))
+        wire.write_aggregate(path, found.merge(refused))
     except InvalidReport:
         if reports.exists() or not path.exists():
             raise

@@ -1,4 +1,4 @@
-"""What travels: one report as JSON, reports and aggregates in bulk as Parquet, the bundle that clients read, a ledger."""
+"""What travels: one report as JSON, many as an Arrow stream or as Parquet, aggregates, the clients' bundle, a ledger."""
 
 from __future__ import annotations
 
@@ -9,46 +9,68 @@ from typing import TYPE_CHECKING, Any
 _EXPORTS = {
     "FileStore": "store",
     "REASONS": "single",
+    "Rows": "bulk",
     "is_here": "files",
+    "judge": "bulk",
     "location": "files",
     "most_bytes": "single",
     "opened": "files",
     "read_aggregate": "codec",
+    "read_refused": "codec",
     "read_report": "single",
     "read_reports": "codec",
     "read_stamp": "codec",
+    "read_stream": "bulk",
     "remove_folder": "files",
+    "rows_of": "bulk",
     "write_aggregate": "codec",
     "write_bundle": "bundle",
     "write_bytes": "files",
     "write_report": "single",
     "write_reports": "codec",
+    "write_segment": "bulk",
+    "write_stream": "bulk",
     "write_whole": "files",
 }
 
 __all__ = [
     "FileStore",
     "REASONS",
+    "Rows",
     "is_here",
+    "judge",
     "location",
     "most_bytes",
     "opened",
     "read_aggregate",
+    "read_refused",
     "read_report",
     "read_reports",
     "read_stamp",
+    "read_stream",
     "remove_folder",
+    "rows_of",
     "write_aggregate",
     "write_bundle",
     "write_bytes",
     "write_report",
     "write_reports",
+    "write_segment",
+    "write_stream",
     "write_whole",
 ]
 
 if TYPE_CHECKING:
+    from dpcore.wire.bulk import Rows, judge, read_stream, rows_of, write_segment, write_stream
     from dpcore.wire.bundle import write_bundle
-    from dpcore.wire.codec import read_aggregate, read_reports, read_stamp, write_aggregate, write_reports
+    from dpcore.wire.codec import (
+        read_aggregate,
+        read_refused,
+        read_reports,
+        read_stamp,
+        write_aggregate,
+        write_reports,
+    )
     from dpcore.wire.files import is_here, location, opened, remove_folder, write_bytes, write_whole
     from dpcore.wire.single import REASONS, most_bytes, read_report, write_report
     from dpcore.wire.store import FileStore

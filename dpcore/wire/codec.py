@@ -7,8 +7,10 @@ be is the mechanism's to say (`accepts`), and the aggregate counts what it refus
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +24,7 @@ from dpcore.report import Answers, ReportBatch
 from dpcore.scheme import Scheme
 from dpcore.tokens import NAME_BYTES
 from dpcore.wire.files import opened, write_whole
-from dpcore.wire.schema import AGGREGATE, DIGEST, KIND, NAMES, ROUND, is_single, metadata, report_schema
+from dpcore.wire.schema import AGGREGATE, DIGEST, KIND, NAMES, REFUSED, ROUND, is_single, metadata, report_schema
 
 UNKNOWN_LEVEL = 255  # no mechanism has so many
 
@@ -32,6 +34,11 @@ def write_reports(path: Path, scheme: Scheme, batch: ReportBatch, sent_for: str 
 
     sent_for: the round that the reports are for, by which they are known to be late; '' for whichever counts them.
     """
+    _write(path, table_of(scheme, batch, sent_for))
+
+
+def table_of(scheme: Scheme, batch: ReportBatch, sent_for: str) -> pa.Table:
+    """Return a batch as the columns of a report file."""
     columns: list[pa.Array] = []
     for name in scheme.attributes:
         answers = batch.of(name)
@@ -53,7 +60,7 @@ def write_reports(path: Path, scheme: Scheme, batch: ReportBatch, sent_for: str 
     columns += [_names(of) for of in named.values()]
     schema = report_schema(scheme, named)
     stamp = {ROUND: sent_for.encode()} if sent_for else {}
-    _write(path, pa.Table.from_arrays(columns, schema=schema.with_metadata({**(schema.metadata or {}), **stamp})))
+    return pa.Table.from_arrays(columns, schema=schema.with_metadata({**(schema.metadata or {}), **stamp}))
 
 
 def read_reports(path: Path, scheme: Scheme) -> ReportBatch:
@@ -67,8 +74,10 @@ def read_reports(path: Path, scheme: Scheme) -> ReportBatch:
         raise InvalidReport(
             f"{path} does not have the columns of a report file under scheme {scheme.name}; collect it anew"
         )
-    ids, tokens = (_bytes_of(table.column(name)) if name in named else None for name in NAMES)
-    answers = {name: _answers(path, scheme, name, table) for name in scheme.attributes}
+    ids, tokens = (names_of(table.column(name).combine_chunks()) if name in named else None for name in NAMES)
+    table = table.combine_chunks()
+    columns = table.to_batches()[0] if len(table) else pa.RecordBatch.from_pylist([], table.schema)
+    answers = {name: answers_of(scheme, name, columns) for name in scheme.attributes}
     return ReportBatch(scheme.digest, table.num_rows, answers, ids, tokens)
 
 
@@ -81,10 +90,9 @@ def _names(names: np.ndarray) -> pa.Array:
     return pc.if_else(mask, pa.scalar(None, pa.binary(NAME_BYTES)), whole)
 
 
-def _bytes_of(column: pa.ChunkedArray) -> np.ndarray:
-    """Ids or tokens of a column, (n, 16) uint8, zeros where it is null."""
-    filled = pc.fill_null(column, bytes(NAME_BYTES)).combine_chunks()
-    values = filled.chunk(0) if isinstance(filled, pa.ChunkedArray) else filled
+def names_of(column: pa.Array) -> np.ndarray:
+    """Return ids or tokens of a column, (n, 16) uint8, zeros where it is null."""
+    values = pc.fill_null(column, bytes(NAME_BYTES))
     start = values.offset * NAME_BYTES
     data = np.frombuffer(values.buffers()[1] or b"", dtype=np.uint8)
     return data[start : start + len(values) * NAME_BYTES].reshape(-1, NAME_BYTES).copy()
@@ -95,6 +103,24 @@ def read_stamp(path: Path, scheme: Scheme) -> tuple[str, int]:
 
     Raises what `read_reports` does, but for the columns.
     """
+    found, held = _stamp(path, scheme)
+    return held.get(ROUND, b"").decode(), int(found.num_rows)
+
+
+def read_refused(path: Path, scheme: Scheme) -> dict[str, int]:
+    """Return how many reports a collector refused beside those in its file, by reason; raises what `read_stamp` does."""
+    _, held = _stamp(path, scheme)
+    try:
+        refused = {str(reason): int(count) for reason, count in json.loads(held.get(REFUSED, b"{}")).items()}
+    except (ValueError, TypeError, AttributeError):
+        refused = {"": 0}
+    if any(count < 1 for count in refused.values()):
+        raise InvalidReport(f"{path} does not say how many reports were refused; put back the file as it was written")
+    return refused
+
+
+def _stamp(path: Path, scheme: Scheme) -> tuple[Any, Mapping[bytes, bytes]]:
+    """What a file's footer says, and its metadata."""
     try:
         with opened(path) as file:
             found = pq.read_metadata(file)
@@ -102,17 +128,18 @@ def read_stamp(path: Path, scheme: Scheme) -> tuple[str, int]:
         raise _unreadable(path, error) from None
     held = found.metadata or {}
     _check_stamp(path, scheme, "reports", held)
-    return held.get(ROUND, b"").decode(), found.num_rows
+    return found, held
 
 
-def _answers(path: Path, scheme: Scheme, name: str, table: pa.Table) -> Answers:
+def answers_of(scheme: Scheme, name: str, columns: pa.RecordBatch) -> Answers:
+    """Return the answers to an attribute in the columns of a report file."""
     if is_single(scheme, name):
-        column = table.column(name).combine_chunks()
+        column = columns.column(name)
         clients = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
         values = column.drop_null().to_numpy(zero_copy_only=False).astype(np.int64)
         return Answers(clients, Reports(np.zeros(len(clients), dtype=np.uint8), values))
-    levels = table.column(f"{name}_level").combine_chunks()
-    lists = table.column(f"{name}_values").combine_chunks()
+    levels = columns.column(f"{name}_level")
+    lists = columns.column(f"{name}_values")
     clients = np.flatnonzero(levels.is_valid().to_numpy(zero_copy_only=False))
     level = levels.drop_null().to_numpy(zero_copy_only=False).copy()
     lists = lists.take(pa.array(clients))

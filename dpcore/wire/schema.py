@@ -19,6 +19,7 @@ DIGEST = b"ldpflow.scheme_digest"
 KIND = b"ldpflow.kind"
 NAMES = ("_report_id", "_client_token")  # columns that a report file may have
 ROUND = b"ldpflow.round"  # of a report file: the round it is sent for
+REFUSED = b"ldpflow.refused"  # of a collector's report file: reason -> how many reports it did not take, as JSON
 AGGREGATE = pa.schema(
     [
         ("attribute", pa.string()),

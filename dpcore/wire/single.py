@@ -45,7 +45,7 @@ REASONS = (
     "out_of_range",  # integers that no client can send
     "not_canonical",  # the right content in another spelling: spaces, another order, a key twice, escapes
 )
-ROUND = re.compile(r"(?:[0-9A-Za-z](?:[0-9A-Za-z._:-]{0,62}))?")
+ROUND_NAME = re.compile(r"(?:[0-9A-Za-z](?:[0-9A-Za-z._:-]{0,62}))?")
 _KEYS = ("format", "scheme", "report", "client", "round", "answers")
 _ROOM = 1 + len('{"format":,"scheme":"","report":"","client":"","round":"","answers":{}}') + 64 + 22 + 22 + 63
 
@@ -58,7 +58,7 @@ def write_report(report: Report, scheme: Scheme) -> bytes:
         raise InvalidReport(
             "a report travels with an id and a token of 16 bytes each, or without a token; see dpcore.tokens"
         )
-    if not ROUND.fullmatch(report.sent_for):
+    if not ROUND_NAME.fullmatch(report.sent_for):
         raise InvalidReport("a round is at most 63 letters, digits and ._:- such as 2026-11-20")
     return _spell(report, answers)
 
@@ -128,7 +128,7 @@ def _check_names(document: dict[str, Any], scheme: Scheme) -> None:
         raise RefusedReport("malformed_id", "16 bytes in base64url")
     if "client" in document and not _is_name(document["client"]):
         raise RefusedReport("malformed_token", "16 bytes in base64url")
-    if not ROUND.fullmatch(document["round"]):
+    if not ROUND_NAME.fullmatch(document["round"]):
         raise RefusedReport("malformed_round", "at most 63 letters, digits and ._:-")
 
 

@@ -1,0 +1,226 @@
+"""Reports in bulk as bytes: an Arrow stream, which clients post, and the rows of it that a collector keeps.
+
+A stream has the columns of a report file with `_report_id`, with or without `_client_token`, and its metadata (`schema`).  It
+ends with its end-of-stream mark and holds no compressed buffer and no dictionary, so that it never grows when it is read.  A
+stream that is none is refused whole; each of its rows is refused by itself, for one of `REASONS`.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dpcore import tokens
+from dpcore.errors import InvalidReport
+from dpcore.report import Report, ReportBatch
+from dpcore.scheme import Scheme
+from dpcore.wire.codec import UNKNOWN_LEVEL, answers_of, names_of, table_of
+from dpcore.wire.schema import DIGEST, KIND, NAMES, REFUSED, ROUND, is_single, report_schema
+from dpcore.wire.single import REASONS, ROUND_NAME
+
+_END = b"\xff\xff\xff\xff\0\0\0\0"  # of every Arrow stream
+_NO_TOKEN = -2  # of a level
+_HEADER, _COMPRESSION = 2, 3  # fields of the flatbuffers' tables Message and RecordBatch
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Reports of one scheme that are sent for one round, with ids; '' where they are for whichever round counts them."""
+
+    scheme: Scheme
+    sent_for: str
+    columns: pa.RecordBatch
+
+    def __len__(self) -> int:
+        return int(self.columns.num_rows)
+
+    def __repr__(self) -> str:
+        return f"<Rows of {len(self)} reports under {self.scheme.digest[:12]}>"
+
+    @cached_property
+    def ids(self) -> np.ndarray:
+        """The bytes of each report's id, (n, 16) uint8, zeros where it has none."""
+        return names_of(self.columns.column(NAMES[0]))
+
+    def where(self, kept: np.ndarray) -> Rows:
+        """Return the rows of which `kept`, (n,) bool, is true."""
+        return self if kept.all() else replace(self, columns=self.columns.filter(pa.array(kept)))
+
+    def to_bytes(self) -> bytes:
+        """Return the rows without their schema, as `write_segment` takes them."""
+        return self.columns.serialize().to_pybytes()
+
+
+def write_stream(batch: ReportBatch, scheme: Scheme, sent_for: str = "") -> bytes:
+    """Return reports as a client posts many of them; raises InvalidReport where one has no id."""
+    if batch.ids is None or not batch.ids.any(axis=1).all():
+        raise InvalidReport("a report travels with an id; see dpcore.report.with_ids")
+    table = table_of(scheme, batch, sent_for)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+def read_stream(content: bytes, scheme: Scheme) -> Rows:
+    """Return the rows of a stream, yet to be judged; raises InvalidReport where the bytes are not a stream of reports."""
+    try:
+        columns = _columns(content, scheme)
+    except (pa.ArrowException, OSError, ValueError, struct.error, MemoryError):  # what it says may show what it holds
+        raise InvalidReport("not an Arrow stream, uncompressed and whole, of the columns of a report file") from None
+    stamp = columns.schema.metadata or {}
+    sent_for = stamp.get(ROUND, b"")
+    if stamp.get(KIND) != b"reports" or stamp.get(DIGEST) != scheme.digest.encode():
+        raise InvalidReport(f"not a stream of reports under scheme {scheme.digest[:12]}")
+    if not ROUND_NAME.fullmatch(sent_for.decode("latin-1")):
+        raise InvalidReport("a round is at most 63 letters, digits and ._:- such as 2026-11-20")
+    return Rows(scheme, sent_for.decode(), _with_tokens(columns, scheme))
+
+
+def _columns(content: bytes, scheme: Scheme) -> pa.RecordBatch:
+    if not content.endswith(_END):
+        raise pa.ArrowInvalid("cut short")
+    source = pa.BufferReader(content)
+    messages = list(pa.ipc.MessageReader.open_stream(source))
+    if source.tell() != len(content) or not messages:
+        raise pa.ArrowInvalid("more than a stream")
+    schema = pa.ipc.read_schema(messages[0])
+    if schema.remove_metadata() not in _schemas(scheme):
+        raise pa.ArrowInvalid("other columns")
+    batches = [pa.RecordBatch.from_arrays([[] for _ in schema], schema=schema)]
+    for message in messages[1:]:
+        if message.type != "record batch" or _is_compressed(message.metadata.to_pybytes()):
+            raise pa.ArrowInvalid("a dictionary, or compressed")
+        batches.append(pa.ipc.read_record_batch(message, schema))
+        batches[-1].validate(full=True)
+    return batches[1] if len(batches) == 2 else pa.concat_batches(batches)
+
+
+def _schemas(scheme: Scheme) -> list[pa.Schema]:
+    return [report_schema(scheme, names).remove_metadata() for names in (NAMES[:1], NAMES)]
+
+
+def _is_compressed(message: bytes) -> bool:
+    """Whether the header of a record batch, whose flatbuffer Arrow has verified, has the field `compression`."""
+
+    def field(table: int, number: int) -> int:
+        vtable = table - struct.unpack_from("<i", message, table)[0]
+        size, at = struct.unpack_from("<H", message, vtable)[0], 4 + 2 * number
+        offset = struct.unpack_from("<H", message, vtable + at)[0] if at < size else 0
+        return table + offset if offset else 0
+
+    header = field(struct.unpack_from("<I", message, 0)[0], _HEADER)
+    return bool(field(header + struct.unpack_from("<I", message, header)[0], _COMPRESSION))
+
+
+def _with_tokens(columns: pa.RecordBatch, scheme: Scheme) -> pa.RecordBatch:
+    """The columns as they are kept: always with tokens, null where there are none, and with no metadata but the scheme's."""
+    arrays = list(columns.columns)
+    kept = report_schema(scheme, NAMES)
+    if len(arrays) < len(kept):
+        arrays.append(pa.nulls(len(columns), kept.field(NAMES[1]).type))
+    return pa.RecordBatch.from_arrays(arrays, schema=kept)
+
+
+def rows_of(reports: Sequence[Report], scheme: Scheme) -> Rows:
+    """Return single reports that `read_report` has taken, all sent for one round, as rows."""
+    arrays: list[pa.Array] = []
+    for name in scheme.attributes:
+        answers = [report.answers.get(name) for report in reports]
+        if is_single(scheme, name):
+            arrays.append(pa.array([answer and answer[1][0] for answer in answers], pa.int64()))
+        else:
+            arrays.append(pa.array([answer and answer[0] for answer in answers], pa.uint8()))
+            arrays.append(pa.array([answer and answer[1] for answer in answers], pa.list_(pa.int64())))
+    names = [report.id for report in reports], [report.token for report in reports]
+    arrays += [pa.array([text and tokens.from_text(text) for text in of], pa.binary(tokens.NAME_BYTES)) for of in names]
+    return Rows(scheme, reports[0].sent_for, pa.RecordBatch.from_arrays(arrays, schema=report_schema(scheme, NAMES)))
+
+
+def judge(rows: Rows) -> np.ndarray:
+    """Return each row's first fault, (n,) uint8: 1 + its reason's place in `REASONS`, 0 where there is none."""
+    scheme, columns = rows.scheme, rows.columns
+    faults = np.zeros(len(rows), dtype=np.uint8)
+
+    def refuse(reason: str, refused: Any) -> None:
+        faults[refused & (faults == 0)] = 1 + REASONS.index(reason)
+
+    refuse("malformed_id", ~rows.ids.any(axis=1))
+    held = columns.column(NAMES[1])
+    named = _is_valid(held)
+    known = names_of(held) if named.any() else np.zeros((len(rows), tokens.NAME_BYTES), dtype=np.uint8)
+    refuse("malformed_token", named & ~known.any(axis=1))
+    answered = {name: _is_valid(columns.column(_first_of(scheme, name))) for name in scheme.attributes}
+    halves = [name for name in scheme.attributes if not is_single(scheme, name)]
+    for name in halves:
+        refuse("incomplete", answered[name] ^ _is_valid(columns.column(f"{name}_values")))
+    refuse("incomplete", ~_is_complete(scheme, answered))
+    levels = _public(scheme, known, np.flatnonzero(named & (faults == 0)))
+    for name, public in levels.items():
+        refuse("wrong_unit", (public > _NO_TOKEN) & ((public >= 0) != answered[name]))
+    for name, attribute in scheme.attributes.items():
+        answers = answers_of(scheme, name, columns)
+        said = np.zeros(len(answers), dtype=np.int64)
+        if name in halves:
+            said = columns.column(f"{name}_level").drop_null().to_numpy(zero_copy_only=False).astype(np.int64)
+        public = levels[name][answers.clients]
+        odd = answers.reports.level == UNKNOWN_LEVEL
+        faulty = {
+            "wrong_length": odd & (said < len(attribute.mechanism.sizes)),
+            "unknown_level": odd,
+            "wrong_level": (public >= 0) & (said != public),
+            "out_of_range": ~attribute.mechanism.accepts(answers.reports),
+        }
+        for reason, mask in faulty.items():
+            if mask.any():
+                refused = np.zeros(len(rows), dtype=bool)
+                refused[answers.clients[mask]] = True
+                refuse(reason, refused)
+    return faults
+
+
+def _is_valid(column: pa.Array) -> np.ndarray:
+    return np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
+
+
+def _first_of(scheme: Scheme, name: str) -> str:
+    return name if is_single(scheme, name) else f"{name}_level"
+
+
+def _is_complete(scheme: Scheme, answered: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Which rows answer everything, or exactly one unit where the scheme asks that of a client."""
+    if scheme.reporting == "all":
+        return np.asarray(np.logical_and.reduce(list(answered.values())))
+    pattern = np.stack([answered[name] for name in scheme.attributes])
+    units = [np.array([name in unit for name in scheme.attributes]) for unit in scheme.units]
+    return np.asarray(np.logical_or.reduce([(pattern == unit[:, None]).all(axis=0) for unit in units]))
+
+
+def _public(scheme: Scheme, names: np.ndarray, rows: np.ndarray) -> dict[str, np.ndarray]:
+    """The level that each row's token says, by attribute: -1 where that is not asked, -2 where there is no token."""
+    found = {name: np.full(len(names), _NO_TOKEN, dtype=np.int16) for name in scheme.attributes}
+    for row in rows:
+        said = tokens.public_levels(scheme, tokens.to_text(names[row].tobytes()))
+        for name, column in found.items():
+            column[row] = said.get(name, -1)
+    return found
+
+
+def write_segment(scheme: Scheme, sent_for: str, bodies: Iterable[bytes], refused: Mapping[str, int]) -> bytes:
+    """Return a report file made of rows as `Rows.to_bytes` gave them; refused: reason -> how many reports were not taken."""
+    kept = report_schema(scheme, NAMES)
+    batches = [pa.ipc.read_record_batch(pa.py_buffer(body), kept) for body in bodies]
+    stamp = {ROUND: sent_for.encode()} if sent_for else {}
+    stamp |= {REFUSED: json.dumps(dict(refused)).encode()} if refused else {}
+    table = pa.Table.from_batches(batches, kept).replace_schema_metadata({**kept.metadata, **stamp})
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd")
+    return sink.getvalue().to_pybytes()
