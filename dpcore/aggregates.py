@@ -140,6 +140,8 @@ def _validate(scheme: Scheme, batch: ReportBatch) -> tuple[np.ndarray, dict[str,
     for name, attribute in scheme.attributes.items():
         column = batch.of(name)
         refuse(f"{name}: out of range", column.clients[~attribute.mechanism.accepts(column.reports)])
+        is_likely = attribute.mechanism.is_likely(column.reports, scheme.clients)
+        refuse(f"{name}: beyond honest noise", column.clients[~is_likely])
     return good, reasons, examples
 
 

@@ -106,6 +106,31 @@ class Sample:
 
 
 @dataclass(frozen=True)
+class Sensitivity:
+    """How far malicious clients can move an estimate, in its unit, whatever they report.
+
+    value: the most that one report is worth, max |U(z)| (see `estimators.sensitivity`).
+    is_exact: whether the bound holds for any number of them; else to first order in their share.
+    """
+
+    value: float
+    is_exact: bool
+
+    def bias(self, beta: float) -> float:
+        """Return the most that a share beta of the counted reports, 0 <= beta < 1, has moved the estimate."""
+        if not 0 <= beta < 1:
+            raise SchemeError(f"beta must be a share of the reports, at least 0 and below 1, got {beta}")
+        return self.value * beta / (1 - beta)
+
+
+class Exposure(Protocol):
+    """What one report can do to the averages that estimates are made of."""
+
+    def sensitivity(self, weights: np.ndarray) -> float:
+        """Return max |U(z)| of a number with these weights of the average reports."""
+
+
+@dataclass(frozen=True)
 class LevelRow:
     """What a level rule found at one candidate level: the comparison that came closest to its threshold, or passed it most.
 
@@ -124,6 +149,8 @@ class Inference(Protocol):
     Bands are pointwise, `deviations` standard errors to either side, uncut, at x (n,) in the attribute's units.
     critical_value: the deviations with which the density's band holds the whole density at once.
     goodness: how the fit explains what was observed.  mean_error: the standard error of the mean.
+    influence: the weights of the average reports in a functional's estimate, its derivative, and whether they are all of it;
+    None where it has none.
     """
 
     def density_band(self, x: np.ndarray, deviations: float) -> tuple[np.ndarray, np.ndarray]: ...
@@ -131,6 +158,7 @@ class Inference(Protocol):
     def critical_value(self, confidence: float) -> float: ...
     def estimate(self, functional: Any, confidence: float) -> FunctionalEstimate: ...
     def goodness(self) -> GoodnessOfFit | None: ...
+    def influence(self, functional: Any) -> tuple[np.ndarray, bool] | None: ...
     def mean_error(self) -> float: ...
 
 
@@ -142,6 +170,7 @@ class DensityEstimate:
     covariance: (K, K), of the coefficients that the estimator solved for: of `raw` where there is one, else of the shown ones.
     raw: the unbiased estimate that was made proper, where there was one (projection).
     n: reports used.  given: '' or 'ATTRIBUTE=CATEGORY'.  levels: what the level rule compared.  sample: whose reports.
+    exposure: what one of them can do.
     """
 
     attribute: str
@@ -155,6 +184,7 @@ class DensityEstimate:
     levels: tuple[LevelRow, ...] = ()
     inference: Inference = field(repr=False)
     sample: Sample | None = field(default=None, repr=False)
+    exposure: Exposure | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         given = f" given {self.given}" if self.given else ""
@@ -252,6 +282,13 @@ class DensityEstimate:
         if reason is None:
             return self.inference.estimate(functional, confidence)
         return refused(functional, reason, confidence)
+
+    def sensitivity(self, functional: Any) -> Sensitivity | None:
+        """Return how far malicious clients can move a functional's estimate; None where it has no derivative or is refused."""
+        if self.exposure is None or functional.refuses_density(self.density) is not None:
+            return None
+        found = self.inference.influence(functional)
+        return None if found is None else Sensitivity(self.exposure.sensitivity(found[0]), found[1])
 
     @cached_property
     def fit(self) -> GoodnessOfFit | None:
@@ -353,6 +390,8 @@ class FrequencyEstimate:
     values: a projection of `raw`: nonnegative, sum one.  raw: unbiased; may be negative.
     low, high: pointwise intervals, `interval(confidence)`, cut at 0 and 1 and widened where needed to hold `values`.
     spread: the covariance of raw, at `values`.  n: reports used.  numbers: the categories' numbers, or None.
+    sensitivities: (k,), how far malicious clients can move each of raw per share of them (`Sensitivity`), exact.
+    exposure: what one report can do to numbers made of raw.
     """
 
     attribute: str
@@ -367,6 +406,8 @@ class FrequencyEstimate:
     estimator: str
     given: str = ""
     sample: Sample | None = field(default=None, repr=False)
+    sensitivities: np.ndarray | None = field(default=None, repr=False)
+    exposure: Exposure | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         return (
@@ -480,6 +521,13 @@ class FrequencyEstimate:
             plug_in=float(functional.of_probabilities(self.values, numbers)),
             kind=kind,
         )
+
+    def sensitivity(self, functional: Any) -> Sensitivity | None:
+        """Return how far malicious clients can move a functional of the categories' numbers; None where it is refused."""
+        if self.exposure is None or self.numbers is None or functional.refuses_probabilities() is not None:
+            return None
+        _, gradient, _ = functional.expand_probabilities(self.raw, np.asarray(self.numbers, dtype=np.float64))
+        return Sensitivity(self.exposure.sensitivity(gradient), functional.is_linear)
 
 
 def refused(functional: Any, reason: str, confidence: float = 0.95, plug_in: float | None = None) -> FunctionalEstimate:

@@ -32,6 +32,7 @@ from dpcore.estimators import (
     Projection,
     Undersmoothed,
     groups,
+    sensitivity,
     smoothing,
 )
 from dpcore.functionals import Atom, parse
@@ -183,7 +184,8 @@ def estimate(aggregate: Aggregate, attribute: str, estimator: Estimator | None =
     chosen = estimator or default_estimator(aggregate.scheme.attributes[attribute])
     found = chosen.estimate(aggregate, attribute, given)
     if given is None:
-        return replace(found, sample=groups.everyone(aggregate, attribute))
+        return replace(sensitivity.exposed(found, aggregate, attribute), sample=groups.everyone(aggregate, attribute))
+    found = sensitivity.exposed_groups(found, aggregate, attribute, given)
     samples = groups.groups(aggregate, attribute, given)
     return {category: replace(each, sample=samples.get(category)) for category, each in found.items()}
 

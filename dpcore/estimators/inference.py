@@ -47,12 +47,14 @@ class DeltaMethod:
     shown: the rung of the density.  rung: where bands are centred and functionals linearised.
     judge: how the fit explains what was observed.
     corrected: makes the one-step correction of functionals where the data chose the level; without it they are linearised.
+    is_linear: whether the raw coefficients are sums of the reports with weights that no report moves.
     """
 
     shown: Rung
     rung: Rung
     judge: Callable[[], GoodnessOfFit | None] | None = None
     corrected: Callable[[], OneStep] | None = None
+    is_linear: bool = False
 
     def goodness(self) -> GoodnessOfFit | None:
         """Return how the fit explains what was observed, None where nothing is left to judge it by."""
@@ -111,6 +113,29 @@ class DeltaMethod:
             second_order=share,
         )
 
+    def influence(self, functional: Functional) -> tuple[np.ndarray, bool] | None:
+        """Return the weights of the average reports, (S,), and whether they are all of it: a linear functional's own."""
+        if self._corrected is not None:
+            return self._corrected.influence(functional)
+        rung = self.rung
+        if rung.weights is None or functional.refuses(rung.raw.lower, rung.raw.upper, rung.raw.degree) is not None:
+            return None
+        if isinstance(functional, Quantile):
+            at = float(rung.proper.quantile(functional.t))
+            return -(rung.raw.cumulative_features(np.array([at])) @ rung.weights)[0] / _above_zero(
+                rung.proper, at
+            ), False
+        point: Any = (
+            _AboveNoise(rung) if functional.needs_positive else rung.raw if functional.is_linear else rung.proper
+        )
+        try:
+            influence = functional.expand(point).influence
+        except SchemeError:  # a distance to what all but equals the density
+            return None
+        return influence.on(
+            rung.raw.features, point.breakpoints
+        ) @ rung.weights, functional.is_linear and self.is_linear
+
     @cached_property
     def _corrected(self) -> OneStep | None:
         return self.corrected() if self.corrected is not None else None
@@ -127,6 +152,11 @@ class DeltaMethod:
             half = normal_quantile(confidence) * error
             return value, error, value - half, value + half, 0.0
         return _second_order(functional, rung, confidence)
+
+
+def _above_zero(density: Spline, x: float) -> float:
+    """The density at x, or a hundredth of the uniform one where it is less."""
+    return max(float(density.pdf(np.array([x]))[0]), 0.01 / (density.upper - density.lower))
 
 
 def _around(

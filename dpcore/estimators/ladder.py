@@ -17,7 +17,7 @@ law's regression, exact for the covariance) takes no assumption and frees moment
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -36,11 +36,16 @@ _LIKELIHOOD_CELLS = 1024  # input cells, at most, that a likelihood looks at
 
 @dataclass(frozen=True, eq=False)
 class Rung:
-    """One level's estimate: raw and proper splines, and the covariance (K, K) of the raw coefficients."""
+    """One level's estimate: raw and proper splines, and the covariance (K, K) of the raw coefficients.
+
+    weights: (K, S), of the levels' average reports, whose sums the raw coefficients are but for a constant; None where nobody
+    said.
+    """
 
     raw: Spline
     proper: Spline
     covariance: np.ndarray
+    weights: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -49,6 +54,7 @@ class Ladder:
 
     basis: one of orthogonal levels.  inner_products: per available block (K_b,), unbiased for <f, psi_bk>.
     covariance: of all of them, stacked.  n: reports.  epsilon: natural-log units, of one report.
+    weights: (stacked, S), with which they are sums of the blocks' average reports, but for a constant.
     """
 
     basis: SplineWavelet
@@ -56,6 +62,7 @@ class Ladder:
     covariance: np.ndarray
     n: float
     epsilon: float
+    weights: np.ndarray
 
     @property
     def levels(self) -> range:
@@ -77,11 +84,12 @@ class Ladder:
     def rung(self, level: int, lower: float, upper: float) -> Rung:
         """Return f^level as splines in the attribute's units."""
         degree, raw = self.basis.degree, self.coefficients(level)
-        proper = project_density(raw, degree, level)
+        proper, synthesis = project_density(raw, degree, level), self._synthesis(level)
         return Rung(
             Spline(lower, upper, degree, level, raw),
             Spline(lower, upper, degree, level, proper),
             self.covariance_of(level),
+            synthesis @ self.weights[: synthesis.shape[1]],
         )
 
     @cached_property
@@ -126,6 +134,15 @@ class _Gathered:
     def features(self) -> list[np.ndarray]:
         """What each input cell contributes to z, per block (inputs, K_b)."""
         return [table * unit for table, unit, _ in zip(self.model.tables, self.model.units, self.z, strict=False)]
+
+    @property
+    def reading(self) -> np.ndarray:
+        """(stacked, S): z as sums of the average reports of their blocks, which statistics begin with the numbers of."""
+        blocks, sums = len(self.model.tables), sum(table.shape[1] for table in self.model.tables)
+        units = np.concatenate([unit for unit, _ in zip(self.model.units, self.z, strict=False)])
+        found = np.zeros((len(units), blocks + sums))
+        found[np.arange(len(units)), blocks + np.arange(len(units))] = units
+        return found
 
     @cached_property
     def covariance(self) -> np.ndarray:
@@ -177,7 +194,8 @@ def _averages(gathered: _Gathered) -> Averages:
     features = np.hstack(gathered.features).T
     if features.shape[1] > _LIKELIHOOD_CELLS:  # splines hardly move within a cell this small
         features = features.reshape(len(features), _LIKELIHOOD_CELLS, -1).mean(axis=2)
-    return whiten(features, np.concatenate(list(gathered.z)), gathered.covariance, gathered.n)
+    found = whiten(features, np.concatenate(list(gathered.z)), gathered.covariance, gathered.n)
+    return replace(found, turn=found.of_reports(np.eye(len(found.values))) @ gathered.reading)
 
 
 def _gather(model: NoisyFeatures, statistics: np.ndarray) -> _Gathered:
@@ -248,16 +266,20 @@ def _coarse_law(model: NoisyFeatures, z: np.ndarray, noise: np.ndarray) -> np.nd
 
 
 def _assemble(gathered: _Gathered, epsilon: float, unit_mass: bool) -> Ladder:
-    model, covariance = gathered.model, gathered.covariance
+    model, covariance, weights = gathered.model, gathered.covariance, gathered.reading
     stacked = np.concatenate(list(gathered.z))
     if unit_mass:
+        mass, gain = _told(model.basis, covariance)
         stacked, covariance = _condition(model.basis, stacked, covariance)
+        weights = weights - np.outer(gain, mass @ weights)
     basis, turn = model.basis.orthogonal, to_orthogonal(model.basis, len(gathered.z))
     if turn is not None:
-        stacked, covariance = turn @ stacked, turn @ covariance @ turn.T
+        stacked, covariance, weights = turn @ stacked, turn @ covariance @ turn.T, turn @ weights
     sizes = [basis.size(b) for b in range(len(gathered.z))]
     blocks = tuple(np.split(stacked, np.cumsum(sizes)[:-1]))
-    return Ladder(basis=basis, inner_products=blocks, covariance=covariance, n=gathered.n, epsilon=epsilon)
+    return Ladder(
+        basis=basis, inner_products=blocks, covariance=covariance, n=gathered.n, epsilon=epsilon, weights=weights
+    )
 
 
 def _sampling(left: np.ndarray, right: np.ndarray, weights: np.ndarray, law: np.ndarray) -> np.ndarray:
@@ -268,9 +290,19 @@ def _sampling(left: np.ndarray, right: np.ndarray, weights: np.ndarray, law: np.
 
 def _condition(basis: Basis, z: np.ndarray, covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The normal law of z given that the mass is one."""
-    j0 = basis.coarsest_level
-    mass = np.zeros(len(z))
-    mass[: basis.size(0)] = bspline.integrals(basis.degree, j0) @ basis.synthesis(0, j0)
+    mass, gain = _told(basis, covariance)
+    return z - gain * (mass @ z - 1.0), covariance - np.outer(gain, covariance @ mass)
+
+
+def _told(basis: Basis, covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """With what weights the inner products say the mass, and by how much each goes with what they say too much."""
+    mass = np.zeros(len(covariance))
+    mass[: basis.size(0)] = mass_weights(basis)
     along = covariance @ mass
-    gain = along / (mass @ along)
-    return z - gain * (mass @ z - 1.0), covariance - np.outer(gain, along)
+    return mass, along / (mass @ along)
+
+
+def mass_weights(basis: Basis) -> np.ndarray:
+    """Return the weights, (K_0,), with which the inner products of block 0 add up to the density's mass."""
+    j0 = basis.coarsest_level
+    return np.asarray(bspline.integrals(basis.degree, j0) @ basis.synthesis(0, j0))

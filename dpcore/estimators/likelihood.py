@@ -87,6 +87,10 @@ class Counts:
         """Return observed minus expected shares, shape (S,); zero in levels without reports."""
         return np.asarray(np.where(self.reports > 0, self.counts / np.maximum(self.reports, 1.0) - expected, 0.0))
 
+    def of_reports(self, weights: np.ndarray) -> np.ndarray:
+        """Return the weights, (S,), of the levels' average reports that those of the observed shares, (S,), mean."""
+        return weights
+
     def excess(self, expected: np.ndarray) -> float:
         """Return by how many standard deviations Pearson's chi-squared exceeds its mean under the expected shares."""
         free = int(np.sum(self.reports > 0)) - sum(part.sum() > 0 for part in self.channel.split(self.counts))
@@ -98,11 +102,13 @@ class Averages:
     """Averages of features of the input cells, whitened: independent normal errors of variance one.
 
     features: (S, inputs), what each input cell contributes on average.  values: (S,) observed.  n: reports used.
+    turn: (S, Z), what whitened them: values = turn @ the averages of the reports' integers; None where nobody said.
     """
 
     features: np.ndarray
     values: np.ndarray
     n: float
+    turn: np.ndarray | None = None
 
     @property
     def inputs(self) -> int:
@@ -141,6 +147,12 @@ class Averages:
     def residual(self, expected: np.ndarray) -> np.ndarray:
         """Return observed minus expected, shape (S,)."""
         return self.score(expected)
+
+    def of_reports(self, weights: np.ndarray) -> np.ndarray:
+        """Return the weights, (Z,), of the average reports that those of the values, (S,), mean."""
+        if self.turn is None:
+            raise ValueError("these averages do not say what reports they are of")
+        return np.asarray(weights @ self.turn)
 
     def excess(self, expected: np.ndarray) -> float:
         """Return by how many standard deviations the sum of squared errors exceeds its mean."""
@@ -243,7 +255,7 @@ def whiten(features: np.ndarray, values: np.ndarray, covariance: np.ndarray, n: 
     scales, axes = np.linalg.eigh(covariance)
     kept = scales > 1e-10 * scales.max()
     turn = axes[:, kept].T / np.sqrt(scales[kept])[:, None]
-    return Averages(turn @ features, turn @ values, n)
+    return Averages(turn @ features, turn @ values, n, turn)
 
 
 def group_counts(
@@ -261,7 +273,7 @@ def group_counts(
 
     Raises NotEstimable where no level's count exceeds three standard errors.
     """
-    features, values, total = [], [], 0.0
+    features, values, turns, total = [], [], [], 0.0
     signed = channel.split(inverse @ tables)
     if shares is None:
         squared = channel.split(inverse**2 @ tables)
@@ -269,7 +281,8 @@ def group_counts(
         sizes = np.array([channel.reports(table) for table in tables], dtype=np.float64)  # (k, levels)
         outputs = [wave.outputs for wave in channel.levels]
         squared = channel.split(inverse**2 @ (np.repeat(sizes, outputs, axis=1) * shares))
-    for matrix, s, u in zip(channel.matrices, signed, squared, strict=True):
+    ends = np.cumsum([0, *(wave.outputs for wave in channel.levels)])
+    for level, (matrix, s, u) in enumerate(zip(channel.matrices, signed, squared, strict=True)):
         count = float(s.sum())
         if count <= CERTAINTY * np.sqrt(u.sum()):
             continue
@@ -278,7 +291,10 @@ def group_counts(
         part = whiten(matrix, r, covariance, count)
         features.append(part.features)
         values.append(part.values)
+        turn = np.zeros((len(part.values), ends[-1]))
+        turn[:, ends[level] : ends[level + 1]] = part.turn
+        turns.append(turn)
         total += count
     if not features:
         raise NotEstimable("the group is too rare to tell from none; collect more")
-    return Averages(np.concatenate(features), np.concatenate(values), total)
+    return Averages(np.concatenate(features), np.concatenate(values), total, np.concatenate(turns))

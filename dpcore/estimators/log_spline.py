@@ -157,6 +157,10 @@ class LogSplineInference:
             posterior.likelihood, posterior.expected, posterior.slope, posterior.covariance
         )
 
+    def influence(self, functional: Functional) -> tuple[np.ndarray, bool] | None:
+        """Return the weights of the average reports in a functional's estimate, (S,), to first order."""
+        return self.corrected.influence(functional)
+
     def mean_error(self) -> float:
         """Return the standard error of the mean."""
         return float(self.estimate(Mean(), 0.95).standard_error or np.nan)

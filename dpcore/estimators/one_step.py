@@ -53,6 +53,7 @@ _APART = 0.5  # standard errors within which two distribution functions are equa
 _WINDOW = 1 / 8  # of the interval: two of the coarsest span's knot intervals, so that its knots do not show
 _BY_RATIO, _BY_ERROR = 6, 3  # powers of n in which, with two derivatives, ratio and relative error fall by one
 _LEAST, _HOPELESS = 1e-3, 1e6
+_RARE = 0.01  # of the uniform density: quantiles where there is less move as if there were so much
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +109,31 @@ class OneStep:
             kind=functional.kind,
             second_order=found.share,
         )
+
+    def influence(self, functional: Functional) -> tuple[np.ndarray, bool] | None:
+        """Return the weights of the average reports in the corrected value, (Z,): its derivative, at the priors' weights found.
+
+        With T the functional's derivative along the fit's parameters and t along the span, R and its reach A F as `span` says,
+        and the fit moving by V J' W dy with what was observed: T V J' W + t' R - t' R J V J' W.  False: not all of it.
+        """
+        posterior, density = self.posterior, self.posterior.density
+        if functional.refuses(density.lower, density.upper, self.shown.degree) is not None:
+            return None
+        asked: Functional = functional
+        scale = 1.0
+        if isinstance(functional, Quantile):
+            at = float(density.quantile(functional.t))
+            asked = Cdf(at)
+            scale = -1 / max(float(density.pdf(np.array([at]))[0]), _RARE / density.width)
+        try:
+            with np.errstate(all="ignore"):
+                seen, t, _ = self._sight(posterior, asked.expand(density).influence)
+                along = posterior.along(asked.expand(density).influence)
+        except (SchemeError, np.linalg.LinAlgError, ArithmeticError, ValueError):
+            return None
+        moved = (along - seen.reach.T @ t) @ posterior.covariance @ posterior.slope.T
+        weights = moved * posterior.likelihood.weights(posterior.expected) + t @ seen.solve
+        return posterior.likelihood.of_reports(scale * weights), False
 
     def density_errors(self, x: np.ndarray) -> np.ndarray:
         """Return the standard errors of the corrected density's average over an eighth of the range around x, (n,)."""

@@ -17,7 +17,7 @@ from dpcore.estimators.base import Estimator
 from dpcore.estimators.frequency import left_inverse
 from dpcore.estimators.inference import DeltaMethod
 from dpcore.estimators.ladder import Ladder
-from dpcore.estimators.level_rule import Lepski, LevelRule
+from dpcore.estimators.level_rule import Fixed, Lepski, LevelRule
 from dpcore.estimators.likelihood import Averages
 from dpcore.estimators.one_step import OneStep
 from dpcore.mechanisms.observation import NoisyFeatures, ScoreSums
@@ -95,7 +95,13 @@ class Projection(Estimator):
             estimator=self.name,
             given=given,
             levels=rows,
-            inference=DeltaMethod(shown, finer, partial(_goodness, averages, finer.proper), corrected),
+            inference=DeltaMethod(
+                shown,
+                finer,
+                partial(_goodness, averages, finer.proper),
+                corrected,
+                is_linear=isinstance(self.level_rule, Fixed) and not self.unit_mass and not given,
+            ),
         )
 
 

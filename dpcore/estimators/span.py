@@ -28,6 +28,8 @@ _SINGULAR = 1e-12  # of the largest eigenvalue of the information, below which n
 class Span:
     """correction: c, (K,).  covariance: S, (K, K).  reach: R A F, (K, D), what it sees of a change of each parameter.
 
+    solve: R, (K, S).
+
     K: 2^level + 3 B-splines and the atoms at the ends that are told from none.
     """
 
@@ -38,6 +40,7 @@ class Span:
     correction: np.ndarray
     covariance: np.ndarray
     reach: np.ndarray
+    solve: np.ndarray
 
     @property
     def masses(self) -> np.ndarray:
@@ -85,6 +88,7 @@ def of(posterior: Posterior, level: int) -> Span:
         correction=solve @ likelihood.residual(posterior.expected),
         covariance=free @ inverse @ free.T,
         reach=solve @ posterior.slope,
+        solve=solve,
     )
 
 

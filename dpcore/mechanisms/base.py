@@ -100,6 +100,11 @@ def integer_weights(budget: Budget, inside: int, outside: int) -> tuple[int, int
     )
 
 
+def one_of_level_zero(values: np.ndarray) -> Reports:
+    """Return the one report of level 0 with these integers, shape (size,)."""
+    return Reports(np.zeros(1, dtype=np.uint8), np.asarray(values, dtype=np.int64))
+
+
 class Mechanism(ABC):
     """A local randomizer on the input cells 0..inputs-1.
 
@@ -161,6 +166,20 @@ class Mechanism(ABC):
     @abstractmethod
     def accepts(self, reports: Reports) -> np.ndarray:
         """Return which reports a client could have sent, shape (n,), bool."""
+
+    def is_likely(self, reports: Reports, clients: int) -> np.ndarray:
+        """Return which accepted reports so many honest clients might send, shape (n,), bool; all of a finite channel's.
+
+        Where noise has no end, the chance that any of them sends another is about a hundredth.
+        """
+        return np.ones(len(reports), dtype=bool)
+
+    @abstractmethod
+    def furthest(self, weights: np.ndarray, clients: int) -> Reports:
+        """Return, for each level, the report whose statistics add most to `weights @ statistics`: L reports, in order.
+
+        weights: (S,).  clients: as in `is_likely`, whose reports alone are looked at.
+        """
 
     @abstractmethod
     def statistics(self, reports: Reports) -> np.ndarray:

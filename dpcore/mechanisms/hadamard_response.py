@@ -18,7 +18,7 @@ import numpy as np
 from dpcore import _checks
 from dpcore._random import WORD, Source
 from dpcore.errors import CalibrationError
-from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, integer_weights
+from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, integer_weights, one_of_level_zero
 from dpcore.mechanisms.observation import ScoreSums
 from dpcore.privacy.budget import Budget
 
@@ -126,6 +126,13 @@ class HadamardResponse(Mechanism):
             return np.zeros(len(reports), dtype=bool)  # nobody's integer can be told from the next one's
         return (reports.level == 0) & (reports.values >= 0) & (reports.values < self.symbols)
 
+    def furthest(self, weights: np.ndarray, clients: int) -> Reports:
+        padded = np.zeros(self.columns)
+        padded[: self.categories] = weights
+        signed = walsh_hadamard(padded)  # of symbol 2 j; of 2 j + 1 it is the opposite
+        column = int(np.argmax(np.abs(signed)))
+        return one_of_level_zero(np.array([2 * column + int(signed[column] < 0)]))
+
     def statistics(self, reports: Reports) -> np.ndarray:
         return self._support(np.bincount(reports.values, minlength=self.symbols).astype(np.int64))
 
@@ -181,12 +188,12 @@ def _parity(values: np.ndarray) -> np.ndarray:
 
 
 def walsh_hadamard(values: np.ndarray) -> np.ndarray:
-    """Return sum_j (-1)^parity(i & j) values_j for all i; values (s,) integers, s a power of two; exact.
+    """Return sum_j (-1)^parity(i & j) values_j for all i; values (s,), s a power of two; exact for integers.
 
     >>> walsh_hadamard(np.array([3, 1, 0, 2]))
     array([6, 0, 2, 4])
     """
-    result = np.array(values, dtype=np.int64)
+    result = np.array(values)
     step = 1
     while step < len(result):
         pairs = result.reshape(-1, 2, step)

@@ -18,7 +18,7 @@ import numpy as np
 from dpcore import _checks
 from dpcore._random import WORD, Source
 from dpcore.errors import CalibrationError
-from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, integer_weights
+from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, integer_weights, one_of_level_zero
 from dpcore.mechanisms.observation import ScoreSums
 from dpcore.privacy.budget import Budget
 
@@ -173,6 +173,25 @@ class LocalHashing(Mechanism):
         lowest, highest = self.ranges(0)
         good[good] = np.all((rows >= lowest) & (rows <= highest), axis=1)
         return good
+
+    def furthest(self, weights: np.ndarray, clients: int) -> Reports:
+        """Return the report [a, b, v] of the heaviest arc; all slopes are looked at, in O(P^2)."""
+        prime, edges = self.prime, self.edges
+        widths, categories = np.diff(edges), np.arange(self.categories)
+        best, found = -np.inf, (1, 0, 0)
+        most = max(1, _CHUNK // prime)
+        for first in range(1, prime, most):
+            slopes = np.arange(first, min(first + most, prime))
+            circle = np.zeros((len(slopes), prime))
+            circle[np.arange(len(slopes))[:, None], slopes[:, None] * categories % prime] = weights
+            ends = np.cumsum(np.hstack([np.zeros((len(slopes), 1)), circle, circle]), axis=1)
+            for width in np.unique(widths).tolist():
+                arcs = ends[:, width : width + prime] - ends[:, :prime]
+                row, begin = np.unravel_index(int(np.argmax(arcs)), arcs.shape)
+                if arcs[row, begin] > best:
+                    said = int(np.argmax(widths == width))
+                    best, found = float(arcs[row, begin]), (int(slopes[row]), int((edges[said] - begin) % prime), said)
+        return one_of_level_zero(np.array(found))
 
     def statistics(self, reports: Reports) -> np.ndarray:
         return self._supports(reports.values.reshape(-1, 3))

@@ -16,7 +16,7 @@ import numpy as np
 from dpcore import _checks
 from dpcore._random import WORD, Source
 from dpcore.errors import CalibrationError, SchemeError
-from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, integer_weights
+from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, integer_weights, one_of_level_zero
 from dpcore.mechanisms.observation import ScoreSums
 from dpcore.privacy.budget import Budget
 
@@ -125,6 +125,9 @@ class RandomizedResponse(Mechanism):
 
     def accepts(self, reports: Reports) -> np.ndarray:
         return (reports.level == 0) & (reports.values >= 0) & (reports.values < self.categories)
+
+    def furthest(self, weights: np.ndarray, clients: int) -> Reports:
+        return one_of_level_zero(np.array([np.argmax(weights)]))
 
     def statistics(self, reports: Reports) -> np.ndarray:
         return np.bincount(reports.values, minlength=self.categories).astype(np.int64)

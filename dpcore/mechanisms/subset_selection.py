@@ -18,7 +18,7 @@ import numpy as np
 from dpcore import _checks
 from dpcore._random import WORD, Source
 from dpcore.errors import CalibrationError
-from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, integer_weights
+from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, integer_weights, one_of_level_zero
 from dpcore.mechanisms.observation import ScoreSums
 from dpcore.privacy.budget import Budget
 
@@ -168,6 +168,9 @@ class SubsetSelection(Mechanism):
         in_range = (rows[:, 0] >= 0) & (rows[:, -1] < self.categories)
         good[good] = in_range & np.all(rows[:, 1:] > rows[:, :-1], axis=1)
         return good
+
+    def furthest(self, weights: np.ndarray, clients: int) -> Reports:
+        return one_of_level_zero(np.sort(np.argsort(-np.asarray(weights), kind="stable")[: self.size]))
 
     def statistics(self, reports: Reports) -> np.ndarray:
         return np.bincount(reports.values, minlength=self.categories).astype(np.int64)

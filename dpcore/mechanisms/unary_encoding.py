@@ -17,7 +17,7 @@ import numpy as np
 from dpcore import _checks
 from dpcore._random import WORD, Source
 from dpcore.errors import CalibrationError, SchemeError
-from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports
+from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, one_of_level_zero
 from dpcore.mechanisms.observation import ScoreSums
 from dpcore.privacy.budget import Budget
 
@@ -189,6 +189,12 @@ class UnaryEncoding(Mechanism):
         lowest, highest = self.ranges(0)
         good[good] = np.all((rows >= lowest) & (rows <= highest), axis=1)
         return good
+
+    def furthest(self, weights: np.ndarray, clients: int) -> Reports:
+        (size,) = self.sizes
+        bits = np.zeros(size * _BITS, dtype=np.uint8)
+        bits[: self.categories] = np.asarray(weights) > 0
+        return one_of_level_zero(np.packbits(bits, bitorder="little").view("<u4"))
 
     def statistics(self, reports: Reports) -> np.ndarray:
         (size,) = self.sizes

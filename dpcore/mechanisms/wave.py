@@ -121,6 +121,10 @@ class WaveMechanism(Mechanism):
         good[good] = (reports.values >= 0) & (reports.values < outputs)
         return good
 
+    def furthest(self, weights: np.ndarray, clients: int) -> Reports:
+        cells = [int(np.argmax(part)) for part in self.model().split(np.asarray(weights))]
+        return Reports(np.arange(len(cells), dtype=np.uint8), np.array(cells, dtype=np.int64))
+
     def statistics(self, reports: Reports) -> np.ndarray:
         ends = np.cumsum([0, *(wave.outputs for wave in self.waves)])
         return np.bincount(ends[reports.level] + reports.values, minlength=ends[-1]).astype(np.int64)

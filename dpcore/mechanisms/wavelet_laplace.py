@@ -48,6 +48,7 @@ ALLOCATIONS = ("sample", "split", "paper")
 LAPLACE, GAUSSIAN = "discrete_laplace", "discrete_gaussian"
 NOISES = {LAPLACE: discrete_laplace, GAUSSIAN: discrete_gaussian}
 _FINEST_DEFAULT = 9
+_UNLIKELY = 0.01  # chance that any honest report of a round is refused for its noise
 _TAIL = {LAPLACE: 45, GAUSSIAN: 10}  # an honest |noise| exceeds so many scales with probability below 2^-64
 
 
@@ -341,21 +342,45 @@ class WaveletLaplace(Mechanism):
         return -highest, highest
 
     def accepts(self, reports: Reports) -> np.ndarray:
-        level = reports.level
-        starts = self._starts(level)
-        good = np.asarray(level < len(self.sizes))
+        return np.asarray(reports.level < len(self.sizes)) & self._within(reports, self._bounds)
+
+    def is_likely(self, reports: Reports, clients: int) -> np.ndarray:
+        """Return which reports are within |z| <= max |T_b| + t_b ln(n K / 0.01), K integers in each of n clients' reports.
+
+        A malicious client could else move an average as far as all scales that are accepted.  Honest noise passes t ln(n K /
+        0.01) with probability 0.01 / (n K), so that about one honest report in a hundred rounds is refused, which moves no
+        average by 1 / sqrt(n) of its standard error.  sqrt(2 ln(n K / 0.01)) scales for Gaussian noise.
+        """
+        likely = self._bounded(_likely_scales(self.noise, clients * max(self.sizes)))
+        return np.asarray(reports.level < len(self.sizes)) & self._within(reports, likely)
+
+    def furthest(self, weights: np.ndarray, clients: int) -> Reports:
+        _, per_block = self._model.split(np.asarray(weights))
+        signs = per_block if self.is_sampled else (np.concatenate(per_block),)
+        bounds = self._bounded(_likely_scales(self.noise, clients * max(self.sizes)))
+        sent = [np.sign(sign) * np.floor(bound) for sign, bound in zip(signs, bounds, strict=True)]
+        return Reports(np.arange(len(sent), dtype=np.uint8), np.concatenate(sent).astype(np.int64))
+
+    def _within(self, reports: Reports, bounds: tuple[np.ndarray, ...]) -> np.ndarray:
+        """Which reports have no integer beyond its bound."""
+        good = np.ones(len(reports), dtype=bool)
+        starts = self._starts(reports.level)
         if starts[-1] != len(reports.values):
-            return np.zeros(len(level), dtype=bool)  # nobody's integers can be told from the next one's
-        for number, positions in self._groups(level, starts):
+            return ~good  # nobody's integers can be told from the next one's
+        for number, positions in self._groups(reports.level, starts):
             values = reports.values[positions]
-            good[level == number] = np.all(np.abs(values.astype(float)) <= self._bounds[number], axis=1)
+            good[reports.level == number] = np.all(np.abs(values.astype(float)) <= bounds[number], axis=1)
         return good
 
     @cached_property
     def _bounds(self) -> tuple[np.ndarray, ...]:
         """Per level the largest |integer| accepted: the largest feature plus so many scales, beyond 2^-64 of honest noise."""
+        return self._bounded(_TAIL[self.noise])
+
+    def _bounded(self, scales: float) -> tuple[np.ndarray, ...]:
+        """Per level the largest feature plus so many scales, for each integer."""
         per_block = [
-            np.full(table.shape[1], int(np.max(np.abs(table))) + _TAIL[self.noise] * t, dtype=float)
+            np.full(table.shape[1], int(np.max(np.abs(table))) + scales * t, dtype=float)
             for t, table in zip(self.noise_scales, self.tables, strict=True)
         ]
         return tuple(per_block) if self.is_sampled else (np.concatenate(per_block),)
@@ -409,6 +434,12 @@ class WaveletLaplace(Mechanism):
     def noise_energy(self, n: float, level: int, cell_law: np.ndarray | None = None) -> float:
         """Return the expected integrated squared error of the projection on V_level, n clients; see NoisyFeatures."""
         return self._model.noise_energy(n, level, cell_law)
+
+
+def _likely_scales(noise: str, integers: int) -> float:
+    """Scales that the noise of none of so many integers passes, but with probability 0.01; at most what is accepted."""
+    tail = math.log(max(integers, 1) / _UNLIKELY)
+    return min(_TAIL[noise], tail if noise == LAPLACE else math.sqrt(2 * tail))
 
 
 def _check_noise(noise: str, delta: Fraction, allocation: str) -> None:
