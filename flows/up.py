@@ -21,7 +21,8 @@ HOST = "127.0.0.1"
 POOL = "ldpflow-pool"
 _PATIENCE = 300  # seconds; a first start builds its database, 20 s on a slow machine, minutes on a busy one
 _GRACE = 30  # seconds a service has to end by itself
-_RESTARTS, _WATCHED = 5, 600  # times that a service may end by itself in so many seconds
+_RESTARTS, _WATCHED = 5, 600  # times in so many seconds that a service is started again at once
+_PAUSE = 60  # seconds before it is started again after that
 
 
 class UpError(Exception):
@@ -97,6 +98,7 @@ class _Service:
         self.log = Path(environment.get("PREFECT_HOME", ".prefect")).expanduser() / f"{name}.log"
         self._name, self._command, self._environment = name, command, dict(environment)
         self._starts: list[float] = []
+        self._due: float | None = None  # when it is started again, once it has ended
 
     def __enter__(self) -> _Service:
         self._starts.append(time.monotonic())
@@ -126,14 +128,22 @@ class _Service:
         return self._process.poll()
 
     def keep_up(self) -> None:
-        """Start it again if it has ended; raises UpError where it ends again and again."""
+        """Start it again if it has ended: at once, but after a pause where it ends again and again."""
         if self.status is None:
             return
-        recent = [start for start in self._starts if time.monotonic() - start < _WATCHED]
-        if len(recent) > _RESTARTS:
-            raise UpError(f"the {self._name} ended {len(recent)} times in {_WATCHED} s; {self.log} says why")
-        print(f"the {self._name} ended with status {self.status}; started again, see {self.log}", flush=True)
-        self.__enter__()
+        now = time.monotonic()
+        if self._due is None:
+            often = sum(now - start < _WATCHED for start in self._starts)
+            pause = _PAUSE if often > _RESTARTS else 0
+            times, when = (f", {often} times in {_WATCHED} s", f" in {pause} s") if pause else ("", "")
+            print(
+                f"the {self._name} ended with status {self.status}{times}; started again{when}, see {self.log}",
+                flush=True,
+            )
+            self._due = now + pause
+        if now >= self._due:
+            self._due = None
+            self.__enter__()
 
 
 def _python(command: str, environment: Mapping[str, str]) -> None:
