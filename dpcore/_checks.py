@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from numbers import Integral
 
 from dpcore.errors import SchemeError
 
@@ -35,6 +36,13 @@ def within(low: float, high: float, **named: float | Fraction) -> None:
     for name, value in named.items():
         if not low <= value <= high:
             raise SchemeError(f"{name} must lie between {low} and {high}, got {value}")
+
+
+def whole(low: int, high: int, **named: object) -> None:
+    """Refuse any value that is not a whole number in the closed interval [low, high]."""
+    for name, value in named.items():
+        if isinstance(value, bool) or not isinstance(value, Integral) or not low <= int(value) <= high:
+            raise SchemeError(f"{name} must be a whole number between {low} and {high}, got {value}")
 
 
 def one_of(choices: tuple[str, ...] | list[str], **named: object) -> None:

@@ -1,8 +1,9 @@
 """The truncated mean in R^d under Kullback-Leibler, approximate and smooth differential privacy [BarberDuchi2014].
 
 theta = (1/n) sum pi_T(X_i) + W, pi_T the projection on the ball of radius T, for laws with E |X|^k <= r^k.  Records are
-rounded to a lattice of T / 2^12, their projections to one of T / 2^20; sums and noise are integers of the latter.  T balances
-the bias, r^k / T^{k-1}, with the noise (Proposition 6).
+rounded to a lattice of T / 2^12, their projections to one of T / 2^20; sums and noise are integers of the latter.  Records
+whose squares would not fit a float are brought nearer first.  T balances the bias, r^k / T^{k-1}, with the noise
+(Proposition 6).
 """
 
 from __future__ import annotations
@@ -16,16 +17,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpcore import _checks
-from dpcore._random import Source
+from dpcore._random import WORD, Source
 from dpcore.central.base import CuratorMechanism, laplace_scale
 from dpcore.central.laplace_mechanism import Answer
-from dpcore.errors import CalibrationError, InvalidRecord
+from dpcore.errors import CalibrationError, InvalidRecord, SchemeError
 from dpcore.mechanisms import discrete_gaussian, discrete_laplace
 from dpcore.mechanisms.base import Certificate
 from dpcore.privacy.budget import Budget
 
 INPUT = 1 << 12  # lattice steps to T of records
 OUTPUT = 1 << 20  # and of their projections
+_FARTHEST = 2.0**480  # lattice steps of a record in each coordinate: its square, summed over coordinates, stays finite
+_RADII = (1e-100, 1e100)  # which leave as much room
 
 
 class TruncatedMean(ABC):
@@ -57,8 +60,12 @@ class TruncatedMean(ABC):
 
 
 def projected(x: np.ndarray, radius: float) -> np.ndarray:
-    """Return the projections of points (n, d) on the ball of that radius, in steps of radius / 2^20, int64."""
-    rounded = np.rint(x * (INPUT / radius))
+    """Return the projections of points (n, d), finite, on the ball of that radius, in steps of radius / 2^20, int64.
+
+    A coordinate beyond 2^480 lattice steps counts as that: a projection too, on a box, so that no two points move apart.
+    """
+    with np.errstate(over="ignore"):
+        rounded = np.clip(np.rint(x * (INPUT / radius)), -_FARTHEST, _FARTHEST)
     lengths = np.sqrt((rounded**2).sum(axis=1, keepdims=True))
     return np.rint(rounded * (OUTPUT / np.maximum(lengths, INPUT))).astype(np.int64)
 
@@ -93,7 +100,8 @@ class KullbackLeiblerMean(TruncatedMean):
     scale: int
 
     def __post_init__(self) -> None:
-        _checks.positive(alpha=self.alpha, radius=self.radius, dimension=self.dimension)
+        _checks.positive(alpha=self.alpha)
+        _check_shape(self, discrete_gaussian.LARGEST)
         if self.kept > Fraction(self.alpha):
             raise CalibrationError(
                 f"the divergence would be {float(self.kept):.6g}, above alpha = {self.alpha}; use `design`"
@@ -102,8 +110,9 @@ class KullbackLeiblerMean(TruncatedMean):
     @classmethod
     def design(cls, alpha: float, *, n: int, moment: float, bound: float, dimension: int = 1) -> KullbackLeiblerMean:
         """Return Proposition 6 (i): T = r (n^2 alpha / d)^{1/(2k)}, k = `moment` > 1 (inf: T = r), r = `bound`."""
-        _checks.positive(alpha=alpha, n=n, bound=bound, dimension=dimension)
-        radius = bound * (n**2 * alpha / dimension) ** (0.0 if moment == inf else 1 / (2 * moment))
+        _checks.positive(alpha=alpha)
+        _check_moment(n, moment, bound, dimension)
+        radius = bound * (n**2 * alpha / dimension) ** (1 / (2 * moment))
         scale = _gaussian(ceil(l2_sensitivity(dimension) / sqrt(2 * alpha)) + 1)
         return cls(alpha, radius, dimension, scale)
 
@@ -138,8 +147,8 @@ class ApproximateMean(TruncatedMean):
     scale: int
 
     def __post_init__(self) -> None:
-        _checks.positive(epsilon=self.epsilon, radius=self.radius, dimension=self.dimension, delta=self.delta)
-        _checks.within(0.0, 1.0, delta=self.delta)
+        _check_approximate(self.epsilon, self.delta)
+        _check_shape(self, discrete_gaussian.LARGEST)
         if self.kept > self.delta:
             raise CalibrationError(f"delta would be {self.kept:.6g}, above {self.delta}; use `design`")
 
@@ -150,11 +159,11 @@ class ApproximateMean(TruncatedMean):
         """Return Proposition 6 (ii): T = r (n^2 epsilon^2 / (d log(1/delta)))^{1/(2k)}.
 
         The noise has s = D sqrt(2 log(1.25/delta)) / epsilon, or more.
-        epsilon: at most 1 in the proposition; beyond it the scale is enlarged until it keeps delta.
+        epsilon: at most 1 in the proposition, 64 here; beyond 1 the scale is enlarged until it keeps delta.  delta: in (0, 1).
         """
-        _checks.positive(epsilon=epsilon, n=n, bound=bound, dimension=dimension)
-        root = 0.0 if moment == inf else 1 / (2 * moment)
-        radius = bound * (n**2 * epsilon**2 / (dimension * log(1 / delta))) ** root
+        _check_approximate(epsilon, delta)
+        _check_moment(n, moment, bound, dimension)
+        radius = bound * (n**2 * epsilon**2 / (dimension * log(1 / delta))) ** (1 / (2 * moment))
         scale = ceil(l2_sensitivity(dimension) * sqrt(2 * log(1.25 / delta)) / epsilon)
         while discrete_gaussian.approximate_delta(l2_sensitivity(dimension), scale, epsilon) > delta:
             scale += scale >> 6
@@ -197,14 +206,14 @@ class SmoothMean(TruncatedMean, CuratorMechanism):
     scale: int
 
     def __post_init__(self) -> None:
-        _checks.positive(radius=self.radius, dimension=self.dimension)
+        _check_shape(self, WORD)
         self._refuse_unless_kept("take the noise's scale from `design`")
 
     @classmethod
     def design(cls, budget: Budget, *, n: int, moment: float, bound: float, dimension: int = 1) -> SmoothMean:
         """Return Proposition 6 (iii): T = r (n epsilon / d)^{1/k}."""
-        _checks.positive(n=n, bound=bound, dimension=dimension)
-        radius = bound * (n * float(budget) / dimension) ** (0.0 if moment == inf else 1 / moment)
+        _check_moment(n, moment, bound, dimension)
+        radius = bound * (n * float(budget) / dimension) ** (1 / moment)
         return cls(budget, radius, dimension, laplace_scale(l1_per_distance(dimension), budget))
 
     def certificate(self) -> Certificate:
@@ -224,6 +233,26 @@ def risk_bound(mechanism: TruncatedMean, *, n: int, moment: float, bound: float)
     bias = 0.0 if moment == inf else bound**2 * (bound / mechanism.radius) ** (2 * moment - 2)
     unit = mechanism.radius / (OUTPUT * n)
     return bias + bound**2 / n + mechanism.dimension * mechanism.noise_variance * unit**2
+
+
+def _check_shape(mechanism: TruncatedMean, largest: int) -> None:
+    _checks.within(*_RADII, radius=mechanism.radius)
+    _checks.whole(1, 1 << 24, dimension=mechanism.dimension)
+    _checks.whole(1, largest, scale=mechanism.scale)
+
+
+def _check_moment(n: int, moment: float, bound: float, dimension: int) -> None:
+    _checks.positive(n=n, bound=bound)
+    _checks.whole(1, 1 << 24, dimension=dimension)
+    if not moment > 1:
+        raise SchemeError(f"moment must be above 1 (inf for bounded records), got {moment}")
+
+
+def _check_approximate(epsilon: float, delta: float) -> None:
+    _checks.positive(epsilon=epsilon, delta=delta)
+    _checks.within(0, 64, epsilon=epsilon)
+    if not delta < 1:
+        raise SchemeError(f"delta must be below 1, where nothing would be promised, got {delta}")
 
 
 def _gaussian(scale: int) -> int:

@@ -50,6 +50,15 @@ def test_projections_move_as_little_as_is_claimed(dimension: int) -> None:
     assert (projected(np.zeros((1, dimension)), 1.0) == 0).all()
 
 
+@pytest.mark.parametrize("size", [1e100, 1e155, 1e306, 1.7e308])
+def test_records_however_far_stay_on_the_ball(size: int) -> None:
+    """Their squares do not fit a float, and what an overflow leaves is no projection: one such record would show."""
+    for radius in (1e-90, 1.0, 1e90):
+        found = projected(np.array([[size, 0.0], [-size, size], [0.0, -size]]), radius)
+        corner = round(OUTPUT / sqrt(2))
+        assert found.tolist() == [[OUTPUT, 0], [-corner, corner], [0, -OUTPUT]]
+
+
 def test_divergences_of_shifted_discrete_gaussians() -> None:
     """One dimension, by summation: Kullback-Leibler at most D^2 / (2 s^2), delta at most what the orders prove."""
     y = np.arange(-400, 401)
@@ -124,5 +133,23 @@ def test_bad_parameters_and_records_are_refused() -> None:
         KullbackLeiblerMean.design(0.0, **SHAPE)
     with pytest.raises(CalibrationError, match="above 2"):
         KullbackLeiblerMean.design(1e-9, **SHAPE)
+    for moment in (1.0, 0.0, -2.0, np.nan):
+        with pytest.raises(SchemeError, match="moment must be above 1"):
+            SmoothMean.design(ONE, n=10, moment=moment, bound=1.0)
+    for delta in (0.0, 1.0, 2.0, -1.0, np.nan):
+        with pytest.raises(SchemeError, match="delta"):
+            ApproximateMean.design(1.0, delta, **SHAPE)
+    for mechanism in DESIGNS:
+        for changed in (
+            {"scale": 0},
+            {"scale": -mechanism.scale},
+            {"scale": 1e7},
+            {"dimension": 1.5},
+            {"radius": 1e-200},
+        ):
+            with pytest.raises(SchemeError, match="must"):
+                replace(mechanism, **changed)  # type: ignore[type-var]
+    with pytest.raises(SchemeError, match="64"):
+        ApproximateMean.design(1e6, 1e-5, **SHAPE)
     with pytest.raises(InvalidRecord, match=r"finite point of R\^3"):
         DESIGNS[0].release(np.array([[1.0, 2.0, np.inf]]), seeded(1))
