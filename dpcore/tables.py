@@ -37,6 +37,7 @@ def tables_of(round_: Round, population: Any = None, rehearsal: bool = False) ->
         "frequencies": _frequencies(round_),
         "densities": _densities(round_),
         "functionals": _functionals(round_),
+        "sensitivities": _sensitivities(round_),
         "levels": _levels(round_),
         "budgets": _budgets(round_),
         "rejects": _rejects(round_),
@@ -137,6 +138,25 @@ def _functionals(round_: Round) -> pd.DataFrame:
     )
     numbers = ["estimate", "plug_in", "standard_error", "confidence", "low", "high"]
     return frame.astype(dict.fromkeys(numbers, "float64"))  # where every one was refused, None would not be a number
+
+
+def _sensitivities(round_: Round) -> pd.DataFrame:
+    """How far malicious clients can have moved each number, where that is known."""
+    asked = [(each, round_.functionals[name]) for name, each in round_.estimates.items()]
+    asked += [(group.estimate, group.functionals) for group in round_.groups if group.estimate is not None]
+    rows: list[tuple[Any, ...]] = []
+    for estimate, results in asked:
+        who = (estimate.attribute, estimate.estimator, estimate.given)
+        if isinstance(estimate, FrequencyEstimate) and estimate.sensitivities is not None:
+            each = zip(estimate.categories, estimate.sensitivities, strict=True)
+            rows += [(*who, f"frequency({category})", float(moved), True) for category, moved in each]
+        told = {one.functional: estimate.sensitivity(parse(one.functional)) for one in results if not one.is_refused}
+        rows += [
+            (*who, name, found.value, found.is_exact)
+            for name, found in told.items()
+            if found is not None and math.isfinite(found.value)
+        ]
+    return _frame(rows, "attribute estimator given number sensitivity is_exact")
 
 
 def _levels(round_: Round) -> pd.DataFrame:

@@ -17,6 +17,7 @@ from dpcore.pages import pictures
 from dpcore.pages.words import WHAT_LEAVES, is_share, name_of, phrase, rank
 from dpcore.plots import in_words, rounded, separated
 
+_OF_RUN = ("run", "attributes", "checks", "sensitivities", "rejects", "spent")
 _OF_ATTRIBUTE = ("density", "group_densities", "frequencies", "numbers", "differences")
 _MORE_DIGITS = 4
 Ask = Callable[[str], pd.DataFrame]
@@ -134,7 +135,7 @@ def find(ask: Ask, round_: str | None, scheme: str | None) -> str:
 
 def gather(ask: Ask, run_id: str) -> dict[str, Any]:
     """Return everything the template of a round needs, by name."""
-    queries = {name: _read(name, run_id=run_id) for name in ("run", "attributes", "checks", "rejects", "spent")}
+    queries = {name: _read(name, run_id=run_id) for name in _OF_RUN}
     (run,) = _rows(ask(queries["run"].sql))
     before = _rows(ask(_read("previous", run_id=run_id).sql))
     previous = before[0] if before else None
@@ -150,6 +151,7 @@ def gather(ask: Ask, run_id: str) -> dict[str, Any]:
         "previous": previous,
         "changes": _changes(_rows(ask(queries["changes"].sql)), units),
         "checks": [_check(row) for row in _rows(ask(queries["checks"].sql))],
+        "exposed": [_exposed(row) for row in _rows(ask(queries["sensitivities"].sql))],
         "promises": [_promise(row) for row in attributes],
         "total": _total(run),
         "spent": spent,
@@ -307,6 +309,20 @@ def _check(row: dict[str, Any]) -> dict[str, Any]:
         "observed": _short(row["observed"]),
         "threshold": _short(row["threshold"]),
         "detail": (row["detail"] or "").replace("<=", "≤").replace("e^epsilon", "e^ε").replace("epsilon", "ε"),
+    }
+
+
+def _exposed(row: dict[str, Any]) -> dict[str, str]:
+    """How far one malicious report in a hundred moves a number at most; of shares, the one that it moves most."""
+    unit = row["unit"] or ""
+    said = phrase(row["functional"], unit) if row["functional"] else phrase("frequency(any share)", unit)
+    moved = said.factor * row["moved"]
+    return {
+        "attribute": in_words(row["attribute"]).capitalize(),
+        "number": said.text,
+        "moved": rounded(moved, abs(moved)),
+        "unit": "points" if said.unit == "%" else said.unit,
+        "holds": "always" if row["is_exact"] else "to first order",
     }
 
 

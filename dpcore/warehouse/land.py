@@ -61,8 +61,8 @@ class Run:
 class Landing:
     """What one run lands: its row of `runs` and a frame for each table it has rows for.
 
-    tables: keys among schemes, attributes, categories, aggregates, frequencies, densities, functionals, levels, budgets,
-    rejects, batches, truths, checks, comparisons and figures; columns as in the table, in any order; `run_id` may be left out.
+    tables: keys among schemes, attributes, categories, aggregates, frequencies, densities, functionals, sensitivities, levels,
+    budgets, rejects, batches, truths, checks, comparisons and figures; columns as in the table, in any order; `run_id` may be left out.
     NaN, NaT and None are nulls.
     """
 

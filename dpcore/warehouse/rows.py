@@ -26,6 +26,7 @@ RESULT_TABLES = (
     "frequencies",
     "densities",
     "functionals",
+    "sensitivities",
     "levels",
     "budgets",
     "rejects",

@@ -121,6 +121,16 @@ def tables(shift=0.0):
                 "reason": [None, "too few reports; ten times as many would do"],
             }
         ),
+        "sensitivities": pd.DataFrame(
+            {
+                "attribute": ["income"],
+                "estimator": ["projection"],
+                "given": [""],
+                "number": ["mean"],
+                "sensitivity": [2.5],
+                "is_exact": [False],
+            }
+        ),
         "levels": pd.DataFrame(
             {
                 "attribute": "income",

@@ -20,6 +20,7 @@ TABLES = {
     "densities": "run_id attribute estimator given x density low high cdf cdf_low cdf_high confidence",
     "functionals": "run_id attribute estimator given functional kind estimate plug_in standard_error confidence low high "
     "reason",
+    "sensitivities": "run_id attribute estimator given number sensitivity is_exact",
     "levels": "run_id attribute given level statistic threshold selected",
     "budgets": "run_id attribute mechanism stated epsilon certificate charges",
     "rejects": "run_id reason count example_position",
@@ -59,6 +60,7 @@ DIGESTS = {
     "0019_categories": "b1d33e12fdb68ff1",
     "0020_waiting": "fa8230662e9072e5",
     "0021_batches": "0b4fd03cb3bb1b97",
+    "0022_sensitivities": "ae06dff00e07e8c8",
 }
 
 
