@@ -1,32 +1,12 @@
 -- one row per scheme, round, estimator and group: the share of clients from a to b, both included, of an attribute in the newest landed runs; the interval holds at least as often as its confidence says
 create or replace macro share_between(attribute, a, b) as table
-with pieces as (
-    select
-        points.scheme,
-        points."round",
-        points.run_id,
-        points.estimator,
-        points.given,
-        points.confidence,
-        points.x as left_x,
-        lead(points.x) over neighbours as right_x,
-        points.cdf as left_cdf,
-        lead(points.cdf) over neighbours as right_cdf,
-        points.cdf_low as left_low,
-        lead(points.cdf_low) over neighbours as right_low,
-        points.cdf_high as left_high,
-        lead(points.cdf_high) over neighbours as right_high
-    from latest_densities as points
-    where points.attribute = attribute
-    window neighbours as (partition by points.run_id, points.estimator, points.given order by points.x)
-),
-ways as (
+with ways as (
     select
         pieces.*,
-        (a - pieces.left_x) / (pieces.right_x - pieces.left_x) as way_a,
-        (b - pieces.left_x) / (pieces.right_x - pieces.left_x) as way_b
-    from pieces
-    where pieces.right_x is not null
+        (a - pieces.x) / (pieces.next_x - pieces.x) as way_a,
+        (b - pieces.x) / (pieces.next_x - pieces.x) as way_b
+    from density_pieces as pieces
+    where pieces.attribute = attribute
 ),
 ends as (
     select
@@ -35,15 +15,15 @@ ends as (
         ways.estimator,
         ways.given,
         ways.confidence,
-        a <= min(ways.left_x) as from_lower,
-        b >= max(ways.right_x) as to_upper,
-        a < max(ways.right_x) and b >= min(ways.left_x) as is_within,
-        min(ways.left_cdf + ways.way_a * (ways.right_cdf - ways.left_cdf)) filter (where ways.way_a between 0 and 1) as cdf_a,
-        min(ways.left_low + ways.way_a * (ways.right_low - ways.left_low)) filter (where ways.way_a between 0 and 1) as low_a,
-        max(ways.left_high + ways.way_a * (ways.right_high - ways.left_high)) filter (where ways.way_a between 0 and 1) as high_a,
-        max(ways.left_cdf + ways.way_b * (ways.right_cdf - ways.left_cdf)) filter (where ways.way_b between 0 and 1) as cdf_b,
-        min(ways.left_low + ways.way_b * (ways.right_low - ways.left_low)) filter (where ways.way_b between 0 and 1) as low_b,
-        max(ways.left_high + ways.way_b * (ways.right_high - ways.left_high)) filter (where ways.way_b between 0 and 1) as high_b
+        a <= min(ways.x) as from_lower,
+        b >= max(ways.next_x) as to_upper,
+        a < max(ways.next_x) and b >= min(ways.x) as is_within,
+        min(ways.cdf + ways.way_a * (ways.next_cdf - ways.cdf)) filter (where ways.way_a between 0 and 1) as cdf_a,
+        min(ways.cdf_low + ways.way_a * (ways.next_cdf_low - ways.cdf_low)) filter (where ways.way_a between 0 and 1) as low_a,
+        max(ways.cdf_high + ways.way_a * (ways.next_cdf_high - ways.cdf_high)) filter (where ways.way_a between 0 and 1) as high_a,
+        max(ways.cdf + ways.way_b * (ways.next_cdf - ways.cdf)) filter (where ways.way_b between 0 and 1) as cdf_b,
+        min(ways.cdf_low + ways.way_b * (ways.next_cdf_low - ways.cdf_low)) filter (where ways.way_b between 0 and 1) as low_b,
+        max(ways.cdf_high + ways.way_b * (ways.next_cdf_high - ways.cdf_high)) filter (where ways.way_b between 0 and 1) as high_b
     from ways
     group by ways.scheme, ways."round", ways.run_id, ways.estimator, ways.given, ways.confidence
 )

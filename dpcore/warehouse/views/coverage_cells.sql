@@ -1,20 +1,6 @@
 -- one row per method, target, clients, epsilon and functional of the newest coverage study, its chunks added up
 create or replace view coverage_cells as
-with sums as (
-    select
-        method,
-        target,
-        clients,
-        epsilon,
-        split_part(metric, ':', 1) as functional,
-        split_part(metric, ':', 2) as statistic,
-        sum(repetitions) as repetitions,
-        sum(value) as total
-    from latest_benchmarks
-    where study = 'coverage' and metric <> 'failed'
-    group by all
-),
-totals as (
+with totals as (
     select
         method,
         target,
@@ -29,10 +15,11 @@ totals as (
         max(total) filter (where statistic = 'square') as square,
         max(total) filter (where statistic = 'length') as length,
         max(total) filter (where statistic = 'standard_error') as standard_error,
-        max(total) filter (where statistic = 'second_order' ) as second_order,
+        max(total) filter (where statistic = 'second_order') as second_order,
         max(total) filter (where statistic = 'broken') as broken,
         max(repetitions) filter (where statistic = 'second_order') as said_second_order
-    from sums
+    from study_sums
+    where study = 'coverage'
     group by all
 )
 select

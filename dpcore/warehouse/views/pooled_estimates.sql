@@ -60,7 +60,7 @@ pooled as (
         min(low) as lowest,
         max(high) as highest
     from numbers
-    group by scheme, scheme_digest, source, attribute, estimator, given, number, confidence
+    group by all
 )
 select
     scheme,

@@ -1,20 +1,6 @@
 -- one row per method, target, clients, epsilon and functional of the newest study of rates, its chunks added up
 create or replace view rates_cells as
-with sums as (
-    select
-        method,
-        target,
-        clients,
-        epsilon,
-        split_part(metric, ':', 1) as functional,
-        split_part(metric, ':', 2) as statistic,
-        sum(repetitions) as repetitions,
-        sum(value) as total
-    from latest_benchmarks
-    where study = 'rates' and metric <> 'failed'
-    group by all
-),
-totals as (
+with totals as (
     select
         method,
         target,
@@ -30,7 +16,8 @@ totals as (
         max(total) filter (where statistic = 'bias') as bias,
         max(total) filter (where statistic = 'noise') as noise,
         max(total) filter (where statistic = 'level') as level
-    from sums
+    from study_sums
+    where study = 'rates'
     group by all
 )
 select

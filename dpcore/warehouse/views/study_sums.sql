@@ -1,0 +1,20 @@
+-- one row per study, method, target, clients, epsilon, functional and statistic of the newest studies of coverage and of rates, their chunks added up
+create or replace view study_sums as
+select
+    study,
+    method,
+    target,
+    clients,
+    epsilon,
+    split_part(metric, ':', 1) as functional,
+    split_part(metric, ':', 2) as statistic,
+    sum(repetitions) as repetitions,
+    sum(value) as total
+from latest_benchmarks
+where study in ('coverage', 'rates') and metric <> 'failed'
+group by all;
+
+comment on column study_sums.functional is 'the number, as in a scheme';
+comment on column study_sums.statistic is 'what is summed over the repetitions';
+comment on column study_sums.repetitions is 'independent repetitions, a count';
+comment on column study_sums.total is 'its sum, in powers of the functional''s unit or a count';
