@@ -63,14 +63,18 @@ class DensityRelease(Protocol):
 
 
 def laplace_scale(sensitivity: int, budget: Budget) -> int:
-    """Return the least whole scale t with sensitivity / t <= epsilon; raises CalibrationError where it exceeds 2^32."""
+    """Return the least whole scale t with sensitivity / t <= epsilon; raises CalibrationError where it exceeds 2^32.
+
+    sensitivity: whole, at least 1.
+    """
+    _checks.whole(1, 1 << 62, sensitivity=sensitivity)
     scale = ceil(Fraction(sensitivity) / budget.floor)
     if scale > WORD:
         raise CalibrationError(
             f"a sensitivity of {sensitivity} lattice units needs noise of scale {scale} at epsilon = {budget.text}, and the "
             "largest is 2^32; raise epsilon"
         )
-    return max(1, scale)
+    return scale
 
 
 def unit_cube(records: Any, dimension: int) -> np.ndarray:
@@ -91,6 +95,18 @@ def cells_of(records: Any, bins: int, dimension: int) -> np.ndarray:
 
 def check_cube(bins: int, dimension: int) -> None:
     """Refuse a partition of [0, 1]^r into more than 2^24 cubes."""
-    _checks.within(1, 16, dimension=dimension)
-    _checks.within(1, 1 << 24, bins=bins)
-    _checks.within(1, 1 << 24, cells=bins**dimension)
+    _checks.whole(1, 16, dimension=dimension)
+    _checks.whole(1, 1 << 24, bins=bins)
+    _checks.whole(1, 1 << 24, cells=bins**dimension)
+
+
+def check_counts(counts: Any, cells: int) -> np.ndarray:
+    """Return how many people each cell holds as (cells,) int64; raises InvalidRecord for any other, and for nobody at all."""
+    values = np.asarray(counts)
+    if values.shape != (cells,) or values.dtype.kind not in "iu" or np.any((values < 0) | (values > 1 << 40)):
+        raise InvalidRecord(
+            f"counts must be {cells} whole numbers of people, one of each cell, got shape {values.shape}"
+        )
+    if not values.any():
+        raise InvalidRecord("a release needs at least one record, got none")
+    return values.astype(np.int64)

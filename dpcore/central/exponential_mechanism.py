@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from math import exp
+from math import inf
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -39,7 +39,8 @@ class ExponentialMechanism(CuratorMechanism):
 
     loss: records -> whole losses, one for each candidate; a utility is minus a loss.
     sensitivity: Delta >= 1, whole: the most that changing one record moves the loss of any one candidate.
-    candidates: what may be released, of known length.  measure: mu, whole and positive, one each; None counts each once.
+    candidates: what may be released, of known length.
+    measure: mu, (C,) whole and positive, their sum below 2^63; None counts each once.
 
     Privacy.  Claim: Pr(A(x) = z) <= e^epsilon Pr(A(y) = z) for all neighbours x, y and all z (Theorem 9 of the source).
         1. |loss(x, z) - loss(y, z)| <= Delta for each z, so mu(z) q^loss(x, z) <= q^-Delta mu(z) q^loss(y, z).
@@ -48,7 +49,7 @@ class ExponentialMechanism(CuratorMechanism):
         4. The draw is from integers in exactly these proportions: no float is near it.
         5. The constructor compares q^(-2 Delta) with a rational lower bound of e^epsilon.  Delta is the caller's word.
 
-    Raises CalibrationError where the sensitivity is not a whole number above 0.
+    Raises SchemeError where the sensitivity or the measure is not of whole numbers above 0.
     """
 
     name: ClassVar[str] = "exponential_mechanism"
@@ -60,7 +61,10 @@ class ExponentialMechanism(CuratorMechanism):
     measure: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        _checks.within(1, 1 << 32, sensitivity=self.sensitivity)
+        _checks.whole(1, 1 << 32, sensitivity=self.sensitivity)
+        if not len(self.candidates):
+            raise SchemeError("an exponential mechanism needs at least one candidate, got none")
+        self._check_measure()
         self._refuse_unless_kept("state the sensitivity of the loss")
 
     @property
@@ -89,7 +93,8 @@ class ExponentialMechanism(CuratorMechanism):
         """Return the numbers of `size` independent releases, (size,): each of them spends the budget; for studies."""
         losses, measure = self.losses(records), self._measure
         different, group = np.unique(losses, return_inverse=True)
-        masses = np.bincount(group, weights=measure, minlength=len(different))
+        masses = np.zeros(len(different), dtype=np.int64)
+        np.add.at(masses, group, measure)
         weights = integer_law.powers(self.ratio, different.tolist())
         chosen = integer_law.draw(
             [int(m) * weights[int(v)] for m, v in zip(masses, different, strict=True)], size, random
@@ -105,16 +110,28 @@ class ExponentialMechanism(CuratorMechanism):
         return self.candidates[int(self.draw(records, 1, random)[0])]
 
     def utility_bound(self, shortfall: float) -> float:
-        """Return a bound on Pr(loss(x, A(x)) >= least loss + shortfall), C exp(-epsilon shortfall / (2 Delta)), at most 1.
+        """Return a bound on Pr(loss(x, A(x)) >= least loss + shortfall), C q^shortfall, at most 1; shortfall: at least 0.
 
         For candidates of equal measure; C is how many there are.
         """
-        bound = len(self.candidates) * exp(-float(self.budget) * shortfall / (2 * self.sensitivity))
-        return min(1.0, bound)
+        _checks.within(0, inf, shortfall=shortfall)
+        return min(1.0, len(self.candidates) * float(self.ratio) ** shortfall)
 
     @property
     def _measure(self) -> np.ndarray:
         return np.ones(len(self.candidates), dtype=np.int64) if self.measure is None else self.measure
+
+    def _check_measure(self) -> None:
+        if self.measure is None:
+            return
+        mu = np.asarray(self.measure)
+        if mu.shape != (len(self.candidates),) or mu.dtype.kind not in "iu" or mu.min() < 1 or sum(mu.tolist()) >> 63:
+            raise SchemeError(
+                f"measure must be {len(self.candidates)} whole numbers above 0 with a sum below 2^63, got shape {mu.shape}"
+            )
+        kept = mu.astype(np.int64)  # a copy that nobody else can change
+        kept.flags.writeable = False
+        object.__setattr__(self, "measure", kept)
 
 
 def on_lattice(losses: np.ndarray, sensitivity: float, steps: int) -> np.ndarray:

@@ -12,13 +12,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpcore._random import Source
+from dpcore import _checks
+from dpcore._random import WORD, Source
 from dpcore.central.base import CuratorMechanism, laplace_scale
 from dpcore.central.queries import PARTS, Histogram, Query
 from dpcore.errors import InvalidRecord
 from dpcore.mechanisms import discrete_laplace
 from dpcore.mechanisms.base import Certificate
 from dpcore.privacy.budget import Budget
+
+_LARGEST = 1 << 40  # of a score
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +59,7 @@ class LaplaceMechanism(CuratorMechanism):
     scale: int
 
     def __post_init__(self) -> None:
+        _checks.whole(1, WORD, scale=self.scale)
         self._refuse_unless_kept("take the noise's scale from `design`")
 
     @classmethod
@@ -103,11 +107,14 @@ class ReportNoisyMax(CuratorMechanism):
     sensitivity: int = 1
 
     def __post_init__(self) -> None:
+        _checks.whole(1, 1 << 32, sensitivity=self.sensitivity)
+        _checks.whole(1, WORD, scale=self.scale)
         self._refuse_unless_kept("take the noise's scale from `design`")
 
     @classmethod
     def design(cls, budget: Budget, sensitivity: int = 1) -> ReportNoisyMax:
         """Return the mechanism with the least noise that keeps `budget`."""
+        _checks.whole(1, 1 << 32, sensitivity=sensitivity)
         return cls(budget, laplace_scale(2 * PARTS * sensitivity, budget), sensitivity)
 
     def certificate(self) -> Certificate:
@@ -119,6 +126,8 @@ class ReportNoisyMax(CuratorMechanism):
         scores = np.asarray(records)
         if scores.ndim != 1 or scores.dtype.kind not in "iu" or not len(scores):
             raise InvalidRecord(f"scores must be one row of integers, got shape {scores.shape}")
+        if np.any((scores > _LARGEST) | (scores < -_LARGEST)):
+            raise InvalidRecord("scores must lie within 2^40 of 0, beyond which they would not fit the lattice")
         noisy = PARTS * scores.astype(np.int64) + discrete_laplace.sample(self.scale, len(scores), random)
         return int(np.argmax(noisy))
 

@@ -12,11 +12,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpcore import _checks
-from dpcore._random import Source
-from dpcore.central.base import CuratorMechanism, cells_of, check_cube, laplace_scale
+from dpcore._random import WORD, Source
+from dpcore.central.base import CuratorMechanism, cells_of, check_counts, check_cube, laplace_scale
 from dpcore.central.queries import PARTS
 from dpcore.central.releases import HistogramRelease
-from dpcore.errors import InvalidRecord
 from dpcore.mechanisms import discrete_laplace
 from dpcore.mechanisms.base import Certificate
 from dpcore.privacy.budget import Budget
@@ -45,6 +44,7 @@ class PerturbedHistogram(CuratorMechanism):
 
     def __post_init__(self) -> None:
         check_cube(self.bins, self.dimension)
+        _checks.whole(1, WORD, scale=self.scale)
         self._refuse_unless_kept("take the noise's scale from `design`")
 
     @classmethod
@@ -56,6 +56,7 @@ class PerturbedHistogram(CuratorMechanism):
     def for_rate(cls, budget: Budget, n: int, dimension: int = 1, constant: float = 1.0) -> PerturbedHistogram:
         """Return Theorem 8's choice for both distances, m ~ n^{r/(2+r)}; samples of k >= n lose nothing to k."""
         _checks.within(1, 1 << 40, n=n)
+        _checks.positive(constant=constant)
         return cls.design(budget, max(1, round(constant * n ** (1 / (2 + dimension)))), dimension)
 
     def certificate(self) -> Certificate:
@@ -71,10 +72,9 @@ class PerturbedHistogram(CuratorMechanism):
 
         Its remark says where n epsilon <= 1: the uniform density then is nearer the truth than most releases.
         """
+        counts = check_counts(counts, self.bins**self.dimension)
         n = int(counts.sum())
-        if n < 1:
-            raise InvalidRecord("a histogram needs at least one record, got none")
-        noisy = PARTS * counts.astype(np.int64) + discrete_laplace.sample(self.scale, len(counts), random)
+        noisy = PARTS * counts + discrete_laplace.sample(self.scale, len(counts), random)
         kept = np.maximum(noisy, 0)
         total = int(kept.sum())
         shares = kept / total if total else np.full(len(kept), 1 / len(kept))

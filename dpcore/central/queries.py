@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,9 @@ class Count(Query):
 
     columns: int = 1
 
+    def __post_init__(self) -> None:
+        _checks.whole(1, 1 << 20, columns=self.columns)
+
     @property
     def sensitivity(self) -> Fraction:
         """1 for each column."""
@@ -86,6 +90,9 @@ class Histogram(Query):
     """How many records fall into each of k cells; records: (n,) cells 0..k-1.  Sensitivity 2, whatever k."""
 
     cells: int
+
+    def __post_init__(self) -> None:
+        _checks.whole(1, 1 << 24, cells=self.cells)
 
     @property
     def sensitivity(self) -> Fraction:
@@ -119,9 +126,10 @@ class Sum(Query):
     upper: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        if len(self.lower) != len(self.upper) or not all(a < b for a, b in zip(self.lower, self.upper, strict=False)):
+        widths = [b - a for a, b in zip(self.lower, self.upper, strict=False)]
+        if len(self.lower) != len(self.upper) or not widths or not all(0 < width < inf for width in widths):
             raise SchemeError(
-                f"bounds must be as many lower as upper ones, lower < upper; got {self.lower}, {self.upper}"
+                f"bounds must be as many lower as upper ones, finite, lower < upper; got {self.lower}, {self.upper}"
             )
 
     @property
@@ -172,7 +180,6 @@ class Mean(Sum):
 def _table(records: Any, columns: int) -> np.ndarray:
     values = np.asarray(records, dtype=np.float64)
     values = values[:, None] if values.ndim == 1 else values
-    _checks.within(1, 1 << 20, columns=columns)
     if values.ndim != 2 or values.shape[1] != columns:
         raise InvalidRecord(f"records must be a table of {columns} columns, got shape {np.shape(records)}")
     return values

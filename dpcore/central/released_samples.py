@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dpcore import _checks
-from dpcore.central.base import cells_of, check_cube
+from dpcore.central.base import cells_of, check_counts, check_cube
 from dpcore.central.exponential_mechanism import ExponentialMechanism, on_lattice
 from dpcore.central.orthogonal_series import distance_sensitivity, input_cells, table
 from dpcore.central.releases import HistogramRelease, SeriesRelease, cosines
@@ -33,7 +33,7 @@ class LatticeSamples:
 
     def __init__(self, bins: int, size: int, dimension: int = 1, terms: int | None = None) -> None:
         check_cube(bins, dimension)
-        _checks.within(1, 20, size=size)
+        _checks.whole(1, 20, size=size)
         self.bins, self.size, self.dimension, self.terms = bins, size, dimension, terms
         cells = bins**dimension
         if comb(cells + size - 1, size) > _CANDIDATES:
@@ -76,7 +76,7 @@ def kolmogorov_smirnov_mechanism(budget: Budget, *, bins: int, size: int, dimens
 
     def loss(records: Any) -> np.ndarray:
         cells = cells_of(records, bins, dimension)
-        counts = np.bincount(cells, minlength=bins**dimension)[None]
+        counts = check_counts(np.bincount(cells, minlength=bins**dimension), bins**dimension)[None]
         return np.abs(len(cells) * of_samples - size * _cumulated(counts, bins, dimension)).max(axis=1)
 
     return ExponentialMechanism(budget, loss, size, samples, samples.multiplicities)
@@ -101,6 +101,7 @@ def orthogonal_series_mechanism(
     (Lemma 13) has 4 m / n, and drops the 2 of exp(-epsilon xi / (2 Delta)).
     Its releases are samples of k points beside their series.
     """
+    _checks.whole(1, 1 << 40, n=n)
     terms, sample_terms = series_terms(n, order), series_terms(size, order)
     samples = LatticeSamples(bins, size, 1, sample_terms)
     midpoints = cosines((np.arange(bins) + 0.5) / bins, sample_terms)

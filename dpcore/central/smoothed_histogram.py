@@ -56,13 +56,15 @@ class SmoothedHistogram(CuratorMechanism):
 
     def __post_init__(self) -> None:
         check_cube(self.bins, self.dimension)
-        _checks.within(1, 1 << 40, n=self.n)
-        _checks.within(1, 1 << 24, size=self.size)
+        _checks.whole(1, 1 << 40, n=self.n)
+        _checks.whole(1, 1 << 24, size=self.size)
         if not 0 < self.delta < 1:
             raise CalibrationError(
                 f"delta must lie strictly between 0 and 1, got {self.delta}; at 0 a cube that one person alone is in "
                 "betrays them (infinite loss), at 1 nothing is released; take more records or fewer cells and draws"
             )
+        if not isinstance(self.delta, Fraction):
+            raise CalibrationError(f"delta must be an exact fraction, such as Fraction(1, 4), got {self.delta!r}")
         self._refuse_unless_kept(
             "that is k log((1 - delta) m / (n delta) + 1): raise delta or n, or lower size or bins"
         )
@@ -72,6 +74,7 @@ class SmoothedHistogram(CuratorMechanism):
         cls, budget: Budget, n: int, dimension: int = 1, constant: float = 1.0
     ) -> SmoothedHistogram:
         """Return Theorem 6's choice: m ~ n^{r/(6+r)}, k ~ m^{4/r}, delta = m k / (n epsilon)."""
+        _checks.whole(1, 1 << 40, n=n)
         bins = max(1, round(constant * n ** (1 / (6 + dimension))))
         return cls._with_delta(budget, n, bins, max(1, bins**4), dimension)
 
@@ -81,6 +84,7 @@ class SmoothedHistogram(CuratorMechanism):
 
         The source prints delta ~ n^{-1/(r+3)}, which vanishes too fast to keep any epsilon.
         """
+        _checks.whole(1, 1 << 40, n=n)
         r = dimension
         bins = max(1, round(constant * n ** (1 / (2 * r + 3))))
         size = max(1, round(constant * n ** ((r + 2) / (2 * r + 3))))

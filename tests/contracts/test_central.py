@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from fractions import Fraction
 
 import numpy as np
@@ -19,6 +20,7 @@ from dpcore.central.queries import Mean
 from dpcore.central.released_samples import kolmogorov_smirnov_mechanism, orthogonal_series_mechanism
 from dpcore.central.smoothed_histogram import SmoothedHistogram
 from dpcore.central.truncated_mean import SmoothMean
+from dpcore.errors import SchemeError
 from dpcore.privacy.budget import Budget
 
 UNIT, BUDGETS = np.linspace(0.01, 0.99, 200), [Budget.parse(text) for text in ("0.2", "ln 3", "2.5")]
@@ -51,6 +53,18 @@ def test_certificates_hold_and_leave_little_unspent(budget: Budget) -> None:
         loss = float(certificate.kept) if certificate.kind == "loss" else np.log(float(certificate.kept))
         if not isinstance(mechanism, SmoothedHistogram):
             assert loss > 0.999 * float(budget), mechanism.name
+
+
+def test_noise_of_no_size_is_refused() -> None:
+    """A scale below 1 is not noise, though its quotient with the sensitivity is below any epsilon."""
+    for mechanism, _ in every(BUDGETS[0]):
+        for field in ("scale", "sensitivity"):
+            if field in {each.name for each in fields(mechanism)}:
+                for value in (0, -(1 << 30), 1e7, True):
+                    with pytest.raises(SchemeError, match="must be a whole number"):
+                        replace(mechanism, **{field: value})
+    with pytest.raises(SchemeError, match="sensitivity must be"):
+        ReportNoisyMax.design(BUDGETS[0], 0)
 
 
 def test_each_claims_its_privacy_with_a_proof_of_five_lines_and_has_a_name_of_its_own() -> None:

@@ -26,7 +26,7 @@ from dpcore.central.released_samples import (
     series_terms,
 )
 from dpcore.central.releases import series_estimate
-from dpcore.errors import SchemeError
+from dpcore.errors import InvalidRecord, SchemeError
 from dpcore.privacy.budget import Budget
 
 ONE = Budget.parse(1)
@@ -119,6 +119,22 @@ def test_draws_follow_the_law() -> None:
     assert mechanism.release(x, seeded(1)).points.shape == (3, 1)
 
 
+def test_draws_are_from_whole_masses_beyond_a_floats_digits(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[list[int]] = []
+
+    def draw(weights: list[int], size: int, random: object) -> np.ndarray:
+        seen.append(list(weights))
+        return np.zeros(size, dtype=np.int64)
+
+    measure = np.array([2**53, 1, 5])
+    mechanism = ExponentialMechanism(ONE, lambda _: np.array([0, 0, 1]), 1, range(3), measure)
+    measure[:] = -1  # the mechanism keeps its own
+    monkeypatch.setattr(integer_law, "draw", draw)
+    mechanism.draw(None, 1, seeded(1))
+    assert Fraction(*seen[0]) == (2**53 + 1) / (5 * mechanism.ratio)
+    assert seen[1] == [2**53, 1]
+
+
 def test_integer_draws_follow_weights_beyond_a_word() -> None:
     weights = [5 << 90, 3 << 90, 2 << 90]
     counts = np.bincount(integer_law.draw(weights, 5000, seeded(1)), minlength=3)
@@ -151,6 +167,19 @@ def test_multisets_count_all_ordered_samples() -> None:
 def test_what_cannot_be_gone_through_is_refused() -> None:
     with pytest.raises(SchemeError, match="the approximate mechanism"):
         kolmogorov_smirnov_mechanism(ONE, bins=64, size=10)
+    with pytest.raises(SchemeError, match="at least one candidate"):
+        ExponentialMechanism(ONE, lambda _: np.array([], dtype=int), 1, [])
+    for measure in ([1], [-1, 2], [0, 1], [0.5, 0.5], [2**62, 2**62]):
+        with pytest.raises(SchemeError, match="measure must be 2 whole numbers"):
+            ExponentialMechanism(ONE, lambda _: np.array([0, 1]), 1, "ab", np.array(measure))
+    for mechanism in (
+        kolmogorov_smirnov_mechanism(ONE, bins=3, size=2),
+        orthogonal_series_mechanism(ONE, 3, bins=3, size=2),
+    ):
+        with pytest.raises((InvalidRecord, SchemeError), match=r"at least one record|made for 3 records"):
+            mechanism.release(np.array([]), seeded(1))
+    with pytest.raises(SchemeError, match="n must be"):
+        orthogonal_series_mechanism(ONE, 0, bins=3, size=2)
 
 
 def test_sizes_are_the_documents() -> None:

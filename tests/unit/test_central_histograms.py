@@ -145,3 +145,10 @@ def test_records_outside_the_cube_are_refused() -> None:
         PerturbedHistogram.design(ONE, 3).release(np.array([1.2]), seeded(1))
     with pytest.raises(SchemeError):
         PerturbedHistogram.design(ONE, 4096, 3)
+    with pytest.raises(SchemeError, match="whole number"):
+        PerturbedHistogram.design(ONE, 2.5)  # type: ignore[arg-type]
+    with pytest.raises(CalibrationError, match="exact fraction"):
+        SmoothedHistogram(ONE, n=100, bins=2, size=1, delta=0.5)  # type: ignore[arg-type]
+    for counts in ([5, -3, 1], [1, 2], [1.5, 2.0, 0.0], [0, 0, 0], [1 << 47, 0, 0]):
+        with pytest.raises(InvalidRecord, match=r"whole numbers of people|at least one record"):
+            PerturbedHistogram.design(ONE, 3).release_counts(np.array(counts), seeded(1))

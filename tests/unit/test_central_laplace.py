@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import product
-from math import exp, sqrt
+from math import exp, inf, sqrt
 
 import numpy as np
 import pytest
@@ -99,8 +99,14 @@ def test_bad_records_are_refused() -> None:
     for query, records in ((Count(), [2]), (Histogram(2), [2]), (Sum((0.0,), (1.0,)), [np.nan]), (Count(2), [1])):
         with pytest.raises(InvalidRecord):
             query.integers(np.array(records))
-    with pytest.raises(SchemeError):
-        Sum((1.0,), (1.0,))
+    for lower, upper in (((1.0,), (1.0,)), ((-inf,), (inf,)), ((0.0,), (inf,)), ((-1e308,), (1e308,)), ((), ())):
+        with pytest.raises(SchemeError, match="bounds must be"):
+            Sum(lower, upper)
+    for columns in (0, -1, 1.5):
+        with pytest.raises(SchemeError, match="columns"):
+            Count(columns)  # type: ignore[arg-type]
+    with pytest.raises(InvalidRecord, match="scores must lie"):
+        ReportNoisyMax.design(ONE).release(np.array([2**47, 2**47 - 1]), seeded(1))
     with pytest.raises(InvalidRecord, match="at least one"):
         LaplaceMechanism.design(ONE, Count()).release(np.array([]), seeded(1))
 
