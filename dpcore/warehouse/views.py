@@ -46,7 +46,7 @@ def create_views(connection: duckdb.DuckDBPyConnection) -> None:
         for name, sql in shipped_views():
             connection.execute(sql)
             connection.execute(f"comment on view {name} is {_literal(a_row(sql))}")
-            _comment_columns(connection, name, sql)
+        _comment_columns(connection)
         for name, sql in shipped_macros():
             connection.execute(sql)
             connection.execute(f"comment on macro table {name} is {_literal(a_row(sql))}")
@@ -84,17 +84,21 @@ def _is_current(connection: duckdb.DuckDBPyConnection) -> bool:
     return wanted <= names.keys() and names.get(_MARK) == f"'{_digest()}'"
 
 
-def _comment_columns(connection: duckdb.DuckDBPyConnection, view: str, sql: str) -> None:
-    """Give the view's columns that have no comment the one of their name in the tables and views it reads."""
+def _comment_columns(connection: duckdb.DuckDBPyConnection) -> None:
+    """Give the views' columns that have no comment the one of their name in the tables and views each reads."""
     rows = connection.execute(
         "select table_name, column_name, comment from duckdb_columns() where not internal"
     ).fetchall()
     told = {(table, column): comment for table, column, comment in rows if comment is not None}
-    sources = list(dict.fromkeys(word for word in _WORD.findall(sql) if word != view))
-    for column in [column for table, column, comment in rows if table == view and comment is None]:
-        found = next((told[source, column] for source in sources if (source, column) in told), None)
-        if found is not None:
-            connection.execute(f'comment on column {view}."{column}" is {_literal(found)}')
+    statements = []
+    for view, sql in shipped_views():
+        sources = list(dict.fromkeys(word for word in _WORD.findall(sql) if word != view))
+        for column in [column for table, column, comment in rows if table == view and comment is None]:
+            found = next((told[source, column] for source in sources if (source, column) in told), None)
+            if found is not None:
+                told[view, column] = found
+                statements.append(f'comment on column {view}."{column}" is {_literal(found)}')
+    connection.execute(";".join(statements))  # one by one they take a third longer
 
 
 def _literal(text: str) -> str:
