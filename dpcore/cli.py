@@ -223,6 +223,72 @@ def collect(
 
 
 @app.command()
+def serve(
+    schemes: Annotated[list[Path], typer.Argument(metavar="SCHEME...", help="The scheme files to collect under.")],
+    into: Annotated[Path, typer.Option("--into", help="Where reports are kept; collectors may share it.")],
+    host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for any that is free.")] = 8080,
+    keys: Annotated[
+        Path | None,
+        typer.Option(help="Who may do what; `ldpflow key` writes it. Default: anyone, on this machine only."),
+    ] = None,
+    certificate: Annotated[Path | None, typer.Option(help="For TLS here: the certificate chain, PEM.")] = None,
+    certificate_key: Annotated[Path | None, typer.Option(help="The certificate's key, PEM.")] = None,
+    proxy: Annotated[
+        str, typer.Option(help="Addresses of proxies, separated by commas, whose X-Forwarded-For is believed.")
+    ] = "",
+    origin: Annotated[
+        list[str] | None, typer.Option(help="Another site whose pages may send; may be repeated.")
+    ] = None,
+    rate: Annotated[
+        float, typer.Option(min=0.001, help="Requests a second of a key, or of an address without one.")
+    ] = 100,
+    most_bytes: Annotated[int, typer.Option(min=1, max=1 << 30, help="Bytes that a batch may have.")] = 16 << 20,
+    seal_after: Annotated[
+        float, typer.Option(min=0, help="Seconds that reports wait for company before they are sealed into a file.")
+    ] = 60,
+    wording: Annotated[Path | None, typer.Option(help="JSON: how the consent page puts title and questions.")] = None,
+) -> None:
+    """Collect reports over HTTP: durable before the answer, each once, sealed into files that `ldpflow collect` reads.
+
+    Example: ldpflow serve data/schemes/health_insurance.toml --into data/var/collected
+    """
+    from dpcore.collector.serve import Settings
+    from dpcore.collector.serve import serve as collect_on
+
+    settings = Settings(
+        host=host,
+        port=port,
+        keys=keys,
+        certificate=certificate,
+        certificate_key=certificate_key,
+        proxy=proxy,
+        origins=tuple(origin or ()),
+        rate=rate,
+        most=most_bytes,
+        seal_after=seal_after,
+        wording=wording,
+    )
+    collect_on(schemes, into, settings)
+
+
+@app.command()
+def key(
+    name: Annotated[str, typer.Argument(help="What to call it: a-z, 0-9, _ and -.")],
+    keys: Annotated[Path, typer.Option(help="The file of keys; made where there is none.")],
+    may: Annotated[str, typer.Option(help="Rights, separated by commas: read, submit, watch.")] = "submit",
+    rate: Annotated[float | None, typer.Option(min=0.001, help="Requests a second. Default: the collector's.")] = None,
+) -> None:
+    """Make a key for a collector: print it, once, and put its hash into the file of keys.
+
+    Example: ldpflow key clinic --keys keys.toml --may read,submit
+    """
+    from dpcore.collector.access import add_key
+
+    print(add_key(keys, name, _listed(may, str, "--may"), rate))
+
+
+@app.command()
 def estimate(
     scheme: SchemeArgument,
     round_: Annotated[str, typer.Option("--round", help="The round's name.")],

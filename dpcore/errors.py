@@ -4,7 +4,8 @@ DPCoreError ── SchemeError ── SchemeMismatch, CalibrationError      (our
             ├─ InvalidRecord, InvalidReport ── RefusedReport        (theirs: a record or bytes we cannot accept)
             ├─ BudgetExceeded                                       (a client asked for more than was promised)
             ├─ NotEstimable ── EmptyWindow, TooFewClients           (too few reports to say anything)
-            └─ WarehouseError ── MigrationError
+            ├─ WarehouseError ── MigrationError
+            └─ StoreError                                         (a collector cannot keep what it is sent)
 
 Rule: a message says what was expected, what came and what to do, on one line, and never shows a record, a key or
 a raw coefficient.  Parameters may be shown.
@@ -67,3 +68,7 @@ class WarehouseError(DPCoreError):
 
 class MigrationError(WarehouseError):
     """A migration was edited after it had been applied, or could not be applied."""
+
+
+class StoreError(DPCoreError):
+    """A collector's store cannot be read or written; what was to be kept was not, and what was kept stands."""

@@ -89,18 +89,19 @@ def _columns(content: bytes, scheme: Scheme) -> pa.RecordBatch:
     if not content.endswith(_END):
         raise pa.ArrowInvalid("cut short")
     source = pa.BufferReader(content)
-    messages = list(pa.ipc.MessageReader.open_stream(source))
-    if source.tell() != len(content) or not messages:
-        raise pa.ArrowInvalid("more than a stream")
-    schema = pa.ipc.read_schema(messages[0])
-    if schema.remove_metadata() not in _schemas(scheme):
-        raise pa.ArrowInvalid("other columns")
-    batches = [pa.RecordBatch.from_arrays([[] for _ in schema], schema=schema)]
-    for message in messages[1:]:
-        if message.type != "record batch" or _is_compressed(message.metadata.to_pybytes()):
-            raise pa.ArrowInvalid("a dictionary, or compressed")
-        batches.append(pa.ipc.read_record_batch(message, schema))
-        batches[-1].validate(full=True)
+    kinds = []
+    for message in pa.ipc.MessageReader.open_stream(source):
+        kinds.append(message.type)
+        if message.type == "record batch" and _is_compressed(message.metadata.to_pybytes()):
+            raise pa.ArrowInvalid("compressed")
+    if source.tell() != len(content) or kinds[:1] != ["schema"] or set(kinds[1:]) - {"record batch"}:
+        raise pa.ArrowInvalid("more than a stream, or a dictionary")
+    with pa.ipc.open_stream(pa.py_buffer(content)) as reader:
+        if reader.schema.remove_metadata() not in _schemas(scheme):
+            raise pa.ArrowInvalid("other columns")
+        batches = [pa.RecordBatch.from_arrays([[] for _ in reader.schema], schema=reader.schema), *reader]
+    for batch in batches[1:]:
+        batch.validate(full=True)
     return batches[1] if len(batches) == 2 else pa.concat_batches(batches)
 
 

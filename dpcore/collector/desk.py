@@ -1,0 +1,128 @@
+"""The parts of one collector put together: its schemes, store, intake, the thread that seals, and what is counted."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Protocol
+
+from dpcore.collector.intake import Intake, Outcome, Parcel
+from dpcore.collector.metrics import Metrics
+from dpcore.collector.sealing import Sealer
+from dpcore.collector.store import Store
+from dpcore.errors import SchemeError, StoreError
+from dpcore.scheme import Scheme
+from dpcore.wire import write_bundle
+
+_PAGE = "consent.html"
+_WORDING = '<script type="application/json" id="wording">{}</script>'
+_PLACE = 'data-bundle="bundle/" data-reports="reports"'
+_BEAT = 1.0  # seconds between looks at what is to be sealed
+_log = logging.getLogger(__name__)
+
+
+class Taker(Protocol):
+    """What carries parcels out: `Intake`, or nothing where a benchmark measures the service without it."""
+
+    def start(self) -> None: ...
+    def stop(self) -> None: ...
+    async def take(self, parcel: Parcel) -> Outcome: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Offer:
+    """A scheme that reports are taken under, with all that its clients read: the files of the bundle and of the page."""
+
+    scheme: Scheme
+    bundle: dict[str, bytes]
+    page: dict[str, bytes]
+
+    @classmethod
+    def of(cls, scheme: Scheme, wording: object) -> Offer:
+        """wording: how the consent page puts it, as that page explains."""
+        with TemporaryDirectory() as made:
+            files = write_bundle(Path(made), scheme).parent.iterdir()
+            bundle = {file.name: file.read_bytes() for file in files}
+        static = resources.files("dpcore.collector") / "static"
+        page = {file.name: file.read_bytes() for file in static.iterdir() if file.name.endswith((".mjs", ".html"))}
+        at = f"../../schemes/{scheme.digest}"
+        text = page[_PAGE].decode().replace(_PLACE, f'data-bundle="{at}/bundle/" data-reports="{at}/reports"')
+        said = json.dumps(wording).replace("<", "\\u003c")  # ends no script
+        return cls(scheme, bundle, page | {"": text.replace(_WORDING, _WORDING.replace("{}", said)).encode()})
+
+
+def offers_of(schemes: Sequence[Scheme], wording: dict[str, object]) -> dict[str, Offer]:
+    """Return the offers by digest and by name; of several schemes of one name, the name means the last."""
+    if unknown := set(wording) - {scheme.name for scheme in schemes}:
+        raise SchemeError(f"the wording is of {', '.join(sorted(unknown))}, which is not served")
+    offers = [Offer.of(scheme, wording.get(scheme.name, {})) for scheme in schemes]
+    return {offer.scheme.name: offer for offer in offers} | {offer.scheme.digest: offer for offer in offers}
+
+
+class Desk:
+    """One collector, from its start to its end."""
+
+    def __init__(
+        self, folder: Path, schemes: Sequence[Scheme], *, seconds: float, wording: dict[str, object] | None = None
+    ):
+        """seconds: how long reports wait for company before they are sealed.  Raises SchemeError, StoreError."""
+        self.metrics = Metrics()
+        self.offers = offers_of(schemes, wording or {})
+        self._store = Store(folder, schemes)
+        self._sealer = Sealer(folder, seconds)
+        self._taker: Taker = Intake(self._store, self.metrics.synced)
+        self._ends = threading.Event()
+        self._thread = threading.Thread(target=self._seal_on, name="sealing", daemon=True)
+        self._failing = {"taking": False, "sealing": False}
+
+    @property
+    def is_failing(self) -> bool:
+        return any(self._failing.values())
+
+    def start(self) -> None:
+        self._taker.start()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Take what has come, seal everything, and let go of the store."""
+        self._taker.stop()
+        self._ends.set()
+        self._thread.join()
+        self._carry_on(lambda: self._sealer.seal(everything=True))
+        self._sealer.close()
+        self._store.close()
+
+    async def take(self, parcel: Parcel) -> Outcome:
+        """Return what became of a parcel; it is counted."""
+        outcome = await self._taker.take(parcel)
+        self._note("taking", outcome.failure in ("store", "internal"))
+        self.metrics.carried_out(parcel.scheme.name, outcome)
+        return outcome
+
+    def _seal_on(self) -> None:
+        self._carry_on(self._sealer.mend)
+        while not self._ends.wait(_BEAT):
+            self._carry_on(self._sealer.seal)
+
+    def _carry_on(self, work: object) -> None:
+        """Do a piece of sealing; what fails is said once, and is tried again at the next beat."""
+        try:
+            made = work()  # type: ignore[operator]
+            self.metrics.files.inc(made or 0)
+            self.metrics.waiting.set(self._sealer.waiting())
+            self.metrics.set_aside.set(self._sealer.set_aside())
+            self._note("sealing", False)
+        except StoreError as error:
+            if not self._failing["sealing"]:
+                _log.error("%s; what was taken stays in the store, and sealing is tried again", error)
+            self._note("sealing", True)
+
+    def _note(self, what: str, fails: bool) -> None:
+        self._failing[what] = fails
+        self.metrics.failing.labels(what).set(fails)

@@ -1,0 +1,191 @@
+"""One thread takes what the requests bring: it reads and judges all that wait, and commits them together.
+
+While one group is being synced the next one gathers, so that the sync is shared by as many as come meanwhile.  A request is
+answered when its group is on the disk.  What waits is bounded: beyond it a request is told to come again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from queue import SimpleQueue
+from typing import Literal
+
+import numpy as np
+
+from dpcore.collector.store import Store
+from dpcore.errors import InvalidReport, RefusedReport, StoreError
+from dpcore.report import Report
+from dpcore.scheme import Scheme
+from dpcore.wire import REASONS, Rows, judge, read_report, read_stream, rows_of
+
+Kind = Literal["one", "lines", "stream", "excess"]
+UNREADABLE = "unreadable_batch"  # the reason of a batch that is none: how many reports it held is unknown
+_ROOM = 64 << 20  # bytes of bodies that may wait
+_GROUP = 16 << 20  # bytes of bodies in a commit
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parcel:
+    """The body of a request: one report, lines of reports, a stream of them, or an excess, which was too large to be read."""
+
+    scheme: Scheme
+    kind: Kind
+    content: bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What became of a parcel's reports; refused: reason -> how many.
+
+    failure: '' where all of it was carried out; else 'store' (it cannot be kept now), 'busy' (too much waits) or 'internal'.
+    """
+
+    accepted: int = 0
+    replayed: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    failure: str = ""
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What a parcel was read as: rows, each of one round, and what was refused of it."""
+
+    rows: tuple[Rows, ...] = ()
+    refused: Counter[str] = field(default_factory=Counter)
+    failure: str = ""
+
+
+class Intake:
+    """The way into the store, for the coroutines of one event loop."""
+
+    def __init__(self, store: Store, synced: Callable[[float, int], None] = lambda seconds, requests: None) -> None:
+        """synced: told of every commit, how long it took and how many requests shared it."""
+        self._store = store
+        self._synced = synced
+        self._waiting: SimpleQueue[tuple[Parcel, asyncio.Future[Outcome]] | None] = SimpleQueue()
+        self._bytes = 0
+        self._thread = threading.Thread(target=self._work, name="intake", daemon=True)
+
+    def start(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Carry out what waits, and end."""
+        self._waiting.put(None)
+        self._thread.join()
+
+    async def take(self, parcel: Parcel) -> Outcome:
+        """Return what became of a parcel, once that is on the disk."""
+        size = len(parcel.content)
+        if self._bytes + size > _ROOM:
+            return Outcome(failure="busy")
+        self._bytes += size
+        try:
+            done: asyncio.Future[Outcome] = self._loop.create_future()
+            self._waiting.put((parcel, done))
+            return await done
+        finally:
+            self._bytes -= size
+
+    def _work(self) -> None:
+        while (first := self._waiting.get()) is not None:
+            group, size, ends = [first], len(first[0].content), False
+            while size < _GROUP and not self._waiting.empty():
+                more = self._waiting.get()
+                if more is None:
+                    ends = True
+                    break
+                group.append(more)
+                size += len(more[0].content)
+            outcomes = self._carry_out([parcel for parcel, _ in group])
+            answered = [(done, outcome) for (_, done), outcome in zip(group, outcomes, strict=True)]
+            self._loop.call_soon_threadsafe(_answer, answered)
+            if ends:
+                return
+
+    def _carry_out(self, parcels: Sequence[Parcel]) -> list[Outcome]:
+        try:
+            return self._keep(parcels, [_read(parcel) for parcel in parcels])
+        except StoreError as error:
+            _log.error("%s", error)
+            return [Outcome(failure="store")] * len(parcels)
+        except Exception as error:
+            _log.error("a group of requests failed: %s", where(error))
+            return [Outcome(failure="internal")] * len(parcels)
+
+    def _keep(self, parcels: Sequence[Parcel], read: Sequence[_Read]) -> list[Outcome]:
+        refused: Counter[tuple[str, str]] = Counter()
+        for parcel, each in zip(parcels, read, strict=True):
+            refused.update({(parcel.scheme.digest, reason): count for reason, count in each.refused.items()})
+        began = time.monotonic()
+        fresh = iter(self._store.take([rows for each in read for rows in each.rows], refused))
+        self._synced(time.monotonic() - began, len(parcels))
+        outcomes = []
+        for each in read:
+            new = [int(next(fresh).sum()) for _ in each.rows]
+            replayed = sum(map(len, each.rows)) - sum(new)
+            outcome = Outcome(accepted=sum(new), replayed=replayed, refused=each.refused, failure=each.failure)
+            outcomes.append(outcome)
+        return outcomes
+
+
+def where(error: BaseException) -> str:
+    """Return an error's kind and place: all of it that may be logged, since its words may hold what was sent."""
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    place = "" if last is None else f" at {last.tb_frame.f_globals.get('__name__', '')}:{last.tb_lineno}"
+    return f"{type(error).__name__}{place}"
+
+
+def _answer(answered: Sequence[tuple[asyncio.Future[Outcome], Outcome]]) -> None:
+    for done, outcome in answered:
+        if not done.done():  # nobody waits where the sender has gone
+            done.set_result(outcome)
+
+
+def _read(parcel: Parcel) -> _Read:
+    if parcel.kind == "excess":
+        return _Read(refused=Counter(too_large=1))
+    try:
+        return _stream(parcel) if parcel.kind == "stream" else _lines(parcel)
+    except Exception as error:
+        _log.error("a request failed: %s", where(error))
+        return _Read(failure="internal")
+
+
+def _stream(parcel: Parcel) -> _Read:
+    try:
+        rows = read_stream(parcel.content, parcel.scheme)
+    except InvalidReport:
+        return _Read(refused=Counter({UNREADABLE: 1}))
+    faults = judge(rows)
+    if not faults.any():
+        return _Read((rows,))
+    counts = np.bincount(faults, minlength=1 + len(REASONS))
+    refused = Counter({reason: int(count) for reason, count in zip(REASONS, counts[1:], strict=True) if count})
+    return _Read((rows.where(faults == 0),), refused)
+
+
+def _lines(parcel: Parcel) -> _Read:
+    lines = [parcel.content]
+    if parcel.kind == "lines":
+        lines = parcel.content.removesuffix(b"\n").split(b"\n")
+    taken: dict[str, list[Report]] = {}
+    refused: Counter[str] = Counter()
+    for line in lines:
+        try:
+            report = read_report(line, parcel.scheme)
+        except RefusedReport as error:
+            refused[error.reason] += 1
+        else:
+            taken.setdefault(report.sent_for, []).append(report)
+    return _Read(tuple(rows_of(reports, parcel.scheme) for reports in taken.values()), refused)

@@ -1,0 +1,71 @@
+"""How much one sender may send: requests a second, and bytes, which are counted as they come."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable
+
+BODY_SECONDS = 30.0  # that a body may take to arrive
+_BURST = 2.0  # seconds of requests that may come at once
+_MOST_SENDERS = 100_000  # that are remembered; who has been quiet longest is forgotten first
+
+
+class TooLarge(Exception):
+    """A body that is longer than it may be; the rest of it has not been read."""
+
+
+class TooSlow(Exception):
+    """A body that did not come in time."""
+
+
+class Buckets:
+    """A token bucket for each sender: `rate` requests a second, and two seconds' worth at once."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def wait(self, sender: str, rate: float) -> float:
+        """Return 0 and count a request, or the seconds after which there is room for one."""
+        now, most = self._clock(), max(1.0, _BURST * rate)
+        left, since = self._left.pop(sender, (most, now))
+        left = min(most, left + max(0.0, now - since) * rate)
+        allowed = left >= 1
+        self._left[sender] = (left - 1 if allowed else left, now)
+        if len(self._left) > _MOST_SENDERS:
+            self._left.popitem(last=False)
+        return 0.0 if allowed else (1 - left) / rate
+
+
+def network(address: str) -> str:
+    """Return what of an address is one sender: all of it, or the first 64 bits where it is of version 6."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return "nowhere"
+    if found.version == 6:
+        return str(ipaddress.ip_network((found, 64), strict=False))
+    return str(found)
+
+
+async def body(chunks: AsyncIterator[bytes], announced: str | None, most: int) -> bytes:
+    """Return a body of at most so many bytes; announced: its length, where the sender has said it.
+
+    Raises TooLarge before more than `most` bytes have been kept, TooSlow where it takes longer than BODY_SECONDS.
+    """
+    if announced is not None and announced.isdigit() and int(announced) > most:
+        raise TooLarge
+    parts, size = [], 0
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            async for chunk in chunks:
+                size += len(chunk)
+                if size > most:
+                    raise TooLarge
+                parts.append(chunk)
+    except TimeoutError:
+        raise TooSlow from None
+    return b"".join(parts)

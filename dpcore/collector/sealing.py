@@ -1,0 +1,245 @@
+"""From the store into the landing folder: Parquet files that rounds collect, each report in exactly one.
+
+A segment's file goes through four steps: its arrivals are named in the store; its bytes are written beside their place and
+synced; their hash, which is the file's name, is kept; the file is moved to its place.  After a kill the next collector reads
+which step was the last: with the bytes still beside their place the file is made anew; with neither them nor the file, a round
+has counted it and somebody has taken it away.  One collector seals at a time.
+
+The store keeps what a file holds as long as the file stands, so that one that is damaged can be written again, byte for byte.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import logging
+import os
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from pathlib import Path
+
+from dpcore.collector.store import checksum, connect, transaction, words_of
+from dpcore.errors import StoreError
+from dpcore.inbox import sealed_name
+from dpcore.scheme import Scheme
+from dpcore.wire import write_segment
+
+MOST_REPORTS = 131_072  # in a file: what a round aggregates at a time
+_ALONE = 60  # times longer do counts of refusals wait, which go with the next reports of their scheme
+_log = logging.getLogger(__name__)
+
+
+def landing(folder: Path, digest: str) -> Path:
+    """Return the folder into which a scheme's reports are sealed, which `ldpflow collect` reads."""
+    return folder / "reports" / digest[:16]
+
+
+class Sealer:
+    """Seals what the collectors of a folder have taken; used by one thread at a time."""
+
+    def __init__(self, folder: Path, seconds: float) -> None:
+        """seconds: how long reports wait for company before they are sealed."""
+        self._folder = folder
+        self._seconds = seconds
+        self._waiting_since: dict[tuple[str, str], float] = {}
+        with words_of(folder):
+            self._database = connect(folder)
+
+    def close(self) -> None:
+        self._database.close()
+
+    def waiting(self) -> int:
+        """Return how many reports are in the store and in no file."""
+        with words_of(self._folder):
+            counted = self._database.execute("select coalesce(sum(reports), 0) from arrivals where segment is null")
+            return int(counted.fetchone()[0])
+
+    def set_aside(self) -> int:
+        """Return how many reports were taken whose bytes have changed in the store since."""
+        with words_of(self._folder):
+            counted = self._database.execute("select coalesce(sum(reports), 0) from arrivals where segment = 0")
+            return int(counted.fetchone()[0])
+
+    def mend(self) -> None:
+        """Finish what a kill left, and write files anew that are not what was written; raises StoreError where it cannot."""
+        with words_of(self._folder), self._alone() as is_alone:
+            if is_alone:
+                self._finish_open()
+                for number, digest, file in self._segments("sealed"):
+                    self._mend(number, digest, file)
+
+    def seal(self, everything: bool = False) -> int:
+        """Seal what has waited long enough or makes a whole file, and return how many files there are more.
+
+        everything: whether it has waited or not.  Raises StoreError; what is not sealed then stays in the store.
+        """
+        with words_of(self._folder), self._alone() as is_alone:
+            if not is_alone:
+                return 0
+            self._finish_open()
+            made = 0
+            while (chosen := self._due(everything)) is not None:
+                self._finish(*self._open(*chosen))
+                made += 1
+            self._forget()
+            return made
+
+    def _due(self, everything: bool) -> tuple[str, str] | None:
+        """The scheme and round of which a segment is to be made."""
+        found = dict.fromkeys(self._database.execute("select scheme, '' from refused where count > 0"), 0)
+        asked = "select scheme, sent_for, sum(reports) from arrivals where segment is null group by scheme, sent_for"
+        found |= {(digest, sent_for): reports for digest, sent_for, reports in self._database.execute(asked)}
+        now = time.monotonic()
+        self._waiting_since = {key: self._waiting_since.get(key, now) for key in found}
+        for key, reports in found.items():
+            patience = self._seconds if reports else _ALONE * self._seconds
+            if everything or reports >= MOST_REPORTS or now - self._waiting_since[key] >= patience:
+                return key
+        return None
+
+    def _open(self, digest: str, sent_for: str) -> tuple[int, str]:
+        """Name a segment's arrivals, and take along what was refused under its scheme."""
+        with transaction(self._database) as database:
+            refused = dict(database.execute("select reason, count from refused where scheme = ?", (digest,)))
+            database.execute("delete from refused where scheme = ?", (digest,))
+            row = (digest, sent_for, json.dumps(refused))
+            number = database.execute(
+                "insert into segments (scheme, sent_for, refused) values (?, ?, ?)", row
+            ).lastrowid
+            asked = "select number, reports from arrivals where segment is null and scheme = ? and sent_for = ? order by number"
+            taken: list[int] = []
+            total = 0
+            for arrival, reports in database.execute(asked, (digest, sent_for)):
+                if total and total + reports > MOST_REPORTS:
+                    break
+                taken.append(arrival)
+                total += reports
+            database.executemany("update arrivals set segment = ? where number = ?", [(number, each) for each in taken])
+            self._set_aside_damaged(database, taken)
+        return int(number or 0), digest
+
+    def _set_aside_damaged(self, database: sqlite3.Connection, arrivals: list[int]) -> None:
+        for number in arrivals:
+            body, kept = database.execute("select body, checksum from bodies where number = ?", (number,)).fetchone()
+            if checksum(body) != kept:
+                database.execute("update arrivals set segment = 0 where number = ?", (number,))
+                _log.error(
+                    "the store in %s is damaged: arrival %d does not check and is set aside", self._folder, number
+                )
+
+    def _finish_open(self) -> None:
+        for number, digest, file in self._segments("open"):
+            place = landing(self._folder, digest)
+            if file is None or self._draft(place, number).exists():
+                self._finish(number, digest)
+            else:  # it was moved to its place; if it is not there, it was counted and taken away
+                self._mark(number, "sealed")
+
+    def _finish(self, number: int, digest: str) -> None:
+        """Write a segment's file and move it to its place."""
+        place = landing(self._folder, digest)
+        place.mkdir(parents=True, exist_ok=True)
+        content = self._content(number, digest)
+        draft, name = self._draft(place, number), sealed_name(number, content)
+        _write_durably(draft, content)
+        with transaction(self._database) as database:
+            database.execute("update segments set file = ? where number = ?", (name, number))
+        os.replace(draft, place / name)
+        _sync_folder(place)
+        self._mark(number, "sealed")
+
+    def _content(self, number: int, digest: str) -> bytes:
+        asked = "select sent_for, refused from segments where number = ?"
+        sent_for, refused = self._database.execute(asked, (number,)).fetchone()
+        asked = "select body from bodies join arrivals using (number) where segment = ? order by number"
+        bodies = (body for (body,) in self._database.execute(asked, (number,)))
+        return write_segment(self._scheme(digest), sent_for, bodies, _counts(refused))
+
+    def _mend(self, number: int, digest: str, file: str) -> None:
+        path = landing(self._folder, digest) / file
+        if not path.exists():
+            return
+        if hashlib.sha256(path.read_bytes()).hexdigest()[:16] in file:
+            return
+        content = self._content(number, digest)
+        if sealed_name(number, content) != file:
+            raise StoreError(
+                f"{path} is damaged and was written by another pyarrow; put back a copy, or the pyarrow of then"
+            )
+        draft = self._draft(path.parent, number)
+        _write_durably(draft, content)
+        os.replace(draft, path)
+        _sync_folder(path.parent)
+        _log.warning("%s was damaged and has been written anew", path)
+
+    def _forget(self) -> None:
+        """Forget what files held that have been taken away; their ids stay."""
+        for number, digest, file in self._segments("sealed"):
+            if (landing(self._folder, digest) / file).exists():
+                continue
+            with transaction(self._database) as database:
+                gone = "delete from bodies where number in (select number from arrivals where segment = ?)"
+                database.execute(gone, (number,))
+                database.execute("update segments set state = 'gone' where number = ?", (number,))
+
+    def _segments(self, state: str) -> list[tuple[int, str, str]]:
+        asked = "select number, scheme, file from segments where state = ? order by number"
+        return self._database.execute(asked, (state,)).fetchall()
+
+    def _mark(self, number: int, state: str) -> None:
+        with transaction(self._database) as database:
+            database.execute("update segments set state = ? where number = ?", (state, number))
+
+    def _scheme(self, digest: str) -> Scheme:
+        (canonical,) = self._database.execute("select canonical from schemes where digest = ?", (digest,)).fetchone()
+        return _parsed(canonical)
+
+    @staticmethod
+    def _draft(place: Path, number: int) -> Path:
+        return place / f".{number:08d}.partial"
+
+    @contextmanager
+    def _alone(self) -> Iterator[bool]:
+        """Keep other collectors from sealing; false where one is at it.  The lock ends with the process."""
+        with open(self._folder / ".sealing.lock", "w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield False
+            else:
+                yield True
+
+
+@lru_cache(maxsize=16)
+def _parsed(canonical: str) -> Scheme:
+    return Scheme.from_toml(canonical)
+
+
+def _counts(text: str) -> Mapping[str, int]:
+    return {str(reason): int(count) for reason, count in json.loads(text).items()}
+
+
+def _write_durably(path: Path, content: bytes) -> None:
+    """Write a file whose bytes and name are on the disk on return; a failed write leaves nothing."""
+    try:
+        with open(path, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        _sync_folder(path.parent)
+    except OSError:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+        raise
+
+
+def _sync_folder(folder: Path) -> None:
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

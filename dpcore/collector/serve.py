@@ -1,0 +1,141 @@
+"""`ldpflow serve`: the collector as a process, until SIGTERM or Ctrl-C, which seal what has been taken."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import logging
+import signal
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+
+from dpcore.collector.access import Access
+from dpcore.collector.desk import Desk
+from dpcore.collector.service import Service
+from dpcore.errors import SchemeError, StoreError
+from dpcore.scheme import Scheme
+
+_MOST_CONNECTIONS = 1000
+_GRACE = 30  # seconds that requests under way have at the end
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What `ldpflow serve` is told; see its help.  rate: requests a second; most: bytes of a batch; seal_after: seconds."""
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    keys: Path | None = None
+    certificate: Path | None = None
+    certificate_key: Path | None = None
+    proxy: str = ""
+    origins: Sequence[str] = ()
+    rate: float = 100.0
+    most: int = 16 << 20
+    seal_after: float = 60.0
+    wording: Path | None = None
+
+
+class _Server(uvicorn.Server):
+    """Says where it is once it listens, and ends in peace when it is told to."""
+
+    def __init__(self, config: uvicorn.Config, said: str) -> None:
+        super().__init__(config)
+        self._said = said
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=sockets)
+        print(self._said, flush=True)  # noqa: T201 - what a person reads
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Stop at SIGINT and SIGTERM; unlike uvicorn's own, without raising the signal once more at the end."""
+        before = {each: signal.signal(each, self.handle_exit) for each in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for each, handler in before.items():
+                signal.signal(each, handler)
+
+
+def serve(schemes: Sequence[Path], folder: Path, settings: Settings) -> None:
+    """Collect until told to stop.
+
+    Raises SchemeError for settings that cannot be carried out, StoreError where the folder cannot keep reports.
+    """
+    access = Access() if settings.keys is None else Access.read(settings.keys)
+    if settings.keys is None and not _is_own(settings.host):
+        raise SchemeError(
+            f"on {settings.host} others reach the collector: say who may do what with --keys FILE; `ldpflow key` makes one"
+        )
+    if (settings.certificate is None) != (settings.certificate_key is None):
+        raise SchemeError("--certificate and --certificate-key go together; for TLS at a proxy, give neither")
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.WARNING)
+    parsed = [Scheme.from_toml(scheme) for scheme in schemes]
+    desk = Desk(folder, parsed, seconds=settings.seal_after, wording=_wording(settings.wording))
+    service = Service(desk=desk, access=access, rate=settings.rate, most=settings.most)
+    config = uvicorn.Config(
+        service.app(settings.origins),
+        access_log=False,  # it would hold addresses
+        log_level="warning",
+        lifespan="on",
+        limit_concurrency=_MOST_CONNECTIONS,
+        timeout_graceful_shutdown=_GRACE,
+        server_header=False,
+        proxy_headers=bool(settings.proxy),
+        forwarded_allow_ips=settings.proxy or None,
+        ssl_certfile=settings.certificate,
+        ssl_keyfile=settings.certificate_key,
+    )
+    _load_certificate(config)
+    with _listening(settings.host, settings.port) as listener:
+        at = f"{'https' if settings.certificate else 'http'}://{settings.host}:{listener.getsockname()[1]}"
+        named = "\n".join(f"  {scheme.name:24} {scheme.digest[:16]}  {at}/survey/{scheme.name}/" for scheme in parsed)
+        _Server(config, f"collecting at {at} into {folder}\n{named}").run(sockets=[listener])
+
+
+def _is_own(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _wording(file: Path | None) -> dict[str, object]:
+    if file is None:
+        return {}
+    try:
+        wording = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        wording = None
+    if not isinstance(wording, dict):
+        raise SchemeError(
+            f"{file} must be a JSON object: scheme's name -> title and questions, as the consent page explains"
+        )
+    return wording
+
+
+def _load_certificate(config: uvicorn.Config) -> None:
+    try:
+        config.load()
+    except OSError as error:  # ssl.SSLError is one
+        said = getattr(error, "reason", None) or error.strerror or "not a certificate"
+        raise SchemeError(
+            f"the certificate or its key cannot be used ({said}); give PEM files that belong together"
+        ) from None
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+    except OSError as error:
+        raise StoreError(f"nothing can listen at {host}:{port} ({error.strerror}); choose another --port") from None
+    return listener

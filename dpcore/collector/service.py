@@ -1,0 +1,370 @@
+"""The collector over HTTP: schemes go out, reports come in, and the answer comes when they are on the disk.
+
+Every path is documented in its OpenAPI (`/openapi.json`).  Bodies of reports are read by `dpcore.wire` alone, so that each has
+the one reason it is refused for; no framework looks into them.  Nothing of a request but its path, its status and the name of
+its scheme is counted or logged, and no answer says more than `answers` does.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, FastAPI, Path, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.middleware.cors import CORSMiddleware
+from fastapi.responses import JSONResponse
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from dpcore.collector import limits
+from dpcore.collector.access import Access
+from dpcore.collector.answers import BatchTaken, Health, Refused, SchemeEntry, Taken, Trouble, documented
+from dpcore.collector.desk import Desk, Offer
+from dpcore.collector.intake import UNREADABLE, Kind, Outcome, Parcel, where
+from dpcore.collector.metrics import CONTENT_TYPE
+from dpcore.wire import most_bytes
+
+ONE, LINES, STREAM = "application/json", "application/x-ndjson", "application/vnd.apache.arrow.stream"
+_KINDS: dict[str, Kind] = {LINES: "lines", STREAM: "stream"}
+_TOML, _BYTES = "application/toml", "application/octet-stream"
+_HEADERS = [(b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer")]
+_FAILURES: dict[str, tuple[int, str, float | None]] = {
+    "busy": (503, "busy", 1),
+    "store": (503, "the store cannot be written", 10),
+    "internal": (500, "internal", None),
+}
+_log = logging.getLogger(__name__)
+
+
+class Ended(Exception):
+    """A request that ends here, with a status and what is said."""
+
+    def __init__(self, status: int, said: Trouble | Refused, after: float | None = None) -> None:
+        self.status = status
+        self.said = said
+        self.headers = {} if after is None else {"Retry-After": str(max(1, math.ceil(after)))}
+        if status == 401:
+            self.headers["WWW-Authenticate"] = "Bearer"
+
+
+def trouble(status: int, reason: Any, after: float | None = None) -> Ended:
+    return Ended(status, Trouble(reason=reason), after)
+
+
+_SHARED = (401, 403, 429, 500)
+_router = APIRouter()
+_bearer = HTTPBearer(auto_error=False, description="A key that `ldpflow key` made.")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Service:
+    """A desk behind HTTP.
+
+    rate: requests a second of each key, and of each address without one.  most: bytes of a batch.
+    """
+
+    desk: Desk
+    access: Access
+    rate: float
+    most: int
+    buckets: limits.Buckets = field(default_factory=limits.Buckets)
+
+    def app(self, origins: Sequence[str] = ()) -> FastAPI:
+        """Return the application; origins: other sites whose pages may send."""
+
+        @asynccontextmanager
+        async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+            self.desk.start()
+            yield
+            self.desk.stop()
+
+        app = FastAPI(
+            title="ldpflow collector",
+            summary="Hands out schemes and takes privatized reports.",
+            version="1",
+            lifespan=lifespan,
+            docs_url=None,  # they would load scripts from elsewhere
+            redoc_url=None,
+            redirect_slashes=False,
+        )
+        app.state.service = self
+        app.include_router(_router)
+        _explain(app)
+        if origins:
+            app.add_middleware(
+                CORSMiddleware,
+                allow_origins=list(origins),
+                allow_methods=["GET", "POST"],
+                allow_headers=["Authorization", "Content-Type"],
+            )
+        app.add_middleware(Watched, desk=self.desk)
+        return app
+
+    def admit(self, request: Request, presented: str | None, right: str) -> None:
+        """Let a request in that may do this and does not come too often; else raise Ended."""
+        key = self.access.known(presented) if presented is not None else None
+        address = request.client.host if request.client else ""
+        sender, rate = (f"key {key.name}", key.rate or self.rate) if key else (limits.network(address), self.rate)
+        wait = self.buckets.wait(sender, rate)
+        if wait:
+            raise trouble(429, "too many requests", wait)
+        if key is None and (request.headers.get("authorization") or right not in self.access.anyone):
+            raise trouble(401, "a key is needed")
+        if key is not None and right not in key.may | self.access.anyone:
+            raise trouble(403, "the key may not do that")
+
+    async def take(self, request: Request, offer: Offer, kind: Kind, longest: int) -> Outcome:
+        """Return what became of a request's body; raises Ended where it was not carried out."""
+        try:
+            content = await limits.body(request.stream(), request.headers.get("content-length"), longest)
+        except limits.TooLarge:
+            await self.desk.take(Parcel(scheme=offer.scheme, kind="excess", content=b""))
+            raise Ended(413, Refused(reason="too_large")) from None
+        except limits.TooSlow:
+            raise trouble(408, "too slow") from None
+        except ClientDisconnect:
+            raise trouble(400, "not understood") from None
+        outcome = await self.desk.take(Parcel(scheme=offer.scheme, kind=kind, content=content))
+        if outcome.failure:
+            raise trouble(*_FAILURES[outcome.failure])
+        return outcome
+
+
+def _service(request: Request) -> Service:
+    found: Service = request.app.state.service
+    return found
+
+
+def _admitted(right: str) -> Any:
+    async def admit(request: Request, given: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]) -> None:
+        _service(request).admit(request, None if given is None else given.credentials, right)
+
+    return Depends(admit)
+
+
+async def _offer(
+    request: Request, ref: Annotated[str, Path(description="A scheme's name, or its digest.", max_length=64)]
+) -> Offer:
+    offers = _service(request).desk.offers
+    if ref not in offers:
+        raise trouble(404, "no such place")
+    return offers[ref]
+
+
+Offered = Annotated[Offer, Depends(_offer)]
+Served = Annotated[Service, Depends(_service)]
+Name = Annotated[str, Path(description="A file's name.", max_length=128)]
+_READ, _SUBMIT, _WATCH = ([_admitted(right)] for right in ("read", "submit", "watch"))
+
+
+_REPORT: dict[str, Any] = {
+    "type": "object",
+    "required": ["format", "scheme", "report", "round", "answers"],
+    "additionalProperties": False,
+    "properties": {
+        "format": {"const": 1},
+        "scheme": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+        "report": {"type": "string", "pattern": "^[A-Za-z0-9_-]{22}$"},
+        "client": {"type": "string", "pattern": "^[A-Za-z0-9_-]{22}$"},
+        "round": {"type": "string", "pattern": "^([0-9A-Za-z][0-9A-Za-z._:-]{0,62})?$"},
+        "answers": {"type": "object", "additionalProperties": {"type": "string", "pattern": "^[A-Za-z0-9_-]*$"}},
+    },
+    "description": "In this order, without spaces, escapes or repeated keys: a report has one spelling.",
+}
+_LINES = {"type": "string", "description": "A report a line, each as it would be sent alone."}
+
+
+_AGAIN: dict[int | str, dict[str, Any]] = {200: {"model": Taken, "description": "It had been taken before."}}
+
+
+def _gives(*kinds: str) -> dict[int | str, dict[str, Any]]:
+    return {200: {"content": {kind: {"schema": {"type": "string"}} for kind in kinds}}}
+
+
+def _body(content: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "requestBody": {"required": True, "content": {kind: {"schema": schema} for kind, schema in content.items()}}
+    }
+
+
+@_router.get("/schemes", dependencies=_READ, response_model=list[SchemeEntry], responses=documented(*_SHARED))
+async def schemes(service: Served) -> Response:
+    """The schemes that reports are taken under."""
+    entries = [
+        SchemeEntry(
+            name=offer.scheme.name,
+            digest=offer.scheme.digest,
+            epsilon=offer.scheme.epsilon,
+            longest_report=most_bytes(offer.scheme),
+            longest_batch=service.most,
+        ).model_dump()
+        for offer in dict.fromkeys(service.desk.offers.values())
+    ]
+    return JSONResponse(entries)
+
+
+@_router.get(
+    "/schemes/{ref}",
+    dependencies=_READ,
+    response_class=Response,
+    responses=_gives(_TOML) | documented(404, *_SHARED),
+)
+async def scheme(offer: Offered) -> Response:
+    """The canonical text, whose SHA-256 is the digest."""
+    return Response(offer.scheme.canonical, media_type=_TOML, headers={"ETag": f'"{offer.scheme.digest}"'})
+
+
+@_router.get(
+    "/schemes/{ref}/bundle/{file}",
+    dependencies=_READ,
+    response_class=Response,
+    responses=_gives(ONE, _TOML, _BYTES) | documented(404, *_SHARED),
+)
+async def bundle(offer: Offered, file: Name) -> Response:
+    """A file of the client bundle: `manifest.json`, which names the others, `scheme.toml`, and tables of integers."""
+    return _file(offer.bundle, file, {"toml": _TOML, "json": ONE})
+
+
+@_router.get(
+    "/survey/{ref}/",
+    dependencies=_READ,
+    response_class=Response,
+    responses=_gives("text/html") | documented(404, *_SHARED),
+)
+async def page(offer: Offered) -> Response:
+    """The consent page: a form that is privatized in the browser and shown before it is sent."""
+    return _file(offer.page, "", {"": "text/html"})
+
+
+@_router.get(
+    "/survey/{ref}/{file}",
+    dependencies=_READ,
+    response_class=Response,
+    responses=_gives("text/javascript") | documented(404, *_SHARED),
+)
+async def module(offer: Offered, file: Name) -> Response:
+    """The browser's client, `ldpflow.mjs`, and the page's own module."""
+    return _file(offer.page, file, {"mjs": "text/javascript"})
+
+
+@_router.post(
+    "/schemes/{ref}/reports",
+    dependencies=_SUBMIT,
+    status_code=201,
+    response_model=Taken,
+    responses=_AGAIN | documented(400, 404, 408, 413, 415, 422, 503, *_SHARED),
+    openapi_extra=_body({ONE: _REPORT}),
+)
+async def report(request: Request, service: Served, offer: Offered) -> Response:
+    """Take one report, in the one spelling that `dpcore.wire` gives it."""
+    _content_type(request, (ONE,))
+    outcome = await service.take(request, offer, "one", most_bytes(offer.scheme))
+    for reason in outcome.refused:
+        raise Ended(413 if reason == "too_large" else 422, Refused(reason=reason))
+    return (
+        JSONResponse({"answer": "accepted"}, 201) if outcome.accepted else JSONResponse({"answer": "already have it"})
+    )
+
+
+@_router.post(
+    "/schemes/{ref}/batches",
+    dependencies=_SUBMIT,
+    response_model=BatchTaken,
+    responses=documented(400, 404, 408, 413, 415, 422, 503, *_SHARED),
+    openapi_extra=_body({LINES: _LINES, STREAM: {"type": "string", "format": "binary"}}),
+)
+async def batch(request: Request, service: Served, offer: Offered) -> Response:
+    """Take many reports, one a line or as an Arrow stream; each is taken or refused by itself."""
+    kind = _KINDS[_content_type(request, tuple(_KINDS))]
+    outcome = await service.take(request, offer, kind, service.most)
+    if UNREADABLE in outcome.refused:
+        raise Ended(422, Refused(reason=UNREADABLE))
+    taken = {"accepted": outcome.accepted, "already_have": outcome.replayed, "refused": dict(outcome.refused)}
+    return JSONResponse(taken)
+
+
+@_router.get("/health", response_model=Health, responses={503: {"model": Health, "description": "Failing."}})
+async def health(service: Served) -> Response:
+    """Whether reports are taken."""
+    status = "failing" if service.desk.is_failing else "ok"
+    return JSONResponse({"status": status}, 503 if status == "failing" else 200)
+
+
+@_router.get(
+    "/metrics", dependencies=_WATCH, response_class=Response, responses=_gives("text/plain") | documented(*_SHARED)
+)
+async def metrics(service: Served) -> Response:
+    """What is counted, as Prometheus reads it."""
+    return Response(service.desk.metrics.text(), media_type=CONTENT_TYPE)
+
+
+def _content_type(request: Request, allowed: Sequence[str]) -> str:
+    said = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if said not in allowed or request.headers.get("content-encoding", "identity") != "identity":
+        raise trouble(415, "another content type is needed")
+    return said
+
+
+def _file(files: dict[str, bytes], name: str, types: dict[str, str]) -> Response:
+    if name not in files:
+        raise trouble(404, "no such place")
+    return Response(
+        files[name], media_type=types.get(name.rpartition(".")[2], _BYTES), headers={"Cache-Control": "no-cache"}
+    )
+
+
+def _explain(app: FastAPI) -> None:
+    """Let every error be one of `answers`, whoever finds it."""
+
+    @app.exception_handler(Ended)
+    async def ended(_: Request, error: Ended) -> Response:
+        return JSONResponse(error.said.model_dump(), error.status, error.headers)
+
+    @app.exception_handler(HTTPException)
+    async def other(_: Request, error: HTTPException) -> Response:
+        reason = {404: "no such place", 405: "no such method"}.get(error.status_code, "not understood")
+        return JSONResponse(Trouble(reason=reason).model_dump(), error.status_code, dict(error.headers or {}))  # type: ignore[arg-type]
+
+    @app.exception_handler(RequestValidationError)
+    async def malformed(_: Request, error: RequestValidationError) -> Response:
+        return JSONResponse(Trouble(reason="no such place").model_dump(), 404)
+
+
+class Watched:
+    """Around everything: counts requests, adds headers, and lets no error out that says what was sent."""
+
+    def __init__(self, app: ASGIApp, desk: Desk) -> None:
+        self._app = app
+        self._desk = desk
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began, status = time.perf_counter(), 0
+
+        async def watched(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message["headers"], *_HEADERS]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watched)
+        except Exception as error:
+            _log.error("a request failed: %s", where(error))
+            if not status:
+                await JSONResponse(Trouble(reason="internal").model_dump(), 500)(scope, receive, watched)
+        finally:
+            path = getattr(scope.get("route"), "path", "other")
+            self._desk.metrics.requests.labels(path, status).inc()
+            self._desk.metrics.seconds.labels(path).observe(time.perf_counter() - began)
