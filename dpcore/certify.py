@@ -5,20 +5,25 @@ What the command line and the Prefect flow both call.  `audit` computes and touc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import base64
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
+from math import nan
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import pandas as pd
 
-from dpcore import warehouse, wire
+from dpcore import plots, warehouse, wire
+from dpcore._random import secure
 from dpcore.audit import SchemeAudit, audit_scheme, check_rows, to_json, to_markdown
+from dpcore.audit import measure as black_box
 from dpcore.errors import CalibrationError, SchemeError
 from dpcore.scheme import Scheme
 
 DEFAULT_SCHEMES = Path("data/schemes")
-_WRITERS = {".md": to_markdown, ".json": to_json}
 
 
 def scheme_files(folder: Path) -> list[Path]:
@@ -30,7 +35,7 @@ def scheme_files(folder: Path) -> list[Path]:
 
 
 def audit_file(file: Path) -> SchemeAudit:
-    """Return the audit of the scheme in a file; raises SchemeError, naming the file, where it is refused already."""
+    """Return the exact half of a scheme file's audit; raises SchemeError, naming the file, where it is refused already."""
     try:
         return audit_scheme(Scheme.from_toml(file))
     except SchemeError as error:
@@ -38,32 +43,78 @@ def audit_file(file: Path) -> SchemeAudit:
         raise type(error)(f"{named}{error}") from None
 
 
+def measure(audit: SchemeAudit, trials: int) -> SchemeAudit:
+    """Return the audit with its black-box half, of clients that draw with the operating system's randomness."""
+    return black_box(audit, secure(), trials=trials)
+
+
 def today() -> str:
     """Return the UTC date."""
     return datetime.now(UTC).strftime("%Y-%m-%d")
 
 
-def page(audits: Sequence[SchemeAudit], day: str) -> str:
-    """Return the certificates of some schemes as Markdown; day: when they were made."""
-    return to_markdown(audits, day, version("ldpflow"))
+def draw(audit: SchemeAudit) -> Any:
+    """Return the picture, a figure, of what reports show; None where nobody has looked at any."""
+    if audit.averaging is None:
+        return None
+    rows = [(a.name, float(a.promised), float(a.found.kept), a.measured) for a in audit.attributes]
+    bounds = pd.DataFrame(
+        [(name, promised, kept, nan if shown is None else shown.epsilon) for name, promised, kept, shown in rows],
+        columns=["attribute", "promised", "epsilon", "lower_bound"],
+    )
+    right, fresh = audit.averaging.right, audit.averaging.fresh
+    averaged = pd.DataFrame({"round": range(1, len(right) + 1), "right": right, "fresh": fresh})
+    figure, (first, second) = plots.new_panels(
+        2,
+        title=f"{audit.name}: what reports show",
+        subtitle=f"scheme {audit.digest[:16]}, {audit.averaging.people} people",
+        width=5.6,
+        height=plots.height_for(len(rows)),
+    )
+    plots.plot_audit(bounds, first)
+    plots.plot_averaging(averaged, second)
+    return figure
+
+
+def page(audits: Sequence[SchemeAudit], day: str, pictures: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return the certificates of some schemes as Markdown; day: when they were made; pictures: where each scheme's is."""
+    return to_markdown(audits, day, version("ldpflow"), pictures)
+
+
+def embedded_page(audit: SchemeAudit, day: str) -> str:
+    """Return a scheme's certificate as Markdown with its picture inside."""
+    figure = draw(audit)
+    encoded = "" if figure is None else base64.b64encode(plots.png(figure)).decode()
+    return page([audit], day, {audit.name: f"data:image/png;base64,{encoded}"} if encoded else {})
 
 
 def check_target(file: Path) -> None:
     """Raise SchemeError unless a certificate can be written under this name."""
-    if file.suffix not in _WRITERS:
-        raise SchemeError(f"a certificate is a {' or a '.join(_WRITERS)} file, got {file.name!r}; name one of these")
+    if file.suffix not in (".md", ".json"):
+        raise SchemeError(f"a certificate is a .md or a .json file, got {file.name!r}; name one of these")
 
 
-def write(file: Path, audits: Sequence[SchemeAudit], day: str) -> None:
-    """Write the certificates of some schemes, Markdown or JSON by the file's ending."""
+def write(file: Path, audits: Sequence[SchemeAudit], day: str) -> list[Path]:
+    """Write the certificates of some schemes, Markdown or JSON by the file's ending, pictures beside it; return the files."""
     check_target(file)
-    wire.write_bytes(file, _WRITERS[file.suffix](audits, day, version("ldpflow")).encode())
+    written, names = [], {}
+    for audit in audits:
+        figure = draw(audit)
+        if figure is not None:
+            names[audit.name] = f"{file.stem}-{audit.name}.svg"
+            written.append(file.with_name(names[audit.name]))
+            wire.write_bytes(written[-1], plots.svg(figure).encode())
+    content = page(audits, day, names) if file.suffix == ".md" else to_json(audits, day, version("ldpflow"))
+    wire.write_bytes(file, content.encode())
+    return [file, *written]
 
 
-def land(file: Path, audit: SchemeAudit, day: str) -> None:
-    """Land an audit's rows of `checks`; a second audit of a scheme on a day replaces the first."""
+def land(file: Path, audit: SchemeAudit, day: str) -> int:
+    """Land an audit's rows of `checks` and return how many; a second audit of a scheme on a day replaces the first."""
     identifier = warehouse.run_id(audit.digest, day, "audit")
-    warehouse.land_checks(file, identifier, pd.DataFrame(check_rows(audit, day)))
+    rows = pd.DataFrame(check_rows(audit, day))
+    warehouse.land_checks(file, identifier, rows)
+    return len(rows)
 
 
 def require(audits: Sequence[SchemeAudit]) -> None:

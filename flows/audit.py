@@ -19,11 +19,17 @@ def enumerate_loss(file: Path) -> SchemeAudit:
     return certify.audit_file(file)
 
 
+@stage("look-at-reports", run_name="look-at-reports-{found.name}")
+def look_at_reports(found: SchemeAudit, trials: int) -> SchemeAudit:
+    """Return the audit with what the clients' reports show, drawn with the operating system's randomness."""
+    return certify.measure(found, trials)
+
+
 @stage("show-certificate", run_name="show-{found.name}")
 def show_certificate(found: SchemeAudit, day: str) -> None:
-    """Put a scheme's certificate into Prefect's UI."""
+    """Put a scheme's certificate, with its picture, into Prefect's UI."""
     title = f"{found.name}, scheme {found.digest[:16]}, {day}"
-    create_markdown_artifact(certify.page([found], day), key=key(found.name, "certificate"), description=title)
+    create_markdown_artifact(certify.embedded_page(found, day), key=key(found.name, "certificate"), description=title)
 
 
 @stage("land-checks", run_name="land-{found.name}")
@@ -39,10 +45,12 @@ def run_name() -> str:
 
 @whole("audit", hours=2, run_name=run_name)
 def audit(settings: AuditSettings = AuditSettings()) -> list[SchemeAudit]:  # noqa: B008 - frozen
-    """Enumerate every scheme in turn, show and land what was found, and then fail where any promise is broken."""
+    """Enumerate every scheme in turn and look at its clients' reports, show and land what was found, and then fail where any
+    promise is broken.
+    """
     day, audits = _day(), []
     for file in certify.scheme_files(settings.schemes):
-        audits.append(enumerate_loss(file))
+        audits.append(look_at_reports(enumerate_loss(file), settings.trials))
         show_certificate(audits[-1], day)
         land_checks(audits[-1], settings.warehouse, day)
     certify.require(audits)

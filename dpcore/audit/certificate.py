@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from decimal import ROUND_CEILING, Context
+from types import MappingProxyType
 from typing import Any
 
+from dpcore.audit.averaging import Averaging
 from dpcore.audit.exact import AttributeAudit, SchemeAudit
 from dpcore.audit.loss import Loss
+from dpcore.audit.lower_bound import LowerBound
 
 _MEANING = (
     "For every two values of an attribute and every report, the probabilities of that report under the two values differ by "
@@ -16,15 +20,21 @@ _MEANING = (
     "not from a formula or a sample.  They hold for one report of one client, drawn with the operating system's randomness by "
     "a client that follows the scheme with this digest; rounds add up, and taking part is not hidden."
 )
+_MEASURED = (
+    "These are not figures to sign.  They are what an attacker finds who runs the clients' code and knows everything but the "
+    "value: at {confidence} % confidence no epsilon below the one found is kept.  A faithful client stays below its promise."
+)
 _ROUND_UP = Context(prec=12, rounding=ROUND_CEILING)
 
 
-def to_markdown(audits: Sequence[SchemeAudit], day: str, version: str) -> str:
+def to_markdown(
+    audits: Sequence[SchemeAudit], day: str, version: str, pictures: Mapping[str, str] = MappingProxyType({})
+) -> str:
     """Return the certificates of some schemes, one after another.
 
-    day: when they were made, UTC.  version: of ldpflow.
+    day: when they were made, UTC.  version: of ldpflow.  pictures: where a scheme's picture is, by the scheme's name.
     """
-    return "\n\n".join(_scheme_page(audit, day, version) for audit in audits) + "\n"
+    return "\n\n".join(_scheme_page(audit, day, version, pictures) for audit in audits) + "\n"
 
 
 def to_json(audits: Sequence[SchemeAudit], day: str, version: str) -> str:
@@ -41,6 +51,7 @@ def to_json(audits: Sequence[SchemeAudit], day: str, version: str) -> str:
             "holds": audit.holds,
             "broken": list(audit.broken),
             "attributes": [_entry(attribute) for attribute in audit.attributes],
+            "averaging": None if audit.averaging is None else asdict(audit.averaging),
         }
         for audit in audits
     ]
@@ -48,12 +59,15 @@ def to_json(audits: Sequence[SchemeAudit], day: str, version: str) -> str:
 
 
 def check_rows(audit: SchemeAudit, day: str) -> list[dict[str, Any]]:
-    """Return rows of `checks`: `exact_epsilon(ATTRIBUTE)` for each attribute and `exact_epsilon` for the whole."""
+    """Return rows of `checks`: `exact_epsilon(ATTRIBUTE)` for each attribute and `exact_epsilon` for the whole.
+
+    Where reports were looked at, also `lower_bound(ATTRIBUTE)` for each, and `averaging` for the whole.
+    """
     of = f"{audit.name} {audit.digest[:16]} on {day}"
     rows = [
         _check(
             f"exact_epsilon({attribute.name})",
-            attribute.holds,
+            attribute.proven,
             attribute.found.kept,
             float(Loss.of(attribute.promised)),
             f"{of}: {attribute.mechanism}, {attribute.found.kept.text}; {attribute.found.how}",
@@ -61,11 +75,35 @@ def check_rows(audit: SchemeAudit, day: str) -> list[dict[str, Any]]:
         for attribute in audit.attributes
     ]
     total = f"{of}: {_whole(audit)}, {audit.kept.text}"
-    return [*rows, _check("exact_epsilon", audit.holds, audit.kept, float(Loss.of(audit.promised)), total)]
+    rows.append(_check("exact_epsilon", audit.proven, audit.kept, float(Loss.of(audit.promised)), total))
+    for a in audit.attributes:
+        if a.measured is not None:
+            counted = f"{of}: {_counted(a.measured)}; {a.measured.event}"
+            rows.append(
+                _check(f"lower_bound({a.name})", not a.belied, a.measured.epsilon, float(Loss.of(a.promised)), counted)
+            )
+    if audit.averaging is not None:
+        found = audit.averaging
+        rows.append(_check("averaging", found.holds, found.gain, 0.0, f"{of}: {averaged(found)}"))
+    return rows
 
 
-def _check(name: str, passed: bool, kept: Loss, promised: float, detail: str) -> dict[str, Any]:
-    return {"name": name, "passed": passed, "observed": float(kept), "threshold": promised, "detail": detail}
+def _check(name: str, passed: bool, observed: Loss | float, threshold: float, detail: str) -> dict[str, Any]:
+    return {"name": name, "passed": passed, "observed": float(observed), "threshold": threshold, "detail": detail}
+
+
+def _counted(bound: LowerBound) -> str:
+    confidence = f"{100 * bound.confidence:g} % confidence"
+    return f"{bound.hits[0]:,} against {bound.hits[1]:,} of {bound.trials:,} reports each, {confidence}"
+
+
+def averaged(found: Averaging) -> str:
+    """Return what asking again found, in a sentence without its full stop."""
+    first, last, fresh = (f"{100 * share:.1f} %" for share in (found.right[0], found.right[-1], found.fresh[-1]))
+    return (
+        f"of {found.people} people {first} are guessed right after one round and {last} after {len(found.right)}, "
+        f"{fresh} where clients forget their secret; {found.changed} gave another answer though nothing had changed"
+    )
 
 
 def _entry(attribute: AttributeAudit) -> dict[str, Any]:
@@ -80,6 +118,7 @@ def _entry(attribute: AttributeAudit) -> dict[str, Any]:
         "worst": found.worst,
         "sensitivity": list(found.sensitivity),
         "doubts": list(found.doubts),
+        "measured": None if attribute.measured is None else asdict(attribute.measured),
         "digest": attribute.digest,
         "configuration": dict(attribute.configuration),
     }
@@ -98,7 +137,7 @@ def _numbers(kept: Loss) -> dict[str, Any]:
     }
 
 
-def _scheme_page(audit: SchemeAudit, day: str, version: str) -> str:
+def _scheme_page(audit: SchemeAudit, day: str, version: str, pictures: Mapping[str, str]) -> str:
     verdict = "Every promise is kept." if audit.holds else "A promise is BROKEN.  Do not sign."
     head = [
         f"# Privacy certificate: {audit.name}",
@@ -115,8 +154,26 @@ def _scheme_page(audit: SchemeAudit, day: str, version: str) -> str:
         f"| {a.name} | {a.mechanism} | {a.promised.text} | {at_most(a.found.kept)} | {a.found.kept.text} | {_yes(a)} |"
         for a in audit.attributes
     ]
+    measured = _measured(audit, pictures.get(audit.name))
     sign = "Signed: ______________________________    Date: ______________"
-    return "\n\n".join([*head, "\n".join(lines), *(_section(attribute) for attribute in audit.attributes), sign])
+    sections = [_section(attribute) for attribute in audit.attributes]
+    return "\n\n".join([*head, "\n".join(lines), *measured, *sections, sign])
+
+
+def _measured(audit: SchemeAudit, picture: str | None) -> list[str]:
+    """What reports alone show; nothing where nobody has looked."""
+    bounds = [(a, a.measured) for a in audit.attributes if a.measured is not None]
+    if not bounds:
+        return []
+    lines = ["| attribute | promised | reports show at least | counted | looked at |", "|---|---|---|---|---|"]
+    lines += [
+        f"| {a.name} | {a.promised.text} | {bound.epsilon:.4f} | {_counted(bound)} | {bound.event} |"
+        for a, bound in bounds
+    ]
+    said = _MEASURED.format(confidence=f"{100 * bounds[0][1].confidence:g}")
+    again = [] if audit.averaging is None else [f"Asked again and again: {averaged(audit.averaging)}."]
+    drawn = [] if picture is None else [f"![promised, proven and shown]({picture})"]
+    return ["## What reports show", said, "\n".join(lines), *again, *drawn]
 
 
 def _section(attribute: AttributeAudit) -> str:

@@ -37,8 +37,7 @@ class View:
 def views_of(mechanism: Mechanism, pair: Pair, seen: Two, before: Two) -> list[list[View]]:
     """Return the views of the reports of a pair of values, in kinds: an auditor takes the best of each.
 
-    seen: reports under either of them, at least one.  before: what was sent at the places of those that `classify` will be given,
-    as many.
+    seen: reports under either of them, at least one.  before: as many as `classify` will be given, sent at the same places.
     """
     return [
         [likelihood_view(mechanism, pair, seen)],

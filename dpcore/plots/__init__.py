@@ -2,6 +2,7 @@
 
 from dpcore.plots.accuracy import plot_fits, plot_ratios
 from dpcore.plots.attribute import attribute_pictures
+from dpcore.plots.audit import plot_audit, plot_averaging
 from dpcore.plots.comparison import plot_comparison
 from dpcore.plots.coverage import plot_coverage
 from dpcore.plots.curves import plot_curves
@@ -18,6 +19,8 @@ __all__ = [
     "in_words",
     "new_axes",
     "new_panels",
+    "plot_audit",
+    "plot_averaging",
     "plot_comparison",
     "plot_coverage",
     "plot_curves",

@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.flows, pytest.mark.usefixtures("harness")]
 def settings(scheme_file: Path, tmp_path: Path) -> AuditSettings:
     (tmp_path / "schemes").mkdir()
     (tmp_path / "schemes/small.toml").write_text(scheme_file.read_text(encoding="utf-8"), encoding="utf-8")
-    return AuditSettings(schemes=tmp_path / "schemes", warehouse=tmp_path / "w.duckdb")
+    return AuditSettings(schemes=tmp_path / "schemes", warehouse=tmp_path / "w.duckdb", trials=1000)
 
 
 def certificate() -> str:
@@ -32,6 +32,7 @@ def test_every_scheme_is_certified_and_landed(settings: AuditSettings) -> None:
     [found] = audit(settings)
     assert found.holds
     assert "Every promise is kept." in certificate()
+    assert "(data:image/png;base64," in certificate()
     rows = warehouse.query(settings.warehouse, "select attribute, passed from audits order by 1")
     assert rows.values.tolist() == [["", True], ["income", True], ["urban_rural", True]]
 

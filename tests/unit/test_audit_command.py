@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 
 import pytest
-from planted import CutDyadicWave, CutWave, CutWindow, OneTooMany
+from planted import CutDyadicWave, CutWave, CutWindow, OneTooMany, known_seed
 
 from dpcore import certify, cli, warehouse
 from dpcore import scheme as schemes
@@ -39,11 +39,14 @@ def pets(tmp_path: Path) -> str:
     return "pets.toml"
 
 
+TRIALS = 2000  # what shows with these is a third below epsilon; enough for what is plainly wrong
+
+
 def audit(*arguments: str, at: Path) -> tuple[int, str, str]:
     out, err = io.StringIO(), io.StringIO()
     with contextlib.chdir(at), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
-            cli.main(["audit", *arguments])
+            cli.main(["audit", *arguments, "--trials", str(TRIALS)])
         except SystemExit as stop:
             return int(stop.code or 0), out.getvalue(), err.getvalue()
     raise AssertionError("a command ends by exiting")
@@ -67,6 +70,17 @@ def test_a_scheme_that_keeps_its_promises(pets: str, tmp_path: Path) -> None:
     assert sorted(rows["attribute"]) == ["", "kind", "weight"]
     assert rows["passed"].all()
     assert rows["within"].all()
+    shown = warehouse.query(
+        tmp_path / "w.duckdb",
+        "select lower_bound < promised, borne_out from audits where attribute <> '' order by attribute",
+    )
+    assert shown.to_numpy().all()
+    [again] = warehouse.query(tmp_path / "w.duckdb", "from checks where name = 'averaging'").to_dict("records")
+    assert (again["passed"], again["observed"], again["threshold"]) == (True, 0, 0)
+    assert "of 20 people" in again["detail"]
+    assert "## What reports show" in page
+    assert "![promised, proven and shown](c-pets.svg)" in page
+    assert (tmp_path / "c-pets.svg").read_text(encoding="utf-8").startswith("<?xml")
 
 
 def test_auditing_twice_on_a_day_lands_once(pets: str, tmp_path: Path) -> None:
@@ -80,7 +94,7 @@ def test_auditing_twice_on_a_day_lands_once(pets: str, tmp_path: Path) -> None:
         [[rows["run_id"][0], "pets", day, 16]],
         [[rows["run_id"][0], "pets", certify.today(), 16]],
     )
-    assert warehouse.query(tmp_path / "w.duckdb", "select count(*) as n from checks")["n"][0] == 3
+    assert warehouse.query(tmp_path / "w.duckdb", "select count(*) as n from checks")["n"][0] == 6
     assert warehouse.query(
         tmp_path / "w.duckdb", "from runs"
     ).empty  # nobody reported, and no round is hidden by an audit
@@ -103,6 +117,24 @@ def test_a_broken_promise_exits_with_1_after_everything_is_said(
     assert [entry["holds"] for entry in written["attributes"]] == [False, True]
     rows = warehouse.query(tmp_path / "w.duckdb", "select attribute from audits where not passed order by 1")
     assert list(rows["attribute"]) == ["", "kind"]
+
+
+def test_clients_whose_reports_belie_the_promise_exit_with_1(
+    pets: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The integers are those of an honest mechanism, and so enumeration finds nothing; the code draws from a known seed."""
+    honest = schemes.Scheme.from_toml(TEXT).attributes["kind"].mechanism
+    monkeypatch.setitem(schemes.CATEGORICAL, "randomized_response", type(known_seed(honest)))
+    code, out, err = audit(pets, "--out", "c.json", "--warehouse", "w.duckdb", at=tmp_path)
+    assert code == 1
+    assert err.startswith("ldpflow: a promise is broken: kind of pets: reports show an epsilon of at least 5.")
+    assert "NO" in out
+    [written] = json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))["certificates"]
+    assert [entry["holds"] for entry in written["attributes"]] == [False, True]
+    assert written["attributes"][0]["measured"]["hits"] == [TRIALS, 0]
+    assert written["averaging"]["changed"] == 0
+    rows = warehouse.query(tmp_path / "w.duckdb", "select passed, borne_out from audits where attribute = 'kind'")
+    assert rows.values.tolist() == [[True, False]]
 
 
 def test_a_certificate_of_a_broken_promise_says_not_to_sign(

@@ -9,8 +9,12 @@ select
     checks.observed as epsilon,
     checks.threshold as promised,
     checks.passed,
-    checks.detail
+    checks.detail,
+    shown.observed as lower_bound,
+    shown.passed as borne_out
 from checks
+left join checks as shown
+    on shown.run_id = checks.run_id and shown.name = replace(checks.name, 'exact_epsilon(', 'lower_bound(') and shown.name <> checks.name
 where checks.name = 'exact_epsilon' or starts_with(checks.name, 'exact_epsilon(');
 
 comment on column audits.run_id is 'identifier of the audit, 16 hex digits; there is no such run';
@@ -21,3 +25,5 @@ comment on column audits.attribute is 'name of the attribute; empty for the whol
 comment on column audits.epsilon is 'what is kept, found by enumeration, natural-log units';
 comment on column audits.promised is 'what the scheme promises, natural-log units';
 comment on column audits.passed is 'whether what is kept is within what is promised';
+comment on column audits.lower_bound is 'epsilon that reports alone show at least, at 99 % confidence, natural-log units; null where nobody has looked';
+comment on column audits.borne_out is 'whether that is within what is promised; null where nobody has looked';
