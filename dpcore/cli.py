@@ -31,6 +31,7 @@ WORKERS = 2
 DEFAULT_SCHEME = Path("data/schemes/consumer_expenditure.toml")
 DEFAULT_DATA = Path("data/var")
 KEEP_DAYS = 30
+AUDIT_TRIALS = 200_000
 
 app = typer.Typer(
     name="ldpflow",
@@ -456,10 +457,14 @@ def audit(
         Path | None, typer.Option(help="Write the certificate: .md to read and sign, .json for programs.")
     ] = None,
     warehouse: Annotated[Path | None, typer.Option(help="Land the checks in this DuckDB file.")] = None,
+    trials: Annotated[
+        int, typer.Option(min=1000, help="Reports of either of two values that are looked at, an attribute.")
+    ] = AUDIT_TRIALS,
 ) -> None:
-    """Find the exact privacy loss of every attribute by enumeration; exit with 1 where a promise is broken.
+    """Find the exact privacy loss of every attribute, and what reports alone show; exit with 1 where a promise is broken.
 
-    The integers of the canonical scheme are enumerated anew; what the mechanisms certify of themselves is not asked.
+    The integers of the canonical scheme are enumerated anew; what the mechanisms certify of themselves is not asked. Then the
+    clients' code is run: its reports bound epsilon from below, and people are asked again and again.
 
     Example: ldpflow audit data/schemes/consumer_expenditure.toml --out certificate.md
     """
@@ -470,15 +475,15 @@ def audit(
     day, audits = certify.today(), []
     for file in schemes:
         with _progress(f"enumerating {file.name}", None):
-            audits.append(certify.audit_file(file))
+            exact = certify.audit_file(file)
+        with _progress(f"running the clients of {file.name}", None):
+            audits.append(certify.measure(exact, trials))
         _show_audit(audits[-1])
     if out is not None:
-        certify.write(out, audits, day)
-        print(f"wrote {out}")
+        print(f"wrote {', '.join(map(str, certify.write(out, audits, day)))}")
     if warehouse is not None:
-        for found in audits:
-            certify.land(warehouse, found, day)
-        print(f"landed {sum(len(found.attributes) + 1 for found in audits)} checks in {_relative(str(warehouse))}")
+        landed = sum(certify.land(warehouse, found, day) for found in audits)
+        print(f"landed {landed} checks in {_relative(str(warehouse))}")
     certify.require(audits)
 
 
@@ -949,17 +954,20 @@ def _show_plan(plan: Plan) -> None:
 
 def _show_audit(audit: SchemeAudit) -> None:
     """A scheme's certificate in short: what is promised, what is kept, and how every case was seen."""
-    from dpcore.audit import at_most
+    from dpcore.audit import at_most, averaged
 
-    columns = ("attribute", "mechanism", "promised", "kept at most", "kept, exact", "holds")
+    columns = ("attribute", "mechanism", "promised", "kept at most", "kept, exact", "reports show at least", "holds")
     table = _table(f"{audit.name}  {audit.digest[:16]}", *columns)
     for a in audit.attributes:
         found = a.found
         kept = (at_most(found.kept), found.kept.text)
-        table.add_row(a.name, a.mechanism, a.promised.text, *kept, "yes" if a.holds else "NO")
+        shown = "" if a.measured is None else f"{a.measured.epsilon:.4f}"
+        table.add_row(a.name, a.mechanism, a.promised.text, *kept, shown, "yes" if a.holds else "NO")
     _show(table)
     for a in audit.attributes:
         print(f"{a.name}: {a.found.how}; attained: {a.found.worst}")
+    if audit.averaging is not None:
+        print(f"asked again: {averaged(audit.averaging)}")
     held = sum(a.holds for a in audit.attributes)
     print(f"digest  {audit.digest}")
     print(f"total   epsilon at most {at_most(audit.kept)} a client, promised {audit.promised.text}")
