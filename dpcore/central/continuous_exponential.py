@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import ceil
+from math import ceil, inf
 from typing import Any, ClassVar
 
 import numpy as np
@@ -35,8 +35,10 @@ class Interval:
     upper: float
 
     def __post_init__(self) -> None:
-        if not self.lower < self.upper:
-            raise SchemeError(f"an interval needs lower < upper, got {self.lower}, {self.upper}")
+        if not 0 < (self.upper - self.lower) / STEPS < inf:
+            raise SchemeError(
+                f"an interval needs finite lower < upper, 2^20 steps apart, got {self.lower}, {self.upper}"
+            )
 
     def steps(self, records: Any) -> np.ndarray:
         """Return the step 0..STEPS-1 of each record, (n,) sorted; records outside are clipped."""
@@ -61,9 +63,12 @@ class PiecewiseLoss(ABC):
 
 @dataclass(frozen=True)
 class RankLoss(PiecewiseLoss):
-    """| #{records <= s} - r |, r = ceil(t n): the plain loss of a quantile, lost at atoms."""
+    """| #{records <= s} - r |, r = ceil(t n), t in (0, 1]: the plain loss of a quantile, lost at atoms."""
 
     t: Fraction
+
+    def __post_init__(self) -> None:
+        _check_order(self.t)
 
     def pieces(self, steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         edges = np.unique(np.concatenate([[0], steps, [STEPS]]))
@@ -75,14 +80,17 @@ class RankLoss(PiecewiseLoss):
 class SmoothedDistance(PiecewiseLoss):
     """min over |u - s| <= width of D_f(x, u), f the ceil(t n)-th smallest: the smoothed inverse sensitivity [AsiDuchi2020].
 
-    width: in lattice steps, >= 0; the answer may be off by as much, and an atom then is 2 width + 1 steps wide.
+    t: in (0, 1].  width: in lattice steps, >= 0; the answer may be off by as much, and an atom then is 2 width + 1 steps wide.
     """
 
     t: Fraction
     width: int
 
+    def __post_init__(self) -> None:
+        _check_order(self.t)
+        _checks.whole(0, STEPS, width=self.width)
+
     def pieces(self, steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        _checks.within(0, STEPS, width=self.width)
         rank = ceil(self.t * len(steps))
         left, right = steps[:rank] - self.width, steps[rank - 1 :] + self.width + 1
         edges = np.unique(np.clip(np.concatenate([[0], left, right, [STEPS]]), 0, STEPS))
@@ -138,3 +146,8 @@ class ContinuousExponential(CuratorMechanism):
     def release(self, records: Any, random: Source) -> float:
         """Return one answer in the records' unit."""
         return float(self.draw(records, 1, random)[0])
+
+
+def _check_order(t: Fraction) -> None:
+    if not 0 < t <= 1:
+        raise SchemeError(f"t of a quantile must lie in (0, 1], got {t}")

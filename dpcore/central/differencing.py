@@ -42,11 +42,12 @@ class AttackRate:
 
 
 def attack_rate(n: int, budget: Budget | None, *, runs: int, random: Source) -> AttackRate:
-    """Return how often the attack finds one of n people's bits, each a fair coin; budget None: on exact answers.
+    """Return how often the attack finds one of n >= 2 people's bits, each a fair coin; budget None: on exact answers.
 
     The bound is e^epsilon / (1 + e^epsilon): the posterior odds move by at most e^epsilon.
     """
-    _checks.within(1, 1 << 20, n=n, runs=runs)
+    _checks.whole(2, 1 << 20, n=n)
+    _checks.whole(1, 1 << 20, runs=runs)
     right = 0
     for _ in range(runs):
         bits = random.below(2, n)

@@ -62,6 +62,9 @@ class MeanOfBits(Target):
 
     n: int
 
+    def __post_init__(self) -> None:
+        _checks.whole(1, 1 << 24, n=self.n)
+
     @property
     def outputs(self) -> Sequence[Fraction]:
         return tuple(Fraction(s, self.n) for s in range(self.n + 1))
@@ -85,7 +88,7 @@ class Quantile(Target):
     cells: int
 
     def __post_init__(self) -> None:
-        _checks.within(1, 1 << 24, cells=self.cells)
+        _checks.whole(1, 1 << 24, cells=self.cells)
         if not 0 < self.t <= 1:
             raise SchemeError(f"t of a quantile must lie in (0, 1], got {self.t}")
 
@@ -95,7 +98,8 @@ class Quantile(Target):
 
     def distances(self, records: Any) -> np.ndarray:
         cells = np.asarray(records)
-        if cells.ndim != 1 or not len(cells) or np.any((cells < 0) | (cells >= self.cells)):
+        is_row = cells.ndim == 1 and len(cells) > 0 and cells.dtype.kind in "iu"
+        if not is_row or np.any((cells < 0) | (cells >= self.cells)):
             raise InvalidRecord(f"a quantile wants at least one record, each a cell in 0..{self.cells - 1}")
         rank = ceil(self.t * len(cells))
         up_to = np.bincount(cells, minlength=self.cells).cumsum()

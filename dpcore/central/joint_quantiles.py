@@ -50,8 +50,8 @@ class JointExp(CuratorMechanism):
     width: int = 0
 
     def __post_init__(self) -> None:
-        _checks.within(2, STEPS, cells=self.cells)
-        _checks.within(0, self.cells, width=self.width)
+        _checks.whole(2, STEPS, cells=self.cells)
+        _checks.whole(0, self.cells, width=self.width)
         if STEPS % self.cells:
             raise SchemeError(f"cells must be a power of two up to {STEPS}, got {self.cells}")
         if (

@@ -13,7 +13,8 @@ import numpy as np
 from scipy.interpolate import RegularGridInterpolator
 
 from dpcore._random import Source
-from dpcore.central.base import cells_of, unit_cube
+from dpcore.central.base import cells_of, check_counts, unit_cube
+from dpcore.errors import InvalidRecord
 
 _STEPS = 1 << 12  # of [0, 1], on which a series is made positive and integrated
 
@@ -72,9 +73,9 @@ class HistogramRelease:
 
 
 def histogram(points: Any, bins: int, dimension: int = 1) -> HistogramRelease:
-    """Return the plain histogram of points of [0, 1]^r: nothing private about it."""
+    """Return the plain histogram of points of [0, 1]^r, at least one: nothing private about it."""
     cells = cells_of(points, bins, dimension)
-    counts = np.bincount(cells, minlength=bins**dimension).reshape((bins,) * dimension)
+    counts = check_counts(np.bincount(cells, minlength=bins**dimension), bins**dimension).reshape((bins,) * dimension)
     return HistogramRelease(counts / counts.sum())
 
 
@@ -135,5 +136,8 @@ class SeriesRelease:
 
 
 def series_estimate(points: Any, terms: int) -> SeriesRelease:
-    """Return the plain series estimate of points of [0, 1]: nothing private about it."""
-    return SeriesRelease(cosines(unit_cube(points, 1)[:, 0], terms).mean(axis=0))
+    """Return the plain series estimate of points of [0, 1], at least one: nothing private about it."""
+    values = unit_cube(points, 1)[:, 0]
+    if not len(values):
+        raise InvalidRecord("a series needs at least one point, got none")
+    return SeriesRelease(cosines(values, terms).mean(axis=0))

@@ -13,6 +13,7 @@ from dpcore._random import seeded
 from dpcore.central.integer_law import largest_ratio, law
 from dpcore.central.perturbed_histogram import PerturbedHistogram
 from dpcore.central.queries import PARTS
+from dpcore.central.releases import histogram, series_estimate
 from dpcore.central.smoothed_histogram import SmoothedHistogram, privacy_loss
 from dpcore.errors import CalibrationError, InvalidRecord, SchemeError
 from dpcore.privacy.budget import Budget
@@ -145,6 +146,9 @@ def test_records_outside_the_cube_are_refused() -> None:
         PerturbedHistogram.design(ONE, 3).release(np.array([1.2]), seeded(1))
     with pytest.raises(SchemeError):
         PerturbedHistogram.design(ONE, 4096, 3)
+    for plain in (histogram, series_estimate):
+        with pytest.raises(InvalidRecord, match="at least one"):
+            plain(np.array([]), 4)
     with pytest.raises(SchemeError, match="whole number"):
         PerturbedHistogram.design(ONE, 2.5)  # type: ignore[arg-type]
     with pytest.raises(CalibrationError, match="exact fraction"):

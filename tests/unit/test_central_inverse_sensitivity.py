@@ -151,8 +151,13 @@ def test_bad_records_are_refused() -> None:
     for target, records in ((Majority(), [0, 1]), (Majority(), [0, 1, 2]), (MeanOfBits(3), [0, 1]), (median(3), [3])):
         with pytest.raises(InvalidRecord):
             target.distances(np.array(records))
+    for cells in ([np.nan, 1.0], [1.0, 2.0]):
+        with pytest.raises(InvalidRecord, match="each a cell"):
+            median(3).distances(np.array(cells))
     with pytest.raises(SchemeError):
         Quantile(Fraction(0), 3)
+    with pytest.raises(SchemeError, match="n must be"):
+        MeanOfBits(0)
     with pytest.raises(SchemeError):
         majority.largest_probability(np.array([2]), 5, 1.0)
     assert InverseSensitivity(Budget.parse(40), median(9)).release(np.array([2, 3, 7]), seeded(1)) == 3

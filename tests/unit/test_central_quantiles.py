@@ -137,6 +137,19 @@ def test_spreading_an_atom_brings_joint_quantiles_back() -> None:
     assert errors[4] < 0.05
 
 
+def test_intervals_orders_and_widths_that_are_none_are_refused() -> None:
+    for lower, upper in ((0.0, np.inf), (-np.inf, np.inf), (np.nan, 1.0), (1.0, 1.0), (-1e308, 1e308), (0.0, 5e-324)):
+        with pytest.raises(SchemeError, match="an interval needs"):
+            Interval(lower, upper)
+    for t in (Fraction(0), Fraction(-1), Fraction(2)):
+        for make in (RankLoss, lambda t: SmoothedDistance(t, 3)):
+            with pytest.raises(SchemeError, match="t of a quantile"):
+                make(t)
+    for width in (-1, 2.5, STEPS + 1):
+        with pytest.raises(SchemeError, match="width"):
+            SmoothedDistance(HALF, width)  # type: ignore[arg-type]
+
+
 def test_orders_must_increase() -> None:
     for orders in ((), (HALF, HALF), (HALF, Fraction(1, 4)), (Fraction(1),)):
         with pytest.raises(SchemeError, match="increase strictly"):
