@@ -25,6 +25,7 @@ _ORDER_BITS = 24
 _SLACK = Fraction(1, 1 << 76)  # above the distance of a logarithm from `Budget.floor`
 _HALVINGS = 50
 _RHO_BITS = 16
+_WIDE = Fraction(1 << 64)
 _BEYOND = np.geomspace(1e-3, 1e6, 3000)  # a - 1
 _FREE = (1 + _BEYOND) * np.log(_BEYOND / (1 + _BEYOND)) - np.log(_BEYOND)
 
@@ -44,7 +45,7 @@ def approximate_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
     step = max(Fraction(round(at * (1 << _ORDER_BITS)), 1 << _ORDER_BITS), Fraction(1, 1000))
     order = 1 + step
     exact = order * rho + (-_log(delta)[0] - _log(step)[0] - order * _log(order / step)[0]) / step
-    return Fraction(-((-exact * (1 << _BITS)).__floor__()), 1 << _BITS)
+    return max(Fraction(-((-exact * (1 << _BITS)).__floor__()), 1 << _BITS), Fraction(0))
 
 
 @lru_cache(maxsize=64)
@@ -87,5 +88,8 @@ def _log(x: Fraction) -> tuple[Fraction, Fraction]:
     if x < 1:
         low, high = _log(1 / x)
         return -high, -low
+    if x > _WIDE:  # beyond what a budget may be
+        (low, high), (rest, most) = _log(_WIDE), _log(x / _WIDE)
+        return low + rest, high + most
     low = Budget(ratio=x).floor
     return low, low + _SLACK

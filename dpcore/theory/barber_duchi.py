@@ -23,18 +23,20 @@ def marginal_probability(n: int, p: float, epsilon: float, delta: float, likely:
 
     Laws (1 - p) P_0 + p P_v of n records: with probability one half at most ceil(n p) of them differ.
     """
-    kept = math.exp(-epsilon * math.ceil(n * p))
-    return kept * (likely - 0.5) - delta * (1 - kept) / -math.expm1(-epsilon)
+    kept, lost = _coupled(n, p, epsilon, delta)
+    return kept * (likely - 0.5) - lost
 
 
 def packing_error(points: float, n: int, p: float, epsilon: float, delta: float = 0.0) -> float:
     """Return the least average probability of being at least rho* off, over that many laws of a packing (theorem 3).
 
     (|V| - 1) (e^-c / 2 - delta (1 - e^-c) / (1 - e^-epsilon)) / (1 + (|V| - 1) e^-c), c = epsilon ceil(n p); at least 0.
+    points: |V| >= 2, inf for as many as one likes.
     """
-    kept = math.exp(-epsilon * math.ceil(n * p))
-    lost = delta * (1 - kept) / -math.expm1(-epsilon)
-    return max((points - 1) * (kept / 2 - lost) / (1 + (points - 1) * kept), 0.0)
+    _checks.within(2, math.inf, points=points)
+    kept, lost = _coupled(n, p, epsilon, delta)
+    rarity = 1 / (points - 1)
+    return max((kept / 2 - lost) / (rarity + kept), 0.0) if rarity + kept > 0 else 0.0
 
 
 def mean_two_points(release: Release, r: float, k: float) -> float:
@@ -63,8 +65,9 @@ def mean_packing(n: int, epsilon: float, delta: float, d: int, r: float, k: floa
     2^d points of the unit ball at least 1/2 apart, |V| = 2^d, rho* = r p^{1 - 1/k} / 4; the best p of theorem 3.
     """
     _checks.positive(n=n, epsilon=epsilon, r=r)
+    points = 2.0**d if d < 1024 else math.inf
     found = [
-        (r * float(p) ** (1 - 1 / k) / 4) ** 2 * packing_error(2.0**d, n, float(p), epsilon, delta) for p in _SHARES
+        (r * float(p) ** (1 - 1 / k) / 4) ** 2 * packing_error(points, n, float(p), epsilon, delta) for p in _SHARES
     ]
     return max(found)
 
@@ -72,9 +75,10 @@ def mean_packing(n: int, epsilon: float, delta: float, d: int, r: float, k: floa
 def table_1(n: int, epsilon: float, delta: float, d: int, r: float, k: float) -> Mapping[str, tuple[float, float]]:
     """Return definition -> (rate of the upper bound, rate of the lower bound), constants left out; r^2 / n is in each.
 
-    epsilon stands for alpha under total variation.
+    epsilon: alpha under total variation and Kullback-Leibler.  delta: in (0, 1).  k: at least 1, inf for bounded laws.
     """
-    power = (k - 1) / k
+    _checks.positive(n=n, epsilon=epsilon, delta=delta, d=d, r=r)
+    power = 1 - 1 / k
     one, log = (n * epsilon) ** -2, math.log(1 / delta)
 
     def rate(term: float) -> float:
@@ -91,7 +95,19 @@ def table_1(n: int, epsilon: float, delta: float, d: int, r: float, k: float) ->
 
 
 def free_epsilon(n: int, d: int, delta: float, k: float) -> float:
-    """Return the least epsilon at which (epsilon, delta)-privacy costs no rate, (16); infinite for k <= 2."""
+    """Return the least epsilon at which (epsilon, delta)-privacy costs no rate, (16); infinite for k <= 2.
+
+    delta: 0 for the pure promise.
+    """
     if k <= 2:
         return math.inf
-    return min(d, math.log(1 / delta)) * n ** (-(k - 2) / (2 * (k - 1)))
+    log = math.log(1 / delta) if delta else math.inf
+    return min(d, log) * n ** (-0.5 if k == math.inf else -(k - 2) / (2 * (k - 1)))
+
+
+def _coupled(n: int, p: float, epsilon: float, delta: float) -> tuple[float, float]:
+    """e^-c and delta (1 - e^-c) / (1 - e^-epsilon), c = epsilon ceil(n p), whose limit at epsilon = 0 is delta ceil(n p)."""
+    _checks.within(0, math.inf, epsilon=epsilon)
+    changed = math.ceil(n * p)
+    kept = math.exp(-epsilon * changed)
+    return kept, delta * (-math.expm1(-epsilon * changed) / -math.expm1(-epsilon) if epsilon else changed)

@@ -159,6 +159,7 @@ def continuous_linear(change: float, epsilon: float) -> float:
 
     k = ceil(1 / (2 epsilon)) has u = k epsilon in [1/2, 1], where u^2 / (4 (1 + e^{2u})) is at least 1/59.5.
     """
+    _checks.positive(epsilon=epsilon)
     _checks.within(0, 0.5, epsilon=epsilon)
     return change**2 / (68 * epsilon**2)
 

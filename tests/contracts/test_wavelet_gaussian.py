@@ -91,6 +91,14 @@ def test_the_epsilon_of_a_concentration_is_safe_and_near_the_gaussian_one() -> N
         largest_rho(Fraction(1), Fraction(1, 2))
 
 
+def test_the_smallest_deltas_and_the_largest_noise_have_an_epsilon() -> None:
+    for delta in (Fraction(1, 10**28), Fraction(1, 10**40), Fraction(1, 10**100)):
+        rho = largest_rho(Fraction(1), delta)
+        assert Fraction(99, 100) < approximate_epsilon(rho, delta) <= 1
+        assert float(rho) == pytest.approx(1 / (4 * math.log(1 / delta)), rel=0.1)
+    assert 0 <= approximate_epsilon(Fraction(1, 10**8), Fraction(1, 1000)) < Fraction(1, 1000)
+
+
 def test_a_shifted_discrete_gaussian_keeps_epsilon_and_delta_by_enumeration() -> None:
     """One coefficient, shifted by its whole sensitivity: delta summed over all outcomes, exactly as defined."""
     shift, delta = 40, 1e-4

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dpcore.central.truncated_mean import ApproximateMean, KullbackLeiblerMean, SmoothMean, risk_bound
+from dpcore.errors import SchemeError
 from dpcore.privacy.budget import Budget
 from dpcore.theory import barber_duchi, rates
 from dpcore.theory import lower_bounds as bounds
@@ -154,6 +155,25 @@ def test_theorem_3_and_lemma_2_of_barber_and_duchi() -> None:
     assert np.abs(under - other).sum() / 2 <= bounds.Central(n, epsilon).variation(p, math.inf)
     tv = math.tanh(epsilon / 2)  # the total-variation privacy of that noise is at most this
     assert np.abs(under - other).sum() / 2 <= bounds.Diverging(n, tv).variation(p, math.inf)
+
+
+def test_bounds_at_the_ends_of_their_ranges() -> None:
+    n, epsilon, delta = 10**4, 0.5, 1e-6
+    bounded, nearly = (barber_duchi.table_1(n, epsilon, delta, 3, 2.0, k) for k in (math.inf, 1e9))
+    for definition, both in bounded.items():
+        assert both == pytest.approx(nearly[definition], rel=1e-6)
+        assert both[0] < 2.0**2
+    assert barber_duchi.free_epsilon(n, 3, delta, math.inf) == pytest.approx(3 * n**-0.5)
+    assert barber_duchi.free_epsilon(n, 3, 0.0, math.inf) == pytest.approx(3 * n**-0.5)
+    for function in (
+        lambda e: barber_duchi.packing_error(8, 100, 0.05, e, 1e-3),
+        lambda e: barber_duchi.marginal_probability(100, 0.05, e, 1e-3, 0.9),
+    ):
+        assert function(0.0) == pytest.approx(function(1e-9), rel=1e-6)
+    many = [barber_duchi.mean_packing(10**6, 1.0, 1e-9, d, 1.0, 2.0) for d in (1000, 1023, 1024, 5000)]
+    assert many == sorted(many)
+    with pytest.raises(SchemeError, match="epsilon"):
+        bounds.continuous_linear(1.0, 0.0)
 
 
 def test_propositions_of_barber_and_duchi_scale_as_their_table() -> None:
