@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from dpcore import _checks
+from dpcore import _checks, _toml
 from dpcore.errors import InvalidRecord, SchemeError
 from dpcore.mechanisms import (
     DyadicWave,
@@ -555,7 +555,6 @@ def _printable(**named: str) -> None:
 
 def _write(scheme: Scheme) -> str:
     """The canonical TOML: a fixed order of keys, exact numbers, one spelling."""
-    import tomli_w
 
     def attribute(a: Attribute) -> dict[str, Any]:
         common = {
@@ -583,7 +582,7 @@ def _write(scheme: Scheme) -> str:
             own |= {} if a.design is None else {"design": a.design}
         return common | own | {"client": dict(a.mechanism.parameters())}
 
-    return tomli_w.dumps(
+    return _toml.dumps(
         {
             "format": FORMAT,
             "name": scheme.name,

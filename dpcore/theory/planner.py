@@ -24,9 +24,8 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import tomli_w
 
-from dpcore import _checks, pipeline
+from dpcore import _checks, _toml, pipeline
 from dpcore._random import seeded
 from dpcore.errors import DPCoreError, NotEstimable, SchemeError
 from dpcore.estimates import DensityEstimate, FrequencyEstimate
@@ -349,7 +348,7 @@ def _size(forecast: Forecast) -> float:
 
 
 def _parsed(document: Mapping[str, Any]) -> Scheme:
-    return Scheme.from_toml(tomli_w.dumps(dict(document)) + "\n")
+    return Scheme.from_toml(_toml.dumps(document) + "\n")
 
 
 def _read(estimate: DensityEstimate | FrequencyEstimate, aim: Aim, mechanism: str, law: np.ndarray) -> Forecast:

@@ -47,6 +47,38 @@ def test_the_command_line_and_the_client_start_light(root: Path) -> None:
         assert done.stdout.strip() == "[]", module
 
 
+def test_a_client_needs_numpy_and_the_scheme_only(root: Path, tmp_path: Path) -> None:
+    """A process that can import nothing but numpy and the standard library reads schemes, keeps a ledger and sends reports."""
+    code = """
+import sys
+
+class NothingElse:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] not in {*sys.stdlib_module_names, "numpy", "dpcore"}:
+            raise ImportError(f"a client has no {name}")
+
+sys.meta_path.insert(0, NothingElse())
+from pathlib import Path
+from dpcore._random import secure
+from dpcore.client import Client
+from dpcore.privacy.budget import Budget
+from dpcore.privacy.ledger import Ledger
+from dpcore.scheme import Scheme
+from dpcore.wire import FileStore, write_report
+
+ledger = Ledger(Budget.parse("20"), FileStore(Path(sys.argv[1])))
+for file in sys.argv[2:]:
+    scheme = Scheme.from_toml(Path(file))
+    record = {a.column: float(a.lower) if a.is_numeric else a.categories[0] for a in scheme.attributes.values()}
+    report = Client(scheme, secure(), secret=b"of this client alone", ledger=ledger).report(record)
+    print(scheme.digest in write_report(report, scheme).decode())
+"""
+    files = sorted((root / "data/schemes").glob("*.toml"))
+    command = [sys.executable, "-c", code, tmp_path / "ledger", *files]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=root)
+    assert done.stdout.split() == ["True"] * len(files)
+
+
 @pytest.mark.flows
 def test_a_round_starts_without_the_studies(root: Path) -> None:
     """A worker starts a process for every round; what the studies import takes a fifth of its start."""
