@@ -289,5 +289,22 @@ def test_what_is_no_channel_is_refused() -> None:
         d.delta_at(TWO_COINS, Fraction(1, 2))
     with pytest.raises(CalibrationError, match="2 inputs"):
         TWO_COINS.then(d.Channel.of_weights([[1, 1]]))
+    with pytest.raises(CalibrationError, match="whole numbers"):
+        d.Channel.of_weights([[1.5, 1.1], [1.0, 3.0]])  # cut down to whole numbers they would be another channel
     with pytest.raises(SchemeError, match="delta"):
         d.Promise(Fraction(2), Fraction(3, 2))
+    for refused in (
+        lambda: d.Promise(math.inf),  # type: ignore[arg-type]
+        lambda: d.Promise(Fraction(2)).of_group(1.5),  # type: ignore[arg-type]
+        lambda: d.Promise(Fraction(2)).conditional_testing(Fraction(0)),
+        lambda: d.total_variation_of_kullback_leibler(-1.0),
+    ):
+        with pytest.raises(SchemeError, match="must"):
+            refused()
+
+
+def test_small_and_large_arguments_keep_their_digits() -> None:
+    for mu in (1e-12, 1e-8, 1e-3):
+        assert d.gaussian_total_variation(mu) == pytest.approx(mu / math.sqrt(2 * math.pi), rel=1e-6)
+    assert d.gaussian_delta(math.inf, 1.0) == 0
+    assert d.total_variation_of_kullback_leibler(100.0) == 1

@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import permutations, product
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,8 @@ class Channel:
         """
         rows = []
         for row in np.asarray(weights, dtype=object).tolist():
+            if not all(isinstance(weight, Integral) for weight in row):
+                raise CalibrationError("weights of a channel must be whole numbers; give fractions as `rows`")
             total = sum(int(weight) for weight in row)
             if total <= 0:
                 raise CalibrationError("every input of a channel must have an output; a row of weights is all zeros")

@@ -22,6 +22,10 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
     """
     _checks.within(0, math.inf, epsilon=epsilon)
     _checks.positive(mu=mu)
+    if epsilon == 0:  # the difference of two almost equal numbers, where mu is small
+        return math.erf(mu / math.sqrt(8))
+    if math.isinf(epsilon):
+        return 0.0
     first = float(log_ndtr(mu / 2 - epsilon / mu))
     second = epsilon + float(log_ndtr(-mu / 2 - epsilon / mu))
     return math.exp(first) * -math.expm1(second - first)

@@ -20,7 +20,7 @@ _MOST_GAMMA = 0.999_999  # nearer to one, no epsilon worth the name follows
 class Promise:
     """(epsilon, delta)-differential privacy; delta = 0 is the pure one.
 
-    ratio: e^epsilon, at least 1.  delta: in [0, 1).
+    ratio: e^epsilon, at least 1, finite.  delta: in [0, 1]; at 1 nothing is promised.
 
     Raises SchemeError for anything else.
 
@@ -32,6 +32,7 @@ class Promise:
     delta: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
+        _checks.positive(ratio=self.ratio)
         _checks.within(1, math.inf, ratio=self.ratio)
         _checks.within(0, 1, delta=self.delta)
 
@@ -54,7 +55,7 @@ class Promise:
 
         One step at a time: Q(A | x) <= r Q(A | x') + delta <= r (r Q(A | x'') + delta) + delta, and so on.
         """
-        _checks.within(1, 10**6, size=size)
+        _checks.whole(1, 10**6, size=size)
         steps = size if self.ratio == 1 else (self.ratio**size - 1) / (self.ratio - 1)
         return Promise(self.ratio**size, min(self.delta * steps, Fraction(1)))
 
@@ -85,6 +86,7 @@ class Promise:
 
         1 - 2 (1 - d) / (1 + r^2 + r d), d = delta / eta.
         """
+        _checks.positive(eta=eta)
         share = self.delta / Fraction(eta)
         return min(1 - 2 * (1 - share) / (1 + self.ratio**2 + self.ratio * share), Fraction(1))
 
@@ -108,8 +110,9 @@ def promised_by_conditional_testing(gamma: Fraction, eta: Fraction) -> Promise:
 
 
 def total_variation_of_kullback_leibler(alpha: float) -> float:
-    """Return the total-variation privacy that alpha-Kullback-Leibler privacy implies, sqrt(alpha / 2) (Pinsker, (6))."""
-    return math.sqrt(alpha / 2)
+    """Return the total-variation privacy that alpha-Kullback-Leibler privacy implies, min(1, sqrt(alpha / 2)) (Pinsker)."""
+    _checks.within(0, math.inf, alpha=alpha)
+    return min(math.sqrt(alpha / 2), 1.0)
 
 
 def kullback_leibler_of_pure(epsilon: float) -> float:
