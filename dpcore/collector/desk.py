@@ -18,7 +18,7 @@ from dpcore.collector.sealing import Sealer
 from dpcore.collector.store import Store
 from dpcore.errors import SchemeError, StoreError
 from dpcore.scheme import Scheme
-from dpcore.wire import write_bundle
+from dpcore.wire import judge, rows_of, write_bundle
 
 _PAGE = "consent.html"
 _WORDING = '<script type="application/json" id="wording">{}</script>'
@@ -73,6 +73,8 @@ class Desk:
     ):
         """seconds: how long reports wait for company before they are sealed.  Raises SchemeError, StoreError."""
         self.metrics = Metrics()
+        for scheme in schemes:
+            judge(rows_of([], scheme))  # what is loaded and computed once is loaded now, not in the first request
         self.offers = offers_of(schemes, wording or {})
         self._store = Store(folder, schemes)
         self._sealer = Sealer(folder, seconds)

@@ -143,7 +143,8 @@ def rows_of(reports: Sequence[Report], scheme: Scheme) -> Rows:
             arrays.append(pa.array([answer and answer[1] for answer in answers], pa.list_(pa.int64())))
     names = [report.id for report in reports], [report.token for report in reports]
     arrays += [pa.array([text and tokens.from_text(text) for text in of], pa.binary(tokens.NAME_BYTES)) for of in names]
-    return Rows(scheme, reports[0].sent_for, pa.RecordBatch.from_arrays(arrays, schema=report_schema(scheme, NAMES)))
+    sent_for = reports[0].sent_for if reports else ""
+    return Rows(scheme, sent_for, pa.RecordBatch.from_arrays(arrays, schema=report_schema(scheme, NAMES)))
 
 
 def judge(rows: Rows) -> np.ndarray:

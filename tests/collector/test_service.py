@@ -1,0 +1,269 @@
+"""The collector over HTTP on 127.0.0.1: what it answers, to whom, and what it keeps to itself."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import client_cases
+import collectors
+import pytest
+from collectors import HOST, PATH, SCHEME, Sender, collector
+
+import dpcore as dp
+from dpcore import wire
+from dpcore.collector import limits
+from dpcore.collector.access import Access, add_key
+from dpcore.collector.sealing import landing
+from dpcore.errors import SchemeError
+from dpcore.scheme import Scheme
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("collected")
+
+
+@pytest.fixture(scope="module")
+def sender(folder: Path) -> Iterator[Sender]:
+    """A collector of two schemes for anyone."""
+    with collector(folder, SCHEME, Scheme.from_toml(client_cases.ONE)) as found:
+        yield found
+
+
+def test_schemes_are_handed_out_by_name_and_by_digest(sender: Sender) -> None:
+    listed = sender.get("/schemes").said
+    assert [entry["name"] for entry in listed] == ["colours", "one_of_three"]
+    assert listed[0]["digest"] == SCHEME.digest
+    for ref in ("colours", SCHEME.digest):
+        text = sender.get(f"/schemes/{ref}")
+        assert (text.status, text.headers["content-type"]) == (200, "application/toml")
+        assert hashlib.sha256(text.content).hexdigest() == SCHEME.digest
+        manifest = sender.get(f"/schemes/{ref}/bundle/manifest.json").said
+        assert manifest["digest"] == SCHEME.digest
+        assert sender.get(f"/schemes/{ref}/bundle/scheme.toml").content == text.content
+
+
+def test_the_page_and_the_browsers_client_are_served(sender: Sender) -> None:
+    page = sender.get("/survey/colours/")
+    assert page.headers["content-type"].startswith("text/html")
+    assert page.headers["x-content-type-options"] == "nosniff"
+    assert f'data-reports="../../schemes/{SCHEME.digest}/reports"' in page.content.decode()
+    for module in ("ldpflow.mjs", "consent.mjs"):
+        assert sender.get(f"/survey/colours/{module}").headers["content-type"].startswith("text/javascript")
+    assert sender.get("/survey/colours/consent.html").status == 404 or b"data-bundle" in page.content
+
+
+def test_one_report_is_accepted_once(sender: Sender) -> None:
+    content = collectors.single(1)
+    answers = [sender.one(content) for _ in range(2)]
+    assert [(answer.status, answer.said) for answer in answers] == [
+        (201, {"answer": "accepted"}),
+        (200, {"answer": "already have it"}),
+    ]
+
+
+def test_a_batch_is_taken_report_by_report(sender: Sender) -> None:
+    content = collectors.stream(50, 2)
+    assert sender.stream(content).said == {"accepted": 50, "already_have": 0, "refused": {}}
+    assert sender.stream(content).said == {"accepted": 0, "already_have": 50, "refused": {}}
+    first, second = collectors.single(3), collectors.single(4)
+    lines = b"\n".join([first, b"", second[:-1], second, first, b"x" * 9999])
+    refused = {"not_json": 2, "too_large": 1}
+    assert sender.lines(lines).said == {"accepted": 2, "already_have": 1, "refused": refused}
+    assert sender.lines(first + b"\n").said == {"accepted": 0, "already_have": 1, "refused": {}}
+
+
+def test_every_refusal_has_its_reason(sender: Sender, root: Path) -> None:
+    """The frozen reports that must be refused, and those that must be taken, as they stand."""
+    vectors = json.loads((root / "tests/vectors/one_of_three.json").read_text(encoding="utf-8"))
+    path = f"/schemes/{vectors['digest']}"
+    for report in vectors["reports"]:
+        assert sender.one(report["content"].encode(), path).status in (200, 201)
+    for case in vectors["refused_reports"]:
+        answer = sender.one(case["content"].encode("utf-8", "surrogatepass"), path)
+        assert answer.said == {"answer": "refused", "reason": case["reason"]}
+        assert answer.status == (413 if case["reason"] == "too_large" else 422)
+
+
+def test_what_is_not_understood_says_so_and_shows_nothing(sender: Sender) -> None:
+    content = collectors.single(5)
+    cases = [
+        (sender.ask("POST", f"{PATH}/reports", content, Content_Type="text/plain"), 415),
+        (sender.ask("POST", f"{PATH}/reports", content), 415),
+        (sender.ask("POST", f"{PATH}/reports", content, Content_Type="application/json", Content_Encoding="gzip"), 415),
+        (sender.one(content, "/schemes/nothing"), 404),
+        (sender.get("/schemes/nothing"), 404),
+        (sender.get("/schemes/" + "x" * 500), 404),
+        (sender.get("/schemes/colours/bundle/nothing"), 404),
+        (sender.get("/schemes/colours/bundle/..%2f..%2fstore.sqlite"), 404),
+        (sender.get("/survey/colours"), 404),
+        (sender.get("/docs"), 404),
+        (sender.ask("DELETE", "/schemes/colours"), 405),
+        (sender.get(f"{PATH}/reports"), 405),
+    ]
+    for answer, status in cases:
+        assert answer.status == status
+        assert set(answer.said) == {"answer", "reason"}
+        assert answer.said["answer"] == "not taken"
+    assert sender.stream(b"PAR1").said == {"answer": "refused", "reason": "unreadable_batch"}
+    assert sender.stream(b"PAR1").status == 422
+
+
+def test_a_body_that_is_too_long_is_not_read(sender: Sender) -> None:
+    """Whether its length was announced or not."""
+    most = 1 << 20
+    for head in (f"Content-Length: {10 * most}", "Transfer-Encoding: chunked"):
+        with socket.create_connection((HOST, sender.port), timeout=10) as connection:
+            lines = [f"POST {PATH}/batches HTTP/1.1", "Host: here", "Content-Type: application/x-ndjson", head, "", ""]
+            connection.sendall("\r\n".join(lines).encode())
+            sent = 0
+            if "chunked" in head:
+                piece = b"10000\r\n" + b"x" * 65536 + b"\r\n"
+                try:
+                    while sent < 4 * most:
+                        connection.sendall(piece)
+                        sent += 65536
+                except OSError:
+                    pass
+            assert connection.recv(65536).startswith(b"HTTP/1.1 413 ")
+            assert sent < 4 * most or "chunked" not in head or sent == 4 * most
+
+
+def test_metrics_health_and_openapi(sender: Sender) -> None:
+    assert sender.get("/health").said == {"status": "ok"}
+    sender.one(collectors.single(6))
+    text = sender.get("/metrics").content.decode()
+    assert 'ldpflow_reports_total{outcome="accepted",scheme="colours"}' in text
+    assert SCHEME.digest not in text
+    document = sender.get("/openapi.json").said
+    assert set(document["paths"]) == {
+        "/schemes",
+        "/schemes/{ref}",
+        "/schemes/{ref}/bundle/{file}",
+        "/schemes/{ref}/reports",
+        "/schemes/{ref}/batches",
+        "/survey/{ref}/",
+        "/survey/{ref}/{file}",
+        "/health",
+        "/metrics",
+    }
+    answers = document["paths"]["/schemes/{ref}/reports"]["post"]["responses"]
+    assert {"200", "201", "400", "401", "403", "404", "408", "413", "415", "422", "429", "500", "503"} == set(answers)
+
+
+def test_keys_say_who_may_do_what(tmp_path: Path) -> None:
+    keys = tmp_path / "keys.toml"
+    keys.write_text('anyone = ["read"]\n', encoding="utf-8")
+    own = {name: add_key(keys, name, may.split()) for name, may in {"clinic": "submit", "monitor": "watch"}.items()}
+    assert keys.read_text().count("sha256") == 2
+    assert not any(secret in keys.read_text() for secret in own.values())
+    with pytest.raises(SchemeError, match="has a key clinic"):
+        add_key(keys, "clinic", ["submit"])
+    access = Access.read(keys)
+    assert "sha256" not in repr(access)
+    with collector(tmp_path / "into", access=access) as nobody:
+        clinic, monitor, stranger = (Sender(nobody.port, key) for key in (*own.values(), "guessed"))
+        assert [each.get("/schemes").status for each in (nobody, clinic, monitor, stranger)] == [200, 200, 200, 401]
+        content = collectors.single(7)
+        assert [each.one(content).status for each in (nobody, stranger, monitor, clinic)] == [401, 401, 403, 201]
+        assert [each.get("/metrics").status for each in (nobody, clinic, monitor)] == [401, 403, 200]
+        assert nobody.one(content).headers["www-authenticate"] == "Bearer"
+        assert nobody.get("/health").status == 200
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "anyone = 7",
+        'anyone = ["everything"]',
+        "other = 1",
+        "[keys.clinic]",
+        '[keys.clinic]\nsha256 = "secret"\nmay = ["read"]',
+        f'[keys."Clinic 1"]\nsha256 = "{"0" * 64}"',
+        f'[keys.clinic]\nsha256 = "{"0" * 64}"\nrate = 0',
+        "not toml",
+    ],
+)
+def test_a_file_of_keys_that_says_something_else_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "keys.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(SchemeError) as refused:
+        Access.read(tmp_path / "keys.toml")
+    assert "\n" not in str(refused.value)
+    assert "secret" not in str(refused.value)
+
+
+def test_who_sends_too_often_is_told_when_to_come_again(tmp_path: Path) -> None:
+    with collector(tmp_path, rate=0.01) as sender:
+        answers = [sender.get("/schemes") for _ in range(3)]
+    assert [answer.status for answer in answers] == [200, 429, 429]
+    assert 1 <= int(answers[-1].headers["retry-after"]) <= 100
+
+
+def test_a_bucket_is_a_senders_own_and_survives_a_clock_that_goes_back() -> None:
+    now = [100.0]
+    buckets = limits.Buckets(lambda: now[0])
+    assert [buckets.wait("a", 1) == 0 for _ in range(3)] == [True, True, False]
+    assert buckets.wait("b", 1) == 0
+    now[0] = 50.0
+    assert buckets.wait("a", 1) > 0
+    now[0] = 51.0
+    assert buckets.wait("a", 1) == 0
+    assert limits.network("2001:db8::1") == limits.network("2001:db8::ffff") != limits.network("2001:db8:0:1::1")
+    assert limits.network("testclient") == "nowhere"
+
+
+def test_other_sites_may_send_where_they_are_named(tmp_path: Path) -> None:
+    with collector(tmp_path, origins=("https://survey.example.org",)) as sender:
+        asks = {"Origin": "https://survey.example.org", "Access_Control_Request_Method": "POST"}
+        allowed = sender.ask("OPTIONS", f"{PATH}/reports", **asks)
+        assert allowed.headers["access-control-allow-origin"] == "https://survey.example.org"
+        other = sender.ask("OPTIONS", f"{PATH}/reports", **(asks | {"Origin": "https://elsewhere.example.org"}))
+        assert "access-control-allow-origin" not in other.headers
+
+
+def test_requests_at_once_are_committed_together_and_counted_once(tmp_path: Path) -> None:
+    """Eight senders of the same batches: one of them is told that they are accepted."""
+    contents = [collectors.stream(20, 100 + k) for k in range(10)]
+    accepted: list[int] = []
+    with collector(tmp_path) as sender:
+
+        def send() -> None:
+            own = Sender(sender.port)
+            accepted.extend(own.stream(content).said["accepted"] for content in contents)
+
+        threads = [threading.Thread(target=send) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert sum(accepted) == 200
+    files = list(landing(tmp_path, SCHEME.digest).glob("*.parquet"))
+    batches = [wire.read_reports(file, SCHEME) for file in files]
+    assert dp.aggregate(SCHEME, *batches).equals(
+        dp.aggregate(SCHEME, *(collectors.reports(20, 100 + k) for k in range(10)))
+    )
+
+
+def test_an_error_of_ours_shows_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from dpcore.collector import intake
+
+    def broken(rows: object) -> None:
+        raise ValueError("what was sent: a secret")
+
+    with collector(tmp_path) as sender, caplog.at_level(logging.DEBUG):
+        content = collectors.stream(5, 8)
+        monkeypatch.setattr(intake, "judge", broken)
+        answer = sender.stream(content)
+        assert (answer.status, answer.said) == (500, {"answer": "not taken", "reason": "internal"})
+        monkeypatch.undo()
+        assert sender.stream(content).said["accepted"] == 5
+    assert "secret" not in caplog.text
+    assert "ValueError" in caplog.text
