@@ -30,6 +30,8 @@ class Aggregate:
     pairs: (numeric, categorical) -> (k, S) int64, the numeric attribute's statistics by reported category.
     answered: attribute -> how many clients reported it (all n, but for `reporting = "one"`).
     rejected: reason -> how many clients' reports were refused; examples: reason -> position of the first of them.
+    marginals: attribute -> what its reports show beside the truth, for checks (`Mechanism.marginals`); none where reports were
+    never seen, as in an aggregate that is drawn from its law.
     """
 
     scheme: Scheme
@@ -39,6 +41,7 @@ class Aggregate:
     answered: Mapping[str, int]
     rejected: Mapping[str, int] = field(default_factory=dict)
     examples: Mapping[str, int] = field(default_factory=dict)
+    marginals: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @classmethod
     def zero(cls, scheme: Scheme) -> Aggregate:
@@ -94,6 +97,7 @@ class Aggregate:
             {name: count + other.answered[name] for name, count in self.answered.items()},
             _sum_counts(self.rejected, other.rejected),
             {reason: examples[reason] for reason in sorted(examples)},
+            _sum_tables(self.marginals, other.marginals),
         )
 
     def equals(self, other: Aggregate) -> bool:
@@ -105,6 +109,8 @@ class Aggregate:
             and dict(self.rejected) == dict(other.rejected)
             and all(np.array_equal(table, other.statistics[name]) for name, table in self.statistics.items())
             and all(np.array_equal(table, other.pairs[pair]) for pair, table in self.pairs.items())
+            and self.marginals.keys() == other.marginals.keys()
+            and all(np.array_equal(table, other.marginals[name]) for name, table in self.marginals.items())
         )
 
 
@@ -113,6 +119,7 @@ def _aggregate(scheme: Scheme, batch: ReportBatch) -> Aggregate:
     good, reasons, examples = _validate(scheme, batch)
     answers = {name: _keep(scheme, name, batch.of(name), good) for name in scheme.attributes}
     statistics = {name: scheme.attributes[name].mechanism.statistics(answers[name].reports) for name in answers}
+    marginals = {name: scheme.attributes[name].mechanism.marginals(answers[name].reports) for name in answers}
     return Aggregate(
         scheme,
         int(good.sum()),
@@ -121,6 +128,7 @@ def _aggregate(scheme: Scheme, batch: ReportBatch) -> Aggregate:
         {name: len(column) for name, column in answers.items()},
         reasons,
         examples,
+        {name: counts for name, counts in marginals.items() if len(counts)},
     )
 
 
@@ -185,6 +193,14 @@ def _joint(scheme: Scheme, pair: Pair, numeric: Answers, categorical: Answers) -
 
 def _sum_counts(left: Mapping[str, int], right: Mapping[str, int]) -> dict[str, int]:
     return {reason: left.get(reason, 0) + right.get(reason, 0) for reason in sorted({*left, *right})}
+
+
+def _sum_tables(left: Mapping[str, np.ndarray], right: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The sums of what both have; one's own where the other has none."""
+    names = sorted({*left, *right})
+    return {
+        name: left[name] + right[name] if name in left and name in right else {**left, **right}[name] for name in names
+    }
 
 
 def _same(digest: str, other: str) -> None:

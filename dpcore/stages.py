@@ -26,7 +26,7 @@ from dpcore import changes, inbox, pipeline, populations, warehouse, wire
 from dpcore._random import Source, secure, seeded
 from dpcore.aggregates import Aggregate
 from dpcore.errors import InvalidRecord, InvalidReport, NotEstimable, SchemeError
-from dpcore.report import concatenate, with_ids
+from dpcore.report import concatenate
 from dpcore.scheme import Scheme
 from dpcore.tables import Line, summary, tables_of
 
@@ -270,24 +270,6 @@ def privatize_records(folder: Path, progress: Callable[[int], None] | None = Non
     return paths
 
 
-def privatize_file(scheme: Path, records: Path, target: Path, sent_for: str = "") -> int:
-    """Privatize a file of records into a folder of report files and return how many; every record is checked first.
-
-    sent_for: the round the reports are for; '' for whichever counts them.
-    """
-    parsed, target = Scheme.from_toml(scheme), wire.location(target)
-    if target.exists() and any(target.glob("*.parquet")):
-        raise InvalidReport(f"{target} already holds reports; name an empty folder, or records would be reported twice")
-    for index, block in enumerate(populations.read_blocks(records, parsed, size=pipeline.BLOCK)):
-        parsed.encode(block, index * pipeline.BLOCK)
-    n = 0
-    for index, block in enumerate(populations.read_blocks(records, parsed, size=pipeline.BLOCK)):
-        batch = with_ids(pipeline.privatize(parsed, block, secure(), index), secure())
-        wire.write_reports(target / f"{index:05d}.parquet", parsed, batch, sent_for)
-        n += len(block)
-    return n
-
-
 def aggregate_shard(folder: Path, reports: Path) -> Path:
     """Aggregate one file of reports, with what its collector refused, and return the file of the aggregate.
 
@@ -363,7 +345,9 @@ def estimate(folder: Path) -> Path:
         raise NotEstimable(f"no report of round {plan.round} was accepted; nothing can be estimated")
     people = populations.by_scheme(scheme.name) if plan.source == "simulated" else None
     found = pipeline.estimate_all(aggregate)
-    tables = tables_of(found, people, plan.is_rehearsal)
+    parts = sorted((folder / "aggregates").glob("*.parquet"))  # as they came: a file, or a shard of simulated people
+    batches = [wire.read_aggregate(part, scheme) for part in parts]
+    tables = tables_of(found, people, plan.is_rehearsal, batches)
     tables["comparisons"] = changes.between_groups(found, plan.run_id)
     counts = {
         "accepted": aggregate.n,

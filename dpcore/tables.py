@@ -6,13 +6,14 @@ No estimation happens here and no file is touched.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from dpcore.aggregates import Aggregate
 from dpcore.errors import SchemeError
 from dpcore.estimates import DensityEstimate, FrequencyEstimate
 from dpcore.functionals import parse
@@ -25,11 +26,14 @@ SHOWN = 30  # categories that are printed and drawn; all of them land
 POINTS = 201  # of a landed density; lines drawn through them look smooth on any screen
 
 
-def tables_of(round_: Round, population: Any = None, rehearsal: bool = False) -> dict[str, pd.DataFrame]:
+def tables_of(
+    round_: Round, population: Any = None, rehearsal: bool = False, parts: Sequence[Aggregate] = ()
+) -> dict[str, pd.DataFrame]:
     """Return the frames of a round, without run_id: table -> frame.
 
     population: the simulated people's, whose truth then lands too.  rehearsal: real records were privatized with a known
-    seed, which the check `secure_randomness` then says.
+    seed, which the check `secure_randomness` then says.  parts: the aggregates of batches, as they came, which are checked for
+    having one law.
     """
     tables = {
         **scheme_tables(round_.aggregate.scheme),
@@ -41,7 +45,7 @@ def tables_of(round_: Round, population: Any = None, rehearsal: bool = False) ->
         "levels": _levels(round_),
         "budgets": _budgets(round_),
         "rejects": _rejects(round_),
-        "checks": _checks(round_, rehearsal),
+        "checks": _checks(round_, rehearsal, parts),
     }
     if population is not None:
         tables["truths"] = truths(round_, population)
@@ -193,7 +197,9 @@ def _rejects(round_: Round) -> pd.DataFrame:
     return _frame(rows, "reason count example_position")
 
 
-def _checks(round_: Round, rehearsal: bool) -> pd.DataFrame:
+def _checks(round_: Round, rehearsal: bool, parts: Sequence[Aggregate]) -> pd.DataFrame:
+    from dpcore.audit import poisoning  # the other audits are no part of a round's start
+
     aggregate = round_.aggregate
     rows: list[tuple[Any, ...]] = []
     for name, attribute in aggregate.scheme.attributes.items():
@@ -207,6 +213,9 @@ def _checks(round_: Round, rehearsal: bool) -> pd.DataFrame:
         if fit is not None:
             name = f"fit({of_group(estimate.attribute, {'given': estimate.given})})"
             rows.append((name, fit.passed, fit.statistic, fit.threshold, str(fit)))
+    for check in poisoning.checks(aggregate, parts):
+        said = f"{check.name}({check.attribute})"
+        rows.append((said, check.passed, check.statistic, check.threshold, check.detail))
     refused = sum(aggregate.rejected.values())
     share = refused / max(1, aggregate.n + refused)
     detail = f"{refused} of {aggregate.n + refused} reports refused"

@@ -185,6 +185,12 @@ def averages(model: NoisyFeatures, statistics: np.ndarray) -> Averages:
     return _averages(_gather(model, statistics))
 
 
+def inner_products(model: NoisyFeatures, statistics: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return everybody's inner products with the functions of the blocks that have reports, stacked, and their covariance."""
+    gathered = _gather(model, statistics)
+    return np.concatenate(list(gathered.z)), gathered.covariance
+
+
 def group_averages(model: NoisyFeatures, tables: np.ndarray, inverse: np.ndarray) -> Averages:
     """Return one category's inner products as a likelihood; arguments and errors as of `build_given`."""
     return _averages(_gather_given(model, tables, inverse))

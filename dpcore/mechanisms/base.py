@@ -185,6 +185,14 @@ class Mechanism(ABC):
     def statistics(self, reports: Reports) -> np.ndarray:
         """Return the integer sufficient statistics of the reports, shape (S,), int64."""
 
+    def marginal_laws(self) -> tuple[np.ndarray, ...]:
+        """Return the laws of what a report shows that has nothing to do with what is true, each (H,), of sum one."""
+        return ()
+
+    def marginals(self, reports: Reports) -> np.ndarray:
+        """Return how many reports show what, int64, law after law of `marginal_laws`; integers that add, like statistics."""
+        return np.zeros(0, dtype=np.int64)
+
     @abstractmethod
     def labels(self) -> Labels:
         """Return what each entry of the statistics is."""

@@ -22,6 +22,8 @@ from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, inte
 from dpcore.mechanisms.observation import ScoreSums
 from dpcore.privacy.budget import Budget
 
+_RANGES = 256  # of columns, that reports are counted by
+
 
 @dataclass(frozen=True)
 class HadamardResponse(Mechanism):
@@ -140,6 +142,15 @@ class HadamardResponse(Mechanism):
         """How many reports support each category, (k,), from how many named each symbol, (K,)."""
         signed = walsh_hadamard(said[0::2] - said[1::2])[: self.categories]  # supporters minus the others
         return (int(said.sum()) + signed) // 2
+
+    def marginal_laws(self) -> tuple[np.ndarray, ...]:
+        """Return the law of the column, which is uniform: of up to 256 ranges of columns."""
+        size = min(self.columns, _RANGES)
+        return (np.full(size, 1 / size),)
+
+    def marginals(self, reports: Reports) -> np.ndarray:
+        size = min(self.columns, _RANGES)
+        return np.bincount((reports.values >> 1) * size // self.columns, minlength=size).astype(np.int64)
 
     def simulate(self, counts: np.ndarray, random: Source) -> np.ndarray:
         generator = random.generator()

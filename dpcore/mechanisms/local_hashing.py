@@ -24,6 +24,7 @@ from dpcore.privacy.budget import Budget
 
 _CELLS = 1 << 22  # up to so many (slope, residue) cells are summed at once; above, reports are sorted by slope
 _CHUNK = 1 << 17  # and then so many at a time, which stay in a core's cache
+_RANGES = 256  # of slopes and of shifts, that reports are counted by
 _REPORTS = 1 << 20  # how many clients are simulated at once
 
 
@@ -233,6 +234,18 @@ class LocalHashing(Mechanism):
             slopes = present[first : first + most]
             part = slice(np.searchsorted(slope, slopes[0]), np.searchsorted(slope, slopes[-1], side="right"))
             yield slopes, np.searchsorted(slopes, slope[part]), begin[part], end[part]
+
+    def marginal_laws(self) -> tuple[np.ndarray, ...]:
+        """Return the laws of slope and shift, which are uniform: of up to 256 ranges of either."""
+        drawn = (np.arange(1, self.prime), np.arange(self.prime))
+        return tuple(np.bincount(self._ranges(each)) / len(each) for each in drawn)
+
+    def marginals(self, reports: Reports) -> np.ndarray:
+        rows, size = self._ranges(reports.values.reshape(-1, 3)[:, :2]), min(self.prime, _RANGES)
+        return np.concatenate([np.bincount(column, minlength=size) for column in rows.T]).astype(np.int64)
+
+    def _ranges(self, residues: np.ndarray) -> np.ndarray:
+        return residues * min(self.prime, _RANGES) // self.prime
 
     def simulate(self, counts: np.ndarray, random: Source) -> np.ndarray:
         """Return statistics of reports drawn by a numpy generator, a million clients at a time."""

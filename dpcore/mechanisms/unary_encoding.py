@@ -206,6 +206,20 @@ class UnaryEncoding(Mechanism):
             ones += np.unpackbits(octets, axis=1, bitorder="little").sum(axis=0, dtype=np.int64)
         return ones[: self.categories]
 
+    def marginal_laws(self) -> tuple[np.ndarray, ...]:
+        """Return the law of the number of ones, 0..k: the true bit's and those of k - 1 others."""
+        from scipy.special import gammaln  # nobody but the aggregator asks
+
+        p, q, k = float(self.truth_probability), float(self.other_probability), self.categories
+        ones = np.arange(k)
+        choices = gammaln(k) - gammaln(ones + 1) - gammaln(k - ones)
+        others = np.exp(choices + ones * np.log(q) + (k - 1 - ones) * np.log1p(-q))
+        return (np.append((1 - p) * others, 0.0) + np.append(0.0, p * others),)
+
+    def marginals(self, reports: Reports) -> np.ndarray:
+        ones = np.bitwise_count(reports.values.reshape(-1, *self.sizes)).sum(axis=1, dtype=np.int64)
+        return np.bincount(ones, minlength=self.categories + 1)
+
     def simulate(self, counts: np.ndarray, random: Source) -> np.ndarray:
         generator = random.generator()
         counts = np.asarray(counts, dtype=np.int64)

@@ -168,6 +168,8 @@ def write_aggregate(path: Path, aggregate: Aggregate) -> None:
     for (name, other), tables in aggregate.pairs.items():
         for category, statistics in zip(scheme.attributes[other].categories, tables, strict=True):
             rows += statistic_rows(scheme, name, f"{other}={category}", statistics)
+    for name, counts in aggregate.marginals.items():
+        rows += [(name, "", "marginal", 0, cell, int(count)) for cell, count in enumerate(counts)]
     columns = [pa.array(column) for column in zip(*rows, strict=True)]
     _write(path, pa.Table.from_arrays(columns, schema=AGGREGATE.with_metadata(metadata(scheme, "aggregate"))))
 
@@ -220,6 +222,10 @@ def read_aggregate(path: Path, scheme: Scheme) -> Aggregate:
         one("answered"),
         one("rejected"),
         one("example"),
+        {
+            str(name): values[(kinds == "marginal") & (names == name)]
+            for name in sorted(set(names[kinds == "marginal"]))
+        },
     )
 
 

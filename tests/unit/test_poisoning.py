@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import dpcore as dp
-from dpcore.audit import attacks, gains
+from dpcore import wire
+from dpcore.audit import attacks, gains, poisoning
 from dpcore.audit.attacks import Attack, MaximalGain, MaximalInfluence, RandomItem, RandomReports, poisoned
 from dpcore.errors import SchemeError
 from dpcore.estimates import Sensitivity
@@ -151,12 +153,12 @@ def test_attacks_gain_what_theory_says_and_no_more_than_the_bound(name: str, att
 @pytest.mark.parametrize("oracle", ["randomized_response", "unary_encoding", "local_hashing"])
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_the_gains_are_those_of_the_paper(oracle: str, attack: str) -> None:
-    mechanism = ORACLES[oracle].design(LN3, categories=4001)
+    mechanism = ORACLES[oracle].design(LN3, categories=2003)
     epsilon = float(np.log(3))
-    stated = gains.printed(oracle, attack, epsilon=epsilon, categories=4001, targets=2, frequency=0.1)
+    stated = gains.printed(oracle, attack, epsilon=epsilon, categories=2003, targets=2, frequency=0.1)
     ours = gains.gain(mechanism, ATTACKS["random item"] if attack == "random item" else _two(attack), (1, 2), 0.1)
-    # 4,001 residues fall into four bins of 1,000 and 1,001; the paper's hash values are independent
-    assert ours == pytest.approx(stated, abs=1e-3 if oracle == "local_hashing" else 1e-4, rel=1e-4)
+    # 2,003 residues fall into four bins of 500 and 501; the paper's hash values are independent
+    assert ours == pytest.approx(stated, abs=2e-3 if oracle == "local_hashing" else 1e-4, rel=1e-4)
 
 
 def _two(attack: str) -> Attack:
@@ -214,13 +216,8 @@ def raw_value(estimate: Any, functional: Any) -> float:
     return float(influence.on(estimate.raw.features, estimate.raw.breakpoints) @ estimate.raw.coefficients)
 
 
-SLOW = [
-    pytest.param(functional, marks=pytest.mark.slow, id=str(functional))
-    for functional in (Cdf(0.3), Quantile(0.5), Entropy())
-]
-
-
-@pytest.mark.parametrize("functional", [pytest.param(Mean(), id="mean"), *SLOW])
+@pytest.mark.slow
+@pytest.mark.parametrize("functional", [Mean(), Cdf(0.3), Quantile(0.5), Entropy()], ids=str)
 def test_the_first_order_bound_holds_at_one_percent(functional: Any) -> None:
     scheme = dp.Scheme.from_toml(NUMERIC.format(mechanism="dyadic_wave"))
     people = np.random.default_rng(0).beta(2, 5, 100_000)
@@ -237,3 +234,132 @@ def test_the_first_order_bound_holds_at_one_percent(functional: Any) -> None:
 def test_a_share_of_all_reports_is_refused() -> None:
     with pytest.raises(SchemeError, match="beta"):
         Sensitivity(1.0, True).bias(1.0)
+
+
+EVERY = (
+    'name = "every"\nclients = 8000\n'
+    + "".join(
+        f'[attributes.{name}]\ntype = "categorical"\nepsilon = "ln 3"\nmechanism = "{name}"\ncategories = '
+        f"{[f'c{i}' for i in range(20)]}\n"
+        for name in ORACLES
+    )
+    + "".join(
+        f'[attributes.{name}]\ntype = "numeric"\nepsilon = 1\nmechanism = "{name}"\nlower = 0\nupper = 1\n'
+        for name in ("dyadic_wave", "square_wave", "wavelet_laplace")
+    )
+)
+MADE = {  # by reports of each mechanism, of several levels and batches
+    "randomized_response": {"possible", "homogeneity"},
+    "unary_encoding": {"marginals", "possible", "consistency", "homogeneity"},
+    "subset_selection": {"possible", "homogeneity"},
+    "hadamard_response": {"marginals", "possible", "consistency", "homogeneity"},
+    "local_hashing": {"marginals", "possible", "consistency", "homogeneity"},
+    "dyadic_wave": {"levels", "consistency", "homogeneity"},
+    "square_wave": {"consistency", "homogeneity"},
+    "wavelet_laplace": {"levels", "possible", "consistency", "homogeneity"},
+}
+
+
+def a_round(scheme: Any, seed: int, n: int = 8000, batches: int = 4) -> tuple[Any, list[Any]]:
+    """Honest people, most of them alike, so that frequencies and densities vanish elsewhere: the aggregate and its batches."""
+    generator = np.random.default_rng(seed)
+    people = {
+        name: generator.beta(2, 8, n) if each.is_numeric else np.array([f"c{i}" for i in generator.binomial(1, 0.3, n)])
+        for name, each in scheme.attributes.items()
+    }
+    parts = [
+        dp.aggregate(
+            scheme, dp.privatize(scheme, {k: v[i::batches] for k, v in people.items()}, random=dp.seeded([seed, i]))
+        )
+        for i in range(batches)
+    ]
+    whole = parts[0]
+    for part in parts[1:]:
+        whole = whole.merge(part)
+    return whole, parts
+
+
+@pytest.fixture(scope="module")
+def everything() -> Any:
+    return dp.Scheme.from_toml(EVERY)
+
+
+@pytest.fixture(scope="module")
+def honest(everything: Any) -> tuple[Any, list[Any]]:
+    return a_round(everything, 1)
+
+
+def test_every_mechanism_has_its_checks_and_honest_clients_pass(honest: Any) -> None:
+    found = poisoning.checks(*honest)
+    made: dict[str, set[str]] = {}
+    for check in found:
+        made.setdefault(check.attribute, set()).add(check.name)
+        assert check.passed, check
+        assert (check.p_value > poisoning.FALSE_ALARMS) == check.passed
+    assert made == MADE
+
+
+def test_marginals_merge_travel_and_are_missed_where_nobody_saw_reports(everything: Any, tmp_path: Any) -> None:
+    whole, _ = a_round(everything, 1, n=200)
+    wire.write_aggregate(tmp_path / "a.parquet", whole)
+    assert wire.read_aggregate(tmp_path / "a.parquet", everything).equals(whole)
+    for name, counts in whole.marginals.items():
+        laws = everything.attributes[name].mechanism.marginal_laws()
+        assert counts.sum() == len(laws) * 200
+        assert all(law.sum() == pytest.approx(1) for law in laws)
+    drawn = whole.merge(
+        dp.simulate(everything, {k: ["c0"] * 9 if k in ORACLES else [0.5] * 9 for k in MADE}, random=dp.seeded(1))
+    )
+    assert not any(check.name == "marginals" for check in poisoning.checks(drawn))
+
+
+def test_contrasts_are_zero_for_every_density() -> None:
+    model = DyadicWave.design(Budget.parse("1")).model()
+    contrasts = poisoning.null_contrasts(model.levels)
+    assert contrasts.shape[1] == 128  # 2 h + (M / 2)(L - 1), ruling R20 of the specification
+    assert np.abs(model.adjoint(contrasts)).max() < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("name", "attack", "caught"),
+    [
+        ("unary_encoding", MaximalGain((19,)), "marginals"),
+        ("hadamard_response", MaximalGain((18, 19)), "marginals"),
+        ("local_hashing", MaximalGain((18, 19)), "marginals"),
+        ("randomized_response", MaximalGain((19,)), "possible"),
+        ("dyadic_wave", MaximalInfluence, "consistency"),
+        ("dyadic_wave", MaximalInfluence, "levels"),
+        ("square_wave", MaximalInfluence, "consistency"),
+        ("wavelet_laplace", MaximalInfluence, "possible"),
+        ("wavelet_laplace", MaximalInfluence, "levels"),
+        ("wavelet_laplace", MaximalInfluence, "homogeneity"),
+    ],
+)
+def test_a_tenth_of_malicious_clients_is_seen(
+    everything: Any, honest: Any, name: str, attack: Any, caught: str
+) -> None:
+    whole, parts = honest
+    mechanism = everything.attributes[name].mechanism
+    if attack is MaximalInfluence:
+        clean = dp.estimate(whole, name)
+        attack = MaximalInfluence(clean.exposure, clean.inference.influence(Mean())[0])
+    sent = attack.reports(mechanism, 900, dp.seeded(2))
+    added = replace(
+        whole,
+        n=900,
+        answered={**whole.answered, name: 900},
+        statistics={**whole.statistics, name: mechanism.statistics(sent)},
+        marginals={**whole.marginals, name: mechanism.marginals(sent)},
+    )
+    together = replace(
+        whole,
+        answered={**whole.answered, name: whole.answered[name] + 900},
+        statistics={**whole.statistics, name: whole.statistics[name] + added.statistics[name]},
+        marginals={k: v + (added.marginals[name] if k == name else 0) for k, v in whole.marginals.items()},
+    )
+    failed = {
+        check.name
+        for check in poisoning.checks(together, [*parts, added])
+        if check.attribute == name and not check.passed
+    }
+    assert caught in failed
