@@ -7,14 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from dpcore.plots import style
 
 _COLOURS = (style.ESTIMATE, "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8B5A2B", style.INK, style.PREVIOUS)
 _MARKERS = "osD^v<>Ph"
 _STATED = (0, (4, 3))  # dashes
-_WIDE = {"x": 10.0, "y": 100.0}  # where powers of ten are labels enough
+_WIDE = {"x": 10.0, "y": 100.0}  # where powers of ten are labels enough, if there are
+_FEWEST = 3  # of them; else these stand between
+_BETWEEN = (1.0, 2.0, 5.0)
 _COLUMNS = ("curve", "x", "value", "error", "stated")
 
 
@@ -64,9 +66,13 @@ def plot_curves(
             axes.plot(at, stated, color=colour, lw=1.3, ls=_STATED, label=None if has_values else said)
     for side in logarithmic:
         (axes.set_xscale if side == "x" else axes.set_yscale)("log")
-        ends = axes.get_xlim() if side == "x" else axes.get_ylim()
-        if ends[1] > _WIDE[side] * ends[0]:
-            (axes.xaxis if side == "x" else axes.yaxis).set_minor_formatter(NullFormatter())
+        low, high = axes.get_xlim() if side == "x" else axes.get_ylim()
+        axis = axes.xaxis if side == "x" else axes.yaxis
+        if high > _WIDE[side] * low:
+            axis.set_minor_formatter(NullFormatter())
+            if np.floor(np.log10(high)) - np.ceil(np.log10(low)) < _FEWEST - 1:
+                axis.set_major_locator(LogLocator(subs=_BETWEEN))
+                axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     style.dress(axes, title=title)
     axes.tick_params(which="minor", length=0, labelsize=style.SMALL_SIZE, labelcolor=style.INK)
     style.label(axes, x=x, y=y)

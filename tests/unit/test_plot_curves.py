@@ -44,3 +44,14 @@ def test_a_curve_has_one_colour_in_every_panel() -> None:
     for axes, rows in zip(panels, (ROWS, ROWS[ROWS["curve"] == "bound"]), strict=False):
         plot_curves(rows, axes, x="n", y="error", names=["perturbed", "bound"])
     assert panels[1].lines[-1].get_color() == panels[0].lines[-1].get_color()
+
+
+def test_a_logarithmic_axis_has_numbers_enough_to_be_read() -> None:
+    for ends in ((0.25, 8.0), (0.03, 1.7), (4.0, 100.0), (100.0, 1e6)):
+        figure, axes = new_axes()
+        rows = pd.DataFrame({"curve": "one", "x": ends, "value": ends, "error": NAN, "stated": NAN})
+        plot_curves(rows, axes, x="epsilon", y="error", logarithmic="xy")
+        figure.canvas.draw()
+        low, high = axes.get_xlim()
+        labels = [label.get_text() for label in axes.get_xticklabels() if low <= label.get_position()[0] <= high]
+        assert len([label for label in labels if label]) >= 3, ends
