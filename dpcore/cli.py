@@ -182,19 +182,48 @@ def plan(
 def privatize(
     scheme: SchemeArgument,
     source: Annotated[Path, typer.Argument(metavar="IN", help="Records: .csv, .parquet or .jsonl.")],
-    target: Annotated[Path, typer.Argument(metavar="OUT", help="Folder for the report files.")],
+    target: Annotated[
+        Path,
+        typer.Argument(metavar="OUT", help="The reports: a .parquet or .jsonl file, or a folder of Parquet files."),
+    ],
     round_: Annotated[
         str, typer.Option("--round", help="The round they are for: a later round counts them as late. Default: any.")
     ] = "",
+    key: Annotated[
+        Path | None,
+        typer.Option(help="File of a client's key, made where there is none: who has not changed answers the same."),
+    ] = None,
+    person: Annotated[
+        str,
+        typer.Option(help="With --key: the column that tells people apart. Default: all records are of one person."),
+    ] = "",
+    tokens: Annotated[
+        bool, typer.Option("--tokens", help="With --key: let the collector know a client again, in this scheme alone.")
+    ] = False,
+    ledger: Annotated[
+        Path | None, typer.Option(help="File of what the person has spent; with --person a folder of such files.")
+    ] = None,
+    budget: Annotated[
+        str | None, typer.Option(help="With --ledger: the most a person may ever spend, such as 8 or 'ln 3'.")
+    ] = None,
 ) -> None:
     """Privatize a file of records with the operating system's randomness, as their own clients would.
 
     Example: ldpflow privatize data/schemes/health_insurance.toml data/samples/health_insurance.parquet reports/
     """
-    from dpcore import stages
+    from dpcore.outbox import Keeping, send
+    from dpcore.privacy.budget import Budget
+    from dpcore.scheme import Scheme
 
-    count = stages.privatize_file(scheme, source, target, round_)
-    print(f"{count:,} reports in {target}; nothing else left the records")
+    total = None if budget is None else Budget.parse(budget)
+    keeping = Keeping(key=key, person=person, sends_token=tokens, ledger=ledger, total=total)
+    with _progress("privatizing records", None):
+        sent = send(Scheme.from_toml(scheme), source, target, sent_for=round_, keeping=keeping)
+    print(f"{sent.reports:,} report{'s' * (sent.reports != 1)} in {target}; nothing else left the records")
+    if sent.left_out:
+        print(f"{sent.left_out:,} people were left out: their budget does not cover another report")
+    if sent.spent is not None and total is not None:
+        print(f"spent so far: epsilon = {sent.spent.text} of {total.text}")
 
 
 @app.command()

@@ -85,7 +85,8 @@ def landed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from dpcore import stages
+    from dpcore import outbox, stages
+    from dpcore.scheme import Scheme
 
     data = tmp_path_factory.mktemp("landed")
     schemes = ROOT / "data/schemes"
@@ -94,7 +95,7 @@ def landed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shards = [stages.privatize_shard(folder, shard) for shard in stages.shards(folder)]
         _estimate_and_land(folder, shards)
     insurance = schemes / "health_insurance.toml"
-    stages.privatize_file(insurance, ROOT / "data/samples/health_insurance.parquet", data / "reports")
+    outbox.send(Scheme.from_toml(insurance), ROOT / "data/samples/health_insurance.parquet", data / "reports")
     first = min((data / "reports").glob("*.parquet"))
     table = pq.read_table(first)
     visits = table["visits"].to_pylist()

@@ -52,10 +52,12 @@ def read_records(path: str | Path, scheme: Scheme) -> pd.DataFrame:
     return pd.concat(blocks, ignore_index=True) if len(blocks) != 1 else blocks[0]
 
 
-def read_blocks(path: str | Path, scheme: Scheme, size: int = BLOCK) -> Iterator[pd.DataFrame]:
+def read_blocks(
+    path: str | Path, scheme: Scheme, size: int = BLOCK, *, also: Sequence[str] = ()
+) -> Iterator[pd.DataFrame]:
     """Yield the same records in frames of exactly `size` rows, the last one the rest; memory holds about one at a time.
 
-    A file without records yields one empty frame.
+    also: columns that the scheme does not ask for, kept as the file has them.  A file without records yields one empty frame.
     Raises InvalidRecord as `read_records` does, from the first `next` on; a damaged CSV may show only later.
     """
     path = location(path)
@@ -69,7 +71,8 @@ def read_blocks(path: str | Path, scheme: Scheme, size: int = BLOCK) -> Iterator
     columns = {attribute.column: attribute for attribute in scheme.attributes.values()}
     with _plainly(path):
         first = 0
-        for table in _exactly(readers[path.suffix.lower()](path, list(columns), size), size):
+        asked = list(dict.fromkeys([*columns, *also]))
+        for table in _exactly(readers[path.suffix.lower()](path, asked, size), size):
             frame = table.to_pandas(ignore_metadata=True)  # an index a writer kept would hide positions
             for name, attribute in columns.items():
                 if attribute.type == "numeric":

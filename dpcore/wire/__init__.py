@@ -26,6 +26,7 @@ _EXPORTS = {
     "write_aggregate": "codec",
     "write_bundle": "bundle",
     "write_bytes": "files",
+    "write_lines": "lines",
     "write_report": "single",
     "write_reports": "codec",
     "write_segment": "bulk",
@@ -53,6 +54,7 @@ __all__ = [
     "write_aggregate",
     "write_bundle",
     "write_bytes",
+    "write_lines",
     "write_report",
     "write_reports",
     "write_segment",
@@ -72,6 +74,7 @@ if TYPE_CHECKING:
         write_reports,
     )
     from dpcore.wire.files import is_here, location, opened, remove_folder, write_bytes, write_whole
+    from dpcore.wire.lines import write_lines
     from dpcore.wire.single import REASONS, most_bytes, read_report, write_report
     from dpcore.wire.store import FileStore
 

@@ -11,7 +11,7 @@ import duckdb
 import pandas as pd
 import pytest
 
-from dpcore import cli, stages
+from dpcore import cli, outbox, stages
 from dpcore.errors import InvalidRecord, InvalidReport, NotEstimable, WarehouseError
 from dpcore.populations import read_blocks
 from dpcore.scheme import Scheme
@@ -70,7 +70,7 @@ def collected(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run that was collected and estimated, of 500 people."""
     data = tmp_path_factory.mktemp("collected")
     pd.read_parquet(SAMPLE).iloc[:500].to_parquet(data / "people.parquet")
-    stages.privatize_file(INSURANCE, data / "people.parquet", data / "reports")
+    outbox.send(Scheme.from_toml(INSURANCE), data / "people.parquet", data / "reports")
     folder = stages.prepare(INSURANCE, reports=data / "reports", round_="r1", data=data)
     stages.merge(folder, [stages.aggregate_shard(folder, file) for file in stages.collected(folder)])
     stages.estimate(folder)
