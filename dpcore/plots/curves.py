@@ -14,7 +14,7 @@ from dpcore.plots import style
 _COLOURS = (style.ESTIMATE, "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8B5A2B", style.INK, style.PREVIOUS)
 _MARKERS = "osD^v<>Ph"
 _STATED = (0, (4, 3))  # dashes
-_WIDE = {"x": 10.0, "y": 100.0}  # where powers of ten are labels enough, if there are
+_WIDE = 10.0  # from end to end, where powers of ten are labels enough, if there are
 _FEWEST = 3  # of them; else these stand between
 _BETWEEN = (1.0, 2.0, 5.0)
 _COLUMNS = ("curve", "x", "value", "error", "stated")
@@ -68,7 +68,7 @@ def plot_curves(
         (axes.set_xscale if side == "x" else axes.set_yscale)("log")
         low, high = axes.get_xlim() if side == "x" else axes.get_ylim()
         axis = axes.xaxis if side == "x" else axes.yaxis
-        if high > _WIDE[side] * low:
+        if high > _WIDE * low:
             axis.set_minor_formatter(NullFormatter())
             if np.floor(np.log10(high)) - np.ceil(np.log10(low)) < _FEWEST - 1:
                 axis.set_major_locator(LogLocator(subs=_BETWEEN))

@@ -52,6 +52,9 @@ def test_a_logarithmic_axis_has_numbers_enough_to_be_read() -> None:
         rows = pd.DataFrame({"curve": "one", "x": ends, "value": ends, "error": NAN, "stated": NAN})
         plot_curves(rows, axes, x="epsilon", y="error", logarithmic="xy")
         figure.canvas.draw()
-        low, high = axes.get_xlim()
-        labels = [label.get_text() for label in axes.get_xticklabels() if low <= label.get_position()[0] <= high]
-        assert len([label for label in labels if label]) >= 3, ends
+        for side, (low, high), ticks in (
+            (0, axes.get_xlim(), axes.get_xticklabels()),
+            (1, axes.get_ylim(), axes.get_yticklabels()),
+        ):
+            said = [tick.get_text() for tick in ticks if low <= tick.get_position()[side] <= high]
+            assert len([text for text in said if text]) >= 3, ends
