@@ -7,7 +7,7 @@ export DO_NOT_TRACK = 1
 export OMP_NUM_THREADS = 1
 export OPENBLAS_NUM_THREADS = 1
 
-.PHONY: run test quick flows slow soak scaling check format up help
+.PHONY: run test quick flows slow soak faults fuzz scaling check format up help
 
 help:  ## list the verbs
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -35,6 +35,12 @@ slow: $(VENV)/.ok  ## the simulations and studies; screenshots of the browser te
 
 soak: $(VENV)/.ok  ## 50 scheduled rounds while server, worker and tasks are killed: most of an hour on a quiet machine
 	$(BIN)/python -m tests.soak
+
+faults: $(VENV)/.ok  ## kill collector, aggregation and landing 100 times: every accepted report is counted once; some minutes
+	$(BIN)/python tests/faults.py
+
+fuzz: $(VENV)/.ok  ## 150,000 malformed inputs for the decoders, and thousands of requests made from the OpenAPI; some minutes
+	$(BIN)/python tests/fuzz.py
 
 scaling: $(VENV)/.ok  ## how a round scales on Dask, and what its tasks cost; on a quiet machine
 	$(BIN)/python -m tests.scaling

@@ -1,0 +1,30 @@
+"""Short versions of `make faults` and `make fuzz`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import faults
+import fuzz
+import pytest
+
+pytestmark = pytest.mark.slow
+
+
+def test_a_few_kills_lose_nothing_and_count_nothing_twice(tmp_path: Path) -> None:
+    run = faults.Faults(tmp_path, kills=5, seed=2)
+    assert run.carry_out() == []
+    assert run.killed.total() >= 4
+    assert run.sent
+
+
+def test_requests_made_from_the_openapi_find_no_fault() -> None:
+    assert fuzz.requests(examples=6, seed=1) == 0
+
+
+def test_the_decoders_stand_inputs_that_their_coverage_makes(root: Path) -> None:
+    words = [sys.executable, str(root / "tests/fuzz.py"), "--runs", "3000", "--examples", "0"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]

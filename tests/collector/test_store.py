@@ -1,0 +1,314 @@
+"""The store and its sealing, without HTTP: each report once, whatever ends a process, a disk or a file."""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import collectors
+import numpy as np
+import pytest
+from collectors import SCHEME, collector
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dpcore as dp
+from dpcore import inbox, wire
+from dpcore.collector import sealing, store
+from dpcore.collector.known import KnownIds
+from dpcore.collector.sealing import Sealer, landing
+from dpcore.collector.store import Store
+from dpcore.errors import InvalidReport, StoreError
+
+
+def rows(seed: int, count: int = 20, sent_for: str = "") -> wire.Rows:
+    return wire.read_stream(collectors.stream(count, seed, sent_for), SCHEME)
+
+
+def files(folder: Path) -> list[Path]:
+    return sorted(landing(folder, SCHEME.digest).glob("*.parquet"))
+
+
+def ids_in(paths: Sequence[Path]) -> list[bytes]:
+    """The ids of all reports in some files, which are whole."""
+    found = []
+    for path in paths:
+        ids = wire.read_reports(path, SCHEME).ids
+        assert ids is not None
+        found += [row.tobytes() for row in ids]
+    return found
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(st.integers(0, 60), max_size=30), max_size=12))
+def test_known_ids_are_a_set(groups: list[list[int]]) -> None:
+    """Ids that share their first or last half, too."""
+    known, there = KnownIds(), set()
+    for group in groups:
+        ids = np.array([[n % 8] * 8 + [n // 8] * 8 for n in group], dtype=np.uint8).reshape(-1, 16)
+        seen = known.seen(ids)
+        fresh = []
+        for n, was in zip(group, seen, strict=True):
+            assert was == (n in there or n in fresh)
+            fresh += [] if was else [n]
+        known.add(ids[~seen])
+        there.update(fresh)
+        assert len(known) == len(there)
+
+
+def test_a_report_is_taken_once_whoever_asks(tmp_path: Path) -> None:
+    """Twice in a batch, in two requests of a group, after a restart, by two collectors on one folder."""
+    first, second = Store(tmp_path, [SCHEME]), Store(tmp_path, [SCHEME])
+    one = rows(1)
+    twice = wire.Rows(SCHEME, "", one.columns.take(list(range(20)) + [3, 3]))
+    assert [int(new.sum()) for new in first.take([twice, one], {})] == [20, 0]
+    assert [int(new.sum()) for new in second.take([one, rows(2)], {})] == [0, 20]
+    assert not first.take([rows(2)], {})[0].any()
+    assert not Store(tmp_path, [SCHEME]).take([one], {})[0].any()
+    assert len(first) == len(second) == 40
+    assert Sealer(tmp_path, 60).waiting() == 40
+
+
+def test_segments_are_sealed_by_round_and_carry_what_was_refused(tmp_path: Path) -> None:
+    kept = Store(tmp_path, [SCHEME])
+    kept.take([rows(1), rows(2, sent_for="2026-11-20"), rows(3)], {(SCHEME.digest, "not_json"): 2})
+    kept.take([rows(4, sent_for="2026-11-20")], {(SCHEME.digest, "not_json"): 1, (SCHEME.digest, "too_large"): 1})
+    sealer = Sealer(tmp_path, 3600)
+    assert sealer.seal() == 0
+    assert (sealer.seal(everything=True), sealer.waiting()) == (2, 0)
+    batches = inbox.batches_of(landing(tmp_path, SCHEME.digest), SCHEME)
+    assert sorted((batch.sent_for, batch.reports) for batch in batches) == [("", 40), ("2026-11-20", 40)]
+    refused = [wire.read_refused(path, SCHEME) for path in files(tmp_path)]
+    assert sorted(refused, key=len) == [{}, {"not_json": 3, "too_large": 1}]
+    assert sealer.seal(everything=True) == 0
+    waits = Sealer(tmp_path, 0)
+    kept.take([rows(5)], {})
+    assert waits.seal() == 1
+
+
+def test_what_was_refused_alone_is_sealed_at_the_end(tmp_path: Path) -> None:
+    Store(tmp_path, [SCHEME]).take([], {(SCHEME.digest, "not_json"): 7})
+    sealer = Sealer(tmp_path, 60)
+    assert (sealer.seal(), sealer.seal(everything=True)) == (0, 1)
+    [file] = files(tmp_path)
+    assert (wire.read_stamp(file, SCHEME), wire.read_refused(file, SCHEME)) == (("", 0), {"not_json": 7})
+    assert dp.aggregate(SCHEME, wire.read_reports(file, SCHEME)).is_empty
+
+
+class Killed(BaseException):
+    """In place of kill -9: nobody catches it."""
+
+
+class Dying:
+    """Calls of a module's functions, of which one, before or after it is done, is the process's last."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, last: int, after: bool) -> None:
+        self.calls, self.last, self.after = 0, last, after
+        for module, name in [(sealing, "_write_durably"), (sealing.os, "replace"), (sealing, "_sync_folder")]:
+            monkeypatch.setattr(module, name, self._dying(getattr(module, name)))
+        for module, name in [(sealing.Sealer, "_mark"), (sealing.Sealer, "_open"), (sealing.Sealer, "_forget")]:
+            monkeypatch.setattr(module, name, self._dying(getattr(module, name)))
+        monkeypatch.setattr(sealing, "transaction", self._dying(sealing.transaction))
+
+    def _dying(self, real: Any) -> Any:
+        def call(*given: Any) -> Any:
+            self.calls += 1
+            is_last = self.calls == self.last
+            if is_last and not self.after:
+                raise Killed
+            done = real(*given)
+            if is_last:
+                raise Killed
+            return done
+
+        return call
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("taken_away", [False, True])
+def test_a_kill_at_any_step_of_sealing_leaves_each_report_in_one_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: bool, taken_away: bool
+) -> None:
+    """Every step in turn; taken_away: a round counts what it finds after the kill, and its files are deleted."""
+    step, died = 0, True
+    while died:
+        step += 1
+        folder = tmp_path / str(step)
+        kept = Store(folder, [SCHEME])
+        kept.take([rows(1, 5), rows(2, 5, "r")], {(SCHEME.digest, "not_json"): 1})
+        with monkeypatch.context() as patched:
+            Dying(patched, step, after)
+            try:
+                Sealer(folder, 60).seal(everything=True)
+                died = False
+            except Killed:
+                pass
+        counted = ids_in(files(folder))
+        refused = [wire.read_refused(path, SCHEME) for path in files(folder)]
+        if taken_away:
+            for path in files(folder):
+                path.unlink()
+        else:
+            counted, refused = [], []
+        sealer = Sealer(folder, 60)
+        sealer.mend()
+        sealer.seal(everything=True)
+        counted += ids_in(files(folder))
+        refused += [wire.read_refused(path, SCHEME) for path in files(folder)]
+        assert sorted(counted) == sorted(row.tobytes() for seed in (1, 2) for row in collectors.reports(5, seed).ids), (
+            step
+        )
+        assert sorted(refused, key=len) == [{}, {"not_json": 1}]
+        assert sealer.waiting() == 0
+    assert step > 12
+
+
+def test_a_damaged_file_is_refused_by_rounds_and_written_anew_byte_for_byte(tmp_path: Path) -> None:
+    Store(tmp_path, [SCHEME]).take([rows(1)], {})
+    sealer = Sealer(tmp_path, 60)
+    sealer.seal(everything=True)
+    [file] = files(tmp_path)
+    whole = file.read_bytes()
+    flipped = bytearray(whole)
+    flipped[len(whole) // 2] ^= 4
+    for damaged in (whole[:-100], b"", bytes(flipped)):
+        file.write_bytes(damaged)
+        with pytest.raises(InvalidReport, match="is damaged: its bytes are not those"):
+            inbox.batches_of(file.parent, SCHEME)
+        sealer.mend()
+        assert file.read_bytes() == whole
+    assert len(inbox.batches_of(file.parent, SCHEME)) == 1
+
+
+def test_what_rounds_have_taken_away_is_forgotten_but_for_its_ids(tmp_path: Path) -> None:
+    kept = Store(tmp_path, [SCHEME])
+    kept.take([rows(1)], {})
+    sealer = Sealer(tmp_path, 60)
+    sealer.seal(everything=True)
+    [file] = files(tmp_path)
+    file.unlink()
+    sealer.seal()
+    sealer.mend()
+    assert files(tmp_path) == []
+    with sqlite3.connect(tmp_path / store.FILE) as database:
+        assert database.execute("select count(*) from bodies").fetchone() == (0,)
+    assert not Store(tmp_path, [SCHEME]).take([rows(1)], {})[0].any()
+
+
+def test_a_report_that_has_changed_in_the_store_is_set_aside(tmp_path: Path) -> None:
+    kept = Store(tmp_path, [SCHEME])
+    kept.take([rows(1)], {})
+    kept.take([rows(2)], {})
+    with sqlite3.connect(tmp_path / store.FILE) as database:
+        (body,) = database.execute("select body from bodies where number = 1").fetchone()
+        database.execute("update bodies set body = ? where number = 1", (body[:-9] + b"x" + body[-8:],))
+    sealer = Sealer(tmp_path, 60)
+    sealer.seal(everything=True)
+    assert sorted(ids_in(files(tmp_path))) == sorted(row.tobytes() for row in collectors.reports(20, 2).ids)
+    assert sealer.set_aside() == 20
+
+
+@pytest.mark.parametrize("content", [b"not a database, but long enough to be read as one" * 100, b""])
+def test_a_file_that_is_no_store_is_told_in_one_line(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / store.FILE).write_bytes(content)
+    if content:
+        with pytest.raises(StoreError, match="cannot be used") as refused:
+            Store(tmp_path, [SCHEME])
+        assert "\n" not in str(refused.value)
+    else:
+        assert len(Store(tmp_path, [SCHEME])) == 0
+    (tmp_path / "other").mkdir()
+    with sqlite3.connect(tmp_path / "other" / store.FILE) as database:
+        database.execute("pragma user_version = 99")
+    with pytest.raises(StoreError, match="format 99"):
+        Store(tmp_path / "other", [SCHEME])
+
+
+def test_no_clock_that_can_be_set_is_read(root: Path) -> None:
+    """So that one that goes back changes nothing; `time.monotonic` cannot be set."""
+    for path in (root / "dpcore/collector").glob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"time\.(time|time_ns|localtime|gmtime)\b|datetime|st_[mca]time", text), path
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of four megabytes."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    made = ["mount", "-t", "tmpfs", "-o", "size=4m", "ldpflow-test", str(place)]
+    if os.getuid() or subprocess.run(made, capture_output=True, check=False).returncode:
+        pytest.skip("needs to mount a small disk")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+@pytest.mark.slow
+def test_a_full_disk_takes_nothing_and_loses_nothing(disk: Path) -> None:
+    """Batches until there is no room; then room; all that was accepted, and nothing twice."""
+    ballast = disk / "ballast"
+    ballast.write_bytes(bytes(1 << 20))
+    contents = {seed: collectors.stream(500, seed) for seed in range(1, 121)}
+    accepted, failed = set(), []
+    with collector(disk / "into", seconds=3600) as sender:
+        for seed, content in contents.items():
+            answer = sender.stream(content)
+            if answer.status == 200:
+                accepted.add(seed)
+                assert answer.said["accepted"] == 500
+                continue
+            assert (answer.status, answer.said["reason"]) == (503, "the store cannot be written")
+            assert int(answer.headers["retry-after"]) >= 1
+            failed.append(seed)
+            if len(failed) == 3:
+                break
+        assert len(failed) == 3
+        assert accepted
+        assert sender.get("/health").status == 503
+        ballast.unlink()
+        for seed in (*accepted, *failed[:1]):
+            answer = sender.stream(contents[seed])
+            assert answer.status == 200, answer.content
+            assert answer.said["already_have"] == (500 if seed in accepted else 0)
+        assert sender.get("/health").status == 200
+    expected = sorted(row.tobytes() for seed in (*accepted, failed[0]) for row in collectors.reports(500, seed).ids)
+    subprocess.run(["mount", "-o", "remount,size=64m", str(disk)], check=True)
+    sealer = Sealer(disk / "into", 60)
+    sealer.mend()
+    sealer.seal(everything=True)
+    assert sorted(ids_in(files(disk / "into"))) == expected
+
+
+@pytest.mark.slow
+def test_a_read_only_disk_is_told_and_loses_nothing(disk: Path) -> None:
+    """All of it, when a collector starts; the landing folder alone, while one runs."""
+    folder = disk / "into"
+    place = folder / "reports"
+    place.mkdir(parents=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "ro,size=1m", "ldpflow-test", str(place)], check=True)
+    try:
+        with collector(folder, seconds=0) as sender:
+            assert sender.stream(collectors.stream(20, 1)).status == 200
+            until = time.monotonic() + 30
+            while sender.get("/health").status != 503:
+                assert time.monotonic() < until
+                time.sleep(0.1)
+            assert sender.stream(collectors.stream(20, 2)).status == 200
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+    subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+    with pytest.raises(StoreError, match="cannot be used"):
+        Store(folder, [SCHEME])
+    subprocess.run(["mount", "-o", "remount,rw", str(disk)], check=True)
+    Sealer(folder, 60).seal(everything=True)
+    expected = [row.tobytes() for seed in (1, 2) for row in collectors.reports(20, seed).ids]
+    assert sorted(ids_in(files(folder))) == sorted(expected)
