@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from dpcore import _checks, plots, warehouse, wire
-from dpcore.studies import accuracy, aims, coverage, coverage_aims, rates, rates_aims, reproduce, speed
+from dpcore.studies import accuracy, aims, coverage, coverage_aims, poisoning, rates, rates_aims, reproduce, speed
 from dpcore.studies.figures import Effort
 from dpcore.studies.runner import Cell
 
@@ -88,6 +88,75 @@ def speed_report(file: Path) -> Report:
         "(select max(measured_at) from benchmarks where study = 'speed') order by metric, target, clients",
     )
     return Report(rows, speed.verdicts(rows))
+
+
+def measure_poisoning(
+    file: Path, methods: Sequence[str], repetitions: int, workers: int = 1
+) -> Iterator[tuple[int, int]]:
+    """Measure and land a study of malicious clients, yielding (done, all) methods, first (0, all); see `studies.poisoning`."""
+    frames = poisoning.measured(methods, repetitions, workers)
+    yield from _landed(file, len(methods), frames, f"{version('ldpflow')}+{poisoning.STUDY}", datetime.now(UTC))
+
+
+def poisoning_report(file: Path) -> Report:
+    """Return how the newest study of malicious clients stands: its rows, and the aims."""
+    rows = warehouse.query(
+        file,
+        f"from benchmarks where study = '{poisoning.STUDY}' "
+        f"and measured_at = (select max(measured_at) from benchmarks where study = '{poisoning.STUDY}') "
+        "order by method, parameters, target, metric",
+    )
+    return Report(rows, poisoning.verdicts(rows))
+
+
+def poisoning_summary(report: Report) -> list[tuple[str, ...]]:
+    """Return a line a method and attack, as a person reads it.
+
+    method, attack, and at 1, 5 and 10 % the rise of the mean, or of the targets' frequency together, what theory says of that,
+    and the share of rounds in which some check sees the attack.
+    """
+    rows = poisoning.told(report.summary)
+    rows = rows[rows["beta"].isin(poisoning.BIASED) & rows["target"].isin(("frequency", "mean"))]
+    found: list[tuple[str, ...]] = []
+    for (method, attack), of in rows.groupby(["method", "attack"], sort=False):
+        cells = [
+            "; ".join(
+                _at(of, metric, beta, text)
+                for metric, text in (("bias", "{:+.3g}"), ("theory", "theory {:+.3g}"), ("seen:any", "seen {:.0%}"))
+                if _at(of, metric, beta, text)
+            )
+            for beta in poisoning.BIASED
+        ]
+        found.append((str(method), str(attack), *cells))
+    return found
+
+
+def _at(rows: pd.DataFrame, metric: str, beta: float, text: str) -> str:
+    values = rows[(rows["metric"] == metric) & (rows["beta"] == beta)]["value"]
+    return text.format(values.iloc[0]) if len(values) else ""
+
+
+def draw_poisoning(report: Report, folder: Path) -> dict[str, Path]:
+    """Draw how often checks see each attack, a picture an attack and a panel a mechanism; return name -> file."""
+    rows = poisoning.told(report.summary)
+    rows = rows[rows["metric"].str.startswith("seen:") & (rows["beta"] > 0)]
+    rows = rows.assign(check=rows["metric"].str.removeprefix("seen:"))
+    folder.mkdir(parents=True, exist_ok=True)
+    pictures = {}
+    for attack, of in rows[rows["check"] != "any"].groupby("attack", sort=False):
+        methods = [name for name in poisoning.METHODS if name in set(of["method"])]
+        figure, panels = plots.new_panels(
+            len(methods),
+            title=f"What the checks see of {attack}",
+            subtitle=f"{poisoning.CLIENTS:,} honest clients in eight batches, malicious ones in the last; a false alarm in a "
+            "thousand rounds; bars: 95 % intervals",
+            height=3.6,
+        )
+        for axes, method in zip(panels, methods, strict=True):
+            plots.plot_power(of[of["method"] == method], axes, title=plots.in_words(method))
+        name = f"poisoning_{str(attack).replace(' ', '_').replace('-', '_')}"
+        pictures[name] = _save(folder / f"{name}.png", plots.png(figure))
+    return pictures
 
 
 def lines(report: Report) -> list[tuple[str, str, str, str]]:

@@ -653,6 +653,43 @@ def coverage(
 
 
 @benchmarks_app.command()
+def poisoning(
+    methods: Annotated[str, typer.Option(help="Mechanisms, separated by commas. Default: all.")] = "",
+    repetitions: Annotated[int, typer.Option(help="Rounds of each attack; fewer are fitted.")] = 400,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes.")] = WORKERS,
+    report: Annotated[bool, typer.Option("--report", help="Measure nothing; print and draw the newest study.")] = False,
+    warehouse: WarehouseOption = None,
+    data: DataOption = DEFAULT_DATA,
+) -> None:
+    """Measure what malicious clients gain beside what theory says, the stated bounds, and what the checks see of them.
+
+    Example: ldpflow benchmark poisoning --methods randomized_response,unary_encoding --repetitions 100
+    """
+    from dpcore import benchmarks
+    from dpcore.studies.poisoning import METHODS
+
+    file = warehouse or data / "warehouse.duckdb"
+    if not report:
+        names = _listed(methods, str, "methods") or METHODS
+        _measure(benchmarks.measure_poisoning(file, names, repetitions, workers))
+    found = benchmarks.poisoning_report(file)
+    figures = data / "figures" / "poisoning"
+    with _progress("drawing", None):
+        benchmarks.draw_poisoning(found, figures)
+    columns = ("mechanism", "attack", "1 % malicious", "5 %", "10 %")
+    table = _table(
+        "rise of the mean, or of the frequency of five targets together; rounds in which a check sees it", *columns
+    )
+    for line in benchmarks.poisoning_summary(found):
+        table.add_row(*line)
+    if len(found.summary):
+        _show(table)
+    _show_aims(benchmarks.lines(found))
+    print(f"warehouse  {_relative(str(file))}")
+    print(f"pictures   {_relative(str(figures))}")
+
+
+@benchmarks_app.command()
 def rates(
     methods: Annotated[str, typer.Option(help="Methods, separated by commas. Default: all.")] = "",
     repetitions: Annotated[int, typer.Option(help="Repetitions a cell; more can be added later.")] = 50,
@@ -715,6 +752,40 @@ def speed(
         table.add_row(row["metric"], row["target"], f"{row['clients']:,}", *numbers)
     _show(table)
     _show_aims(benchmarks.lines(found))
+    print(f"warehouse  {_relative(str(file))}")
+
+
+@benchmarks_app.command()
+def collector(
+    scheme: Annotated[Path, typer.Argument(help="The scheme file, of people who can be simulated.")] = DEFAULT_SCHEME,
+    reports: Annotated[int, typer.Option(help="Reports in all.")] = 1_000_000,
+    batch: Annotated[int, typer.Option(help="Reports in a request.")] = 1000,
+    connections: Annotated[int, typer.Option(help="Connections that send at once.")] = 8,
+    warehouse: WarehouseOption = None,
+    data: DataOption = DEFAULT_DATA,
+) -> None:
+    """Send reports over HTTP to a collector and, in turns, to the same service with an empty handler; land rate and wait.
+
+    All of them must be in the collector's files at the end, each once.  Seconds are the clock's: measure on a quiet machine.
+
+    Example: ldpflow benchmark collector --reports 50000
+    """
+    from dpcore.benchmarks import Report, lines
+    from dpcore.collector import load
+
+    file = warehouse or data / "warehouse.duckdb"
+    steps = load.measure(scheme, load.Load(reports=reports, batch=batch, connections=connections), file)
+    _, total = next(steps)
+    with _progress("sending", total) as advance:
+        for _ in steps:
+            advance(1)
+    found = load.found(file)
+    table = _table("over HTTP, in turns; intervals are of the median turn", "metric", "estimate", "95 % interval")
+    for row in found.rows.to_dict("records"):
+        between = "" if row["low"] != row["low"] else f"{row['low']:,.4g} to {row['high']:,.4g}"
+        table.add_row(row["metric"], f"{row['value']:,.4g}", between)
+    _show(table)
+    _show_aims(lines(Report(found.rows, found.verdicts())))
     print(f"warehouse  {_relative(str(file))}")
 
 

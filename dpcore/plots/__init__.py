@@ -7,14 +7,17 @@ from dpcore.plots.comparison import plot_comparison
 from dpcore.plots.coverage import plot_coverage
 from dpcore.plots.curves import plot_curves
 from dpcore.plots.density import plot_density
+from dpcore.plots.differences import difference_pictures
 from dpcore.plots.frequency import plot_frequency
 from dpcore.plots.functional import plot_functional
 from dpcore.plots.groups import plot_groups
+from dpcore.plots.poisoning import plot_power
 from dpcore.plots.rates import plot_rates
 from dpcore.plots.style import height_for, in_words, new_axes, new_panels, png, rounded, separated, svg
 
 __all__ = [
     "attribute_pictures",
+    "difference_pictures",
     "height_for",
     "in_words",
     "new_axes",
@@ -29,6 +32,7 @@ __all__ = [
     "plot_frequency",
     "plot_functional",
     "plot_groups",
+    "plot_power",
     "plot_rates",
     "plot_ratios",
     "png",
