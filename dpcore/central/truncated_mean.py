@@ -84,8 +84,19 @@ def l1_per_distance(dimension: int) -> int:
     return (isqrt(dimension * (2 * OUTPUT) ** 2) + 1) + 2 * INPUT * dimension
 
 
+class _GaussianMean(TruncatedMean):
+    """A truncated mean with discrete Gaussian noise of scale s on each coordinate."""
+
+    def noise(self, random: Source) -> np.ndarray:
+        return discrete_gaussian.sample(self.scale, self.dimension, random)
+
+    @property
+    def noise_variance(self) -> float:
+        return float(self.scale**2)
+
+
 @dataclass(frozen=True)
-class KullbackLeiblerMean(TruncatedMean):
+class KullbackLeiblerMean(_GaussianMean):
     """Gaussian noise of scale s: D_KL(Q(.|x) || Q(.|y)) <= alpha for all neighbours, alpha > 0.
 
     Privacy.  1. Sums of neighbours are integer vectors at most D apart.  2. Discrete Gaussians D apart have divergence at most
@@ -121,16 +132,9 @@ class KullbackLeiblerMean(TruncatedMean):
         """D^2 / (2 s^2)."""
         return Fraction(l2_sensitivity(self.dimension) ** 2, 2 * self.scale**2)
 
-    def noise(self, random: Source) -> np.ndarray:
-        return discrete_gaussian.sample(self.scale, self.dimension, random)
-
-    @property
-    def noise_variance(self) -> float:
-        return float(self.scale**2)
-
 
 @dataclass(frozen=True)
-class ApproximateMean(TruncatedMean):
+class ApproximateMean(_GaussianMean):
     """Gaussian noise of scale s: Q(A|x) <= e^epsilon Q(A|y) + delta for all neighbours and all A.
 
     Privacy.  1. Sums of neighbours are integer vectors at most D apart.  2. Discrete Gaussians D apart have Renyi divergences
@@ -173,13 +177,6 @@ class ApproximateMean(TruncatedMean):
     def kept(self) -> float:
         """The least delta that a Renyi order proves."""
         return discrete_gaussian.approximate_delta(l2_sensitivity(self.dimension), self.scale, self.epsilon)
-
-    def noise(self, random: Source) -> np.ndarray:
-        return discrete_gaussian.sample(self.scale, self.dimension, random)
-
-    @property
-    def noise_variance(self) -> float:
-        return float(self.scale**2)
 
 
 @dataclass(frozen=True)
