@@ -69,16 +69,25 @@ class Desk:
     """One collector, from its start to its end."""
 
     def __init__(
-        self, folder: Path, schemes: Sequence[Scheme], *, seconds: float, wording: dict[str, object] | None = None
+        self,
+        folder: Path,
+        schemes: Sequence[Scheme],
+        *,
+        seconds: float,
+        wording: dict[str, object] | None = None,
+        taker: Taker | None = None,
     ):
-        """seconds: how long reports wait for company before they are sealed.  Raises SchemeError, StoreError."""
+        """Open the store and get everything ready; raises SchemeError, StoreError.
+
+        seconds: how long reports wait for company before they are sealed.  taker: in place of the way into the store.
+        """
         self.metrics = Metrics()
         for scheme in schemes:
             judge(rows_of([], scheme))  # what is loaded and computed once is loaded now, not in the first request
         self.offers = offers_of(schemes, wording or {})
         self._store = Store(folder, schemes)
         self._sealer = Sealer(folder, seconds)
-        self._taker: Taker = Intake(self._store, self.metrics.synced)
+        self._taker = taker or Intake(self._store, self.metrics.synced)
         self._ends = threading.Event()
         self._thread = threading.Thread(target=self._seal_on, name="sealing", daemon=True)
         self._failing = {"taking": False, "sealing": False}

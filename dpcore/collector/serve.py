@@ -16,7 +16,7 @@ from pathlib import Path
 import uvicorn
 
 from dpcore.collector.access import Access
-from dpcore.collector.desk import Desk
+from dpcore.collector.desk import Desk, Taker
 from dpcore.collector.service import Service
 from dpcore.errors import SchemeError, StoreError
 from dpcore.scheme import Scheme
@@ -67,8 +67,8 @@ class _Server(uvicorn.Server):
                 signal.signal(each, handler)
 
 
-def serve(schemes: Sequence[Path], folder: Path, settings: Settings) -> None:
-    """Collect until told to stop.
+def serve(schemes: Sequence[Path], folder: Path, settings: Settings, taker: Taker | None = None) -> None:
+    """Collect until told to stop; taker: in place of the way into the store, which `load` measures without.
 
     Raises SchemeError for settings that cannot be carried out, StoreError where the folder cannot keep reports.
     """
@@ -81,7 +81,7 @@ def serve(schemes: Sequence[Path], folder: Path, settings: Settings) -> None:
         raise SchemeError("--certificate and --certificate-key go together; for TLS at a proxy, give neither")
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.WARNING)
     parsed = [Scheme.from_toml(scheme) for scheme in schemes]
-    desk = Desk(folder, parsed, seconds=settings.seal_after, wording=_wording(settings.wording))
+    desk = Desk(folder, parsed, seconds=settings.seal_after, wording=_wording(settings.wording), taker=taker)
     service = Service(desk=desk, access=access, rate=settings.rate, most=settings.most)
     config = uvicorn.Config(
         service.app(settings.origins),

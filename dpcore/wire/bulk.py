@@ -54,6 +54,14 @@ class Rows:
         """Return the rows of which `kept`, (n,) bool, is true."""
         return self if kept.all() else replace(self, columns=self.columns.filter(pa.array(kept)))
 
+    def part(self, start: int, count: int) -> Rows:
+        """Return so many rows, as far as there are, from a place on."""
+        return replace(self, columns=self.columns.slice(start, count))
+
+    def to_stream(self) -> bytes:
+        """Return the rows as a stream, which `read_stream` reads."""
+        return _stream_of(pa.Table.from_batches([self.columns]), self.sent_for)
+
     def to_bytes(self) -> bytes:
         """Return the rows without their schema, as `write_segment` takes them."""
         return self.columns.serialize().to_pybytes()
@@ -63,10 +71,14 @@ def write_stream(batch: ReportBatch, scheme: Scheme, sent_for: str = "") -> byte
     """Return reports as a client posts many of them; raises InvalidReport where one has no id."""
     if batch.ids is None or not batch.ids.any(axis=1).all():
         raise InvalidReport("a report travels with an id; see dpcore.report.with_ids")
-    table = table_of(scheme, batch, sent_for)
+    return _stream_of(table_of(scheme, batch, ""), sent_for)
+
+
+def _stream_of(table: pa.Table, sent_for: str) -> bytes:
+    schema = table.schema.with_metadata({**table.schema.metadata, ROUND: sent_for.encode()})
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
+    with pa.ipc.new_stream(sink, schema) as writer:
+        writer.write_table(table.replace_schema_metadata(schema.metadata))
     return sink.getvalue().to_pybytes()
 
 
