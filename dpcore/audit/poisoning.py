@@ -93,9 +93,9 @@ def checks(aggregate: Aggregate, parts: Sequence[Aggregate] = ()) -> list[Check]
 def _levels(aggregate: Aggregate, name: str, parts: Sequence[Aggregate]) -> Found | None:
     model, statistics = aggregate.scheme.attributes[name].mechanism.model(), aggregate.statistics[name]
     if isinstance(model, FiniteChannel) and len(model.levels) > 1:
-        return _chi_squared(*_pearson(model.reports(statistics), model.level_law), "reports of each level")
+        return _chi_squared(*pearson(model.reports(statistics), model.level_law), "reports of each level")
     if isinstance(model, NoisyFeatures) and model.block_law is not None:
-        return _chi_squared(*_pearson(model.split(statistics)[0], model.block_law), "reports of each level")
+        return _chi_squared(*pearson(model.split(statistics)[0], model.block_law), "reports of each level")
     return None
 
 
@@ -105,7 +105,7 @@ def _marginals(aggregate: Aggregate, name: str, parts: Sequence[Aggregate]) -> F
     if not laws or counted.sum() != len(laws) * aggregate.reports(name):
         return None  # an aggregate drawn from its law, or kept by older code, has none
     ends = np.cumsum([len(law) for law in laws])[:-1]
-    seen = [_pearson(part, law) for law, part in zip(laws, np.split(counted, ends), strict=True)]
+    seen = [pearson(part, law) for law, part in zip(laws, np.split(counted, ends), strict=True)]
     return _chi_squared(sum(one for one, _ in seen), sum(free for _, free in seen), "what does not depend on the truth")
 
 
@@ -295,8 +295,8 @@ def _gathered(rows: Sequence[np.ndarray], sizes: Sequence[int], least: float) ->
     return found
 
 
-def _pearson(counts: np.ndarray, law: np.ndarray) -> tuple[float, int]:
-    """Chi-squared of counts of a known law, and its degrees of freedom; cells that expect too few are taken together."""
+def pearson(counts: np.ndarray, law: np.ndarray) -> tuple[float, int]:
+    """Return chi-squared of counts of a known law, and its degrees of freedom; cells that expect too few are taken together."""
     expected = np.asarray(law) * counts.sum()
     order = np.argsort(expected, kind="stable")
     together = int(np.searchsorted(np.cumsum(expected[order]), _ENOUGH)) + 1
