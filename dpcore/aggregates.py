@@ -132,6 +132,11 @@ def _aggregate(scheme: Scheme, batch: ReportBatch) -> Aggregate:
     )
 
 
+def accepted(scheme: Scheme, batch: ReportBatch) -> np.ndarray:
+    """Return which clients' reports an aggregate takes, shape (n,), bool."""
+    return _validate(scheme, batch)[0]
+
+
 def _validate(scheme: Scheme, batch: ReportBatch) -> tuple[np.ndarray, dict[str, int], dict[str, int]]:
     """Which clients' reports could have been sent, and why the others could not."""
     good = np.ones(batch.n, dtype=bool)

@@ -22,7 +22,7 @@ from typing import Any
 
 import pandas as pd
 
-from dpcore import changes, inbox, pipeline, populations, warehouse, wire
+from dpcore import changes, inbox, pipeline, populations, spending, warehouse, wire
 from dpcore._random import Source, secure, seeded
 from dpcore.aggregates import Aggregate
 from dpcore.errors import InvalidRecord, InvalidReport, NotEstimable, SchemeError
@@ -349,6 +349,9 @@ def estimate(folder: Path) -> Path:
     batches = [wire.read_aggregate(part, scheme) for part in parts]
     tables = tables_of(found, people, plan.is_rehearsal, batches)
     tables["comparisons"] = changes.between_groups(found, plan.run_id)
+    came = [wire.location(batch.path) for batch in batches_of(folder)]
+    if came and all(file.exists() for file in came):
+        tables["budgets"] = spending.beside(tables["budgets"], spending.known_spending(scheme, came))
     counts = {
         "accepted": aggregate.n,
         "rejected": sum(aggregate.rejected.values()),

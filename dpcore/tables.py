@@ -19,6 +19,7 @@ from dpcore.estimates import DensityEstimate, FrequencyEstimate
 from dpcore.functionals import parse
 from dpcore.pipeline import Estimate, Round
 from dpcore.scheme import Attribute, Scheme
+from dpcore.spending import states
 from dpcore.wire.codec import statistic_rows
 
 _REJECTED_SHARE = 0.01  # more than one report in a hundred refused means that something is wrong with a client
@@ -174,7 +175,8 @@ def _levels(round_: Round) -> pd.DataFrame:
 
 
 def _budgets(round_: Round) -> pd.DataFrame:
-    rows = []
+    """What is promised and charged; what tokens show of it is known of collected reports only (`spending`)."""
+    rows, unknown = [], (None,) * 3
     for name, attribute in round_.aggregate.scheme.attributes.items():
         budget = attribute.budget
         charges = round_.aggregate.reports(name)
@@ -186,9 +188,12 @@ def _budgets(round_: Round) -> pd.DataFrame:
                 float(budget),
                 attribute.mechanism.certificate().text,
                 charges,
+                states(attribute.mechanism),
+                *unknown,
             )
         )
-    return _frame(rows, "attribute mechanism stated epsilon certificate charges")
+    names = "attribute mechanism stated epsilon certificate charges states known_charges known_clients most_charges"
+    return _frame(rows, names).astype(dict.fromkeys(names.split()[-3:], "Int64"))
 
 
 def _rejects(round_: Round) -> pd.DataFrame:

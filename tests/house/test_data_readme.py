@@ -53,7 +53,10 @@ def test_answers_are_right(landed: Path) -> None:
     assert set(pooled["rounds"]) <= {1, 2, 3}
     assert (answer(landed, 10)["times_narrower"] >= 1).all()
     spent = answer(landed, 13)
-    assert spent["spent"].tolist() == pytest.approx([4 + np.log(3), 8 + 2 * np.log(3), 12 + 3 * np.log(3), 5])
+    spent = spent[spent["attribute"] == ""]
+    assert spent["fresh"].tolist() == pytest.approx([4 + np.log(3), 8 + 2 * np.log(3), 12 + 3 * np.log(3), 5])
+    assert spent["memoized_least"].tolist() == pytest.approx([4 + np.log(3)] * 3 + [5])
+    assert (spent["memoized_most"] <= spent["fresh"]).all()
     assert answer(landed, 14)["is_whole"].all()
     assert answer(landed, 15)[["reason", "count"]].to_numpy().tolist() == [["visits: out of range", 2]]
     assert answer(landed, 16)["failed"].tolist() == [0, 0, 0, 0]

@@ -234,6 +234,10 @@ def tables(name: str) -> dict[str, pd.DataFrame]:
                     "epsilon": 1.0,
                     "certificate": NASTY,
                     "charges": 9,
+                    "states": 2,
+                    "known_charges": 3,
+                    "known_clients": 2,
+                    "most_charges": 2,
                 }
             ]
         ),

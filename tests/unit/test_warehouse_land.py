@@ -149,6 +149,10 @@ def tables(shift=0.0):
                 "epsilon": [np.log(3)],
                 "certificate": ["3/1"],
                 "charges": [1],
+                "states": [4096],
+                "known_charges": [None],
+                "known_clients": [None],
+                "most_charges": [None],
             }
         ),
         "rejects": pd.DataFrame({"reason": ["another scheme"], "count": [2], "example_position": [17]}),

@@ -22,7 +22,8 @@ TABLES = {
     "reason",
     "sensitivities": "run_id attribute estimator given number sensitivity is_exact",
     "levels": "run_id attribute given level statistic threshold selected",
-    "budgets": "run_id attribute mechanism stated epsilon certificate charges",
+    "budgets": "run_id attribute mechanism stated epsilon certificate charges states known_charges known_clients "
+    "most_charges",
     "rejects": "run_id reason count example_position",
     "batches": "run_id file sent_for reports",
     "truths": "run_id attribute given quantity x value",
@@ -61,6 +62,7 @@ DIGESTS = {
     "0020_waiting": "fa8230662e9072e5",
     "0021_batches": "0b4fd03cb3bb1b97",
     "0022_sensitivities": "ae06dff00e07e8c8",
+    "0023_spending": "ed754ca38e4d2e4d",
 }
 
 

@@ -1,0 +1,160 @@
+"""What a collector knows of what clients have spent: of one round by their tokens, of several by what landed."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import dpcore as dp
+from dpcore import pages, pipeline, spending, stages, warehouse, wire
+from dpcore.client import Client
+from dpcore.mechanisms import DyadicWave, RandomizedResponse
+from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
+from dpcore.privacy.budget import Budget
+from dpcore.report import batch_of
+from dpcore.scheme import Scheme
+from dpcore.spending import Known, known_spending, states
+from dpcore.tables import scheme_tables, tables_of
+
+RECORD = {"side": "left", "colour": "red", "height": 1.2}
+SECRETS = [bytes([number]) * 16 for number in range(4)]
+
+
+def reports(scheme: Scheme, folder: Path, name: str, people: list[int], nobody: int = 0, sent_for: str = "") -> Path:
+    """A file of the reports of people with a key, by number, and of some who sent no token."""
+    clients = [Client(scheme, dp.secure(), secret=SECRETS[person]) for person in people]
+    clients += [Client(scheme, dp.secure()) for _ in range(nobody)]
+    file = folder / f"{name}.parquet"
+    wire.write_reports(file, scheme, batch_of(client.report(RECORD) for client in clients), sent_for)
+    return file
+
+
+def test_tokens_say_how_often_each_of_their_clients_was_heard(tmp_path: Path, small: Scheme) -> None:
+    first = reports(small, tmp_path, "a", [0, 1, 1], nobody=5)
+    second = reports(small, tmp_path, "b", [1, 2])
+    third = reports(small, tmp_path, "c", [], nobody=3)
+    expected = Known(known_charges=5, known_clients=3, most_charges=3)
+    assert known_spending(small, [first, second, third]) == dict.fromkeys(small.attributes, expected)
+    nothing = Known(known_charges=0, known_clients=0, most_charges=0)
+    assert known_spending(small, [third]) == dict.fromkeys(small.attributes, nothing)
+
+
+def test_a_report_that_is_refused_is_no_charge(tmp_path: Path, small: Scheme) -> None:
+    batch = wire.read_reports(reports(small, tmp_path, "a", [0, 1]), small)
+    batch.answers["colour"].reports.values[1] = 77
+    wire.write_reports(tmp_path / "b.parquet", small, batch)
+    found = known_spending(small, [tmp_path / "b.parquet"])
+    assert found["side"] == Known(known_charges=1, known_clients=1, most_charges=1)
+
+
+def test_a_unit_that_is_answered_is_what_is_charged(tmp_path: Path, small_text: str) -> None:
+    scheme = Scheme.from_toml(f'reporting = "one"\n{small_text}')
+    found = known_spending(scheme, [reports(scheme, tmp_path, "a", [0, 1, 2, 3, 3])])
+    assert found["side"] == found["height"]  # a pair is one unit
+    assert found["side"].known_charges + found["colour"].known_charges == 5
+
+
+def test_states_are_what_answers_are_charged_for() -> None:
+    one = Budget.parse("1")
+    assert states(RandomizedResponse.design(one, categories=5)) == 5
+    assert states(DyadicWave.design(one)) == 64  # ruling R8: at every level
+    assert states(WaveletLaplace.design(one, degree=1, finest_level=3, cells=256)) == 256
+
+
+PETS = """
+name = "pets"
+[attributes.kind]
+type = "categorical"
+categories = ["cat", "dog"]
+epsilon = 0.75
+[attributes.colour]
+type = "categorical"
+categories = ["red", "green", "blue", "grey"]
+epsilon = {}
+"""
+
+
+def landed(file: Path, scheme: Scheme, round_: str, known: Known | None) -> None:
+    """A round of 203 collected reports in the warehouse, as far as what clients spend is concerned."""
+    budgets = tables_of(
+        pipeline.Round(dp.aggregate(scheme, dp.privatize(scheme, PEOPLE, random=dp.seeded(1))), {}, {}, {})
+    )["budgets"]
+    if known is not None:
+        budgets = spending.beside(budgets, dict.fromkeys(scheme.attributes, known))
+    moment = datetime(2026, 11, 21, tzinfo=UTC)
+    run = warehouse.Run(
+        run_id=warehouse.run_id(scheme.digest, round_, "reports"),
+        scheme=scheme.name,
+        scheme_digest=scheme.digest,
+        round=round_,
+        source="reports",
+        randomness="secure",
+        started_at=moment,
+        finished_at=moment,
+        version="1",
+        accepted=203,
+        rejected=0,
+    )
+    whole = {"schemes": scheme_tables(scheme)["schemes"], "budgets": budgets}
+    warehouse.land(file, warehouse.Landing(run, whole))
+
+
+PEOPLE = {"kind": ["cat"] * 203, "colour": ["red"] * 203}
+
+
+def test_rounds_add_up_for_fresh_noise_and_not_for_answers_that_last(tmp_path: Path) -> None:
+    file, known = tmp_path / "w.duckdb", Known(known_charges=3, known_clients=2, most_charges=2)
+    for day, epsilon in enumerate(("1", "1", "1", "0.5"), 1):  # the fourth round is of a revised scheme
+        landed(file, Scheme.from_toml(PETS.format(epsilon)), f"2026-11-0{day}", known if day > 1 else None)
+    rows = warehouse.query(file, "from composed_budgets order by round, attribute")
+    by = {(row["round"][-1], row["attribute"]): row for row in rows.to_dict("records")}
+    assert [by[day, ""]["fresh"] for day in "1234"] == [1.75, 3.5, 5.25, 6.5]
+    assert [by[day, ""]["memoized_least"] for day in "1234"] == [1.75, 1.75, 1.75, 3.0]
+    assert [by[day, "kind"]["memoized_most"] for day in "1234"] == [0.75, 1.5, 1.5, 2.25]  # two states a digest
+    assert [by[day, ""]["memoized_most"] for day in "1234"] == [1.75, 3.5, 4.5, 5.75]
+    assert [by[day, "colour"]["known_most"] for day in "234"] == [2, 2, 1]
+    assert np.isnan(by["1", ""]["known_most"])
+    assert (by["4", ""]["known_clients"], by["4", ""]["known_most"], by["4", ""]["rounds"]) == (2, 2.5, 4)
+    budgets = warehouse.query(file, "from latest_budgets where round = '2026-11-04' order by attribute")
+    found = budgets[["charges", "states", "known_charges", "most_charges"]].to_numpy().tolist()
+    assert found == [[203, 4, 3, 2], [203, 2, 3, 2]]
+    pages.publish(file, tmp_path / "page.html", round_="2026-11-04")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "has spent ε = 6.5" in page
+    assert "has spent ε = 3 where nothing changed, and at most 5.75" in page
+    assert "2 in this round, nobody spent more than ε = 2.5 in it" in page
+
+
+def test_a_client_that_reports_one_unit_spends_at_most_the_dearest(tmp_path: Path) -> None:
+    file, scheme = tmp_path / "w.duckdb", Scheme.from_toml('reporting = "one"\n' + PETS.format("1"))
+    for day in (1, 2, 3):
+        landed(file, scheme, f"2026-11-0{day}", None)
+    [row] = warehouse.query(file, "from composed_budgets where rounds = 3 and attribute = ''").to_dict("records")
+    assert (row["fresh"], row["memoized_least"], row["memoized_most"]) == (3, 1, 3)
+
+
+def test_a_round_of_collected_reports_counts_their_tokens(tmp_path: Path, small: Scheme) -> None:
+    (tmp_path / "small.toml").write_text(small.canonical, encoding="utf-8")
+    (tmp_path / "in").mkdir()
+    reports(small, tmp_path / "in", "r", [0, 1, 1], nobody=60)
+    made = stages.prepare(tmp_path / "small.toml", reports=tmp_path / "in", round_="r1", data=tmp_path)
+    stages.merge(made, [stages.aggregate_shard(made, path) for path in stages.collected(made)])
+    stages.estimate(made)
+    stages.land(made)
+    budgets = warehouse.query(
+        tmp_path / "warehouse.duckdb", "select * exclude (certificate) from budgets order by attribute"
+    )
+    names = ["charges", "states", "known_charges", "known_clients", "most_charges"]
+    assert budgets.loc[budgets["attribute"] == "side", names].to_numpy().tolist() == [[63, 2, 3, 2, 2]]
+
+
+def test_what_is_known_stands_beside_what_is_charged() -> None:
+    known = {name: Known(known_charges=n, known_clients=1, most_charges=n) for n, name in enumerate("ab", 1)}
+    budgets = pd.DataFrame({"attribute": ["b", "a"], "charges": [4, 9], **dict.fromkeys(known["a"].__dict__)})
+    found = spending.beside(budgets, known)
+    assert found["attribute"].tolist() == ["b", "a"]
+    assert found["known_charges"].tolist() == [2, 1]
+    assert np.array_equal(found["charges"], [4, 9])
