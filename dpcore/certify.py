@@ -110,16 +110,37 @@ def write(file: Path, audits: Sequence[SchemeAudit], day: str) -> list[Path]:
 
 
 def land(file: Path, audit: SchemeAudit, day: str) -> int:
-    """Land an audit's rows of `checks` and return how many; a second audit of a scheme on a day replaces the first."""
+    """Land an audit's rows of `checks` and return how many; a second audit of a scheme on a day replaces the first.
+
+    With them goes `landed_seeds`, which is of the file and not of the scheme.
+    """
     identifier = warehouse.run_id(audit.digest, day, "audit")
-    rows = pd.DataFrame(check_rows(audit, day))
+    seeds = landed_seeds(file)
+    told = {
+        "name": "landed_seeds",
+        "passed": seeds == 0,
+        "observed": float(seeds),
+        "threshold": 0.0,
+        "detail": "runs of real people whose seed is here; their reports, less the noise of a known seed, are the records",
+    }
+    rows = pd.DataFrame([*check_rows(audit, day), told])
     warehouse.land_checks(file, identifier, rows)
     return len(rows)
 
 
-def require(audits: Sequence[SchemeAudit]) -> None:
-    """Raise CalibrationError, one line, where any promise is broken."""
+def landed_seeds(file: Path) -> int:
+    """Return how many runs of real people have their seed in a warehouse; none in one that is not there yet."""
+    if not file.exists():
+        return 0
+    found = warehouse.query(file, "select count(*) as n from runs where seed is not null and source <> 'simulated'")
+    return int(found["n"][0])
+
+
+def require(audits: Sequence[SchemeAudit], seeds: int = 0) -> None:
+    """Raise CalibrationError, one line, where any promise is broken; seeds: of real people's runs, that have landed."""
     broken = [sentence for audit in audits for sentence in audit.broken]
+    if seeds:
+        broken.append(f"the warehouse holds the seeds of {seeds} runs of real people, with which their noise is undone")
     if broken:
         more = f"; and {len(broken) - 1} more" if len(broken) > 1 else ""
         raise CalibrationError(f"a promise is broken: {broken[0]}{more}; take the scheme out of use until it is mended")

@@ -53,7 +53,7 @@ def audit(settings: AuditSettings = AuditSettings()) -> list[SchemeAudit]:  # no
         audits.append(look_at_reports(enumerate_loss(file), settings.trials))
         show_certificate(audits[-1], day)
         land_checks(audits[-1], settings.warehouse, day)
-    certify.require(audits)
+    certify.require(audits, certify.landed_seeds(settings.warehouse))
     return audits
 
 

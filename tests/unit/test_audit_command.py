@@ -7,6 +7,7 @@ import io
 import json
 from pathlib import Path
 
+import duckdb
 import pytest
 from planted import CutDyadicWave, CutWave, CutWindow, OneTooMany, known_seed
 
@@ -94,7 +95,7 @@ def test_auditing_twice_on_a_day_lands_once(pets: str, tmp_path: Path) -> None:
         [[rows["run_id"][0], "pets", day, 16]],
         [[rows["run_id"][0], "pets", certify.today(), 16]],
     )
-    assert warehouse.query(tmp_path / "w.duckdb", "select count(*) as n from checks")["n"][0] == 6
+    assert warehouse.query(tmp_path / "w.duckdb", "select count(*) as n from checks")["n"][0] == 7
     assert warehouse.query(
         tmp_path / "w.duckdb", "from runs"
     ).empty  # nobody reported, and no round is hidden by an audit
@@ -135,6 +136,23 @@ def test_clients_whose_reports_belie_the_promise_exit_with_1(
     assert written["averaging"]["changed"] == 0
     rows = warehouse.query(tmp_path / "w.duckdb", "select passed, borne_out from audits where attribute = 'kind'")
     assert rows.values.tolist() == [[True, False]]
+
+
+def test_a_seed_that_landed_with_real_people_exits_with_1(pets: str, tmp_path: Path) -> None:
+    """No landing lets one in; here the table's constraint was taken away."""
+    file = tmp_path / "w.duckdb"
+    assert audit(pets, "--warehouse", "w.duckdb", at=tmp_path)[0] == 0
+    with duckdb.connect(str(file)) as connection:
+        connection.execute("create or replace table runs as from runs")
+        connection.execute(
+            "insert into runs (run_id, scheme, scheme_digest, round, source, randomness, seed, state, started_at, version) "
+            "values ('0123456789abcdef', 'pets', '', 'r', 'records', 'seeded', 7, 'landed', now()::timestamp, '1')"
+        )
+    code, _, err = audit(pets, "--warehouse", "w.duckdb", at=tmp_path)
+    assert code == 1
+    assert "the seeds of 1 runs of real people" in err
+    [row] = warehouse.query(file, "from checks where name = 'landed_seeds'").to_dict("records")
+    assert (row["passed"], row["observed"]) == (False, 1)
 
 
 def test_a_certificate_of_a_broken_promise_says_not_to_sign(
