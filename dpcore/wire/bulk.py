@@ -23,7 +23,7 @@ from dpcore.errors import InvalidReport
 from dpcore.report import Report, ReportBatch
 from dpcore.scheme import Scheme
 from dpcore.wire.codec import UNKNOWN_LEVEL, answers_of, names_of, table_of
-from dpcore.wire.schema import DIGEST, KIND, NAMES, REFUSED, ROUND, is_single, report_schema
+from dpcore.wire.schema import DIGEST, KIND, NAMES, REFUSED, ROUND, is_single, report_schema, sizes_of
 from dpcore.wire.single import REASONS, ROUND_NAME
 
 _END = b"\xff\xff\xff\xff\0\0\0\0"  # of every Arrow stream
@@ -188,7 +188,7 @@ def judge(rows: Rows) -> np.ndarray:
         public = levels[name][answers.clients]
         odd = answers.reports.level == UNKNOWN_LEVEL
         faulty = {
-            "wrong_length": odd & (said < len(attribute.mechanism.sizes)),
+            "wrong_length": odd & (said < len(sizes_of(scheme, name))),
             "unknown_level": odd,
             "wrong_level": (public >= 0) & (said != public),
             "out_of_range": ~attribute.mechanism.accepts(answers.reports),
@@ -202,6 +202,8 @@ def judge(rows: Rows) -> np.ndarray:
 
 
 def _is_valid(column: pa.Array) -> np.ndarray:
+    if not column.null_count:
+        return np.ones(len(column), dtype=bool)
     return np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
 
 

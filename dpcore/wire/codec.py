@@ -24,7 +24,18 @@ from dpcore.report import Answers, ReportBatch
 from dpcore.scheme import Scheme
 from dpcore.tokens import NAME_BYTES
 from dpcore.wire.files import opened, write_whole
-from dpcore.wire.schema import AGGREGATE, DIGEST, KIND, NAMES, REFUSED, ROUND, is_single, metadata, report_schema
+from dpcore.wire.schema import (
+    AGGREGATE,
+    DIGEST,
+    KIND,
+    NAMES,
+    REFUSED,
+    ROUND,
+    is_single,
+    metadata,
+    report_schema,
+    sizes_of,
+)
 
 UNKNOWN_LEVEL = 255  # no mechanism has so many
 
@@ -135,25 +146,32 @@ def answers_of(scheme: Scheme, name: str, columns: pa.RecordBatch) -> Answers:
     """Return the answers to an attribute in the columns of a report file."""
     if is_single(scheme, name):
         column = columns.column(name)
-        clients = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
         values = column.drop_null().to_numpy(zero_copy_only=False).astype(np.int64)
-        return Answers(clients, Reports(np.zeros(len(clients), dtype=np.uint8), values))
-    levels = columns.column(f"{name}_level")
-    lists = columns.column(f"{name}_values")
-    clients = np.flatnonzero(levels.is_valid().to_numpy(zero_copy_only=False))
+        return Answers(_answered(column), Reports(np.zeros(len(values), dtype=np.uint8), values))
+    levels, lists = columns.column(f"{name}_level"), columns.column(f"{name}_values")
+    clients = _answered(levels)
     level = levels.drop_null().to_numpy(zero_copy_only=False).copy()
-    lists = lists.take(pa.array(clients))
+    if len(clients) < len(lists):
+        lists = lists.take(pa.array(clients))
     lengths = lists.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
-    values = lists.flatten()
+    flat = lists.flatten()
     # What its level does not describe becomes a report of a level nobody knows, which the aggregate refuses and counts.
-    sizes = np.array([*scheme.attributes[name].mechanism.sizes, -1])
+    sizes = np.array([*sizes_of(scheme, name), -1])
     odd = lengths != sizes[np.minimum(level, len(sizes) - 1)]
-    if values.null_count:
+    if flat.null_count:
         owner = np.repeat(np.arange(len(lengths)), lengths)
-        odd[owner[values.is_null().to_numpy(zero_copy_only=False)]] = True
-    level[odd] = UNKNOWN_LEVEL
-    kept = values.filter(pa.array(np.repeat(~odd, lengths)))
-    return Answers(clients, Reports(level, kept.to_numpy(zero_copy_only=False).astype(np.int64)))
+        odd[owner[flat.is_null().to_numpy(zero_copy_only=False)]] = True
+    if odd.any():
+        level[odd] = UNKNOWN_LEVEL
+        flat = flat.filter(pa.array(np.repeat(~odd, lengths)))
+    return Answers(clients, Reports(level, flat.to_numpy(zero_copy_only=False).astype(np.int64)))
+
+
+def _answered(column: pa.Array) -> np.ndarray:
+    """The positions of those who answered."""
+    if not column.null_count:
+        return np.arange(len(column))
+    return np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
 
 
 def write_aggregate(path: Path, aggregate: Aggregate) -> None:

@@ -9,6 +9,7 @@ Aggregates: one row per statistic.  Both carry the scheme's digest in the file's
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import lru_cache
 
 import pyarrow as pa
 
@@ -32,20 +33,31 @@ AGGREGATE = pa.schema(
 )
 
 
+@lru_cache(maxsize=1024)
+def sizes_of(scheme: Scheme, name: str) -> tuple[int, ...]:
+    """Return how many integers a report of each of the attribute's levels holds."""
+    return scheme.attributes[name].mechanism.sizes
+
+
 def is_single(scheme: Scheme, name: str) -> bool:
     """Return whether a report of the attribute is one integer at one level."""
-    return scheme.attributes[name].mechanism.sizes == (1,)
+    return sizes_of(scheme, name) == (1,)
 
 
 def report_schema(scheme: Scheme, names: Collection[str] = ()) -> pa.Schema:
     """Return the columns of a report file under a scheme; names: those of `NAMES` that it has."""
+    return _report_schema(scheme, tuple(name for name in NAMES if name in names))
+
+
+@lru_cache(maxsize=256)
+def _report_schema(scheme: Scheme, names: tuple[str, ...]) -> pa.Schema:
     fields: list[tuple[str, pa.DataType]] = []
     for name in scheme.attributes:
         if is_single(scheme, name):
             fields.append((name, pa.int64()))
         else:
             fields += [(f"{name}_level", pa.uint8()), (f"{name}_values", pa.list_(pa.int64()))]
-    fields += [(name, pa.binary(NAME_BYTES)) for name in NAMES if name in names]
+    fields += [(name, pa.binary(NAME_BYTES)) for name in names]
     return pa.schema(fields, metadata=metadata(scheme, "reports"))
 
 
