@@ -86,7 +86,7 @@ class Faults:
         return self.killed[kind] < self.quota[kind] and not self.problems
 
     def _start(self) -> Serving:
-        return Serving(self.collected, self.scheme, "--seal-after", "0.3", port=self.port)
+        return Serving(self.collected, self.scheme, "--seal-after", "1", port=self.port)
 
     def _kill(self, kind: str, process: subprocess.Popen[str]) -> None:
         process.kill()
@@ -98,6 +98,7 @@ class Faults:
         """Batches and single reports in turn, each until it is answered."""
         sender, count = Sender(self.port), 0
         while not self._ends.is_set() and not self.problems:
+            time.sleep(self._pause)
             seed = 1 + number + SENDERS * count
             count += 1
             if count % 3:
@@ -158,6 +159,7 @@ class Faults:
             if process.returncode:
                 self.problems.append(f"{kind} of {name} failed: {said.splitlines()[-1:]}")
 
+    _pause = 0.05  # seconds between a sender's reports
     _seconds = {"aggregation": 4.0, "landing": 6.0}  # noqa: RUF012 - of this run, as last seen
 
     def _command(self, words: list[str]) -> subprocess.Popen[str]:

@@ -1,1 +1,1 @@
-"""Reports from outside: what a browser is given (`static/`: the client, the consent page)."""
+"""Reports from outside: schemes go out and reports come in over HTTP; what a browser is given is in `static/`."""
