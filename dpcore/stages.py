@@ -460,7 +460,7 @@ def draw(folder: Path) -> dict[str, Path]:
 def land(folder: Path) -> Plan:
     """Land a run's tables in the warehouse, in one transaction; landing again replaces its rows with the same.
 
-    The reports are deleted afterwards unless the plan keeps them.
+    What changed in the round after it is then drawn anew.  The reports are deleted afterwards unless the plan keeps them.
     """
     plan = plan_of(folder)
     tables = read_tables(folder)
@@ -472,10 +472,35 @@ def land(folder: Path) -> Plan:
     batches = batches_of(folder)
     if batches:
         tables["batches"] = pd.DataFrame(batches)[["file", "sent_for", "reports"]]
-    warehouse.land(plan.warehouse, warehouse.Landing(run_row(folder), tables), judge=_judge)
+    compared = warehouse.land(plan.warehouse, warehouse.Landing(run_row(folder), tables), judge=_judge)
+    for identifier, previous in compared.items():
+        if identifier != plan.run_id or previous != _previous(folder):
+            _draw_changes(Path(plan.warehouse), identifier, previous, plan.scheme)
     if not plan.keep_reports:  # the run's own; a folder that was collected is its owner's
         wire.remove_folder(folder / "reports")
     return plan
+
+
+def _draw_changes(file: Path, run_id: str, previous: str, scheme: Scheme) -> None:
+    """Draw anew what changed in a landed round, since the round before it is another one now."""
+    from dpcore import plots
+
+    drawn = warehouse.query(file, f"select path from figures where run_id = '{run_id}' limit 1")
+    if drawn.empty:
+        return  # its pictures were not drawn, or are deleted
+    tables = {
+        table: warehouse.query(file, f"from {table} where run_id = '{run_id}'") for table in ("comparisons", "truths")
+    }
+    made: dict[str, bytes] = {}
+    for name, attribute in scheme.attributes.items():
+        rows, truths = (frame[frame["attribute"] == name] for frame in tables.values())
+        made |= plots.difference_pictures(name, rows, truths, attribute.unit, previous=previous, run_id=run_id)
+    paths = {name: Path(drawn["path"].iloc[0]).with_name(f"{name}.png") for name in made}
+    for name, content in made.items():
+        wire.write_bytes(paths[name], content)
+    if made:
+        frame = pd.DataFrame({"name": list(paths), "path": [str(path) for path in paths.values()]})
+        warehouse.add_figures(file, run_id, frame)
 
 
 def _judge(now: pd.DataFrame, before: pd.DataFrame, groups: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -62,8 +62,8 @@ class Landing:
     """What one run lands: its row of `runs` and a frame for each table it has rows for.
 
     tables: keys among schemes, attributes, categories, aggregates, frequencies, densities, functionals, sensitivities, levels,
-    budgets, rejects, batches, truths, checks, comparisons and figures; columns as in the table, in any order; `run_id` may be left out.
-    NaN, NaT and None are nulls.
+    budgets, rejects, batches, truths, checks, comparisons and figures; columns as in the table, in any order; `run_id` may be
+    left out.  NaN, NaT and None are nulls.
     """
 
     run: Run
@@ -81,8 +81,10 @@ def run_id(scheme_digest: str, round_: str, salt: str | int) -> str:
     return hashlib.sha256(framed).hexdigest()[:16]
 
 
-def land(path: str | Path, landing: Landing, *, judge: Judge | None = None, patience: float = 30.0) -> None:
+def land(path: str | Path, landing: Landing, *, judge: Judge | None = None, patience: float = 30.0) -> dict[str, str]:
     """Write a run and all its rows, replacing whatever the same run_id had landed before.
+
+    Returns run_id -> the round that it was compared with, '' where there is none, of the runs that `judge` compared.
 
     judge: compares rounds; in the same transaction the landed round and the one after it are then compared with the rounds
     that are before them now, so that the tables do not depend on the order in which rounds land.
@@ -105,8 +107,7 @@ def land(path: str | Path, landing: Landing, *, judge: Judge | None = None, pati
             _insert(connection, table, content)
         if "batches" in rows:
             refuse_counted(connection, landing.run.run_id)
-        if judge is not None:
-            _settle(connection, landing.run, judge)
+        return {} if judge is None else _settle(connection, landing.run, judge)
 
 
 def land_failure(path: str | Path, run: Run, *, patience: float = 30.0) -> None:
@@ -179,6 +180,21 @@ def land_checks(path: str | Path, identifier: str, frame: pd.DataFrame, *, patie
         _insert(connection, "checks", rows["checks"])
 
 
+def add_figures(path: str | Path, identifier: str, frame: pd.DataFrame, *, patience: float = 30.0) -> None:
+    """Write where pictures of a landed run are, beside those it has; a picture of the same name is replaced.
+
+    frame: the columns of `figures`, without run_id.
+    Raises WarehouseError as `land` does.
+    """
+    rows = {"figures": to_rows("figures", _with_run_id("figures", frame, identifier))}
+    _rehearse(rows)
+    with open_to_publish(path, patience=patience) as connection:
+        connection.execute(
+            "delete from figures where run_id = ? and list_contains(?, name)", [identifier, frame["name"].tolist()]
+        )
+        _insert(connection, "figures", rows["figures"])
+
+
 def _forget_waiting(connection: duckdb.DuckDBPyConnection, run: Run) -> None:
     """Drop what earlier attempts at a round said of waiting: every new file of reports makes another run of it."""
     connection.execute(
@@ -187,8 +203,9 @@ def _forget_waiting(connection: duckdb.DuckDBPyConnection, run: Run) -> None:
     )
 
 
-def _settle(connection: duckdb.DuckDBPyConnection, run: Run, judge: Judge) -> None:
+def _settle(connection: duckdb.DuckDBPyConnection, run: Run, judge: Judge) -> dict[str, str]:
     """Compare the round of a run, and the next one that has landed, with the round that is now before each."""
+    compared = {}
     for identifier, round_ in around(connection, run.scheme_digest, run.source, run.round):
         before = numbers_before(connection, run.scheme_digest, run.source, round_, identifier)
         groups = connection.execute("from comparisons where run_id = ? and other_run_id = run_id", [identifier]).df()
@@ -201,6 +218,8 @@ def _settle(connection: duckdb.DuckDBPyConnection, run: Run, judge: Judge) -> No
         for table, frame in (("comparisons", comparisons), ("checks", checks)):
             if len(frame):
                 _insert(connection, table, to_rows(table, _with_run_id(table, frame, identifier)))
+        compared[identifier] = str(before["round"].iloc[0]) if len(before) else ""
+    return compared
 
 
 def _run_row(run: Run, state: str) -> pa.Table:

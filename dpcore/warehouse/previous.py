@@ -14,19 +14,20 @@ _NEWEST = "finished_at desc, started_at desc, run_id desc"
 _NUMBERS = """
 with numbers as (
     select
-        run_id, attribute, given, functional, kind, estimate, plug_in, standard_error, confidence, low, high, reason
+        run_id, attribute, given, functional, kind, estimate, plug_in, standard_error, confidence, low, high, reason,
+        1 as part, rowid as place
     from functionals
     union all
     select
         run_id, attribute, given, 'frequency(' || category || ')', 'smooth', coalesce(raw, estimate), estimate,
-        standard_error, confidence, low, high, null
+        standard_error, confidence, low, high, null, 2, rowid
     from frequencies
 )
-select runs."round", runs.seed, runs.source, numbers.*
+select runs."round", runs.seed, runs.source, numbers.* exclude (part, place)
 from runs
 join numbers on numbers.run_id = runs.run_id
 where runs.run_id = ?
-order by attribute, given, functional
+order by part, place
 """
 
 _EARLIER = f"""
@@ -69,7 +70,7 @@ def numbers_before(
 
 
 def numbers(connection: duckdb.DuckDBPyConnection, run_id: str) -> pd.DataFrame:
-    """Return the numbers of one run, as `previous_numbers` does."""
+    """Return the numbers of one run, as `previous_numbers` does, in the order in which they landed."""
     found: pd.DataFrame = connection.execute(_NUMBERS, [run_id]).df()
     return found
 
