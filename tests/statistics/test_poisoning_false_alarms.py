@@ -51,7 +51,7 @@ def test_honest_clients_raise_no_more_alarms_than_stated(p_values: dict[str, np.
 @pytest.mark.parametrize("scale", [1.0, 1.3])
 @pytest.mark.parametrize("law", LAWS, ids=["levels", "ones"])
 def test_counts_of_a_known_law_have_the_law_of_chi_squared(law: np.ndarray, scale: float) -> None:
-    generator, draws = np.random.default_rng(1), 20_000
+    generator, draws = np.random.default_rng(1), 6000
     seen = [poisoning.pearson(generator.multinomial(5000, law), law) for _ in range(draws)]
     alarms = sum(chi2.sf(scale * statistic, free) < LEVEL for statistic, free in seen)
     few, many = binom.ppf(P_VALUE, draws, 0.9 * LEVEL), binom.isf(P_VALUE, draws, 1.1 * LEVEL)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dpcore as dp
-from dpcore import wire
+from dpcore import tokens, wire
 from dpcore.audit import attacks, gains, poisoning
 from dpcore.audit.attacks import Attack, MaximalGain, MaximalInfluence, RandomItem, RandomReports, poisoned
 from dpcore.errors import SchemeError
@@ -30,7 +30,7 @@ from dpcore.mechanisms import (
 )
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.budget import Budget
-from dpcore.report import Answers, ReportBatch
+from dpcore.report import Answers, ReportBatch, batch_of
 
 LN3 = Budget.parse("ln 3")
 ORACLES: dict[str, Any] = {
@@ -105,6 +105,23 @@ def test_a_report_beyond_honest_noise_is_refused_with_its_reason() -> None:
     found = dp.aggregate(scheme, batch)
     assert dict(found.rejected) == {"x: beyond honest noise": 1}
     assert found.n == 199
+
+
+def test_a_level_that_is_not_its_tokens_is_refused() -> None:
+    """Or whoever looks for the level where a report is worth most would send it from there."""
+    scheme = dp.Scheme.from_toml(NUMERIC.format(mechanism="dyadic_wave"))
+    clients = [
+        dp.Client(scheme, random=dp.seeded(i), token=tokens.token_of(bytes([i] * 16), scheme.digest)) for i in range(40)
+    ]
+    batch = batch_of(client.report({"x": 0.3}) for client in clients)
+    assert dp.aggregate(scheme, batch).n == 40
+    level = batch.answers["x"].reports.level
+    level[:3] = (level[:3] + 1) % 4
+    batch.answers["x"].reports.values[:3] = 0
+    found = dp.aggregate(scheme, batch)
+    assert dict(found.rejected) == {"x: not for its token": 3}
+    assert found.n == 37
+    assert dp.aggregate(scheme, replace(batch, tokens=None)).n == 40  # without a token nobody knows
 
 
 NUMERIC = """
