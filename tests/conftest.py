@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -73,6 +74,31 @@ def people():  # type: ignore[no-untyped-def]
         }
 
     return make
+
+
+@pytest.fixture(scope="session")
+def created(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A warehouse in which nothing has landed, as it was made; copy it before you write."""
+    from dpcore.warehouse import open_for_writing
+
+    path = tmp_path_factory.mktemp("created") / "deep" / "er" / "warehouse.duckdb"  # the folders are made
+    with open_for_writing(path):
+        pass
+    return path
+
+
+@pytest.fixture
+def fresh(created: Path, tmp_path: Path) -> Path:
+    """A warehouse of the test's own, in which nothing has landed: a copy takes a hundredth of what making one does."""
+    return Path(shutil.copy(created, tmp_path / "warehouse.duckdb"))
+
+
+@pytest.fixture
+def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let rounds draw nothing, which is most of a small one's time."""
+    from dpcore import stages
+
+    monkeypatch.setattr(stages, "draw", lambda folder: {})
 
 
 @pytest.fixture(scope="session")

@@ -78,24 +78,23 @@ def test_a_wrong_grid_is_refused_in_one_line(changes: dict[str, Any], message: s
     assert "\n" not in str(caught.value)
 
 
-def test_a_study_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
-    file = tmp_path / "w.duckdb"
+def test_a_study_goes_on_where_it_was_stopped(fresh: Path) -> None:
     grid = Grid(**(SMALL | {"targets": ("lognormal",)}), methods=TWO)
-    steps = benchmarks.measure_accuracy(file, grid)
+    steps = benchmarks.measure_accuracy(fresh, grid)
     assert next(steps) == (0, 2)
     assert next(steps) == (1, 2)
     steps.close()  # and then the machine was switched off
-    before = warehouse.query(file, "from benchmarks")
-    assert list(benchmarks.measure_accuracy(file, grid)) == [(0, 1), (1, 1)]
-    after = warehouse.query(file, "from benchmarks")
+    before = warehouse.query(fresh, "from benchmarks")
+    assert list(benchmarks.measure_accuracy(fresh, grid)) == [(0, 1), (1, 1)]
+    after = warehouse.query(fresh, "from benchmarks")
     assert len(after) > len(before)
     assert after["measured_at"].nunique() == 1
-    assert list(benchmarks.measure_accuracy(file, grid)) == [(0, 0)]
-    again = warehouse.query(file, "from benchmarks order by all")
-    assert list(benchmarks.measure_accuracy(file, grid, again=True))[-1] == (2, 2)
-    pd.testing.assert_frame_equal(warehouse.query(file, "from benchmarks order by all"), again)  # replaced by the same
+    assert list(benchmarks.measure_accuracy(fresh, grid)) == [(0, 0)]
+    again = warehouse.query(fresh, "from benchmarks order by all")
+    assert list(benchmarks.measure_accuracy(fresh, grid, again=True))[-1] == (2, 2)
+    pd.testing.assert_frame_equal(warehouse.query(fresh, "from benchmarks order by all"), again)  # replaced by the same
     other = Grid(**(SMALL | {"targets": ("lognormal",), "repetitions": 2}), methods=TWO)
-    assert next(iter(benchmarks.measure_accuracy(file, other))) == (0, 2)  # another study
+    assert next(iter(benchmarks.measure_accuracy(fresh, other))) == (0, 2)  # another study
 
 
 @pytest.mark.slow
@@ -123,17 +122,16 @@ def peer_rows(method: str, parameters: str, target: str, clients: int, first: fl
 
 
 @pytest.fixture
-def judged(tmp_path: Path) -> Path:
+def judged(fresh: Path) -> Path:
     """Two targets and two numbers of clients; the peer that is best on the first half is not on the second."""
-    file = tmp_path / "w.duckdb"
     rows = []
     for target, clients, ours in (("a", 10, 0.2), ("a", 20, 0.8), ("b", 10, 1.0), ("b", 20, 4.0)):
         rows += peer_rows("sw_ems", "bins=1024", target, clients, 3.0, 5.0)
         rows += peer_rows("lucky", "cells=8", target, clients, 1.0, 2.0)
         rows += peer_rows("best", "cells=8", target, clients, 1.5, 1.0)
         rows.append(("dyadic_wave", "", target, clients, "ise", ours))
-    land(file, rows)
-    return file
+    land(fresh, rows)
+    return fresh
 
 
 def test_views_choose_the_best_peer_on_one_half_and_measure_it_on_the_other(judged: Path) -> None:

@@ -84,10 +84,10 @@ def planted(monkeypatch: pytest.MonkeyPatch, file: Path, told: float, repetition
 
 @pytest.mark.parametrize(("told", "is_right"), [(1.0, True), (0.7, False), (1.3, False)])
 def test_the_truth_is_accepted_and_a_scale_off_by_a_third_is_not(
-    told: float, is_right: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    told: float, is_right: bool, fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(coverage, "CHUNK", 300)  # fewer, so that landing takes less time
-    cells = planted(monkeypatch, tmp_path / "w.duckdb", told, 600).set_index("functional")
+    cells = planted(monkeypatch, fresh, told, 600).set_index("functional")
     row = cells.loc["mean"]
     assert (row["repetitions"], row["returned"]) == (600, 594)  # six runs had no estimate
     assert (0.93 <= row["coverage"] <= 0.97) == is_right
@@ -99,30 +99,31 @@ def test_the_truth_is_accepted_and_a_scale_off_by_a_third_is_not(
     assert not cells["refused"].drop("entropy").any()
 
 
-def test_chunks_add_up_to_what_their_repetitions_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file, expected = tmp_path / "w.duckdb", truth("bimodal", "mean")
-    row = planted(monkeypatch, file, 1.0, 120).set_index("functional").loc["mean"]
+def test_chunks_add_up_to_what_their_repetitions_say(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = truth("bimodal", "mean")
+    row = planted(monkeypatch, fresh, 1.0, 120).set_index("functional").loc["mean"]
     seeds = [coverage.runner.seed(Cell("bimodal", 10_000, 1.0), "planted", each) for each in range(120) if each != 99]
     values = np.array([Normal("bimodal", seed, 1.0).functional(parse("mean"), 0.95).value for seed in seeds])
     assert row["bias"] == pytest.approx(np.mean(values) - expected)
     assert row["deviation"] == pytest.approx(np.std(values, ddof=1))
     assert row["covered"] == np.sum(np.abs(values - expected) <= 1.959964)
     assert row["above"] == np.sum(values - expected > 1.959964)
-    chunks = warehouse.query(file, "select distinct parameters, repetitions from benchmarks order by all")
+    chunks = warehouse.query(fresh, "select distinct parameters, repetitions from benchmarks order by all")
     assert list(chunks.itertuples(index=False, name=None)) == [("chunk=000", 50), ("chunk=001", 50), ("chunk=002", 20)]
 
 
-def test_a_study_goes_on_and_takes_more_repetitions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "w.duckdb"
-    first = planted(monkeypatch, file, 1.0, 120)
+def test_a_study_goes_on_and_takes_more_repetitions(
+    fresh: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = planted(monkeypatch, fresh, 1.0, 120)
     more = Grid(targets=("bimodal",), places=((10_000, 1.0),), methods=("planted",), repetitions=170)
-    assert list(benchmarks.measure_coverage(file, more)) == [(0, 2), (1, 2), (2, 2)]  # the third anew, and a fourth
-    assert list(benchmarks.measure_coverage(file, more)) == [(0, 0)]
-    assert next(iter(benchmarks.measure_coverage(file, more, again=True))) == (0, 4)
+    assert list(benchmarks.measure_coverage(fresh, more)) == [(0, 2), (1, 2), (2, 2)]  # the third anew, and a fourth
+    assert list(benchmarks.measure_coverage(fresh, more)) == [(0, 0)]
+    assert next(iter(benchmarks.measure_coverage(fresh, more, again=True))) == (0, 4)
     at_once = planted(monkeypatch, tmp_path / "other.duckdb", 1.0, 170)
-    pd.testing.assert_frame_equal(benchmarks.coverage_cells(file), at_once)
+    pd.testing.assert_frame_equal(benchmarks.coverage_cells(fresh), at_once)
     assert set(first["repetitions"]) == {120}
-    assert warehouse.query(file, "from benchmarks")["measured_at"].nunique() == 1
+    assert warehouse.query(fresh, "from benchmarks")["measured_at"].nunique() == 1
 
 
 def test_every_cells_first_chunk_comes_before_any_second() -> None:
@@ -138,8 +139,8 @@ def test_every_cells_first_chunk_comes_before_any_second() -> None:
     assert len(coverage.pending(grid, known)) == 3
 
 
-def test_numbers_that_are_not_finite_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cells = planted(monkeypatch, tmp_path / "w.duckdb", np.inf, 20)
+def test_numbers_that_are_not_finite_are_told(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = planted(monkeypatch, fresh, np.inf, 20)
     assert set(cells["broken"]) == {0, 20}
     assert cells["refused"].all()
     (verdict,) = [each for each in coverage_aims.verdicts(cells) if each.aim == "numbers that are not finite"]
@@ -329,11 +330,10 @@ def test_both_methods_are_measured_alike_by_one_process_and_two() -> None:
     assert set(one["method"]) == set(coverage.METHODS)
 
 
-def test_studies_of_other_versions_are_not_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "w.duckdb"
-    planted(monkeypatch, file, 1.0, 4)
+def test_studies_of_other_versions_are_not_gone_on_with(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    planted(monkeypatch, fresh, 1.0, 4)
     monkeypatch.setattr(coverage, "EDITION", coverage.EDITION + 1)
     grid = Grid(targets=("bimodal",), places=((10_000, 1.0),), methods=("planted",), repetitions=4)
     begun = datetime(2100, 1, 1, tzinfo=UTC)
-    assert list(benchmarks.measure_coverage(file, grid, begun=begun)) == [(0, 1), (1, 1)]
-    assert warehouse.query(file, "from benchmarks")["measured_at"].nunique() == 2
+    assert list(benchmarks.measure_coverage(fresh, grid, begun=begun)) == [(0, 1), (1, 1)]
+    assert warehouse.query(fresh, "from benchmarks")["measured_at"].nunique() == 2

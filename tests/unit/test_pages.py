@@ -249,23 +249,23 @@ def tables(name: str) -> dict[str, pd.DataFrame]:
 
 
 @pytest.mark.parametrize("name", ["answer", NASTY])
-def test_a_round_of_older_code_with_hostile_names_is_a_whole_page(tmp_path: Path, name: str) -> None:
+def test_a_round_of_older_code_with_hostile_names_is_a_whole_page(fresh: Path, tmp_path: Path, name: str) -> None:
     """Rows that no scheme allows, and none of the tables that describe the scheme."""
-    land(tmp_path / "w.duckdb", Landing(a_run(scheme=NASTY), tables(name)))
-    publish(tmp_path / "w.duckdb", tmp_path / "a.html")
+    land(fresh, Landing(a_run(scheme=NASTY), tables(name)))
+    publish(fresh, tmp_path / "a.html")
     page = Page((tmp_path / "a.html").read_text(encoding="utf-8"))
     assert page.open == []
     assert "script" not in page.tags
     assert all(sql for sql in page.sql)
-    assert all(query(tmp_path / "w.duckdb", sql) is not None for sql in page.sql)
+    assert all(query(fresh, sql) is not None for sql in page.sql)
     assert "1 of 1 checks did not pass." in page.text
     assert "What a client spends in total did not land" in page.text
     assert "✗ not passed" in page.text
 
 
-def test_a_rehearsal_is_called_one(tmp_path: Path) -> None:
-    land(tmp_path / "w.duckdb", Landing(a_run(randomness="seeded"), tables("answer")))
-    publish(tmp_path / "w.duckdb", tmp_path / "a.html")
+def test_a_rehearsal_is_called_one(fresh: Path, tmp_path: Path) -> None:
+    land(fresh, Landing(a_run(randomness="seeded"), tables("answer")))
+    publish(fresh, tmp_path / "a.html")
     assert "A rehearsal. Real records were privatized with a known seed" in Page((tmp_path / "a.html").read_text()).text
 
 
@@ -343,7 +343,9 @@ def a_comparison(**changes: Any) -> dict[str, Any]:
     return row | changes
 
 
-def test_changes_carry_their_verdict_and_groups_are_shown_where_they_may_be_more_than_chance(tmp_path: Path) -> None:
+def test_changes_carry_their_verdict_and_groups_are_shown_where_they_may_be_more_than_chance(
+    fresh: Path, tmp_path: Path
+) -> None:
     rural, urban = "place=rural", "place=urban"
     rows = [
         a_comparison(),
@@ -355,9 +357,9 @@ def test_changes_carry_their_verdict_and_groups_are_shown_where_they_may_be_more
             other_run_id=run_id("ab", "r1", 7), given=rural, other_given=urban, difference=-4.0, low=-6.0, high=-2.0
         ),
     ]
-    land(tmp_path / "w.duckdb", Landing(a_run(round="r0", run_id=run_id("ab", "r0", 7)), tables("answer")))
-    land(tmp_path / "w.duckdb", Landing(a_run(), tables("answer") | {"comparisons": pd.DataFrame(rows)}))
-    publish(tmp_path / "w.duckdb", tmp_path / "a.html", round_="r1")
+    land(fresh, Landing(a_run(round="r0", run_id=run_id("ab", "r0", 7)), tables("answer")))
+    land(fresh, Landing(a_run(), tables("answer") | {"comparisons": pd.DataFrame(rows)}))
+    publish(fresh, tmp_path / "a.html", round_="r1")
     text = Page((tmp_path / "a.html").read_text(encoding="utf-8")).text
     changes = text.partition("This round minus round r0.")[2].partition("Privacy")[0]
     assert "Answer a 3.1 points 0.1 to 6.1 perhaps" in changes
@@ -369,14 +371,16 @@ def test_changes_carry_their_verdict_and_groups_are_shown_where_they_may_be_more
     assert "Differences between groups difference interval mean rural − urban −4.0 −6.0 to −2.0 differ" in text
 
 
-def test_of_many_differences_between_groups_those_are_shown_that_may_be_more_than_chance(tmp_path: Path) -> None:
+def test_of_many_differences_between_groups_those_are_shown_that_may_be_more_than_chance(
+    fresh: Path, tmp_path: Path
+) -> None:
     quiet = {"difference": 0.1, "low": -1.9, "high": 2.1, "deviations": 0.1, "differs": False}
     rows = [
         a_comparison(other_run_id=run_id("ab", "r1", 7), given=f"age={i}", other_given=f"age={i + 1}", **changes)
         for i, changes in enumerate([quiet] * 20 + [{}] + [quiet] * 20)
     ]
-    land(tmp_path / "w.duckdb", Landing(a_run(), tables("answer") | {"comparisons": pd.DataFrame(rows)}))
-    publish(tmp_path / "w.duckdb", tmp_path / "a.html")
+    land(fresh, Landing(a_run(), tables("answer") | {"comparisons": pd.DataFrame(rows)}))
+    publish(fresh, tmp_path / "a.html")
     text = Page((tmp_path / "a.html").read_text(encoding="utf-8")).text
     assert "mean 20 − 21 5.0 3.0 to 7.0 differ 40 more, none of them marked." in text
 

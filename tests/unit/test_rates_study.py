@@ -211,10 +211,12 @@ def test_what_was_not_measured_is_not_reached() -> None:
 # Chunks, tables and pictures
 
 
-def test_a_study_goes_on_and_takes_more_repetitions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_study_goes_on_and_takes_more_repetitions(
+    fresh: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(rates, "CLIENTS", FEW)
     monkeypatch.setattr(rates, "CHUNK", 2)
-    file, other = tmp_path / "w.duckdb", tmp_path / "other.duckdb"
+    file, other = fresh, tmp_path / "other.duckdb"
     list(benchmarks.measure_rates(file, Grid(methods=(LINEAR,), repetitions=3)))
     more = Grid(methods=(LINEAR,), repetitions=4)
     assert list(benchmarks.measure_rates(file, more)) == [(0, 2), (1, 2), (2, 2)]  # both cells' second chunk, anew

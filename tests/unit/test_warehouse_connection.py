@@ -1,6 +1,5 @@
 """Opening the warehouse: locks, missing files, and what a reader may do; two processes where it takes two."""
 
-import shutil
 import subprocess
 import sys
 import threading
@@ -21,17 +20,9 @@ time.sleep(float(sys.argv[2]))
 """
 
 
-@pytest.fixture(scope="module")
-def fresh(tmp_path_factory):
-    path = tmp_path_factory.mktemp("fresh") / "deep" / "er" / "warehouse.duckdb"  # the folders are made
-    with open_for_writing(path):
-        pass
-    return path
-
-
 @pytest.fixture
-def warehouse(fresh, tmp_path):
-    return shutil.copy(fresh, tmp_path / "warehouse.duckdb")
+def warehouse(fresh):
+    return str(fresh)
 
 
 @pytest.fixture
@@ -152,8 +143,8 @@ def test_an_empty_file_is_somebody_elses(tmp_path):
     assert path.stat().st_size == 0
 
 
-def test_a_warehouse_appears_whole_and_leaves_no_draft(fresh):
-    assert [file.name for file in fresh.parent.iterdir()] == ["warehouse.duckdb"]
+def test_a_warehouse_appears_whole_and_leaves_no_draft(created):
+    assert [file.name for file in created.parent.iterdir()] == ["warehouse.duckdb"]
 
 
 CREATOR = """

@@ -208,8 +208,8 @@ def content(path):
 
 
 @pytest.fixture
-def path(tmp_path):
-    return tmp_path / "warehouse.duckdb"
+def path(fresh):
+    return fresh
 
 
 def test_every_row_lands_with_its_run_and_its_exact_value(path):
@@ -300,7 +300,8 @@ def change(table, **columns):
         ({"checks": pd.concat([tables()["checks"], tables()["checks"][["name"]]], axis=1)}, "the column name twice"),
     ],
 )
-def test_what_does_not_fit_is_refused_before_the_file_is_touched(path, bad, message):
+def test_what_does_not_fit_is_refused_before_the_file_is_touched(tmp_path, bad, message):
+    path = tmp_path / "warehouse.duckdb"
     with pytest.raises(WarehouseError, match=message) as caught:
         land(path, Landing(run(), tables() | bad))
     assert "\n" not in str(caught.value)
@@ -324,7 +325,8 @@ def test_what_does_not_fit_is_refused_before_the_file_is_touched(path, bad, mess
         {"finished_at": START - timedelta(seconds=1)},
     ],
 )
-def test_an_impossible_run_is_refused_before_the_file_is_touched(path, bad):
+def test_an_impossible_run_is_refused_before_the_file_is_touched(tmp_path, bad):
+    path = tmp_path / "warehouse.duckdb"
     with pytest.raises(WarehouseError) as caught:
         land(path, Landing(replace(run(), **bad)))
     assert "\n" not in str(caught.value)
@@ -429,7 +431,8 @@ def test_benchmarks_land_once_per_measurement_and_the_newest_is_shown(path):
 @pytest.mark.parametrize(
     "bad", [{"measured_at": datetime(2026, 11, 20)}, {"value": None}, {"method": "same", "epsilon": 1.0}]
 )
-def test_bad_benchmarks_are_refused(path, bad):
+def test_bad_benchmarks_are_refused(tmp_path, bad):
+    path = tmp_path / "warehouse.duckdb"
     with pytest.raises(WarehouseError):
         land_benchmarks(path, benchmarks(**bad))
     assert not path.exists()

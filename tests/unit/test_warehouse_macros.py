@@ -141,14 +141,13 @@ def numbers(estimate: float, error: float, **changes: object) -> dict[str, pd.Da
 POOLED = "from pooled_estimates where number = 'mean' order by scheme_digest, source"
 
 
-def test_rounds_are_pooled_by_inverse_variance(tmp_path: Path) -> None:
-    path = tmp_path / "w.duckdb"
+def test_rounds_are_pooled_by_inverse_variance(fresh: Path) -> None:
     for round_, estimate, error in (("r1", 10.0, 1.0), ("r2", 12.0, 2.0), ("r3", 11.0, 0.5)):
-        land(path, Landing(a_run(round_, "x"), numbers(estimate, error)))
-    land(path, Landing(a_run("r4", "x", scheme_digest="cd"), numbers(99.0, 1.0)))
-    land(path, Landing(a_run("r5", "x", source="reports"), numbers(55.0, 1.0)))
-    land(path, Landing(a_run("r6", "x"), numbers(1.0, 1.0, standard_error=None)))
-    pooled, other, changed = query(path, POOLED).to_dict("records")
+        land(fresh, Landing(a_run(round_, "x"), numbers(estimate, error)))
+    land(fresh, Landing(a_run("r4", "x", scheme_digest="cd"), numbers(99.0, 1.0)))
+    land(fresh, Landing(a_run("r5", "x", source="reports"), numbers(55.0, 1.0)))
+    land(fresh, Landing(a_run("r6", "x"), numbers(1.0, 1.0, standard_error=None)))
+    pooled, other, changed = query(fresh, POOLED).to_dict("records")
     weights = np.array([1, 1 / 4, 4])
     estimates = np.array([10.0, 12.0, 11.0])
     mean, error = np.average(estimates, weights=weights), 1 / np.sqrt(weights.sum())
@@ -163,39 +162,38 @@ def test_rounds_are_pooled_by_inverse_variance(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.8, 0.9, 0.95, 0.99, 0.999])
-def test_the_normal_quantile_is_right_at_any_confidence(tmp_path: Path, confidence: float) -> None:
+def test_the_normal_quantile_is_right_at_any_confidence(fresh: Path, confidence: float) -> None:
     z = norm.ppf((1 + confidence) / 2)
     for round_ in ("r1", "r2"):
         land(
-            tmp_path / "w.duckdb",
+            fresh,
             Landing(a_run(round_, "x"), numbers(10.0, 1.0, confidence=confidence, low=10 - z, high=10 + z)),
         )
-    (row,) = query(tmp_path / "w.duckdb", POOLED).to_dict("records")
+    (row,) = query(fresh, POOLED).to_dict("records")
     assert row["high"] - row["estimate"] == pytest.approx(z / np.sqrt(2), abs=1e-3)
 
 
-def test_what_intervals_allow_for_bias_does_not_shrink(tmp_path: Path) -> None:
+def test_what_intervals_allow_for_bias_does_not_shrink(fresh: Path) -> None:
     for round_ in ("r1", "r2", "r3", "r4"):
-        land(tmp_path / "w.duckdb", Landing(a_run(round_, "x"), numbers(10.0, 1.0, low=5.0)))
-    (row,) = query(tmp_path / "w.duckdb", POOLED).to_dict("records")
+        land(fresh, Landing(a_run(round_, "x"), numbers(10.0, 1.0, low=5.0)))
+    (row,) = query(fresh, POOLED).to_dict("records")
     z = norm.ppf(0.975)
     assert row["low"] == pytest.approx(10 - z / 2 - (5 - z), abs=1e-3)
     assert row["high"] == pytest.approx(10 + z / 2, abs=1e-3)
 
 
-def test_a_pooled_share_stays_one(tmp_path: Path) -> None:
+def test_a_pooled_share_stays_one(fresh: Path) -> None:
     for round_ in ("r1", "r2"):
-        land(tmp_path / "w.duckdb", Landing(a_run(round_, "x"), numbers(0.001, 0.01, low=0.0)))
-    (row,) = query(tmp_path / "w.duckdb", POOLED).to_dict("records")
+        land(fresh, Landing(a_run(round_, "x"), numbers(0.001, 0.01, low=0.0)))
+    (row,) = query(fresh, POOLED).to_dict("records")
     assert row["low"] == 0
 
 
-def test_simulated_rounds_of_one_seed_count_once(tmp_path: Path) -> None:
-    path = tmp_path / "w.duckdb"
+def test_simulated_rounds_of_one_seed_count_once(fresh: Path) -> None:
     for round_, seed in (("r1", 7), ("r2", 7), ("r3", 8)):
         made = a_run(round_, str(seed), source="simulated", randomness="seeded", seed=seed)
-        land(path, Landing(made, numbers(10.0 + seed, 1.0)))
-    (row,) = query(path, POOLED).to_dict("records")
+        land(fresh, Landing(made, numbers(10.0 + seed, 1.0)))
+    (row,) = query(fresh, POOLED).to_dict("records")
     assert (row["rounds"], row["estimate"]) == (2, 17.5)
 
 
@@ -208,11 +206,11 @@ def test_any_client_reads_the_macros_from_the_file(landed: Path, tmp_path: Path)
     assert count >= 3
 
 
-def test_shares_are_pooled_before_they_are_projected(tmp_path: Path) -> None:
+def test_shares_are_pooled_before_they_are_projected(fresh: Path) -> None:
     for round_, raw in (("r1", -0.01), ("r2", 0.03)):
         row = {"attribute": "race", "estimator": "frequency", "given": "", "category": "a", "estimate": max(raw, 0.0)}
         row |= {"standard_error": 0.02, "confidence": 0.95, "low": 0.0, "high": raw + 0.04, "raw": raw}
-        land(tmp_path / "w.duckdb", Landing(a_run(round_, "x"), {"frequencies": pd.DataFrame([row])}))
-    (found,) = query(tmp_path / "w.duckdb", "from pooled_estimates where number = 'frequency(a)'").to_dict("records")
+        land(fresh, Landing(a_run(round_, "x"), {"frequencies": pd.DataFrame([row])}))
+    (found,) = query(fresh, "from pooled_estimates where number = 'frequency(a)'").to_dict("records")
     assert found["estimate"] == pytest.approx(0.01)
     assert (found["low"], found["rounds"]) == (0.0, 2)
