@@ -273,7 +273,7 @@ def serve(
     rate: Annotated[
         float, typer.Option(min=0.001, help="Requests a second of a key, or of an address without one.")
     ] = 100,
-    most_bytes: Annotated[int, typer.Option(min=1, max=1 << 30, help="Bytes that a batch may have.")] = 16 << 20,
+    most_bytes: Annotated[int, typer.Option(min=1, max=1 << 30, help="Bytes that a batch may have.")] = 4 << 20,
     seal_after: Annotated[
         float, typer.Option(min=0, help="Seconds that reports wait for company before they are sealed into a file.")
     ] = 60,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -120,11 +120,12 @@ class Desk:
         self._carry_on(self._sealer.mend)
         while not self._ends.wait(_BEAT):
             self._carry_on(self._sealer.seal)
+            self._carry_on(self._sealer.checkpoint)
 
-    def _carry_on(self, work: object) -> None:
+    def _carry_on(self, work: Callable[[], int | None]) -> None:
         """Do a piece of sealing; what fails is said once, and is tried again at the next beat."""
         try:
-            made = work()  # type: ignore[operator]
+            made = work()
             self.metrics.files.inc(made or 0)
             self.metrics.waiting.set(self._sealer.waiting())
             self.metrics.set_aside.set(self._sealer.set_aside())

@@ -15,7 +15,6 @@ import hashlib
 import json
 import logging
 import os
-import sqlite3
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -88,6 +87,11 @@ class Sealer:
             self._forget()
             return made
 
+    def checkpoint(self) -> None:
+        """Bring the write-ahead log over, so that no request has to; nobody waits for it."""
+        with words_of(self._folder):
+            self._database.execute("pragma wal_checkpoint(passive)").fetchall()
+
     def _due(self, everything: bool) -> tuple[str, str] | None:
         """The scheme and round of which a segment is to be made."""
         found = dict.fromkeys(self._database.execute("select scheme, '' from refused where count > 0"), 0)
@@ -119,17 +123,16 @@ class Sealer:
                 taken.append(arrival)
                 total += reports
             database.executemany("update arrivals set segment = ? where number = ?", [(number, each) for each in taken])
-            self._set_aside_damaged(database, taken)
         return int(number or 0), digest
 
-    def _set_aside_damaged(self, database: sqlite3.Connection, arrivals: list[int]) -> None:
-        for number in arrivals:
-            body, kept = database.execute("select body, checksum from bodies where number = ?", (number,)).fetchone()
-            if checksum(body) != kept:
+    def _set_aside_damaged(self, segment: int) -> None:
+        """Leave out of a segment what does not check; outside of a transaction, for nobody is to wait for it."""
+        asked = "select number, body, checksum from bodies join arrivals using (number) where segment = ?"
+        damaged = [number for number, body, kept in self._database.execute(asked, (segment,)) if checksum(body) != kept]
+        for number in damaged:
+            with transaction(self._database) as database:
                 database.execute("update arrivals set segment = 0 where number = ?", (number,))
-                _log.error(
-                    "the store in %s is damaged: arrival %d does not check and is set aside", self._folder, number
-                )
+            _log.error("the store in %s is damaged: arrival %d does not check and is set aside", self._folder, number)
 
     def _finish_open(self) -> None:
         for number, digest, file in self._segments("open"):
@@ -143,6 +146,7 @@ class Sealer:
         """Write a segment's file and move it to its place."""
         place = landing(self._folder, digest)
         place.mkdir(parents=True, exist_ok=True)
+        self._set_aside_damaged(number)
         content = self._content(number, digest)
         draft, name = self._draft(place, number), sealed_name(number, content)
         _write_durably(draft, content)

@@ -37,7 +37,7 @@ class Settings:
     proxy: str = ""
     origins: Sequence[str] = ()
     rate: float = 100.0
-    most: int = 16 << 20
+    most: int = 4 << 20
     seal_after: float = 60.0
     wording: Path | None = None
 

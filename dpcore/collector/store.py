@@ -75,7 +75,7 @@ def connect(folder: Path) -> sqlite3.Connection:
     """Return a connection whose commits are on the disk when they return."""
     database = sqlite3.connect(folder / FILE, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
     database.execute("pragma synchronous = full")
-    database.execute("pragma wal_autocheckpoint = 4000")  # pages of 4 KB: the log is brought over every 16 MB
+    database.execute("pragma wal_autocheckpoint = 65536")  # pages of 4 KB; the sealing thread is there before that
     return database
 
 
