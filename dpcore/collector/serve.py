@@ -7,6 +7,7 @@ import json
 import logging
 import signal
 import socket
+import ssl
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -79,25 +80,25 @@ def serve(schemes: Sequence[Path], folder: Path, settings: Settings, taker: Take
         )
     if (settings.certificate is None) != (settings.certificate_key is None):
         raise SchemeError("--certificate and --certificate-key go together; for TLS at a proxy, give neither")
+    _check_certificate(settings)
+    parsed, wording = [Scheme.from_toml(scheme) for scheme in schemes], _wording(settings.wording)
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.WARNING)
-    parsed = [Scheme.from_toml(scheme) for scheme in schemes]
-    desk = Desk(folder, parsed, seconds=settings.seal_after, wording=_wording(settings.wording), taker=taker)
-    service = Service(desk=desk, access=access, rate=settings.rate, most=settings.most)
-    config = uvicorn.Config(
-        service.app(settings.origins),
-        access_log=False,  # it would hold addresses
-        log_level="warning",
-        lifespan="on",
-        limit_concurrency=_MOST_CONNECTIONS,
-        timeout_graceful_shutdown=_GRACE,
-        server_header=False,
-        proxy_headers=bool(settings.proxy),
-        forwarded_allow_ips=settings.proxy or None,
-        ssl_certfile=settings.certificate,
-        ssl_keyfile=settings.certificate_key,
-    )
-    _load_certificate(config)
     with _listening(settings.host, settings.port) as listener:
+        desk = Desk(folder, parsed, seconds=settings.seal_after, wording=wording, taker=taker)
+        service = Service(desk=desk, access=access, rate=settings.rate, most=settings.most)
+        config = uvicorn.Config(
+            service.app(settings.origins),
+            access_log=False,  # it would hold addresses
+            log_level="warning",
+            lifespan="on",
+            limit_concurrency=_MOST_CONNECTIONS,
+            timeout_graceful_shutdown=_GRACE,
+            server_header=False,
+            proxy_headers=bool(settings.proxy),
+            forwarded_allow_ips=settings.proxy or None,
+            ssl_certfile=settings.certificate,
+            ssl_keyfile=settings.certificate_key,
+        )
         at = f"{'https' if settings.certificate else 'http'}://{settings.host}:{listener.getsockname()[1]}"
         named = "\n".join(f"  {scheme.name:24} {scheme.digest[:16]}  {at}/survey/{scheme.name}/" for scheme in parsed)
         _Server(config, f"collecting at {at} into {folder}\n{named}").run(sockets=[listener])
@@ -124,9 +125,11 @@ def _wording(file: Path | None) -> dict[str, object]:
     return wording
 
 
-def _load_certificate(config: uvicorn.Config) -> None:
+def _check_certificate(settings: Settings) -> None:
+    if settings.certificate is None or settings.certificate_key is None:
+        return
     try:
-        config.load()
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(settings.certificate, settings.certificate_key)
     except OSError as error:  # ssl.SSLError is one
         said = getattr(error, "reason", None) or error.strerror or "not a certificate"
         raise SchemeError(

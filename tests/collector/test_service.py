@@ -20,7 +20,8 @@ from dpcore import wire
 from dpcore.collector import limits
 from dpcore.collector.access import Access, add_key
 from dpcore.collector.sealing import landing
-from dpcore.errors import SchemeError
+from dpcore.collector.serve import Settings, serve
+from dpcore.errors import DPCoreError, SchemeError
 from dpcore.scheme import Scheme
 
 
@@ -267,3 +268,26 @@ def test_an_error_of_ours_shows_nothing(
         assert sender.stream(content).said["accepted"] == 5
     assert "secret" not in caplog.text
     assert "ValueError" in caplog.text
+
+
+def test_what_cannot_be_served_is_told_in_one_line(tmp_path: Path) -> None:
+    scheme, file = tmp_path / "colours.toml", tmp_path / "file"
+    scheme.write_text(collectors.TEXT, encoding="utf-8")
+    file.write_text("nothing", encoding="utf-8")
+    with socket.socket() as taken:
+        taken.bind((HOST, 0))
+        taken.listen()
+        cases = [
+            (Settings(host="0.0.0.0"), "with --keys FILE"),
+            (Settings(keys=file), "not TOML"),
+            (Settings(certificate=file), "go together"),
+            (Settings(certificate=file, certificate_key=file), "cannot be used"),
+            (Settings(certificate=tmp_path / "none", certificate_key=file), "cannot be used"),
+            (Settings(wording=file), "JSON object"),
+            (Settings(port=taken.getsockname()[1]), "nothing can listen"),
+        ]
+        for settings, said in cases:
+            with pytest.raises(DPCoreError, match=said) as refused:
+                serve([scheme], tmp_path / "into", settings)
+            assert "\n" not in str(refused.value)
+    assert not (tmp_path / "into").exists()
