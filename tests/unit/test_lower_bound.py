@@ -76,7 +76,7 @@ def test_a_planted_bug_shows_more_than_epsilon(mechanism: Mechanism) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("epsilon", ["0.5", "1", "2", "4"])
+@pytest.mark.parametrize("epsilon", ["0.5", "1", "4"])
 def test_a_million_trials_find_nineteen_twentieths_of_a_finite_channel_s_epsilon(epsilon: str) -> None:
     for mechanism in finite(epsilon):
         found = lower_bound(mechanism, seeded(3), trials=1_000_000)
