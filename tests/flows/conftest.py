@@ -13,39 +13,15 @@ from pathlib import Path
 import postgresql
 import pytest
 from prefect.logging.handlers import APILogHandler
-from prefect.server.api.server import SubprocessASGIServer
 from prefect.settings import (
     PREFECT_API_URL,
     PREFECT_FLOWS_HEARTBEAT_FREQUENCY,
     PREFECT_SERVER_DATABASE_CONNECTION_URL,
     temporary_settings,
 )
-from prefect.testing.utilities import prefect_test_harness
+from schemes import HOUSEHOLDS
 
 CLIENTS = 200_000  # four blocks, so two shards
-
-SCHEME = """
-name = "consumer_expenditure"
-clients = 200000
-pairs = [["income", "urban_rural"]]
-
-[attributes.urban_rural]
-type = "categorical"
-categories = ["urban", "rural"]
-codes = { 1 = "urban", 2 = "rural" }
-design = "two_coin"
-epsilon = "ln 3"
-
-[attributes.income]
-type = "numeric"
-unit = "USD"
-lower = 0
-upper = 250_000
-degree = 1
-finest_level = 3
-epsilon = 1
-functionals = ["mean", "cdf(50000)"]
-"""
 
 
 @pytest.fixture(scope="session")
@@ -64,6 +40,10 @@ def new_database() -> Iterator[Callable[[], str | None]]:
 @pytest.fixture(scope="session")
 def harness(new_database: Callable[[], str | None]) -> Iterator[None]:
     """A server of its own; without heartbeats, whose thread takes a second to end after every flow."""
+    # Prefect's server takes seconds to import, and `make quick` reads this file, too.
+    from prefect.server.api.server import SubprocessASGIServer
+    from prefect.testing.utilities import prefect_test_harness
+
     with ExitStack() as stack:
         if url := new_database():
             stack.enter_context(temporary_settings({PREFECT_SERVER_DATABASE_CONNECTION_URL: url}))
@@ -79,7 +59,7 @@ def harness(new_database: Callable[[], str | None]) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def scheme_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("scheme") / "small.toml"
-    path.write_text(SCHEME, encoding="utf-8")
+    path.write_text(HOUSEHOLDS, encoding="utf-8")
     return path
 
 

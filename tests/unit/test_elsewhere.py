@@ -8,28 +8,12 @@ from typing import Any
 
 import fsspec
 import pytest
+from schemes import HOUSEHOLDS
 
 from dpcore import populations, stages, warehouse, wire
 from dpcore.errors import DPCoreError, InvalidReport, SchemeError
 
-SCHEME = """
-name = "consumer_expenditure"
-clients = 3000
-
-[attributes.urban_rural]
-type = "categorical"
-categories = ["urban", "rural"]
-codes = { 1 = "urban", 2 = "rural" }
-epsilon = 2
-
-[attributes.income]
-type = "numeric"
-lower = 0
-upper = 250_000
-degree = 1
-finest_level = 2
-epsilon = 2
-"""
+SCHEME = HOUSEHOLDS.replace("200000", "3000")
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from schemes import HOUSEHOLDS
 
 import dpcore as dp
 from dpcore import changes, pipeline, quality, stages, warehouse
@@ -18,30 +19,10 @@ from dpcore.tables import tables_of
 
 Tables = dict[str, pd.DataFrame]
 
-SCHEME = """
-name = "consumer_expenditure"
-clients = 50000
-pairs = [["income", "urban_rural"]]
-
-[attributes.urban_rural]
-type = "categorical"
-categories = ["urban", "rural"]
-epsilon = 2
-
-[attributes.income]
-type = "numeric"
-lower = 0
-upper = 220_000
-degree = 1
-finest_level = 3
-epsilon = 2
-functionals = ["mean", "cdf(50000)"]
-"""
-
 
 @pytest.fixture(scope="module")
 def made() -> Tables:
-    aggregate = dp.simulate(Scheme.from_toml(SCHEME), consumer_expenditure(), random=dp.seeded(7), clients=20_000)
+    aggregate = dp.simulate(Scheme.from_toml(HOUSEHOLDS), consumer_expenditure(), random=dp.seeded(7), clients=20_000)
     found = pipeline.estimate_all(aggregate)
     return tables_of(found, consumer_expenditure()) | {"comparisons": changes.between_groups(found, "0" * 16)}
 
@@ -124,7 +105,7 @@ def test_verdicts_are_told_apart_from_other_checks() -> None:
 
 def test_what_lands_says_so_and_a_damaged_table_lands_as_one(tmp_path: Path) -> None:
     scheme = tmp_path / "scheme.toml"
-    scheme.write_text(SCHEME, encoding="utf-8")
+    scheme.write_text(HOUSEHOLDS, encoding="utf-8")
     folder = stages.prepare(scheme, round_="2026-11-20", clients=2_000, data=tmp_path)
     stages.merge(folder, [stages.aggregate_shard(folder, stages.privatize_shard(folder, 0))])
     file = stages.estimate(folder) / "functionals.parquet"

@@ -1,0 +1,26 @@
+"""The small scheme of rounds that are told apart by other things than their scheme."""
+
+from __future__ import annotations
+
+HOUSEHOLDS = """
+name = "consumer_expenditure"
+clients = 200000
+pairs = [["income", "urban_rural"]]
+
+[attributes.urban_rural]
+type = "categorical"
+categories = ["urban", "rural"]
+codes = { 1 = "urban", 2 = "rural" }
+design = "two_coin"
+epsilon = "ln 3"
+
+[attributes.income]
+type = "numeric"
+unit = "USD"
+lower = 0
+upper = 250_000
+degree = 1
+finest_level = 3
+epsilon = 1
+functionals = ["mean", "cdf(50000)"]
+"""  # people can be simulated for it, it has every kind of table, and little work
