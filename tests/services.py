@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -32,7 +32,7 @@ class Up:
     def kill_worker(self) -> None:
         """Kill the worker and every process of its, as a machine that goes down would."""
         parents = {int(path.parent.name): _parent(path) for path in Path("/proc").glob("[0-9]*/stat")}
-        [worker] = [pid for pid, parent in parents.items() if parent == self.pid and "worker" in _command(pid)]
+        [worker] = [pid for pid, parent in parents.items() if parent == self.pid and "worker" in command_of(pid)]
         doomed = [worker]
         for pid in doomed:
             doomed += [child for child, parent in parents.items() if parent == pid]
@@ -40,24 +40,41 @@ class Up:
             os.kill(pid, signal.SIGKILL)
 
 
+def free_port() -> str:
+    """A port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind((up.HOST, 0))
+        return str(probe.getsockname()[1])
+
+
+def start_up(root: Path, environment: Mapping[str, str], tell: Callable[[str], object]) -> subprocess.Popen[str]:
+    """Start `make up` and return its process when it is up; tell: called with each line it says, then and later.
+
+    Raises EOFError where it ends instead.
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-m", "flows.up"],
+        cwd=root,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert process.stdout is not None
+    for line in process.stdout:
+        tell(line.strip())
+        if line.startswith("up: "):
+            threading.Thread(target=lambda: [tell(line.strip()) for line in process.stdout or ()], daemon=True).start()
+            return process
+    raise EOFError("`make up` ended")
+
+
 @contextmanager
 def running(root: Path, home: Path, **environment: str) -> Iterator[Up]:
     """Start `make up`; at the end Ctrl-C must stop all of it."""
-    with socket.socket() as probe:
-        probe.bind((up.HOST, 0))
-        port = str(probe.getsockname()[1])
-    environment = os.environ | {"PREFECT_SERVER_API_PORT": port, "PREFECT_HOME": str(home)} | environment
-    process = subprocess.Popen(
-        [sys.executable, "-m", "flows.up"], cwd=root, env=environment, stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    said = []
-    for line in process.stdout:
-        said.append(line)
-        if line.startswith("up: "):
-            break
-    else:
-        raise AssertionError(f"`make up` ended: {said}")
+    port = free_port()
+    own = {"PREFECT_SERVER_API_PORT": port, "PREFECT_HOME": str(home)}
+    process = start_up(root, os.environ | own | environment, print)
     try:
         yield Up(port, process.pid)
     finally:
@@ -70,19 +87,24 @@ def running(root: Path, home: Path, **environment: str) -> Iterator[Up]:
 
 def ask(port: str, path: str, body: Any = None, method: str | None = None) -> Any:
     """What the server answers; JSON under /api."""
-    data = None if body is None else json.dumps(body).encode()
-    headers = {"Content-Type": "application/json"}
-    request = Request(f"http://{up.HOST}:{port}{path}", data=data, headers=headers, method=method)
     deadline = time.monotonic() + 60
     while True:
         try:
-            with urlopen(request, timeout=30) as answer:
-                content = answer.read().decode()
-            return json.loads(content) if path.startswith("/api/") else content
+            return ask_once(port, path, body, method)
         except HTTPError as error:
             if error.code != 503 or time.monotonic() > deadline:
                 raise
             time.sleep(1)  # SQLite was busy: the server asks to be asked again, as Prefect's own client does
+
+
+def ask_once(port: str, path: str, body: Any = None, method: str | None = None) -> Any:
+    """What the server answers now; JSON under /api, None for nothing.  Raises OSError where it does not answer well."""
+    data = None if body is None else json.dumps(body).encode()
+    headers = {"Content-Type": "application/json"}
+    request = Request(f"http://{up.HOST}:{port}{path}", data=data, headers=headers, method=method)
+    with urlopen(request, timeout=30) as answer:
+        content = answer.read().decode()
+    return json.loads(content or "null") if path.startswith("/api/") else content
 
 
 def state(port: str, run: str) -> Any:
@@ -147,18 +169,19 @@ def receiver() -> Iterator[tuple[str, list[dict[str, Any]]]]:
         server.shutdown()
 
 
+def command_of(pid: int) -> list[str]:
+    """The words of a process's command; none where it has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text(errors="replace").split("\0")
+    except OSError:
+        return []
+
+
 def _parent(stat: Path) -> int:
     try:
         return int(stat.read_text().rpartition(")")[2].split()[1])
     except OSError:
         return 0
-
-
-def _command(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_text()
-    except OSError:
-        return ""
 
 
 def _plain(value: Any) -> Any:

@@ -14,50 +14,26 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
 import random
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
-from urllib.error import URLError
-from urllib.request import Request, urlopen
 
 import pandas as pd
 
+from tests import services
+from tests.schemes import HOUSEHOLDS
+
 ROOT = Path(__file__).parents[1]
-SCHEME = """
-name = "consumer_expenditure"
-clients = 20000
-pairs = [["income", "urban_rural"]]
-
-[attributes.urban_rural]
-type = "categorical"
-categories = ["urban", "rural"]
-design = "two_coin"
-epsilon = "ln 3"
-
-[attributes.income]
-type = "numeric"
-unit = "USD"
-lower = 0
-upper = 250_000
-degree = 1
-finest_level = 3
-epsilon = 1
-functionals = ["mean", "cdf(50000)"]
-"""  # every kind of table, and little work
 FIRST = datetime(2026, 1, 1, 2, 15, tzinfo=UTC)
-HOST = "127.0.0.1"
 KINDS = ("server", "worker", "task")
 AHEAD = 3  # rounds that are due at once
 STARTS = 3  # of `make up`, which a busy machine may need
@@ -74,10 +50,10 @@ def main() -> int:
     rounds = [f"{FIRST + timedelta(days=day):%Y-%m-%d}" for day in range(options.rounds)]
     say(f"{options.rounds} rounds of {options.clients:,} clients, seed {options.seed}, in {folder}")
     scheme = folder / "scheme.toml"
-    scheme.write_text(SCHEME, encoding="utf-8")
+    scheme.write_text(HOUSEHOLDS, encoding="utf-8")
     beside = undisturbed(scheme, folder / "undisturbed", rounds, options.clients)
-    with Services(folder) as services:
-        soak = Soak(services, scheme, folder / "disturbed", rounds, options)
+    with Services(folder) as running:
+        soak = Soak(running, scheme, folder / "disturbed", rounds, options)
         finished = soak.carry_out(begun + 60 * options.minutes)
     if beside.wait():
         raise SystemExit("the undisturbed rounds failed")
@@ -111,35 +87,16 @@ class Services:
     """`make up` in a folder and on a port of its own."""
 
     def __init__(self, folder: Path) -> None:
-        with socket.socket() as probe:
-            probe.bind((HOST, 0))
-            self.port = str(probe.getsockname()[1])
-        self.home = folder / "home"
-        own = {"PREFECT_SERVER_API_PORT": self.port, "PREFECT_HOME": str(self.home), "DO_NOT_TRACK": "1"}
+        self._port, self.home = services.free_port(), folder / "home"
+        own = {"PREFECT_SERVER_API_PORT": self._port, "PREFECT_HOME": str(self.home), "DO_NOT_TRACK": "1"}
         self._environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")} | own
 
     def __enter__(self) -> Services:
         for _ in range(STARTS):
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "flows.up"],
-                cwd=ROOT,
-                env=self._environment,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-            )
-            assert self._process.stdout is not None
-            for line in self._process.stdout:
-                say(f"make up: {line.strip()}")
-                if line.startswith("up: "):
-                    threading.Thread(target=self._listen, daemon=True).start()
-                    return self
+            with contextlib.suppress(EOFError):
+                self._process = services.start_up(ROOT, self._environment, lambda line: say(f"make up: {line}"))
+                return self
         raise SystemExit("`make up` ended")
-
-    def _listen(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            say(f"make up: {line.strip()}")
 
     def __exit__(self, *_: object) -> None:
         self._process.send_signal(signal.SIGINT)
@@ -169,21 +126,15 @@ class Services:
         named = [
             pid
             for pid, environment in found.items()
-            if "PREFECT__FLOW_RUN_ID" not in environment and kind in _command(pid)
+            if "PREFECT__FLOW_RUN_ID" not in environment and kind == _service(services.command_of(pid))
         ]
         return named[-1:]  # of a server, its parent only waits
 
     def ask(self, path: str, body: Any = None) -> Any:
         """Ask the server; None where it does not answer now."""
-        data = None if body is None else json.dumps(body).encode()
-        request = Request(
-            f"http://{HOST}:{self.port}/api{path}", data=data, headers={"Content-Type": "application/json"}
-        )
-        try:
-            with urlopen(request, timeout=20) as answer:
-                return json.loads(answer.read().decode() or "null")
-        except (URLError, OSError, ValueError):
-            return None
+        with contextlib.suppress(OSError, ValueError):
+            return services.ask_once(self._port, f"/api{path}", body)
+        return None
 
 
 class Soak:
@@ -313,11 +264,9 @@ def say(text: str) -> None:
     print(f"{datetime.now(UTC):%H:%M:%S} {text}", flush=True)
 
 
-def _command(pid: int) -> str:
-    with contextlib.suppress(OSError):
-        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
-        return "worker" if "worker" in words else "server" if any("server" in word for word in words) else ""
-    return ""
+def _service(words: list[str]) -> str:
+    """Which service a command is of: 'worker', 'server' or ''."""
+    return "worker" if "worker" in words else "server" if any("server" in word for word in words) else ""
 
 
 def _options() -> argparse.Namespace:
