@@ -22,7 +22,7 @@ from dpcore.collector.store import Store
 from dpcore.errors import InvalidReport, RefusedReport, StoreError
 from dpcore.report import Report
 from dpcore.scheme import Scheme
-from dpcore.wire import REASONS, Rows, judge, read_report, read_stream, rows_of
+from dpcore.wire import REASONS, Rows, joined, judge, read_report, read_stream, rows_of
 
 Kind = Literal["one", "lines", "stream", "excess"]
 UNREADABLE = "unreadable_batch"  # the reason of a batch that is none: how many reports it held is unknown
@@ -55,11 +55,12 @@ class Outcome:
 
 @dataclass(frozen=True)
 class _Read:
-    """What a parcel was read as: rows, each of one round, and what was refused of it."""
+    """What a parcel was read as: rows, each of one round, and what was refused of it; a stream's are yet to be judged."""
 
     rows: tuple[Rows, ...] = ()
     refused: Counter[str] = field(default_factory=Counter)
     failure: str = ""
+    is_judged: bool = True
 
 
 class Intake:
@@ -113,12 +114,14 @@ class Intake:
 
     def _carry_out(self, parcels: Sequence[Parcel]) -> list[Outcome]:
         try:
-            return self._keep(parcels, [_read(parcel) for parcel in parcels])
+            return self._keep(parcels, _judged([_read(parcel) for parcel in parcels]))
         except StoreError as error:
             _log.error("%s", error)
             return [Outcome(failure="store")] * len(parcels)
         except Exception as error:
-            _log.error("a group of requests failed: %s", where(error))
+            if len(parcels) > 1:  # one of them is to blame; what has been kept already is known again
+                return [outcome for parcel in parcels for outcome in self._carry_out([parcel])]
+            _log.error("a request failed: %s", where(error))
             return [Outcome(failure="internal")] * len(parcels)
 
     def _keep(self, parcels: Sequence[Parcel], read: Sequence[_Read]) -> list[Outcome]:
@@ -167,12 +170,24 @@ def _stream(parcel: Parcel) -> _Read:
         rows = read_stream(parcel.content, parcel.scheme)
     except InvalidReport:
         return _Read(refused=Counter({UNREADABLE: 1}))
-    faults = judge(rows)
-    if not faults.any():
-        return _Read((rows,))
-    counts = np.bincount(faults, minlength=1 + len(REASONS))
-    refused = Counter({reason: int(count) for reason, count in zip(REASONS, counts[1:], strict=True) if count})
-    return _Read((rows.where(faults == 0),), refused)
+    return _Read((rows,), is_judged=False)
+
+
+def _judged(read: Sequence[_Read]) -> list[_Read]:
+    """Judge the rows of all streams, those of one scheme and round together: a small batch costs as much as a large one."""
+    groups: dict[tuple[str, str], list[int]] = {}
+    for place, each in enumerate(read):
+        if not each.is_judged:
+            groups.setdefault((each.rows[0].scheme.digest, each.rows[0].sent_for), []).append(place)
+    found = list(read)
+    for places in groups.values():
+        parts = [read[place].rows[0] for place in places]
+        faults = np.split(judge(joined(parts)), np.cumsum([len(rows) for rows in parts])[:-1])
+        for place, rows, own in zip(places, parts, faults, strict=True):
+            counts = np.bincount(own, minlength=1 + len(REASONS))
+            refused = Counter({reason: int(count) for reason, count in zip(REASONS, counts[1:], strict=True) if count})
+            found[place] = _Read((rows.where(own == 0),), refused)
+    return found
 
 
 def _lines(parcel: Parcel) -> _Read:

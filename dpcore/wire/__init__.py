@@ -11,6 +11,7 @@ _EXPORTS = {
     "REASONS": "single",
     "Rows": "bulk",
     "is_here": "files",
+    "joined": "bulk",
     "judge": "bulk",
     "location": "files",
     "most_bytes": "single",
@@ -39,6 +40,7 @@ __all__ = [
     "REASONS",
     "Rows",
     "is_here",
+    "joined",
     "judge",
     "location",
     "most_bytes",
@@ -63,7 +65,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from dpcore.wire.bulk import Rows, judge, read_stream, rows_of, write_segment, write_stream
+    from dpcore.wire.bulk import Rows, joined, judge, read_stream, rows_of, write_segment, write_stream
     from dpcore.wire.bundle import write_bundle
     from dpcore.wire.codec import (
         read_aggregate,

@@ -159,6 +159,13 @@ def rows_of(reports: Sequence[Report], scheme: Scheme) -> Rows:
     return Rows(scheme, sent_for, pa.RecordBatch.from_arrays(arrays, schema=report_schema(scheme, NAMES)))
 
 
+def joined(parts: Sequence[Rows]) -> Rows:
+    """Return rows of one scheme that are sent for one round as one, in order; at least one."""
+    return (
+        parts[0] if len(parts) == 1 else replace(parts[0], columns=pa.concat_batches([part.columns for part in parts]))
+    )
+
+
 def judge(rows: Rows) -> np.ndarray:
     """Return each row's first fault, (n,) uint8: 1 + its reason's place in `REASONS`, 0 where there is none."""
     scheme, columns = rows.scheme, rows.columns
