@@ -16,7 +16,7 @@ from dpcore.theory.planner import Aim, Planner
 WITHIN = 0.1
 CLIENTS = 300_000
 LAWS = np.array([0.4, 0.3, 0.15, 0.1, 0.05])
-FUNCTIONALS = ("mean", "quantile(0.5)", "cdf(0.3)")  # at .3 the law begins: 6 % apart over 800 rounds of the dyadic wave
+FUNCTIONALS = ("mean", "quantile(0.5)", "cdf(0.3)")  # at .3 the law begins: 6 % apart over 800 rounds
 CHANCE = 0.05  # 300 rounds tell a standard deviation to 4 %
 
 
