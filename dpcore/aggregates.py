@@ -130,7 +130,7 @@ def _aggregate(scheme: Scheme, batch: ReportBatch) -> Aggregate:
         {name: len(column) for name, column in answers.items()},
         reasons,
         examples,
-        {name: counts for name, counts in marginals.items() if len(counts)},
+        {name: counts for name, counts in marginals.items() if len(counts) and len(answers[name])},
     )
 
 

@@ -487,7 +487,7 @@ def audit(
     ] = None,
     warehouse: Annotated[Path | None, typer.Option(help="Land the checks in this DuckDB file.")] = None,
     trials: Annotated[
-        int, typer.Option(min=1000, help="Reports of either of two values that are looked at, an attribute.")
+        int, typer.Option(min=1000, max=10**9, help="Reports of either of two values that are looked at, an attribute.")
     ] = AUDIT_TRIALS,
 ) -> None:
     """Find the exact privacy loss of every attribute, and what reports alone show; exit with 1 where a promise is broken.

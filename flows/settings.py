@@ -119,7 +119,7 @@ class AuditSettings(BaseModel):
     schemes: Path = Field(DEFAULT_SCHEME.parent, description="Folder of scheme files (TOML), on the worker's machine.")
     warehouse: Path = Field(DEFAULT_DATA / "warehouse.duckdb", description="The DuckDB file that the checks land in.")
     trials: int = Field(
-        1_000_000, ge=1000, description="Reports of either of two values that are looked at, an attribute."
+        1_000_000, ge=1000, le=10**9, description="Reports of either of two values that are looked at, an attribute."
     )
 
 
