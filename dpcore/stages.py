@@ -349,9 +349,14 @@ def estimate(folder: Path) -> Path:
     batches = [wire.read_aggregate(part, scheme) for part in parts]
     tables = tables_of(found, people, plan.is_rehearsal, batches)
     tables["comparisons"] = changes.between_groups(found, plan.run_id)
-    came = [wire.location(batch.path) for batch in batches_of(folder)]
+    came, known = [wire.location(batch.path) for batch in batches_of(folder)], folder / "spending.json"
     if came and all(file.exists() for file in came):
-        tables["budgets"] = spending.beside(tables["budgets"], spending.known_spending(scheme, came))
+        counted = spending.known_spending(scheme, came)
+        _write(known, json.dumps({name: asdict(each) for name, each in counted.items()}))
+    if known.exists():  # the owner may have deleted the files since an earlier go
+        kept = json.loads(known.read_text(encoding="utf-8"))
+        of = {name: spending.Known(**each) for name, each in kept.items()}
+        tables["budgets"] = spending.beside(tables["budgets"], of)
     counts = {
         "accepted": aggregate.n,
         "rejected": sum(aggregate.rejected.values()),

@@ -90,7 +90,7 @@ class Desk:
         self._taker = taker or Intake(self._store, self.metrics.synced)
         self._ends = threading.Event()
         self._thread = threading.Thread(target=self._seal_on, name="sealing", daemon=True)
-        self._failing = {"taking": False, "sealing": False}
+        self._failing = {"taking": False, "sealing": False, "checkpoint": False}
 
     @property
     def is_failing(self) -> bool:
@@ -105,7 +105,7 @@ class Desk:
         self._taker.stop()
         self._ends.set()
         self._thread.join()
-        self._carry_on(lambda: self._sealer.seal(everything=True))
+        self._carry_on("sealing", lambda: self._sealer.seal(everything=True))
         self._sealer.close()
         self._store.close()
 
@@ -117,23 +117,23 @@ class Desk:
         return outcome
 
     def _seal_on(self) -> None:
-        self._carry_on(self._sealer.mend)
+        self._carry_on("sealing", self._sealer.mend)
         while not self._ends.wait(_BEAT):
-            self._carry_on(self._sealer.seal)
-            self._carry_on(self._sealer.checkpoint)
+            self._carry_on("sealing", self._sealer.seal)
+            self._carry_on("checkpoint", self._sealer.checkpoint)
 
-    def _carry_on(self, work: Callable[[], int | None]) -> None:
-        """Do a piece of sealing; what fails is said once, and is tried again at the next beat."""
+    def _carry_on(self, what: str, work: Callable[[], int | None]) -> None:
+        """Do a piece of what is done beside the requests; a failure is said once, and is tried again at the next beat."""
         try:
             made = work()
             self.metrics.files.inc(made or 0)
             self.metrics.waiting.set(self._sealer.waiting())
             self.metrics.set_aside.set(self._sealer.set_aside())
-            self._note("sealing", False)
+            self._note(what, False)
         except StoreError as error:
-            if not self._failing["sealing"]:
-                _log.error("%s; what was taken stays in the store, and sealing is tried again", error)
-            self._note("sealing", True)
+            if not self._failing[what]:
+                _log.error("%s; what was taken stays in the store, and %s is tried again", error, what)
+            self._note(what, True)
 
     def _note(self, what: str, fails: bool) -> None:
         self._failing[what] = fails
