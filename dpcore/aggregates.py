@@ -20,7 +20,6 @@ from dpcore.report import Answers, ReportBatch
 from dpcore.scheme import Scheme
 
 Pair = tuple[str, str]
-_NOT_ASKED, _NO_TOKEN = -1, -2
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,9 +155,11 @@ def _validate(scheme: Scheme, batch: ReportBatch) -> tuple[np.ndarray, dict[str,
     for name, attribute in scheme.attributes.items():
         column = batch.of(name)
         if public is not None:
-            said = np.full(batch.n, _NOT_ASKED, dtype=np.int16)
+            said = np.full(batch.n, tokens.NOT_ASKED, dtype=np.int16)
             said[column.clients] = column.reports.level
-            refuse(f"{name}: not for its token", np.flatnonzero((public[name] != _NO_TOKEN) & (public[name] != said)))
+            refuse(
+                f"{name}: not for its token", np.flatnonzero((public[name] != tokens.NO_TOKEN) & (public[name] != said))
+            )
         refuse(f"{name}: out of range", column.clients[~attribute.mechanism.accepts(column.reports)])
         is_likely = attribute.mechanism.is_likely(column.reports, scheme.clients)
         refuse(f"{name}: beyond honest noise", column.clients[~is_likely])
@@ -166,19 +167,14 @@ def _validate(scheme: Scheme, batch: ReportBatch) -> tuple[np.ndarray, dict[str,
 
 
 def _public_levels(scheme: Scheme, batch: ReportBatch) -> dict[str, np.ndarray] | None:
-    """The level that each client's token says by its public hash, by attribute, (n,): negative without one or where not asked.
+    """What each client's token says by its public hash (`tokens.levels_said`).
 
     None where no token says anything: nobody has one, and where everybody answers everything at the only level.
     """
     is_free = scheme.reporting == "one" or any(len(each.mechanism.sizes) > 1 for each in scheme.attributes.values())
     if batch.tokens is None or not is_free:
         return None
-    found = {name: np.full(batch.n, _NO_TOKEN, dtype=np.int16) for name in scheme.attributes}
-    for client in np.flatnonzero(batch.tokens.any(axis=1)):
-        said = tokens.public_levels(scheme, tokens.to_text(batch.tokens[client].tobytes()))
-        for name, levels in found.items():
-            levels[client] = said.get(name, _NOT_ASKED)
-    return found
+    return tokens.levels_said(scheme, batch.tokens, np.flatnonzero(batch.tokens.any(axis=1)))
 
 
 def _is_complete(scheme: Scheme, batch: ReportBatch) -> np.ndarray:

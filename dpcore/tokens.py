@@ -12,10 +12,13 @@ import base64
 import hashlib
 import hmac
 
+import numpy as np
+
 from dpcore import _checks
 from dpcore._random import Source, keyed
 from dpcore.scheme import Scheme
 
+NOT_ASKED, NO_TOKEN = -1, -2  # in place of a level
 NAME_BYTES = 16  # of a token and of a report's id: 2^64 of them before two are likely to be equal
 _TOKEN_LABEL = b"ldpflow token\0"
 
@@ -35,6 +38,19 @@ def public_levels(scheme: Scheme, token: str) -> dict[str, int]:
         name: int(scheme.attributes[name].mechanism.draw_levels(1, _public(scheme, token, name))[0])
         for name in unit(scheme, token, None)
     }
+
+
+def levels_said(scheme: Scheme, names: np.ndarray, rows: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the level that tokens say, attribute -> (n,) int16: NOT_ASKED where that is not asked, NO_TOKEN elsewhere.
+
+    names: the tokens, (n, 16) uint8.  rows: the places of those that are looked at.
+    """
+    found = {name: np.full(len(names), NO_TOKEN, dtype=np.int16) for name in scheme.attributes}
+    for row in rows:
+        said = public_levels(scheme, to_text(names[row].tobytes()))
+        for name, levels in found.items():
+            levels[row] = said.get(name, NOT_ASKED)
+    return found
 
 
 def unit(scheme: Scheme, token: str | None, random: Source | None) -> tuple[str, ...]:

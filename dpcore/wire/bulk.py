@@ -27,7 +27,6 @@ from dpcore.wire.schema import DIGEST, KIND, NAMES, REFUSED, ROUND, is_single, r
 from dpcore.wire.single import REASONS, ROUND_NAME
 
 _END = b"\xff\xff\xff\xff\0\0\0\0"  # of every Arrow stream
-_NO_TOKEN = -2  # of a level
 _HEADER, _COMPRESSION = 2, 3  # fields of the flatbuffers' tables Message and RecordBatch
 
 
@@ -184,9 +183,9 @@ def judge(rows: Rows) -> np.ndarray:
     for name in halves:
         refuse("incomplete", answered[name] ^ _is_valid(columns.column(f"{name}_values")))
     refuse("incomplete", ~_is_complete(scheme, answered))
-    levels = _public(scheme, known, np.flatnonzero(named & (faults == 0)))
+    levels = tokens.levels_said(scheme, known, np.flatnonzero(named & (faults == 0)))
     for name, public in levels.items():
-        refuse("wrong_unit", (public > _NO_TOKEN) & ((public >= 0) != answered[name]))
+        refuse("wrong_unit", (public > tokens.NO_TOKEN) & ((public >= 0) != answered[name]))
     for name, attribute in scheme.attributes.items():
         answers = answers_of(scheme, name, columns)
         said = np.zeros(len(answers), dtype=np.int64)
@@ -225,16 +224,6 @@ def _is_complete(scheme: Scheme, answered: Mapping[str, np.ndarray]) -> np.ndarr
     pattern = np.stack([answered[name] for name in scheme.attributes])
     units = [np.array([name in unit for name in scheme.attributes]) for unit in scheme.units]
     return np.asarray(np.logical_or.reduce([(pattern == unit[:, None]).all(axis=0) for unit in units]))
-
-
-def _public(scheme: Scheme, names: np.ndarray, rows: np.ndarray) -> dict[str, np.ndarray]:
-    """The level that each row's token says, by attribute: -1 where that is not asked, -2 where there is no token."""
-    found = {name: np.full(len(names), _NO_TOKEN, dtype=np.int16) for name in scheme.attributes}
-    for row in rows:
-        said = tokens.public_levels(scheme, tokens.to_text(names[row].tobytes()))
-        for name, column in found.items():
-            column[row] = said.get(name, -1)
-    return found
 
 
 def write_segment(scheme: Scheme, sent_for: str, bodies: Iterable[bytes], refused: Mapping[str, int]) -> bytes:
