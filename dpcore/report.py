@@ -90,10 +90,7 @@ def concatenate(batches: Iterable[ReportBatch]) -> ReportBatch:
         columns = [part.of(name) for part in parts]
         answers[name] = Answers(
             np.concatenate([column.clients + start for column, start in zip(columns, starts[:-1], strict=True)]),
-            Reports(
-                np.concatenate([column.reports.level for column in columns]),
-                np.concatenate([column.reports.values for column in columns]),
-            ),
+            Reports.joined([column.reports for column in columns]),
         )
     ids, tokens = (_stacked([getattr(part, name) for part in parts], np.diff(starts)) for name in ("ids", "tokens"))
     return ReportBatch(digest, int(starts[-1]), answers, ids, tokens)

@@ -22,6 +22,7 @@ from dpcore.mechanisms import (
     SubsetSelection,
     UnaryEncoding,
 )
+from dpcore.mechanisms.base import starts_of
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 
 
@@ -138,10 +139,9 @@ def _subsets(categories: int, size: int, n: int, generator: np.random.Generator)
 
 def _filled(levels: np.ndarray, mechanism: Mechanism, draw: Callable[[int, tuple[int, ...]], np.ndarray]) -> Reports:
     """Reports of these levels; draw: of (level, (reports, size)) their integers."""
-    sizes = np.asarray(mechanism.sizes)[levels]
-    starts = np.cumsum(sizes) - sizes
-    values = np.zeros(int(sizes.sum()), dtype=np.int64)
+    starts = starts_of(levels, mechanism.sizes)
+    values = np.zeros(starts[-1], dtype=np.int64)
     for level in np.unique(levels).tolist():
-        places = starts[levels == level][:, None] + np.arange(mechanism.sizes[level])
+        places = starts[:-1][levels == level][:, None] + np.arange(mechanism.sizes[level])
         values[places] = draw(level, places.shape)
     return Reports(np.asarray(levels, dtype=np.uint8), values)

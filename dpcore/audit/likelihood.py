@@ -23,7 +23,7 @@ from dpcore.mechanisms import (
     SubsetSelection,
     UnaryEncoding,
 )
-from dpcore.mechanisms.base import Reports
+from dpcore.mechanisms.base import Reports, starts_of
 from dpcore.mechanisms.wave import WaveMechanism
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 
@@ -150,7 +150,7 @@ def _(mechanism: WaveMechanism, reports: Reports, pair: Pair) -> np.ndarray:
 
 @log_ratio.register
 def _(mechanism: WaveletLaplace, reports: Reports, pair: Pair) -> np.ndarray:
-    found, starts = np.zeros(len(reports)), _starts(mechanism, reports.level)
+    found, starts = np.zeros(len(reports)), starts_of(reports.level, mechanism.sizes)
     for level, size in enumerate(mechanism.sizes):
         at = np.flatnonzero(reports.level == level)
         tables = [mechanism.tables[level]] if mechanism.is_sampled else mechanism.tables
@@ -165,9 +165,3 @@ def _(mechanism: WaveletLaplace, reports: Reports, pair: Pair) -> np.ndarray:
         else:
             found[at] = ((np.abs(sent - second[told]) - np.abs(sent - first[told])) / scale[told]).sum(axis=1)
     return found
-
-
-def _starts(mechanism: Mechanism, level: np.ndarray) -> np.ndarray:
-    """Where each report's integers begin in the flat values, shape (n,)."""
-    lengths = np.array(mechanism.sizes, dtype=np.int64)[level]
-    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)[:-1]])

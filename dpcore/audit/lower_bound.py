@@ -181,11 +181,7 @@ def _reports(mechanism: Mechanism, pair: Pair, random: Source, trials: int) -> I
 
 def _together(parts: list[Two]) -> Two:
     first, second = zip(*parts, strict=True)
-    return _joined(first), _joined(second)
-
-
-def _joined(reports: tuple[Reports, ...]) -> Reports:
-    return Reports(np.concatenate([part.level for part in reports]), np.concatenate([part.values for part in reports]))
+    return Reports.joined(first), Reports.joined(second)
 
 
 def _delta(mechanism: Mechanism) -> float:

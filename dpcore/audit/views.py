@@ -14,7 +14,7 @@ import numpy as np
 
 from dpcore.audit.likelihood import Pair, log_ratio
 from dpcore.mechanisms import Mechanism
-from dpcore.mechanisms.base import Reports
+from dpcore.mechanisms.base import Reports, starts_of
 
 _BINS = 128  # classes of a likelihood ratio that takes many values
 _SINGLE = 4096  # most frequent reports that have a class of their own
@@ -125,9 +125,9 @@ def _fingerprints(mechanism: Mechanism, reports: Reports) -> np.ndarray:
     words = np.ascontiguousarray(reports.values)
     words = words.view(np.uint64) if words.dtype.itemsize == 8 else words.astype(np.uint64)
     levels = reports.level.astype(np.uint64)
-    lengths = np.array(mechanism.sizes, dtype=np.int64)[reports.level]
-    starts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)[:-1]])
-    place = np.arange(len(words), dtype=np.uint64) - np.repeat(starts, lengths).astype(np.uint64)
+    ends = starts_of(reports.level, mechanism.sizes)
+    starts = ends[:-1]
+    place = np.arange(len(words), dtype=np.uint64) - np.repeat(starts, np.diff(ends)).astype(np.uint64)
     return np.add.reduceat(_mixed(words ^ _mixed(place + np.uint64(1))), starts) + _mixed(levels + np.uint64(1 << 32))
 
 

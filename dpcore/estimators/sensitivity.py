@@ -24,6 +24,7 @@ import numpy as np
 from dpcore.estimates import DensityEstimate, FrequencyEstimate
 from dpcore.estimators.frequency import left_inverse
 from dpcore.mechanisms import Mechanism, Reports
+from dpcore.mechanisms.base import starts_of
 from dpcore.mechanisms.observation import FiniteChannel, NoisyFeatures, ScoreSums
 
 _CHANCE = 3.0  # standard errors that a level may have fewer honest reports than its law says
@@ -83,7 +84,7 @@ class Averaged:
 
 def _each(mechanism: Mechanism, reports: Reports) -> list[Reports]:
     """Reports one by one."""
-    ends = np.cumsum([0, *(mechanism.sizes[level] for level in reports.level)])
+    ends = starts_of(reports.level, mechanism.sizes)
     return [Reports(reports.level[i : i + 1], reports.values[ends[i] : ends[i + 1]]) for i in range(len(reports))]
 
 

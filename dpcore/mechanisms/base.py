@@ -11,7 +11,7 @@ the very integers that clients use.  (3) Statistics add: those of two disjoint s
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -40,6 +40,20 @@ class Reports:
 
     def __repr__(self) -> str:
         return f"<Reports of {len(self)} clients>"
+
+    @classmethod
+    def joined(cls, parts: Sequence[Reports]) -> Reports:
+        """Return the answers of all parts, one after another."""
+        return cls(np.concatenate([part.level for part in parts]), np.concatenate([part.values for part in parts]))
+
+
+def starts_of(level: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
+    """Return where each client's integers begin in the flat values, and where the last one's end, (n + 1,).
+
+    level: (n,).  sizes: how many integers a report of each level has; one of an unknown level has none.
+    """
+    lengths = np.array([*sizes, 0], dtype=np.int64)[np.minimum(level, len(sizes))]
+    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
 
 
 @dataclass(frozen=True)

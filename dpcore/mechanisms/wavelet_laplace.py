@@ -39,7 +39,7 @@ from dpcore.calibration.sensitivity import joint_loss
 from dpcore.calibration.tables import Scales, default_cells, integer_tables, tables_digest
 from dpcore.errors import CalibrationError, SchemeError
 from dpcore.mechanisms import discrete_gaussian, discrete_laplace
-from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports
+from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, starts_of
 from dpcore.mechanisms.observation import NoisyFeatures
 from dpcore.privacy.budget import Budget
 from dpcore.privacy.concentrated import approximate_epsilon, check_delta
@@ -298,7 +298,7 @@ class WaveletLaplace(Mechanism):
         if level.shape != values.shape or np.any((level < 0) | (level >= len(self.sizes))):
             raise SchemeError(f"levels must be one per client, each in 0..{len(self.sizes) - 1}")
         level = level.astype(np.uint8)
-        starts = self._starts(level)
+        starts = starts_of(level, self.sizes)
         sent = np.empty(starts[-1], dtype=np.int64)
         for number, positions in self._groups(level, starts):
             sent[positions] = self._noise(number, len(positions), random)
@@ -322,11 +322,6 @@ class WaveletLaplace(Mechanism):
         if self.is_sampled:
             return self.tables[level][values]
         return np.concatenate([table[values] for table in self.tables], axis=1)
-
-    def _starts(self, level: np.ndarray) -> np.ndarray:
-        """Where each client's integers begin in the flat values, shape (n + 1,); an unknown level has none."""
-        lengths = np.array([*self.sizes, 0], dtype=np.int64)[np.minimum(level, len(self.sizes))]
-        return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
 
     def _groups(self, level: np.ndarray, starts: np.ndarray) -> list[tuple[int, np.ndarray]]:
         """Per level the positions of its clients' integers in the flat values, shape (clients, size)."""
@@ -364,7 +359,7 @@ class WaveletLaplace(Mechanism):
     def _within(self, reports: Reports, bounds: tuple[np.ndarray, ...]) -> np.ndarray:
         """Which reports have no integer beyond its bound."""
         good = np.ones(len(reports), dtype=bool)
-        starts = self._starts(reports.level)
+        starts = starts_of(reports.level, self.sizes)
         if starts[-1] != len(reports.values):
             return ~good  # nobody's integers can be told from the next one's
         for number, positions in self._groups(reports.level, starts):
@@ -386,7 +381,7 @@ class WaveletLaplace(Mechanism):
         return tuple(per_block) if self.is_sampled else (np.concatenate(per_block),)
 
     def statistics(self, reports: Reports) -> np.ndarray:
-        starts = self._starts(reports.level)
+        starts = starts_of(reports.level, self.sizes)
         sums = [reports.values[positions].sum(axis=0) for _, positions in self._groups(reports.level, starts)]
         counts = np.bincount(reports.level, minlength=len(self.sizes)).astype(np.int64)
         return np.concatenate([counts if self.is_sampled else np.repeat(counts, self.basis.blocks), *sums])
