@@ -83,11 +83,23 @@ def clopper_pearson(
     >>> float(clopper_pearson(np.array([600_000]), np.array([100_000]), 10**6, confidence=0.99)[0].round(4))
     1.7819
     """
-    tail = (1 - confidence) / 2
-    hits, others = np.asarray(hits, dtype=np.float64), np.asarray(others, dtype=np.float64)
-    low = np.where(hits > 0, betaincinv(np.maximum(hits, 1), trials - hits + 1, tail), 0.0)
-    high = np.where(others < trials, betaincinv(others + 1, np.maximum(trials - others, 1), 1 - tail), 1.0)
+    low, _ = binomial_interval(hits, trials, confidence)
+    _, high = binomial_interval(others, trials, confidence)
     return np.log(np.maximum((low - delta) / high, 1.0))
+
+
+def binomial_interval(
+    hits: np.ndarray | int, trials: np.ndarray | int, confidence: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ends of the exact interval of a probability [ClopperPearson1934], 0 to 1 where there were no trials.
+
+    hits: integers 0..trials; the two are broadcast.  Each end fails with at most half of 1 - confidence.
+    """
+    tail = (1 - confidence) / 2
+    k, n = np.asarray(hits, dtype=np.float64), np.asarray(trials, dtype=np.float64)
+    low = np.where(k > 0, betaincinv(np.maximum(k, 1), n - k + 1, tail), 0.0)
+    high = np.where(k < n, betaincinv(k + 1, np.maximum(n - k, 1), 1 - tail), 1.0)
+    return low, high
 
 
 @dataclass(frozen=True, eq=False)

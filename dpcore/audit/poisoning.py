@@ -192,7 +192,7 @@ def _contrasted(model: FiniteChannel, statistics: np.ndarray) -> Found | None:
         mean = own @ part
         covariance += ((part * own[:, None]).T @ part - np.outer(mean, mean)) / counts[level].sum()
         start += len(own)
-    return _quadratic(found, covariance, "contrasts of levels that no density has")
+    return _chi_squared(*_spread_out(found[None], np.ones(1), covariance), "contrasts of levels that no density has")
 
 
 @lru_cache(maxsize=16)
@@ -303,14 +303,6 @@ def pearson(counts: np.ndarray, law: np.ndarray) -> tuple[float, int]:
     groups = np.concatenate([[0], np.arange(together, len(order))])
     observed, wanted = (np.add.reduceat(each[order], groups) for each in (counts, expected))
     return float(np.sum((observed - wanted) ** 2 / np.maximum(wanted, 1e-300))), len(groups) - 1
-
-
-def _quadratic(found: np.ndarray, covariance: np.ndarray, said: str) -> Found | None:
-    """Numbers of mean zero and a known covariance, which may be singular."""
-    scales, axes = np.linalg.eigh(covariance)
-    kept = scales > _NOTHING * scales[-1]
-    turned = found @ axes[:, kept] / np.sqrt(scales[kept])
-    return _chi_squared(float(turned @ turned), int(kept.sum()), said)
 
 
 def _chi_squared(statistic: float, free: int, said: str) -> Found:

@@ -105,8 +105,7 @@ def measure(scheme: Path, load: Load, file: Path) -> Iterator[tuple[int, int]]:
             f"the collector's files hold {counted.n} reports of {total.n} sent, or others; nothing has landed"
         )
     rows = _rows(parsed, load, np.diff(bounds), np.array(seconds), np.array(waits), counted.n)
-    warehouse.add_benchmarks(file, rows.assign(measured_at=datetime.now(UTC), version=version("ldpflow")))
-    warehouse.publish_copy(file)
+    warehouse.land_benchmarks(file, rows.assign(measured_at=datetime.now(UTC), version=version("ldpflow")))
 
 
 def found(file: Path) -> Found:

@@ -25,7 +25,7 @@ from dpcore.collector.store import checksum, connect, transaction, words_of
 from dpcore.errors import StoreError
 from dpcore.inbox import sealed_name
 from dpcore.scheme import Scheme
-from dpcore.wire import write_segment
+from dpcore.wire import sync_folder, write_segment
 
 MOST_REPORTS = 131_072  # in a file: what a round aggregates at a time
 _ALONE = 60  # times longer do counts of refusals wait, which go with the next reports of their scheme
@@ -153,7 +153,7 @@ class Sealer:
         with transaction(self._database) as database:
             database.execute("update segments set file = ? where number = ?", (name, number))
         os.replace(draft, place / name)
-        _sync_folder(place)
+        sync_folder(place)
         self._mark(number, "sealed")
 
     def _content(self, number: int, digest: str) -> bytes:
@@ -177,7 +177,7 @@ class Sealer:
         draft = self._draft(path.parent, number)
         _write_durably(draft, content)
         os.replace(draft, path)
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
         _log.warning("%s was damaged and has been written anew", path)
 
     def _forget(self) -> None:
@@ -234,16 +234,8 @@ def _write_durably(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     except OSError:
         with suppress(OSError):
             path.unlink(missing_ok=True)
         raise
-
-
-def _sync_folder(folder: Path) -> None:
-    opened = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)

@@ -11,7 +11,6 @@ Rule 4.  No clock decides anything: what comes first has the smaller number.
 from __future__ import annotations
 
 import hashlib
-import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -23,7 +22,7 @@ from dpcore.collector.known import KnownIds
 from dpcore.errors import StoreError
 from dpcore.scheme import Scheme
 from dpcore.tokens import NAME_BYTES
-from dpcore.wire import Rows
+from dpcore.wire import Rows, sync_folder
 
 FORMAT = 1
 FILE = "store.sqlite"
@@ -122,11 +121,7 @@ class Store:
             database.execute(f"pragma user_version = {FORMAT}")
             named = [(scheme.digest, scheme.canonical) for scheme in schemes]
             database.executemany("insert or ignore into schemes values (?, ?)", named)
-        folder = os.open(self._folder, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        sync_folder(self._folder)
 
     def __len__(self) -> int:
         """How many reports have been taken, ever."""

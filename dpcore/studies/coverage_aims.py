@@ -6,10 +6,9 @@ intervals is said of the others.
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
-from scipy.stats import beta
 
+from dpcore.audit.lower_bound import binomial_interval
 from dpcore.functionals import parse
 from dpcore.studies import coverage
 from dpcore.studies.aims import Verdict
@@ -39,8 +38,8 @@ def judged(cells: pd.DataFrame) -> pd.DataFrame:
         for target, name in zip(cells["target"], cells["functional"], strict=True)
     ]
     k, n = cells["covered"].to_numpy(float), cells["returned"].to_numpy(float)
-    cells["low"], cells["high"] = _clopper_pearson(k, n, coverage.CONFIDENCE)
-    cells["surely"] = _clopper_pearson(k, n, _SURE)[1]
+    cells["low"], cells["high"] = binomial_interval(k, n, coverage.CONFIDENCE)
+    cells["surely"] = binomial_interval(k, n, _SURE)[1]
     cells["long"] = cells["length"] / (_DEVIATIONS * cells["deviation"].where(cells["deviation"] > 0))
     cells["biased"] = cells["bias"].abs() / cells["standard_error"].where(cells["standard_error"] > 0)
     return cells
@@ -96,12 +95,3 @@ def _worst(aim: str, cells: pd.DataFrame, column: str, limit: float) -> Verdict:
     where = f"{row['method']}, {row['target']}, {row['clients']:,}, {row['epsilon']:g}, {row['functional']}"
     within = float((cells[column] <= limit).mean())
     return Verdict(f"{aim} ({where}; {within:.0%} of cells reach it)", float(row[column]), limit)
-
-
-def _clopper_pearson(k: np.ndarray, n: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
-    """The exact binomial interval of k of n; 0 to 1 where n is 0."""
-    tail = (1 - confidence) / 2
-    with np.errstate(invalid="ignore"):
-        low = np.where(k > 0, beta.ppf(tail, k, n - k + 1), 0.0)
-        high = np.where(k < n, beta.ppf(1 - tail, k + 1, n - k), 1.0)
-    return low, high

@@ -23,13 +23,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import betaincinv
 
 from dpcore import _checks, pipeline
 from dpcore._random import seeded
 from dpcore.aggregates import Aggregate
 from dpcore.audit import gains, poisoning
 from dpcore.audit.attacks import Attack, MaximalGain, MaximalInfluence, RandomItem, RandomReports
+from dpcore.audit.lower_bound import binomial_interval
 from dpcore.estimators import Estimator, Fixed, Projection
 from dpcore.functionals import Cdf, Entropy, Functional, Mean, Quantile
 from dpcore.mechanisms import Mechanism
@@ -173,7 +173,7 @@ class Trial:
         for (name, beta), each in alarms.items():
             for check in (*each[0], "any"):
                 failed = sum(any(one.values()) if check == "any" else one[check] for one in each)
-                low, high = _clopper_pearson(failed, len(each))
+                low, high = (float(end) for end in binomial_interval(failed, len(each), 0.95))
                 rows.append(self._row(name, beta, target, f"seen:{check}", failed / len(each), low, high, len(each)))
         return rows
 
@@ -300,11 +300,6 @@ def _value(estimate: Any, functional: Functional) -> Any:
         influence = functional.expand(estimate.raw).influence
         return float(influence.on(estimate.raw.features, estimate.raw.breakpoints) @ estimate.raw.coefficients)
     return estimate.functional(functional).value
-
-
-def _clopper_pearson(k: int, n: int) -> tuple[float, float]:
-    low = float(betaincinv(k, n - k + 1, 0.025)) if k else 0.0
-    return low, float(betaincinv(k + 1, n - k, 0.975)) if k < n else 1.0
 
 
 # What is to be seen

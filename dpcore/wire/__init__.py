@@ -24,6 +24,7 @@ _EXPORTS = {
     "read_stream": "bulk",
     "remove_folder": "files",
     "rows_of": "bulk",
+    "sync_folder": "files",
     "write_aggregate": "codec",
     "write_bundle": "bundle",
     "write_bytes": "files",
@@ -53,6 +54,7 @@ __all__ = [
     "read_stream",
     "remove_folder",
     "rows_of",
+    "sync_folder",
     "write_aggregate",
     "write_bundle",
     "write_bytes",
@@ -75,7 +77,7 @@ if TYPE_CHECKING:
         write_aggregate,
         write_reports,
     )
-    from dpcore.wire.files import is_here, location, opened, remove_folder, write_bytes, write_whole
+    from dpcore.wire.files import is_here, location, opened, remove_folder, sync_folder, write_bytes, write_whole
     from dpcore.wire.lines import write_lines
     from dpcore.wire.single import REASONS, most_bytes, read_report, write_report
     from dpcore.wire.store import FileStore

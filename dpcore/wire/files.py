@@ -54,6 +54,15 @@ def opened(path: Path) -> Iterator[Any]:
             yield file
 
 
+def sync_folder(folder: Path) -> None:
+    """Have the names in a folder of this machine on the disk on return; raises OSError."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def remove_folder(path: Path) -> None:
     """Remove a folder and all that is in it, if it is there."""
     if is_here(path):

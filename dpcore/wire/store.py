@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpcore.errors import DPCoreError
+from dpcore.wire.files import sync_folder
 
 
 @dataclass(frozen=True)
@@ -44,11 +45,7 @@ class FileStore:
                 file.write(_checked(line).encode() + b"\n")
                 file.flush()
                 os.fsync(file.fileno())
-            folder = os.open(self.path.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+            sync_folder(self.path.parent)
         except OSError as error:
             raise DPCoreError(
                 f"the ledger {self.path} cannot be written ({error.strerror}); nothing was drawn"
