@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import chromium
+import collectors
 import pytest
 from serving import serving
 
 import dpcore as dp
 from dpcore import wire
+from dpcore.collector.sealing import landing
 from dpcore.report import batch_of
 from dpcore.scheme import Scheme
 
@@ -29,6 +31,8 @@ FILL = """(() => { for (const [name, value] of Object.entries(%s)) {
 WORDING = {
     "questions": {"urban_rural": "Where do you live?", "kids_count": "How many children under 16 live with you?"}
 }
+LOSE_AN_ANSWER = """(() => { const send = fetch; window.fetch = async (...request) => {
+    window.fetch = send; await send(...request); throw new TypeError("the connection was lost"); }; })()"""
 ANSWERS = {"urban_rural": "rural", "race": "asian", "kids_count": "2", "income": "41,000", "expenditure": "9800.50"}
 
 
@@ -148,3 +152,50 @@ def test_a_bundle_that_breaks_its_promise_is_not_shown(site: Path, tab: chromium
         assert "nothing has been sent" in text(tab, "trouble")
         assert not tab.evaluate("document.querySelectorAll('form input').length")
         assert posted == []
+
+
+def test_what_a_running_collector_is_sent_is_accepted_and_counted_once(
+    root: Path, tmp_path: Path, tab: chromium.Tab, screenshots: Path
+) -> None:
+    scheme, wording, folder = scheme_of(root), tmp_path / "wording.json", tmp_path / "collected"
+    wording.write_text(json.dumps({scheme.name: {"title": "How households spend", **WORDING}}), "utf-8")
+    file, sent = root / "data/schemes/consumer_expenditure.toml", []
+    serving = collectors.Serving(folder, file, "--wording", str(wording))
+    try:
+        port = serving.wait()
+        url = f"http://{collectors.HOST}:{port}/"
+        for width in (1000, 390):
+            tab.open(f"{url}survey/{scheme.name}/", width)
+            tab.evaluate(READY)
+            assert text(tab, "trouble") == ""
+            assert text(tab, "title") == "How households spend"
+            assert "a few whole numbers that this page draws by chance" in text(tab, "leaves")
+            assert tab.evaluate(FITS)
+            tab.evaluate(FILL % json.dumps(ANSWERS))
+            tab.screenshot(screenshots / f"survey_{width}_form.png")
+            tab.evaluate("document.getElementById('prepare').click()")
+            wait(tab, "review")
+            assert tab.evaluate(FITS)
+            tab.screenshot(screenshots / f"survey_{width}_review.png")
+            assert sum(request.endswith("/reports") for request in tab.requests) == 2 * len(sent)
+            sent.append(tab.evaluate("document.getElementById('bytes').textContent"))
+            tab.evaluate(LOSE_AN_ANSWER)  # it has arrived, and the page does not know
+            tab.evaluate("document.getElementById('send').click()")
+            tab.evaluate("new Promise(done => setTimeout(done, 500))")
+            assert "same report" in text(tab, "unsent")
+            tab.screenshot(screenshots / f"survey_{width}_unsent.png")
+            tab.evaluate("document.getElementById('send').click()")
+            wait(tab, "sent")
+            assert "had arrived before, and is counted once" in text(tab, "sent")
+            tab.screenshot(screenshots / f"survey_{width}_sent.png")
+        again = collectors.Sender(port).one(sent[0].encode(), f"/schemes/{scheme.name}")
+        assert (again.status, again.said) == (200, {"answer": "already have it"})
+        assert serving.stop()[0] == 0
+    finally:
+        if serving.process.poll() is None:
+            serving.kill()
+    assert all(request.startswith((url, "data:")) for request in tab.requests)
+    assert tab.complaints == []
+    (sealed,) = landing(folder, scheme.digest).glob("*.parquet")
+    made = [wire.read_report(report.encode(), scheme) for report in sent]
+    assert dp.aggregate(scheme, wire.read_reports(sealed, scheme)).equals(dp.aggregate(scheme, batch_of(made)))

@@ -155,7 +155,8 @@ function says(attribute, { level, values }) {
 function show({ report, text, answers: said }) {
   at("lines").replaceChildren(...[...scheme.attributes.values()].map((attribute) => {
     const answer = report.answers.get(attribute.name);
-    const own = `${said[attribute.name] || "–"}${attribute.unit && said[attribute.name] ? ` ${attribute.unit}` : ""}`;
+    const words = attribute.type === "numeric" && said[attribute.name] ? number(Number(said[attribute.name]), 6) : said[attribute.name];
+    const own = `${words || "–"}${attribute.unit && words ? ` ${attribute.unit}` : ""}`;
     return make("li", {}, make("h3", { textContent: asked(attribute) }),
       make("div", { className: "stays" }, make("div", { className: "what", textContent: "Stays here" }), own),
       make("div", { className: "leaves" }, make("div", { className: "what", textContent: "Is sent" }),
@@ -191,7 +192,10 @@ async function send() {
   try {
     const headers = { "Content-Type": "application/json" };
     const answer = await fetch(place.reports, { method: "POST", headers, body: drawn.text, credentials: "omit" });
-    if (!answer.ok) throw new Error(`the collector answered ${answer.status}`);
+    const said = await answer.json().catch(() => ({}));
+    if (!answer.ok) throw new NotTaken(answer.status, said.reason);
+    at("arrived").textContent = said.answer === "already have it"
+      ? "Your report had arrived before, and is counted once." : "Your report has arrived and is counted once.";
     at("form").reset();
     for (const id of ["lines", "bytes"]) at(id).replaceChildren();
     at("review").hidden = true;
@@ -199,8 +203,19 @@ async function send() {
     at("sent-title").focus();
     drawn = { answers: null, report: null, text: null };
   } catch (error) {
-    at("unsent").textContent = `It could not be sent (${error.message}). Trying again sends the same report, and it is counted once.`;
-    at("send").disabled = at("back").disabled = false;
+    at("unsent").textContent = error.isFinal
+      ? `The survey does not take this report (${error.message}). Nothing of it was kept, and sending it again would not help.`
+      : `It could not be sent (${error.message}). Trying again sends the same report, and it is counted once.`;
+    at("send").disabled = error.isFinal ?? false;
+    at("back").disabled = false;
+  }
+}
+
+/** An answer that is not a receipt; final where the same report would get it again. */
+class NotTaken extends Error {
+  constructor(status, reason) {
+    super(reason ? reason.replaceAll("_", " ") : `the collector answered ${status}`);
+    this.isFinal = [413, 422].includes(status);
   }
 }
 
