@@ -131,11 +131,12 @@ def collector(
     most: int = 1 << 20,
     seconds: float = 3600,
     origins: tuple[str, ...] = (),
+    proxies: tuple[str, ...] = (),
 ) -> Iterator[Sender]:
     """A collector in a thread of this process; at the end it is stopped in peace."""
     desk = Desk(folder, schemes or (SCHEME,), seconds=seconds)
-    app = Service(desk=desk, access=access or Access(), rate=rate, most=most).app(origins)
-    server = uvicorn.Server(uvicorn.Config(app, lifespan="on", log_config=None))
+    app = Service(desk=desk, access=access or Access(), rate=rate, most=most).app(origins, proxies)
+    server = uvicorn.Server(uvicorn.Config(app, lifespan="on", log_config=None, proxy_headers=False))
     with socket.socket() as listener:
         listener.bind((HOST, 0))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})

@@ -8,6 +8,8 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 
+from dpcore.errors import SchemeError
+
 BODY_SECONDS = 30.0  # that a body may take to arrive
 _BURST = 2.0  # seconds of requests that may come at once
 _MOST_SENDERS = 100_000  # that are remembered; who has been quiet longest is forgotten first
@@ -47,8 +49,26 @@ def network(address: str) -> str:
     except ValueError:
         return "nowhere"
     if found.version == 6:
-        return str(ipaddress.ip_network((found, 64), strict=False))
+        return str(found.ipv4_mapped or ipaddress.ip_network((found, 64), strict=False))
     return str(found)
+
+
+def trusted(text: str) -> tuple[str, ...]:
+    """Return addresses and networks, separated by commas, whose X-Forwarded-For is believed; raises SchemeError.
+
+    >>> trusted("127.0.0.1, 10.0.0.0/8")
+    ('127.0.0.1', '10.0.0.0/8')
+    """
+    named = tuple(each.strip() for each in text.split(",") if each.strip())
+    for each in named:
+        try:
+            ipaddress.ip_network(each)
+        except ValueError:
+            raise SchemeError(
+                f"--proxy must be addresses or networks such as 127.0.0.1,10.0.0.0/8, got {each[:40]!r}; who believes "
+                "everybody lets anyone be anyone"
+            ) from None
+    return named
 
 
 async def body(chunks: AsyncIterator[bytes], announced: str | None, most: int) -> bytes:

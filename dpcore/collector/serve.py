@@ -16,6 +16,7 @@ from pathlib import Path
 
 import uvicorn
 
+from dpcore.collector import limits
 from dpcore.collector.access import Access
 from dpcore.collector.desk import Desk, Taker
 from dpcore.collector.service import Service
@@ -81,21 +82,21 @@ def serve(schemes: Sequence[Path], folder: Path, settings: Settings, taker: Take
     if (settings.certificate is None) != (settings.certificate_key is None):
         raise SchemeError("--certificate and --certificate-key go together; for TLS at a proxy, give neither")
     _check_certificate(settings)
+    proxies = limits.trusted(settings.proxy)
     parsed, wording = [Scheme.from_toml(scheme) for scheme in schemes], _wording(settings.wording)
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.WARNING)
     with _listening(settings.host, settings.port) as listener:
         desk = Desk(folder, parsed, seconds=settings.seal_after, wording=wording, taker=taker)
         service = Service(desk=desk, access=access, rate=settings.rate, most=settings.most)
         config = uvicorn.Config(
-            service.app(settings.origins),
+            service.app(settings.origins, proxies),
             access_log=False,  # it would hold addresses
             log_level="warning",
             lifespan="on",
             limit_concurrency=_MOST_CONNECTIONS,
             timeout_graceful_shutdown=_GRACE,
             server_header=False,
-            proxy_headers=bool(settings.proxy),
-            forwarded_allow_ips=settings.proxy or None,
+            proxy_headers=False,  # the service's own matter
             ssl_certfile=settings.certificate,
             ssl_keyfile=settings.certificate_key,
         )

@@ -23,6 +23,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from dpcore.collector import limits
 from dpcore.collector.access import Access
@@ -77,8 +78,12 @@ class Service:
     most: int
     buckets: limits.Buckets = field(default_factory=limits.Buckets)
 
-    def app(self, origins: Sequence[str] = ()) -> FastAPI:
-        """Return the application; origins: other sites whose pages may send."""
+    def app(self, origins: Sequence[str] = (), proxies: Sequence[str] = ()) -> FastAPI:
+        """Return the application.
+
+        origins: other sites whose pages may send.  proxies: addresses and networks whose X-Forwarded-For says who sends;
+        anyone else's is not looked at.
+        """
 
         @asynccontextmanager
         async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -106,6 +111,8 @@ class Service:
                 allow_headers=["Authorization", "Content-Type"],
             )
         app.add_middleware(Watched, desk=self.desk)
+        if proxies:
+            app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=list(proxies))
         return app
 
     def admit(self, request: Request, presented: str | None, right: str) -> None:

@@ -206,6 +206,25 @@ def test_who_sends_too_often_is_told_when_to_come_again(tmp_path: Path) -> None:
     assert 1 <= int(answers[-1].headers["retry-after"]) <= 100
 
 
+@pytest.mark.parametrize(
+    ("proxies", "statuses"), [((), [200, 429, 429, 429, 429]), ((HOST, "10.0.0.0/8"), [200, 200, 429, 429, 200])]
+)
+def test_forwarded_addresses_count_where_the_proxy_is_trusted(
+    tmp_path: Path, proxies: tuple[str, ...], statuses: list[int]
+) -> None:
+    """What the sender itself puts in front is never believed, and a chain of trusted proxies is seen through."""
+    forwarded = [
+        "192.0.2.1",
+        "192.0.2.2",
+        "198.51.100.9, 192.0.2.2",
+        "192.0.2.2:4711, 10.1.2.3",
+        "192.0.2.2, 192.0.2.3",
+    ]
+    with collector(tmp_path, rate=0.01, proxies=proxies) as sender:
+        answers = [sender.ask("GET", "/schemes", X_Forwarded_For=each) for each in forwarded]
+    assert [answer.status for answer in answers] == statuses
+
+
 def test_a_bucket_is_a_senders_own_and_survives_a_clock_that_goes_back() -> None:
     now = [100.0]
     buckets = limits.Buckets(lambda: now[0])
@@ -216,6 +235,7 @@ def test_a_bucket_is_a_senders_own_and_survives_a_clock_that_goes_back() -> None
     now[0] = 51.0
     assert buckets.wait("a", 1) == 0
     assert limits.network("2001:db8::1") == limits.network("2001:db8::ffff") != limits.network("2001:db8:0:1::1")
+    assert limits.network("::ffff:192.0.2.1") == limits.network("192.0.2.1")
     assert limits.network("testclient") == "nowhere"
 
 
@@ -284,6 +304,7 @@ def test_what_cannot_be_served_is_told_in_one_line(tmp_path: Path) -> None:
             (Settings(certificate=file, certificate_key=file), "cannot be used"),
             (Settings(certificate=tmp_path / "none", certificate_key=file), "cannot be used"),
             (Settings(wording=file), "JSON object"),
+            (Settings(proxy="127.0.0.1,*"), "lets anyone be anyone"),
             (Settings(port=taken.getsockname()[1]), "nothing can listen"),
         ]
         for settings, said in cases:
