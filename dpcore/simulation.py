@@ -27,6 +27,8 @@ Said = tuple[tuple[int, ...], int, Callable[[str], np.ndarray]]
 def simulate(scheme: Scheme, people: Any, random: Source, clients: int | None = None) -> Aggregate:
     """Return an aggregate drawn from the exact law of `aggregate(privatize(people))`.
 
+    It has no marginals, whose joint law with the statistics cannot be drawn without making reports.
+
     people: a mapping or DataFrame of records, or a population, whose cell probabilities make 10^9 clients cost what 10^5 do.
     clients: how many of a population (default: the scheme's number).  Raises SchemeError unless `reporting = "all"`.
     """

@@ -220,7 +220,8 @@ def _checks(round_: Round, rehearsal: bool, parts: Sequence[Aggregate]) -> pd.Da
             rows.append((name, fit.passed, fit.statistic, fit.threshold, str(fit)))
     for check in poisoning.checks(aggregate, parts):
         said = f"{check.name}({check.attribute})"
-        rows.append((said, check.passed, check.statistic, check.threshold, check.detail))
+        seen = (check.statistic, check.threshold) if check.is_available else (None, None)
+        rows.append((said, check.passed, *seen, check.detail))
     refused = sum(aggregate.rejected.values())
     share = refused / max(1, aggregate.n + refused)
     detail = f"{refused} of {aggregate.n + refused} reports refused"

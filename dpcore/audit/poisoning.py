@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import nan
 
 import numpy as np
 from scipy.optimize import brentq
@@ -62,15 +63,21 @@ class Check:
     detail: str
 
     @property
+    def is_available(self) -> bool:
+        """Whether there was anything to judge; else the numbers are nan, and detail says why."""
+        return not np.isnan(self.statistic)
+
+    @property
     def passed(self) -> bool:
-        """Whether honest clients would leave this."""
-        return self.statistic <= self.threshold
+        """Whether honest clients would leave this; so they would where nothing can be judged."""
+        return not self.statistic > self.threshold
 
 
 def checks(aggregate: Aggregate, parts: Sequence[Aggregate] = ()) -> list[Check]:
     """Return what every check that can be made finds of each attribute; too few reports are not judged.
 
-    parts: the aggregates of batches that the whole was merged from, as they came.
+    parts: the aggregates of batches that the whole was merged from, as they came.  Where reports were never seen, as in an
+    aggregate of `simulate`, the check of what they show beside the truth says that it is not available.
     """
     found = []
     for name in aggregate.scheme.attributes:
@@ -84,7 +91,7 @@ def checks(aggregate: Aggregate, parts: Sequence[Aggregate] = ()) -> list[Check]
                         statistic=seen.statistic,
                         threshold=seen.threshold,
                         p_value=seen.p_value,
-                        detail=f"{seen.said}, p = {seen.p_value:.2g}",
+                        detail=seen.said if np.isnan(seen.p_value) else f"{seen.said}, p = {seen.p_value:.2g}",
                     )
                 )
     return found
@@ -102,8 +109,12 @@ def _levels(aggregate: Aggregate, name: str, parts: Sequence[Aggregate]) -> Foun
 def _marginals(aggregate: Aggregate, name: str, parts: Sequence[Aggregate]) -> Found | None:
     laws = aggregate.scheme.attributes[name].mechanism.marginal_laws()
     counted = aggregate.marginals.get(name, np.zeros(0, dtype=np.int64))
-    if not laws or counted.sum() != len(laws) * aggregate.reports(name):
-        return None  # an aggregate drawn from its law, or kept by older code, has none
+    if not laws:
+        return None
+    if counted.sum() != len(laws) * aggregate.reports(name):
+        return Found(
+            nan, nan, nan, "not available: no report was seen, as where `simulate` draws statistics from their law"
+        )
     ends = np.cumsum([len(law) for law in laws])[:-1]
     seen = [pearson(part, law) for law, part in zip(laws, np.split(counted, ends), strict=True)]
     return _chi_squared(sum(one for one, _ in seen), sum(free for _, free in seen), "what does not depend on the truth")

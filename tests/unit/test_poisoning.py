@@ -327,7 +327,11 @@ def test_marginals_merge_travel_and_are_missed_where_nobody_saw_reports(everythi
     drawn = whole.merge(
         dp.simulate(everything, {k: ["c0"] * 9 if k in ORACLES else [0.5] * 9 for k in MADE}, random=dp.seeded(1))
     )
-    assert not any(check.name == "marginals" for check in poisoning.checks(drawn))
+    unseen = [check for check in poisoning.checks(drawn) if not check.is_available]
+    assert {check.attribute for check in unseen} == whole.marginals.keys()
+    assert {check.name for check in unseen} == {"marginals"}
+    assert all(check.passed and check.detail.startswith("not available: ") for check in unseen)
+    assert all(check.is_available for check in poisoning.checks(whole))
 
 
 def test_contrasts_are_zero_for_every_density() -> None:
