@@ -22,13 +22,13 @@ class EveryDraw(Source):
         self.combinations = 1
         self._width = width
 
-    def below(self, bound: int, count: int) -> np.ndarray:
+    def residues(self, bound: int, count: int) -> np.ndarray:
         digit = np.arange(count, dtype=np.int64) // self.combinations % bound
         self.combinations *= bound
-        return digit
+        return digit.astype(np.uint32)
 
     def words(self, count: int) -> np.ndarray:
-        return self.below(1 << self._width, count).astype(np.uint32)
+        return self.residues(1 << self._width, count)
 
     def generator(self) -> np.random.Generator:
         raise AssertionError("a client must not ask for a numpy generator")

@@ -11,7 +11,7 @@ the very integers that clients use.  (3) Statistics add: those of two disjoint s
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -45,6 +45,15 @@ class Reports:
     def joined(cls, parts: Sequence[Reports]) -> Reports:
         """Return the answers of all parts, one after another."""
         return cls(np.concatenate([part.level for part in parts]), np.concatenate([part.values for part in parts]))
+
+
+_CHUNK = 1 << 14  # clients whose integers stay in a core's cache
+
+
+def chunks(n: int) -> Iterator[slice]:
+    """Yield slices that cover n clients, so few at a time that numpy's passes over them find them in a core's cache."""
+    for first in range(0, n, _CHUNK):
+        yield slice(first, min(first + _CHUNK, n))
 
 
 def starts_of(level: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
@@ -156,11 +165,11 @@ class Mechanism(ABC):
         """
 
     def input_cells(self, values: np.ndarray) -> np.ndarray:
-        """Return the values as int64; raises InvalidRecord unless each is an integer in [0, inputs)."""
+        """Return the values as int64, not to be written to; raises InvalidRecord unless each is an integer in [0, inputs)."""
         values = np.asarray(values)
-        if values.dtype.kind not in "iu" or np.any((values < 0) | (values >= self.inputs)):
+        if values.dtype.kind not in "iu" or (values.size and (values.min() < 0 or values.max() >= self.inputs)):
             raise InvalidRecord(f"input cells must be integers in 0..{self.inputs - 1}; map values to cells first")
-        return values.astype(np.int64)
+        return values.astype(np.int64, copy=False)
 
     def draw_levels(self, n: int, random: Source) -> np.ndarray:
         """Return n public levels drawn from the mechanism's law, independent of any value, shape (n,), uint8."""

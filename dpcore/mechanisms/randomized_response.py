@@ -13,10 +13,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpcore import _checks
+from dpcore import _checks, _kernels
 from dpcore._random import WORD, Source
 from dpcore.errors import CalibrationError, SchemeError
-from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, integer_weights, one_of_level_zero
+from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, chunks, integer_weights, one_of_level_zero
 from dpcore.mechanisms.observation import ScoreSums
 from dpcore.privacy.budget import Budget
 
@@ -114,10 +114,18 @@ class RandomizedResponse(Mechanism):
 
     def privatize(self, values: np.ndarray, random: Source, levels: np.ndarray | None = None) -> Reports:
         values = self.input_cells(values)
-        drawn = random.below(self.total, len(values))
-        other = np.maximum(drawn - self.weight_in, 0) // self.weight_out  # 0..k-2, the others in order
-        other += other >= values  # skip the truth
-        said = np.where(drawn < self.weight_in, values, other)
+        drawn = random.residues(self.total, len(values))
+        said = np.empty(len(values), dtype=np.int64)
+        loop = _kernels.chosen(_kernels.randomized_response, len(values))
+        if loop is not None:
+            loop(drawn, values, self.weight_in, self.weight_out, said)
+            return Reports(np.zeros(len(values), dtype=np.uint8), said)
+        for part in chunks(len(values)):
+            true, other = values[part].astype(np.uint32), np.maximum(drawn[part], np.uint32(self.weight_in))
+            other -= np.uint32(self.weight_in)
+            other //= np.uint32(self.weight_out)  # 0..k-2, the others in order
+            other += other >= true  # skip the truth
+            said[part] = np.where(drawn[part] < self.weight_in, true, other)
         return Reports(np.zeros(len(values), dtype=np.uint8), said)
 
     def ranges(self, level: int) -> tuple[np.ndarray, np.ndarray]:

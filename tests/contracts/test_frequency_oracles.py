@@ -49,7 +49,7 @@ class Script(Source):
     def __init__(self, digits: list[int], lanes: int) -> None:
         self.digits, self.used, self.bounds, self.lanes = digits, 0, [1] * len(digits), lanes
 
-    def below(self, bound: int, count: int) -> np.ndarray:
+    def residues(self, bound: int, count: int) -> np.ndarray:
         drawn = []
         for _ in range(count):
             if self.used == len(self.digits):
@@ -58,10 +58,10 @@ class Script(Source):
             self.bounds[self.used] = bound
             drawn.append(self.digits[self.used])
             self.used += 1
-        return np.array(drawn, dtype=np.int64)
+        return np.array(drawn, dtype=np.uint32)
 
     def words(self, count: int) -> np.ndarray:
-        return self.below(1 << self.lanes, count).astype(np.uint32)
+        return self.residues(1 << self.lanes, count)
 
     def generator(self) -> np.random.Generator:
         raise AssertionError("a client must not ask for a numpy generator")

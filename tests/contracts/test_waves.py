@@ -326,7 +326,7 @@ def test_what_no_client_could_send_is_not_accepted(mechanism: WaveMechanism) -> 
 
 def test_what_is_no_input_cell_or_level_is_refused_before_anything_is_drawn(mechanism: WaveMechanism) -> None:
     class Untouched(EveryDraw):
-        def below(self, bound: int, count: int) -> np.ndarray:
+        def residues(self, bound: int, count: int) -> np.ndarray:
             raise AssertionError("drawn")
 
     silent: Source = Untouched()

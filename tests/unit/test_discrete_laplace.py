@@ -83,9 +83,9 @@ class Spy(Source):
     def words(self, count: int) -> np.ndarray:
         return self._source.words(count)
 
-    def below(self, bound: int, count: int) -> np.ndarray:
+    def residues(self, bound: int, count: int) -> np.ndarray:
         assert isinstance(bound, int)
-        drawn = super().below(bound, count)
+        drawn = super().residues(bound, count)
         self.types.add(drawn.dtype)
         return drawn
 
@@ -100,7 +100,7 @@ def test_the_sampler_sees_integers_only() -> None:
     spy = Spy()
     drawn = sample(1000, 5000, spy)
     assert drawn.dtype == np.int64
-    assert spy.types == {np.dtype(np.int64)}
+    assert spy.types == {np.dtype(np.uint32)}
 
 
 def test_the_samplers_source_holds_no_float_and_no_division() -> None:

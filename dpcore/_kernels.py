@@ -1,0 +1,109 @@
+"""Loops over reports as machine code, where numba is installed; numpy does the same, to the byte, where it is not.
+
+A kernel takes words that were drawn already, in the order in which numpy's path draws them, so that a report does not depend on
+the path.  LDPFLOW_COMPILED says which one: `0` numpy, `1` compiled from the first report on, for which numba has to be there.
+Unset: compiled once a process has been at it for a while, in calls of many clients, as importing numba takes half a second and
+compiling a loop, whose result is kept on disk, another.  A single client never waits for it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib.util import find_spec
+from typing import Any
+
+from dpcore.errors import DPCoreError
+
+SETTING = "LDPFLOW_COMPILED"
+FEW = 4096  # clients of one call, below which nothing is gained
+_WORTH = 1 << 25  # integers that numpy handles in the time that numba takes to be there
+
+_lock = threading.Lock()
+_forced: bool | None = None
+_handled = 0
+
+
+@contextmanager
+def compiled(on: bool) -> Iterator[None]:
+    """Take one path, whatever the setting and however few the clients: compiled where `on`, else numpy.
+
+    For tests, and for measuring one beside the other; it holds for all threads of the process.  Raises DPCoreError where `on`
+    and numba is not installed.
+    """
+    global _forced
+    if on and not is_installed():
+        raise _missing()
+    before, _forced = _forced, on
+    try:
+        yield
+    finally:
+        _forced = before
+
+
+@cache
+def is_installed() -> bool:
+    """Whether numba can be imported; it is not imported."""
+    return find_spec("numba") is not None
+
+
+def chosen(loop: Callable[..., None], integers: int) -> Callable[..., None] | None:
+    """Return the compiled form of one of this module's loops, or None where numpy is to do its work.
+
+    integers: about how many integers the call handles.  Raises DPCoreError where the setting is malformed, or asks for numba
+    that is not installed.
+    """
+    return _compiled(loop) if _is_wanted(integers) else None
+
+
+def _is_wanted(integers: int) -> bool:
+    global _handled
+    if _forced is not None:
+        return _forced
+    setting = os.environ.get(SETTING, "")
+    if setting not in ("", "0", "1"):
+        raise DPCoreError(f"{SETTING} is 0, 1 or unset, got {setting!r}")
+    if setting == "1" and not is_installed():
+        raise _missing()
+    if setting:
+        return setting == "1"
+    if integers < FEW or not is_installed():
+        return False
+    _handled += integers  # a lost update of another thread's does not matter
+    return _handled > _WORTH
+
+
+def _missing() -> DPCoreError:
+    return DPCoreError("compiled loops need numba, which is not installed; pip install 'ldpflow[compiled]'")
+
+
+def _compiled(loop: Callable[..., None]) -> Callable[..., None]:
+    with _lock:
+        return _machine_code(loop)
+
+
+@cache
+def _machine_code(loop: Callable[..., None]) -> Callable[..., None]:
+    from numba import njit
+
+    options: dict[str, Any] = {"nogil": True}
+    try:
+        return njit(cache=True, **options)(loop)
+    except RuntimeError:  # no folder that could keep it, neither beside this file nor in the user's
+        return njit(**options)(loop)
+
+
+# The loops.  Integers of at most 32 bits throughout, so that products and sums stay within 63.
+
+
+def randomized_response(drawn: Any, values: Any, weight_in: int, weight_out: int, said: Any) -> None:
+    """What each client of `values` says, by its integer below T."""
+    for i in range(len(drawn)):
+        if drawn[i] < weight_in:
+            said[i] = values[i]
+        else:
+            other = (drawn[i] - weight_in) // weight_out
+            said[i] = other + (other >= values[i])
