@@ -23,6 +23,7 @@ from dpcore.errors import DPCoreError
 
 SETTING = "LDPFLOW_DASK"
 WORKERS = 2  # threads; numpy lets go of the interpreter while it draws
+PATIENCE = 30  # seconds in which a scheduler must answer
 BATCHES = 32  # of shards at most, each a task of Prefect, which costs some 20 ms: hundreds of clusters' cores stay busy
 _LOCAL = re.compile(r"local:([1-9]\d*)")
 _ADDRESS = re.compile(r"(tcp|tls|ws|wss)://\S+:\d+")
@@ -91,6 +92,6 @@ def _connect(named: str) -> Any:
         )
         return Client(cluster, set_as_default=False)
     try:
-        return Client(named, set_as_default=False, timeout=30)
+        return Client(named, set_as_default=False, timeout=PATIENCE)
     except OSError as error:
         raise DPCoreError(f"no Dask scheduler answers at {named}; start it, or correct {SETTING}") from error

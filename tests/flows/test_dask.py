@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from services import free_port
 
 from dpcore import stages, wire
 from dpcore.aggregates import Aggregate
@@ -61,6 +66,43 @@ def test_what_a_worker_refuses_is_refused_here_in_the_same_words(scheme_file: Pa
     folder = folder_of(scheme_file, tmp_path, clients=1000)
     with pytest.raises(InvalidReport, match=r"no reports at .*absent\.parquet"):
         runner.each(stages.aggregate_shard, folder, [tmp_path / "absent.parquet"])
+
+
+@pytest.mark.slow
+def test_a_scheduler_at_an_address_gives_the_same_bits_though_one_of_its_workers_dies(
+    scheme_file: Path, by_command: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ExitStack() as stack:
+        address = f"tcp://127.0.0.1:{free_port()}"
+        started(stack, "scheduler", "--host", "127.0.0.1", "--port", address.rpartition(":")[2], "--no-dashboard")
+        workers = [started(stack, "worker", address, "--nthreads", "1", "--no-dashboard") for _ in range(2)]
+        monkeypatch.setenv(runner.SETTING, address)
+        stack.callback(runner.disconnect)
+        pids = runner.each(lambda folder, item: (time.sleep(0.1), os.getpid())[1], tmp_path, list(range(40)))
+        assert os.getpid() not in pids
+        folder = folder_of(scheme_file, tmp_path)
+        reports = privatize_batch.fn(folder, list(stages.shards(folder)))
+        workers[0].kill()
+        whole = merge.fn(folder, aggregate_batch.fn(folder, reports))
+        assert whole.read_bytes() == (by_command / "aggregate.parquet").read_bytes()
+
+
+def test_a_scheduler_that_does_not_answer_is_named_with_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "PATIENCE", 1)
+    monkeypatch.setenv(runner.SETTING, f"tcp://127.0.0.1:{free_port()}")
+    with pytest.raises(DPCoreError, match=r"no Dask scheduler answers at tcp://.*; start it, or correct LDPFLOW_DASK"):
+        runner.each(stages.aggregate_shard, tmp_path, [tmp_path])
+
+
+def started(stack: ExitStack, what: str, *words: str) -> subprocess.Popen[bytes]:
+    """A process of Dask's, which ends with the stack."""
+    command = [sys.executable, "-m", f"distributed.cli.dask_{what}", *words]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    stack.callback(process.wait, 30)
+    stack.callback(process.kill)
+    return process
 
 
 @pytest.mark.usefixtures("here")
