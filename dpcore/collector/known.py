@@ -1,8 +1,8 @@
 """Which report ids have been seen: sorted runs in memory, 16 bytes an id, that double in length.
 
-An id is known by two of its linear images modulo 2^64 under odd multipliers drawn for this process, together as good as the
-id, so that no sender can make ids collide.  Runs are sorted by the first.  Of two known ids that share it, which among ten
-million happens with probability 3e-6, only one may be found again; an id that was not seen is never taken for one that was.
+Runs are sorted by a linear image of the id modulo 2^64 under odd multipliers drawn for this process, which with the id's
+second half is as good as the id.  Senders can choose ids that share their image (a few, as the multipliers are secret), so
+that all that share one are looked at: exactly the ids that were seen are found.
 """
 
 from __future__ import annotations
@@ -29,12 +29,21 @@ class KnownIds:
         """Return which ids are in the set or stand earlier in `ids` themselves, (n,) bool."""
         keys, rests = self._images(ids)
         order = np.argsort(keys, kind="stable")
+        if np.any(np.diff(rests[order])[np.diff(keys[order]) == 0]):
+            order = np.lexsort((rests, keys))  # images are shared: the same ids are to stand together
         keys, rests = keys[order], rests[order]
         found = np.zeros(len(ids), dtype=bool)
         found[1:] = (keys[1:] == keys[:-1]) & (rests[1:] == rests[:-1])
         for run_keys, run_rests in self._runs:
-            at = np.minimum(np.searchsorted(run_keys, keys), len(run_keys) - 1)
-            found |= (run_keys[at] == keys) & (run_rests[at] == rests)
+            at, last = np.searchsorted(run_keys, keys), len(run_keys) - 1
+            looking = np.arange(len(keys))
+            while looking.size:
+                place = np.minimum(at[looking], last)
+                looking = looking[(at[looking] <= last) & (run_keys[place] == keys[looking])]
+                is_there = run_rests[at[looking]] == rests[looking]
+                found[looking[is_there]] = True
+                looking = looking[~is_there]
+                at[looking] += 1
         seen = np.empty(len(ids), dtype=bool)
         seen[order] = found
         return seen
