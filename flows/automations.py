@@ -1,4 +1,4 @@
-"""What the server does by itself about runs: tell somebody, and call the dead dead.
+"""What the server does by itself about runs: tell somebody, call the dead dead, and plan anew what nobody began.
 
 `make up` puts these automations into its server; `python -m flows.automations` into the one that PREFECT_API_URL names.
 They watch runs with the tag ldpflow, and replace what an earlier call made.
@@ -25,11 +25,13 @@ from flows.stage import TAG
 
 HEARTBEAT = 30  # seconds between a run's signs of life, Prefect's shortest
 SILENCE = 3 * HEARTBEAT  # after which a run's process or machine is taken to have died
+BEGUN = 180  # seconds in which a run that a worker took should begin; a worker that died had taken it in vain
 NOTIFY = "LDPFLOW_NOTIFY_URL"
 BLOCK = "ldpflow-notify"
 TELL = "ldpflow: tell of failed runs"
 TELL_CHECKS = "ldpflow: tell of failed checks"
 BURY = "ldpflow: runs that fell silent have crashed"
+PLAN_ANEW = "ldpflow: runs that nobody began are planned anew"
 
 _OURS = {"prefect.resource.role": "tag", "prefect.resource.id": f"prefect.tag.{TAG}"}
 _RUN = {"prefect.resource.id": "prefect.flow-run.*"}
@@ -62,6 +64,7 @@ def automations(notify: CallWebhook | None) -> list[AutomationCore]:
                 actions=[notify],
             ),
         ]
+    taken = f"Not begun within {BEGUN} s: the worker that took it died. Waiting for the next one."
     silent = (
         f"No sign of life for {SILENCE} s: its process or machine died. Finished shards are kept; Retry goes on there."
     )
@@ -82,6 +85,21 @@ def automations(notify: CallWebhook | None) -> list[AutomationCore]:
             ),
             actions=[ChangeFlowRunState(state=StateType.CRASHED, name="Crashed", message=silent)],
         ),
+        AutomationCore(
+            name=PLAN_ANEW,
+            description=f"A run that a worker took and did not begin within {BEGUN} s is given to the next worker.",
+            trigger=EventTrigger(
+                after={"prefect.flow-run.Pending", "prefect.flow-run.Submitting"},
+                expect={"prefect.flow-run.*"},
+                match=_RUN,
+                match_related=_OURS,
+                for_each={"prefect.resource.id"},
+                posture=Posture.Proactive,
+                threshold=1,
+                within=timedelta(seconds=BEGUN),
+            ),
+            actions=[ChangeFlowRunState(state=StateType.SCHEDULED, name="AwaitingRetry", message=taken)],
+        ),
     ]
 
 
@@ -99,7 +117,7 @@ def ensure(url: str | None) -> list[str]:
         notify = CallWebhook(block_document_id=block.save(BLOCK, overwrite=True), payload=_PAYLOAD)
     wanted = {core.name: core for core in automations(notify)}
     with get_client(sync_client=True) as client:
-        for name in (TELL, TELL_CHECKS, BURY):
+        for name in (TELL, TELL_CHECKS, BURY, PLAN_ANEW):
             for found in client.read_automations_by_name(name):
                 if name in wanted and _alike(found, wanted[name]):
                     del wanted[name]

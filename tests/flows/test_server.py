@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from services import Up, artifacts, ask, deployment, ended, receiver, running, soon, start, state
 
+from dpcore import warehouse
 from flows import up
 
 pytestmark = [pytest.mark.flows, pytest.mark.slow]
@@ -137,11 +138,31 @@ def test_a_failed_check_is_seen_in_the_state_of_a_round_that_landed_and_tells_th
     assert (message["state"], message["message"]) == ("ChecksFailed", found["message"])
 
 
+def test_a_run_that_was_cancelled_goes_on_when_it_is_retried(port: str, scheme_file: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    run = start(port, scheme=scheme_file, data=data, clients=2_000_000, round="cancelled", keep_reports=True)
+
+    def landed() -> list[str]:
+        return list(warehouse.query(data / "warehouse.duckdb", "from runs")["state"])
+
+    finished = soon(lambda: {path: path.stat().st_mtime_ns for path in data.glob("runs/*/reports/*.parquet")}, 180)
+    assert finished
+    ask(port, f"/api/flow_runs/{run}/set_state", {"state": {"type": "CANCELLING"}})  # as the UI's Cancel does
+    assert ended(port, run)["type"] == "CANCELLED"
+    assert landed() == ["failed"]
+    assert "Retry" in soon(lambda: artifacts(port, run).get("round-failure"))["data"]
+    ask(port, f"/api/flow_runs/{run}/set_state", {"state": {"type": "SCHEDULED", "name": "AwaitingRetry"}})
+    assert soon(lambda: state(port, run)["type"] == "COMPLETED", 300), state(port, run)
+    assert {path: path.stat().st_mtime_ns for path in finished} == finished
+    assert landed() == ["landed"]
+
+
 def test_a_run_whose_machine_dies_goes_on_from_its_finished_shards(
     service: Up, scheme_file: Path, tmp_path: Path, told: tuple[str, list[dict[str, Any]]]
 ) -> None:
     port = service.port
     data = tmp_path / "data"
+    taken = start(port, as_if="PENDING", scheme=scheme_file, data=tmp_path / "taken", clients=20_000, round="taken")
     run = start(port, scheme=scheme_file, data=data, clients=2_000_000, round="killed", keep_reports=True)
     finished = soon(lambda: {path: path.stat().st_mtime_ns for path in data.glob("runs/*/reports/*.parquet")}, 180)
     service.kill_worker()
@@ -156,6 +177,7 @@ def test_a_run_whose_machine_dies_goes_on_from_its_finished_shards(
     assert ended(port, run, 300)["type"] == "COMPLETED"
     assert {path: path.stat().st_mtime_ns for path in finished} == finished
     assert ask(port, f"/api/flow_runs/{run}")["run_count"] == 2
+    assert ended(port, taken, 240)["type"] == "COMPLETED", "a run that no worker began is given to the next one"
 
 
 def test_a_taken_port_is_said_in_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
