@@ -315,6 +315,7 @@ def _parse(document: Mapping[str, Any]) -> Scheme:
         raise SchemeError("a scheme needs at least one [attributes.NAME] table, got none")
     share = clients if reporting == "all" else max(1, clients // len(tables))
     attributes = {key: _parse_attribute(key, table, share, functionals) for key, table in tables.items()}
+    _columns_differ(attributes)
     return Scheme(
         name=name,
         description=str(document.get("description", "")),
@@ -324,6 +325,18 @@ def _parse(document: Mapping[str, Any]) -> Scheme:
         functionals=functionals,
         attributes=MappingProxyType(attributes),
     )
+
+
+def _columns_differ(attributes: Mapping[str, Attribute]) -> None:
+    """Raise SchemeError where a column of reports would have two meanings: reports of that shape could not be read."""
+    for name, attribute in attributes.items():
+        if attribute.mechanism.sizes != (1,):
+            for taken in (f"{name}_level", f"{name}_values"):
+                if taken in attributes:
+                    raise SchemeError(
+                        f"attributes {name} and {taken} cannot be in one scheme, as reports of {name} have a column {taken}; "
+                        "rename one, and say its name in files with column ="
+                    )
 
 
 def _parse_attribute(name: str, table: Any, clients: int, functionals: tuple[str, ...]) -> Attribute:

@@ -70,6 +70,7 @@ BAD = {
     "functionals a text": ("clients = 20000", 'functionals = "mean"', ["functionals", "'mean'"]),
     "a line break in a name": ('"red", "green"', '"red", "gr\\neen"', ["printable"]),
     "not toml": ("clients = 20000", "clients 20000", ["not valid TOML"]),
+    "a column twice": ("[attributes.colour]", "[attributes.height_level]", ["height and height_level", "rename one"]),
     "bad name": ('name = "small"', 'name = "Small one"', ["name", "'Small one'"]),
 }
 
