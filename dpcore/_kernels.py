@@ -16,6 +16,8 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
+import numpy as np
+
 from dpcore.errors import DPCoreError
 
 SETTING = "LDPFLOW_COMPILED"
@@ -89,21 +91,50 @@ def _compiled(loop: Callable[..., None]) -> Callable[..., None]:
 def _machine_code(loop: Callable[..., None]) -> Callable[..., None]:
     from numba import njit
 
-    options: dict[str, Any] = {"nogil": True}
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}  # no divisor is zero
     try:
         return njit(cache=True, **options)(loop)
     except RuntimeError:  # no folder that could keep it, neither beside this file nor in the user's
         return njit(**options)(loop)
 
 
-# The loops.  Integers of at most 32 bits throughout, so that products and sums stay within 63.
+# The loops.  Signed 64-bit integers, which no product or sum exceeds, but for divisions, which 32 bits are faster at.
 
 
 def randomized_response(drawn: Any, values: Any, weight_in: int, weight_out: int, said: Any) -> None:
     """What each client of `values` says, by its integer below T."""
     for i in range(len(drawn)):
-        if drawn[i] < weight_in:
-            said[i] = values[i]
-        else:
-            other = (drawn[i] - weight_in) // weight_out
-            said[i] = other + (other >= values[i])
+        r = np.int64(drawn[i])
+        lies = np.int64(r >= weight_in)
+        other = np.int64(np.uint32(lies * (r - weight_in)) // np.uint32(weight_out))
+        other += other >= values[i]
+        said[i] = values[i] + lies * (other - values[i])  # no branch, which nobody could predict
+
+
+def hadamard_response(column: Any, drawn: Any, values: Any, weight_in: int, said: Any) -> None:
+    """The symbol of each client: its column and the parity with its category, or the other bit."""
+    for i in range(len(column)):
+        j = np.int64(column[i])
+        bits = j & values[i]  # below 2^14, as a category is
+        bits ^= bits >> 8
+        bits ^= bits >> 4
+        bits ^= bits >> 2
+        bits ^= bits >> 1
+        said[i] = j << 1 | (bits & 1) ^ (drawn[i] >= weight_in)
+
+
+def wave(drawn: Any, next_draw: Any, values: Any, level: Any, starts: Any, numbers: Any, said: Any) -> None:
+    """The cell of each client.
+
+    drawn: level after level, that of the next client of level l at next_draw[l].  starts: where each level and input cell has
+    its window.  numbers: of each level k weight_in, weight_in, weight_out, k weight_out and how many cells there are.
+    """
+    for i in range(len(values)):
+        l = level[i]
+        r = np.int64(drawn[next_draw[l]])
+        next_draw[l] += 1
+        out = np.int64(r >= numbers[l, 0])
+        weight = numbers[l, 1] + out * (numbers[l, 2] - numbers[l, 1])
+        x = r + out * (numbers[l, 3] - numbers[l, 0])
+        cell = np.int64(starts[l, values[i]]) + np.int64(np.uint32(x) // np.uint32(weight))
+        said[i] = cell - numbers[l, 4] * (cell >= numbers[l, 4])

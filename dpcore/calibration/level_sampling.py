@@ -64,5 +64,8 @@ def check_weights(weights: tuple[int, ...], blocks: int) -> None:
 
 def draw_levels(weights: tuple[int, ...], n: int, random: Source) -> np.ndarray:
     """Return n independent draws from the law, shape (n,), uint8, exact."""
-    thresholds = np.array(list(accumulate(weights)), dtype=np.int64)
-    return np.searchsorted(thresholds, random.below(TOTAL, n), side="right").astype(np.uint8)
+    drawn = random.residues(TOTAL, n).astype(np.uint16)
+    levels = np.zeros(n, dtype=np.uint8)
+    for threshold in list(accumulate(weights))[:-1]:
+        levels += drawn >= threshold
+    return levels

@@ -15,10 +15,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpcore import _checks
+from dpcore import _checks, _kernels
 from dpcore._random import WORD, Source
 from dpcore.errors import CalibrationError
-from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, integer_weights, one_of_level_zero
+from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, chunks, integer_weights, one_of_level_zero
 from dpcore.mechanisms.observation import ScoreSums
 from dpcore.privacy.budget import Budget
 
@@ -115,9 +115,19 @@ class HadamardResponse(Mechanism):
 
     def privatize(self, values: np.ndarray, random: Source, levels: np.ndarray | None = None) -> Reports:
         values = self.input_cells(values)
-        column = random.below(self.columns, len(values))
-        out = random.below(self.weight_in + self.weight_out, len(values)) >= self.weight_in
-        said = 2 * column + (_parity(values & column) ^ out)
+        column = random.residues(self.columns, len(values))
+        drawn = random.residues(self.weight_in + self.weight_out, len(values))
+        said = np.empty(len(values), dtype=np.int64)
+        loop = _kernels.chosen(_kernels.hadamard_response, len(values))
+        if loop is not None:
+            loop(column, drawn, values, self.weight_in, said)
+            return Reports(np.zeros(len(values), dtype=np.uint8), said)
+        for part in chunks(len(values)):
+            bit = np.bitwise_count(values[part].astype(np.uint32) & column[part])
+            bit &= 1
+            bit ^= drawn[part] >= self.weight_in
+            np.left_shift(column[part], 1, out=said[part])
+            said[part] |= bit
         return Reports(np.zeros(len(values), dtype=np.uint8), said)
 
     def ranges(self, level: int) -> tuple[np.ndarray, np.ndarray]:
@@ -205,9 +215,9 @@ def walsh_hadamard(values: np.ndarray) -> np.ndarray:
     array([6, 0, 2, 4])
     """
     result = np.array(values)
-    step = 1
-    while step < len(result):
-        pairs = result.reshape(-1, 2, step)
-        result = np.stack([pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]], axis=1).reshape(-1)
-        step *= 2
+    other, half = np.empty_like(result), len(result) // 2
+    for _ in range(half.bit_length()):  # each step transforms one bit and puts it last; all of them put none elsewhere
+        np.add(result[:half], result[half:], out=other[0::2])
+        np.subtract(result[:half], result[half:], out=other[1::2])
+        result, other = other, result
     return result

@@ -24,7 +24,9 @@ from dpcore.privacy.budget import Budget
 VARIANTS = ("symmetric", "optimized")
 _BITS = 32  # bits of one integer of a report
 _COIN_BITS = 32  # probabilities are multiples of 2^-32: rounding stays below 2^-20 of them up to epsilon = 8
-_CHUNK = 1 << 22  # random words, or unpacked bits, held at once
+_CHUNK = 1 << 22  # random words held at once
+_COUNTED = 1 << 15  # integers whose bits are counted at a time: they stay in a core's cache
+_TALLIED = 255  # bits that a byte can count
 
 
 @dataclass(frozen=True)
@@ -199,12 +201,11 @@ class UnaryEncoding(Mechanism):
     def statistics(self, reports: Reports) -> np.ndarray:
         (size,) = self.sizes
         rows = reports.values.reshape(-1, size)
-        ones = np.zeros(size * _BITS, dtype=np.int64)
-        most = max(1, _CHUNK // (size * _BITS))
+        ones = np.zeros((size, 4, 8), dtype=np.int64)
+        most = max(_TALLIED, _COUNTED // size)
         for first in range(0, len(rows), most):
-            octets = rows[first : first + most].astype("<u4").view(np.uint8)
-            ones += np.unpackbits(octets, axis=1, bitorder="little").sum(axis=0, dtype=np.int64)
-        return ones[: self.categories]
+            ones += _ones(rows[first : first + most].astype("<u4"))
+        return ones.reshape(-1)[: self.categories]
 
     def marginal_laws(self) -> tuple[np.ndarray, ...]:
         """Return the law of the number of ones, 0..k: the true bit's and those of k - 1 others."""
@@ -242,3 +243,21 @@ class UnaryEncoding(Mechanism):
         4 e^epsilon / (e^epsilon - 1)^2 optimized, e^(epsilon/2) / (e^(epsilon/2) - 1)^2 symmetric.
         """
         return float(self.model().variance(frequency, n))
+
+
+def _ones(rows: np.ndarray) -> np.ndarray:
+    """How many of the rows (n, size), of 32-bit integers, have each bit, (size, 4, 8): byte after byte.
+
+    Every eighth bit of an integer is the last one of a byte, so that integers add up to four counts at once, of up to 255.
+    """
+    n, size = rows.shape
+    groups = max(1, -(-n // _TALLIED))  # a row of each adds up to one tally
+    whole = n - n % groups
+    ones = np.zeros((size, 4, 8), dtype=np.int64)
+    for bit in range(8):
+        bits = rows >> np.uint32(bit)
+        bits &= np.uint32(0x01010101)
+        tallies = bits[:whole].reshape(-1, groups * size).sum(axis=0, dtype=np.uint32)
+        tallies[: (n - whole) * size] += bits[whole:].reshape(-1)
+        ones[:, :, bit] = tallies.astype("<u4").view(np.uint8).reshape(groups, size, 4).sum(axis=0, dtype=np.int64)
+    return ones

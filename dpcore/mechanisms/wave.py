@@ -13,16 +13,18 @@ from functools import cached_property
 
 import numpy as np
 
-from dpcore import _checks
+from dpcore import _checks, _kernels
 from dpcore._random import Source
 from dpcore.calibration import level_sampling
 from dpcore.errors import CalibrationError, SchemeError
-from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, integer_weights
+from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, chunks, integer_weights
 from dpcore.mechanisms.observation import FiniteChannel, Wave
 from dpcore.privacy.budget import Budget
 
 LARGEST_CELLS = 1024  # the published code's default; a channel of it is still listed whole
 LARGEST_INPUTS = 4096
+_COUNTED = 1 << 16  # reports counted at a time
+_NOTHING = np.empty(0, dtype=np.uint32)
 
 
 class WaveMechanism(Mechanism):
@@ -96,13 +98,44 @@ class WaveMechanism(Mechanism):
     def privatize(self, values: np.ndarray, random: Source, levels: np.ndarray | None = None) -> Reports:
         values = self.input_cells(values)
         level = self.draw_levels(len(values), random) if levels is None else np.asarray(levels)
-        if level.shape != values.shape or np.any((level < 0) | (level >= len(self.waves))):
+        if level.shape != values.shape or (level.size and (level.min() < 0 or level.max() >= len(self.waves))):
             raise SchemeError(f"levels must be one per client, each in 0..{len(self.waves) - 1}")
+        level = level.astype(np.uint8)
         said = np.empty(len(values), dtype=np.int64)
-        for number in np.unique(level).tolist():
-            members = np.flatnonzero(level == number)
-            said[members] = draw(self.waves[number], values[members], random)
-        return Reports(level.astype(np.uint8), said)
+        counts = [int(np.count_nonzero(level == number)) for number in range(len(self.waves))]
+        drawn = [random.residues(wave.total, count) for wave, count in zip(self.waves, counts, strict=True) if count]
+        loop = _kernels.chosen(_kernels.wave, len(values))
+        if loop is not None:
+            next_draw = np.cumsum([0, *counts[:-1]])
+            loop(np.concatenate([*drawn, _NOTHING]), next_draw, values, level, self._starts, self._numbers, said)
+            return Reports(level, said)
+        order = np.argsort(level, kind="stable") if len(drawn) > 1 else slice(None)
+        ordered = values[order]
+        end = 0
+        for number, words in zip(np.flatnonzero(counts).tolist(), drawn, strict=True):
+            first, end = end, end + len(words)
+            for part in chunks(len(words)):
+                cells = draw(self.waves[number], self._starts[number], ordered[first:end][part], words[part])
+                said[first:end][part] = cells
+        if len(drawn) > 1:
+            sent = np.empty_like(said)
+            sent[order] = said
+            said = sent
+        return Reports(level, said)
+
+    @cached_property
+    def _starts(self) -> np.ndarray:
+        """Where the window of each level and input cell starts, (levels, inputs), uint32."""
+        return np.array([wave.starts(np.arange(self.inputs)) for wave in self.waves], dtype=np.uint32)
+
+    @cached_property
+    def _numbers(self) -> np.ndarray:
+        """What else the compiled loop reads of each level, (levels, 5), int64."""
+        numbers = [
+            (wave.window * wave.weight_in, wave.weight_in, wave.weight_out, wave.window * wave.weight_out, wave.outputs)
+            for wave in self.waves
+        ]
+        return np.array(numbers, dtype=np.int64)
 
     def states(self, values: np.ndarray, level: int) -> np.ndarray:
         wave = self.waves[level]
@@ -126,8 +159,16 @@ class WaveMechanism(Mechanism):
         return Reports(np.arange(len(cells), dtype=np.uint8), np.array(cells, dtype=np.int64))
 
     def statistics(self, reports: Reports) -> np.ndarray:
-        ends = np.cumsum([0, *(wave.outputs for wave in self.waves)])
-        return np.bincount(ends[reports.level] + reports.values, minlength=ends[-1]).astype(np.int64)
+        outputs = [wave.outputs for wave in self.waves]
+        if len(outputs) == 1:
+            return np.bincount(reports.values, minlength=outputs[0]).astype(np.int64)
+        counts = np.zeros((len(outputs), max(outputs)), dtype=np.int64)
+        for first in range(0, len(reports), _COUNTED):
+            part = slice(first, first + _COUNTED)
+            cells = np.multiply(reports.level[part], max(outputs), dtype=np.int64)
+            cells += reports.values[part]
+            counts += np.bincount(cells, minlength=counts.size).reshape(counts.shape)
+        return np.concatenate([row[:size] for row, size in zip(counts, outputs, strict=True)])
 
     def labels(self) -> Labels:
         outputs = [wave.outputs for wave in self.waves]
@@ -150,16 +191,22 @@ class WaveMechanism(Mechanism):
         return FiniteChannel(self.waves, np.array(self.level_weights) / level_sampling.TOTAL)
 
 
-def draw(wave: Wave, values: np.ndarray, random: Source) -> np.ndarray:
-    """Return the reported cells of n clients of one level, shape (n,), int64; values: their input cells.
+def draw(wave: Wave, starts: np.ndarray, values: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+    """Return the reported cells of n clients of one level, shape (n,), uint32.
 
-    One integer below T each: the first k weight_in of them are the window's cells, weight_in to a cell, the rest are the
-    others, weight_out to a cell, both counted upwards from where the window starts.
+    starts: (inputs,) uint32, of each input cell's window.  values: (n,) input cells.  drawn: (n,) uint32 below T: the first
+    k weight_in of them are the window's cells, weight_in to a cell, the rest are the others, weight_out to a cell, both counted
+    upwards from where the window starts.
     """
-    drawn = random.below(wave.total, len(values))
-    heavy = wave.window * wave.weight_in
-    others = wave.window + np.maximum(drawn - heavy, 0) // wave.weight_out
-    return (wave.starts(values) + np.where(drawn < heavy, drawn // wave.weight_in, others)) % wave.outputs
+    heavy = np.uint32(wave.window * wave.weight_in)
+    other = np.maximum(drawn, heavy)
+    other -= heavy
+    other //= np.uint32(wave.weight_out)
+    other += np.uint32(wave.window)
+    said = np.where(drawn < heavy, drawn // np.uint32(wave.weight_in), other)
+    said += starts[values]
+    # Modulo outputs, of which there are at most twice as many: less than none is more than any in 32 bits.
+    return np.minimum(said, said - np.uint32(wave.outputs), out=said)
 
 
 def simulate_counts(wave: Wave, phases: np.ndarray, generator: np.random.Generator) -> np.ndarray:

@@ -3,21 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
+from enumeration import EveryDraw
 
 from dpcore import _kernels
 from dpcore._random import Source, seeded
-from dpcore.mechanisms import Mechanism, RandomizedResponse
+from dpcore.mechanisms import DyadicWave, HadamardResponse, Mechanism, RandomizedResponse, SquareWave
 from dpcore.privacy.budget import Budget
 
 BUDGETS = [Budget.parse(text) for text in ("0.1", "1", "ln 3", "5")]
-# Totals just above 2^31 reject nearly half of all words.
+LN_3 = Budget.parse("ln 3")
+EDGE = (1 << 31) + 1  # of words below 2^32, nearly half are past the last multiple of it
 DESIGNS: dict[str, list[Callable[[Budget], Mechanism]]] = {
     "randomized_response": [
         *(lambda budget, k=k: RandomizedResponse.design(budget, categories=k) for k in (2, 3, 16, 1000, 10_000)),
-        lambda budget: RandomizedResponse(Budget.parse("22"), 3, (1 << 31) - 1, 1 + (1 << 10)),
+        lambda _: RandomizedResponse(LN_3, 2, 3 * (EDGE // 4), EDGE - 3 * (EDGE // 4)),
+        lambda _: RandomizedResponse(LN_3, 10_000, 3, 1),
+    ],
+    "hadamard_response": [
+        *(lambda budget, k=k: HadamardResponse.design(budget, categories=k) for k in (2, 3, 16, 1000, 10_000)),
+        lambda _: HadamardResponse(LN_3, 5, 3 * (EDGE // 4), EDGE - 3 * (EDGE // 4)),
+    ],
+    "square_wave": [
+        SquareWave.design,
+        lambda budget: SquareWave.design(budget, cells=2, widths=[1]),
+        lambda budget: SquareWave.design(budget, cells=1024, widths=[1]),
+        lambda _: SquareWave(LN_3, 4, 1, 3 * (EDGE // 12), EDGE // 12),
+    ],
+    "dyadic_wave": [
+        DyadicWave.design,
+        lambda budget: DyadicWave.design(budget, levels=1, cells=16),
+        lambda budget: DyadicWave.design(budget, cells=32, level_law=[1] * 6, widths=[9, 7, 5, 3, 1, 21]),
+        lambda budget: DyadicWave.design(budget, cells=2, levels=12, widths=[1] * 12),
     ],
 }
 
@@ -52,10 +72,56 @@ def paths_agree(mechanism: Mechanism, n: int, seed: int) -> bool:
     return reports_of(mechanism, n, seed, True) == reports_of(mechanism, n, seed, False)
 
 
+@pytest.fixture
+def uncompiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loops as they are written: numba takes a second for each."""
+    monkeypatch.setattr(_kernels, "_machine_code", lambda loop: loop)
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_the_loops_do_what_numpy_does(name: str, uncompiled: None) -> None:
+    for number, design in enumerate(DESIGNS[name]):
+        for n in (0, 1, 150):
+            assert paths_agree(design(LN_3), n, number), (number, n)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DESIGNS)
-def test_both_paths_give_the_same_bytes(name: str) -> None:
+def test_compiled_they_do_so_too(name: str) -> None:
     for number, design in enumerate(DESIGNS[name]):
         for budget in BUDGETS:
-            for n in (0, 1, 7, 3001):
+            for n in (0, 1, 7, 40_000):
                 assert paths_agree(design(budget), n, number), (number, budget.text, n)
+
+
+def test_a_loop_with_a_wrong_bound_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = _kernels.randomized_response
+
+    def bound_off_by_one(drawn: Any, values: Any, weight_in: int, weight_out: int, said: Any) -> None:
+        honest(drawn, values, weight_in + 1, weight_out, said)
+
+    monkeypatch.setattr(_kernels, "_machine_code", lambda loop: bound_off_by_one)
+    assert not paths_agree(RandomizedResponse(LN_3, 7, 3, 1), 150, 1)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        RandomizedResponse(LN_3, 4, 3, 1),
+        HadamardResponse(LN_3, 3, 3, 1),
+        SquareWave(LN_3, 4, 1, 3, 1),
+        DyadicWave(LN_3, 4, (1, 1), (1 << 15, 1 << 15), ((3, 1), (3, 1))),
+    ],
+    ids=lambda mechanism: mechanism.name,
+)
+def test_a_loop_has_exactly_the_channel_that_is_certified(mechanism: Mechanism, uncompiled: None) -> None:
+    weights = mechanism.channel()
+    assert weights is not None
+    for level, table in enumerate(weights):
+        total = int(table[0].sum())
+        for true in range(mechanism.inputs):
+            source = EveryDraw()
+            with _kernels.compiled(True):
+                reports = mechanism.privatize(np.full(total, true), source, np.full(total, level))
+            assert source.combinations == total
+            assert np.bincount(reports.values, minlength=table.shape[1]).tolist() == table[true].tolist()

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
 from dpcore import _kernels
 from dpcore.errors import DPCoreError
-
 
 MACHINE_CODE = _kernels._machine_code
 
@@ -89,14 +85,3 @@ def test_a_place_that_keeps_nothing_does_not_stop_it(monkeypatch: pytest.MonkeyP
 
     assert callable(MACHINE_CODE(fill))
     assert asked == [True, False]
-
-
-def test_nothing_small_imports_numba() -> None:
-    code = """
-import sys, numpy as np, dpcore as dp
-from dpcore.mechanisms import RandomizedResponse
-one = RandomizedResponse.design(dp.Budget.parse("1"), categories=3)
-one.privatize(np.zeros(100_000, dtype=np.int64), dp.secure())
-sys.exit("numba" in sys.modules)
-"""
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
