@@ -7,7 +7,7 @@ export DO_NOT_TRACK = 1
 export OMP_NUM_THREADS = 1
 export OPENBLAS_NUM_THREADS = 1
 
-.PHONY: run test quick flows slow soak faults fuzz scaling check format up help
+.PHONY: run test quick flows slow soak faults fuzz scaling peers check format up help
 
 help:  ## list the verbs
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -44,6 +44,10 @@ fuzz: $(VENV)/.ok  ## 150,000 malformed inputs for the decoders, and thousands o
 
 scaling: $(VENV)/.ok  ## how a round scales on Dask, and what its tasks cost; on a quiet machine
 	$(BIN)/python -m tests.scaling
+
+peers: $(VENV)/.ok  ## the packages that `ldpflow benchmark speed` is measured beside, in .venv-peers
+	python3 -m venv .venv-peers
+	$(BIN)/uv pip install --quiet --python .venv-peers/bin/python -r dpcore/studies/peers/requirements.txt
 
 check: $(VENV)/.ok  ## lint, types and the rule for imports
 	$(BIN)/ruff format --check dpcore flows tests

@@ -75,17 +75,28 @@ def report(file: Path) -> Report:
     return Report(summary, aims.verdicts(summary, rows))
 
 
-def measure_speed(file: Path, repetitions: int = speed.LEAST_REPETITIONS) -> Iterator[tuple[int, int]]:
-    """Measure and land a study of speed, yielding (done, all) targets, first (0, all)."""
-    yield from _landed(file, len(speed.TARGETS), speed.measured(repetitions), version("ldpflow"), datetime.now(UTC))
+def measure_speed(
+    file: Path,
+    scheme: Path,
+    repetitions: int = speed.LEAST_REPETITIONS,
+    *,
+    parts: Sequence[str] = speed.PARTS,
+    peers: Path | None = None,
+    full: bool = False,
+) -> Iterator[tuple[int, int]]:
+    """Measure and land a study of speed, yielding (done, all) parts, first (0, all); see `studies.speed.measured`."""
+    with warehouse.counting() as count_by:
+        frames = speed.measured(scheme, repetitions, parts=parts, peers=peers, count_by=count_by, full=full)
+        yield from _landed(file, len(parts), frames, version("ldpflow"), datetime.now(UTC))
 
 
 def speed_report(file: Path) -> Report:
     """Return how the newest study of speed stands: its rows, and the aims; raises WarehouseError where there is none."""
     rows = warehouse.query(
         file,
-        "select target, clients, metric, repetitions, value, low, high from benchmarks where study = 'speed' and measured_at = "
-        "(select max(measured_at) from benchmarks where study = 'speed') order by metric, target, clients",
+        f"from benchmarks where study = '{speed.STUDY}' and measured_at = "
+        f"(select max(measured_at) from benchmarks where study = '{speed.STUDY}') "
+        "order by metric, target, method, parameters, clients",
     )
     return Report(rows, speed.verdicts(rows))
 

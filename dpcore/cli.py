@@ -730,28 +730,37 @@ def rates(
 @benchmarks_app.command()
 def speed(
     repetitions: Annotated[int, typer.Option(help="Repetitions of each measurement, at least 7.")] = 7,
+    parts: Annotated[str, typer.Option(help="Parts, separated by commas: clients, reports, rounds, ...")] = "",
+    full: Annotated[bool, typer.Option("--full", help="Up to 1e8 clients, and 1e9 for memory: hours.")] = False,
+    peers: Annotated[Path, typer.Option(help="The peers' environment; `make peers` makes it.")] = Path(".venv-peers"),
+    report: Annotated[bool, typer.Option("--report", help="Measure nothing; print the newest study.")] = False,
     warehouse: WarehouseOption = None,
     data: DataOption = DEFAULT_DATA,
 ) -> None:
-    """Time a simulated aggregate and its estimate, at 100,000 and at 1,000,000,000 clients in turn, and land it.
+    """Measure clients and reports a second beside the machine's own draws and counts and beside peers, rounds and memory.
 
-    Seconds are the clock's, so measure on a quiet machine; the ratio is of processor time.
+    Everything runs on one core, and ratios are of processor time; seconds of an estimate are the clock's.  Some ten minutes.
 
-    Example: ldpflow benchmark speed --repetitions 15
+    Example: ldpflow benchmark speed --parts clients,reports
     """
     from dpcore import benchmarks
+    from dpcore.studies.speed import PARTS
 
     file = warehouse or data / "warehouse.duckdb"
-    _measure(benchmarks.measure_speed(file, repetitions))
+    if not report:
+        wanted = _listed(parts, str, "parts") or PARTS
+        steps = benchmarks.measure_speed(file, DEFAULT_SCHEME, repetitions, parts=wanted, peers=peers, full=full)
+        _measure(steps)
     found = benchmarks.speed_report(file)
-    table = _table(
-        "medians, with the interval of the median", "metric", "target", "clients", "estimate", "95 % interval"
-    )
+    title = "medians, with the interval of the median"
+    table = _table(title, "metric", "method", "path", "of", "clients", "estimate", "95 % interval")
     for row in found.summary.to_dict("records"):
-        numbers = (f"{row['value']:.4f}", f"{row['low']:.4f} to {row['high']:.4f}")
-        table.add_row(row["metric"], row["target"], f"{row['clients']:,}", *numbers)
+        numbers = (f"{row['value']:,.4g}", f"{row['low']:,.4g} to {row['high']:,.4g}")
+        table.add_row(row["metric"], row["method"], row["parameters"], row["target"], f"{row['clients']:,}", *numbers)
     _show(table)
     _show_aims(benchmarks.lines(found))
+    if not peers.exists():
+        print(f"peers      not installed in {peers}: make peers")
     print(f"warehouse  {_relative(str(file))}")
 
 

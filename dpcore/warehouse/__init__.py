@@ -2,6 +2,7 @@
 
 from dpcore.warehouse.batches import counted_files, counted_since
 from dpcore.warehouse.connection import bring_up_to_date, open_for_reading, open_for_writing
+from dpcore.warehouse.counting import counting
 from dpcore.warehouse.land import (
     Landing,
     Run,
@@ -28,6 +29,7 @@ __all__ = [
     "bring_up_to_date",
     "counted_files",
     "counted_since",
+    "counting",
     "export",
     "forget_figures",
     "land",

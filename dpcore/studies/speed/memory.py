@@ -1,0 +1,58 @@
+"""Whole rounds of simulated people, each in a process of its own: the largest resident memory, and time beside the kernels'.
+
+A round is what `ldpflow run` does, one client's report after another, its files included (`dpcore.profiling`).  The small
+scheme asks two questions whose reports take a byte or so, so that a thousand million of them fit a disk.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pandas as pd
+
+from dpcore import populations
+from dpcore.errors import SchemeError
+from dpcore.scheme import Scheme
+from dpcore.studies.speed.rounds import SECONDS, SMALL, SMALL_SCHEME, kernel_seconds
+from dpcore.studies.speed.table import row
+
+PEAK, KERNELS, RUN = "peak_bytes", "to_kernels", "run"
+WHOLE = "consumer_expenditure"
+SIZES = ((WHOLE, (1_000_000, 10_000_000)), (SMALL, (10_000_000, 100_000_000)))
+FULL = ((WHOLE, (1_000_000, 10_000_000, 100_000_000)), (SMALL, (10_000_000, 100_000_000, 1_000_000_000)))
+
+
+def measured(scheme: Path, sizes: tuple[tuple[str, tuple[int, ...]], ...]) -> Iterator[pd.DataFrame]:
+    """Yield the rows of each scheme, of rounds that are run once, as each holds many shards; scheme: the whole one's file."""
+    for name, clients in sizes:
+        with TemporaryDirectory() as folder:
+            file = Path(folder) / "scheme.toml"
+            file.write_text(scheme.read_text("utf-8") if name == WHOLE else SMALL_SCHEME, "utf-8")
+            yield pd.DataFrame([each for n in clients for each in _one(file, name, n, Path(folder) / str(n))])
+
+
+def _one(file: Path, name: str, clients: int, data: Path) -> list[dict[str, Any]]:
+    scheme = Scheme.from_toml(file)
+    found = whole_round(file, clients, data)
+    kernels = kernel_seconds(scheme, populations.by_scheme(scheme.name), clients)
+    values = {PEAK: max(found["peaks"].values()), SECONDS: found["total"], KERNELS: found["total"] / kernels}
+    return [
+        row(RUN, metric, [value], target=name, clients=clients, epsilon=scheme.epsilon)
+        for metric, value in values.items()
+    ]
+
+
+def whole_round(scheme: Path, clients: int, data: Path, *, plain: bool = True) -> dict[str, Any]:
+    """Return what `dpcore.profiling` says of a round in a process of its own; raises SchemeError where it failed."""
+    command = [sys.executable, "-m", "dpcore.profiling", str(scheme), str(clients), str(data)]
+    done = subprocess.run([*command, *(["--plain"] if plain else [])], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SchemeError(f"a round of {clients:,} clients failed: {(done.stderr.strip() or '?').splitlines()[-1]}")
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
