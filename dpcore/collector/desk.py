@@ -24,6 +24,7 @@ _PAGE = "consent.html"
 _WORDING = '<script type="application/json" id="wording">{}</script>'
 _PLACE = 'data-bundle="bundle/" data-reports="reports"'
 _BEAT = 1.0  # seconds between looks at what is to be sealed
+_LAST_SECONDS = 60.0  # that sealing has at the end; the next collector seals what is left
 _log = logging.getLogger(__name__)
 
 
@@ -105,7 +106,7 @@ class Desk:
         self._taker.stop()
         self._ends.set()
         self._thread.join()
-        self._carry_on("sealing", lambda: self._sealer.seal(everything=True))
+        self._carry_on("sealing", lambda: self._sealer.seal(everything=True, seconds=_LAST_SECONDS))
         self._sealer.close()
         self._store.close()
 

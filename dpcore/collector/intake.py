@@ -22,10 +22,12 @@ from dpcore.collector.store import Store
 from dpcore.errors import InvalidReport, RefusedReport, StoreError
 from dpcore.report import Report
 from dpcore.scheme import Scheme
-from dpcore.wire import REASONS, Rows, joined, judge, read_report, read_stream, rows_of
+from dpcore.wire import LEAST_BYTES, REASONS, Rows, joined, judge, read_report, read_stream, rows_of
 
 Kind = Literal["one", "lines", "stream", "excess"]
 UNREADABLE = "unreadable_batch"  # the reason of a batch that is none: how many reports it held is unknown
+MOST_ROUNDS = 256  # that the lines of a batch may name, each of which is a file some day
+_BLANKS = 64  # lines that a batch may have beyond the reports that fit into its bytes
 _ROOM = 64 << 20  # bytes of bodies that may wait
 _GROUP = 16 << 20  # bytes of bodies in a commit
 _log = logging.getLogger(__name__)
@@ -191,8 +193,11 @@ def _judged(read: Sequence[_Read]) -> list[_Read]:
 
 
 def _lines(parcel: Parcel) -> _Read:
+    """Read line after line, unless most are too short for a report: a byte then costs as much as a report does."""
     lines = [parcel.content]
     if parcel.kind == "lines":
+        if parcel.content.count(b"\n") > _BLANKS + len(parcel.content) // LEAST_BYTES:
+            return _Read(refused=Counter({UNREADABLE: 1}))
         lines = parcel.content.removesuffix(b"\n").split(b"\n")
     taken: dict[str, list[Report]] = {}
     refused: Counter[str] = Counter()
@@ -203,4 +208,6 @@ def _lines(parcel: Parcel) -> _Read:
             refused[error.reason] += 1
         else:
             taken.setdefault(report.sent_for, []).append(report)
+    if len(taken) > MOST_ROUNDS:
+        return _Read(refused=Counter({UNREADABLE: 1}))
     return _Read(tuple(rows_of(reports, parcel.scheme) for reports in taken.values()), refused)

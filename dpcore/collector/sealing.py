@@ -28,6 +28,8 @@ from dpcore.scheme import Scheme
 from dpcore.wire import sync_folder, write_segment
 
 MOST_REPORTS = 131_072  # in a file: what a round aggregates at a time
+SECONDS = 10.0  # that sealing goes on before what else is to be done has its turn; what is left stays in the store
+_AT_ONCE = 64  # files between two looks at what is to be sealed first
 _ALONE = 60  # times longer do counts of refusals wait, which go with the next reports of their scheme
 _log = logging.getLogger(__name__)
 
@@ -71,17 +73,19 @@ class Sealer:
                 for number, digest, file in self._segments("sealed"):
                     self._mend(number, digest, file)
 
-    def seal(self, everything: bool = False) -> int:
+    def seal(self, everything: bool = False, seconds: float = SECONDS) -> int:
         """Seal what has waited long enough or makes a whole file, and return how many files there are more.
 
-        everything: whether it has waited or not.  Raises StoreError; what is not sealed then stays in the store.
+        The rounds of the most reports come first, so that nobody who names many rounds keeps those of others waiting.
+        everything: whether it has waited or not.  seconds: after which no other file is begun.  Raises StoreError; what is not
+        sealed then stays in the store.
         """
         with words_of(self._folder), self._alone() as is_alone:
             if not is_alone:
                 return 0
             self._finish_open()
             made = 0
-            while (chosen := self._due(everything)) is not None:
+            for chosen in self._turns(everything, time.monotonic() + seconds):
                 self._finish(*self._open(*chosen))
                 made += 1
             self._forget()
@@ -92,18 +96,31 @@ class Sealer:
         with words_of(self._folder):
             self._database.execute("pragma wal_checkpoint(passive)").fetchall()
 
-    def _due(self, everything: bool) -> tuple[str, str] | None:
-        """The scheme and round of which a segment is to be made."""
+    def _turns(self, everything: bool, ends: float) -> Iterator[tuple[str, str]]:
+        """Of what segments are to be made, one after another, until the time has come."""
+        while due := self._due(everything):
+            for chosen in due[:_AT_ONCE]:
+                yield chosen
+                if time.monotonic() >= ends:
+                    return
+
+    def _due(self, everything: bool) -> list[tuple[str, str]]:
+        """The schemes and rounds of which a segment is to be made, those of the most reports first."""
         found = dict.fromkeys(self._database.execute("select scheme, '' from refused where count > 0"), 0)
         asked = "select scheme, sent_for, sum(reports) from arrivals where segment is null group by scheme, sent_for"
         found |= {(digest, sent_for): reports for digest, sent_for, reports in self._database.execute(asked)}
         now = time.monotonic()
         self._waiting_since = {key: self._waiting_since.get(key, now) for key in found}
+        due = []
         for key, reports in found.items():
             patience = self._seconds if reports else _ALONE * self._seconds
             if everything or reports >= MOST_REPORTS or now - self._waiting_since[key] >= patience:
-                return key
-        return None
+                due.append(key)
+        with_reports = {
+            digest for digest, sent_for in due if found[digest, sent_for]
+        }  # whose first file takes the counts along
+        due = [key for key in due if found[key] or key[0] not in with_reports]
+        return sorted(due, key=lambda key: -found[key])
 
     def _open(self, digest: str, sent_for: str) -> tuple[int, str]:
         """Name a segment's arrivals, and take along what was refused under its scheme."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 # Read on first use, so that a client writes its report without pyarrow.
 _EXPORTS = {
     "FileStore": "store",
+    "LEAST_BYTES": "single",
     "REASONS": "single",
     "Rows": "bulk",
     "is_here": "files",
@@ -38,6 +39,7 @@ _EXPORTS = {
 
 __all__ = [
     "FileStore",
+    "LEAST_BYTES",
     "REASONS",
     "Rows",
     "is_here",
@@ -79,7 +81,7 @@ if TYPE_CHECKING:
     )
     from dpcore.wire.files import is_here, location, opened, remove_folder, sync_folder, write_bytes, write_whole
     from dpcore.wire.lines import write_lines
-    from dpcore.wire.single import REASONS, most_bytes, read_report, write_report
+    from dpcore.wire.single import LEAST_BYTES, REASONS, most_bytes, read_report, write_report
     from dpcore.wire.store import FileStore
 
 

@@ -46,6 +46,7 @@ REASONS = (
     "not_canonical",  # the right content in another spelling: spaces, another order, a key twice, escapes
 )
 ROUND_NAME = re.compile(r"(?:[0-9A-Za-z](?:[0-9A-Za-z._:-]{0,62}))?")
+LEAST_BYTES = len('{"format":1,"scheme":"","report":"","round":"","answers":{}}') + 64 + 22  # of a report of any scheme
 _KEYS = ("format", "scheme", "report", "client", "round", "answers")
 _ROOM = 1 + len('{"format":,"scheme":"","report":"","client":"","round":"","answers":{}}') + 64 + 22 + 22 + 63
 

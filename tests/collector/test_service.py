@@ -80,6 +80,15 @@ def test_a_batch_is_taken_report_by_report(sender: Sender) -> None:
     assert sender.lines(first + b"\n").said == {"accepted": 0, "already_have": 1, "refused": {}}
 
 
+def test_a_batch_of_too_many_lines_or_rounds_is_refused_whole(sender: Sender) -> None:
+    """Each line, and each round, costs far more than its bytes."""
+    for content in (b"\n" * 100_000, b"1\n" * 50_000, b"\n".join(collectors.single(7, f"r{k}") for k in range(300))):
+        answer = sender.lines(content)
+        assert (answer.status, answer.said) == (422, {"answer": "refused", "reason": "unreadable_batch"})
+    few = b"\n" * 50 + collectors.single(700) + b"\n" * 14
+    assert sender.lines(few).said == {"accepted": 1, "already_have": 0, "refused": {"not_json": 63}}
+
+
 def test_every_refusal_has_its_reason(sender: Sender, root: Path) -> None:
     """The frozen reports that must be refused, and those that must be taken, as they stand."""
     vectors = json.loads((root / "tests/vectors/one_of_three.json").read_text(encoding="utf-8"))

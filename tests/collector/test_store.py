@@ -93,6 +93,19 @@ def test_segments_are_sealed_by_round_and_carry_what_was_refused(tmp_path: Path)
     assert waits.seal() == 1
 
 
+def test_the_rounds_of_many_reports_are_sealed_first_and_no_longer_than_allowed(tmp_path: Path) -> None:
+    """Who names many rounds keeps nobody waiting; and counts of refusals make no file of their own beside others."""
+    kept = Store(tmp_path, [SCHEME])
+    kept.take(
+        [rows(k, 1, f"0{k:02d}") for k in range(8)] + [rows(9, 5, "2026-11-20")], {(SCHEME.digest, "not_json"): 2}
+    )
+    sealer = Sealer(tmp_path, 0)
+    assert (sealer.seal(seconds=0), sealer.waiting()) == (1, 8)
+    [batch] = inbox.batches_of(landing(tmp_path, SCHEME.digest), SCHEME)
+    assert (batch.sent_for, batch.reports) == ("2026-11-20", 5)
+    assert (sealer.seal(), sealer.waiting(), len(files(tmp_path))) == (8, 0, 9)
+
+
 def test_what_was_refused_alone_is_sealed_at_the_end(tmp_path: Path) -> None:
     Store(tmp_path, [SCHEME]).take([], {(SCHEME.digest, "not_json"): 7})
     sealer = Sealer(tmp_path, 60)
