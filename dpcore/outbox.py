@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
+import re
 import secrets
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -34,6 +35,7 @@ from dpcore.wire.single import ROUND_NAME
 
 _KEY_BYTES = 32
 _ENDINGS = (".parquet", ".jsonl")
+_DECIMAL = re.compile(r"\s*[-+]?\d*\.0*\s*")  # how a whole number looks that was once among missing ones
 _PERSON = b"ldpflow person\0"
 _LEDGER = "ledger"  # in place of a scheme's digest: a ledger outlives schemes
 
@@ -113,8 +115,8 @@ def _blocks(scheme: Scheme, records: Path, keeping: Keeping) -> Iterator[pd.Data
     n = 0
     for block in populations.read_blocks(records, scheme, size=pipeline.BLOCK, also=also):
         scheme.encode(block, n)
-        if keeping.person and (block[keeping.person].isna() | (block[keeping.person].astype(str) == "")).any():
-            raise InvalidRecord(f"column {keeping.person!r} of {records} must say for every record whose it is")
+        if keeping.person:
+            _check_people(block[keeping.person], keeping.person, records)
         n += len(block)
     if keeping.is_any and not keeping.person and n != 1:
         raise InvalidRecord(
@@ -122,6 +124,17 @@ def _blocks(scheme: Scheme, records: Path, keeping: Keeping) -> Iterator[pd.Data
             "COLUMN which column tells people apart"
         )
     return populations.read_blocks(records, scheme, size=pipeline.BLOCK, also=also)
+
+
+def _check_people(people: pd.Series, column: str, records: Path) -> None:
+    """Raise InvalidRecord unless every person has a spelling, and none that the next file may spell otherwise."""
+    if (people.isna() | (people.astype(str) == "")).any():
+        raise InvalidRecord(f"column {column!r} of {records} must say for every record whose it is")
+    if not all(isinstance(person, (str, int)) and not _DECIMAL.fullmatch(str(person)) for person in people.tolist()):
+        raise InvalidRecord(
+            f"column {column!r} of {records} must hold texts or whole numbers without a point: a person who is 7 here and 7.0 "
+            "there would be two, with a ledger each"
+        )
 
 
 class _Asked:

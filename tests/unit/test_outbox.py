@@ -150,6 +150,8 @@ def test_people_of_one_file_have_keys_and_ledgers_of_their_own(here: Path, small
         (["people.jsonl", "out.jsonl", "--key", "key"], "3 records; keep one, or say with --person"),
         (["people.jsonl", "out.jsonl", "--key", "key", "--person", "whose"], "no key 'whose'"),
         (["nobody.jsonl", "out.jsonl", "--key", "key", "--person", "who"], "for every record whose it is"),
+        (["numbered.jsonl", "out.jsonl", "--key", "key", "--person", "who"], "whole numbers without a point"),
+        (["numbered.parquet", "out.jsonl", "--key", "key", "--person", "who"], "whole numbers without a point"),
         (["one.jsonl", "out.jsonl", "--tokens"], "--key FILE"),
         (["one.jsonl", "out.jsonl", "--ledger", "l"], "--budget EPSILON"),
         (["one.jsonl", "out.jsonl", "--ledger", "l", "--budget", "much"], "much"),
@@ -162,6 +164,8 @@ def test_people_of_one_file_have_keys_and_ledgers_of_their_own(here: Path, small
 def test_what_cannot_be_sent_is_one_line_and_nothing_is_written(here: Path, arguments: list[str], said: str) -> None:
     records(here, "bad", [*PEOPLE[:1], PEOPLE[1] | {"colour": "a secret"}])
     records(here, "nobody", [PEOPLE[0] | {"who": None}])
+    records(here, "numbered", [PEOPLE[0] | {"who": 7}, PEOPLE[1] | {"who": 8.0}])
+    pd.DataFrame(PEOPLE).assign(who=[7.0, 8.0, 9.5]).to_parquet(here / "numbered.parquet")
     (here / "cut.jsonl").write_text('{"side": "left"', encoding="utf-8")
     (here / "open").write_text(tokens.to_text(bytes(range(32))), encoding="utf-8")
     (here / "open").chmod(0o644)
