@@ -97,14 +97,16 @@ class _Seeded(Source):
 
     def words(self, count: int) -> np.ndarray:
         if count < _FEW:
-            return self._generator.integers(0, WORD, size=count, dtype=np.uint32)
+            return self._one_by_one(count)
         # The very words that line would give, in half the time: numpy takes a 64-bit draw for two words, the low half first,
         # and keeps an odd one's other half.
         kept = int(self._generator.bit_generator.state["has_uint32"])
-        first = self._generator.integers(0, WORD, size=kept, dtype=np.uint32)
+        first = self._one_by_one(kept)
         pairs = self._generator.bit_generator.random_raw((count - kept) // 2).astype("<u8", copy=False).view("<u4")
-        last = self._generator.integers(0, WORD, size=(count - kept) % 2, dtype=np.uint32)
-        return pairs if len(pairs) == count else np.concatenate([first, pairs, last])
+        return pairs if len(pairs) == count else np.concatenate([first, pairs, self._one_by_one((count - kept) % 2)])
+
+    def _one_by_one(self, count: int) -> np.ndarray:
+        return self._generator.integers(0, WORD, size=count, dtype=np.uint32)
 
     def generator(self) -> np.random.Generator:
         return self._generator

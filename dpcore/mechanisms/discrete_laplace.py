@@ -18,7 +18,7 @@ from dpcore import _checks
 from dpcore._random import WORD, Source
 
 _BATCH = 1 << 15  # proposals at a time: small enough to stay in the processor's cache
-_EXACT_COUNT = 2.0**40  # numpy's Poisson law loses digits for means beyond this; its fluctuations are Gaussian there
+_GAUSSIAN_MEAN = 2.0**20  # of two Poisson variables, from which their difference is a rounded Gaussian
 
 
 def sample(t: int, size: int, random: Source) -> np.ndarray:
@@ -56,21 +56,23 @@ def variance(t: int) -> float:
 def simulate_sums(n: int, t: int, size: int, random: Source) -> np.ndarray:
     """Return `size` independent sums of n draws each, shape (size,), int64; for simulation only, n up to 1e10 and more.
 
-    |Y| split by sign is a difference of two geometric variables of failure rate q = exp(-1/t), so that the sum of n draws
-    is a difference of two negative binomials.  Those are Poisson with a gamma mean; once the means exceed 2^40 the
-    Poisson parts are replaced by Gaussians, which differ from them by less than one part in 2^20 of their own deviation.
+    Given an exponential E, the difference of two Poisson variables of mean E q / (1 - q)^2, q = exp(-1/t), has the law of one
+    draw, as characteristic functions show, so that for a sum E is a gamma variable of shape n.  From a mean of 2^20 on the
+    difference is a rounded Gaussian, to a total variation of some 2^-24.
     """
     _checks.within(1, WORD, noise_scale=t)
     if n == 0:
         return np.zeros(size, dtype=np.int64)
     generator = random.generator()
-    odds = math.exp(-1 / t) / -math.expm1(-1 / t)  # q / (1 - q), about t
-    means = generator.standard_gamma(n, size=(2, size)) * odds
-    if n * odds < _EXACT_COUNT:
-        counts = generator.poisson(means)
-        return np.asarray(counts[0] - counts[1], dtype=np.int64)
-    deviations = np.sqrt(means.sum(axis=0)) * generator.standard_normal(size)
-    return np.rint(means[0] - means[1] + deviations).astype(np.int64)
+    means = generator.standard_exponential(size) if n == 1 else generator.standard_gamma(n, size)
+    means *= math.exp(-1 / t) / math.expm1(-1 / t) ** 2
+    few = means[means < _GAUSSIAN_MEAN]
+    sums = generator.standard_normal(size)
+    sums *= np.sqrt(2 * means)
+    drawn = np.rint(sums, out=sums).astype(np.int64)
+    if len(few):
+        drawn[means < _GAUSSIAN_MEAN] = generator.poisson(few) - generator.poisson(few)
+    return drawn
 
 
 def _propose(t: int, count: int, random: Source) -> np.ndarray:

@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
 from statistical import P_VALUE, law_agrees, mean_agrees, variance_agrees
 
 from dpcore._random import WORD, Source, secure, seeded
@@ -132,6 +132,22 @@ def test_sums_of_few_draws_follow_the_convolved_law(n: int, t: int) -> None:
     expected[-1] += law[middle + wide + 1 :].sum()
     counts = histogram(simulate_sums(n, t, SIZE, seeded([n, t])), wide)
     assert law_agrees(counts, expected)
+
+
+def test_single_draws_of_a_simulation_have_the_same_law_at_large_scales() -> None:
+    drawn = simulate_sums(1, 20_000, SIZE, seeded(31)) / 20_000
+    assert stats.kstest(drawn, stats.laplace.cdf).pvalue > P_VALUE
+    assert stats.kstest(drawn, stats.laplace(scale=1.02).cdf).pvalue < P_VALUE
+
+
+def test_the_difference_of_two_poisson_variables_is_the_rounded_gaussian_it_is_drawn_as() -> None:
+    mean = discrete_laplace._GAUSSIAN_MEAN
+    spread = math.sqrt(2 * mean)
+    y = np.arange(-12_000, 12_001)
+    poissons = special.ive(np.abs(y), 2 * mean)  # Skellam's law with equal means
+    gaussian = stats.norm.cdf((y + 0.5) / spread) - stats.norm.cdf((y - 0.5) / spread)
+    assert poissons.sum() == pytest.approx(1, abs=1e-12)
+    assert np.abs(poissons - gaussian).sum() / 2 < 2.0**-24
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,30 @@ def test_seeded_streams_are_named_by_their_key_alone() -> None:
     assert not np.array_equal(root.spawn(2, 1).words(8), first)
 
 
+def test_seeded_words_are_numpys_whatever_the_pieces() -> None:
+    """Frozen: the words of a seed are those of numpy's generator, one 32-bit draw after the other."""
+    numpys = np.random.Generator(np.random.SFC64(np.random.SeedSequence(7)))
+    source = seeded(7)
+    for count in (1, 5000, 5001, 3, 4999, 0, 5000, 1, 4096):
+        assert np.array_equal(source.words(count), numpys.integers(0, 1 << 32, size=count, dtype=np.uint32))
+        assert source.generator().integers(10) == numpys.integers(10)  # which takes half a draw
+
+
+@pytest.mark.parametrize("bound", [1, 2, 3, 1000, 1 << 16, (1 << 31) + 1, (1 << 32) - 1, 1 << 32])
+def test_numbers_below_a_bound_are_words_modulo_it_and_late_ones_are_drawn_again(bound: int) -> None:
+    count, limit = 70_001, (1 << 32) - (1 << 32) % bound
+    words = seeded(3)
+    drawn = words.words(count).astype(np.int64)
+    late = np.flatnonzero(drawn >= limit)
+    while late.size:
+        drawn[late] = words.words(late.size)
+        late = late[drawn[late] >= limit]
+    residues = seeded(3).residues(bound, count)
+    assert residues.dtype == np.uint32
+    assert np.array_equal(residues, drawn % bound)
+    assert np.array_equal(seeded(3).below(bound, count), residues)
+
+
 def test_keyed_streams_do_not_depend_on_how_they_are_read() -> None:
     key = bytes(range(16))
     whole = keyed(key, "a", "b").words(40)
