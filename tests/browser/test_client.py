@@ -80,6 +80,20 @@ def test_a_planted_bug_fails_them(folder: Path, tmp_path: Path) -> None:
     assert [line for line, found in caught.items() if not found] == [UNCHANGED]
 
 
+def test_a_scheme_of_odd_words_is_read(folder: Path, tmp_path: Path) -> None:
+    """A tab stands for itself in TOML and not in JSON; every object has a constructor."""
+    text = (
+        'name = "odd"\ndescription = "a \\"tab\\": \\t."\n[attributes.constructor]\ntype = "categorical"\nepsilon = 1\n'
+    )
+    scheme = Scheme.from_toml(text + 'categories = ["\\\\", "\\u00fc"]\n')
+    wire.write_bundle(folder / "odd", scheme)
+    opened = f"import('./ldpflow.mjs').then(m => m.fetchBundle('odd/', '{scheme.digest}'))"
+    opened += ".then(s => [s.description, ...s.attributes.get('constructor').categories], error => error.message)"
+    with serving(folder) as (url, _), chromium.tab(tmp_path / "profile") as tab:
+        tab.open(url, 800)
+        assert tab.evaluate(opened) == ['a "tab": \t.', "\\", "\u00fc"]
+
+
 def test_noise_that_the_browser_cannot_draw_is_refused(folder: Path, tmp_path: Path) -> None:
     text = 'name = "relaxed"\n[attributes.x]\ntype = "numeric"\nlower = 0\nupper = 1\nepsilon = 1\nfinest_level = 3\n'
     text += 'mechanism = "wavelet_laplace"\nnoise = "discrete_gaussian"\ndelta = 1e-6\n'

@@ -119,7 +119,8 @@ export async function openBundle(read, digest) {
   const attributes = new Map();
   for (const [name, table] of document.get("attributes")) {
     const tables = [];
-    for (const { file, shape, sha256: stated } of manifest.tables?.[name] ?? []) {
+    const listed = Object.hasOwn(manifest.tables ?? {}, name) ? manifest.tables[name] : [];
+    for (const { file, shape, sha256: stated } of listed) {
       const bytes = await read(file);
       if (hex(await sha256(bytes)) !== stated) throw new SchemeError(`${file} is not what the manifest says`);
       tables.push(readTable(bytes, shape));
@@ -890,7 +891,7 @@ export function parseToml(text) {
     return found && found[0];
   };
   const blank = () => match(/\s*/y);
-  const literal = () => match(/"(?:[^"\\\u0000-\u001f]|\\.)*"/y);
+  const literal = () => match(/"(?:[^"\\\u0000-\u0008\u000a-\u001f]|\\.)*"/y)?.replaceAll("\t", "\\t"); // a tab stands for itself
   const key = () => match(/[A-Za-z0-9_-]+/y) ?? JSON.parse(literal() ?? fail());
   const value = () => {
     const written = literal();
