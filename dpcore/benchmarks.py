@@ -21,6 +21,7 @@ from dpcore import _checks, plots, warehouse, wire
 from dpcore.studies import accuracy, aims, coverage, coverage_aims, poisoning, rates, rates_aims, reproduce, speed
 from dpcore.studies.figures import Effort
 from dpcore.studies.runner import Cell
+from dpcore.studies.speed import memory, rounds
 
 PICTURED = ("ise", "w1", "ks", "mean", "entropy", "integrated_square")
 _DRAWN_AT = (100_000, 1.0)  # clients and epsilon of the densities that are drawn
@@ -99,6 +100,37 @@ def speed_report(file: Path) -> Report:
         "order by metric, target, method, parameters, clients",
     )
     return Report(rows, speed.verdicts(rows))
+
+
+def measure_profile(file: Path, scheme: Path, clients: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Run rounds of so many simulated people and land where their time and memory went, yielding (done, all) rounds."""
+    frames = (memory.profile(scheme, n) for n in clients)
+    yield from _landed(file, len(clients), frames, version("ldpflow"), datetime.now(UTC))
+
+
+def profile_lines(file: Path) -> list[tuple[str, ...]]:
+    """Return the newest profile as a person reads it: what, clients, processor seconds, share of them, peak MiB."""
+    rows = warehouse.query(
+        file,
+        "pivot (select method, clients, metric, value, repetitions from benchmarks where study = 'profile' and measured_at = "
+        "(select max(measured_at) from benchmarks where study = 'profile')) "
+        f"on metric in ('{rounds.SECONDS}', '{memory.PEAK}') using any_value(value) order by clients, {rounds.SECONDS} desc",
+    )
+    totals = rows[rows["method"] == memory.RUN].set_index("clients")[rounds.SECONDS]
+    return [
+        (
+            line["method"],
+            f"{line['clients']:,}",
+            _told(line[rounds.SECONDS], "{:.2f}"),
+            _told(line[rounds.SECONDS] / totals[line["clients"]], "{:.1%}"),
+            _told(line[memory.PEAK] / 2**20, "{:.0f}"),
+        )
+        for line in rows.to_dict("records")
+    ]
+
+
+def _told(value: float, text: str) -> str:
+    return "" if pd.isna(value) else text.format(value)
 
 
 def measure_poisoning(

@@ -765,6 +765,28 @@ def speed(
 
 
 @benchmarks_app.command()
+def profile(
+    scheme: Annotated[Path, typer.Argument(help="The scheme file, of people who can be simulated.")] = DEFAULT_SCHEME,
+    clients: Annotated[str, typer.Option(help="Numbers of clients, separated by commas.")] = "1000000",
+    warehouse: WarehouseOption = None,
+    data: DataOption = DEFAULT_DATA,
+) -> None:
+    """Tell where the processor time and the memory of `ldpflow run` go, stage by stage, and land it.
+
+    Example: ldpflow benchmark profile --clients 1000000,10000000
+    """
+    from dpcore import benchmarks
+
+    file = warehouse or data / "warehouse.duckdb"
+    _measure(benchmarks.measure_profile(file, scheme, _listed(clients, int, "clients")))
+    table = _table("one core", "what", "clients", "seconds", "share", "peak MiB")
+    for line in benchmarks.profile_lines(file):
+        table.add_row(*line)
+    _show(table)
+    print(f"warehouse  {_relative(str(file))}")
+
+
+@benchmarks_app.command()
 def collector(
     scheme: Annotated[Path, typer.Argument(help="The scheme file, of people who can be simulated.")] = DEFAULT_SCHEME,
     reports: Annotated[int, typer.Option(help="Reports in all.")] = 1_000_000,

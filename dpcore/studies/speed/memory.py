@@ -48,6 +48,23 @@ def _one(file: Path, name: str, clients: int, data: Path) -> list[dict[str, Any]
     ]
 
 
+def profile(scheme: Path, clients: int) -> pd.DataFrame:
+    """Return where the time and memory of a round of so many people go, as rows of `benchmarks` of the study 'profile'."""
+    with TemporaryDirectory() as folder:
+        found = whole_round(scheme, clients, Path(folder), plain=False)
+    parsed = Scheme.from_toml(scheme)
+    seconds = {RUN: found["total"]} | found["seconds"]
+    peaks = {RUN: max(found["peaks"].values())} | found["peaks"]
+    return pd.DataFrame(
+        [
+            row(what, metric, [value], target=parsed.name, clients=clients, epsilon=parsed.epsilon)
+            | {"study": "profile"}
+            for metric, values in ((SECONDS, seconds), (PEAK, peaks))
+            for what, value in values.items()
+        ]
+    )
+
+
 def whole_round(scheme: Path, clients: int, data: Path, *, plain: bool = True) -> dict[str, Any]:
     """Return what `dpcore.profiling` says of a round in a process of its own; raises SchemeError where it failed."""
     command = [sys.executable, "-m", "dpcore.profiling", str(scheme), str(clients), str(data)]
