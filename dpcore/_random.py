@@ -1,8 +1,8 @@
 """Where randomness comes from: an argument, never a module's state.
 
-Three sources only.  `secure()` reads the operating system and is what clients use.  `seeded(seed)` is reproducible and
-is for simulation and tests.  `keyed(key)` is a keyed stream for memoization (SHA-256 in counter mode): the same key
-and label give the same words for life.
+Three sources only.  `secure()` is the operating system's, stretched by a cipher in bulk, and is what clients use.
+`seeded(seed)` is reproducible and is for simulation and tests.  `keyed(key)` is a keyed stream for memoization (SHA-256 in
+counter mode): the same key and label give the same words for life.
 
 A mechanism's client half draws whole 32-bit words and compares integers; it never sees a float.  Simulation may ask a
 source for a numpy generator.
@@ -14,12 +14,15 @@ import hashlib
 import os
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 
 import numpy as np
 
 WORD = 1 << 32
 _CHUNK = 1 << 15  # words divided at a time: they stay in a core's cache
+_MANY = 1 << 12  # words that the operating system takes longer for than a cipher does
+_KEY_BYTES = 32
 _FEW = 1 << 11  # words that are not worth a look at the generator's state
 
 
@@ -81,7 +84,10 @@ class _Secure(Source):
     is_secure = True
 
     def words(self, count: int) -> np.ndarray:
-        return np.frombuffer(os.urandom(4 * count), dtype="<u4")
+        expand = _expander() if count >= _MANY else None
+        if expand is None:
+            return np.frombuffer(os.urandom(4 * count), dtype="<u4")
+        return expand(os.urandom(_KEY_BYTES), 4 * count).view("<u4")
 
     def generator(self) -> np.random.Generator:
         return np.random.Generator(np.random.SFC64(secrets.randbits(128)))
@@ -142,8 +148,34 @@ class _Keyed(Source):
         return keyed(self._key, *(str(part) for part in key))
 
 
+@cache
+def _expander() -> Callable[[bytes, int], np.ndarray] | None:
+    """What makes so many bytes, (n,) uint8, of a 256-bit key that is used once: AES in counter mode.
+
+    None where it is not installed: a client needs numpy alone, and never asks for many words.
+    """
+    try:
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+    except ImportError:
+        return None
+    zeros = bytes(1 << 16)
+
+    def expanded(key: bytes, size: int) -> np.ndarray:
+        encryptor = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
+        stream = np.empty(size + len(key), dtype=np.uint8)  # the cipher wants room for one more block
+        for first in range(0, size, len(zeros)):
+            encryptor.update_into(zeros[: size - first], stream[first:].data)
+        return stream[:size]
+
+    return expanded
+
+
 def secure() -> Source:
-    """Return the operating system's randomness: what every real client uses."""
+    """Return the operating system's randomness: what every real client uses.
+
+    Many words at once are AES-256 in counter mode under a key that the operating system gives for this one call.  Nothing
+    is kept between calls, so that neither a thread nor a forked process can meet the words of another.
+    """
     return _Secure()
 
 

@@ -1,8 +1,14 @@
 from __future__ import annotations
 
+import os
+import pickle
+from copy import deepcopy
+
 import numpy as np
 import pytest
+from statistical import law_agrees
 
+from dpcore import _random
 from dpcore._random import Source, keyed, secure, seeded
 
 
@@ -87,3 +93,83 @@ def test_secure_words_differ_and_cover_the_range() -> None:
     assert words.max() > 2**31 > words.min()
     assert secure().is_secure
     assert not seeded(1).is_secure
+
+
+def blocks(words: np.ndarray) -> set[bytes]:
+    return set(words.view("V16").tolist())  # of the cipher
+
+
+def repeats_after_a_fork(source: Source, count: int) -> bool:
+    """Whether a forked process draws what this one draws next."""
+    source.words(count)
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        with os.fdopen(write, "wb") as pipe:
+            pipe.write(source.words(count).tobytes())
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as pipe:
+        theirs = np.frombuffer(pipe.read(), dtype="<u4")
+    os.waitpid(child, 0)
+    assert len(theirs) == count
+    return bool(blocks(theirs) & blocks(source.words(count)))
+
+
+class Kept(Source):
+    """A stream of one key, which goes on where it stopped: what a secure source must not be."""
+
+    def __init__(self) -> None:
+        self._expand, self._key, self._at = _random._expander(), os.urandom(32), 0
+
+    def words(self, count: int) -> np.ndarray:
+        assert self._expand is not None
+        self._at += 4 * count
+        return self._expand(self._key, self._at)[-4 * count :].view("<u4")
+
+    def generator(self) -> np.random.Generator:
+        raise NotImplementedError
+
+    def spawn(self, *key: int) -> Source:
+        return self
+
+
+@pytest.mark.parametrize("count", [64, 5000])
+def test_a_forked_process_never_meets_the_same_words(count: int) -> None:
+    assert not repeats_after_a_fork(secure(), count)
+    assert repeats_after_a_fork(Kept(), count)
+
+
+def test_neither_does_a_spawned_or_a_pickled_stream() -> None:
+    source = secure()
+    streams = [source, source.spawn(1, 2), source.spawn(1, 2), pickle.loads(pickle.dumps(source)), deepcopy(source)]
+    assert all(stream.is_secure for stream in streams)
+    drawn = [blocks(stream.words(5000)) for stream in streams * 2]
+    assert len(set().union(*drawn)) == sum(map(len, drawn)) == len(drawn) * 1250
+
+
+def test_many_words_are_a_ciphers_stream_of_a_key_that_is_used_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+    keys = [bytes(range(32)), bytes(32)]
+    asked = []
+    monkeypatch.setattr(_random.os, "urandom", lambda size: asked.append(size) or keys[len(asked) - 1])
+    for key in keys:
+        words = secure().words(50_000)
+        counters = b"".join(block.to_bytes(16, "big") for block in range(12_500))
+        assert words.tobytes() == Cipher(algorithms.AES(key), modes.ECB()).encryptor().update(counters)
+        assert words.dtype == np.dtype("<u4")
+    assert asked == [32, 32]
+
+
+def test_without_a_cipher_all_words_are_the_operating_systems(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_random, "_expander", lambda: None)
+    assert len(np.unique(secure().words(50_000))) > 49_980
+
+
+@pytest.mark.parametrize("count", [4096, 50_001])
+def test_many_secure_words_cover_the_range_evenly(count: int) -> None:
+    words = secure().words(count)
+    assert len(words) == count
+    for low_bits in (words & 15, words >> 28):
+        assert law_agrees(np.bincount(low_bits, minlength=16), np.ones(16))
