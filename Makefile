@@ -6,6 +6,8 @@ export DO_NOT_TRACK = 1
 # Two processes share two cores; BLAS threads would fight.
 export OMP_NUM_THREADS = 1
 export OPENBLAS_NUM_THREADS = 1
+# What is imported is compiled once: otherwise every process compiles what it imports, three times the cost of its start.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run test quick flows slow soak faults fuzz scaling peers check format up help
 
@@ -15,7 +17,7 @@ help:  ## list the verbs
 $(VENV)/.ok: pyproject.toml requirements.lock
 	python3 -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
-	$(BIN)/uv pip install --quiet --python $(BIN)/python -r requirements.lock
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python -r requirements.lock
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps -e .
 	touch $@
 

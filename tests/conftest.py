@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -10,6 +11,17 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))  # `import statistical` in any test
+
+_WHOLE = re.compile(r"^pytestmark = (\[.*?^\]|.*?$)", re.DOTALL | re.MULTILINE)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out unread a file whose every test has a mark that is not wanted: what it imports, as Prefect, takes seconds."""
+    if collection_path.suffix != ".py":
+        return None
+    whole = _WHOLE.search(collection_path.read_text(encoding="utf-8"))
+    marks = re.findall(r"pytest\.mark\.(slow|flows)\b", whole[1]) if whole else []
+    return any(f"not {mark}" in config.option.markexpr for mark in marks) or None
 
 
 @pytest.fixture(scope="session")

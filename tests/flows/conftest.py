@@ -12,13 +12,6 @@ from pathlib import Path
 
 import postgresql
 import pytest
-from prefect.logging.handlers import APILogHandler
-from prefect.settings import (
-    PREFECT_API_URL,
-    PREFECT_FLOWS_HEARTBEAT_FREQUENCY,
-    PREFECT_SERVER_DATABASE_CONNECTION_URL,
-    temporary_settings,
-)
 from schemes import HOUSEHOLDS
 
 CLIENTS = 200_000  # four blocks, so two shards
@@ -40,8 +33,15 @@ def new_database() -> Iterator[Callable[[], str | None]]:
 @pytest.fixture(scope="session")
 def harness(new_database: Callable[[], str | None]) -> Iterator[None]:
     """A server of its own; without heartbeats, whose thread takes a second to end after every flow."""
-    # Prefect's server takes seconds to import, and `make quick` reads this file, too.
+    # Prefect takes seconds to import, and `make quick` reads this file, too.
+    from prefect.logging.handlers import APILogHandler
     from prefect.server.api.server import SubprocessASGIServer
+    from prefect.settings import (
+        PREFECT_API_URL,
+        PREFECT_FLOWS_HEARTBEAT_FREQUENCY,
+        PREFECT_SERVER_DATABASE_CONNECTION_URL,
+        temporary_settings,
+    )
     from prefect.testing.utilities import prefect_test_harness
 
     with ExitStack() as stack:

@@ -22,6 +22,8 @@ from flows.round import run_round
 from flows.settings import RoundSettings
 from flows.simulate import privatize_batch
 
+pytestmark = pytest.mark.flows
+
 
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,7 +43,6 @@ def folder_of(scheme_file: Path, data: Path, clients: int = 200_000) -> Path:
     return stages.prepare(scheme_file, seed=7, round_="2026-11-20", clients=clients, data=data)
 
 
-@pytest.mark.flows
 @pytest.mark.usefixtures("two_workers")
 def test_two_worker_processes_give_the_bits_of_threads(scheme_file: Path, by_command: Path, tmp_path: Path) -> None:
     folder = folder_of(scheme_file, tmp_path)
@@ -53,14 +54,12 @@ def test_two_worker_processes_give_the_bits_of_threads(scheme_file: Path, by_com
     assert os.getpid() not in pids
 
 
-@pytest.mark.flows
 @pytest.mark.usefixtures("harness", "two_workers")
 def test_a_flow_needs_no_change_but_the_setting(scheme_file: Path, by_command: Path, tmp_path: Path) -> None:
     folder = run_round(RoundSettings(scheme=scheme_file, data=tmp_path, seed=7, round="2026-11-20"))
     assert (folder / "aggregate.parquet").read_bytes() == (by_command / "aggregate.parquet").read_bytes()
 
 
-@pytest.mark.flows
 @pytest.mark.usefixtures("two_workers")
 def test_what_a_worker_refuses_is_refused_here_in_the_same_words(scheme_file: Path, tmp_path: Path) -> None:
     folder = folder_of(scheme_file, tmp_path, clients=1000)

@@ -17,6 +17,8 @@ from flows.hooks import folder_of
 from flows.settings import RoundSettings
 from flows.stage import is_transient, key, prepare
 
+pytestmark = pytest.mark.flows
+
 TASKS = (
     prepare,
     simulate.privatize_batch,

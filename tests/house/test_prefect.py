@@ -12,6 +12,8 @@ from prefect.client.schemas.schedules import CronSchedule
 
 from flows.up import POOL
 
+pytestmark = pytest.mark.flows
+
 DEFINITIONS = yaml.safe_load((Path(__file__).parents[2] / "prefect.yaml").read_text(encoding="utf-8"))
 DEPLOYMENTS = DEFINITIONS["deployments"]
 

@@ -11,6 +11,8 @@ from pydantic import BaseModel
 
 from flows import settings, study_settings, up
 
+pytestmark = pytest.mark.flows
+
 VARIABLE = re.compile(r"\b(?:LDPFLOW|PREFECT)_[A-Z][A-Z_]+\b")
 MODELS = [
     model
