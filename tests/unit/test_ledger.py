@@ -19,6 +19,7 @@ from dpcore._random import Source
 from dpcore.errors import BudgetExceeded, DPCoreError, InvalidRecord
 from dpcore.privacy.budget import Budget
 from dpcore.privacy.ledger import Charge, InMemory, Ledger
+from dpcore.privacy.memoization import Memory
 from dpcore.report import Report
 from dpcore.scheme import Scheme
 from dpcore.wire import FileStore
@@ -82,6 +83,18 @@ def test_every_state_is_charged_once_and_its_attribute_alone(tmp_path: Path, sma
     text = path.read_text()
     assert not any(told in text for told in ("left", "red", "green", "1.2"))  # names do not tell the states
     assert SECRET.decode() not in text
+
+
+def test_words_and_names_are_of_one_secret_scheme_attribute_level_and_state() -> None:
+    """Shared words are shared noise, of which differences are free; a shared name is an answer that nobody has paid for."""
+    one = (SECRET, "a" * 64, "income", 0, 7)
+    others = [(b"another's secret", *one[1:]), (one[0], "b" * 64, *one[2:]), (*one[:2], "age", *one[3:])]
+    asked = [one, *others, (*one[:3], 1, 7), (*one[:4], 8), (*one[:3], 7, 0)]
+    memories = [(Memory(secret, digest), state) for secret, digest, *state in asked]
+    assert len({tuple(memory.words(*state).words(8)) for memory, state in memories}) == len(asked)
+    assert len({memory.name(*state) for memory, state in memories}) == len(asked)
+    words, names = memories[0][0].words("income", 0, 7).words(8).tobytes().hex(), memories[0][0].name("income", 0, 7)
+    assert words[:32] != names
 
 
 def test_the_overdraft_is_refused_and_nothing_is_drawn(tmp_path: Path, small: Scheme) -> None:
