@@ -129,6 +129,9 @@ class Exposure(Protocol):
     def sensitivity(self, weights: np.ndarray) -> float:
         """Return max |U(z)| of a number with these weights of the average reports."""
 
+    def sensitivities(self, weights: np.ndarray) -> np.ndarray:
+        """Return the same of many numbers, (n,); weights: (n, S)."""
+
 
 @dataclass(frozen=True)
 class LevelRow:
@@ -150,7 +153,7 @@ class Inference(Protocol):
     critical_value: the deviations with which the density's band holds the whole density at once.
     goodness: how the fit explains what was observed.  mean_error: the standard error of the mean.
     influence: the weights of the average reports in a functional's estimate, its derivative, and whether they are all of it;
-    None where it has none.
+    None where it has none.  curve: of the density and of its cdf at x, (n, S) each, to first order; None likewise.
     """
 
     def density_band(self, x: np.ndarray, deviations: float) -> tuple[np.ndarray, np.ndarray]: ...
@@ -159,6 +162,7 @@ class Inference(Protocol):
     def estimate(self, functional: Any, confidence: float) -> FunctionalEstimate: ...
     def goodness(self) -> GoodnessOfFit | None: ...
     def influence(self, functional: Any) -> tuple[np.ndarray, bool] | None: ...
+    def curve(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None: ...
     def mean_error(self) -> float: ...
 
 
@@ -289,6 +293,17 @@ class DensityEstimate:
             return None
         found = self.inference.influence(functional)
         return None if found is None else Sensitivity(self.exposure.sensitivity(found[0]), found[1])
+
+    def curve_sensitivity(self, x: Any) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return how far malicious clients can move the density and the cdf at x (n,), `Sensitivity.value` of each, (n,).
+
+        To first order in their share, at the smoothness that was found; None where nobody has worked it out.
+        """
+        found = None if self.exposure is None else self.inference.curve(np.atleast_1d(np.asarray(x, dtype=np.float64)))
+        if self.exposure is None or found is None:
+            return None
+        density, cdf = (self.exposure.sensitivities(weights) for weights in found)
+        return density, cdf
 
     @cached_property
     def fit(self) -> GoodnessOfFit | None:

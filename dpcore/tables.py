@@ -25,6 +25,7 @@ from dpcore.wire.codec import statistic_rows
 _REJECTED_SHARE = 0.01  # more than one report in a hundred refused means that something is wrong with a client
 SHOWN = 30  # categories that are printed and drawn; all of them land
 POINTS = 201  # of a landed density; lines drawn through them look smooth on any screen
+_CURVES = ("density", "cdf")  # in `sensitivities`
 
 
 def tables_of(
@@ -146,7 +147,7 @@ def _functionals(round_: Round) -> pd.DataFrame:
 
 
 def _sensitivities(round_: Round) -> pd.DataFrame:
-    """How far malicious clients can have moved each number, where that is known."""
+    """How far malicious clients can have moved each number, and the curves where they are most exposed; where known."""
     asked = [(each, round_.functionals[name]) for name, each in round_.estimates.items()]
     asked += [(group.estimate, group.functionals) for group in round_.groups if group.estimate is not None]
     rows: list[tuple[Any, ...]] = []
@@ -155,6 +156,9 @@ def _sensitivities(round_: Round) -> pd.DataFrame:
         if isinstance(estimate, FrequencyEstimate) and estimate.sensitivities is not None:
             each = zip(estimate.categories, estimate.sensitivities, strict=True)
             rows += [(*who, f"frequency({category})", float(moved), True) for category, moved in each]
+        if isinstance(estimate, DensityEstimate):
+            along = estimate.curve_sensitivity(np.linspace(estimate.density.lower, estimate.density.upper, POINTS))
+            rows += [(*who, name, float(each.max()), False) for name, each in zip(_CURVES, along or (), strict=False)]
         told = {one.functional: estimate.sensitivity(parse(one.functional)) for one in results if not one.is_refused}
         rows += [
             (*who, name, found.value, found.is_exact)

@@ -136,6 +136,11 @@ class DeltaMethod:
             rung.raw.features, point.breakpoints
         ) @ rung.weights, functional.is_linear and self.is_linear
 
+    def curve(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return the weights of the average reports in the raw density and in its cdf at x, (n, S) each."""
+        raw, weights = self.rung.raw, self.rung.weights
+        return None if weights is None else (raw.features(x) @ weights, raw.cumulative_features(x) @ weights)
+
     @cached_property
     def _corrected(self) -> OneStep | None:
         return self.corrected() if self.corrected is not None else None

@@ -161,6 +161,17 @@ class LogSplineInference:
         """Return the weights of the average reports in a functional's estimate, (S,), to first order."""
         return self.corrected.influence(functional)
 
+    def curve(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return the weights of the average reports in the density and in its cdf at x, (n, S) each, at the priors found.
+
+        The parameters move by V J' W dy with what was observed.
+        """
+        posterior = self.posterior
+        moved = posterior.covariance @ posterior.slope.T * posterior.likelihood.weights(posterior.expected)
+        of = np.array([posterior.likelihood.of_reports(row) for row in moved])
+        below = np.array([np.interp(x, posterior.grid, column) for column in (posterior.cdf_features @ of).T]).T
+        return posterior.features(x) @ of, below
+
     def mean_error(self) -> float:
         """Return the standard error of the mean."""
         return float(self.estimate(Mean(), 0.95).standard_error or np.nan)

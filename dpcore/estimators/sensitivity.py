@@ -55,6 +55,25 @@ class Averaged:
         weights = np.asarray(weights) @ self.reading if isinstance(self.reading, np.ndarray) else weights * self.reading
         return float(max(np.max(self.furthest(sign * weights)[1]) for sign in (1.0, -1.0)))
 
+    def sensitivities(self, weights: np.ndarray) -> np.ndarray:
+        """Return max |U| of many numbers of densities, (n,); weights: (n, S)."""
+        weights = np.where(self.mechanism.labels().statistic == "reports", 0.0, weights)
+        level, model = self._levels, self.mechanism.model()
+        starts = np.flatnonzero(np.diff(level, prepend=-1))
+        if isinstance(model, FiniteChannel):  # a report is one cell
+            most, least = (each.reduceat(weights, starts, axis=1) for each in (np.maximum, np.minimum))
+        else:  # every integer of a report goes as far as honest noise does
+            ones = self.mechanism.furthest(np.ones(len(level)), self.clients)
+            ends = np.sum([np.abs(self.mechanism.statistics(one)) for one in _each(self.mechanism, ones)], axis=0)
+            most = self._summed(np.abs(weights) * ends)
+            least = -most
+        means = self._summed(weights * self.means)
+        return np.asarray(np.max(np.maximum(most - means, means - least) / self._honest, axis=1) * self.factor)
+
+    def _summed(self, weights: np.ndarray) -> np.ndarray:
+        """The sums of weights (n, S) over each level's statistics, (n, L)."""
+        return weights @ (self._levels[:, None] == np.arange(len(self.law)))
+
     def furthest(self, weights: np.ndarray) -> tuple[Reports, np.ndarray]:
         """Return of each level the report of the largest U, and that U, (L,); weights: (S,), of the average reports."""
         weights = np.where(self.mechanism.labels().statistic == "reports", 0.0, weights)

@@ -248,6 +248,36 @@ def test_the_first_order_bound_holds_at_one_percent(functional: Any) -> None:
     assert moved >= 0.3 * before.sensitivity(functional).bias(0.01)  # and it says something
 
 
+def test_a_curve_says_at_each_point_what_its_weights_say_one_by_one() -> None:
+    scheme = dp.Scheme.from_toml(NUMERIC.format(mechanism="wavelet_laplace"))
+    estimator = Projection(level_rule=Fixed(3), unit_mass=False)
+    people = {"x": np.random.default_rng(0).beta(2, 5, 100_000)}
+    found = dp.estimate(dp.simulate(scheme, people, random=dp.seeded(1)), "x", estimator=estimator)
+    x = np.linspace(0.1, 0.9, 5)
+    _, below = found.curve_sensitivity(x)
+    assert below == pytest.approx([found.sensitivity(Cdf(float(at))).value for at in x])
+    for mechanism in ("wavelet_laplace", "dyadic_wave"):
+        made = dp.Scheme.from_toml(NUMERIC.format(mechanism=mechanism)).attributes["x"].mechanism
+        statistics = made.simulate(np.full(made.inputs, 100), dp.seeded(1))
+        exposure = averaged(made, statistics, 100 * made.inputs, 100_000)
+        weights = np.random.default_rng(2).normal(size=(3, len(statistics)))
+        assert exposure.sensitivities(weights) == pytest.approx([exposure.sensitivity(one) for one in weights])
+
+
+@pytest.mark.slow
+def test_a_curve_moves_no_further_than_it_says_at_one_percent() -> None:
+    scheme, x = dp.Scheme.from_toml(NUMERIC.format(mechanism="dyadic_wave")), np.linspace(0, 1, 33)
+    people = np.random.default_rng(0).beta(2, 5, 100_000)
+    clean = dp.estimate(dp.simulate(scheme, {"x": people}, random=dp.seeded(1)), "x")
+    for number, weights in enumerate(clean.inference.curve(x)):
+        worst = int(np.argmax(clean.curve_sensitivity(x)[number]))
+        honest, together = poisoned_aggregate(scheme, MaximalInfluence(clean.exposure, weights[worst]), 0.01)
+        before, after = dp.estimate(honest, "x"), dp.estimate(together, "x")
+        moved = np.abs((after(x), after.cdf(x))[number] - (before(x), before.cdf(x))[number])
+        share = 0.01 / 0.99 * after.curve_sensitivity(x)[number].max()
+        assert 0.01 * share < moved.max() <= 1.2 * share
+
+
 def test_a_share_of_all_reports_is_refused() -> None:
     with pytest.raises(SchemeError, match="beta"):
         Sensitivity(1.0, True).bias(1.0)

@@ -62,6 +62,7 @@ DIGESTS = {
     "0021_batches": "0b4fd03cb3bb1b97",
     "0022_sensitivities": "ae06dff00e07e8c8",
     "0023_spending": "ed754ca38e4d2e4d",
+    "0024_curve_sensitivities": "ed72f150077fd230",
 }
 
 
