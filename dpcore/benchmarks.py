@@ -24,6 +24,12 @@ from dpcore.studies.runner import Cell
 from dpcore.studies.speed import memory, rounds
 
 PICTURED = ("ise", "w1", "ks", "mean", "entropy", "integrated_square")
+_SENT = {  # what malicious clients send
+    poisoning.RANDOM: "random reports",
+    poisoning.ITEM: "honest reports of a value one does not have",
+    poisoning.MAXIMAL: "the reports that gain most",
+    poisoning.OWN: "the reports that gain most at the level one is given",
+}
 _DRAWN_AT = (100_000, 1.0)  # clients and epsilon of the densities that are drawn
 
 
@@ -186,13 +192,13 @@ def draw_poisoning(report: Report, folder: Path) -> dict[str, Path]:
     rows = rows.assign(check=rows["metric"].str.removeprefix("seen:"))
     folder.mkdir(parents=True, exist_ok=True)
     pictures = {}
-    for attack, of in rows[rows["check"] != "any"].groupby("attack", sort=False):
+    for attack, of in rows[~rows["check"].str.startswith("any")].groupby("attack", sort=False):
         methods = [name for name in poisoning.METHODS if name in set(of["method"])]
         figure, panels = plots.new_panels(
             len(methods),
-            title=f"What the checks see of {attack}",
-            subtitle=f"{poisoning.CLIENTS:,} honest clients in eight batches, malicious ones in the last; a false alarm in a "
-            "thousand rounds; bars: 95 % intervals",
+            title=f"What the checks see of {_SENT.get(str(attack), attack)}",
+            subtitle=f"{poisoning.CLIENTS:,} honest clients in eight batches, malicious ones in the last; dashed: in all. One "
+            "false alarm in a thousand rounds; bars: 95 % intervals",
             height=3.6,
         )
         for axes, method in zip(panels, methods, strict=True):

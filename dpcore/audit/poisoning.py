@@ -18,7 +18,7 @@ contrasts are ours.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import nan
@@ -73,16 +73,17 @@ class Check:
         return not self.statistic > self.threshold
 
 
-def checks(aggregate: Aggregate, parts: Sequence[Aggregate] = ()) -> list[Check]:
+def checks(aggregate: Aggregate, parts: Sequence[Aggregate] = (), names: Collection[str] = ()) -> list[Check]:
     """Return what every check that can be made finds of each attribute; too few reports are not judged.
 
-    parts: the aggregates of batches that the whole was merged from, as they came.  Where reports were never seen, as in an
-    aggregate of `simulate`, the check of what they show beside the truth says that it is not available.
+    parts: the aggregates of batches that the whole was merged from, as they came.  names: of `NAMES`, () for all.  Where no
+    report was seen, as in an aggregate of `simulate`, the check of what they show beside the truth says it is not available.
     """
     found = []
     for name in aggregate.scheme.attributes:
         for check, of in _CHECKS.items():
-            seen = of(aggregate, name, parts) if aggregate.reports(name) else None
+            is_asked = aggregate.reports(name) and (not names or check in names)
+            seen = of(aggregate, name, parts) if is_asked else None
             if seen is not None:
                 found.append(
                     Check(

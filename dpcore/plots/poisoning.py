@@ -14,21 +14,27 @@ _COLOURS = {
     "consistency": style.ESTIMATE,
     "homogeneity": "#E69F00",
 }
+_SPREAD = ", spread"  # malicious clients come in all batches, not in one
+_APART = 0.02  # of a decade, between the checks' intervals
 _COLUMNS = ("check", "beta", "value", "low", "high")
 
 
 def plot_power(frame: pd.DataFrame, axes: Axes, *, title: str, subtitle: str = "") -> Axes:
     """Draw the share of rounds that each check does not pass against beta, and return the Axes.
 
-    frame: check, beta (above 0), value, low and high, all shares; lines are 95 % intervals.
+    frame: check, beta (above 0), value, low and high, all shares; lines are 95 % intervals.  "CHECK, spread" is dashed.
     Raises ValueError when rows or columns are missing.
     """
     style.need(frame, _COLUMNS)
-    for check, rows in frame.sort_values("beta").groupby("check", sort=False):
-        colour = _COLOURS.get(str(check), style.INK)
-        beta, value, low, high = (rows[name].to_numpy(dtype=float) for name in _COLUMNS[1:])
+    of = frame.sort_values(["check", "beta"]).groupby("check", sort=False)
+    for place, (check, rows) in enumerate(of):
+        name = str(check)
+        colour = _COLOURS.get(name.removesuffix(_SPREAD), style.INK)
+        beta, value, low, high = (rows[column].to_numpy(dtype=float) for column in _COLUMNS[1:])
+        beta = beta * 10 ** (_APART * (place - (len(of) - 1) / 2))  # side by side, or the last would hide the others
+        look = "--" if name.endswith(_SPREAD) else "-"
         axes.vlines(beta, low, high, color=colour, lw=1.0, alpha=0.5)
-        axes.plot(beta, value, color=colour, marker="o", ms=4.0, lw=1.3, label=style.in_words(str(check)))
+        axes.plot(beta, value, look, color=colour, marker="o", ms=3.5, lw=1.3, label=style.in_words(name))
     axes.set_xscale("log")
     axes.set_xticks([0.001, 0.01, 0.1], ["0.1 %", "1 %", "10 %"])
     axes.set_ylim(-0.03, 1.03)

@@ -1,16 +1,18 @@
 """The study of malicious clients: what attacks gain beside what theory says, the stated bounds, and what checks see.
 
-Each mechanism has a round of honest clients in eight batches, and malicious ones who all come in the last: a share beta of all
-reports.  Of frequency oracles the five rarest of 101 categories are the targets.  Of densities it is a functional, and MGA's
-counterpart sends the report that raises it most, at the level where it is worth most or, as a public hash of a token makes
-clients do, at the level they are given.  What honest reports show beside the truth is drawn from its law.
+Each mechanism has a round of honest clients in eight batches, and malicious ones: a share beta of all reports, who all come in
+the last batch or spread over all.  Of frequency oracles the five rarest of 101 categories are the targets.  Of densities it is
+a functional, and MGA's counterpart sends the report that raises it most, at the level where it is worth most or, as a
+public hash of a token makes clients do, at the level they are given.  What honest reports show beside the truth is drawn from
+its law.
 
 Rows.  `method` is the mechanism, `parameters` the attack and beta, `target` the targets' frequency or the functional, and
 
     bias         mean of the rise, with its 95 % interval
     theory       what it is by `audit.gains`; printed: what [Cao2021] have, for three oracles
     of_bound     the largest |rise| over the bound that the poisoned estimate states; exact_of_bound where it is stated as exact
-    seen:CHECK   share of rounds that a check does not pass, with Clopper and Pearson's 95 % interval; seen:any: some check
+    seen:CHECK   share of rounds that a check does not pass, with Clopper and Pearson's 95 % interval; seen:any: some check.
+                 "CHECK, spread": where malicious clients come in all batches, which is one to every check but homogeneity
 """
 
 from __future__ import annotations
@@ -48,6 +50,7 @@ BETAS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)  # of all reports, for chec
 BIASED = (0.01, 0.05, 0.1)  # for densities, which are fitted
 RANDOM, ITEM, MAXIMAL, OWN = "random", "random item", "maximal gain", "maximal gain at the given level"
 FUNCTIONALS: tuple[Functional, ...] = (Mean(), Cdf(0.3), Quantile(0.5), Entropy())
+SPREAD = ", spread"  # after a check's name: malicious clients come in all batches
 LEAST_REPETITIONS = 20
 _BATCHES = 8
 _CATEGORIES, _TARGETS, _FREQUENCY = 101, 5, 0.1
@@ -139,8 +142,19 @@ class Trial:
 
     def malicious(self, attack: Attack, beta: float, repetition: int) -> Aggregate:
         """The malicious clients' reports, as their batch alone would have them."""
-        n = round(CLIENTS * beta / (1 - beta))
-        reports = attack.reports(self.mechanism, n, seeded((repetition, n)))
+        return self._sent(attack, self._number(beta), (repetition, self._number(beta)))
+
+    def spread(self, attack: Attack, beta: float, repetition: int) -> list[Aggregate]:
+        """As many, in as many parts as there are batches."""
+        n = self._number(beta)
+        sizes = np.diff(np.linspace(0, n, _BATCHES + 1).astype(int))
+        return [self._sent(attack, int(size), (repetition, n, part)) for part, size in enumerate(sizes)]
+
+    def _number(self, beta: float) -> int:
+        return round(CLIENTS * beta / (1 - beta))
+
+    def _sent(self, attack: Attack, n: int, seed: tuple[int, ...]) -> Aggregate:
+        reports = attack.reports(self.mechanism, n, seeded(seed))
         return self._aggregate(n, self.mechanism.statistics(reports), self.mechanism.marginals(reports))
 
     def attacks(self, functional: Functional, clean: Any) -> dict[str, Attack]:
@@ -165,17 +179,27 @@ class Trial:
             alarms.setdefault(("honest", 0.0), []).append(_alarms(whole, batches))
             for name, attack in attacks.items():
                 for beta in BETAS:
-                    bad = self.malicious(attack, beta, repetition)
-                    last = batches[-1].merge(bad)
-                    alarms.setdefault((name, beta), []).append(_alarms(whole.merge(bad), [*batches[:-1], last]))
+                    alarms.setdefault((name, beta), []).append(
+                        self._seen(batches, self.spread(attack, beta, repetition))
+                    )
         rows = []
         target = "frequency" if self.is_oracle else str(Mean())
         for (name, beta), each in alarms.items():
-            for check in (*each[0], "any"):
-                failed = sum(any(one.values()) if check == "any" else one[check] for one in each)
+            for check in each[0]:
+                failed = sum(one[check] for one in each)
                 low, high = (float(end) for end in binomial_interval(failed, len(each), 0.95))
                 rows.append(self._row(name, beta, target, f"seen:{check}", failed / len(each), low, high, len(each)))
         return rows
+
+    def _seen(self, batches: Sequence[Aggregate], parts: Sequence[Aggregate]) -> dict[str, bool]:
+        """Check -> whether it is not passed, with malicious clients in the last batch, and spread over all."""
+        bad = _whole(parts)
+        whole = _whole(batches).merge(bad)
+        found = _alarms(whole, [*batches[:-1], batches[-1].merge(bad)])
+        apart = [one.merge(other) for one, other in zip(batches, parts, strict=True)]
+        again = {check.name: not check.passed for check in poisoning.checks(whole, apart, ("homogeneity",))}
+        anyone = any({**found, "any": False, **again}.values())
+        return found | {f"{check}{SPREAD}": failed for check, failed in again.items()} | {f"any{SPREAD}": anyone}
 
     def frequencies(self, repetitions: int) -> list[dict[str, Any]]:
         """What the targets' summed frequency gains, and how near to the bounds of all categories."""
@@ -290,8 +314,9 @@ def _whole(batches: Sequence[Aggregate]) -> Aggregate:
 
 
 def _alarms(whole: Aggregate, batches: Sequence[Aggregate]) -> dict[str, bool]:
-    """Check -> whether it is not passed."""
-    return {check.name: not check.passed for check in poisoning.checks(whole, batches)}
+    """Check -> whether it is not passed; any: some check."""
+    found = {check.name: not check.passed for check in poisoning.checks(whole, batches)}
+    return found | {"any": any(found.values())}
 
 
 def _value(estimate: Any, functional: Functional) -> Any:

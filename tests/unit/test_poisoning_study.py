@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
 from dpcore import benchmarks, cli, plots, warehouse
+from dpcore.audit.attacks import MaximalGain
 from dpcore.errors import SchemeError
 from dpcore.studies import poisoning
 
@@ -71,10 +72,24 @@ def test_power_is_drawn_from_its_rows() -> None:
     frame = pd.DataFrame(
         {"check": ["levels"] * 2, "beta": [0.01, 0.1], "value": [0.1, 1.0], "low": [0.0, 0.9], "high": [0.2, 1.0]}
     )
+    frame = pd.concat([frame, frame.assign(check="homogeneity"), frame.assign(check="homogeneity, spread")])
     axes = plots.plot_power(frame, Figure().subplots(), title="dyadic wave")
-    assert axes.get_legend_handles_labels()[1] == ["levels"]
+    assert axes.get_legend_handles_labels()[1] == ["homogeneity", "homogeneity, spread", "levels"]
+    assert [line.get_linestyle() for line in axes.get_lines()] == ["-", "--", "-"]
+    assert len({line.get_xdata()[0] for line in axes.get_lines()}) == 3
     with pytest.raises(ValueError, match="beta"):
         plots.plot_power(frame.drop(columns="beta"), Figure().subplots(), title="")
+
+
+def test_who_spreads_over_all_batches_is_the_same_to_every_check_but_one() -> None:
+    trial = poisoning.Trial("randomized_response")
+    batches = trial.honest(0)
+    found = trial._seen(batches, trial.spread(MaximalGain(trial.targets), 0.1, 0))
+    assert found["homogeneity"]
+    assert found["any, spread"] == (
+        found["homogeneity, spread"] or found["possible"] or found.get("consistency", False)
+    )
+    assert set(found) >= {"homogeneity, spread", "any, spread", "any"}
 
 
 @pytest.mark.slow
