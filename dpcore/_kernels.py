@@ -138,3 +138,42 @@ def wave(drawn: Any, next_draw: Any, values: Any, level: Any, starts: Any, numbe
         x = r + out * (numbers[l, 3] - numbers[l, 0])
         cell = np.int64(starts[l, values[i]]) + np.int64(np.uint32(x) // np.uint32(weight))
         said[i] = cell - numbers[l, 4] * (cell >= numbers[l, 4])
+
+
+def local_hashing(
+    slope: Any, shift: Any, drawn: Any, values: Any, prime: int, bins: int, weight_in: int, weight_out: int, said: Any
+) -> None:
+    """Slope, shift and bin of each client; slope: less one; drawn: its integer below T."""
+    for i in range(len(values)):
+        a = np.int64(slope[i]) + 1
+        x = a * values[i] + np.int64(shift[i])
+        x -= np.int64(np.uint32(x) // np.uint32(prime)) * prime
+        hashed = np.int64(np.uint32(x * bins) // np.uint32(prime))
+        r = np.int64(drawn[i])
+        lies = np.int64(r >= weight_in)
+        other = np.int64(np.uint32(lies * (r - weight_in)) // np.uint32(weight_out))
+        other += other >= hashed
+        said[i, 0] = a
+        said[i, 1] = shift[i]
+        said[i, 2] = hashed + lies * (other - hashed)
+
+
+def subset_selection(drawn: Any, holds: Any, values: Any, member: Any, said: Any) -> None:
+    """The sorted subset of each client, by Floyd's numbers, (w, n); member: zeros, (k,), to be written on."""
+    size, n = drawn.shape
+    first = len(member) - 1 - size
+    for i in range(n):
+        true = values[i]
+        for row in range(size):
+            place = np.int64(drawn[row, i])
+            place += place >= true
+            if member[place]:
+                place = first + row + (first + row >= true)
+            member[place] = row > 0 or not holds[i]
+        member[true] = holds[i]
+        filled = 0
+        for category in range(len(member)):
+            if member[category]:
+                said[i, filled] = category
+                filled += 1
+                member[category] = 0

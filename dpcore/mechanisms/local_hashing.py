@@ -15,10 +15,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpcore import _checks
+from dpcore import _checks, _kernels
 from dpcore._random import WORD, Source
 from dpcore.errors import CalibrationError
-from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, integer_weights, one_of_level_zero
+from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, chunks, integer_weights, one_of_level_zero
 from dpcore.mechanisms.observation import ScoreSums
 from dpcore.privacy.budget import Budget
 
@@ -155,13 +155,32 @@ class LocalHashing(Mechanism):
     def privatize(self, values: np.ndarray, random: Source, levels: np.ndarray | None = None) -> Reports:
         values = self.input_cells(values)
         n = len(values)
-        slope, shift = 1 + random.below(self.prime - 1, n), random.below(self.prime, n)
-        hashed = self.hash(slope, shift, values)
-        drawn = random.below(self.total, n)
-        other = np.maximum(drawn - self.weight_in, 0) // self.weight_out  # 0..g-2, the other bins in order
-        other += other >= hashed  # skip the true bin
-        said = np.where(drawn < self.weight_in, hashed, other)
-        return Reports(np.zeros(n, dtype=np.uint8), np.stack([slope, shift, said], axis=1).reshape(-1))
+        slope, shift = random.residues(self.prime - 1, n), random.residues(self.prime, n)
+        drawn = random.residues(self.total, n)
+        said = np.empty((n, 3), dtype=np.int64)
+        loop = _kernels.chosen(_kernels.local_hashing, n)
+        if loop is not None:
+            loop(slope, shift, drawn, values, self.prime, self.bins, self.weight_in, self.weight_out, said)
+            return Reports(np.zeros(n, dtype=np.uint8), said.reshape(-1))
+        for part in chunks(n):
+            said[part, 0] = slope[part] + np.uint32(1)
+            said[part, 1] = shift[part]
+            said[part, 2] = self._bins(slope[part], shift[part], drawn[part], values[part])
+        return Reports(np.zeros(n, dtype=np.uint8), said.reshape(-1))
+
+    def _bins(self, slope: np.ndarray, shift: np.ndarray, drawn: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """The bins that a few clients say, uint32; slope: less one.  P is below 2^16, so that 32 bits hold a x + b and r g."""
+        prime = np.uint32(self.prime)
+        residue = (slope + np.uint32(1)) * values.astype(np.uint32)
+        residue += shift
+        residue -= residue // prime * prime
+        residue *= np.uint32(self.bins)
+        residue //= prime
+        other = np.maximum(drawn, np.uint32(self.weight_in))
+        other -= np.uint32(self.weight_in)
+        other //= np.uint32(self.weight_out)  # 0..g-2, the other bins in order
+        other += other >= residue  # skip the true bin
+        return np.where(drawn < self.weight_in, residue, other)
 
     def ranges(self, level: int) -> tuple[np.ndarray, np.ndarray]:
         return np.array([1, 0, 0]), np.array([self.prime - 1, self.prime - 1, self.bins - 1])

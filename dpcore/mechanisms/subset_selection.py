@@ -15,14 +15,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpcore import _checks
+from dpcore import _checks, _kernels
 from dpcore._random import WORD, Source
 from dpcore.errors import CalibrationError
 from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, integer_weights, one_of_level_zero
 from dpcore.mechanisms.observation import ScoreSums
 from dpcore.privacy.budget import Budget
 
-_CHUNK = 1 << 22  # cells of the table of members held at once
+_CHUNK = 1 << 22  # clients times categories whose numbers are drawn at once, which settles the words' order
+_MEMBERS = 1 << 18  # cells of the table of members held at once: it stays in a core's cache
 _CLIENTS = 500_000_000  # so many are simulated at once; numpy's hypergeometric law ends at a billion
 _OUTPUTS = 1 << 16  # up to so many subsets the channel is listed
 
@@ -135,27 +136,45 @@ class SubsetSelection(Mechanism):
     def privatize(self, values: np.ndarray, random: Source, levels: np.ndarray | None = None) -> Reports:
         values = self.input_cells(values)
         most = max(1, _CHUNK // self.categories)
-        parts = [self._subsets(values[i : i + most], random) for i in range(0, len(values), most)]
-        said = np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
-        return Reports(np.zeros(len(values), dtype=np.uint8), said)
+        said = np.empty((len(values), self.size), dtype=np.int64)
+        for first in range(0, len(values), most):
+            part = slice(first, first + most)
+            self._choose(values[part], random, said[part])
+        return Reports(np.zeros(len(values), dtype=np.uint8), said.reshape(-1))
 
-    def _subsets(self, values: np.ndarray, random: Source) -> np.ndarray:
-        """The subsets of a few clients, sorted, one after another, shape (n w,).
+    def _choose(self, values: np.ndarray, random: Source, said: np.ndarray) -> None:
+        """Write the subsets of a few clients, sorted, to `said` (n, w).
 
         The others are drawn by Floyd's method [Floyd1987]: for t = k-1-w, .., k-2 a uniform number of 0..t, or t itself
         where that is taken already.  A client that holds the true category needs one other less, and skips the first t.
         """
         n, others = len(values), self.categories - 1
-        holds = random.below(self.total, n) < self.size * self.weight_in
-        member = np.zeros((n, self.categories), dtype=bool)
-        clients = np.arange(n)
-        for t in range(others - self.size, others):
-            drawn = random.below(t + 1, n)
-            drawn += drawn >= values  # the others in order, skipping the truth
-            drawn = np.where(member[clients, drawn], t + (t >= values), drawn)
-            member[clients, drawn] = ~holds if t == others - self.size else True
-        member[clients, values] = holds
-        return np.nonzero(member)[1]
+        holds = random.residues(self.total, n) < self.size * self.weight_in
+        drawn = np.empty((self.size, n), dtype=np.uint16)
+        for row, t in enumerate(range(others - self.size, others)):
+            drawn[row] = random.residues(t + 1, n)
+        loop = _kernels.chosen(_kernels.subset_selection, n * self.size)
+        if loop is not None:
+            loop(drawn, holds, values, np.zeros(self.categories, dtype=np.uint8), said)
+            return
+        most = max(1, _MEMBERS // self.categories)
+        for first in range(0, n, most):
+            part = slice(first, first + most)
+            said[part] = self._subsets(values[part], holds[part], drawn[:, part])
+
+    def _subsets(self, values: np.ndarray, holds: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+        """The subsets of a few clients, shape (n, w), from Floyd's numbers (w, n)."""
+        n, others = len(values), self.categories - 1
+        member = np.zeros(n * self.categories, dtype=bool)
+        first = np.arange(n) * self.categories
+        for row, t in enumerate(range(others - self.size, others)):
+            place = drawn[row].astype(np.int64)
+            place += place >= values  # the others in order, skipping the truth
+            place += first
+            place = np.where(member[place], t + (t >= values) + first, place)
+            member[place] = True if row else ~holds
+        member[first + values] = holds
+        return np.flatnonzero(member).reshape(n, self.size) - first[:, None]
 
     def ranges(self, level: int) -> tuple[np.ndarray, np.ndarray]:
         return np.zeros(self.size, dtype=np.int64), np.full(self.size, self.categories - 1)

@@ -17,7 +17,7 @@ import numpy as np
 from dpcore import _checks
 from dpcore._random import WORD, Source
 from dpcore.errors import CalibrationError, SchemeError
-from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, one_of_level_zero
+from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, chunks, one_of_level_zero
 from dpcore.mechanisms.observation import ScoreSums
 from dpcore.privacy.budget import Budget
 
@@ -25,7 +25,7 @@ VARIANTS = ("symmetric", "optimized")
 _BITS = 32  # bits of one integer of a report
 _COIN_BITS = 32  # probabilities are multiples of 2^-32: rounding stays below 2^-20 of them up to epsilon = 8
 _CHUNK = 1 << 22  # random words held at once
-_COUNTED = 1 << 15  # integers whose bits are counted at a time: they stay in a core's cache
+_COUNTED = 1 << 15  # integers that are drawn, or whose bits are counted, at a time: they stay in a core's cache
 _TALLIED = 255  # bits that a byte can count
 
 
@@ -158,11 +158,13 @@ class UnaryEncoding(Mechanism):
             part = values[first : first + most]
             said[first : first + most] = self._coins(len(part) * size, random).reshape(-1, size)
         said[:, -1] &= (1 << (self.categories - _BITS * (size - 1))) - 1  # no bit beyond the last category
-        clients, place = np.arange(n), values // _BITS
-        mask = np.int64(1) << (values % _BITS)
-        one = random.below(self.total, n) < self.weight_true
-        said[clients, place] = np.where(one, said[clients, place] | mask, said[clients, place] & ~mask)
-        return Reports(np.zeros(n, dtype=np.uint8), said.reshape(-1))
+        one, sent = random.residues(self.total, n) < self.weight_true, said.reshape(-1)
+        for part in chunks(n):
+            true = values[part]
+            place = np.arange(part.start, part.stop) * size + (true >> 5)
+            mask = np.int64(1) << (true & (_BITS - 1))
+            sent[place] = (sent[place] & ~mask) | (mask * one[part])
+        return Reports(np.zeros(n, dtype=np.uint8), sent)
 
     def _coins(self, count: int, random: Source) -> np.ndarray:
         """`count` integers of 32 independent bits, each one with probability q exactly, int64.
@@ -172,8 +174,10 @@ class UnaryEncoding(Mechanism):
         """
         less = np.zeros(count, dtype=np.uint32)
         for bit in range(self.coin_bits):
-            below = ~random.words(count)
-            less = (below | less) if self.weight_other >> bit & 1 else (below & less)
+            combine = np.bitwise_or if self.weight_other >> bit & 1 else np.bitwise_and
+            for first in range(0, count, _COUNTED):  # few words at a time, in their order
+                part = less[first : first + _COUNTED]
+                combine(~random.words(len(part)), part, out=part)
         return less.astype(np.int64)
 
     def ranges(self, level: int) -> tuple[np.ndarray, np.ndarray]:

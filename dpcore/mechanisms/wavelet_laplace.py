@@ -313,7 +313,7 @@ class WaveletLaplace(Mechanism):
             shape = (n, self.sizes[level])
             return NOISES[self.noise].sample(self.noise_scales[level], shape[0] * shape[1], random).reshape(shape)
         drawn = [
-            discrete_laplace.sample(t, n * table.shape[1], random).reshape(n, -1)
+            discrete_laplace.sample(t, n * table.shape[1], random).reshape(n, table.shape[1])
             for t, table in zip(self.noise_scales, self.tables, strict=True)
         ]
         return np.concatenate(drawn, axis=1)

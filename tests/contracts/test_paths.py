@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
-from enumeration import EveryDraw
+from enumeration import EveryDraw, law_of_clients
 
 from dpcore import _kernels
 from dpcore._random import Source, seeded
-from dpcore.mechanisms import DyadicWave, HadamardResponse, Mechanism, RandomizedResponse, SquareWave
+from dpcore.mechanisms import (
+    DyadicWave,
+    HadamardResponse,
+    LocalHashing,
+    Mechanism,
+    RandomizedResponse,
+    Reports,
+    SquareWave,
+    SubsetSelection,
+    UnaryEncoding,
+)
 from dpcore.privacy.budget import Budget
 
 BUDGETS = [Budget.parse(text) for text in ("0.1", "1", "ln 3", "5")]
@@ -32,6 +44,18 @@ DESIGNS: dict[str, list[Callable[[Budget], Mechanism]]] = {
         lambda budget: SquareWave.design(budget, cells=2, widths=[1]),
         lambda budget: SquareWave.design(budget, cells=1024, widths=[1]),
         lambda _: SquareWave(LN_3, 4, 1, 3 * (EDGE // 12), EDGE // 12),
+    ],
+    "local_hashing": [
+        *(lambda budget, k=k: LocalHashing.design(budget, categories=k) for k in (2, 3, 16, 1000, 10_000)),
+        lambda _: LocalHashing(LN_3, 60_000 // 6, 65_521, 65_521, 3, 1),
+    ],
+    "subset_selection": [
+        *(lambda budget, k=k: SubsetSelection.design(budget, categories=k) for k in (2, 3, 16, 200)),
+        lambda budget: SubsetSelection.design(budget, categories=30, size=29),
+        lambda budget: SubsetSelection.design(budget, categories=9000, size=1),
+    ],
+    "unary_encoding": [
+        *(lambda budget, k=k: UnaryEncoding.design(budget, categories=k) for k in (2, 31, 32, 33, 200)),
     ],
     "dyadic_wave": [
         DyadicWave.design,
@@ -90,7 +114,7 @@ def test_the_loops_do_what_numpy_does(name: str, uncompiled: None) -> None:
 def test_compiled_they_do_so_too(name: str) -> None:
     for number, design in enumerate(DESIGNS[name]):
         for budget in BUDGETS:
-            for n in (0, 1, 7, 40_000):
+            for n in (0, 1, 7, 5000):
                 assert paths_agree(design(budget), n, number), (number, budget.text, n)
 
 
@@ -109,6 +133,7 @@ def test_a_loop_with_a_wrong_bound_is_found(monkeypatch: pytest.MonkeyPatch) -> 
     [
         RandomizedResponse(LN_3, 4, 3, 1),
         HadamardResponse(LN_3, 3, 3, 1),
+        LocalHashing(LN_3, 3, 3, 2, 3, 1),
         SquareWave(LN_3, 4, 1, 3, 1),
         DyadicWave(LN_3, 4, (1, 1), (1 << 15, 1 << 15), ((3, 1), (3, 1))),
     ],
@@ -124,4 +149,26 @@ def test_a_loop_has_exactly_the_channel_that_is_certified(mechanism: Mechanism, 
             with _kernels.compiled(True):
                 reports = mechanism.privatize(np.full(total, true), source, np.full(total, level))
             assert source.combinations == total
-            assert np.bincount(reports.values, minlength=table.shape[1]).tolist() == table[true].tolist()
+            assert (
+                np.bincount(outputs_of(mechanism, reports), minlength=table.shape[1]).tolist() == table[true].tolist()
+            )
+
+
+def outputs_of(mechanism: Mechanism, reports: Reports) -> np.ndarray:
+    """The column of the channel that each report is in."""
+    if not isinstance(mechanism, LocalHashing):
+        return reports.values
+    slope, shift, said = reports.values.reshape(-1, 3).T
+    return ((slope - 1) * mechanism.prime + shift) * mechanism.bins + said
+
+
+def test_a_loop_draws_every_subset_as_often_as_is_certified(uncompiled: None) -> None:
+    mechanism = SubsetSelection(LN_3, 4, 2, 3, 1)
+    (weights,) = mechanism.channel() or ()
+    draws = mechanism.total * 2 * 3  # whether it holds the truth, and Floyd's two numbers
+    for true in range(4):
+        with _kernels.compiled(True):
+            law = law_of_clients(mechanism, true, draws)
+        subsets = itertools.combinations(range(4), 2)
+        seen = [Fraction(law.get(subset, 0), draws) for subset in subsets]
+        assert seen == [Fraction(int(weight), int(weights[true].sum())) for weight in weights[true]]

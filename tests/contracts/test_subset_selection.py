@@ -73,10 +73,10 @@ def test_an_unsorted_subset_leaks_and_is_caught() -> None:
     """The published client appends the others to the truth: the enumeration sees the ratio, and `accepts` the order."""
 
     class TruthFirst(SubsetSelection):
-        def _subsets(self, values: np.ndarray, random: Source) -> np.ndarray:
-            rows = super()._subsets(values, random).reshape(-1, self.size)
-            first = np.argsort(rows != values[:, None], axis=1, kind="stable")
-            return np.take_along_axis(rows, first, axis=1).reshape(-1)
+        def _choose(self, values: np.ndarray, random: Source, said: np.ndarray) -> None:
+            super()._choose(values, random, said)
+            first = np.argsort(said != values[:, None], axis=1, kind="stable")
+            said[:] = np.take_along_axis(said, first, axis=1)
 
         def accepts(self, reports: Reports) -> np.ndarray:
             return np.ones(len(reports), dtype=bool)
