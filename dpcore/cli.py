@@ -206,24 +206,29 @@ def privatize(
     budget: Annotated[
         str | None, typer.Option(help="With --ledger: the most a person may ever spend, such as 8 or 'ln 3'.")
     ] = None,
+    delta: Annotated[
+        str, typer.Option(help="With --ledger: the most of delta, which Gaussian noise spends beside, such as 1e-6.")
+    ] = "0",
 ) -> None:
     """Privatize a file of records with the operating system's randomness, as their own clients would.
 
     Example: ldpflow privatize data/schemes/health_insurance.toml data/samples/health_insurance.parquet reports/
     """
+    from dpcore import _checks
     from dpcore.outbox import Keeping, send
     from dpcore.privacy.budget import Budget
     from dpcore.scheme import Scheme
 
-    total = None if budget is None else Budget.parse(budget)
-    keeping = Keeping(key=key, person=person, sends_token=tokens, ledger=ledger, total=total)
+    total, most = None if budget is None else Budget.parse(budget), _checks.fraction(delta=delta)
+    keeping = Keeping(key=key, person=person, sends_token=tokens, ledger=ledger, total=total, delta=most)
     with _progress("privatizing records", None):
         sent = send(Scheme.from_toml(scheme), source, target, sent_for=round_, keeping=keeping)
     print(f"{sent.reports:,} report{'s' * (sent.reports != 1)} in {target}; nothing else left the records")
     if sent.left_out:
         print(f"{sent.left_out:,} people were left out: their budget does not cover another report")
     if sent.spent is not None and total is not None:
-        print(f"spent so far: epsilon = {sent.spent.text} of {total.text}")
+        beside = f", delta = {float(sent.delta):g} of {float(most):g}" if most or sent.delta else ""
+        print(f"spent so far: epsilon = {sent.spent.text} of {total.text}{beside}")
 
 
 @app.command()

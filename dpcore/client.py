@@ -81,13 +81,14 @@ class Client:
     def _charges(self, cells: Mapping[str, np.ndarray], fixed: Mapping[str, int] | None) -> list[Charge]:
         """What a report costs: its attributes' budgets, or the dearest unit's where the unit is yet to be drawn."""
         if fixed is None and self._scheme.reporting == "one":
-            return [Charge(attribute="", cost=self._scheme.budget)]
+            return [Charge(attribute="", cost=self._scheme.budget, delta=self._scheme.delta)]
         charges = []
         for name in self._scheme.attributes if fixed is None else fixed:
             named = ""
             if self._memory is not None and fixed is not None:
                 named = self._memory.name(name, fixed[name], self._state(name, cells, fixed[name]))
-            charges.append(Charge(attribute=name, cost=self._scheme.attributes[name].budget, name=named))
+            asked = self._scheme.attributes[name]
+            charges.append(Charge(attribute=name, cost=asked.budget, name=named, delta=asked.delta))
         return charges
 
     def _source(self, name: str, cells: Mapping[str, np.ndarray], fixed: Mapping[str, int] | None) -> Source:

@@ -19,11 +19,12 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 
 import pandas as pd
 
-from dpcore import pipeline, populations, tokens, wire
+from dpcore import _checks, pipeline, populations, tokens, wire
 from dpcore._random import secure
 from dpcore.client import Client
 from dpcore.errors import BudgetExceeded, DPCoreError, InvalidRecord, InvalidReport, SchemeError
@@ -46,7 +47,7 @@ class Keeping:
 
     key: file of the secret, made where there is none.  person: the column that tells people apart, '' where all records are of
     one.  sends_token: whether the collector is to know a client again within the scheme.  ledger: file of what the person has
-    spent, or folder of such files where there are several.  total: the most that each may ever spend.
+    spent, or folder of such files where there are several.  total, delta: the most that each may ever spend.
     """
 
     key: Path | None = None
@@ -54,6 +55,7 @@ class Keeping:
     sends_token: bool = False
     ledger: Path | None = None
     total: Budget | None = None
+    delta: Fraction = Fraction(0)
 
     def check(self) -> None:
         """Raise SchemeError where these do not go together."""
@@ -61,6 +63,9 @@ class Keeping:
             raise SchemeError("a person's answers and token are made of a key; say where it is kept with --key FILE")
         if (self.ledger is None) != (self.total is None):
             raise SchemeError("a ledger has a total; give --ledger FILE and --budget EPSILON together")
+        if self.delta and self.ledger is None:
+            raise SchemeError("a total delta is a ledger's; give --ledger FILE and --budget EPSILON with --delta")
+        _checks.within(0, 1, delta=self.delta)
 
     @property
     def is_any(self) -> bool:
@@ -70,12 +75,13 @@ class Keeping:
 @dataclass(frozen=True, kw_only=True)
 class Sent:
     """What was sent: how many reports, how many people were left out as their ledgers did not cover one, and what the one
-    person whose ledger it was has spent in all.
+    person whose ledger it was has spent in all, with its delta.
     """
 
     reports: int
     left_out: int = 0
     spent: Budget | None = None
+    delta: Fraction = Fraction(0)
 
 
 def send(
@@ -106,7 +112,7 @@ def send(
         return Sent(reports=_write(target, scheme, batches, sent_for))
     asked = _Asked(scheme, keeping, sent_for)
     reports = _write(target, scheme, asked.batches(blocks), sent_for)
-    return Sent(reports=reports, left_out=asked.left_out, spent=asked.spent())
+    return Sent(reports=reports, left_out=asked.left_out, spent=asked.spent(), delta=asked.spent_delta())
 
 
 def _blocks(scheme: Scheme, records: Path, keeping: Keeping) -> Iterator[pd.DataFrame]:
@@ -163,6 +169,11 @@ class _Asked:
         ledger = None if self._keeping.person else self._ledger(self._key)
         return None if ledger is None else ledger.spent()
 
+    def spent_delta(self) -> Fraction:
+        """Return the delta that goes with it."""
+        ledger = None if self._keeping.person else self._ledger(self._key)
+        return Fraction(0) if ledger is None else ledger.spent_delta()
+
     def _answers(self, block: pd.DataFrame) -> Iterator[Report]:
         people = block[self._keeping.person] if self._keeping.person else [""] * len(block)
         columns = list(dict.fromkeys(attribute.column for attribute in self._scheme.attributes.values()))
@@ -185,7 +196,7 @@ class _Asked:
         if self._keeping.person and secret is not None:
             file.mkdir(mode=0o700, parents=True, exist_ok=True)
             file = file / tokens.token_of(secret, _LEDGER)
-        return Ledger(self._keeping.total, wire.FileStore(file))
+        return Ledger(self._keeping.total, wire.FileStore(file), self._keeping.delta)
 
 
 def person_key(key: bytes, person: str) -> bytes:

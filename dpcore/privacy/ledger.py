@@ -6,8 +6,9 @@ Rule 2.  A charge that would go beyond the total is refused with BudgetExceeded:
 Rule 3.  A charge with a name is made once: what is drawn again from the same keyed words (`memoization`) is the same answer and
 tells nothing new.  A charge without a name is made every time.
 
-Epsilons add up, which is tight for pure differential privacy.  A budget is a rational plus the logarithm of a rational; both
-parts are added exactly, and a doubt about which of two sums is larger is a refusal.
+Epsilons add up, which is tight for pure differential privacy, and so do the deltas of Gaussian noise: releases that keep
+(epsilon_i, delta_i) keep (sum epsilon_i, sum delta_i) together.  Neither total may be gone beyond.  A budget is a rational plus
+the logarithm of a rational; both parts are added exactly, and a doubt about which of two sums is larger is a refusal.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ import json
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import reduce
 from operator import add
 from typing import Protocol
 
+from dpcore import _checks
 from dpcore.errors import BudgetExceeded, DPCoreError, SchemeError
 from dpcore.privacy.budget import Budget
 
@@ -58,19 +61,20 @@ class Charge:
     """What one answer costs.
 
     attribute: what was asked, '' where that is drawn.  name: what it is charged once for, '' for every time; it is
-    written down, so it must not tell the answer.
+    written down, so it must not tell the answer.  delta: what goes with the cost, 0 without Gaussian noise.
     """
 
     attribute: str
     cost: Budget
     name: str = ""
+    delta: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True)
 class Ledger:
     """What a client may spend in all, and a store that remembers what it has spent.
 
-    total: the most that all charges may come to together.  A store belongs to one person: whoever deletes it starts anew.
+    total, delta: the most that all charges may come to.  A store belongs to one person: whoever deletes it starts anew.
 
     >>> ledger = Ledger(Budget.parse("1"), InMemory())
     >>> income = Charge(attribute="income", cost=Budget.parse("0.75"), name="first")
@@ -83,6 +87,7 @@ class Ledger:
 
     total: Budget
     store: Store
+    delta: Fraction = Fraction(0)
 
     def charge(self, charges: Iterable[Charge]) -> int:
         """Make the charges of one release, all or none, and return how many were new.
@@ -106,7 +111,13 @@ class Ledger:
                     f"{_sum(new).text} more would go beyond the total of {self.total.text}, of which {spent} is spent; "
                     "nothing was drawn"
                 )
-            self.store.append(json.dumps([[c.attribute, c.cost.text, c.name] for c in new], separators=(",", ":")))
+            before, more = _delta(entries), _delta(new)
+            if before + more > self.delta:
+                raise BudgetExceeded(
+                    f"delta {float(more):g} more would go beyond the total delta of {float(self.delta):g}, of which "
+                    f"{float(before):g} is spent; nothing was drawn"
+                )
+            self.store.append(json.dumps([_row(charge) for charge in new], separators=(",", ":")))
             return len(new)
 
     def spent(self, attribute: str | None = None) -> Budget | None:
@@ -114,14 +125,34 @@ class Ledger:
         entries = [entry for entry in self._entries() if attribute is None or entry.attribute == attribute]
         return _sum(entries) if entries else None
 
+    def spent_delta(self) -> Fraction:
+        """Return what the deltas of all charges come to."""
+        return _delta(self._entries())
+
     def _entries(self) -> list[Charge]:
         try:
-            rows = [row for line in self.store.lines() for row in json.loads(line)]
-            return [Charge(attribute=attribute, cost=Budget.parse(cost), name=name) for attribute, cost, name in rows]
+            return [_charge(*row) for line in self.store.lines() for row in json.loads(line)]
         except (ValueError, TypeError, SchemeError):
             raise DPCoreError(
                 "the ledger holds a line that no ledger wrote; what was spent is unknown, so nothing more may be"
             ) from None
+
+
+def _row(charge: Charge) -> list[str]:
+    """A charge as it is written; its delta where there is one."""
+    row = [charge.attribute, charge.cost.text, charge.name]
+    return [*row, str(charge.delta)] if charge.delta else row
+
+
+def _charge(attribute: str, cost: str, name: str, delta: str = "0") -> Charge:
+    found = _checks.fraction(delta=delta)
+    if found < 0:
+        raise ValueError
+    return Charge(attribute=attribute, cost=Budget.parse(cost), name=name, delta=found)
+
+
+def _delta(charges: Iterable[Charge]) -> Fraction:
+    return sum((charge.delta for charge in charges), Fraction(0))
 
 
 def _sum(charges: Iterable[Charge]) -> Budget:

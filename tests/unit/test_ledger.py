@@ -209,6 +209,30 @@ def test_a_line_that_no_ledger_wrote_is_refused_in_one_line(line: str) -> None:
     assert "\n" not in str(refused.value)
 
 
+def test_the_overdraft_of_delta_is_refused_beside_that_of_epsilon(tmp_path: Path) -> None:
+    scheme = Scheme.from_toml(
+        'name = "relaxed"\n[attributes.x]\ntype = "numeric"\nlower = 0\nupper = 1\nepsilon = 1\nfinest_level = 3\n'
+        'mechanism = "wavelet_laplace"\nnoise = "discrete_gaussian"\ndelta = 1e-6\n'
+    )
+    words, store = Counting(), FileStore(tmp_path / "ledger")
+    ledger = Ledger(Budget.parse("10"), store, Fraction(2, 10**6))
+    client = dp.Client(scheme, words, ledger=ledger)
+    for _ in range(2):
+        client.report({"x": 0.3})
+    drawn = words.drawn
+    with pytest.raises(BudgetExceeded, match="total delta of 2e-06, of which 2e-06 is spent; nothing was drawn"):
+        client.report({"x": 0.3})
+    assert words.drawn == drawn
+    assert (ledger.spent(), ledger.spent_delta()) == (Budget.parse("2"), Fraction(2, 10**6))
+    with pytest.raises(BudgetExceeded, match="total of 2,"):
+        dp.Client(scheme, words, ledger=Ledger(Budget.parse("2"), store, Fraction(1))).report({"x": 0.3})
+    with pytest.raises(BudgetExceeded, match="total delta of 0"):  # who promised epsilon alone
+        dp.Client(scheme, words, ledger=Ledger(Budget.parse("10"), InMemory())).report({"x": 0.3})
+    store.append('[["x","1","","-1/2"]]')
+    with pytest.raises(DPCoreError, match="no ledger wrote"):
+        ledger.spent_delta()
+
+
 @pytest.mark.slow
 def test_processes_that_are_killed_lose_no_charge_and_share_no_budget(tmp_path: Path) -> None:
     """Two at a time charge and print what was charged, until they are killed: all that was said is in the file, none twice."""

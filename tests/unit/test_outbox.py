@@ -118,6 +118,9 @@ def test_a_ledger_refuses_the_overdraft_and_the_same_answer_is_free(here: Path, 
     assert "would go beyond the total of 3.5" in err
     assert not (here / "4.jsonl").exists()
     assert Ledger(Budget.parse("3.5"), wire.FileStore(here / "ledger")).spent() == Budget.parse("2 + ln 3")
+    code, _, err = privatize("one.jsonl", "5.jsonl", "--delta", "1e-6", at=here)
+    assert code == 1
+    assert "--ledger FILE and --budget EPSILON with --delta" in err
 
 
 def test_people_of_one_file_have_keys_and_ledgers_of_their_own(here: Path, small: Scheme) -> None:
