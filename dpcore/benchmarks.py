@@ -197,8 +197,8 @@ def draw_poisoning(report: Report, folder: Path) -> dict[str, Path]:
         figure, panels = plots.new_panels(
             len(methods),
             title=f"What the checks see of {_SENT.get(str(attack), attack)}",
-            subtitle=f"{poisoning.CLIENTS:,} honest clients in eight batches, malicious ones in the last; dashed: in all. One "
-            "false alarm in a thousand rounds; bars: 95 % intervals",
+            subtitle=f"{poisoning.CLIENTS:,} honest clients in 8 batches, malicious ones in the last; dashed: in all. "
+            "False alarms: 0.1 %. Bars: 95 %",
             height=3.6,
         )
         for axes, method in zip(panels, methods, strict=True):
