@@ -75,13 +75,27 @@ def _digest() -> str:
 
 def _is_current(connection: duckdb.DuckDBPyConnection) -> bool:
     """Whether the file's views are this code's: marked so, and none has been dropped."""
-    found = connection.execute(
-        "select function_name, macro_definition from duckdb_functions() where not internal "
-        "union all select view_name, null from duckdb_views() where not internal"
-    ).fetchall()
-    names = dict(found)
-    wanted = {name for name, _ in (*shipped_views(), *shipped_macros())}
-    return wanted <= names.keys() and names.get(_MARK) == f"'{_digest()}'"
+    try:
+        mark = connection.execute(f"select {_MARK}()").fetchone()
+    except duckdb.CatalogException:  # there is none
+        return False
+    names = {name for (name,) in connection.execute("select view_name from duckdb_views()").fetchall()}
+    return (
+        mark == (_digest(),)
+        and names.issuperset(name for name, _ in shipped_views())
+        and all(_is_macro(connection, name) for name, _ in shipped_macros())
+    )
+
+
+def _is_macro(connection: duckdb.DuckDBPyConnection, name: str) -> bool:
+    """Whether there is a table macro of this name; to list all functions takes as long as to open the file."""
+    try:
+        connection.execute(f"from {name}()")
+    except duckdb.CatalogException:
+        return False
+    except duckdb.BinderException:  # it wants arguments
+        pass
+    return True
 
 
 def _comment_columns(connection: duckdb.DuckDBPyConnection) -> None:
