@@ -78,13 +78,14 @@ class Aggregate:
         """Return how many clients reported the attribute."""
         return self.answered[attribute]
 
-    def add(self, batch: ReportBatch) -> Aggregate:
+    def add(self, batch: ReportBatch, first: int = 0) -> Aggregate:
         """Return this aggregate with a batch's reports added.
 
+        first: the position of the batch's first report, where it is part of more.
         A report that no client could have sent is refused whole and counted by reason.  Raises SchemeMismatch where the
         batch was made under another scheme.
         """
-        return self.merge(_aggregate(self.scheme, batch))
+        return self.merge(_aggregate(self.scheme, batch, first))
 
     def merge(self, other: Aggregate) -> Aggregate:
         """Return the aggregate of both sets of reports; raises SchemeMismatch where the schemes differ."""
@@ -115,7 +116,7 @@ class Aggregate:
         )
 
 
-def _aggregate(scheme: Scheme, batch: ReportBatch) -> Aggregate:
+def _aggregate(scheme: Scheme, batch: ReportBatch, first: int) -> Aggregate:
     _same(scheme.digest, batch.digest)
     good, reasons, examples = _validate(scheme, batch)
     answers = {name: _keep(scheme, name, batch.of(name), good) for name in scheme.attributes}
@@ -125,10 +126,10 @@ def _aggregate(scheme: Scheme, batch: ReportBatch) -> Aggregate:
         scheme,
         int(good.sum()),
         statistics,
-        {pair: _joint(scheme, pair, answers[pair[0]], answers[pair[1]]) for pair in scheme.pairs},
+        {pair: _joint(scheme, pair, answers, statistics[pair[0]]) for pair in scheme.pairs},
         {name: len(column) for name, column in answers.items()},
         reasons,
-        examples,
+        {reason: first + position for reason, position in examples.items()},
         {name: counts for name, counts in marginals.items() if len(counts) and len(answers[name])},
     )
 
@@ -160,10 +161,15 @@ def _validate(scheme: Scheme, batch: ReportBatch) -> tuple[np.ndarray, dict[str,
             refuse(
                 f"{name}: not for its token", np.flatnonzero((public[name] != tokens.NO_TOKEN) & (public[name] != said))
             )
-        refuse(f"{name}: out of range", column.clients[~attribute.mechanism.accepts(column.reports)])
+        refuse(f"{name}: out of range", _without(column, attribute.mechanism.accepts(column.reports)))
         is_likely = attribute.mechanism.is_likely(column.reports, scheme.clients)
-        refuse(f"{name}: beyond honest noise", column.clients[~is_likely])
+        refuse(f"{name}: beyond honest noise", _without(column, is_likely))
     return good, reasons, examples
+
+
+def _without(column: Answers, good: np.ndarray) -> np.ndarray:
+    """The clients whose answers are not among the good ones."""
+    return column.clients[:0] if good.all() else column.clients[~good]
 
 
 def _public_levels(scheme: Scheme, batch: ReportBatch) -> dict[str, np.ndarray] | None:
@@ -179,6 +185,8 @@ def _public_levels(scheme: Scheme, batch: ReportBatch) -> dict[str, np.ndarray] 
 
 def _is_complete(scheme: Scheme, batch: ReportBatch) -> np.ndarray:
     """Which clients answered what the scheme asks of one client: every unit, or exactly one, and each unit whole."""
+    if scheme.reporting == "all" and all(len(batch.of(name)) == batch.n for name in scheme.attributes):
+        return np.ones(batch.n, dtype=bool)
     whole, begun = np.zeros(batch.n, dtype=np.int64), np.zeros(batch.n, dtype=np.int64)
     for unit in scheme.units:
         answered = np.zeros(batch.n, dtype=np.int64)
@@ -202,17 +210,27 @@ def _select(scheme: Scheme, name: str, reports: Reports, kept: np.ndarray) -> Re
     return Reports(reports.level[kept], reports.values[np.repeat(kept, lengths)])
 
 
-def _joint(scheme: Scheme, pair: Pair, numeric: Answers, categorical: Answers) -> np.ndarray:
-    """The numeric attribute's statistics by reported category; a pair's attributes are answered by the same clients."""
+def _joint(scheme: Scheme, pair: Pair, answers: Mapping[str, Answers], whole: np.ndarray) -> np.ndarray:
+    """The numeric attribute's statistics by reported category; a pair's attributes are answered by the same clients.
+
+    whole: those of all categories together.
+    """
     name, other = pair
+    numeric, categorical = answers[name], answers[other]
     mechanism = scheme.attributes[name].mechanism
     said = categorical.reports.values
     if len(numeric) != len(categorical) or not np.array_equal(numeric.clients, categorical.clients):
         raise SchemeMismatch(
             f"the clients that answered {name} and {other} must be the same, as the scheme's pair says"
         )
+    said_most = int(np.bincount(said, minlength=1).argmax())
     categories = range(scheme.attributes[other].mechanism.inputs)
-    return np.stack([mechanism.statistics(_select(scheme, name, numeric.reports, said == c)) for c in categories])
+    tables = [
+        whole if c == said_most else mechanism.statistics(_select(scheme, name, numeric.reports, said == c))
+        for c in categories
+    ]
+    tables[said_most] = 2 * whole - sum(tables)  # the others' from everybody's: statistics add
+    return np.stack(tables)
 
 
 def _sum_counts(left: Mapping[str, int], right: Mapping[str, int]) -> dict[str, int]:

@@ -9,7 +9,7 @@ depend on how blocks are shared out among workers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -129,6 +129,15 @@ def aggregate(scheme: Scheme, *batches: ReportBatch) -> Aggregate:
     total = Aggregate.zero(scheme)
     for batch in batches:
         total = total.add(batch)
+    return total
+
+
+def aggregate_parts(scheme: Scheme, parts: Iterable[ReportBatch]) -> Aggregate:
+    """Return the aggregate of one batch that comes in parts, in order; no more than one part is held."""
+    total, first = Aggregate.zero(scheme), 0
+    for part in parts:
+        total = total.add(part, first)
+        first += len(part)
     return total
 
 

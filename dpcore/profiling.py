@@ -12,6 +12,8 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
+from functools import partial
+from inspect import isgenerator
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -36,7 +38,7 @@ _WHAT: tuple[tuple[Any, str, str], ...] = (
     (Scheme, "encode", "encode records"),
     *((kind, "privatize", f"privatize, {_name(kind)}") for kind in _KINDS),
     (wire, "write_reports", "write reports"),
-    (wire, "read_reports", "read reports"),
+    (wire, "read_parts", "read reports"),
     (aggregates, "_validate", "validate reports"),
     *((kind, "statistics", f"count, {_name(kind)}") for kind in _KINDS),
     (wire, "write_aggregate", "write aggregates"),
@@ -97,11 +99,18 @@ def _timed(found: dict[str, float]) -> Iterator[None]:
             inner.append(0.0)
             begun = process_time()
             try:
-                return function(*arguments, **named)
+                made = function(*arguments, **named)
             finally:
                 spent = process_time() - begun
                 found[what] = found.get(what, 0.0) + spent - inner.pop()
                 inner[-1] += spent
+            return each(made) if isgenerator(made) else made
+
+        def each(made: Iterator[Any]) -> Iterator[Any]:
+            end = object()
+            following = timed(partial(next, made, end), what)
+            while (item := following()) is not end:
+                yield item
 
         return call
 

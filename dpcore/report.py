@@ -81,6 +81,8 @@ _NOBODY = Answers(np.zeros(0, dtype=np.int64), Reports(np.zeros(0, dtype=np.uint
 def concatenate(batches: Iterable[ReportBatch]) -> ReportBatch:
     """Return one batch of all clients, in order; at least one batch, all of the same scheme, else SchemeMismatch."""
     parts = list(batches)
+    if len(parts) == 1:
+        return parts[0]
     digest = parts[0].digest
     if any(part.digest != digest for part in parts):
         raise SchemeMismatch("the batches were made under different schemes; aggregate each under its own")

@@ -165,6 +165,15 @@ class Attribute:
 
     def _encode_categories(self, column: Any, first: int) -> np.ndarray:
         lookup = self._lookup
+        if hasattr(column, "cat"):  # a Series of pandas
+            column = column.array
+        if hasattr(column, "codes") and hasattr(
+            column, "categories"
+        ):  # pandas' Categorical: each label is looked up once
+            labels = np.array([*(lookup.get(label, -1) for label in column.categories), -1], dtype=np.int64)
+            cells = labels[np.asarray(column.codes)]  # -1, who has none, is the last
+            if np.all(cells >= 0):
+                return cells
         values = column.tolist() if hasattr(column, "tolist") else list(column)
         try:
             cells = np.fromiter((lookup.get(value, -1) for value in values), dtype=np.int64, count=len(values))

@@ -38,14 +38,14 @@ def known_spending(scheme: Scheme, files: Iterable[Path]) -> dict[str, Known]:
     """
     heard: dict[str, list[np.ndarray]] = {name: [] for name in scheme.attributes}
     for file in files:
-        batch = wire.read_reports(file, scheme)
-        if batch.tokens is None or not batch.tokens.any():
-            continue
-        words = np.ascontiguousarray(batch.tokens).view(np.uint64)  # two to a token
-        named = accepted(scheme, batch) & words.any(axis=1)
-        for name, of in heard.items():
-            clients = batch.of(name).clients
-            of.append(words[clients[named[clients]]])
+        for batch in wire.read_parts(file, scheme):
+            if batch.tokens is None or not batch.tokens.any():
+                continue
+            words = np.ascontiguousarray(batch.tokens).view(np.uint64)  # two to a token
+            named = accepted(scheme, batch) & words.any(axis=1)
+            for name, of in heard.items():
+                clients = batch.of(name).clients
+                of.append(words[clients[named[clients]]])
     return {name: _counted(of) for name, of in heard.items()}
 
 

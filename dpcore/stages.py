@@ -278,7 +278,7 @@ def aggregate_shard(folder: Path, reports: Path) -> Path:
     scheme = plan_of(folder).scheme
     path = folder / "aggregates" / reports.name
     try:
-        found = pipeline.aggregate(scheme, wire.read_reports(reports, scheme))
+        found = pipeline.aggregate_parts(scheme, wire.read_parts(reports, scheme))
         refused = replace(Aggregate.zero(scheme), rejected=wire.read_refused(reports, scheme))
         wire.write_aggregate(path, found.merge(refused))
     except InvalidReport:

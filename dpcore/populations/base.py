@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from dpcore._random import Source
 from dpcore.errors import SchemeError
@@ -59,28 +60,35 @@ class Population:
 
     def records(self, n: int, random: Source) -> dict[str, np.ndarray]:
         """Return n people as columns, each of shape (n,): numbers in the attribute's units, categories as labels."""
+        return {
+            name: np.asarray(column.categories, dtype=object)[column.codes] if hasattr(column, "codes") else column
+            for name, column in self._columns(n, random).items()
+        }
+
+    def _columns(self, n: int, random: Source) -> dict[str, Any]:
+        """As `records`, but categories as pandas' Categorical, a small number each."""
         if n < 0:
             raise SchemeError(f"n must be at least 0, got {n}")
         generator = random.generator()
         groups = list(self.weights)
         which = generator.choice(len(groups), size=n, p=list(self.weights.values()))
         members = [np.flatnonzero(which == index) for index in range(len(groups))]
-        columns = {self.group: np.array(groups, dtype=object)[which]}
+        columns: dict[str, Any] = {self.group: _categorical(which, groups)}
         for attribute, by_group in self.laws.items():
-            numeric = isinstance(by_group[groups[0]], NumericLaw)
-            column = np.empty(n, dtype=np.float64 if numeric else object)
+            law = by_group[groups[0]]
+            column = np.empty(n, dtype=np.float64 if isinstance(law, NumericLaw) else np.int64)
             for group, people in zip(groups, members, strict=True):
-                column[people] = by_group[group].sample(people.size, generator)
-            columns[attribute] = column
+                column[people] = by_group[group].draw(people.size, generator)
+            columns[attribute] = column if isinstance(law, NumericLaw) else _categorical(column, law.categories)
         return columns
 
-    def records_block(self, block: int, size: int, random: Source) -> dict[str, np.ndarray]:
-        """Return the `size` people of one block, columns of shape (size,).
+    def records_block(self, block: int, size: int, random: Source) -> dict[str, Any]:
+        """Return the `size` people of one block, columns of shape (size,): numbers, and categories as pandas' Categorical.
 
         block: 0, 1, 2, ...; size: BLOCK for all but the last.
         With one seeded source the people of a block are the same whoever asks and whatever was asked before.
         """
-        return self.records(size, random.spawn(PEOPLE, block))
+        return self._columns(size, random.spawn(PEOPLE, block))
 
     def cell_probabilities(
         self, attribute: str, lower: float, upper: float, cells: int, given: str | None = None
@@ -172,6 +180,11 @@ class Population:
         if total == 0:
             raise SchemeError(f"nobody in population {self.name!r} has {given!r}")
         return {group: share / total for group, share in joint.items()}
+
+
+def _categorical(places: np.ndarray, categories: Sequence[str]) -> Any:
+    labels: Any = list(categories)
+    return pd.Categorical.from_codes(places, labels)
 
 
 def _certain(category: str, categories: tuple[str, ...]) -> CategoricalLaw:

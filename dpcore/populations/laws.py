@@ -176,6 +176,8 @@ class NumericLaw:
             drawn[members] = component.rvs(members.size, generator)
         return drawn
 
+    draw = sample
+
     def clipped(self, lower: float, upper: float) -> NumericLaw | ClippedLaw:
         """Return the law of the values brought to [lower, upper]: what a scheme with these bounds is told."""
         return self if (lower, upper) == (self.lower, self.upper) else ClippedLaw(float(lower), float(upper), self)
@@ -247,8 +249,11 @@ class CategoricalLaw:
 
     def sample(self, n: int, generator: np.random.Generator) -> np.ndarray:
         """Return n independent categories, shape (n,), labels as objects (one string shared by all who have it)."""
-        which = generator.choice(len(self.categories), size=n, p=self.probabilities)
-        return np.array(self.categories, dtype=object)[which]
+        return np.array(self.categories, dtype=object)[self.draw(n, generator)]
+
+    def draw(self, n: int, generator: np.random.Generator) -> np.ndarray:
+        """Return the places of n independent categories, shape (n,), int64."""
+        return generator.choice(len(self.categories), size=n, p=self.probabilities)
 
 
 Law = NumericLaw | CategoricalLaw

@@ -18,6 +18,7 @@ _EXPORTS = {
     "most_bytes": "single",
     "opened": "files",
     "read_aggregate": "codec",
+    "read_parts": "codec",
     "read_refused": "codec",
     "read_report": "single",
     "read_reports": "codec",
@@ -49,6 +50,7 @@ __all__ = [
     "most_bytes",
     "opened",
     "read_aggregate",
+    "read_parts",
     "read_refused",
     "read_report",
     "read_reports",
@@ -73,6 +75,7 @@ if TYPE_CHECKING:
     from dpcore.wire.bundle import write_bundle
     from dpcore.wire.codec import (
         read_aggregate,
+        read_parts,
         read_refused,
         read_reports,
         read_stamp,

@@ -22,7 +22,7 @@ from dpcore import tokens
 from dpcore.errors import InvalidReport
 from dpcore.report import Report, ReportBatch
 from dpcore.scheme import Scheme
-from dpcore.wire.codec import UNKNOWN_LEVEL, answers_of, names_of, table_of
+from dpcore.wire.codec import UNKNOWN_LEVEL, answers_of, layout, names_of, table_of
 from dpcore.wire.schema import DIGEST, KIND, NAMES, REFUSED, ROUND, is_single, report_schema, sizes_of
 from dpcore.wire.single import REASONS, ROUND_NAME
 
@@ -234,5 +234,5 @@ def write_segment(scheme: Scheme, sent_for: str, bodies: Iterable[bytes], refuse
     stamp |= {REFUSED: json.dumps(dict(refused)).encode()} if refused else {}
     table = pa.Table.from_batches(batches, kept).replace_schema_metadata({**kept.metadata, **stamp})
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd")
+    pq.write_table(table, sink, **layout(scheme))
     return sink.getvalue().to_pybytes()

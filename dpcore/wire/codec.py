@@ -8,7 +8,7 @@ be is the mechanism's to say (`accepts`), and the aggregate counts what it refus
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from dpcore.aggregates import Aggregate
 from dpcore.errors import InvalidReport, SchemeMismatch
 from dpcore.mechanisms import Reports
-from dpcore.report import Answers, ReportBatch
+from dpcore.report import Answers, ReportBatch, concatenate
 from dpcore.scheme import Scheme
 from dpcore.tokens import NAME_BYTES
 from dpcore.wire.files import opened, write_whole
@@ -38,6 +38,8 @@ from dpcore.wire.schema import (
 )
 
 UNKNOWN_LEVEL = 255  # no mechanism has so many
+PART = 1 << 17  # reports read at a time, twice a pipeline's block
+_WIDE = 1 << 16  # values of an integer, beyond which a dictionary of them is longer than they are
 
 
 def write_reports(path: Path, scheme: Scheme, batch: ReportBatch, sent_for: str = "") -> None:
@@ -45,7 +47,35 @@ def write_reports(path: Path, scheme: Scheme, batch: ReportBatch, sent_for: str 
 
     sent_for: the round that the reports are for, by which they are known to be late; '' for whichever counts them.
     """
-    _write(path, table_of(scheme, batch, sent_for))
+    _write(path, table_of(scheme, batch, sent_for), **layout(scheme))
+
+
+def layout(scheme: Scheme) -> dict[str, Any]:
+    """Return how Parquet lays out the columns of a report file: noise as differences of few bits, all else by dictionary.
+
+    Noise packed so is not compressed: no compressor makes it shorter by a twentieth.
+    """
+    wide: list[str] = []
+    few = list(NAMES)
+    for name in scheme.attributes:
+        if is_single(scheme, name):
+            few.append(name)
+        else:
+            few.append(f"{name}_level")
+            (wide if _is_wide(scheme, name) else few).append(f"{name}_values.list.element")
+    return {
+        "compression": dict.fromkeys(few, "zstd"),
+        "use_dictionary": few,
+        "write_statistics": few,
+        "column_encoding": dict.fromkeys(wide, "DELTA_BINARY_PACKED"),
+    }
+
+
+def _is_wide(scheme: Scheme, name: str) -> bool:
+    """Whether an attribute's reports hold integers of more values than a dictionary is good for."""
+    mechanism = scheme.attributes[name].mechanism
+    spans = [high - low for low, high in map(mechanism.ranges, range(len(mechanism.sizes)))]
+    return any(np.any(span >= _WIDE) for span in spans)
 
 
 def table_of(scheme: Scheme, batch: ReportBatch, sent_for: str) -> pa.Table:
@@ -79,17 +109,36 @@ def read_reports(path: Path, scheme: Scheme) -> ReportBatch:
 
     Raises InvalidReport where the file is unreadable or not of this shape, SchemeMismatch where it belongs to another scheme.
     """
-    table = _read(path, scheme, "reports")
-    named = [name for name in NAMES if name in table.schema.names]
-    if not table.schema.equals(report_schema(scheme, named)):
-        raise InvalidReport(
-            f"{path} does not have the columns of a report file under scheme {scheme.name}; collect it anew"
-        )
-    ids, tokens = (names_of(table.column(name).combine_chunks()) if name in named else None for name in NAMES)
-    table = table.combine_chunks()
-    columns = table.to_batches()[0] if len(table) else pa.RecordBatch.from_pylist([], table.schema)
+    return concatenate(read_parts(path, scheme))
+
+
+def read_parts(path: Path, scheme: Scheme, size: int = PART) -> Iterator[ReportBatch]:
+    """Yield the batch in a file in parts of `size` reports, in order, the last one shorter; one part where there are none.
+
+    No more of the file is held than a part and what is read ahead of it.  Raises what `read_reports` does.
+    """
+    try:
+        with opened(path) as source, pq.ParquetFile(source) as file:
+            _check_stamp(path, scheme, "reports", file.schema_arrow.metadata or {})
+            named = [name for name in NAMES if name in file.schema_arrow.names]
+            if not file.schema_arrow.equals(report_schema(scheme, named)):
+                raise InvalidReport(
+                    f"{path} does not have the columns of a report file under scheme {scheme.name}; collect it anew"
+                )
+            if not file.metadata.num_rows:
+                yield _batch_of(scheme, pa.RecordBatch.from_pylist([], file.schema_arrow))
+            for columns in file.iter_batches(size, use_threads=False):
+                yield _batch_of(scheme, columns)
+    except FileNotFoundError:
+        raise _missing(path, "reports") from None
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(path, error) from None
+
+
+def _batch_of(scheme: Scheme, columns: pa.RecordBatch) -> ReportBatch:
+    ids, tokens = (names_of(columns.column(name)) if name in columns.schema.names else None for name in NAMES)
     answers = {name: answers_of(scheme, name, columns) for name in scheme.attributes}
-    return ReportBatch(scheme.digest, table.num_rows, answers, ids, tokens)
+    return ReportBatch(scheme.digest, columns.num_rows, answers, ids, tokens)
 
 
 def _names(names: np.ndarray) -> pa.Array:
@@ -146,14 +195,14 @@ def answers_of(scheme: Scheme, name: str, columns: pa.RecordBatch) -> Answers:
     """Return the answers to an attribute in the columns of a report file."""
     if is_single(scheme, name):
         column = columns.column(name)
-        values = column.drop_null().to_numpy(zero_copy_only=False).astype(np.int64)
+        values = column.drop_null().to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
         return Answers(_answered(column), Reports(np.zeros(len(values), dtype=np.uint8), values))
     levels, lists = columns.column(f"{name}_level"), columns.column(f"{name}_values")
     clients = _answered(levels)
     level = levels.drop_null().to_numpy(zero_copy_only=False).copy()
     if len(clients) < len(lists):
         lists = lists.take(pa.array(clients))
-    lengths = lists.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+    lengths = (lists.value_lengths().fill_null(0) if lists.null_count else lists.value_lengths()).to_numpy()
     flat = lists.flatten()
     # What its level does not describe becomes a report of a level nobody knows, which the aggregate refuses and counts.
     sizes = np.array([*sizes_of(scheme, name), -1])
@@ -164,7 +213,7 @@ def answers_of(scheme: Scheme, name: str, columns: pa.RecordBatch) -> Answers:
     if odd.any():
         level[odd] = UNKNOWN_LEVEL
         flat = flat.filter(pa.array(np.repeat(~odd, lengths)))
-    return Answers(clients, Reports(level, flat.to_numpy(zero_copy_only=False).astype(np.int64)))
+    return Answers(clients, Reports(level, flat.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)))
 
 
 def _answered(column: pa.Array) -> np.ndarray:
@@ -189,7 +238,11 @@ def write_aggregate(path: Path, aggregate: Aggregate) -> None:
     for name, counts in aggregate.marginals.items():
         rows += [(name, "", "marginal", 0, cell, int(count)) for cell, count in enumerate(counts)]
     columns = [pa.array(column) for column in zip(*rows, strict=True)]
-    _write(path, pa.Table.from_arrays(columns, schema=AGGREGATE.with_metadata(metadata(scheme, "aggregate"))))
+    _write(
+        path,
+        pa.Table.from_arrays(columns, schema=AGGREGATE.with_metadata(metadata(scheme, "aggregate"))),
+        compression="zstd",
+    )
 
 
 def statistic_rows(
@@ -247,8 +300,8 @@ def read_aggregate(path: Path, scheme: Scheme) -> Aggregate:
     )
 
 
-def _write(path: Path, table: pa.Table) -> None:
-    write_whole(path, lambda beside: pq.write_table(table, beside, compression="zstd"))
+def _write(path: Path, table: pa.Table, **layout: Any) -> None:
+    write_whole(path, lambda beside: pq.write_table(table, beside, **layout))
 
 
 def _read(path: Path, scheme: Scheme, kind: str) -> pa.Table:
@@ -256,11 +309,15 @@ def _read(path: Path, scheme: Scheme, kind: str) -> pa.Table:
         with opened(path) as file:
             table = pq.read_table(file, partitioning=None)
     except FileNotFoundError:
-        raise InvalidReport(f"no {kind} at {path}; collect the round first") from None
+        raise _missing(path, kind) from None
     except (pa.ArrowException, OSError) as error:
         raise _unreadable(path, error) from None
     _check_stamp(path, scheme, kind, table.schema.metadata or {})
     return table
+
+
+def _missing(path: Path, kind: str) -> InvalidReport:
+    return InvalidReport(f"no {kind} at {path}; collect the round first")
 
 
 def _unreadable(path: Path, error: Exception) -> InvalidReport:

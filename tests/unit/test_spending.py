@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -44,8 +45,9 @@ def test_tokens_say_how_often_each_of_their_clients_was_heard(tmp_path: Path, sm
 
 def test_a_report_that_is_refused_is_no_charge(tmp_path: Path, small: Scheme) -> None:
     batch = wire.read_reports(reports(small, tmp_path, "a", [0, 1]), small)
-    batch.answers["colour"].reports.values[1] = 77
-    wire.write_reports(tmp_path / "b.parquet", small, batch)
+    colour = batch.of("colour")
+    said = replace(colour, reports=replace(colour.reports, values=np.array([colour.reports.values[0], 77])))
+    wire.write_reports(tmp_path / "b.parquet", small, replace(batch, answers={**batch.answers, "colour": said}))
     found = known_spending(small, [tmp_path / "b.parquet"])
     assert found["side"] == Known(known_charges=1, known_clients=1, most_charges=1)
 

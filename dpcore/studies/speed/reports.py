@@ -87,7 +87,7 @@ def _from_file(name: str, scheme: Scheme, file: Path, repetitions: int, count_by
 
 
 def _aggregated(scheme: Scheme, file: Path) -> Aggregate:
-    return pipeline.aggregate(scheme, wire.read_reports(file, scheme))
+    return pipeline.aggregate_parts(scheme, wire.read_parts(file, scheme))
 
 
 def _compared(
