@@ -21,7 +21,7 @@ import numpy as np
 import uvicorn
 
 import dpcore as dp
-from dpcore import wire
+from dpcore import tokens, wire
 from dpcore.collector.access import Access
 from dpcore.collector.desk import Desk
 from dpcore.collector.service import LINES, ONE, STREAM, Service
@@ -63,6 +63,13 @@ def stream(count: int, seed: int = 0, sent_for: str = "") -> bytes:
 def single(seed: int = 0, sent_for: str = "") -> bytes:
     client = dp.Client(SCHEME, dp.seeded((seed, 2)))
     return wire.write_report(client.report({"colour": "red", "height": 1}, sent_for), SCHEME)
+
+
+def of_token(seed: int, person: int = 0, sent_for: str = "", colour: str = "red") -> bytes:
+    """The report of a person who sends a token; another seed is another report of theirs."""
+    token = tokens.token_of(bytes([person] * 16), SCHEME.digest)
+    report = dp.Client(SCHEME, dp.seeded((seed, 4)), token).report({"colour": colour, "height": 1}, sent_for)
+    return wire.write_report(report, SCHEME)
 
 
 @dataclass

@@ -7,9 +7,10 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from dpcore.collector.intake import UNREADABLE
+from dpcore.collector.store import SECOND
 from dpcore.wire import REASONS
 
-Reason = Literal[(*REASONS, UNREADABLE)]  # type: ignore[valid-type]
+Reason = Literal[(*REASONS, UNREADABLE, SECOND)]  # type: ignore[valid-type]
 DIGEST = "^[0-9a-f]{64}$"
 
 

@@ -18,7 +18,7 @@ from typing import Literal
 
 import numpy as np
 
-from dpcore.collector.store import Store
+from dpcore.collector.store import SECOND, Store
 from dpcore.errors import InvalidReport, RefusedReport, StoreError
 from dpcore.report import Report
 from dpcore.scheme import Scheme
@@ -131,13 +131,17 @@ class Intake:
         for parcel, each in zip(parcels, read, strict=True):
             refused.update({(parcel.scheme.digest, reason): count for reason, count in each.refused.items()})
         began = time.monotonic()
-        fresh = iter(self._store.take([rows for each in read for rows in each.rows], refused))
+        kept = iter(self._store.take([rows for each in read for rows in each.rows], refused))
         self._synced(time.monotonic() - began, len(parcels))
         outcomes = []
         for each in read:
-            new = [int(next(fresh).sum()) for _ in each.rows]
-            replayed = sum(map(len, each.rows)) - sum(new)
-            outcome = Outcome(accepted=sum(new), replayed=replayed, refused=each.refused, failure=each.failure)
+            own = [next(kept) for _ in each.rows]
+            new, second = (
+                sum(int(of.sum()) for of in parts) for parts in ([k.new for k in own], [k.second for k in own])
+            )
+            replayed = sum(map(len, each.rows)) - new - second
+            why = each.refused + Counter({SECOND: second})
+            outcome = Outcome(accepted=new, replayed=replayed, refused=why, failure=each.failure)
             outcomes.append(outcome)
         return outcomes
 

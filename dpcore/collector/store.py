@@ -4,17 +4,22 @@ Rule 1.  `take` returns when the reports are on the disk (write-ahead log, synce
 requests that wait, so that they share the sync.
 Rule 2.  A report is known by its id for as long as the store lives.  Ids are read in the transaction that adds to them, so that
 two collectors never take one report twice.
-Rule 3.  What cannot be kept raises StoreError, and nothing of it has been taken.
-Rule 4.  No clock decides anything: what comes first has the smaller number.
+Rule 3.  A token is one person's, who reports once a round: another report of a token that was heard for a round is refused
+(`SECOND`).  What is kept of that is a hash of token and round, which links nobody from round to round.  Reports that are for
+whichever round counts them are that round's to look at (`inbox`).
+Rule 4.  What cannot be kept raises StoreError, and nothing of it has been taken.
+Rule 5.  No clock decides anything: what comes first has the smaller number.
 """
 
 from __future__ import annotations
 
 import hashlib
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,8 +28,11 @@ from dpcore.errors import StoreError
 from dpcore.scheme import Scheme
 from dpcore.tokens import NAME_BYTES
 from dpcore.wire import Rows, sync_folder
+from dpcore.wire.codec import names_of
+from dpcore.wire.schema import NAMES
 
 FORMAT = 1
+SECOND = "second_of_token"  # the reason of a report whose token was heard for its round
 FILE = "store.sqlite"
 _PATIENCE = 30.0  # seconds that another collector's transaction is waited for
 _TABLES = """
@@ -38,6 +46,7 @@ create table if not exists arrivals (
 );
 create index if not exists arrivals_waiting on arrivals (scheme, sent_for) where segment is null;
 create table if not exists ids (number integer primary key, ids blob not null);
+create table if not exists heard (number integer primary key, marks blob not null);
 create table if not exists bodies (number integer primary key, body blob not null, checksum blob not null);
 create table if not exists refused (
     scheme text not null, reason text not null, count integer not null, primary key (scheme, reason)
@@ -91,13 +100,20 @@ def transaction(database: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
         raise
 
 
+class Kept(NamedTuple):
+    """What became of an arrival's rows, (n,) bool each: new ones are kept, the second ones of a token are refused."""
+
+    new: np.ndarray
+    second: np.ndarray
+
+
 class Store:
     """The reports that collectors of one folder have taken; each thread has its own."""
 
     def __init__(self, folder: Path, schemes: Sequence[Scheme]) -> None:
         """Open the store of a folder, making it where there is none; raises StoreError."""
         self._folder = folder
-        self._known = KnownIds()
+        self._known, self._heard = KnownIds(), KnownIds()
         self._last = 0
         with words_of(folder):
             folder.mkdir(parents=True, exist_ok=True)
@@ -127,20 +143,24 @@ class Store:
         """How many reports have been taken, ever."""
         return len(self._known)
 
-    def take(self, arrivals: Sequence[Rows], refused: Mapping[tuple[str, str], int]) -> list[np.ndarray]:
-        """Keep the rows whose ids are new and say which they were, (n,) bool for each of the arrivals.
+    def take(self, arrivals: Sequence[Rows], refused: Mapping[tuple[str, str], int]) -> list[Kept]:
+        """Keep the rows whose ids are new and say what became of each of the arrivals.
 
         refused: (scheme's digest, reason) -> how many reports were not taken.  Raises StoreError: then nothing was kept.
         """
+        marks = [marks_of(rows) for rows in arrivals]
         with words_of(self._folder):
             try:
                 if self._database is None:
                     self._database = connect(self._folder)
                 with transaction(self._database) as database:
                     self._catch_up(database)
-                    fresh = self._fresh(arrivals)
-                    last = self._insert(database, arrivals, fresh)
-                    counts = [(digest, reason, count) for (digest, reason), count in refused.items()]
+                    kept = self._fresh(arrivals, marks)
+                    last = self._insert(database, arrivals, kept, marks)
+                    also = Counter(refused)
+                    for rows, of in zip(arrivals, kept, strict=True):
+                        also[rows.scheme.digest, SECOND] += int(of.second.sum())
+                    counts = [(digest, reason, count) for (digest, reason), count in also.items() if count]
                     add = (
                         "insert into refused values (?, ?, ?) on conflict do update set count = count + excluded.count"
                     )
@@ -148,10 +168,11 @@ class Store:
             except (sqlite3.Error, OSError):
                 self.close()  # after a failed sync nothing that the connection holds is to be trusted
                 raise
-        for rows, new in zip(arrivals, fresh, strict=True):
-            self._known.add(rows.ids[new])
+        for rows, of, own in zip(arrivals, kept, marks, strict=True):
+            self._known.add(rows.ids[of.new])
+            self._heard.add(_said(own[of.new]))
         self._last = max(self._last, last)
-        return fresh
+        return kept
 
     def close(self) -> None:
         """Let go of the file; `take` opens it again."""
@@ -162,29 +183,56 @@ class Store:
 
     def _catch_up(self, database: sqlite3.Connection) -> None:
         """Learn the ids that other collectors have added, and those of a commit that failed and stands all the same."""
-        for number, ids in database.execute(
-            "select number, ids from ids where number > ? order by number", (self._last,)
-        ):
+        asked = "select number, ids, marks from ids left join heard using (number) where number > ? order by number"
+        for number, ids, marks in database.execute(asked, (self._last,)):
             self._known.add(np.frombuffer(ids, dtype=np.uint8).reshape(-1, NAME_BYTES))
+            self._heard.add(np.frombuffer(marks or b"", dtype=np.uint8).reshape(-1, NAME_BYTES))
             self._last = number
 
-    def _fresh(self, arrivals: Sequence[Rows]) -> list[np.ndarray]:
-        """Which rows of each have ids that are in nothing before them."""
+    def _fresh(self, arrivals: Sequence[Rows], marks: Sequence[np.ndarray]) -> list[Kept]:
+        """Which rows of each have ids that are in nothing before them, and which of those a token that was heard."""
         if not arrivals:
             return []
-        seen = self._known.seen(np.concatenate([rows.ids for rows in arrivals]))
-        return np.split(~seen, np.cumsum([len(rows) for rows in arrivals])[:-1])
+        new = ~self._known.seen(np.concatenate([rows.ids for rows in arrivals]))
+        every, second = np.concatenate(marks), np.zeros(len(new), dtype=bool)
+        asked = np.flatnonzero(new & every.any(axis=1))
+        if asked.size:
+            second[asked] = self._heard.seen(every[asked])
+        ends = np.cumsum([len(rows) for rows in arrivals])[:-1]
+        return [Kept(*each) for each in zip(np.split(new & ~second, ends), np.split(second, ends), strict=True)]
 
-    def _insert(self, database: sqlite3.Connection, arrivals: Sequence[Rows], fresh: Sequence[np.ndarray]) -> int:
-        """Add what is fresh and return the last number given, 0 if none."""
+    def _insert(
+        self, database: sqlite3.Connection, arrivals: Sequence[Rows], found: Sequence[Kept], marks: Sequence[np.ndarray]
+    ) -> int:
+        """Add what is new and return the last number given, 0 if none."""
         last = 0
-        for rows, new in zip(arrivals, fresh, strict=True):
-            kept = rows.where(new)
+        for rows, of, own in zip(arrivals, found, marks, strict=True):
+            kept = rows.where(of.new)
             if not len(kept):
                 continue
             row = (kept.scheme.digest, kept.sent_for, len(kept))
             made = database.execute("insert into arrivals (scheme, sent_for, reports) values (?, ?, ?)", row)
             last, body = int(made.lastrowid or 0), kept.to_bytes()
             database.execute("insert into ids values (?, ?)", (last, kept.ids.tobytes()))
+            if len(said := _said(own[of.new])):
+                database.execute("insert into heard values (?, ?)", (last, said.tobytes()))
             database.execute("insert into bodies values (?, ?, ?)", (last, body, checksum(body)))
         return last
+
+
+def marks_of(rows: Rows) -> np.ndarray:
+    """Return the hash of token and round of each row, (n, 16) uint8, zeros where it names neither or one of them only."""
+    marks, held = np.zeros((len(rows), NAME_BYTES), dtype=np.uint8), rows.columns.column(NAMES[1])
+    if not rows.sent_for or held.null_count == len(rows):
+        return marks
+    named = names_of(held)
+    key = hashlib.sha256(f"{rows.scheme.digest} {rows.sent_for}".encode()).digest()
+    for row in np.flatnonzero(named.any(axis=1)):
+        own = hashlib.blake2b(named[row].tobytes(), digest_size=NAME_BYTES, key=key).digest()
+        marks[row] = np.frombuffer(own, dtype=np.uint8)
+    return marks
+
+
+def _said(marks: np.ndarray) -> np.ndarray:
+    """Those that there are."""
+    return marks[marks.any(axis=1)]

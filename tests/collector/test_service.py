@@ -91,12 +91,29 @@ def test_a_batch_of_too_many_lines_or_rounds_is_refused_whole(sender: Sender) ->
     assert sender.lines(few).said == {"accepted": 1, "already_have": 0, "refused": {"not_json": 63}}
 
 
+def test_a_second_report_of_a_token_for_a_round_is_refused(sender: Sender) -> None:
+    first, second = (collectors.of_token(seed, 7, "2026-11-20") for seed in (1, 2))
+    answers = [sender.one(content) for content in (first, second, first)]
+    assert [(answer.status, answer.said.get("reason", answer.said["answer"])) for answer in answers] == [
+        (201, "accepted"),
+        (422, "second_of_token"),
+        (200, "already have it"),
+    ]
+    third = collectors.of_token(3, 8, "2026-11-20")
+    taken = {"accepted": 1, "already_have": 1, "refused": {"second_of_token": 1}}
+    assert sender.lines(b"\n".join([first, second, third])).said == taken
+
+
 def test_every_refusal_has_its_reason(sender: Sender, root: Path) -> None:
     """The frozen reports that must be refused, and those that must be taken, as they stand."""
     vectors = json.loads((root / "tests/vectors/one_of_three.json").read_text(encoding="utf-8"))
     path = f"/schemes/{vectors['digest']}"
+    heard = set()
     for report in vectors["reports"]:
-        assert sender.one(report["content"].encode(), path).status in (200, 201)
+        answer, said = sender.one(report["content"].encode(), path), json.loads(report["content"])
+        is_second = said["round"] and (said.get("client"), said["round"]) in heard
+        assert answer.status in ((422,) if "client" in said and is_second else (200, 201))
+        heard.add((said.get("client"), said["round"]))
     for case in vectors["refused_reports"]:
         answer = sender.one(case["content"].encode("utf-8", "surrogatepass"), path)
         assert answer.said == {"answer": "refused", "reason": case["reason"]}

@@ -68,12 +68,33 @@ def test_a_report_is_taken_once_whoever_asks(tmp_path: Path) -> None:
     first, second = Store(tmp_path, [SCHEME]), Store(tmp_path, [SCHEME])
     one = rows(1)
     twice = wire.Rows(SCHEME, "", one.columns.take(list(range(20)) + [3, 3]))
-    assert [int(new.sum()) for new in first.take([twice, one], {})] == [20, 0]
-    assert [int(new.sum()) for new in second.take([one, rows(2)], {})] == [0, 20]
-    assert not first.take([rows(2)], {})[0].any()
-    assert not Store(tmp_path, [SCHEME]).take([one], {})[0].any()
+    assert [int(of.new.sum()) for of in first.take([twice, one], {})] == [20, 0]
+    assert [int(of.new.sum()) for of in second.take([one, rows(2)], {})] == [0, 20]
+    assert not first.take([rows(2)], {})[0].new.any()
+    assert not Store(tmp_path, [SCHEME]).take([one], {})[0].new.any()
     assert len(first) == len(second) == 40
     assert Sealer(tmp_path, 60).waiting() == 40
+
+
+def named(*contents: bytes) -> wire.Rows:
+    return wire.rows_of([wire.read_report(content, SCHEME) for content in contents], SCHEME)
+
+
+def test_a_token_is_heard_once_a_round_whoever_asks(tmp_path: Path) -> None:
+    first, again, other = (collectors.of_token(seed, person, "r1") for seed, person in ((1, 0), (2, 0), (3, 1)))
+    kept = Store(tmp_path, [SCHEME])
+    (found,) = kept.take([named(first, again, other, first)], {})
+    assert (found.new.tolist(), found.second.tolist()) == ([True, False, True, False], [False, True, False, False])
+    for later in (kept, Store(tmp_path, [SCHEME])):
+        (found,) = later.take([named(first, again)], {(SCHEME.digest, "not_json"): 1})
+        assert (found.new.any(), found.second.tolist()) == (False, [False, True])
+    anytime = [named(collectors.of_token(seed, 0, sent_for)) for seed, sent_for in ((4, "r2"), (5, ""), (6, ""))]
+    assert all(of.new.all() for of in kept.take(anytime, {}))
+    with sqlite3.connect(tmp_path / store.FILE) as database:
+        assert dict(database.execute("select reason, count from refused")) == {store.SECOND: 3, "not_json": 2}
+        marks = b"".join(of for (of,) in database.execute("select marks from heard"))
+    assert len(marks) == 3 * 16  # of r1 and r2, and of nothing that is for any round
+    assert store.names_of(named(first).columns.column("_client_token")).tobytes() not in marks
 
 
 def test_segments_are_sealed_by_round_and_carry_what_was_refused(tmp_path: Path) -> None:
@@ -213,7 +234,7 @@ def test_what_rounds_have_taken_away_is_forgotten_but_for_its_ids(tmp_path: Path
     assert files(tmp_path) == []
     with sqlite3.connect(tmp_path / store.FILE) as database:
         assert database.execute("select count(*) from bodies").fetchone() == (0,)
-    assert not Store(tmp_path, [SCHEME]).take([rows(1)], {})[0].any()
+    assert not Store(tmp_path, [SCHEME]).take([rows(1)], {})[0].new.any()
 
 
 def test_a_report_that_has_changed_in_the_store_is_set_aside(tmp_path: Path) -> None:
