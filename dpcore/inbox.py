@@ -3,8 +3,9 @@
 Rule 1.  A round takes every file that no landed round has counted, if it was sent for this round, for an earlier one (it is
 then late) or for none in particular.  What was sent for a later round is left to it.
 Rule 2.  A round that has landed is closed: run again, it takes the files it counted, and what arrived since is for the next.
-Rule 3.  A file is known by its bytes, so that renaming or copying it counts nobody twice.  One whose name says their hash, as
-a collector's does, is refused where they have changed.
+Rule 3.  A file is known by its bytes, so that renaming or copying it counts nobody twice, and a report by its id: a file that
+holds one of another's is refused.  One whose name says the hash of its bytes, as a collector's does, is refused where they have
+changed.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 from dpcore import wire
 from dpcore.errors import InvalidReport
 from dpcore.scheme import Scheme
+from dpcore.wire.ids import check_ids, first_halves
 
 _NAMED_BY_HASH = re.compile(r".*\.sha256-([0-9a-f]{16})\.parquet")
 
@@ -55,12 +57,14 @@ def report_files(folder: Path) -> list[Path]:
 def batches_of(folder: Path, scheme: Scheme) -> list[Batch]:
     """Return the report files of a folder as batches.
 
-    Raises InvalidReport for a copy, whose clients would count twice, for a file that is not what its name says, and as
-    `wire.read_stamp` does.
+    Raises InvalidReport for a copy, or a report that is there twice, whose clients would count twice, for a file that is not
+    what its name says, and as `wire.read_stamp` does.
     """
     found: dict[str, Batch] = {}
-    for path in report_files(folder):
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    files, halves = report_files(folder), []
+    for path in files:
+        content = path.read_bytes()
+        digest = hashlib.sha256(content).hexdigest()
         if digest in found:
             first = Path(found[digest].path).name
             raise InvalidReport(f"{path} is a copy of {first}; remove it, or its clients count twice")
@@ -72,6 +76,8 @@ def batches_of(folder: Path, scheme: Scheme) -> list[Batch]:
             )
         sent_for, reports = wire.read_stamp(path, scheme)
         found[digest] = Batch(path=str(path.absolute()), file=digest, sent_for=sent_for, reports=reports)
+        halves.append(first_halves(path, content))
+    check_ids(files, halves)
     return list(found.values())
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import dpcore as dp
-from dpcore import wire
+from dpcore import inbox, wire
 from dpcore.errors import InvalidReport, SchemeMismatch
+from dpcore.report import with_ids
 from dpcore.scheme import Scheme
 
 People = Callable[..., dict[str, np.ndarray]]
@@ -36,6 +38,28 @@ def test_reports_and_aggregates_come_back_bit_for_bit(
     assert back.equals(whole)
     assert back.examples == whole.examples
     assert [path.name for path in sorted(tmp_path.iterdir())] == ["a.parquet", "r.parquet"]
+
+
+def test_a_report_that_two_files_hold_is_refused_as_is_one_that_is_there_twice(
+    tmp_path: Path, small: Scheme, people: People
+) -> None:
+    """Half an id in common is no id in common, and reports without ids are nobody's."""
+    batch = with_ids(dp.privatize(small, people(30), dp.seeded(1)), dp.seeded(2))
+    other = with_ids(dp.privatize(small, people(30), dp.seeded(3)), dp.seeded(4))
+    assert batch.ids is not None
+    assert other.ids is not None
+    other.ids[7, :8] = batch.ids[3, :8]
+    for name, there in (("a", batch), ("b", other), ("c", replace(batch, ids=None)), ("d", replace(other, ids=None))):
+        wire.write_reports(tmp_path / f"{name}.parquet", small, there)
+    assert sum(found.reports for found in inbox.batches_of(tmp_path, small)) == 120
+    other.ids[7] = batch.ids[3]
+    wire.write_reports(tmp_path / "b.parquet", small, other)
+    with pytest.raises(InvalidReport, match=r"b\.parquet holds a report that is in a\.parquet, too; remove one"):
+        inbox.batches_of(tmp_path, small)
+    other.ids[7] = other.ids[8]
+    wire.write_reports(tmp_path / "b.parquet", small, other)
+    with pytest.raises(InvalidReport, match=r"b\.parquet holds a report twice; remove one"):
+        inbox.batches_of(tmp_path, small)
 
 
 def test_a_file_holds_reports_and_nothing_else(tmp_path: Path, small: Scheme, people: People) -> None:
