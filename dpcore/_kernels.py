@@ -52,7 +52,7 @@ def is_installed() -> bool:
     return find_spec("numba") is not None
 
 
-def chosen(loop: Callable[..., None], integers: int) -> Callable[..., None] | None:
+def chosen(loop: Callable[..., Any], integers: int) -> Callable[..., Any] | None:
     """Return the compiled form of one of this module's loops, or None where numpy is to do its work.
 
     integers: about how many integers the call handles.  Raises DPCoreError where the setting is malformed, or asks for numba
@@ -82,13 +82,13 @@ def _missing() -> DPCoreError:
     return DPCoreError("compiled loops need numba, which is not installed; pip install 'ldpflow[compiled]'")
 
 
-def _compiled(loop: Callable[..., None]) -> Callable[..., None]:
+def _compiled(loop: Callable[..., Any]) -> Callable[..., Any]:
     with _lock:
         return _machine_code(loop)
 
 
 @cache
-def _machine_code(loop: Callable[..., None]) -> Callable[..., None]:
+def _machine_code(loop: Callable[..., Any]) -> Callable[..., Any]:
     from numba import njit
 
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}  # no divisor is zero
@@ -177,3 +177,15 @@ def subset_selection(drawn: Any, holds: Any, values: Any, member: Any, said: Any
                 said[i, filled] = category
                 filled += 1
                 member[category] = 0
+
+
+def settled(succeeds: Any, alive: Any, odd: Any, is_odd: bool) -> int:
+    """Keep those of `alive` whose trial succeeds, in place, and return how many; mark the others in `odd` where `is_odd`."""
+    kept = 0
+    for j in range(len(alive)):
+        index = alive[j]
+        if is_odd:
+            odd[index] = odd[index] or not succeeds[j]
+        alive[kept] = index
+        kept += 1 if succeeds[j] else 0
+    return kept

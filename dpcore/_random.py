@@ -23,7 +23,6 @@ WORD = 1 << 32
 _CHUNK = 1 << 15  # words divided at a time: they stay in a core's cache
 _MANY = 1 << 12  # words that the operating system takes longer for than a cipher does
 _KEY_BYTES = 32
-_FEW = 1 << 11  # words that are not worth a look at the generator's state
 
 
 class Source(ABC):
@@ -102,17 +101,18 @@ class _Seeded(Source):
         self._generator = np.random.Generator(np.random.SFC64(sequence))
 
     def words(self, count: int) -> np.ndarray:
-        if count < _FEW:
-            return self._one_by_one(count)
-        # The very words that line would give, in half the time: numpy takes a 64-bit draw for two words, the low half first,
-        # and keeps an odd one's other half.
-        kept = int(self._generator.bit_generator.state["has_uint32"])
-        first = self._one_by_one(kept)
-        pairs = self._generator.bit_generator.random_raw((count - kept) // 2).astype("<u8", copy=False).view("<u4")
-        return pairs if len(pairs) == count else np.concatenate([first, pairs, self._one_by_one((count - kept) % 2)])
-
-    def _one_by_one(self, count: int) -> np.ndarray:
-        return self._generator.integers(0, WORD, size=count, dtype=np.uint32)
+        # Those of integers(0, 2^32, count, dtype=uint32), in less than half the time: it takes a 64-bit draw for two words, the
+        # low half first, and keeps the other half of an odd one's for the next call.
+        bits = self._generator.bit_generator
+        before = bits.state
+        kept = before["has_uint32"]
+        words = bits.random_raw((count - kept + 1) // 2).astype("<u8", copy=False).view("<u4")
+        if kept:
+            words = np.concatenate([np.array([before["uinteger"]], dtype="<u4"), words])
+        left = len(words) - count
+        if left or kept:
+            bits.state = {**bits.state, "has_uint32": left, "uinteger": int(words[-1]) if left else 0}
+        return words[:count]
 
     def generator(self) -> np.random.Generator:
         return self._generator

@@ -14,10 +14,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dpcore import _checks
+from dpcore import _checks, _kernels
 from dpcore._random import WORD, Source
 
 _BATCH = 1 << 15  # proposals at a time: small enough to stay in the processor's cache
+_LOOPED = 1 << 9  # trials that are worth a compiled loop
 _GAUSSIAN_MEAN = 2.0**20  # of two Poisson variables, from which their difference is a rounded Gaussian
 
 
@@ -77,12 +78,13 @@ def simulate_sums(n: int, t: int, size: int, random: Source) -> np.ndarray:
 
 def _propose(t: int, count: int, random: Source) -> np.ndarray:
     """The accepted ones of `count` proposals, in order; each accepted value has the law of `sample`."""
-    u = random.below(t, count)
+    u = random.residues(t, count)
     u = u[bernoulli_exp(u, t, random)]
     magnitude = u + t * _geometric(len(u), random)
-    negative = (random.words(len(u)) & np.uint32(1)).astype(bool)
-    kept = magnitude.astype(bool) | ~negative
-    return np.where(negative, -magnitude, magnitude)[kept]
+    negative = random.residues(2, len(u)).astype(np.int64)
+    kept = magnitude >= negative  # not -0
+    magnitude *= 1 - 2 * negative
+    return magnitude[kept]
 
 
 def bernoulli_exp(u: np.ndarray, t: int, random: Source) -> np.ndarray:
@@ -90,9 +92,9 @@ def bernoulli_exp(u: np.ndarray, t: int, random: Source) -> np.ndarray:
 
     def goes_on(k: int, alive: np.ndarray) -> np.ndarray:
         if t * k <= WORD:
-            return random.below(t * k, alive.size) < u[alive]
+            return random.residues(t * k, alive.size) < u[alive]
         # Bernoulli(u / (t k)) = Bernoulli(u / t) and Bernoulli(1 / k), the bound staying within one word
-        return (random.below(t, alive.size) < u[alive]) & (random.below(k, alive.size) == 0)
+        return (random.residues(t, alive.size) < u[alive]) & (random.residues(k, alive.size) == 0)
 
     return first_failure_is_odd(len(u), goes_on)
 
@@ -107,12 +109,19 @@ def first_failure_is_odd(count: int, goes_on: Callable[[int, np.ndarray], np.nda
     alive = np.arange(count)
     k = first
     while alive.size:
-        succeeds = goes_on(k, alive)
-        if k % 2:
-            result[alive[~succeeds]] = True
-        alive = alive[succeeds]
+        alive = _settled(goes_on(k, alive), alive, result if k % 2 else None)
         k += 1
     return result
+
+
+def _settled(succeeds: np.ndarray, alive: np.ndarray, odd: np.ndarray | None) -> np.ndarray:
+    """Those of the indices `alive` whose trial succeeds; the others are marked in `odd`, where it is given."""
+    loop = _kernels.chosen(_kernels.settled, len(alive)) if len(alive) >= _LOOPED else None
+    if loop is not None:
+        return alive[: loop(succeeds, alive, succeeds if odd is None else odd, odd is not None)]
+    if odd is not None:
+        odd[alive[~succeeds]] = True
+    return alive[succeeds]
 
 
 def _geometric(count: int, random: Source) -> np.ndarray:
@@ -127,4 +136,4 @@ def _geometric(count: int, random: Source) -> np.ndarray:
 
 def _bernoulli_inverse_e(count: int, random: Source) -> np.ndarray:
     """Bernoulli(1/e), `count` times: as `bernoulli_exp` with u = t, where k = 1 never fails."""
-    return first_failure_is_odd(count, lambda k, alive: random.below(k, alive.size) == 0, first=2)
+    return first_failure_is_odd(count, lambda k, alive: random.residues(k, alive.size) == 0, first=2)

@@ -159,11 +159,11 @@ class UnaryEncoding(Mechanism):
             said[first : first + most] = self._coins(len(part) * size, random).reshape(-1, size)
         said[:, -1] &= (1 << (self.categories - _BITS * (size - 1))) - 1  # no bit beyond the last category
         one, sent = random.residues(self.total, n) < self.weight_true, said.reshape(-1)
-        for part in chunks(n):
-            true = values[part]
-            place = np.arange(part.start, part.stop) * size + (true >> 5)
+        for few in chunks(n):
+            true = values[few]
+            place = np.arange(few.start, few.stop) * size + (true >> 5)
             mask = np.int64(1) << (true & (_BITS - 1))
-            sent[place] = (sent[place] & ~mask) | (mask * one[part])
+            sent[place] = (sent[place] & ~mask) | (mask * one[few])
         return Reports(np.zeros(n, dtype=np.uint8), sent)
 
     def _coins(self, count: int, random: Source) -> np.ndarray:

@@ -23,7 +23,9 @@ from dpcore.mechanisms import (
     SquareWave,
     SubsetSelection,
     UnaryEncoding,
+    discrete_laplace,
 )
+from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.budget import Budget
 
 BUDGETS = [Budget.parse(text) for text in ("0.1", "1", "ln 3", "5")]
@@ -56,6 +58,13 @@ DESIGNS: dict[str, list[Callable[[Budget], Mechanism]]] = {
     ],
     "unary_encoding": [
         *(lambda budget, k=k: UnaryEncoding.design(budget, categories=k) for k in (2, 31, 32, 33, 200)),
+    ],
+    "wavelet_laplace": [
+        lambda budget: WaveletLaplace.design(budget, degree=1, coarsest_level=2, finest_level=3),
+        lambda budget: WaveletLaplace.design(budget, degree=0, coarsest_level=1, finest_level=2, allocation="split"),
+        lambda budget: WaveletLaplace.design(
+            budget, degree=0, coarsest_level=1, finest_level=2, noise="discrete_gaussian", delta=Fraction(1, 10**6)
+        ),
     ],
     "dyadic_wave": [
         DyadicWave.design,
@@ -100,6 +109,7 @@ def paths_agree(mechanism: Mechanism, n: int, seed: int) -> bool:
 def uncompiled(monkeypatch: pytest.MonkeyPatch) -> None:
     """The loops as they are written: numba takes a second for each."""
     monkeypatch.setattr(_kernels, "_machine_code", lambda loop: loop)
+    monkeypatch.setattr(discrete_laplace, "_LOOPED", 1)
 
 
 @pytest.mark.parametrize("name", DESIGNS)

@@ -12,6 +12,7 @@ import pytest
 from scipy import special, stats
 from statistical import P_VALUE, law_agrees, mean_agrees, variance_agrees
 
+from dpcore import _kernels
 from dpcore._random import WORD, Source, secure, seeded
 from dpcore.errors import SchemeError
 from dpcore.mechanisms import discrete_laplace
@@ -106,6 +107,7 @@ def test_the_sampler_sees_integers_only() -> None:
 def test_the_samplers_source_holds_no_float_and_no_division() -> None:
     clients_half = [sample, *(getattr(discrete_laplace, name) for name in ("_propose", "bernoulli_exp", "_geometric"))]
     clients_half += [discrete_laplace.first_failure_is_odd, discrete_laplace._bernoulli_inverse_e]
+    clients_half += [discrete_laplace._settled, _kernels.settled]
     called = set()
     for function in clients_half:
         tree = ast.parse(inspect.getsource(function))
