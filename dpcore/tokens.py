@@ -15,7 +15,7 @@ import hmac
 import numpy as np
 
 from dpcore import _checks
-from dpcore._random import Source, keyed
+from dpcore._random import WORD, Source, keyed
 from dpcore.scheme import Scheme
 
 NOT_ASKED, NO_TOKEN = -1, -2  # in place of a level
@@ -43,14 +43,53 @@ def public_levels(scheme: Scheme, token: str) -> dict[str, int]:
 def levels_said(scheme: Scheme, names: np.ndarray, rows: np.ndarray) -> dict[str, np.ndarray]:
     """Return the level that tokens say, attribute -> (n,) int16: NOT_ASKED where that is not asked, NO_TOKEN elsewhere.
 
-    names: the tokens, (n, 16) uint8.  rows: the places of those that are looked at.
+    names: the tokens, (n, 16) uint8.  rows: the places of those that are looked at.  What `public_levels` says of each, many at
+    a time.
     """
     found = {name: np.full(len(names), NO_TOKEN, dtype=np.int16) for name in scheme.attributes}
-    for row in rows:
-        said = public_levels(scheme, to_text(names[row].tobytes()))
-        for name, levels in found.items():
-            levels[row] = said.get(name, NOT_ASKED)
+    if not len(rows):
+        return found
+    texts = [to_text(names[row].tobytes()) for row in rows]
+    asked = _units_said(scheme, texts)
+    for name, levels in found.items():
+        mechanism = scheme.attributes[name].mechanism
+        of = np.flatnonzero(asked[name])
+        levels[rows] = NOT_ASKED
+        levels[rows[of]] = 0
+        if len(mechanism.sizes) > 1:
+            words = _FirstWords([_public(scheme, texts[one], name) for one in of])
+            levels[rows[of]] = mechanism.draw_levels(len(of), words)
     return found
+
+
+def _units_said(scheme: Scheme, texts: list[str]) -> dict[str, np.ndarray]:
+    """Whether each token's client answers an attribute, (n,) bool."""
+    if scheme.reporting == "all":
+        return {name: np.ones(len(texts), dtype=bool) for name in scheme.attributes}
+    bound = len(scheme.units)
+    words = _FirstWords([_public(scheme, text, "") for text in texts]).words(len(texts)).astype(np.int64)
+    drawn = words % bound
+    for late in np.flatnonzero(words >= WORD - WORD % bound):  # drawn again, as `Source.residues` says
+        drawn[late] = scheme.units.index(unit(scheme, texts[late], None))
+    return {name: np.array([name in each for each in scheme.units])[drawn] for name in scheme.attributes}
+
+
+class _FirstWords(Source):
+    """The first words of many streams, of each of which one is drawn."""
+
+    def __init__(self, streams: list[Source]) -> None:
+        self._words = np.array([stream.words(1)[0] for stream in streams], dtype=np.uint32)
+
+    def words(self, count: int) -> np.ndarray:
+        if count != len(self._words):
+            raise ValueError("a level is drawn with one word of each stream")
+        return self._words
+
+    def generator(self) -> np.random.Generator:
+        raise TypeError("tokens are for clients; simulate with seeded() or secure()")
+
+    def spawn(self, *key: int) -> Source:
+        raise TypeError("the first words of streams have no others")
 
 
 def unit(scheme: Scheme, token: str | None, random: Source | None) -> tuple[str, ...]:

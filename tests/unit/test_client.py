@@ -2,12 +2,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import client_cases
 import numpy as np
 import pytest
 
 import dpcore as dp
-from dpcore import wire
-from dpcore._random import Source
+from dpcore import tokens, wire
+from dpcore._random import WORD, Source
 from dpcore.errors import InvalidRecord
 from dpcore.report import batch_of
 from dpcore.scheme import Scheme
@@ -31,6 +32,39 @@ class Counting(Source):
 
     def spawn(self, *key: int) -> Source:
         return self
+
+
+@pytest.mark.parametrize("name", client_cases.SCHEMES)
+def test_many_tokens_say_at_once_what_each_says_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    scheme = Scheme.from_toml(client_cases.SCHEMES[name])
+    names = np.random.default_rng(1).integers(0, 256, (60, 16)).astype(np.uint8)
+    texts, public = [tokens.to_text(row.tobytes()) for row in names], tokens._public
+
+    class Late(Source):
+        """A stream whose first word is of no unit and is drawn again."""
+
+        def __init__(self, rest: Source) -> None:
+            self._rest, self._first = rest, [WORD - 1]
+
+        def words(self, count: int) -> np.ndarray:
+            return np.array([self._first.pop()], dtype=np.uint32) if self._first else self._rest.words(count)
+
+        def generator(self) -> np.random.Generator:
+            raise AssertionError
+
+        def spawn(self, *key: int) -> Source:
+            raise AssertionError
+
+    def some_late(scheme: Scheme, token: str, attribute: str) -> Source:
+        stream = public(scheme, token, attribute)
+        return Late(stream) if token in texts[:5] and not attribute else stream
+
+    monkeypatch.setattr(tokens, "_public", some_late)
+    said = tokens.levels_said(scheme, names, np.arange(0, 60, 2))
+    each = [tokens.public_levels(scheme, text) for text in texts[::2]]
+    for attribute, levels in said.items():
+        assert levels[::2].tolist() == [of.get(attribute, tokens.NOT_ASKED) for of in each]
+        assert set(levels[1::2]) == {tokens.NO_TOKEN}
 
 
 def test_a_report_is_integers_only(small: Scheme) -> None:
