@@ -28,6 +28,7 @@ from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from dpcore import _checks
 from dpcore._random import WORD, Source
@@ -359,13 +360,30 @@ class WaveletLaplace(Mechanism):
     def _within(self, reports: Reports, bounds: tuple[np.ndarray, ...]) -> np.ndarray:
         """Which reports have no integer beyond its bound."""
         good = np.ones(len(reports), dtype=bool)
-        starts = starts_of(reports.level, self.sizes)
-        if starts[-1] != len(reports.values):
+        starts, values = starts_of(reports.level, self.sizes), reports.values
+        if starts[-1] != len(values):
             return ~good  # nobody's integers can be told from the next one's
-        for number, positions in self._groups(reports.level, starts):
-            values = reports.values[positions]
-            good[reports.level == number] = np.all(np.abs(values.astype(float)) <= bounds[number], axis=1)
+        limits = [np.floor(bound).astype(np.int64) for bound in bounds]
+        narrowest = min(int(limit.min()) for limit in limits)
+        if not len(values) or (values.max() <= narrowest and values.min() >= -narrowest):
+            return good
+        if not self.is_sampled:  # one level, whose bounds are its blocks'
+            members = np.flatnonzero(reports.level == 0)
+            rows = self._rows_of(values, starts[members], 0)
+            good[members] = np.all((rows <= limits[0]) & (rows >= -limits[0]), axis=1)
+            return good
+        known = np.flatnonzero(reports.level < len(limits))  # the others have no integers
+        limit, first = np.array([each[0] for each in limits])[reports.level[known]], starts[known]
+        good[known] = np.maximum.reduceat(values, first) <= limit
+        good[known] &= np.minimum.reduceat(values, first) >= -limit
         return good
+
+    def _rows_of(self, values: np.ndarray, starts: np.ndarray, level: int) -> np.ndarray:
+        """The integers of clients of one level, (clients, size), which begin at these places of the flat values."""
+        size = self.sizes[level]
+        if not len(starts):
+            return np.zeros((0, size), dtype=np.int64)
+        return sliding_window_view(values, size)[starts]
 
     @cached_property
     def _bounds(self) -> tuple[np.ndarray, ...]:
@@ -382,7 +400,10 @@ class WaveletLaplace(Mechanism):
 
     def statistics(self, reports: Reports) -> np.ndarray:
         starts = starts_of(reports.level, self.sizes)
-        sums = [reports.values[positions].sum(axis=0) for _, positions in self._groups(reports.level, starts)]
+        sums = [
+            self._rows_of(reports.values, starts[:-1][reports.level == number], number).sum(axis=0)
+            for number in range(len(self.sizes))
+        ]
         counts = np.bincount(reports.level, minlength=len(self.sizes)).astype(np.int64)
         return np.concatenate([counts if self.is_sampled else np.repeat(counts, self.basis.blocks), *sums])
 
