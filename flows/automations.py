@@ -3,8 +3,8 @@
 `make up` puts these automations into its server; `python -m flows.automations` into the one that PREFECT_API_URL names.
 They watch runs with the tag ldpflow, and replace what an earlier call made.
 
-LDPFLOW_NOTIFY_URL: a webhook, called with a JSON object (text, flow, run, state, message, url) when a run fails, crashes or
-takes too long, and when a round landed of which a check did not pass.  Without it nobody is told.
+LDPFLOW_NOTIFY_URL: a webhook, called with a JSON object (text, flow, run, state, message, url) when a run fails, crashes, is
+cancelled or takes too long, and when a round landed of which a check did not pass.  Without it nobody is told.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def automations(notify: CallWebhook | None) -> list[AutomationCore]:
         told = [
             AutomationCore(
                 name=TELL,
-                description="A run failed, crashed or took too long: call the webhook.",
-                trigger=_when("Failed", "Crashed", "TimedOut"),
+                description="A run failed, crashed, was cancelled or took too long: call the webhook.",
+                trigger=_when("Failed", "Crashed", "Cancelled", "TimedOut"),
                 actions=[notify],
             ),
             AutomationCore(

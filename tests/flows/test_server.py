@@ -138,7 +138,9 @@ def test_a_failed_check_is_seen_in_the_state_of_a_round_that_landed_and_tells_th
     assert (message["state"], message["message"]) == ("ChecksFailed", found["message"])
 
 
-def test_a_run_that_was_cancelled_goes_on_when_it_is_retried(port: str, scheme_file: Path, tmp_path: Path) -> None:
+def test_a_run_that_was_cancelled_goes_on_when_it_is_retried(
+    port: str, scheme_file: Path, tmp_path: Path, told: tuple[str, list[dict[str, Any]]]
+) -> None:
     data = tmp_path / "data"
     run = start(port, scheme=scheme_file, data=data, clients=2_000_000, round="cancelled", keep_reports=True)
 
@@ -150,6 +152,7 @@ def test_a_run_that_was_cancelled_goes_on_when_it_is_retried(port: str, scheme_f
     ask(port, f"/api/flow_runs/{run}/set_state", {"state": {"type": "CANCELLING"}})  # as the UI's Cancel does
     assert ended(port, run)["type"] == "CANCELLED"
     assert landed() == ["failed"]
+    assert soon(lambda: [one["state"] for one in told[1] if one["url"].endswith(run)]) == ["Cancelled"]
     assert "Retry" in soon(lambda: artifacts(port, run).get("round-failure"))["data"]
     ask(port, f"/api/flow_runs/{run}/set_state", {"state": {"type": "SCHEDULED", "name": "AwaitingRetry"}})
     assert soon(lambda: state(port, run)["type"] == "COMPLETED", 300), state(port, run)
