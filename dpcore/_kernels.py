@@ -189,3 +189,57 @@ def settled(succeeds: Any, alive: Any, odd: Any, is_odd: bool) -> int:
         alive[kept] = index
         kept += 1 if succeeds[j] else 0
     return kept
+
+
+def wave_counts(level: Any, values: Any, outputs: Any, counts: Any) -> bool:
+    """Count the cells of each level in counts (levels, cells); False at the first report that no client could have sent."""
+    for i in range(len(level)):
+        l, cell = level[i], values[i]
+        if l >= len(outputs) or cell < 0 or cell >= outputs[l]:
+            return False
+        counts[l, cell] += 1
+    return True
+
+
+def unary_ones(rows: Any, tallies: Any, ones: Any) -> None:
+    """Add up how many of the rows (n, size) have each bit, (size, 4, 8); tallies: zeros, (size, 8), to be written on."""
+    n, size = rows.shape
+    for first in range(0, n, 255):  # as many bits as a byte can count
+        for i in range(first, min(first + 255, n)):
+            for j in range(size):
+                word = np.uint32(rows[i, j])
+                for bit in range(8):
+                    tallies[j, bit] += (word >> np.uint32(bit)) & np.uint32(0x01010101)
+        for j in range(size):
+            for bit in range(8):
+                for byte in range(4):
+                    ones[j, byte, bit] += (tallies[j, bit] >> np.uint32(8 * byte)) & np.uint32(255)
+                tallies[j, bit] = 0
+
+
+def hashed_supports(rows: Any, edges: Any, prime: int, turns: Any, supports: Any) -> bool:
+    """Add up how many of the reports (n, 3) support each category, (k,); False at one that no client could have sent.
+
+    turns: zeros, (P, P), int32, to be written on: what begins at each residue for reports of a slope, less what ends.
+    """
+    bins = len(edges) - 1
+    for i in range(len(rows)):
+        a, b, said = rows[i, 0], rows[i, 1], rows[i, 2]
+        if a < 1 or a >= prime or b < 0 or b >= prime or said < 0 or said >= bins:
+            return False
+        begin, end = edges[said] - b, edges[said + 1] - b
+        begin += prime * (begin < 0)
+        end += prime * (end < 0) - prime * (end == prime)
+        turns[a, begin] += 1
+        turns[a, end] -= 1
+        turns[a, 0] += end <= begin  # the arc crosses residue 0
+    for a in range(1, prime):
+        covered = np.int32(0)
+        for residue in range(prime):
+            covered += turns[a, residue]
+            turns[a, residue] = covered
+        residue = 0
+        for category in range(len(supports)):
+            supports[category] += turns[a, residue]
+            residue += a - prime * (residue + a >= prime)
+    return True

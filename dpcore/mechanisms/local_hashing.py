@@ -225,6 +225,12 @@ class LocalHashing(Mechanism):
         supports = np.zeros(self.categories, dtype=np.int64)
         if not len(rows):
             return supports
+        loop = _kernels.chosen(_kernels.hashed_supports, len(rows)) if self.prime**2 <= _CELLS else None
+        if loop is not None:
+            turns = np.zeros((self.prime, self.prime), dtype=np.int32)
+            if not loop(rows, self.edges, self.prime, turns, supports):
+                raise ValueError("statistics are of accepted reports; one of these no client could have sent")
+            return supports
         categories = np.arange(self.categories)
         for slopes, groups, begins, ends in self._arcs(rows):
             shape = (len(slopes), self.prime)

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpcore import _checks
+from dpcore import _checks, _kernels
 from dpcore._random import WORD, Source
 from dpcore.errors import CalibrationError, SchemeError
 from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, chunks, one_of_level_zero
@@ -206,6 +206,10 @@ class UnaryEncoding(Mechanism):
         (size,) = self.sizes
         rows = reports.values.reshape(-1, size)
         ones = np.zeros((size, 4, 8), dtype=np.int64)
+        loop = _kernels.chosen(_kernels.unary_ones, len(reports.values))
+        if loop is not None:
+            loop(rows, np.zeros((size, 8), dtype=np.uint32), ones)
+            return ones.reshape(-1)[: self.categories]
         most = max(_TALLIED, _COUNTED // size)
         for first in range(0, len(rows), most):
             ones += _ones(rows[first : first + most].astype("<u4"))
@@ -258,8 +262,9 @@ def _ones(rows: np.ndarray) -> np.ndarray:
     groups = max(1, -(-n // _TALLIED))  # a row of each adds up to one tally
     whole = n - n % groups
     ones = np.zeros((size, 4, 8), dtype=np.int64)
+    bits = np.empty_like(rows)
     for bit in range(8):
-        bits = rows >> np.uint32(bit)
+        np.right_shift(rows, np.uint32(bit), out=bits)
         bits &= np.uint32(0x01010101)
         tallies = bits[:whole].reshape(-1, groups * size).sum(axis=0, dtype=np.uint32)
         tallies[: (n - whole) * size] += bits[whole:].reshape(-1)

@@ -163,11 +163,11 @@ class WaveMechanism(Mechanism):
         if len(outputs) == 1:
             return np.bincount(reports.values, minlength=outputs[0]).astype(np.int64)
         counts = np.zeros((len(outputs), max(outputs)), dtype=np.int64)
-        for first in range(0, len(reports), _COUNTED):
-            part = slice(first, first + _COUNTED)
-            cells = np.multiply(reports.level[part], max(outputs), dtype=np.int64)
-            cells += reports.values[part]
-            counts += np.bincount(cells, minlength=counts.size).reshape(counts.shape)
+        loop = _kernels.chosen(_kernels.wave_counts, len(reports))
+        if loop is None:
+            _count(reports, counts)
+        elif not loop(reports.level, reports.values, np.array(outputs), counts):
+            raise ValueError("statistics are of accepted reports; one of these no client could have sent")
         return np.concatenate([row[:size] for row, size in zip(counts, outputs, strict=True)])
 
     def labels(self) -> Labels:
@@ -221,6 +221,15 @@ def simulate_counts(wave: Wave, phases: np.ndarray, generator: np.random.Generat
     starts = wave.starts(np.arange(wave.cells) << wave.shift)
     np.add.at(said, (starts[:, None] + np.arange(wave.window)) % wave.outputs, spread)
     return said
+
+
+def _count(reports: Reports, counts: np.ndarray) -> None:
+    """Count the cells of each level in counts (levels, cells)."""
+    for first in range(0, len(reports), _COUNTED):
+        part = slice(first, first + _COUNTED)
+        cells = np.multiply(reports.level[part], counts.shape[1], dtype=np.int64)
+        cells += reports.values[part]
+        counts += np.bincount(cells, minlength=counts.size).reshape(counts.shape)
 
 
 def wave_weights(budget: Budget, cells: int, half_width: int, circular: bool) -> tuple[int, int]:

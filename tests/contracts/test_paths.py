@@ -128,6 +128,51 @@ def test_compiled_they_do_so_too(name: str) -> None:
                 assert paths_agree(design(budget), n, number), (number, budget.text, n)
 
 
+def statistics_agree(mechanism: Mechanism, n: int) -> bool:
+    reports = mechanism.privatize(np.arange(n) % mechanism.inputs, seeded(n))
+    with _kernels.compiled(True):
+        counted = mechanism.statistics(reports)
+    with _kernels.compiled(False):
+        return counted.dtype == np.int64 and np.array_equal(counted, mechanism.statistics(reports))
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        DyadicWave.design(LN_3, levels=1, cells=16),
+        DyadicWave.design(LN_3, cells=32, levels=3),
+        LocalHashing(LN_3, 2, 2, 2, 3, 1),
+        LocalHashing(LN_3, 16, 17, 3, 3, 1),
+        UnaryEncoding.design(LN_3, categories=2),
+        UnaryEncoding.design(LN_3, categories=33),
+    ],
+    ids=repr,
+)
+def test_the_loops_count_as_numpy_does(mechanism: Mechanism, uncompiled: None) -> None:
+    for n in (0, 1, 255, 600):
+        assert statistics_agree(mechanism, n)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DESIGNS)
+def test_compiled_they_count_so_too(name: str) -> None:
+    for design in DESIGNS[name][:4]:
+        for n in (1, 256, 70_000 if name in ("dyadic_wave", "unary_encoding") else 3000):
+            assert statistics_agree(design(LN_3), n)
+
+
+def test_what_no_client_could_send_is_not_counted_out_of_bounds(uncompiled: None) -> None:
+    waves, lines = DyadicWave.design(LN_3, cells=8, levels=2), LocalHashing(LN_3, 5, 5, 2, 3, 1)
+    outputs = [wave.outputs for wave in waves.waves]
+    bad = [
+        *((waves, level, (cell,)) for level, cell in ((0, -1), (0, outputs[0]), (1, outputs[1]), (1, -1), (2, 0))),
+        *((lines, 0, report) for report in ((0, 0, 0), (5, 0, 0), (1, -1, 0), (1, 5, 0), (1, 0, -1), (1, 0, 2))),
+    ]
+    for mechanism, level, values in bad:
+        with _kernels.compiled(True), pytest.raises(ValueError, match="no client could have sent"):
+            mechanism.statistics(Reports(np.array([level], dtype=np.uint8), np.array(values)))
+
+
 def test_a_loop_with_a_wrong_bound_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = _kernels.randomized_response
 
