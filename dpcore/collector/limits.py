@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from dpcore.errors import SchemeError
 
 BODY_SECONDS = 30.0  # that a body may take to arrive
+BODY_ROOM = 256 << 20  # bytes of bodies that are still arriving
 _BURST = 2.0  # seconds of requests that may come at once
 _MOST_SENDERS = 100_000  # that are remembered; who has been quiet longest is forgotten first
 
@@ -71,21 +72,52 @@ def trusted(text: str) -> tuple[str, ...]:
     return named
 
 
-async def body(chunks: AsyncIterator[bytes], announced: str | None, most: int) -> bytes:
+class Room:
+    """What bodies take while they arrive: beyond `most` bytes together, the one that has been at it longest is ended."""
+
+    def __init__(self, most: int = BODY_ROOM) -> None:
+        self._most = most
+        self._taken: dict[asyncio.Timeout, int] = {}  # in the order in which they began
+        self._all = 0
+
+    def begin(self, ends: asyncio.Timeout) -> None:
+        self._taken[ends] = 0
+
+    def take(self, ends: asyncio.Timeout, size: int) -> None:
+        """Count bytes of a body that has begun, and end others until all that are left have room."""
+        if ends in self._taken:
+            self._taken[ends] += size
+            self._all += size
+        while self._all > self._most:
+            longest = next(iter(self._taken))
+            self.end(longest)
+            longest.reschedule(0)
+
+    def end(self, ends: asyncio.Timeout) -> None:
+        self._all -= self._taken.pop(ends, 0)
+
+
+async def body(chunks: AsyncIterator[bytes], announced: str | None, most: int, room: Room) -> bytes:
     """Return a body of at most so many bytes; announced: its length, where the sender has said it.
 
-    Raises TooLarge before more than `most` bytes have been kept, TooSlow where it takes longer than BODY_SECONDS.
+    Raises TooLarge before more than `most` bytes have been kept, TooSlow where it takes longer than BODY_SECONDS, or longer
+    than all others that have no room beside it.
     """
     if announced is not None and announced.isdigit() and int(announced) > most:
         raise TooLarge
     parts, size = [], 0
     try:
-        async with asyncio.timeout(BODY_SECONDS):
-            async for chunk in chunks:
-                size += len(chunk)
-                if size > most:
-                    raise TooLarge
-                parts.append(chunk)
+        async with asyncio.timeout(BODY_SECONDS) as ends:
+            room.begin(ends)
+            try:
+                async for chunk in chunks:
+                    size += len(chunk)
+                    if size > most:
+                        raise TooLarge
+                    parts.append(chunk)
+                    room.take(ends, len(chunk))
+            finally:
+                room.end(ends)
     except TimeoutError:
         raise TooSlow from None
     return b"".join(parts)

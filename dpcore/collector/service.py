@@ -77,6 +77,7 @@ class Service:
     rate: float
     most: int
     buckets: limits.Buckets = field(default_factory=limits.Buckets)
+    room: limits.Room = field(default_factory=limits.Room)
 
     def app(self, origins: Sequence[str] = (), proxies: Sequence[str] = ()) -> FastAPI:
         """Return the application.
@@ -131,7 +132,8 @@ class Service:
     async def take(self, request: Request, offer: Offer, kind: Kind, longest: int) -> Outcome:
         """Return what became of a request's body; raises Ended where it was not carried out."""
         try:
-            content = await limits.body(request.stream(), request.headers.get("content-length"), longest)
+            announced = request.headers.get("content-length")
+            content = await limits.body(request.stream(), announced, longest, self.room)
         except limits.TooLarge:
             await self.desk.take(Parcel(scheme=offer.scheme, kind="excess", content=b""))
             raise Ended(413, Refused(reason="too_large")) from None

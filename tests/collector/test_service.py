@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import logging
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import client_cases
@@ -162,6 +163,35 @@ def test_a_body_that_is_too_long_is_not_read(sender: Sender) -> None:
                     pass
             assert connection.recv(65536).startswith(b"HTTP/1.1 413 ")
             assert sent < 4 * most or "chunked" not in head or sent == 4 * most
+
+
+def test_of_bodies_that_have_no_room_the_longest_under_way_is_ended() -> None:
+    """Who holds bodies back fills nobody's memory, and keeps out nobody whose body comes at once."""
+
+    async def held(pieces: int) -> AsyncIterator[bytes]:
+        for _ in range(pieces):
+            yield b"x" * 10
+        await asyncio.sleep(60)
+
+    async def whole() -> AsyncIterator[bytes]:
+        for _ in range(4):
+            await asyncio.sleep(0)
+            yield b"x" * 10
+
+    async def scene() -> None:
+        room = limits.Room(100)
+        slow = [asyncio.create_task(limits.body(held(3), None, 100, room)) for _ in range(3)]
+        await asyncio.sleep(0.01)
+        assert not any(task.done() for task in slow)
+        for _ in range(3):  # 90 bytes are held: 40 more end the first, and then there is room
+            assert await limits.body(whole(), None, 100, room) == b"x" * 40
+            await asyncio.sleep(0.01)
+            assert [task.done() for task in slow] == [True, False, False]
+        assert isinstance(slow[0].exception(), limits.TooSlow)
+        for task in slow:
+            task.cancel()
+
+    asyncio.run(scene())
 
 
 def test_metrics_health_and_openapi(sender: Sender) -> None:
