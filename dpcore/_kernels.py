@@ -2,8 +2,9 @@
 
 A kernel takes words that were drawn already, in the order in which numpy's path draws them, so that a report does not depend on
 the path.  LDPFLOW_COMPILED says which one: `0` numpy, `1` compiled from the first report on, for which numba has to be there.
-Unset: compiled once a process has been at it for a while, in calls of many clients, as importing numba takes half a second and
-compiling a loop, whose result is kept on disk, another.  A single client never waits for it.
+Unset: compiled once a process has been at it for as long as it takes, in calls of many clients: importing numba takes a second
+and compiling a loop another, the result of which is kept on disk, beside this file or in the user's cache.  A single client never
+waits for it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from dpcore.errors import DPCoreError
 
 SETTING = "LDPFLOW_COMPILED"
 FEW = 4096  # clients of one call, below which nothing is gained
-_WORTH = 1 << 25  # integers that numpy handles in the time that numba takes to be there
+_WORTH = 1 << 27  # integers that numpy handles in the time that numba takes to be there
 
 _lock = threading.Lock()
 _forced: bool | None = None

@@ -169,7 +169,7 @@ class Mechanism(ABC):
         values = np.asarray(values)
         if values.dtype.kind not in "iu" or (values.size and (values.min() < 0 or values.max() >= self.inputs)):
             raise InvalidRecord(f"input cells must be integers in 0..{self.inputs - 1}; map values to cells first")
-        return values.astype(np.int64, copy=False)
+        return np.require(values, np.int64, ["C", "W"])  # a loop is compiled for arrays of one kind
 
     def draw_levels(self, n: int, random: Source) -> np.ndarray:
         """Return n public levels drawn from the mechanism's law, independent of any value, shape (n,), uint8."""

@@ -21,7 +21,7 @@ Time.  The noise is drawn before the record is looked at, so that the time a dra
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -49,6 +49,7 @@ ALLOCATIONS = ("sample", "split", "paper")
 LAPLACE, GAUSSIAN = "discrete_laplace", "discrete_gaussian"
 NOISES = {LAPLACE: discrete_laplace, GAUSSIAN: discrete_gaussian}
 _FINEST_DEFAULT = 9
+_PIECE = 1 << 16  # integers of reports looked at at a time: they stay in a core's cache
 _UNLIKELY = 0.01  # chance that any honest report of a round is refused for its noise
 _TAIL = {LAPLACE: 45, GAUSSIAN: 10}  # an honest |noise| exceeds so many scales with probability below 2^-64
 
@@ -301,11 +302,15 @@ class WaveletLaplace(Mechanism):
         level = level.astype(np.uint8)
         starts = starts_of(level, self.sizes)
         sent = np.empty(starts[-1], dtype=np.int64)
-        for number, positions in self._groups(level, starts):
-            sent[positions] = self._noise(number, len(positions), random)
+        for number in range(len(self.sizes)):
+            noise, done = self._noise(number, int(np.count_nonzero(level == number)), random), 0
+            for clients, positions in self._pieces(number, level, starts):
+                sent[positions] = noise[done : done + len(clients)]
+                done += len(clients)
         values = self.input_cells(values)
-        for number, positions in self._groups(level, starts):
-            sent[positions] += self._rows(number, values[level == number])
+        for number in range(len(self.sizes)):
+            for clients, positions in self._pieces(number, level, starts):
+                sent[positions] += self._rows(number, values[clients])
         return Reports(level, sent)
 
     def _noise(self, level: int, n: int, random: Source) -> np.ndarray:
@@ -324,12 +329,13 @@ class WaveletLaplace(Mechanism):
             return self.tables[level][values]
         return np.concatenate([table[values] for table in self.tables], axis=1)
 
-    def _groups(self, level: np.ndarray, starts: np.ndarray) -> list[tuple[int, np.ndarray]]:
-        """Per level the positions of its clients' integers in the flat values, shape (clients, size)."""
-        return [
-            (number, starts[:-1][level == number][:, None] + np.arange(width))
-            for number, width in enumerate(self.sizes)
-        ]
+    def _pieces(self, number: int, level: np.ndarray, starts: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield a few clients of a level at a time, (m,), and the positions of their integers in the flat values, (m, size)."""
+        members, width = np.flatnonzero(level == number), self.sizes[number]
+        most = max(1, _PIECE // width)
+        for first in range(0, len(members), most):
+            clients = members[first : first + most]
+            yield clients, starts[clients][:, None] + np.arange(width)
 
     # The aggregator's half
 
