@@ -3,8 +3,8 @@
 A kernel takes words that were drawn already, in the order in which numpy's path draws them, so that a report does not depend on
 the path.  LDPFLOW_COMPILED says which one: `0` numpy, `1` compiled from the first report on, for which numba has to be there.
 Unset: compiled once a process has been at it for as long as it takes, in calls of many clients: importing numba takes a second
-and compiling a loop another, the result of which is kept on disk, beside this file or in the user's cache.  A single client never
-waits for it.
+and compiling a loop another, the result of which is kept on disk, beside this file or in the user's cache.  One client alone
+never waits for it.
 """
 
 from __future__ import annotations
