@@ -3,9 +3,11 @@
 Rule 1.  A round takes every file that no landed round has counted, if it was sent for this round, for an earlier one (it is
 then late) or for none in particular.  What was sent for a later round is left to it.
 Rule 2.  A round that has landed is closed: run again, it takes the files it counted, and what arrived since is for the next.
-Rule 3.  A file is known by its bytes, so that renaming or copying it counts nobody twice, and a report by its id: a file that
-holds one of another's is refused.  One whose name says the hash of its bytes, as a collector's does, is refused where they have
-changed.
+Rule 3.  A file is known by its bytes, so that renaming or copying it counts nobody twice.  One whose name says the hash of its
+bytes, as a collector's does, is refused where they have changed.
+Rule 4.  A report is known by its id, whichever way it came: one that another file holds, or that a landed round has counted, is
+left out and counted as such.  So is the second report of a token, which is one person's, in a round; late ones give way.  It
+stops no round: whoever may send could send one report to two collectors.
 """
 
 from __future__ import annotations
@@ -16,11 +18,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from dpcore import wire
 from dpcore.errors import InvalidReport
 from dpcore.scheme import Scheme
-from dpcore.wire.ids import check_ids, first_halves
+from dpcore.tokens import NAME_BYTES
+from dpcore.wire.ids import among, read_names, repeated
 
+AGAIN, SECOND = "already_counted", "second_of_token"  # why a report is left out
 _NAMED_BY_HASH = re.compile(r".*\.sha256-([0-9a-f]{16})\.parquet")
 
 
@@ -57,14 +63,12 @@ def report_files(folder: Path) -> list[Path]:
 def batches_of(folder: Path, scheme: Scheme) -> list[Batch]:
     """Return the report files of a folder as batches.
 
-    Raises InvalidReport for a copy, or a report that is there twice, whose clients would count twice, for a file that is not
-    what its name says, and as `wire.read_stamp` does.
+    Raises InvalidReport for a copy, whose clients would count twice, for a file that is not what its name says, and as
+    `wire.read_stamp` does.
     """
     found: dict[str, Batch] = {}
-    files, halves = report_files(folder), []
-    for path in files:
-        content = path.read_bytes()
-        digest = hashlib.sha256(content).hexdigest()
+    for path in report_files(folder):
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
         if digest in found:
             first = Path(found[digest].path).name
             raise InvalidReport(f"{path} is a copy of {first}; remove it, or its clients count twice")
@@ -76,8 +80,6 @@ def batches_of(folder: Path, scheme: Scheme) -> list[Batch]:
             )
         sent_for, reports = wire.read_stamp(path, scheme)
         found[digest] = Batch(path=str(path.absolute()), file=digest, sent_for=sent_for, reports=reports)
-        halves.append(first_halves(path, content))
-    check_ids(files, halves)
     return list(found.values())
 
 
@@ -89,6 +91,31 @@ def due(batches: Iterable[Batch], round_: str, counted: Mapping[str, str]) -> li
     if round_ in counted.values():
         return [batch for batch in batches if counted.get(batch.file) == round_]
     return [batch for batch in batches if batch.file not in counted and batch.sent_for <= round_]
+
+
+def left_out(
+    batches: Iterable[Batch], round_: str, counted: Iterable[np.ndarray]
+) -> tuple[dict[str, dict[str, list[int]]], dict[str, np.ndarray]]:
+    """Return what a round leaves out, file -> reason -> positions, and the ids of what it counts, file -> (n, 16) uint8.
+
+    counted: the ids, (m, 16) uint8 each, that landed rounds have counted.  Raises InvalidReport as `wire.ids.read_names` does.
+    """
+    ordered = sorted(batches, key=lambda batch: (batch.is_late(round_), batch.file))
+    names = [read_names(wire.location(batch.path)) for batch in ordered]
+    ids, tokens = (np.concatenate([np.zeros((0, NAME_BYTES), np.uint8), *each]) for each in zip(*names, strict=True))
+    again = repeated(ids) | among(ids, counted)
+    tokens[again] = 0
+    second = repeated(tokens)
+    ends = np.cumsum([len(own) for own, _ in names])[:-1]
+    found: dict[str, dict[str, list[int]]] = {}
+    kept = {}
+    parts = (np.split(each, ends) for each in (ids, again, second))
+    for batch, own, is_again, is_second in zip(ordered, *parts, strict=True):
+        of = {AGAIN: np.flatnonzero(is_again).tolist(), SECOND: np.flatnonzero(is_second).tolist()}
+        if any(of.values()):
+            found[batch.file] = {reason: positions for reason, positions in of.items() if positions}
+        kept[batch.file] = own[own.any(axis=1) & ~is_again & ~is_second]
+    return found, kept
 
 
 def nothing_due(folder: Path, round_: str, batches: list[Batch], counted: Mapping[str, str]) -> InvalidReport:

@@ -31,14 +31,17 @@ class Known:
     most_charges: int
 
 
-def known_spending(scheme: Scheme, files: Iterable[Path]) -> dict[str, Known]:
+def known_spending(
+    scheme: Scheme, files: Iterable[Path], without: Mapping[Path, np.ndarray] | None = None
+) -> dict[str, Known]:
     """Return what the tokens in some files of reports show, attribute by attribute.
 
-    Raises InvalidReport or SchemeMismatch for a file that is not one of the scheme's reports.
+    without: file -> positions of reports that were left out.  Raises InvalidReport or SchemeMismatch for a file that is not one
+    of the scheme's reports.
     """
     heard: dict[str, list[np.ndarray]] = {name: [] for name in scheme.attributes}
     for file in files:
-        for batch in wire.read_parts(file, scheme):
+        for batch in wire.read_parts(file, scheme, without=(without or {}).get(file)):
             if batch.tokens is None or not batch.tokens.any():
                 continue
             words = np.ascontiguousarray(batch.tokens).view(np.uint64)  # two to a token

@@ -12,7 +12,8 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -20,6 +21,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from dpcore import changes, inbox, pipeline, populations, spending, warehouse, wire
@@ -29,6 +31,7 @@ from dpcore.errors import InvalidRecord, InvalidReport, NotEstimable, SchemeErro
 from dpcore.report import concatenate
 from dpcore.scheme import Scheme
 from dpcore.tables import Line, summary, tables_of
+from dpcore.tokens import NAME_BYTES
 
 DEFAULT_SCHEME = Path("data/schemes/consumer_expenditure.toml")
 DEFAULT_DATA = Path("data/var")
@@ -136,8 +139,9 @@ def prepare(
         raise SchemeError(f"min_clients must be 0 or more, got {min_clients}")
     landing = warehouse_file or data / "warehouse.duckdb"
     batches: list[inbox.Batch] = []
+    counted: dict[str, str] = {}
     if reports is not None:
-        batches, salt = _due(parsed, round_, reports, landing, data, min_clients)
+        batches, salt, counted = _due(parsed, round_, reports, landing, data, min_clients)
     elif source == "simulated":  # a smaller round is another run
         salt = f"{seed} {clients}" if clients != parsed.clients else str(seed)
     else:  # not of a rehearsal's seed: the landed run_id would give it away, and two rehearsals would share shards
@@ -149,6 +153,7 @@ def prepare(
     _write(folder / "scheme.toml", parsed.canonical)
     if reports is not None:
         _write(folder / "batches.json", json.dumps([asdict(batch) for batch in batches], indent=1))
+        _leave_out(folder, data, parsed, round_, counted)
     plan = Plan(
         run_id=run_id,
         scheme_file=str(folder / "scheme.toml"),
@@ -170,8 +175,8 @@ def prepare(
 
 def _due(
     scheme: Scheme, round_: str, reports: Path, landing: Path, data: Path, min_clients: int
-) -> tuple[list[inbox.Batch], str]:
-    """The files that a round takes, and the salt of its run: their content."""
+) -> tuple[list[inbox.Batch], str, dict[str, str]]:
+    """The files that a round takes, the salt of its run, which is their content, and what landed rounds have counted."""
     found = inbox.batches_of(reports, scheme)
     counted = warehouse.counted_files(landing, scheme.digest)
     batches = inbox.due(found, round_, counted)
@@ -185,10 +190,36 @@ def _due(
                 f"round {round_} has landed, and {len(gone)} of the {len(files)} files it counted are gone from {reports}; "
                 "put them back, or leave the round as it is"
             )
-        return batches_of(run), salt
+        return batches_of(run), salt, counted
     if not batches and not min_clients:
         raise inbox.nothing_due(reports, round_, found, counted)
-    return batches, inbox.content_of(batch.file for batch in batches)
+    return batches, inbox.content_of(batch.file for batch in batches), counted
+
+
+def _leave_out(folder: Path, data: Path, scheme: Scheme, round_: str, counted: Mapping[str, str]) -> None:
+    """Write down which reports a run leaves out, and the ids that it counts, for the rounds that come after it has landed.
+
+    counted: file -> the landed round that counted it.  Where the owner has deleted the files since, what was written stands.
+    """
+    batches, place = batches_of(folder), data / "counted" / scheme.digest[:16]
+    if not all(file.exists() for file in collected(folder)):
+        return
+    others = (place / f"{file}.ids" for file in sorted(counted.keys() - {batch.file for batch in batches}))
+    known = (
+        np.frombuffer(file.read_bytes(), dtype=np.uint8).reshape(-1, NAME_BYTES) for file in others if file.exists()
+    )
+    found, kept = inbox.left_out(batches, round_, known)
+    _write(folder / "left_out.json", json.dumps(found))
+    for file, ids in kept.items():
+        if len(ids):
+            wire.write_bytes(place / f"{file}.ids", ids.tobytes())
+
+
+def left_out_of(folder: Path) -> dict[Path, dict[str, list[int]]]:
+    """Return which reports a run leaves out: file -> reason -> positions; files of which it leaves out none are missing."""
+    named = folder / "left_out.json"
+    found = json.loads(named.read_text(encoding="utf-8")) if named.exists() else {}
+    return {wire.location(batch.path): found[batch.file] for batch in batches_of(folder) if batch.file in found}
 
 
 def batches_of(folder: Path) -> list[inbox.Batch]:
@@ -278,9 +309,13 @@ def aggregate_shard(folder: Path, reports: Path) -> Path:
     scheme = plan_of(folder).scheme
     path = folder / "aggregates" / reports.name
     try:
-        found = pipeline.aggregate_parts(scheme, wire.read_parts(reports, scheme))
-        refused = replace(Aggregate.zero(scheme), rejected=wire.read_refused(reports, scheme))
-        wire.write_aggregate(path, found.merge(refused))
+        without = left_out_of(folder).get(reports, {})
+        found = pipeline.aggregate_parts(scheme, wire.read_parts(reports, scheme, without=_positions(without)))
+        rejected = Counter(wire.read_refused(reports, scheme)) + Counter({why: len(of) for why, of in without.items()})
+        examples = {why: of[0] for why, of in without.items()}
+        wire.write_aggregate(
+            path, found.merge(replace(Aggregate.zero(scheme), rejected=dict(rejected), examples=examples))
+        )
     except InvalidReport:
         if reports.exists() or not path.exists():
             raise
@@ -351,7 +386,8 @@ def estimate(folder: Path) -> Path:
     tables["comparisons"] = changes.between_groups(found, plan.run_id)
     came, known = [wire.location(batch.path) for batch in batches_of(folder)], folder / "spending.json"
     if came and all(file.exists() for file in came):
-        counted = spending.known_spending(scheme, came)
+        without = {file: _positions(of) for file, of in left_out_of(folder).items()}
+        counted = spending.known_spending(scheme, came, without)
         _write(known, json.dumps({name: asdict(each) for name, each in counted.items()}))
     if known.exists():  # the owner may have deleted the files since an earlier go
         kept = json.loads(known.read_text(encoding="utf-8"))
@@ -554,6 +590,11 @@ def run_row(folder: Path) -> warehouse.Run:
 def summary_of(folder: Path) -> list[Line]:
     """Return the lines a person reads after a run."""
     return summary(read_tables(folder), plan_of(folder).scheme)
+
+
+def _positions(left_out: Mapping[str, list[int]]) -> np.ndarray:
+    """The positions of what is left out, for whatever reason."""
+    return np.array([position for of in left_out.values() for position in of], dtype=np.int64)
 
 
 def _reports_file(folder: Path, shard: int) -> Path:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from dpcore.collector.intake import UNREADABLE
-from dpcore.collector.store import SECOND
+from dpcore.inbox import SECOND
 from dpcore.wire import REASONS
 
 Reason = Literal[(*REASONS, UNREADABLE, SECOND)]  # type: ignore[valid-type]

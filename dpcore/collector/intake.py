@@ -18,8 +18,9 @@ from typing import Literal
 
 import numpy as np
 
-from dpcore.collector.store import SECOND, Store
+from dpcore.collector.store import Store
 from dpcore.errors import InvalidReport, RefusedReport, StoreError
+from dpcore.inbox import SECOND
 from dpcore.report import Report
 from dpcore.scheme import Scheme
 from dpcore.wire import LEAST_BYTES, REASONS, Rows, joined, judge, read_report, read_stream, rows_of

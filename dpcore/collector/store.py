@@ -25,6 +25,7 @@ import numpy as np
 
 from dpcore.collector.known import KnownIds
 from dpcore.errors import StoreError
+from dpcore.inbox import SECOND
 from dpcore.scheme import Scheme
 from dpcore.tokens import NAME_BYTES
 from dpcore.wire import Rows, sync_folder
@@ -32,7 +33,6 @@ from dpcore.wire.codec import names_of
 from dpcore.wire.schema import NAMES
 
 FORMAT = 1
-SECOND = "second_of_token"  # the reason of a report whose token was heard for its round
 FILE = "store.sqlite"
 _PATIENCE = 30.0  # seconds that another collector's transaction is waited for
 _TABLES = """

@@ -112,10 +112,13 @@ def read_reports(path: Path, scheme: Scheme) -> ReportBatch:
     return concatenate(read_parts(path, scheme))
 
 
-def read_parts(path: Path, scheme: Scheme, size: int = PART) -> Iterator[ReportBatch]:
+def read_parts(
+    path: Path, scheme: Scheme, size: int = PART, *, without: np.ndarray | None = None
+) -> Iterator[ReportBatch]:
     """Yield the batch in a file in parts of `size` reports, in order, the last one shorter; one part where there are none.
 
-    No more of the file is held than a part and what is read ahead of it.  Raises what `read_reports` does.
+    without: positions of reports that are left out.  No more of the file is held than a part and what is read ahead of it.
+    Raises what `read_reports` does.
     """
     try:
         with opened(path) as source, pq.ParquetFile(source) as file:
@@ -127,8 +130,13 @@ def read_parts(path: Path, scheme: Scheme, size: int = PART) -> Iterator[ReportB
                 )
             if not file.metadata.num_rows:
                 yield _batch_of(scheme, pa.RecordBatch.from_pylist([], file.schema_arrow))
+            at = 0
             for columns in file.iter_batches(size, use_threads=False):
-                yield _batch_of(scheme, columns)
+                kept = np.ones(len(columns), dtype=bool)
+                if without is not None:
+                    kept[without[(without >= at) & (without < at + len(columns))] - at] = False
+                at += len(columns)
+                yield _batch_of(scheme, columns if kept.all() else columns.filter(pa.array(kept)))
     except FileNotFoundError:
         raise _missing(path, "reports") from None
     except (pa.ArrowException, OSError) as error:

@@ -1,8 +1,8 @@
-"""The ids of the reports in files, by which it is seen that none is there twice."""
+"""The names in files of reports, ids and clients' tokens, by which it is seen that no report is counted twice."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -12,48 +12,49 @@ import pyarrow.parquet as pq
 from dpcore.errors import InvalidReport
 from dpcore.tokens import NAME_BYTES
 from dpcore.wire.codec import names_of
+from dpcore.wire.files import opened
 from dpcore.wire.schema import NAMES
 
 
-def first_halves(path: Path, content: bytes) -> np.ndarray:
-    """Return half of each id in a file of reports, (n,) uint64, of those that have one.
+def read_names(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ids and the tokens of the reports in a file, (n, 16) uint8 each, zeros where there is none.
 
-    path: where its bytes, `content`, are from.  Raises InvalidReport where they are no Parquet or hold something else as ids.
+    Raises InvalidReport where it cannot be read or holds something else as names.
     """
-    return _ids(path, content).view(np.uint64)[:, 0].copy()
-
-
-def check_ids(files: Sequence[Path], halves: Sequence[np.ndarray]) -> None:
-    """Raise InvalidReport where two reports in some files have one id; halves: of each file what `first_halves` returned.
-
-    Files of which half an id is in none of the others are not read again.
-    """
-    every = np.sort(np.concatenate([np.zeros(0, dtype=np.uint64), *halves]))
-    shared = np.unique(every[1:][every[1:] == every[:-1]])
-    first: dict[bytes, Path] = {}
-    for path, half in zip(files, halves, strict=True):
-        if not len(shared) or not np.isin(half, shared).any():
-            continue
-        names = _ids(path, path.read_bytes())
-        for name in map(bytes, names[np.isin(names.view(np.uint64)[:, 0], shared)]):
-            if name in first:
-                beside = "twice" if first[name] == path else f"that is in {first[name].name}, too"
-                raise InvalidReport(f"{path} holds a report {beside}; remove one, or its client counts twice")
-            first[name] = path
-
-
-def _ids(path: Path, content: bytes) -> np.ndarray:
-    """The ids that there are, (n, 16) uint8."""
     try:
-        file = pq.ParquetFile(pa.BufferReader(content))
-        if NAMES[0] not in file.schema_arrow.names:
-            return np.zeros((0, NAME_BYTES), dtype=np.uint8)
-        column = file.read([NAMES[0]]).column(0).combine_chunks()
+        with opened(path) as source, pq.ParquetFile(source) as file:
+            held = [name for name in NAMES if name in file.schema_arrow.names]
+            table, n = file.read(held), file.metadata.num_rows
     except (pa.ArrowException, OSError) as error:
         raise InvalidReport(
             f"{path} cannot be read as Parquet ({type(error).__name__}); it may be cut short: collect it anew"
         ) from None
-    if column.type != pa.binary(NAME_BYTES):
+    if any(table.schema.field(name).type != pa.binary(NAME_BYTES) for name in held):
         raise InvalidReport(f"{path} does not have the columns of a report file; collect it anew")
-    names = names_of(column)
-    return names[names.any(axis=1)]
+    found = {name: names_of(pa.concat_arrays(table.column(name).chunks)) for name in held if n}
+    ids, tokens = (found.get(name, np.zeros((n, NAME_BYTES), dtype=np.uint8)) for name in NAMES)
+    return ids, tokens
+
+
+def repeated(names: np.ndarray) -> np.ndarray:
+    """Return which names, (n, 16) uint8, stand earlier among them, (n,) bool; zeros are no name."""
+    words = np.ascontiguousarray(names).view("<u8")
+    order = np.lexsort((words[:, 1], words[:, 0]))  # stable: the first of equals comes first
+    ordered, again = words[order], np.zeros(len(names), dtype=bool)
+    again[order[1:]] = np.all(ordered[1:] == ordered[:-1], axis=1)
+    return np.asarray(again & words.any(axis=1))
+
+
+def among(names: np.ndarray, others: Iterable[np.ndarray]) -> np.ndarray:
+    """Return which names, (n, 16) uint8, are in one of the others, (m, 16) each, (n,) bool; these may be many."""
+    halves, found = np.ascontiguousarray(names).view("<u8")[:, 0], np.zeros(len(names), dtype=bool)
+    ordered = np.sort(halves)
+    for other in others:
+        theirs = np.ascontiguousarray(other).view("<u8")[:, 0]
+        at = np.minimum(np.searchsorted(ordered, theirs), len(ordered) - 1)
+        shared = theirs[ordered[at] == theirs] if len(ordered) else theirs[:0]
+        if len(shared):
+            known = set(map(bytes, other[np.isin(theirs, shared)]))
+            looked_at = np.flatnonzero(np.isin(halves, shared))
+            found[looked_at] |= [bytes(names[row]) in known for row in looked_at]
+    return np.asarray(found & names.any(axis=1))

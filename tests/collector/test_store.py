@@ -91,7 +91,7 @@ def test_a_token_is_heard_once_a_round_whoever_asks(tmp_path: Path) -> None:
     anytime = [named(collectors.of_token(seed, 0, sent_for)) for seed, sent_for in ((4, "r2"), (5, ""), (6, ""))]
     assert all(of.new.all() for of in kept.take(anytime, {}))
     with sqlite3.connect(tmp_path / store.FILE) as database:
-        assert dict(database.execute("select reason, count from refused")) == {store.SECOND: 3, "not_json": 2}
+        assert dict(database.execute("select reason, count from refused")) == {inbox.SECOND: 3, "not_json": 2}
         marks = b"".join(of for (of,) in database.execute("select marks from heard"))
     assert len(marks) == 3 * 16  # of r1 and r2, and of nothing that is for any round
     assert store.names_of(named(first).columns.column("_client_token")).tobytes() not in marks

@@ -7,17 +7,21 @@ import sys
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
+import collectors
 import numpy as np
 import pandas as pd
 import pytest
 import typer
 
+import dpcore as dp
 from dpcore import cli, stages, warehouse, wire
 from dpcore._random import seeded
 from dpcore.backfill import rounds_of
 from dpcore.cleanup import clean, in_words
+from dpcore.collector.sealing import landing
 from dpcore.errors import InvalidReport, NotEstimable, SchemeError, TooFewClients, WarehouseError
 from dpcore.pipeline import privatize
+from dpcore.report import ReportBatch, concatenate, with_ids
 from dpcore.scheme import Scheme
 from dpcore.warehouse.rows import RESULT_TABLES
 
@@ -255,6 +259,36 @@ def test_a_renamed_file_is_counted_once_and_a_copy_is_refused(scheme_file: Path,
     (inbox / "c.parquet").write_bytes((inbox / "b.parquet").read_bytes())
     with pytest.raises(InvalidReport, match=r"is a copy of b\.parquet"):
         collect(scheme_file, tmp_path, DAYS[1])
+
+
+def test_a_report_is_counted_once_whichever_way_it_came(scheme_file: Path, tmp_path: Path) -> None:
+    """Posted, dropped by hand in the same round, and again when a round has counted it and its file is gone."""
+    scheme = Scheme.from_toml(scheme_file)
+    inbox = landing(tmp_path, scheme.digest)
+    people = {"urban_rural": ["urban", "rural", "urban"] * 100}
+    posted, other, third, last = (with_ids(privatize(scheme, people, seeded(k)), seeded((k, 1))) for k in range(4))
+    with collectors.collector(tmp_path, scheme) as sender:
+        assert sender.stream(wire.write_stream(posted, scheme), f"/schemes/{scheme.name}").said["accepted"] == 300
+
+    def counted(round_: str, **dropped: ReportBatch) -> tuple[list[list[object]], list[list[object]]]:
+        for name, batch in dropped.items():
+            wire.write_reports(inbox / f"{name}.parquet", scheme, batch)
+        cli.run(scheme_file, reports=inbox, round_=round_, data=tmp_path)
+        return (
+            ask(tmp_path, f"select accepted, rejected from latest_runs where round = '{round_}'"),
+            ask(tmp_path, f"select reason, count from latest_rejects where round = '{round_}'"),
+        )
+
+    first = [[600, 300]], [["already_counted", 300]]
+    assert counted(DAYS[0], by_hand=concatenate([posted, other])) == first
+    sums = ask(tmp_path, "select value from latest_aggregates where statistic = 'count' order by cell")
+    assert [value for (value,) in sums] == dp.aggregate(scheme, posted, other).statistics["urban_rural"].tolist()
+    assert counted(DAYS[1], again=concatenate([third, posted])) == ([[300, 300]], [["already_counted", 300]])
+    assert counted(DAYS[0]) == first  # closed, whatever came since
+    for file in inbox.glob("*.parquet"):
+        file.unlink()
+    gone = concatenate([third, last, other, posted])
+    assert counted(DAYS[2], gone=gone) == ([[300, 900]], [["already_counted", 900]])
 
 
 def test_two_rounds_that_took_the_same_file_do_not_both_land(scheme_file: Path, tmp_path: Path) -> None:

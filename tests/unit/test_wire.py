@@ -40,26 +40,49 @@ def test_reports_and_aggregates_come_back_bit_for_bit(
     assert [path.name for path in sorted(tmp_path.iterdir())] == ["a.parquet", "r.parquet"]
 
 
-def test_a_report_that_two_files_hold_is_refused_as_is_one_that_is_there_twice(
-    tmp_path: Path, small: Scheme, people: People
-) -> None:
-    """Half an id in common is no id in common, and reports without ids are nobody's."""
+def test_a_report_is_counted_once_and_a_token_once_a_round(tmp_path: Path, small: Scheme, people: People) -> None:
+    """Half an id in common is no id in common, reports without names are nobody's, and who is late gives way."""
     batch = with_ids(dp.privatize(small, people(30), dp.seeded(1)), dp.seeded(2))
     other = with_ids(dp.privatize(small, people(30), dp.seeded(3)), dp.seeded(4))
     assert batch.ids is not None
     assert other.ids is not None
     other.ids[7, :8] = batch.ids[3, :8]
-    for name, there in (("a", batch), ("b", other), ("c", replace(batch, ids=None)), ("d", replace(other, ids=None))):
-        wire.write_reports(tmp_path / f"{name}.parquet", small, there)
-    assert sum(found.reports for found in inbox.batches_of(tmp_path, small)) == 120
-    other.ids[7] = batch.ids[3]
-    wire.write_reports(tmp_path / "b.parquet", small, other)
-    with pytest.raises(InvalidReport, match=r"b\.parquet holds a report that is in a\.parquet, too; remove one"):
-        inbox.batches_of(tmp_path, small)
-    other.ids[7] = other.ids[8]
-    wire.write_reports(tmp_path / "b.parquet", small, other)
-    with pytest.raises(InvalidReport, match=r"b\.parquet holds a report twice; remove one"):
-        inbox.batches_of(tmp_path, small)
+    files = {
+        "a": (batch, "1"),
+        "b": (other, "2"),
+        "c": (replace(batch, ids=None), ""),
+        "d": (replace(other, ids=None), ""),
+    }
+
+    def found(*counted: np.ndarray) -> tuple[dict[str, dict[str, list[int]]], dict[str, int]]:
+        for name, (there, sent_for) in files.items():
+            wire.write_reports(tmp_path / f"{name}.parquet", small, there, sent_for)
+        named = {each.file: Path(each.path).stem for each in inbox.batches_of(tmp_path, small)}
+        left, kept = inbox.left_out(inbox.batches_of(tmp_path, small), "2", counted)
+        return {named[file]: of for file, of in left.items()}, {named[file]: len(ids) for file, ids in kept.items()}
+
+    assert found() == ({}, {"a": 30, "b": 30, "c": 0, "d": 0})
+    other.ids[7] = other.ids[9] = batch.ids[3]
+    assert found()[0] == {"a": {inbox.AGAIN: [3]}, "b": {inbox.AGAIN: [9]}}
+    before = np.concatenate([other.ids[:2], np.zeros((1, 16), dtype=np.uint8)])
+    assert found(before, batch.ids[5:6]) == (
+        {"a": {inbox.AGAIN: [3, 5]}, "b": {inbox.AGAIN: [0, 1, 9]}},
+        {"a": 28, "b": 27, "c": 0, "d": 0},
+    )
+    token = np.arange(16, dtype=np.uint8)
+    heard = np.zeros((30, 16), dtype=np.uint8)
+    heard[[4, 9, 20]] = token  # the ninth is counted already, and says nothing
+    files["b"] = replace(other, tokens=heard), "2"
+    files["a"] = replace(batch, tokens=heard), "1"
+    assert found()[0] == {
+        "a": {inbox.AGAIN: [3], inbox.SECOND: [4, 9, 20]},
+        "b": {inbox.AGAIN: [9], inbox.SECOND: [20]},
+    }
+    left = np.array([3, 17])
+    parts = list(wire.read_parts(tmp_path / "a.parquet", small, 8, without=left))
+    assert [len(part) for part in parts] == [7, 8, 7, 6]
+    kept = np.concatenate([part.ids for part in parts if part.ids is not None])
+    assert np.array_equal(kept, np.delete(batch.ids, left, axis=0))
 
 
 def test_a_file_holds_reports_and_nothing_else(tmp_path: Path, small: Scheme, people: People) -> None:
