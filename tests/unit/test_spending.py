@@ -149,7 +149,8 @@ def test_a_round_of_collected_reports_counts_their_tokens(tmp_path: Path, small:
     budgets = warehouse.query(
         tmp_path / "warehouse.duckdb", "select * exclude (certificate) from budgets order by attribute"
     )
-    names = ["charges", "states", "known_charges", "known_clients", "most_charges"]  # who was heard twice is counted once
+    names = ["charges", "states", "known_charges", "known_clients", "most_charges"]
+    # who was heard twice is counted once
     assert budgets.loc[budgets["attribute"] == "side", names].to_numpy().tolist() == [[62, 2, 2, 2, 1]]
 
 
