@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import re
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import wraps
 from pathlib import Path
 
 import pytest
@@ -88,6 +93,38 @@ def people():  # type: ignore[no-untyped-def]
     return make
 
 
+@pytest.fixture(scope="session", autouse=True)
+def warehouses_are_copies(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Where code makes a warehouse, copy one it made before, which takes a hundredth; `made_anew` is for tests of making."""
+    from dpcore.warehouse import connection
+
+    make, made = connection._create_if_missing, tmp_path_factory.mktemp("made") / "warehouse.duckdb"
+
+    @wraps(make)
+    def copy(path: Path) -> None:
+        if not path.exists():
+            make(made)
+            draft = path.with_name(f".{path.name}.{os.getpid()}.made")
+            with suppress(OSError):  # the real one says what is wrong
+                path.parent.mkdir(parents=True, exist_ok=True)
+                os.link(shutil.copy(made, draft), path)
+            with suppress(OSError):
+                draft.unlink()
+        make(path)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(connection, "_create_if_missing", copy)
+        yield
+
+
+@pytest.fixture
+def made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let warehouses be made as they are outside the tests."""
+    from dpcore.warehouse import connection
+
+    monkeypatch.setattr(connection, "_create_if_missing", connection._create_if_missing.__wrapped__)  # type: ignore[attr-defined]
+
+
 @pytest.fixture(scope="session")
 def created(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A warehouse in which nothing has landed, as it was made; copy it before you write."""
@@ -119,14 +156,26 @@ def landed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     consumer_expenditure: rounds 2026-11-18 to -20 of 30,000 simulated households.  health_insurance: round 2026-11-20, the
     sample's people, whose reports were collected; two of them no client could have sent.
+    It is made once for all processes of the tests; one that comes while it is being made waits.
     """
+    base = tmp_path_factory.getbasetemp()
+    data = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "landed"
+    with data.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (data / "whole").exists():
+            shutil.rmtree(data, ignore_errors=True)  # of a process that was stopped
+            _land_shipped_schemes(data)
+            (data / "whole").touch()
+    return data / "warehouse.duckdb"
+
+
+def _land_shipped_schemes(data: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     from dpcore import outbox, stages
     from dpcore.scheme import Scheme
 
-    data = tmp_path_factory.mktemp("landed")
     schemes = ROOT / "data/schemes"
     for round_ in ("2026-11-18", "2026-11-19", "2026-11-20"):
         folder = stages.prepare(schemes / "consumer_expenditure.toml", round_=round_, clients=30_000, data=data)
@@ -142,7 +191,6 @@ def landed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pq.write_table(table.set_column(table.column_names.index("visits"), table.schema.field("visits"), column), first)
     folder = stages.prepare(insurance, reports=data / "reports", round_="2026-11-20", data=data)
     _estimate_and_land(folder, stages.collected(folder))
-    return data / "warehouse.duckdb"
 
 
 def _estimate_and_land(folder: Path, shards: list[Path]) -> None:

@@ -197,7 +197,7 @@ def test_a_mechanism_nobody_can_enumerate_is_refused() -> None:
         exact._enumerate.dispatch(Mechanism)(Opaque(Budget.parse("1"), 2, 2, 1))
 
 
-@pytest.mark.parametrize("name", ["consumer_expenditure", "health_insurance"])
+@pytest.mark.parametrize("name", [pytest.param("consumer_expenditure", marks=pytest.mark.slow), "health_insurance"])
 def test_every_shipped_configuration_keeps_its_promise(root: Path, name: str) -> None:
     scheme = Scheme.from_toml(root / f"data/schemes/{name}.toml")
     audit = audit_scheme(scheme)

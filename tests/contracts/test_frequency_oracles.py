@@ -124,7 +124,7 @@ def weights_of(mechanism: Mechanism) -> np.ndarray | None:
 
 
 @pytest.mark.parametrize("epsilon", ["ln 3", "0.5", "1", "3"])
-@pytest.mark.parametrize("k", [2, 3, 5, 8, 64])
+@pytest.mark.parametrize("k", [2, 3, 5, 8, pytest.param(64, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("name", "options"), VARIANTS, ids=LABELS)
 def test_the_certificate_is_the_enumerated_ratio(name: str, options: dict[str, str], k: int, epsilon: str) -> None:
     budget = Budget.parse(epsilon)
@@ -240,7 +240,7 @@ def scheme_of(name: str, k: int, epsilon: str = "1", extra: str = "", labels: li
     return dp.Scheme.from_toml(text + f'mechanism = "{name}"\nepsilon = "{epsilon}"\n{extra}\n')
 
 
-@pytest.mark.parametrize("k", [2, 3, 10_000])
+@pytest.mark.parametrize("k", [2, 3, pytest.param(10_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("name", "options"), VARIANTS, ids=LABELS)
 def test_from_a_scheme_to_an_estimate(name: str, options: dict[str, str], k: int, tmp_path: Path) -> None:
     scheme = scheme_of(name, k, extra="\n".join(f'{key} = "{value}"' for key, value in options.items()))
@@ -275,7 +275,10 @@ def test_from_a_scheme_to_an_estimate(name: str, options: dict[str, str], k: int
         assert np.all(np.abs(estimate.raw - truth) < 7 * (errors + one))  # the k - 2 categories nobody has included
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name",
+    ["local_hashing", *(pytest.param(name, marks=pytest.mark.slow) for name in NAMES if name != "local_hashing")],
+)
 def test_simulation_and_clients_have_the_same_moments(name: str) -> None:
     kind: Any = CATEGORICAL[name]
     mechanism = kind.design(Budget.parse("1"), categories=4)

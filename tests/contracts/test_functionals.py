@@ -340,7 +340,9 @@ def test_fisher_information_of_a_known_density_and_after_integration_by_parts():
     assert "degree >= 1" in FisherInformation().refuses(LOWER, UPPER, degree=0)
 
 
-@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize(
+    "name", [name if name == "atoms" else pytest.param(name, marks=pytest.mark.slow) for name in LAWS]
+)
 def test_distances_to_a_density_that_is_given(name):
     """Values against brute force over quantiles and cells, and T and Q once more with a reference that is not flat."""
     law, step = LAWS[name]

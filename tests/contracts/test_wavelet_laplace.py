@@ -59,7 +59,9 @@ def variant(mechanism: WaveletLaplace, **changes: object) -> WaveletLaplace:
 # What is promised
 
 
-@pytest.mark.parametrize("epsilon", ["0.1", "ln 3", "16"])
+@pytest.mark.parametrize(
+    "epsilon", [pytest.param("0.1", marks=pytest.mark.slow), "ln 3", pytest.param("16", marks=pytest.mark.slow)]
+)
 def test_the_loss_is_exact_and_all_of_the_budget_is_used(mechanism: WaveletLaplace, epsilon: str) -> None:
     budget = Budget.parse(epsilon)
     kept = likewise(mechanism, budget).certificate()
@@ -120,7 +122,7 @@ def test_one_lattice_unit_less_noise_is_refused(allocation: str) -> None:
         variant(mechanism, noise_scales=tuple(t - 1 for t in mechanism.noise_scales))
 
 
-@pytest.mark.parametrize("degree", [2, 3])
+@pytest.mark.parametrize("degree", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_sensitivity_from_interior_wavelets_only_is_refused(degree: int) -> None:
     basis = SplineWavelet(degree, 3, 5)
     tables = integer_tables(basis, 4096, unscaled(basis))
@@ -357,7 +359,9 @@ def test_simulation_and_clients_follow_one_law(basis: str, allocation: str) -> N
             assert not law_agrees(statistics[:, : mechanism.basis.blocks].sum(axis=0), law[::-1].copy())
 
 
-@pytest.mark.parametrize("allocation", ALLOCATIONS)
+@pytest.mark.parametrize(
+    "allocation", ["sample", *(pytest.param(each, marks=pytest.mark.slow) for each in ALLOCATIONS if each != "sample")]
+)
 def test_coefficients_are_unbiased_and_their_noise_has_the_stated_variance(allocation: str) -> None:
     mechanism = WaveletLaplace.design(ONE, degree=2, finest_level=4, allocation=allocation, cells=256)
     model = mechanism.model()
@@ -429,7 +433,10 @@ def test_a_billion_clients_keep_their_digits() -> None:
 # The price
 
 
-@pytest.mark.parametrize(("degree", "least"), [(1, 1_000), (2, 10_000), (3, 10_000)])
+@pytest.mark.parametrize(
+    ("degree", "least"),
+    [(1, 1_000), pytest.param(2, 10_000, marks=pytest.mark.slow), pytest.param(3, 10_000, marks=pytest.mark.slow)],
+)
 def test_the_literal_scales_cost_orders_of_magnitude(degree: int, least: int) -> None:
     coarsest = max(1, math.ceil(math.log2(2 * degree + 1)))
     for finest in (coarsest + 1, 5):

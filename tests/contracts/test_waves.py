@@ -216,7 +216,7 @@ def moments(mechanism: WaveMechanism, counts: np.ndarray) -> tuple[np.ndarray, n
     return mean, np.diag(mean) - (rows.T * counts) @ rows
 
 
-@pytest.mark.parametrize("levels", [0, 1, 3])
+@pytest.mark.parametrize("levels", [0, 1, pytest.param(3, marks=pytest.mark.slow)])
 def test_simulation_and_clients_have_the_exact_moments(levels: int) -> None:
     mechanism = coarse(levels, 4)
     counts = np.arange(mechanism.inputs) * 6

@@ -41,10 +41,10 @@ def test_the_lock_holds_no_host(root: Path) -> None:
 
 def test_the_command_line_and_the_client_start_light(root: Path) -> None:
     heavy = "sorted(set(sys.modules) & {'prefect', 'scipy', 'pandas', 'duckdb', 'pyarrow', 'matplotlib'})"
-    for module in ("dpcore.cli", "dpcore.client", "dpcore.wire.single", "dpcore.wire.store", "dpcore"):
-        code = f"import sys, {module}; print({heavy})"
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root)
-        assert done.stdout.strip() == "[]", module
+    light = ("dpcore", "dpcore.client", "dpcore.wire.single", "dpcore.wire.store", "dpcore.cli")
+    code = "import sys\n" + "".join(f"import {module}; print({module!r}, {heavy})\n" for module in light)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root)
+    assert done.stdout.splitlines() == [f"{module} []" for module in light]
 
 
 def test_a_client_needs_numpy_and_the_scheme_only(root: Path, tmp_path: Path) -> None:

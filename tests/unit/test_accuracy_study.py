@@ -249,7 +249,13 @@ def test_a_wrong_option_is_refused(
     assert not (tmp_path / "data").exists()
 
 
-@pytest.mark.parametrize("method", [each.name for each in contestants()])
+@pytest.mark.parametrize(
+    "method",
+    [
+        each.name if each.name == "wavelet_laplace" else pytest.param(each.name, marks=pytest.mark.slow)
+        for each in contestants()
+    ],
+)
 def test_every_method_of_ours_is_a_scheme_and_can_be_measured(method: str) -> None:
     rows = accuracy.measure(Cell("lognormal", 10_000, 2.0), (method,), 2).set_index("metric")["value"]
     assert {"ise", "w1", "ks", "mean", "entropy", "integrated_square", "median", "q90", "atom"} <= set(rows.index)

@@ -97,7 +97,9 @@ def test_a_law_within_the_bounds_it_has_is_itself() -> None:
     assert law.clipped(0, 1) is law
 
 
-@pytest.mark.parametrize("share", [0.9, 0.99, 1.0])
+@pytest.mark.parametrize(
+    "share", [pytest.param(0.9, marks=pytest.mark.slow), 0.99, pytest.param(1.0, marks=pytest.mark.slow)]
+)
 def test_nearly_everybody_at_a_bound_leaves_the_mean_as_well_known_as_ever(share: float) -> None:
     text = (
         'name = "t"\n[attributes.x]\ntype = "numeric"\nlower = 0\nupper = 1\nepsilon = 1\nmechanism = "dyadic_wave"\n'

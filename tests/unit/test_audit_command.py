@@ -84,6 +84,7 @@ def test_a_scheme_that_keeps_its_promises(pets: str, tmp_path: Path) -> None:
     assert (tmp_path / "c-pets.svg").read_text(encoding="utf-8").startswith("<?xml")
 
 
+@pytest.mark.slow
 def test_auditing_twice_on_a_day_lands_once(pets: str, tmp_path: Path) -> None:
     for _ in range(2):
         assert audit(pets, "--warehouse", "w.duckdb", at=tmp_path)[0] == 0
@@ -101,7 +102,9 @@ def test_auditing_twice_on_a_day_lands_once(pets: str, tmp_path: Path) -> None:
     ).empty  # nobody reported, and no round is hidden by an audit
 
 
-@pytest.mark.parametrize("planted", [OneTooMany, CutWindow], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize(
+    "planted", [OneTooMany, pytest.param(CutWindow, marks=pytest.mark.slow)], ids=lambda kind: kind.__name__
+)
 def test_a_broken_promise_exits_with_1_after_everything_is_said(
     pets: str, tmp_path: Path, planted: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,6 +184,7 @@ def test_a_window_cut_off_at_an_edge_exits_with_1(
     assert err.startswith("ldpflow: a promise is broken: weight of pets keeps epsilon = 1.")
 
 
+@pytest.mark.slow
 def test_several_schemes_share_a_certificate(pets: str, tmp_path: Path) -> None:
     (tmp_path / "more.toml").write_text(TEXT.replace('"pets"', '"more"'), encoding="utf-8")
     code, out, _ = audit(pets, "more.toml", "--out", "c.json", at=tmp_path)

@@ -82,7 +82,9 @@ def planted(monkeypatch: pytest.MonkeyPatch, file: Path, told: float, repetition
     return benchmarks.coverage_cells(file)
 
 
-@pytest.mark.parametrize(("told", "is_right"), [(1.0, True), (0.7, False), (1.3, False)])
+@pytest.mark.parametrize(
+    ("told", "is_right"), [(1.0, True), (0.7, False), pytest.param(1.3, False, marks=pytest.mark.slow)]
+)
 def test_the_truth_is_accepted_and_a_scale_off_by_a_third_is_not(
     told: float, is_right: bool, fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -288,6 +290,7 @@ def test_a_picture_shows_every_cell_and_crosses_out_refusals() -> None:
         plots.plot_coverage(cells.drop(columns="low"), axes)
 
 
+@pytest.mark.slow
 def test_the_command_measures_prints_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["benchmark", "coverage", "--targets", "bimodal", "--at", "10000@2", "--methods", WAVELET]
     arguments += ["--repetitions", "2", "--workers", "1"]

@@ -150,6 +150,7 @@ def test_a_warehouse_of_newer_code_is_refused_by_every_command(landed: Path, tmp
     assert [file.name for file in tmp_path.iterdir()] == ["w.duckdb"]
 
 
+@pytest.mark.slow
 def test_every_table_and_view_is_exported_as_it_is(landed: Path, tmp_path: Path) -> None:
     with reader(landed) as ask:
         names = ask("show tables")["name"].tolist()

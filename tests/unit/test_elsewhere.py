@@ -43,6 +43,7 @@ def whole_round(scheme: Path, data: str | Path, tmp_path: Path, **options: Any) 
     return folder
 
 
+@pytest.mark.slow
 def test_a_round_elsewhere_has_the_bits_of_one_here(store: Any, scheme_file: Path, tmp_path: Path) -> None:
     here = whole_round(scheme_file, tmp_path / "here", tmp_path, seed=7)
     there = whole_round(scheme_file, "memory://bucket/ldpflow", tmp_path, seed=7)

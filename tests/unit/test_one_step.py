@@ -126,7 +126,7 @@ class _OnePlace:
         return law
 
 
-@pytest.mark.parametrize("share", [0.0, 0.37])
+@pytest.mark.parametrize("share", [0.0, pytest.param(0.37, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("method", METHODS)
 def test_a_density_in_one_place_has_numbers_or_reasons_and_no_error(method, share):
     people = _OnePlace(share)

@@ -149,15 +149,12 @@ def test_checks_and_rejects_are_told(pages: dict[str, str]) -> None:
     assert "✗" not in text
 
 
-def test_the_same_warehouse_gives_the_same_page(landed: Path, tmp_path: Path) -> None:
-    for name in ("a.html", "b.html"):
-        publish(landed, tmp_path / name, round_="2026-11-19")
-    assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.html", "b.html"]
-
-
-def test_without_a_round_the_newest_landed_is_taken(landed: Path, tmp_path: Path) -> None:
+def test_without_a_round_the_newest_landed_is_taken_and_its_page_is_the_same_again(
+    pages: dict[str, str], landed: Path, tmp_path: Path
+) -> None:
     assert publish(landed, tmp_path / "a.html") == ("health_insurance", "2026-11-20")
+    assert (tmp_path / "a.html").read_text(encoding="utf-8") == pages["health_insurance"]
+    assert [path.name for path in tmp_path.iterdir()] == ["a.html"]
 
 
 @pytest.mark.parametrize(
@@ -320,7 +317,7 @@ def test_a_printed_factor_never_promises_more_than_is_kept(epsilon: float, told:
 
 def test_no_reader_is_left_open(landed: Path, tmp_path: Path) -> None:
     path = shutil.copy(landed, tmp_path / "w.duckdb")
-    publish(path, tmp_path / "a.html", round_="2026-11-18")
+    publish(path, tmp_path / "a.html", round_="2026-11-20", scheme="health_insurance")
     with open_for_writing(path, patience=0.1):
         pass
 

@@ -35,7 +35,14 @@ def test_without_noise_the_raw_estimate_is_the_least_squares_projection(degree, 
     )
 
 
-@pytest.mark.parametrize(("allocation", "epsilon"), [("sample", "1"), ("sample", "20"), ("split", "20")])
+@pytest.mark.parametrize(
+    ("allocation", "epsilon"),
+    [
+        ("sample", "1"),
+        pytest.param("sample", "20", marks=pytest.mark.slow),
+        pytest.param("split", "20", marks=pytest.mark.slow),
+    ],
+)
 def test_the_covariance_is_that_of_repeated_aggregates(allocation, epsilon):
     """At epsilon 20 the clients' own spread rules, at 1 the mechanism's noise."""
     of = mechanism(1, epsilon, 3, allocation)
@@ -143,6 +150,7 @@ def _grouped(n: int, share: float, seed: int) -> FakeAggregate:
     return FakeAggregate(of, tables.sum(axis=0), {("x", "side"): tables}, side=side)
 
 
+@pytest.mark.slow
 def test_groups_are_told_apart_without_bias_and_with_honest_errors():
     errors = []
     for seed in range(24):

@@ -211,6 +211,7 @@ def test_what_was_not_measured_is_not_reached() -> None:
 # Chunks, tables and pictures
 
 
+@pytest.mark.slow
 def test_a_study_goes_on_and_takes_more_repetitions(
     fresh: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -280,6 +281,7 @@ def test_pictures_show_places_and_theory() -> None:
         plots.plot_rates(predicted, axes, rate=1 / 3)
 
 
+@pytest.mark.slow
 def test_the_command_measures_prints_and_goes_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

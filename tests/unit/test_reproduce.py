@@ -87,6 +87,7 @@ def test_every_figure_says_what_it_is() -> None:
         assert figure.shows[:1].strip(), name
 
 
+@pytest.mark.slow
 def test_the_command_measures_what_is_missing_and_draws(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file, asked = tmp_path / "warehouse.duckdb", ["printed_scales", "noise"]
     _run("reproduce", asked[0], "--quick", "--data", str(tmp_path))

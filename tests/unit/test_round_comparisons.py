@@ -207,6 +207,7 @@ def test_a_round_of_other_people_has_drifted_and_says_so(
     assert asked == {"previous": "2026-11-03", "run_id": folder.name}
 
 
+@pytest.mark.slow
 def test_rounds_simulated_with_one_seed_say_so(tmp_path: Path) -> None:
     for round_ in ("1", "2"):
         folder = land_round(tmp_path, round_, seed=7, clients=5_000)

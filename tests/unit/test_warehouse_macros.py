@@ -161,7 +161,9 @@ def test_rounds_are_pooled_by_inverse_variance(fresh: Path) -> None:
     assert other["disagreement"] is None or np.isnan(other["disagreement"])
 
 
-@pytest.mark.parametrize("confidence", [0.5, 0.8, 0.9, 0.95, 0.99, 0.999])
+@pytest.mark.parametrize(
+    "confidence", [0.5, *(pytest.param(each, marks=pytest.mark.slow) for each in (0.8, 0.9, 0.95, 0.99)), 0.999]
+)
 def test_the_normal_quantile_is_right_at_any_confidence(fresh: Path, confidence: float) -> None:
     z = norm.ppf((1 + confidence) / 2)
     for round_ in ("r1", "r2"):
