@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 
 from dpcore.plots import style
 
+_ROOM = 2.0  # times the highest curve is what the axis shows at most; a band that goes beyond is cut by the frame
 _BAR, _SIDE = 0.04, 0.1  # of the interval: an atom's bar, and the room beyond the bound in whose middle it stands
 
 
@@ -57,6 +58,7 @@ def plot_density(
     axes.autoscale(axis="y")
     lowest = min(0.0, float(np.nanmin(frame["density"])) * scale, float(np.nanmin([0.0, *low[np.isfinite(low)]])))
     axes.set_ylim(bottom=1.05 * lowest)
+    keep_curves_large(axes)
     if atoms is not None and len(atoms):
         _draw_atoms(axes, atoms, true_atoms, ends=(x[0], x[-1]), width=width)
     style.dress(axes, title=title or f"Density of {attribute}", subtitle=style.about(frame, interval="pointwise band"))
@@ -75,6 +77,13 @@ def percent_width(frame: pd.DataFrame) -> float:
     """Return how many units of x percentages are per: the largest power of ten within a tenth of the range."""
     extent = float(frame["x"].max() - frame["x"].min())
     return float(10.0 ** np.floor(np.log10(extent / 10))) if extent > 0 else 1.0
+
+
+def keep_curves_large(axes: Axes) -> None:
+    """Let bands that go far beyond every curve leave the picture, so that the curves do not lie flat on its ground."""
+    highest = max((float(np.nanmax(curve.get_ydata())) for curve in axes.get_lines()), default=0.0)
+    if highest > 0:
+        axes.set_ylim(top=min(axes.get_ylim()[1], _ROOM * highest))
 
 
 def _draw_atoms(

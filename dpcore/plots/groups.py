@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from dpcore.plots import style
-from dpcore.plots.density import percent_width
+from dpcore.plots.density import keep_curves_large, percent_width
 
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#5F6670")  # Okabe and Ito's, but for the truth's
 MOST_GROUPS = len(_COLOURS)  # in one picture; all of them are in the table
@@ -44,6 +44,7 @@ def plot_groups(
     axes.set_xlim(float(frame["x"].min()), float(frame["x"].max()))
     axes.margins(y=0.08)
     axes.set_ylim(bottom=0.0)
+    keep_curves_large(axes)
     (other,) = others
     about = style.about(frame.drop(columns="given"), interval="pointwise bands")
     style.dress(axes, title=title or f"Density of {attribute} by {style.in_words(other)}", subtitle=about)

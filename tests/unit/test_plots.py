@@ -292,6 +292,20 @@ def test_groups_are_drawn_together_each_with_its_own_truth():
         plot_groups(pd.concat([frame, density(given="race=asian")]), axes)
 
 
+def test_a_band_far_above_every_curve_leaves_the_picture_to_the_curves():
+    wide = pd.concat([density(given="home=urban"), density(given="home=rural", high=PDF + 9e-5)], ignore_index=True)
+    for plot, frame in ((plot_groups, wide), (plot_density, density(high=PDF + 9e-5))):
+        _, axes = new_axes()
+        plot(frame, axes)
+        highest = 100 * 10_000 * PDF.max()
+        assert 1.05 * highest < axes.get_ylim()[1] <= 2.0001 * highest
+        band = max(path.vertices[:, 1].max() for part in axes.collections for path in part.get_paths())
+        assert band > 10 * highest  # it is drawn as it is
+    _, axes = new_axes()
+    plot_density(density(), axes)
+    assert axes.get_ylim()[1] < 1.3 * highest
+
+
 def test_an_attribute_with_groups_has_pictures_of_everyone_and_of_each_group():
     everyone = {"densities": density(), "functionals": functional()}
     groups = {
