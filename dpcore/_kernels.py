@@ -163,21 +163,23 @@ def subset_selection(drawn: Any, holds: Any, values: Any, member: Any, said: Any
     """The sorted subset of each client, by Floyd's numbers, (w, n); member: zeros, (k,), to be written on."""
     size, n = drawn.shape
     first = len(member) - 1 - size
+    row = np.empty(size + 1, dtype=np.int64)  # one place more, for what comes after the last member
     for i in range(n):
         true = values[i]
-        for row in range(size):
-            place = np.int64(drawn[row, i])
+        for step in range(size):
+            place = np.int64(drawn[step, i])
             place += place >= true
-            if member[place]:
-                place = first + row + (first + row >= true)
-            member[place] = row > 0 or not holds[i]
+            last = first + step + (first + step >= true)
+            place += member[place] * (last - place)
+            member[place] = step > 0 or not holds[i]
         member[true] = holds[i]
         filled = 0
         for category in range(len(member)):
-            if member[category]:
-                said[i, filled] = category
-                filled += 1
-                member[category] = 0
+            row[filled] = category
+            filled += member[category]
+            member[category] = 0
+        for step in range(size):
+            said[i, step] = row[step]
 
 
 def settled(succeeds: Any, alive: Any, odd: Any, is_odd: bool) -> int:

@@ -155,7 +155,7 @@ class SubsetSelection(Mechanism):
             drawn[row] = random.residues(t + 1, n)
         loop = _kernels.chosen(_kernels.subset_selection, n * self.size)
         if loop is not None:
-            loop(drawn, holds, values, np.zeros(self.categories, dtype=np.uint8), said)
+            loop(drawn, holds, values, np.zeros(self.categories, dtype=np.int64), said)
             return
         most = max(1, _MEMBERS // self.categories)
         for first in range(0, n, most):
