@@ -13,7 +13,7 @@ import hashlib
 import json
 import secrets
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -32,6 +32,7 @@ from dpcore.report import concatenate
 from dpcore.scheme import Scheme
 from dpcore.tables import Line, summary, tables_of
 from dpcore.tokens import NAME_BYTES
+from dpcore.wire.ids import among
 
 DEFAULT_SCHEME = Path("data/schemes/consumer_expenditure.toml")
 DEFAULT_DATA = Path("data/var")
@@ -201,24 +202,49 @@ def _leave_out(folder: Path, data: Path, scheme: Scheme, round_: str, counted: M
 
     counted: file -> the landed round that counted it.  Where the owner has deleted the files since, what was written stands.
     """
-    batches, place = batches_of(folder), data / "counted" / scheme.digest[:16]
+    batches = batches_of(folder)
     if not all(file.exists() for file in collected(folder)):
         return
-    others = (place / f"{file}.ids" for file in sorted(counted.keys() - {batch.file for batch in batches}))
-    known = (
-        np.frombuffer(file.read_bytes(), dtype=np.uint8).reshape(-1, NAME_BYTES) for file in others if file.exists()
-    )
-    found, kept = inbox.left_out(batches, round_, known)
-    _write(folder / "left_out.json", json.dumps(found))
+    before = sorted(counted.keys() - {batch.file for batch in batches})
+    found, kept = inbox.left_out(batches, round_, _counted_ids(data, scheme, before))
+    _write(folder / "left_out.json", json.dumps({"before": before, "left_out": found}))
     for file, ids in kept.items():
         if len(ids):
-            wire.write_bytes(place / f"{file}.ids", ids.tobytes())
+            wire.write_bytes(_ids_file(data, scheme, file), ids.tobytes())
+
+
+def _counted_ids(data: Path, scheme: Scheme, files: Iterable[str]) -> Iterator[np.ndarray]:
+    """The ids, (n, 16) uint8 each, that were counted of some files."""
+    for path in (_ids_file(data, scheme, file) for file in files):
+        if path.exists():
+            yield np.frombuffer(path.read_bytes(), dtype=np.uint8).reshape(-1, NAME_BYTES)
+
+
+def _ids_file(data: Path, scheme: Scheme, file: str) -> Path:
+    return data / "counted" / scheme.digest[:16] / f"{file}.ids"
+
+
+def _check_not_overtaken(folder: Path, plan: Plan) -> None:
+    """Raise InvalidReport where a round that has landed since a run was prepared has counted one of its reports."""
+    named, own, data = folder / "left_out.json", {batch.file for batch in batches_of(folder)}, folder.parent.parent
+    if not named.exists():
+        return
+    before = json.loads(named.read_text(encoding="utf-8"))["before"]
+    since = warehouse.counted_files(plan.warehouse, plan.scheme.digest).keys() - own - set(before)
+    if not since:
+        return
+    ids = np.concatenate([np.zeros((0, NAME_BYTES), np.uint8), *_counted_ids(data, plan.scheme, sorted(own))])
+    shared = int(among(ids, _counted_ids(data, plan.scheme, sorted(since))).sum())
+    if shared:
+        raise InvalidReport(
+            f"round {plan.round} was overtaken: a round that landed since has counted {shared:,} of its reports; run it again"
+        )
 
 
 def left_out_of(folder: Path) -> dict[Path, dict[str, list[int]]]:
     """Return which reports a run leaves out: file -> reason -> positions; files of which it leaves out none are missing."""
     named = folder / "left_out.json"
-    found = json.loads(named.read_text(encoding="utf-8")) if named.exists() else {}
+    found = json.loads(named.read_text(encoding="utf-8"))["left_out"] if named.exists() else {}
     return {wire.location(batch.path): found[batch.file] for batch in batches_of(folder) if batch.file in found}
 
 
@@ -504,6 +530,7 @@ def land(folder: Path) -> Plan:
     What changed in the round after it is then drawn anew.  The reports are deleted afterwards unless the plan keeps them.
     """
     plan = plan_of(folder)
+    _check_not_overtaken(folder, plan)
     tables = read_tables(folder)
     pictures = sorted(Path(plan.figures).glob("*.png"))
     if pictures:

@@ -291,6 +291,24 @@ def test_a_report_is_counted_once_whichever_way_it_came(scheme_file: Path, tmp_p
     assert counted(DAYS[2], gone=gone) == ([[300, 900]], [["already_counted", 900]])
 
 
+def test_two_rounds_that_took_the_same_report_do_not_both_land(scheme_file: Path, tmp_path: Path) -> None:
+    """Of two folders, as two collectors have them; run again, the one that was overtaken leaves it out."""
+    scheme, folders = Scheme.from_toml(scheme_file), []
+    people = {"urban_rural": ["urban", "rural", "urban"] * 100}
+    first, second = (with_ids(privatize(scheme, people, seeded(k)), seeded((k, 1))) for k in range(2))
+    for day, there, batch in ((DAYS[0], "here", concatenate([first, second])), (DAYS[1], "elsewhere", first)):
+        wire.write_reports(tmp_path / there / "a.parquet", scheme, batch)
+        folder = stages.prepare(scheme_file, reports=tmp_path / there, round_=day, data=tmp_path)
+        stages.merge(folder, [stages.aggregate_shard(folder, path) for path in stages.collected(folder)])
+        stages.estimate(folder)
+        folders.append(folder)
+    stages.land(folders[1])
+    with pytest.raises(InvalidReport, match="overtaken: a round that landed since has counted 300 of its reports"):
+        stages.land(folders[0])
+    cli.run(scheme_file, reports=tmp_path / "here", round_=DAYS[0], data=tmp_path)
+    assert ask(tmp_path, "select accepted, rejected from latest_runs order by round") == [[300, 300], [300, 0]]
+
+
 def test_two_rounds_that_took_the_same_file_do_not_both_land(scheme_file: Path, tmp_path: Path) -> None:
     send(scheme_file, tmp_path / "inbox", "a", 600)
     folders = []
