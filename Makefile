@@ -41,7 +41,7 @@ soak: $(VENV)/.ok  ## 50 scheduled rounds while server, worker and tasks are kil
 faults: $(VENV)/.ok  ## kill collector, aggregation and landing 100 times: every accepted report is counted once; some minutes
 	$(BIN)/python tests/faults.py
 
-fuzz: $(VENV)/.ok  ## 150,000 malformed inputs for the decoders, and thousands of requests made from the OpenAPI; some minutes
+fuzz: $(VENV)/.ok  ## 150,000 malformed inputs for the decoders, and requests made from the OpenAPI for ten minutes
 	$(BIN)/python tests/fuzz.py
 
 scaling: $(VENV)/.ok  ## how a round scales on Dask, and what its tasks cost; on a quiet machine
