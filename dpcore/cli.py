@@ -5,6 +5,7 @@ Exit status: 0 done; 1 the input or the data were refused, in one line on standa
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -835,7 +836,8 @@ def main(arguments: list[str] | None = None) -> None:
         print(f"ldpflow: {error}", file=sys.stderr)
         sys.exit(1)
     except OSError as error:
-        print(f"ldpflow: {error.filename or 'a file'}: {error.strerror or error}", file=sys.stderr)
+        what_to_do = "; make room and run it again: what is finished is kept" if error.errno == errno.ENOSPC else ""
+        print(f"ldpflow: {error.filename or 'a file'}: {error.strerror or error}{what_to_do}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
         print("ldpflow: interrupted; nothing was landed", file=sys.stderr)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,20 @@ from dpcore import stages, wire
 from dpcore.errors import DPCoreError
 from dpcore.pages import plain
 from dpcore.scheme import Scheme
+from dpcore.warehouse import Locked
 from flows.settings import NamedRound
 
 _CANCELLED = "Somebody cancelled it, or stopped its process. **Press Retry** to go on where it was."
 _REFUSED = (
     "It was refused on purpose, and would be refused again. **Correct what the message names, then press Retry**; where a"
     " parameter must change, start the deployment again with the right one."
+)
+_LOCKED = (
+    "Another program is writing the warehouse. **Press Retry** when it has ended; what is finished is not done again."
+)
+_FULL = (
+    "The disk is full. **Make room**, with the flow `cleanup` or by hand, **and press Retry** to go on where it was; no file"
+    " was left half written."
 )
 _TIMED_OUT = (
     "It took longer than it may: a machine that is too busy, or more clients than it was made for. **Press Retry** to go on"
@@ -44,10 +53,10 @@ def tell_failure(flow: Any, flow_run: Any, state: Any) -> None:
     kept = "Nothing was started, so nothing was landed and nobody's privacy was spent."
     if folder is not None:
         kept = _land(folder)
-    advice = _advice(state)
-    logger.error("%s %s", advice.replace("**", ""), kept.replace("`", ""))
+    said = advice(state)
+    logger.error("%s %s", said.replace("**", ""), kept.replace("`", ""))
     page = [f"# {flow_run.name}: {state.name}", f"> {plain(state.message or 'No message was left.')}", "## What to do"]
-    page += [advice, "## What there is", kept]
+    page += [said, "## What there is", kept]
     page += [f"From a terminal: `prefect flow-run retry {flow_run.id}`"]
     with get_client(sync_client=True) as client:  # a worker that tells of a crash is in no run
         client.create_artifact(
@@ -87,12 +96,17 @@ def _land(folder: Path) -> str:
     )
 
 
-def _advice(state: Any) -> str:
+def advice(state: Any) -> str:
+    """Return what to do about the state in which a run ended."""
     error = getattr(state.data, "result", state.data)
     if state.is_cancelled() or state.is_cancelling():
         return _CANCELLED
+    if isinstance(error, Locked):
+        return _LOCKED
     if isinstance(error, DPCoreError):
         return _REFUSED
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        return _FULL
     if state.name == "TimedOut":
         return _TIMED_OUT
     return _CRASHED if state.is_crashed() else _UNEXPECTED

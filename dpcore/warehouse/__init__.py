@@ -1,7 +1,7 @@
 """The warehouse: one DuckDB file that people ask SQL.  The only door to duckdb."""
 
 from dpcore.warehouse.batches import counted_files, counted_since
-from dpcore.warehouse.connection import bring_up_to_date, open_for_reading, open_for_writing
+from dpcore.warehouse.connection import Locked, bring_up_to_date, open_for_reading, open_for_writing
 from dpcore.warehouse.counting import counting
 from dpcore.warehouse.land import (
     Landing,
@@ -23,6 +23,7 @@ from dpcore.warehouse.queries import export, query, reader
 
 __all__ = [
     "Landing",
+    "Locked",
     "Run",
     "add_benchmarks",
     "add_figures",

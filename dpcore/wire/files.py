@@ -5,6 +5,7 @@ On this machine it is written beside its place and moved there; in an object sto
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
@@ -72,7 +73,10 @@ def remove_folder(path: Path) -> None:
 
 
 def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
-    """Make folders, let `write` fill a file of this machine, and move it to `path`; a failed write leaves nothing."""
+    """Make folders, let `write` fill a file of this machine, and move it to `path`; a failed write leaves nothing.
+
+    Raises OSError, which names `path` where there is no room for it.
+    """
     if not is_here(path):
         _put_whole(path, write)
         return
@@ -81,6 +85,10 @@ def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
     try:
         write(beside)
         os.replace(beside, path)
+    except OSError as error:
+        if error.errno == errno.ENOSPC:  # as pyarrow tells it, nobody knows of which disk
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from error
+        raise
     finally:
         beside.unlink(missing_ok=True)
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 from inspect import signature
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from prefect.states import Failed
 from pydantic import ValidationError
 
 from dpcore import stages
 from dpcore.errors import SchemeError, WarehouseError
+from dpcore.warehouse import Locked
 from flows import audit, backfill, benchmark, cleanup, collect, coverage, estimate, publish, simulate
 from flows import round as rounds
-from flows.hooks import folder_of
+from flows.hooks import advice, folder_of
 from flows.settings import RoundSettings
 from flows.stage import is_transient, key, prepare
 
@@ -148,6 +151,19 @@ def test_a_run_that_failed_is_found_by_its_flow_run_or_by_the_round_it_was_told(
     stages.merge(other, [stages.aggregate_shard(other, stages.privatize_shard(other, 0))])
     assert folder_of("absent", settings | {"round": "2026-11-20"}) == other
     assert folder_of("absent", {"data": str(tmp_path / "nowhere")}) is None
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device", "reports/00001.parquet"), "**Make room**"),
+        (OSError("gone"), "Every task was tried four times"),
+        (Locked("w.duckdb is locked by another program"), "**Press Retry** when it has ended"),
+        (WarehouseError("w.duckdb is not a DuckDB file"), "**Correct what the message names"),
+    ],
+)
+def test_the_page_of_a_failure_says_what_to_do_about_this_one(error: Exception, said: str) -> None:
+    assert said in advice(Failed(data=error))
 
 
 @pytest.mark.parametrize("flow", FLOWS, ids=lambda flow: flow.name)

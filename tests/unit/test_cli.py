@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import json
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from dpcore import cli
+from dpcore.wire import write_whole
 
 ROOT = Path(__file__).parents[2]
 SCHEME = str(ROOT / "data/schemes/consumer_expenditure.toml")
@@ -21,6 +23,7 @@ for there, instead in (
     ("degree = 2  ", "degree = 1\nfinest_level = 3"),
     ('mechanism = "dyadic_wave"', 'mechanism = "wavelet_laplace"\ndegree = 1\nfinest_level = 3'),
     ('estimator = "log_spline"', 'estimator = "projection"'),
+    (', "entropy"]', "]"),
 ):
     assert there in COARSE
     COARSE = COARSE.replace(there, instead)
@@ -224,6 +227,7 @@ def test_a_warehouse_that_is_none_is_refused_before_anyone_reports(tmp_path: Pat
     one_line(ldpflow("run", coarse, "--data", "plain", at=tmp_path), ["plain"])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_pictures")
 def test_a_round_whose_numbers_are_all_refused_is_still_a_round(tmp_path: Path) -> None:
     scheme = 'name = "consumer_expenditure"\n[attributes.expenditure]\ntype = "numeric"\nlower = 0\nupper = 50000\n'
@@ -285,6 +289,18 @@ def test_a_process_of_its_own_says_one_line_and_exits(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "dpcore.cli", "run", "none.toml"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     one_line(Done(done.returncode, done.stdout, done.stderr), ["no scheme file"])
+
+
+def test_a_full_disk_is_one_line_that_names_the_file_and_leaves_no_half_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(beside: Path) -> None:
+        beside.write_bytes(b"half")
+        raise OSError(errno.ENOSPC, "Error writing bytes to file. Detail: [errno 28]")  # as pyarrow says it
+
+    monkeypatch.setattr(cli, "app", lambda _: write_whole(tmp_path / "00001.parquet", full))
+    one_line(ldpflow("run", at=tmp_path), ["00001.parquet: No space left on device; make room and run it again"])
+    assert not list(tmp_path.iterdir())
 
 
 def test_every_command_has_an_example(tmp_path: Path) -> None:
