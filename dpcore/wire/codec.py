@@ -83,25 +83,38 @@ def table_of(scheme: Scheme, batch: ReportBatch, sent_for: str) -> pa.Table:
     columns: list[pa.Array] = []
     for name in scheme.attributes:
         answers = batch.of(name)
-        absent = np.ones(batch.n, dtype=bool)
-        absent[answers.clients] = False
+        reports, absent = answers.reports, None
+        if len(answers) < batch.n:
+            absent = np.ones(batch.n, dtype=bool)
+            absent[answers.clients] = False
         if is_single(scheme, name):
-            values = np.zeros(batch.n, dtype=np.int64)
-            values[answers.clients] = answers.reports.values
-            columns.append(pa.array(values, mask=absent))
+            columns.append(pa.array(_spread(reports.values, absent), mask=absent))
         else:
-            levels = np.zeros(batch.n, dtype=np.uint8)
-            levels[answers.clients] = answers.reports.level
-            lengths = np.where(absent, 0, np.asarray(scheme.attributes[name].mechanism.sizes)[levels])
-            offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+            levels = _spread(reports.level, absent)
+            lengths = np.asarray(scheme.attributes[name].mechanism.sizes)[levels]
+            if absent is not None:
+                lengths[absent] = 0
+            offsets = np.zeros(batch.n + 1, dtype=np.int32)
+            np.cumsum(lengths, out=offsets[1:])
             columns.append(pa.array(levels, mask=absent))
-            values_array = pa.array(answers.reports.values, type=pa.int64())
-            columns.append(pa.ListArray.from_arrays(pa.array(offsets), values_array, mask=pa.array(absent)))
+            nulls = None if absent is None else pa.array(absent)
+            columns.append(
+                pa.ListArray.from_arrays(pa.array(offsets), pa.array(reports.values, pa.int64()), mask=nulls)
+            )
     named = {name: of for name, of in zip(NAMES, (batch.ids, batch.tokens), strict=True) if of is not None}
     columns += [_names(of) for of in named.values()]
     schema = report_schema(scheme, named)
     stamp = {ROUND: sent_for.encode()} if sent_for else {}
     return pa.Table.from_arrays(columns, schema=schema.with_metadata({**(schema.metadata or {}), **stamp}))
+
+
+def _spread(said: np.ndarray, absent: np.ndarray | None) -> np.ndarray:
+    """What those who answered said, zeros in the places of the others."""
+    if absent is None:
+        return said
+    all_of_them = np.zeros(len(absent), dtype=said.dtype)
+    all_of_them[~absent] = said
+    return all_of_them
 
 
 def read_reports(path: Path, scheme: Scheme) -> ReportBatch:

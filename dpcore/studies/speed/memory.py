@@ -7,6 +7,7 @@ scheme asks two questions whose reports take a byte or so, so that a thousand mi
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from typing import Any
 
 import pandas as pd
 
-from dpcore import populations
+from dpcore import _kernels, populations
 from dpcore.errors import SchemeError
 from dpcore.scheme import Scheme
 from dpcore.studies.speed.rounds import SECONDS, SMALL, SMALL_SCHEME, kernel_seconds
@@ -39,8 +40,12 @@ def measured(scheme: Path, sizes: tuple[tuple[str, tuple[int, ...]], ...]) -> It
 
 def _one(file: Path, name: str, clients: int, data: Path) -> list[dict[str, Any]]:
     scheme = Scheme.from_toml(file)
-    found = whole_round(file, clients, data)
-    kernels = kernel_seconds(scheme, populations.by_scheme(scheme.name), clients)
+    is_compiled = (
+        _kernels.is_installed()
+    )  # from the first report on, as in the long run: numba alone is a hundred megabytes
+    found = whole_round(file, clients, data, setting=str(int(is_compiled)))
+    with _kernels.compiled(is_compiled):
+        kernels = kernel_seconds(scheme, populations.by_scheme(scheme.name), clients)
     values = {PEAK: max(found["peaks"].values()), SECONDS: found["total"], KERNELS: found["total"] / kernels}
     return [
         row(RUN, metric, [value], target=name, clients=clients, epsilon=scheme.epsilon)
@@ -65,10 +70,18 @@ def profile(scheme: Path, clients: int) -> pd.DataFrame:
     )
 
 
-def whole_round(scheme: Path, clients: int, data: Path, *, plain: bool = True) -> dict[str, Any]:
-    """Return what `dpcore.profiling` says of a round in a process of its own; raises SchemeError where it failed."""
+def whole_round(
+    scheme: Path, clients: int, data: Path, *, plain: bool = True, setting: str | None = None
+) -> dict[str, Any]:
+    """Return what `dpcore.profiling` says of a round in a process of its own; raises SchemeError where it failed.
+
+    setting: of which path reports take (`_kernels.SETTING`).
+    """
     command = [sys.executable, "-m", "dpcore.profiling", str(scheme), str(clients), str(data)]
-    done = subprocess.run([*command, *(["--plain"] if plain else [])], capture_output=True, text=True, check=False)
+    environment = os.environ | ({} if setting is None else {_kernels.SETTING: setting})
+    done = subprocess.run(
+        [*command, *(["--plain"] if plain else [])], capture_output=True, text=True, check=False, env=environment
+    )
     if done.returncode:
         raise SchemeError(f"a round of {clients:,} clients failed: {(done.stderr.strip() or '?').splitlines()[-1]}")
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
