@@ -80,6 +80,15 @@ def named(*contents: bytes) -> wire.Rows:
     return wire.rows_of([wire.read_report(content, SCHEME) for content in contents], SCHEME)
 
 
+def test_every_commit_is_synced(tmp_path: Path) -> None:
+    """What is answered with `accepted` outlives a power cut, which no kill shows."""
+    Store(tmp_path, [SCHEME])
+    database = store.connect(tmp_path)
+    asked = [database.execute(f"pragma {name}").fetchone()[0] for name in ("synchronous", "journal_mode")]
+    database.close()
+    assert asked == [2, "wal"]
+
+
 def test_a_token_is_heard_once_a_round_whoever_asks(tmp_path: Path) -> None:
     first, again, other = (collectors.of_token(seed, person, "r1") for seed, person in ((1, 0), (2, 0), (3, 1)))
     kept = Store(tmp_path, [SCHEME])

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import subprocess
 import sys
 from fractions import Fraction
@@ -178,6 +179,17 @@ def test_exactly_the_total_can_be_spent() -> None:
     assert Budget.parse("ln 3").covers(Budget.parse("1.0986"))
     assert not Budget.parse("ln 3").covers(Budget.parse("1.0987"))
     assert not Budget.parse("63").covers(Budget.parse("1 + ln 3") + Budget.parse("61"))
+
+
+def test_a_charge_is_on_the_disk_before_anything_is_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The line, and the folder that names the file: no kill shows what a power cut takes."""
+    synced: list[os.stat_result] = []
+    real = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda opened: (synced.append(os.fstat(opened)), real(opened))[1])
+    Ledger(Budget.parse("1"), FileStore(tmp_path / "ledger")).charge([charge("1")])
+    line, folder = synced
+    assert (line.st_ino, line.st_size) == ((tmp_path / "ledger").stat().st_ino, (tmp_path / "ledger").stat().st_size)
+    assert folder.st_ino == tmp_path.stat().st_ino
 
 
 def test_a_torn_line_is_dropped_and_a_changed_one_is_refused(tmp_path: Path) -> None:
