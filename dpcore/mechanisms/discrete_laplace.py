@@ -18,6 +18,7 @@ from dpcore import _checks, _kernels
 from dpcore._random import WORD, Source
 
 _BATCH = 1 << 15  # proposals at a time: small enough to stay in the processor's cache
+_SUMS = 1 << 13  # sums simulated at a time: they stay in a core's cache
 _LOOPED = 1 << 9  # trials that are worth a compiled loop
 _GAUSSIAN_MEAN = 2.0**20  # of two Poisson variables, from which their difference is a rounded Gaussian
 
@@ -64,15 +65,18 @@ def simulate_sums(n: int, t: int, size: int, random: Source) -> np.ndarray:
     _checks.within(1, WORD, noise_scale=t)
     if n == 0:
         return np.zeros(size, dtype=np.int64)
-    generator = random.generator()
-    means = generator.standard_exponential(size) if n == 1 else generator.standard_gamma(n, size)
-    means *= math.exp(-1 / t) / math.expm1(-1 / t) ** 2
-    few = means[means < _GAUSSIAN_MEAN]
-    sums = generator.standard_normal(size)
-    sums *= np.sqrt(2 * means)
-    drawn = np.rint(sums, out=sums).astype(np.int64)
-    if len(few):
-        drawn[means < _GAUSSIAN_MEAN] = generator.poisson(few) - generator.poisson(few)
+    generator, drawn = random.generator(), np.empty(size, dtype=np.int64)
+    scale = math.exp(-1 / t) / math.expm1(-1 / t) ** 2
+    for first in range(0, size, _SUMS):
+        part = drawn[first : first + _SUMS]
+        means = generator.standard_exponential(len(part)) if n == 1 else generator.standard_gamma(n, len(part))
+        means *= scale
+        sums = generator.standard_normal(len(part))
+        sums *= np.sqrt(2 * means)
+        part[:] = np.rint(sums, out=sums)
+        if means.min() < _GAUSSIAN_MEAN:
+            few = means < _GAUSSIAN_MEAN
+            part[few] = generator.poisson(means[few]) - generator.poisson(means[few])
     return drawn
 
 
