@@ -54,7 +54,7 @@ DESIGNS: dict[str, list[Callable[[Budget], Mechanism]]] = {
     "subset_selection": [
         *(lambda budget, k=k: SubsetSelection.design(budget, categories=k) for k in (2, 3, 16, 200)),
         lambda budget: SubsetSelection.design(budget, categories=30, size=29),
-        lambda budget: SubsetSelection.design(budget, categories=9000, size=1),
+        lambda budget: SubsetSelection.design(budget, categories=900, size=1),
     ],
     "unary_encoding": [
         *(lambda budget, k=k: UnaryEncoding.design(budget, categories=k) for k in (2, 31, 32, 33, 200)),
@@ -115,7 +115,7 @@ def uncompiled(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", DESIGNS)
 def test_the_loops_do_what_numpy_does(name: str, uncompiled: None) -> None:
     for number, design in enumerate(DESIGNS[name]):
-        for n in (0, 1, 150):
+        for n in (0, 1, 40):
             assert paths_agree(design(LN_3), n, number), (number, n)
 
 
