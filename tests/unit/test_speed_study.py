@@ -115,7 +115,8 @@ def test_a_line_has_the_slope_one(monkeypatch):
 
 @pytest.mark.slow
 def test_a_profile_adds_up_and_the_rounds_are_whole(tmp_path):
-    profiled = profiling.profile(SCHEME, 1000, tmp_path)
+    (tmp_path / "small.toml").write_text(rounds.SMALL_SCHEME)
+    profiled = profiling.profile(tmp_path / "small.toml", 1000, tmp_path / "data")
     assert sum(profiled.seconds.values()) == pytest.approx(profiled.total, rel=0.02)
     assert profiled.seconds["make people"] > 0
     assert max(profiled.peaks.values()) > 2**26
