@@ -5,6 +5,7 @@ import math
 import os
 import subprocess
 import sys
+import threading
 from fractions import Fraction
 from pathlib import Path
 
@@ -179,6 +180,19 @@ def test_exactly_the_total_can_be_spent() -> None:
     assert Budget.parse("ln 3").covers(Budget.parse("1.0986"))
     assert not Budget.parse("ln 3").covers(Budget.parse("1.0987"))
     assert not Budget.parse("63").covers(Budget.parse("1 + ln 3") + Budget.parse("61"))
+
+
+def test_who_charges_waits_for_who_is_at_it(tmp_path: Path) -> None:
+    """Two that both read before either writes would spend the total twice; a descriptor's lock holds between threads, too."""
+    store = FileStore(tmp_path / "ledger")
+    other = threading.Thread(target=Ledger(Budget.parse("1"), FileStore(store.path)).charge, args=([charge("1")],))
+    with store.held():
+        other.start()
+        other.join(0.15)
+        assert other.is_alive()
+        assert store.lines() == []
+    other.join()
+    assert len(store.lines()) == 1
 
 
 def test_a_charge_is_on_the_disk_before_anything_is_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
