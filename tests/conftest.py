@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import wraps
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -140,6 +141,13 @@ def created(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def fresh(created: Path, tmp_path: Path) -> Path:
     """A warehouse of the test's own, in which nothing has landed: a copy takes a hundredth of what making one does."""
     return Path(shutil.copy(created, tmp_path / "warehouse.duckdb"))
+
+
+@pytest.fixture
+def unpublished(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let landings copy nothing for readers, who then read the warehouse: where many rounds land, a third of the time."""
+    module = import_module("dpcore.warehouse.published")  # the package has a function of that name
+    monkeypatch.setattr(module, "_publish", lambda connection, path: None)
 
 
 @pytest.fixture

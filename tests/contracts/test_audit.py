@@ -103,7 +103,7 @@ def test_the_clients_own_code_of_a_wave_leads_to_the_audited_ratio() -> None:
 
 
 @pytest.mark.parametrize("allocation", ["sample", "split", "paper"])
-@pytest.mark.parametrize("degree", [0, 1, 2])
+@pytest.mark.parametrize("degree", [0, 1, pytest.param(2, marks=pytest.mark.slow)])
 def test_wavelets_keep_exactly_what_they_certify(allocation: str, degree: int) -> None:
     mechanism = WaveletLaplace.design(
         Budget.parse("1"), degree=degree, finest_level=4, cells=512, allocation=allocation

@@ -90,7 +90,7 @@ def unit_masses(name: str) -> dict[Fraction, Fraction]:
     return {Fraction(first + i): Fraction(float(mass)) for i, mass in enumerate(masses)}
 
 
-@pytest.mark.parametrize("name", ["bior1.3", "bior2.4", "bior3.5"])
+@pytest.mark.parametrize("name", ["bior1.3", "bior2.4", pytest.param("bior3.5", marks=pytest.mark.slow)])
 def test_means_are_those_of_refinement(name: str) -> None:
     basis = FilterBank(name, 3, 4)
     low, high = filters(name)[1], {1 - n: (-1) ** (1 - n) * value for n, value in filters(name)[0].items()}

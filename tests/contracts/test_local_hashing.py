@@ -77,7 +77,7 @@ def test_bins_are_near_the_odds_and_the_variance_is_that_of_the_paper_or_less() 
             assert mechanism.variance(0.0, 1) == min(other.variance(0.0, 1) for other in others)
 
 
-@pytest.mark.parametrize("k", [5, 40])
+@pytest.mark.parametrize("k", [5, pytest.param(40, marks=pytest.mark.slow)])
 def test_closed_form_variance_accepts_the_truth_and_rejects_a_third_more(k: int) -> None:
     mechanism = LocalHashing.design(Budget.parse("1"), categories=k)
     n = 1000
@@ -93,6 +93,7 @@ def test_closed_form_variance_accepts_the_truth_and_rejects_a_third_more(k: int)
         assert not variance_agrees(estimates[:, category], variance * 0.6)
 
 
+@pytest.mark.slow
 def test_the_variance_of_a_sum_of_categories_is_what_the_model_says() -> None:
     """Triples of hash values of a line are not independent; what that does to sums is small where P is near k."""
     mechanism = LocalHashing.design(Budget.parse("1"), categories=40)

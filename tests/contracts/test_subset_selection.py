@@ -127,7 +127,10 @@ def test_what_no_client_could_send_is_not_accepted() -> None:
     assert np.flatnonzero(~accepted).tolist() == [3]
 
 
-@pytest.mark.parametrize(("k", "epsilon"), [(4, "1"), (6, "0.2"), (8, "2")])
+@pytest.mark.parametrize(
+    ("k", "epsilon"),
+    [(4, "1"), pytest.param(6, "0.2", marks=pytest.mark.slow), pytest.param(8, "2", marks=pytest.mark.slow)],
+)
 def test_simulated_counts_follow_the_law_of_clients(k: int, epsilon: str) -> None:
     """Moments of every category and pair, and the whole law of three clients' counts."""
     mechanism = SubsetSelection.design(Budget.parse(epsilon), categories=k)

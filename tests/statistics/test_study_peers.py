@@ -53,7 +53,7 @@ def test_oracles_are_unbiased_with_the_variance_of_the_literature(oracle: str) -
     assert not variance_agrees(drawn[:, 3], variance / 1.3)
 
 
-@pytest.mark.parametrize("tree", [hierarchy.unary_tree, hierarchy.haar_hadamard])
+@pytest.mark.parametrize("tree", [hierarchy.unary_tree, pytest.param(hierarchy.haar_hadamard, marks=pytest.mark.slow)])
 def test_leaves_of_trees_are_unbiased(tree: histogram.Draw) -> None:
     cells = target("beta_2_5").cells(8)
     generator = np.random.default_rng(6)
@@ -80,7 +80,13 @@ def test_square_wave_reports_follow_people_one_by_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "known"), [("beta_10_10", 0.0066), ("beta_2_5", 0.019), ("bimodal", 0.021)], ids=lambda value: str(value)
+    ("name", "known"),
+    [
+        pytest.param("beta_10_10", 0.0066, marks=pytest.mark.slow),
+        pytest.param("beta_2_5", 0.019, marks=pytest.mark.slow),
+        ("bimodal", 0.021),
+    ],
+    ids=lambda value: str(value),
 )
 def test_the_best_peers_errors_are_those_known(name: str, known: float) -> None:
     """At 10^5 clients and epsilon 1 an independent comparison found these ise of its best peer."""

@@ -18,6 +18,8 @@ from dpcore.studies import accuracy, aims, metrics
 from dpcore.studies.accuracy import Cell, Grid
 from dpcore.studies.contestants import contestants
 
+pytestmark = pytest.mark.usefixtures("unpublished")
+
 SMALL = {"targets": ("beta_2_5", "lognormal"), "clients": (10_000,), "epsilons": (1.0,), "repetitions": 4}
 TWO = ("wavelet_laplace", "peer:oue")
 

@@ -37,7 +37,7 @@ def test_a_client_with_a_secret_tells_nothing_more_after_the_first_round(small: 
     assert found.fresh[-1] > 0.95  # the same attack, where there is something to average
 
 
-@pytest.mark.parametrize("reporting", ["all", "one"])
+@pytest.mark.parametrize("reporting", ["all", pytest.param("one", marks=pytest.mark.slow)])
 def test_fresh_noise_on_replay_is_found(small_text: str, reporting: str) -> None:
     scheme = Scheme.from_toml(f'reporting = "{reporting}"\n{small_text}')
     assert averaging(scheme, seeded(2), people=10, rounds=3, client=memoizing).holds

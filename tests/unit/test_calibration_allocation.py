@@ -26,7 +26,7 @@ def energies(basis: SplineWavelet, scales: Scales, cells: int = 4096) -> np.ndar
     )
 
 
-@pytest.mark.parametrize("degree", range(4))
+@pytest.mark.parametrize("degree", [0, 1, 2, pytest.param(3, marks=pytest.mark.slow)])
 def test_scaled_levels_are_never_noisier(degree: int) -> None:
     basis = SplineWavelet(degree, smallest_coarsest_level(degree), 6)
     tight, scaled = energies(basis, unscaled(basis)), energies(basis, allocation.boundary_scales(basis, 4096))
@@ -37,7 +37,7 @@ def test_scaled_levels_are_never_noisier(degree: int) -> None:
         assert np.allclose(tight, 8)  # 2 Delta^2 tr G^{-1} / 4^j = 2 * 2^2 for Haar
 
 
-@pytest.mark.parametrize("level", [3, 4])
+@pytest.mark.parametrize("level", [3, pytest.param(4, marks=pytest.mark.slow)])
 def test_no_coarse_grid_of_scales_beats_the_search(level: int) -> None:
     basis = SplineWavelet(2, level, level)
     found = energies(basis, allocation.boundary_scales(basis, 1024), 1024)[1]

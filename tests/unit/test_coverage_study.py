@@ -24,6 +24,8 @@ from dpcore.studies import coverage, coverage_aims
 from dpcore.studies.coverage import Cell, Grid
 from dpcore.studies.targets import target
 
+pytestmark = pytest.mark.usefixtures("unpublished")
+
 WAVELET = "wavelet_laplace"
 SMALL: dict[str, Any] = {
     "targets": ("uniform", "bimodal"),
@@ -114,6 +116,7 @@ def test_chunks_add_up_to_what_their_repetitions_say(fresh: Path, monkeypatch: p
     assert list(chunks.itertuples(index=False, name=None)) == [("chunk=000", 50), ("chunk=001", 50), ("chunk=002", 20)]
 
 
+@pytest.mark.slow
 def test_a_study_goes_on_and_takes_more_repetitions(
     fresh: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -127,7 +127,10 @@ class _OnePlace:
 
 
 @pytest.mark.parametrize("share", [0.0, pytest.param(0.37, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    "method",
+    ["dyadic_wave", *(pytest.param(each, marks=pytest.mark.slow) for each in METHODS if each != "dyadic_wave")],
+)
 def test_a_density_in_one_place_has_numbers_or_reasons_and_no_error(method, share):
     people = _OnePlace(share)
     estimate = dp.estimate(dp.simulate(_scheme(method, 10**6, 4.0), people, dp.seeded(1), 10**6), "x")

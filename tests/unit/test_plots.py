@@ -214,7 +214,12 @@ def test_rows_that_make_no_picture_are_refused(plot, frame):
 
 
 @pytest.mark.parametrize(
-    ("plot", "frame"), [(plot_density, density), (plot_frequency, frequency), (plot_functional, functional)]
+    ("plot", "frame"),
+    [
+        (plot_density, density),
+        pytest.param(plot_frequency, frequency, marks=pytest.mark.slow),
+        pytest.param(plot_functional, functional, marks=pytest.mark.slow),
+    ],
 )
 def test_a_picture_is_a_png_the_same_twice_even_in_threads_and_changes_nothing_global(plot, frame):
     before = dict(mpl.rcParams)
@@ -238,7 +243,12 @@ def test_a_picture_is_a_png_the_same_twice_even_in_threads_and_changes_nothing_g
 
 
 @pytest.mark.parametrize(
-    ("plot", "frame"), [(plot_density, density), (plot_frequency, frequency), (plot_functional, functional)]
+    ("plot", "frame"),
+    [
+        pytest.param(plot_density, density, marks=pytest.mark.slow),
+        (plot_frequency, frequency),
+        pytest.param(plot_functional, functional, marks=pytest.mark.slow),
+    ],
 )
 def test_a_picture_is_the_same_svg_twice_and_needs_no_font(plot, frame):
     pictures = []
@@ -384,6 +394,7 @@ def test_differences_that_make_no_picture_are_refused_and_refused_ones_alone_are
     assert png(figure)[:4] == b"\x89PNG"
 
 
+@pytest.mark.slow
 def test_changes_of_everyone_of_groups_and_between_groups_are_pictures_of_their_own():
     of_groups = differences(given="home=urban", other_given="home=urban")
     between = differences(given="home=urban", other_given="home=rural", other_run_id="a" * 16)

@@ -103,6 +103,7 @@ def test_verdicts_are_told_apart_from_other_checks() -> None:
     assert list(quality.without_verdicts(checks)["name"]) == ["privacy(income)"]
 
 
+@pytest.mark.slow
 def test_what_lands_says_so_and_a_damaged_table_lands_as_one(tmp_path: Path) -> None:
     scheme = tmp_path / "scheme.toml"
     scheme.write_text(HOUSEHOLDS, encoding="utf-8")

@@ -66,7 +66,7 @@ def test_at_a_third_the_bias_only_scales_and_at_three_tenths_it_does_not(name: s
     assert np.abs(np.log(steps(0.3))).max() > np.log(1.5)
 
 
-@pytest.mark.parametrize("degree", [0, 1])
+@pytest.mark.parametrize("degree", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_levels_go_up_by_one_as_theory_says(degree: int) -> None:
     law = rates.target(("sine", "cosine")[degree])
     for order in range(degree + 1):

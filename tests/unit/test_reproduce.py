@@ -29,7 +29,7 @@ CHEAP = (
 SIMULATED = ("derivative_rates", "differencing", "elbow", "lepski", "noisy_max", "three_queries", "truncated_simulated")
 
 
-@pytest.mark.parametrize("name", CHEAP)
+@pytest.mark.parametrize("name", [*CHEAP[:4], *(pytest.param(name, marks=pytest.mark.slow) for name in CHEAP[4:])])
 def test_a_figure_lands_whole_and_shows_what_it_is_to_show(name: str) -> None:
     _check(name, Effort(quick=True))
 

@@ -25,6 +25,8 @@ from dpcore.warehouse import (
 )
 from dpcore.warehouse.rows import RESULT_TABLES
 
+pytestmark = pytest.mark.usefixtures("unpublished")
+
 START = datetime(2026, 11, 20, 6, 30, tzinfo=UTC)
 
 

@@ -14,6 +14,8 @@ from scipy.stats import norm
 from dpcore.errors import WarehouseError
 from dpcore.warehouse import Landing, Run, land, query, run_id
 
+pytestmark = pytest.mark.usefixtures("unpublished")
+
 START = datetime(2026, 11, 20, 6, 30, tzinfo=UTC)
 
 
