@@ -10,7 +10,6 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -893,6 +892,8 @@ def _check_clients(folder: Path) -> None:
 
 
 def _collect_simulated(folder: Path) -> list[Path]:
+    from concurrent.futures import ThreadPoolExecutor
+
     from dpcore import stages
 
     def one(shard: int) -> Path:

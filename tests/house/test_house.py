@@ -47,6 +47,23 @@ def test_the_command_line_and_the_client_start_light(root: Path) -> None:
     assert done.stdout.splitlines() == [f"{module} []" for module in light]
 
 
+def test_help_is_shown_before_anything_is_loaded(root: Path) -> None:
+    """It takes a fifth of a second; numpy alone would take as long again."""
+    code = """
+import sys
+from dpcore.cli import main
+try:
+    main(["--help"])
+except SystemExit:
+    ours = {name for name in sys.modules if name.split(".")[0] in ("dpcore", "flows")}
+    heavy = {"numpy", "rich", "asyncio", "concurrent.futures", "importlib.metadata", "jinja2", "fastapi", "pydantic", "numba"}
+    print(sorted(ours), sorted(heavy & set(sys.modules)), file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root)
+    assert "benchmark" in done.stdout
+    assert done.stderr.strip() == "['dpcore', 'dpcore.cli', 'dpcore.errors'] []"
+
+
 def test_a_client_needs_numpy_and_the_scheme_only(root: Path, tmp_path: Path) -> None:
     """A process that can import nothing but numpy and the standard library reads schemes, keeps a ledger and sends reports."""
     code = """
