@@ -23,7 +23,7 @@ FOLDER = Path(__file__).parent
 RUNS = 150_000  # inputs for the decoders
 REQUESTS = 4000  # examples for each path and method, good and bad ones each
 MINUTES = 10.0  # after which no more are made
-_GO = 100  # of them at a time, of every path in turn
+_GO = 25  # of them at a time, of every path in turn
 
 
 def decoders(runs: int, seed: int, corpus: Path) -> None:
@@ -148,11 +148,10 @@ def requests(examples: int, seed: int, minutes: float = MINUTES) -> int:
 
             until = time.monotonic() + 60 * minutes
             for go in range(-(-examples // _GO)):
-                if time.monotonic() > until:
-                    break
                 for operation, mode in itertools.product(operations, schemathesis.GenerationMode):
-                    strategy = operation.as_strategy(generation_mode=mode)
-                    _run(strategy, send, min(_GO, examples - go * _GO), (seed, go))
+                    if time.monotonic() < until:
+                        strategy = operation.as_strategy(generation_mode=mode)
+                        _run(strategy, send, min(_GO, examples - go * _GO), (seed, go))
             said = Sender(sender.port, secret).get("/metrics").content.decode()
     accepted = [line for line in said.splitlines() if line.startswith("ldpflow_reports_total") and "accepted" in line]
     if any(float(line.split()[-1]) for line in accepted):
