@@ -30,6 +30,7 @@ def hasty(monkeypatch):
     """One call a measurement, and nothing compiled."""
     monkeypatch.setattr(table, "SECONDS", 0.0)
     monkeypatch.setattr(clients, "paths", lambda: (clients.NUMPY,))
+    monkeypatch.setattr(reports, "paths", lambda: (clients.NUMPY,))
     monkeypatch.setattr(clients, "PLANNED", 1000)
     monkeypatch.setattr(clients, "BLOCK", 2000)
     monkeypatch.setattr(reports, "BLOCK", 2000)

@@ -14,13 +14,13 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pandas as pd
 
-from dpcore import pipeline, wire
+from dpcore import _kernels, pipeline, wire
 from dpcore._random import seeded
 from dpcore.aggregates import Aggregate
 from dpcore.pipeline import BLOCK
 from dpcore.report import ReportBatch
 from dpcore.scheme import Scheme
-from dpcore.studies.speed.clients import PEERED, mechanisms
+from dpcore.studies.speed.clients import COMPILED, PEERED, mechanisms, paths
 from dpcore.studies.speed.table import BASELINE, EPSILON, rate, row
 from dpcore.wire.schema import report_schema
 
@@ -46,12 +46,13 @@ def scheme_of(name: str) -> Scheme:
 
 
 def measured(repetitions: int, count_by: CountBy | None) -> Iterator[pd.DataFrame]:
-    """Yield rows, mechanism by mechanism; count_by: None where DuckDB is not to be measured."""
+    """Yield rows, mechanism by mechanism, compiled where that can be; count_by: None where DuckDB is not to be measured."""
     for name in mechanisms():
         scheme = scheme_of(name)
-        yield _in_memory(name, scheme, repetitions)
-        with TemporaryDirectory() as folder:
-            yield _from_file(name, scheme, Path(folder) / "reports.parquet", repetitions, count_by)
+        with TemporaryDirectory() as folder, _kernels.compiled(paths()[0] == COMPILED):
+            in_memory = _in_memory(name, scheme, repetitions)
+            from_file = _from_file(name, scheme, Path(folder) / "reports.parquet", repetitions, count_by)
+        yield pd.concat([in_memory, from_file], ignore_index=True)
 
 
 def _batch(scheme: Scheme, blocks: int) -> ReportBatch:
