@@ -119,12 +119,14 @@ class Aggregate:
 def _aggregate(scheme: Scheme, batch: ReportBatch, first: int) -> Aggregate:
     _same(scheme.digest, batch.digest)
     good, reasons, examples = _validate(scheme, batch)
-    answers = {name: _keep(scheme, name, batch.of(name), good) for name in scheme.attributes}
+    answers = {name: batch.of(name) for name in scheme.attributes}
+    if not good.all():
+        answers = {name: _keep(scheme, name, column, good) for name, column in answers.items()}
     statistics = {name: scheme.attributes[name].mechanism.statistics(answers[name].reports) for name in answers}
     marginals = {name: scheme.attributes[name].mechanism.marginals(answers[name].reports) for name in answers}
     return Aggregate(
         scheme,
-        int(good.sum()),
+        int(np.count_nonzero(good)),
         statistics,
         {pair: _joint(scheme, pair, answers, statistics[pair[0]]) for pair in scheme.pairs},
         {name: len(column) for name, column in answers.items()},
