@@ -1,14 +1,16 @@
 """How a round scales: `make scaling`, on a machine that does nothing else.
 
 Shards per second with one Dask worker process and with two, whose aggregates must be those of threads bit for bit, and what the
-tasks of a round of ten million clients cost beside its work.  CPU seconds are told beside wall seconds: they are what can be
-compared where the machine is not quiet.
+tasks of a round of ten million clients cost beside its work, and what its start costs.  CPU seconds are told beside wall
+seconds: they are what can be compared where the machine is not quiet.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import resource
+import subprocess
 import sys
 import tempfile
 import time
@@ -52,6 +54,8 @@ def main() -> int:
         share = overhead / (overhead + work)
         print(f"tasks        {overhead:.1f} CPU s beside {work:.1f} CPU s of work at ten million clients: {share:.1%}")
         print(f"             at most {MOST_OVERHEAD:.0%} is asked")
+    alone, through = _importing("dpcore.stages"), _importing("flows.round")
+    print(f"start        {through:.1f} CPU s of imports through Prefect, {alone:.1f} without")
     return 0 if same and scaling >= LEAST_SCALING and share <= MOST_OVERHEAD else 1
 
 
@@ -99,6 +103,15 @@ def _overhead(data: Path) -> float:
         tasks(many)
         time.sleep(10)  # the server records task runs a little later
         return _cpu_of_all() - begun
+
+
+def _importing(module: str) -> float:
+    """CPU seconds of a new process that only imports a module; the second of two, as the first may compile."""
+    for _ in range(2):
+        begun = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, "-c", f"import {module}"], check=True)
+        ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return ended.ru_utime + ended.ru_stime - begun.ru_utime - begun.ru_stime
 
 
 def _cpu_of_all() -> float:
