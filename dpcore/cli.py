@@ -20,6 +20,7 @@ import typer
 from dpcore.errors import DPCoreError, TooFewClients
 
 if TYPE_CHECKING:
+    import pandas as pd
     from rich.table import Table
 
     from dpcore.audit import SchemeAudit
@@ -440,10 +441,7 @@ def query(
     elif format_ == "json":
         print(json.dumps(json.loads(frame.to_json(orient="records", date_format="iso")), indent=1))
     else:
-        table = _table("", *map(str, frame.columns))
-        for row in frame.itertuples(index=False):
-            table.add_row(*(_cell(value) for value in row))
-        _show(table)
+        _show_rows(frame)
 
 
 @app.command()
@@ -466,7 +464,7 @@ def export(
 @app.command()
 def publish(
     target: Annotated[Path, typer.Argument(metavar="OUT", help="The page to write: .html.")],
-    round_: Annotated[str | None, typer.Option("--round", help="The round. Default: the newest landed.")] = None,
+    round_: Annotated[str | None, typer.Option("--round", help="The round. Default: the newest.")] = None,
     scheme: Annotated[str | None, typer.Option(help="The scheme's name, where several schemes have the round.")] = None,
     warehouse: WarehouseOption = None,
     data: DataOption = DEFAULT_DATA,
@@ -1135,6 +1133,25 @@ def _show(table: Table) -> None:
     from rich.console import Console
 
     Console(width=_width(), highlight=False).print(table)
+
+
+def _show_rows(frame: pd.DataFrame) -> None:
+    """A row a line or, where the columns do not fit, a value a line."""
+    from rich.console import Console
+
+    rows = [[_cell(value) for value in row] for row in frame.itertuples(index=False)]
+    table = _table("", *map(str, frame.columns))
+    for row in rows:
+        table.add_row(*row)
+    console = Console(width=_width(), highlight=False)
+    if console.measure(table, options=console.options.update(width=1 << 20)).maximum <= console.width or not rows:
+        _show(table)
+        return
+    longest = max(map(len, map(str, frame.columns)))
+    for number, row in enumerate(rows, 1):
+        print(f"row {number}")
+        for column, value in zip(frame.columns, row, strict=True):
+            print(f"  {column!s:<{longest}}  {value}")
 
 
 def _width() -> int | None:

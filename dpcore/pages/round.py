@@ -19,7 +19,7 @@ def publish(path: str | Path, target: Path, *, round_: str | None = None, scheme
     """Write the page of a round's newest landed run and return (scheme, round).
 
     path: the warehouse; brought up to date first where older code wrote it.  target: an .html file, replaced when whole.
-    round_: the newest landed where None.  scheme: needed only where several have the round.
+    round_: the newest where None.  scheme: needed only where several have the round.
     Raises WarehouseError where the round is not there or the target cannot be a page.
     """
     if target.suffix not in _SUFFIXES:

@@ -106,6 +106,9 @@ def test_running_twice_lands_once(ran: Path) -> None:
 
 
 def test_no_table_holds_a_record(ran: Path) -> None:
+    wide = ldpflow("query", "from runs", at=ran).stdout.splitlines()
+    assert wide[0] == "row 1"
+    assert f"  {'state':<13}  landed" in wide
     done = ldpflow("query", "select distinct statistic from aggregates order by 1", "--format", "csv", at=ran)
     assert done.stdout.split() == ["statistic", "count", "reports", "sum"]
 

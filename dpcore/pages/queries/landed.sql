@@ -1,4 +1,4 @@
--- one row per scheme and round that has landed, the newest landed first
+-- one row per scheme and round that has landed, the newest round first
 select scheme, "round", run_id
 from latest_runs
-order by finished_at desc, started_at desc, run_id desc
+order by "round" desc, finished_at desc, started_at desc, run_id desc
