@@ -62,6 +62,7 @@ def scheme_tables(scheme: Scheme) -> dict[str, pd.DataFrame]:
         scheme.reporting,
         scheme.budget.text,
         scheme.epsilon,
+        float(scheme.delta),
         scheme.canonical,
     )
     attributes: list[tuple[Any, ...]] = []
@@ -73,7 +74,7 @@ def scheme_tables(scheme: Scheme) -> dict[str, pd.DataFrame]:
         numbered = enumerate(zip(attribute.categories, values, strict=True))
         categories += [(name, place, category, value) for place, (category, value) in numbered]
     return {
-        "schemes": _frame([agreed], "description planned_clients reporting stated epsilon canonical"),
+        "schemes": _frame([agreed], "description planned_clients reporting stated epsilon delta canonical"),
         "attributes": _frame(attributes, "attribute position type unit lower upper").astype(
             {"lower": "float64", "upper": "float64"}
         ),
@@ -190,13 +191,16 @@ def _budgets(round_: Round) -> pd.DataFrame:
                 attribute.mechanism.name,
                 budget.text,
                 float(budget),
+                float(attribute.delta),
                 attribute.mechanism.certificate().text,
                 charges,
                 states(attribute.mechanism),
                 *unknown,
             )
         )
-    names = "attribute mechanism stated epsilon certificate charges states known_charges known_clients most_charges"
+    names = (
+        "attribute mechanism stated epsilon delta certificate charges states known_charges known_clients most_charges"
+    )
     return _frame(rows, names).astype(dict.fromkeys(names.split()[-3:], "Int64"))
 
 

@@ -229,6 +229,7 @@ def tables(name: str) -> dict[str, pd.DataFrame]:
                     "mechanism": "tomorrows",
                     "stated": "1",
                     "epsilon": 1.0,
+                    "delta": 0.0,
                     "certificate": NASTY,
                     "charges": 9,
                     "states": 2,

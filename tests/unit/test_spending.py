@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 
 import dpcore as dp
 from dpcore import pages, pipeline, spending, stages, warehouse, wire
@@ -81,8 +82,9 @@ epsilon = {}
 
 def landed(file: Path, scheme: Scheme, round_: str, known: Known | None) -> None:
     """A round of 203 collected reports in the warehouse, as far as what clients spend is concerned."""
+    people = {name: [PEOPLE[name]] * 203 for name in scheme.attributes}
     budgets = tables_of(
-        pipeline.Round(dp.aggregate(scheme, dp.privatize(scheme, PEOPLE, random=dp.seeded(1))), {}, {}, {})
+        pipeline.Round(dp.aggregate(scheme, dp.privatize(scheme, people, random=dp.seeded(1))), {}, {}, {})
     )["budgets"]
     if known is not None:
         budgets = spending.beside(budgets, dict.fromkeys(scheme.attributes, known))
@@ -104,7 +106,7 @@ def landed(file: Path, scheme: Scheme, round_: str, known: Known | None) -> None
     warehouse.land(file, warehouse.Landing(run, whole))
 
 
-PEOPLE = {"kind": ["cat"] * 203, "colour": ["red"] * 203}
+PEOPLE = {"kind": "cat", "colour": "red", "weight": 3.0}
 
 
 def test_rounds_add_up_for_fresh_noise_and_not_for_answers_that_last(tmp_path: Path) -> None:
@@ -136,6 +138,21 @@ def test_a_client_that_reports_one_unit_spends_at_most_the_dearest(tmp_path: Pat
         landed(file, scheme, f"2026-11-0{day}", None)
     [row] = warehouse.query(file, "from composed_budgets where rounds = 3 and attribute = ''").to_dict("records")
     assert (row["fresh"], row["memoized_least"], row["memoized_most"]) == (3, 1, 3)
+
+
+def test_deltas_add_up_beside_epsilons(tmp_path: Path) -> None:
+    weight = '[attributes.weight]\ntype = "numeric"\nlower = 0\nupper = 9\nepsilon = 1\nmechanism = "wavelet_laplace"\n'
+    scheme = Scheme.from_toml(PETS.format("1") + weight + 'noise = "discrete_gaussian"\ndelta = 1e-6\n')
+    file = tmp_path / "w.duckdb"
+    for day in (1, 2, 3):
+        landed(file, scheme, f"2026-11-0{day}", None)
+    rows = warehouse.query(file, "from composed_budgets where rounds = 3 order by attribute").set_index("attribute")
+    columns = ["delta", "fresh_delta", "memoized_least_delta", "memoized_most_delta"]
+    assert rows.loc["kind", columns].to_list() == [0, 0, 0, 0]
+    for name in ("weight", ""):
+        assert rows.loc[name, columns].to_list() == pytest.approx([1e-6, 3e-6, 1e-6, 3e-6])
+    pages.publish(file, tmp_path / "page.html", round_="2026-11-03")
+    assert "δ = 1e-06 a round, which add up, too: to 3e-06" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
 def test_a_round_of_collected_reports_counts_their_tokens(tmp_path: Path, small: Scheme) -> None:

@@ -22,7 +22,7 @@ TABLES = {
     "sensitivities": "run_id attribute estimator given number sensitivity is_exact",
     "levels": "run_id attribute given level statistic threshold selected",
     "budgets": "run_id attribute mechanism stated epsilon certificate charges states known_charges known_clients "
-    "most_charges",
+    "most_charges delta",
     "rejects": "run_id reason count example_position",
     "batches": "run_id file sent_for reports",
     "truths": "run_id attribute given quantity x value",
@@ -31,7 +31,7 @@ TABLES = {
     "confidence low high deviations threshold differs reason",
     "benchmarks": "study method parameters target clients epsilon metric repetitions value low high measured_at version",
     "figures": "run_id name path",
-    "schemes": "run_id description planned_clients reporting stated epsilon canonical",
+    "schemes": "run_id description planned_clients reporting stated epsilon canonical delta",
     "attributes": "run_id attribute position type unit lower upper",
     "categories": "run_id attribute category position value",
     "migrations": "version name sha256 applied_at",
@@ -63,6 +63,7 @@ DIGESTS = {
     "0022_sensitivities": "ae06dff00e07e8c8",
     "0023_spending": "ed754ca38e4d2e4d",
     "0024_curve_sensitivities": "ed72f150077fd230",
+    "0025_delta": "9711ac6117765a83",
 }
 
 pytestmark = pytest.mark.usefixtures("made_anew")

@@ -5,6 +5,8 @@ select
     case when count(schemes.epsilon) = count(*) then sum(schemes.epsilon) end as epsilon,
     any_value(composed.memoized_least) as memoized_least,
     any_value(composed.memoized_most) as memoized_most,
+    any_value(composed.delta) as delta,
+    any_value(composed.fresh_delta) as fresh_delta,
     any_value(composed.known_clients) as known_clients,
     any_value(composed.known_most) as known_most
 from latest_runs as earlier
