@@ -34,11 +34,12 @@ def _clients(rows: pd.DataFrame) -> list[Verdict]:
             best = float(peer.max()) if len(peer) else None
             found.append(Verdict(f"{name}: clients for the fastest peer's one", best, _PEER, at_least=True))
     wavelets = rows[rows["method"] == "wavelet_laplace"]
-    for metric, limit, what in (
-        (clients.GEOMETRIC, _GEOMETRIC, "simulated noise for a geometric draw of numpy's"),
-        (clients.OPENDP, _OPENDP, "noise from secure words for one of opendp's vector calls"),
+    simulated = wavelets[wavelets["parameters"] == clients.SIMULATED]
+    for of, metric, limit, what in (
+        (simulated, clients.GEOMETRIC, _GEOMETRIC, "simulated noise for a geometric draw of numpy's"),
+        (wavelets, clients.OPENDP, _OPENDP, "noise from secure words for one of opendp's vector calls"),
     ):
-        noise = wavelets[wavelets["metric"] == metric]["value"]
+        noise = of[of["metric"] == metric]["value"]
         found.append(
             Verdict(f"wavelet_laplace: {what}", float(noise.max()) if len(noise) else None, limit, at_least=True)
         )

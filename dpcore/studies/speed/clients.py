@@ -1,7 +1,8 @@
 """Clients per second: bulk privatization beside PCG64's draws, and beside what the peers' packages take for the same.
 
-Our clients come in the pipeline's blocks of 65,536, and so do the draws.  The noise of `wavelet_laplace` is compared with
-numpy's geometric draws, which it is made of; from secure words, with the vector calls of opendp.
+Our clients come in the pipeline's blocks of 65,536, and so do the draws.  The noise of `wavelet_laplace`, as simulation draws
+it and as clients do, exactly, is compared with numpy's geometric draws of the same scale; from secure words, with the vector
+calls of opendp.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import pandas as pd
 from dpcore import _kernels
 from dpcore._random import Source, secure, seeded
 from dpcore.mechanisms import DyadicWave, HadamardResponse, Mechanism, RandomizedResponse, SquareWave
+from dpcore.mechanisms.discrete_laplace import simulate_sums
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.pipeline import BLOCK
 from dpcore.privacy.budget import Budget
@@ -28,8 +30,7 @@ CATEGORIES = 64
 PLANNED = 1_000_000  # clients, by which the wavelets' levels are chosen
 RATE, DRAWS, NOISE = "clients_per_second", "to_pcg64", "coordinates_per_second"
 GEOMETRIC, PEER, OPENDP = "to_geometric", "to_fastest_peer", "to_opendp"
-COMPILED, NUMPY, SECURE = "compiled", "numpy", "secure"
-_TAIL = np.exp(-1.0)  # an integer of discrete Laplace noise is made of geometric draws of this failure rate
+COMPILED, NUMPY, SECURE, SIMULATED = "compiled", "numpy", "secure", "simulated"
 
 
 def mechanisms() -> dict[str, Mechanism]:
@@ -109,11 +110,15 @@ def _noise(repetitions: int, peers: Peers | None) -> pd.DataFrame:
     mechanism = WaveletLaplace.design(Budget.parse("1"), clients=PLANNED)
     values = np.random.default_rng(2).integers(0, mechanism.inputs, BLOCK)
     each = len(mechanism.privatize(values, seeded(3)).values) / BLOCK  # coordinates in a report, on average
-    generator = np.random.Generator(np.random.PCG64(1))
+    scale = max(mechanism.noise_scales)
+    generator, random = np.random.Generator(np.random.PCG64(1)), seeded(4)
     found: dict[tuple[str, str, str], list[float]] = {}
     sources: dict[str, Callable[[], Source]] = {"": partial(seeded, 3), SECURE: secure}
     for _ in range(repetitions):
-        geometric = rate(partial(generator.geometric, 1 - _TAIL, BLOCK), BLOCK)
+        geometric = rate(partial(generator.geometric, -np.expm1(-1 / scale), BLOCK), BLOCK)
+        simulated = rate(partial(simulate_sums, 1, scale, BLOCK, random), BLOCK)
+        found.setdefault((mechanism.name, SIMULATED, NOISE), []).append(simulated)
+        found.setdefault((mechanism.name, SIMULATED, GEOMETRIC), []).append(simulated / geometric)
         opendp = peers.rates(VECTOR, BLOCK) if peers is not None else {}
         for peer, peer_rate in opendp.items():
             found.setdefault((f"peer:{peer}", "", NOISE), []).append(peer_rate)
