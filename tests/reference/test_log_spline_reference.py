@@ -349,7 +349,7 @@ def test_averages_of_a_wavelet_mechanism_mean_what_they_say(degree):
     size = np.abs(exact.values).max()
     assert exact.expected(small) == pytest.approx(exact.values, abs=2e-4 * size)
     squares = []
-    for seed in range(25):
+    for seed in range(50):
         drawn = ladder.averages(of.model(), draw(of, SMOOTH["beta"], 200_000, seed).statistics["x"])
         left = drawn.residual(drawn.expected(small))
         squares.append(left @ left)

@@ -57,9 +57,9 @@ def test_frequencies(mechanism: str, epsilon: str) -> None:
     ("lines", "rounds"),
     [
         *((f'mechanism = "{name}"', 300) for name in NUMERIC),
-        ('mechanism = "wavelet_laplace"\nallocation = "split"', 150),
-        ('mechanism = "wavelet_laplace"\nbasis = "bior2.4"', 150),
-        ('mechanism = "wavelet_laplace"\nnoise = "discrete_gaussian"\ndelta = 1e-6', 150),
+        ('mechanism = "wavelet_laplace"\nallocation = "split"', 400),
+        ('mechanism = "wavelet_laplace"\nbasis = "bior2.4"', 400),
+        ('mechanism = "wavelet_laplace"\nnoise = "discrete_gaussian"\ndelta = 1e-6', 400),
     ],
 )
 def test_numbers(lines: str, rounds: int) -> None:
