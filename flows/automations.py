@@ -73,31 +73,13 @@ def automations(notify: CallWebhook | None) -> list[AutomationCore]:
         AutomationCore(
             name=BURY,
             description=f"A run that gives no sign of life for {SILENCE} s is no longer running.",
-            trigger=EventTrigger(
-                after={"prefect.flow-run.heartbeat"},
-                expect={"prefect.flow-run.*"},
-                match=_RUN,
-                match_related=_OURS,
-                for_each={"prefect.resource.id"},
-                posture=Posture.Proactive,
-                threshold=1,
-                within=timedelta(seconds=SILENCE),
-            ),
+            trigger=_nothing_since(SILENCE, "heartbeat"),
             actions=[ChangeFlowRunState(state=StateType.CRASHED, name="Crashed", message=silent)],
         ),
         AutomationCore(
             name=PLAN_ANEW,
             description=f"A run that a worker took and did not begin within {BEGUN} s is given to the next worker.",
-            trigger=EventTrigger(
-                after={"prefect.flow-run.Pending", "prefect.flow-run.Submitting"},
-                expect={"prefect.flow-run.*"},
-                match=_RUN,
-                match_related=_OURS,
-                for_each={"prefect.resource.id"},
-                posture=Posture.Proactive,
-                threshold=1,
-                within=timedelta(seconds=BEGUN),
-            ),
+            trigger=_nothing_since(BEGUN, "Pending", "Submitting"),
             actions=[ChangeFlowRunState(state=StateType.SCHEDULED, name="AwaitingRetry", message=taken)],
         ),
     ]
@@ -153,6 +135,20 @@ def _when(*states: str) -> EventTrigger:
         posture=Posture.Reactive,
         threshold=1,
         within=timedelta(0),
+    )
+
+
+def _nothing_since(seconds: int, *events: str) -> EventTrigger:
+    """A run of ours of which so many seconds nothing is heard after one of these events."""
+    return EventTrigger(
+        after={f"prefect.flow-run.{event}" for event in events},
+        expect={"prefect.flow-run.*"},
+        match=_RUN,
+        match_related=_OURS,
+        for_each={"prefect.resource.id"},
+        posture=Posture.Proactive,
+        threshold=1,
+        within=timedelta(seconds=seconds),
     )
 
 
