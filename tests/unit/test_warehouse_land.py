@@ -58,6 +58,7 @@ def tables(shift=0.0):
                 "reporting": "all",
                 "stated": "ln 3",
                 "epsilon": np.log(3),
+                "delta": 0.0,
                 "canonical": 'name = "people"\n',
             }
         ),
@@ -149,6 +150,7 @@ def tables(shift=0.0):
                 "mechanism": ["wavelet_laplace"],
                 "stated": ["ln 3"],
                 "epsilon": [np.log(3)],
+                "delta": [0.0],
                 "certificate": ["3/1"],
                 "charges": [1],
                 "states": [4096],
