@@ -55,7 +55,7 @@ from dpcore.cli import main
 try:
     main(["--help"])
 except SystemExit:
-    ours = {name for name in sys.modules if name.split(".")[0] in ("dpcore", "flows")}
+    ours = {name for name in sys.modules if name.split(".")[0] in ("dpcore", "flows") and not name.startswith("dpcore.cli.")}
     heavy = {"numpy", "rich", "asyncio", "concurrent.futures", "importlib.metadata", "jinja2", "fastapi", "pydantic", "numba"}
     print(sorted(ours), sorted(heavy & set(sys.modules)), file=sys.stderr)
 """

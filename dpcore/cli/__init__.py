@@ -1,0 +1,105 @@
+"""`ldpflow`: a command parses, calls, prints.  It never imports Prefect.
+
+Exit status: 0 done; 1 the input or the data were refused, in one line on standard error; 2 the command was written wrongly.
+A command imports what it needs when it is called, so that help is shown before anything is loaded.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Callable
+
+import typer
+
+from dpcore.cli.answers import export, publish, query
+from dpcore.cli.findings import render
+from dpcore.cli.reports import key, privatize, serve
+from dpcore.cli.rounds import backfill, cleanup, collect, estimate, run
+from dpcore.cli.schemes import audit, plan, scheme
+from dpcore.cli.studies import accuracy, coverage, poisoning, rates, reproduce
+from dpcore.cli.timings import collector, profile, speed
+from dpcore.errors import DPCoreError
+
+__all__ = [
+    "accuracy",
+    "app",
+    "audit",
+    "backfill",
+    "benchmarks_app",
+    "cleanup",
+    "collect",
+    "collector",
+    "coverage",
+    "estimate",
+    "export",
+    "key",
+    "main",
+    "plan",
+    "poisoning",
+    "privatize",
+    "profile",
+    "publish",
+    "query",
+    "rates",
+    "render",
+    "reproduce",
+    "run",
+    "scheme",
+    "serve",
+    "speed",
+]
+
+app = typer.Typer(
+    name="ldpflow",
+    help="Collect data nobody is allowed to see: local differential privacy, from client reports to DuckDB tables.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+benchmarks_app = typer.Typer(help="Measure ldpflow beside its peers.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(benchmarks_app, name="benchmark")
+
+_COMMANDS: tuple[Callable[..., None], ...] = (  # as help lists them
+    run,
+    scheme,
+    plan,
+    privatize,
+    collect,
+    serve,
+    key,
+    estimate,
+    backfill,
+    cleanup,
+    query,
+    export,
+    publish,
+    audit,
+    reproduce,
+)
+_BENCHMARKS: tuple[Callable[..., None], ...] = (accuracy, coverage, poisoning, rates, speed, profile, collector)
+for _command in _COMMANDS:
+    app.command()(_command)
+for _command in _BENCHMARKS:
+    benchmarks_app.command()(_command)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit; every error a user can cause is one line on standard error."""
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # numpy is not loaded yet; threads slow our small matrices
+        os.environ.setdefault(name, "1")
+    try:
+        app(arguments)
+    except DPCoreError as error:
+        print(f"ldpflow: {error}", file=sys.stderr)
+        sys.exit(1)
+    except OSError as error:
+        what_to_do = "; make room and run it again: what is finished is kept" if error.errno == errno.ENOSPC else ""
+        print(f"ldpflow: {error.filename or 'a file'}: {error.strerror or error}{what_to_do}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        print("ldpflow: interrupted; nothing was landed", file=sys.stderr)
+        sys.exit(130)

@@ -1,0 +1,45 @@
+"""Arguments and options that several commands have, with their defaults, and how text is read from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+WORKERS = 2
+DEFAULT_SCHEME = Path("data/schemes/consumer_expenditure.toml")
+DEFAULT_DATA = Path("data/var")
+
+SchemeArgument = Annotated[Path, typer.Argument(help="The scheme file (TOML).")]
+RoundOption = Annotated[
+    str | None, typer.Option("--round", help="The round's name; sorts as text. Default: today, UTC.")
+]
+DataOption = Annotated[Path, typer.Option("--data", help="Where reports, aggregates, pictures and the warehouse live.")]
+WarehouseOption = Annotated[
+    Path | None, typer.Option("--warehouse", help="The DuckDB file. Default: DATA/warehouse.duckdb.")
+]
+MinClientsOption = Annotated[
+    int, typer.Option("--min-clients", help="With fewer clients the round waits: nothing lands, reports are kept.")
+]
+
+
+def file_of(warehouse: Path | None, data: Path) -> Path:
+    """The DuckDB file that the options name."""
+    return warehouse or data / "warehouse.duckdb"
+
+
+def listed(text: str, kind: Callable[[str], Any], option: str) -> tuple[Any, ...]:
+    """The parts of a text separated by commas."""
+    try:
+        return tuple(kind(part.strip()) for part in text.split(",") if part.strip())
+    except ValueError:
+        kinds = "CLIENTS@EPSILON" if kind is place else "numbers"
+        raise typer.BadParameter(f"{option} must be {kinds} separated by commas, got {text!r}") from None
+
+
+def place(text: str) -> tuple[int, float]:
+    """CLIENTS@EPSILON."""
+    clients, _, epsilon = text.partition("@")
+    return int(clients), float(epsilon)

@@ -1,0 +1,125 @@
+"""How commands print: tables as wide as the place they go to, and progress where a person looks on."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import Console
+    from rich.table import Table
+
+
+def new_table(title: str, *columns: str) -> Table:
+    """Return a table without rows; columns of numbers stand to the right."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title=title or None, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", show_edge=False)
+    for column in columns:
+        right = column in ("estimate", "change", "95 % interval", "truth", "epsilon")
+        table.add_column(column, justify="right" if right else "left", overflow="fold")
+    return table
+
+
+def show(table: Table) -> None:
+    """Print a table."""
+    _console().print(table)
+
+
+def show_lines(title: str, columns: Sequence[str], lines: Iterable[Sequence[str]]) -> None:
+    """Print a table of lines that are texts already."""
+    table = new_table(title, *columns)
+    for line in lines:
+        table.add_row(*line)
+    show(table)
+
+
+def show_aims(lines: Iterable[Sequence[str]]) -> None:
+    """Print the aims of a study, and which are reached."""
+    show_lines("aims", ("aim", "may be", "found", "reached"), lines)
+
+
+def show_places(file: Path, pictures: Path | None = None) -> None:
+    """Print where a study's rows and pictures are."""
+    print(f"warehouse  {relative(str(file))}")
+    if pictures is not None:
+        print(f"pictures   {relative(str(pictures))}")
+
+
+def as_text(table: Table) -> str:
+    """Return a table as `show` prints it, without what is blank at its end."""
+    console = _console()
+    with console.capture() as capture:
+        console.print(table)
+    return capture.get().rstrip()
+
+
+def show_rows(frame: pd.DataFrame) -> None:
+    """Print a row a line or, where the columns do not fit, a value a line."""
+    rows = [[_cell(value) for value in row] for row in frame.itertuples(index=False)]
+    table = new_table("", *map(str, frame.columns))
+    for row in rows:
+        table.add_row(*row)
+    console = _console()
+    if console.measure(table, options=console.options.update(width=1 << 20)).maximum <= console.width or not rows:
+        show(table)
+        return
+    longest = max(map(len, map(str, frame.columns)))
+    for number, row in enumerate(rows, 1):
+        print(f"row {number}")
+        for column, value in zip(frame.columns, row, strict=True):
+            print(f"  {column!s:<{longest}}  {value}")
+
+
+@contextmanager
+def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    """Show on a terminal what goes on, with a bar where the total is known; yields what to call when some of it is done."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    counted = [BarColumn(), MofNCompleteColumn()] if total else []
+    columns: list[Any] = [SpinnerColumn(), TextColumn("{task.description}"), *counted, TimeElapsedColumn()]
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as shown:
+        task = shown.add_task(what, total=total)
+        yield lambda count: shown.advance(task, count)
+
+
+def measure(steps: Iterator[tuple[int, int]], *, goes_on: bool = True) -> None:
+    """Carry a study through; stopped, it says whether it goes on from there."""
+    done, (_, total) = 0, next(steps)
+    try:
+        with progress("measuring", total or None) as advance:
+            for _ in steps:
+                done += 1
+                advance(1)
+    except KeyboardInterrupt:
+        again = "goes on from there" if goes_on else "begins anew"
+        print(f"ldpflow: stopped after {done} of {total} pieces; the same command {again}", file=sys.stderr)
+        sys.exit(130)
+
+
+def relative(path: str) -> str:
+    """Return a path as seen from the working directory, where it is inside."""
+    try:
+        return str(Path(path).relative_to(Path.cwd()))
+    except ValueError:
+        return path
+
+
+def _console() -> Console:
+    """As wide as Rich finds a terminal; wide where output goes to a file, so that tables do not wrap."""
+    from rich.console import Console
+
+    return Console(width=None if sys.stdout.isatty() else 160, highlight=False)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return "" if value != value else f"{value:.6g}"
+    return "" if value is None else str(value)

@@ -1,0 +1,127 @@
+"""Reports until a round counts them: `privatize` makes them, `serve` collects them, `key` says who may send."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dpcore.cli.options import SchemeArgument, listed
+from dpcore.cli.printing import progress
+
+
+def privatize(
+    scheme: SchemeArgument,
+    source: Annotated[Path, typer.Argument(metavar="IN", help="Records: .csv, .parquet or .jsonl.")],
+    target: Annotated[
+        Path,
+        typer.Argument(metavar="OUT", help="The reports: a .parquet or .jsonl file, or a folder of Parquet files."),
+    ],
+    round_: Annotated[
+        str, typer.Option("--round", help="The round they are for: a later round counts them as late. Default: any.")
+    ] = "",
+    key: Annotated[
+        Path | None,
+        typer.Option(help="File of a client's key, made where there is none: who has not changed answers the same."),
+    ] = None,
+    person: Annotated[
+        str,
+        typer.Option(help="With --key: the column that tells people apart. Default: all records are of one person."),
+    ] = "",
+    tokens: Annotated[
+        bool, typer.Option("--tokens", help="With --key: let the collector know a client again, in this scheme alone.")
+    ] = False,
+    ledger: Annotated[
+        Path | None, typer.Option(help="File of what the person has spent; with --person a folder of such files.")
+    ] = None,
+    budget: Annotated[
+        str | None, typer.Option(help="With --ledger: the most a person may ever spend, such as 8 or 'ln 3'.")
+    ] = None,
+    delta: Annotated[
+        str, typer.Option(help="With --ledger: the most of delta, which Gaussian noise spends beside, such as 1e-6.")
+    ] = "0",
+) -> None:
+    """Privatize a file of records with the operating system's randomness, as their own clients would.
+
+    Example: ldpflow privatize data/schemes/health_insurance.toml data/samples/health_insurance.parquet reports/
+    """
+    from dpcore import _checks
+    from dpcore.outbox import Keeping, send
+    from dpcore.privacy.budget import Budget
+    from dpcore.scheme import Scheme
+
+    total, most = None if budget is None else Budget.parse(budget), _checks.fraction(delta=delta)
+    keeping = Keeping(key=key, person=person, sends_token=tokens, ledger=ledger, total=total, delta=most)
+    with progress("privatizing records", None):
+        sent = send(Scheme.from_toml(scheme), source, target, sent_for=round_, keeping=keeping)
+    print(f"{sent.reports:,} report{'s' * (sent.reports != 1)} in {target}; nothing else left the records")
+    if sent.left_out:
+        print(f"{sent.left_out:,} people were left out: their budget does not cover another report")
+    if sent.spent is not None and total is not None:
+        beside = f", delta = {float(sent.delta):g} of {float(most):g}" if most or sent.delta else ""
+        print(f"spent so far: epsilon = {sent.spent.text} of {total.text}{beside}")
+
+
+def serve(
+    schemes: Annotated[list[Path], typer.Argument(metavar="SCHEME...", help="The scheme files to collect under.")],
+    into: Annotated[Path, typer.Option("--into", help="Where reports are kept; collectors may share it.")],
+    host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for any that is free.")] = 8080,
+    keys: Annotated[
+        Path | None,
+        typer.Option(help="Who may do what; `ldpflow key` writes it. Default: anyone, on this machine only."),
+    ] = None,
+    certificate: Annotated[Path | None, typer.Option(help="For TLS here: the certificate chain, PEM.")] = None,
+    certificate_key: Annotated[Path | None, typer.Option(help="The certificate's key, PEM.")] = None,
+    proxy: Annotated[
+        str, typer.Option(help="Addresses of proxies, separated by commas, whose X-Forwarded-For is believed.")
+    ] = "",
+    origin: Annotated[
+        list[str] | None, typer.Option(help="Another site whose pages may send; may be repeated.")
+    ] = None,
+    rate: Annotated[
+        float, typer.Option(min=0.001, help="Requests a second of a key, or of an address without one.")
+    ] = 100,
+    most_bytes: Annotated[int, typer.Option(min=1, max=1 << 30, help="Bytes that a batch may have.")] = 4 << 20,
+    seal_after: Annotated[
+        float, typer.Option(min=0, help="Seconds that reports wait for company before they are sealed into a file.")
+    ] = 60,
+    wording: Annotated[Path | None, typer.Option(help="JSON: how the consent page puts title and questions.")] = None,
+) -> None:
+    """Collect reports over HTTP: durable before the answer, each once, sealed into files that `ldpflow collect` reads.
+
+    Example: ldpflow serve data/schemes/health_insurance.toml --into data/var/collected
+    """
+    from dpcore.collector.serve import Settings
+    from dpcore.collector.serve import serve as collect_on
+
+    settings = Settings(
+        host=host,
+        port=port,
+        keys=keys,
+        certificate=certificate,
+        certificate_key=certificate_key,
+        proxy=proxy,
+        origins=tuple(origin or ()),
+        rate=rate,
+        most=most_bytes,
+        seal_after=seal_after,
+        wording=wording,
+    )
+    collect_on(schemes, into, settings)
+
+
+def key(
+    name: Annotated[str, typer.Argument(help="What to call it: a-z, 0-9, _ and -.")],
+    keys: Annotated[Path, typer.Option(help="The file of keys; made where there is none.")],
+    may: Annotated[str, typer.Option(help="Rights, separated by commas: read, submit, watch.")] = "submit",
+    rate: Annotated[float | None, typer.Option(min=0.001, help="Requests a second. Default: the collector's.")] = None,
+) -> None:
+    """Make a key for a collector: print it, once, and put its hash into the file of keys.
+
+    Example: ldpflow key clinic --keys keys.toml --may read,submit
+    """
+    from dpcore.collector.access import add_key
+
+    print(add_key(keys, name, listed(may, str, "--may"), rate))

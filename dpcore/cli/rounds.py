@@ -1,0 +1,272 @@
+"""Rounds: `run`, `collect`, `estimate` and `backfill` carry them out; `cleanup` deletes their files later."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dpcore.cli.findings import render
+from dpcore.cli.options import (
+    DEFAULT_DATA,
+    DEFAULT_SCHEME,
+    WORKERS,
+    DataOption,
+    MinClientsOption,
+    RoundOption,
+    SchemeArgument,
+    WarehouseOption,
+    file_of,
+)
+from dpcore.cli.printing import progress, relative
+from dpcore.errors import DPCoreError, TooFewClients
+
+KEEP_DAYS = 30
+
+
+def run(
+    scheme: Annotated[Path, typer.Argument(help="The scheme file (TOML).")] = DEFAULT_SCHEME,
+    clients: Annotated[
+        int | None, typer.Option(help="How many simulated people. Default: the scheme's number.")
+    ] = None,
+    records: Annotated[
+        Path | None, typer.Option(help="Real records instead, one client each: .csv or .parquet.")
+    ] = None,
+    reports: Annotated[
+        Path | None, typer.Option(help="Folder of reports that clients sent (.parquet) instead; each counts once.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of the simulation. With --records: a rehearsal, not private.")
+    ] = None,
+    round_: RoundOption = None,
+    warehouse: WarehouseOption = None,
+    data: DataOption = DEFAULT_DATA,
+    keep_reports: Annotated[bool, typer.Option(help="Keep the reports after landing.")] = False,
+    min_clients: MinClientsOption = 0,
+) -> None:
+    """Run a whole round: people, privatize, aggregate, estimate, land; print what was found.
+
+    Example: ldpflow run --clients 100000 --seed 7
+    """
+    from dpcore import stages
+
+    folder = stages.prepare(
+        scheme,
+        round_=round_,
+        clients=clients,
+        records=records,
+        reports=reports,
+        seed=seed,
+        data=data,
+        warehouse_file=warehouse,
+        keep_reports=keep_reports,
+        min_clients=min_clients,
+    )
+    _carry_out(folder)
+    print(render(folder))
+
+
+def collect(
+    scheme: SchemeArgument,
+    folder: Annotated[Path, typer.Argument(help="Folder of report files (.parquet).")],
+    round_: RoundOption = None,
+    warehouse: WarehouseOption = None,
+    data: DataOption = DEFAULT_DATA,
+    min_clients: MinClientsOption = 0,
+) -> None:
+    """Aggregate the reports that clients sent; `ldpflow estimate` then says what they show.
+
+    Files that another round has counted are left out; those sent for an earlier round are late, and counted as late.
+
+    Example: ldpflow collect data/schemes/health_insurance.toml reports/ --round 2026-11-20
+    """
+    from dpcore import stages
+
+    made = stages.prepare(
+        scheme, reports=folder, round_=round_, data=data, warehouse_file=warehouse, min_clients=min_clients
+    )
+    stages.merge(made, [stages.aggregate_shard(made, path) for path in stages.collected(made)])
+    _check_clients(made)
+    plan = stages.plan_of(made)
+    print(f"collected round {plan.round}; next: ldpflow estimate {scheme} --round {plan.round}")
+
+
+def estimate(
+    scheme: SchemeArgument,
+    round_: Annotated[str, typer.Option("--round", help="The round's name.")],
+    data: DataOption = DEFAULT_DATA,
+) -> None:
+    """Estimate a collected round again from its aggregate, land it, and print what was found.
+
+    Example: ldpflow estimate data/schemes/health_insurance.toml --round 2026-11-20
+    """
+    from dpcore import stages
+    from dpcore.scheme import Scheme
+
+    folder = stages.newest(Scheme.from_toml(scheme), round_, data)
+    with _landing_failures(folder):
+        _finish(folder)
+    print(render(folder))
+
+
+def backfill(
+    first: Annotated[datetime, typer.Argument(formats=["%Y-%m-%d"], help="The first day, such as 2026-11-01.")],
+    last: Annotated[datetime, typer.Argument(formats=["%Y-%m-%d"], help="The last day.")],
+    scheme: SchemeArgument = DEFAULT_SCHEME,
+    clients: Annotated[int | None, typer.Option(help="How many simulated people a round.")] = None,
+    reports: Annotated[
+        Path | None, typer.Option(help="Folder of reports that clients sent (.parquet) instead.")
+    ] = None,
+    min_clients: MinClientsOption = 0,
+    again: Annotated[bool, typer.Option("--again", help="Run rounds that have landed, too.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say which rounds would be run.")] = False,
+    warehouse: WarehouseOption = None,
+    data: DataOption = DEFAULT_DATA,
+) -> None:
+    """Run the rounds of past days that have not landed, oldest first; one that fails or waits does not stop the others.
+
+    Example: ldpflow backfill 2026-11-01 2026-11-20 --clients 100000
+    """
+    from dpcore import stages
+    from dpcore.backfill import rounds_of
+    from dpcore.scheme import Scheme
+
+    source = "simulated" if reports is None else "reports"
+    file = file_of(warehouse, data)
+    rounds = rounds_of(Scheme.from_toml(scheme), file, first.date(), last.date(), source=source, again=again)
+    failed = []
+    for round_ in [] if dry_run else rounds:
+        try:
+            folder = stages.prepare(
+                scheme,
+                round_=round_,
+                clients=clients,
+                reports=reports,
+                min_clients=min_clients,
+                data=data,
+                warehouse_file=warehouse,
+            )
+            _carry_out(folder)
+        except DPCoreError as error:
+            failed.append(round_)
+            print(f"ldpflow: round {round_}: {error}", file=sys.stderr)
+        else:
+            print(f"round {round_} has landed")
+    if dry_run:
+        print("\n".join(rounds))
+    print(f"{len(rounds) - len(failed)} of {len(rounds)} rounds {'would be run' if dry_run else 'have landed'}")
+    if failed:
+        raise typer.Exit(1)
+
+
+def cleanup(
+    keep_days: Annotated[
+        int, typer.Option(min=0, help="Days after landing that a round's files are kept.")
+    ] = KEEP_DAYS,
+    reports: Annotated[
+        Path | None, typer.Option(help="Folder of reports that clients sent; those that a round has counted go, too.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be deleted.")] = False,
+    warehouse: WarehouseOption = None,
+    data: DataOption = DEFAULT_DATA,
+) -> None:
+    """Delete reports, aggregates and pictures of rounds that landed long ago; of a round that has not landed, nothing.
+
+    The tables of the warehouse stay. The flow `cleanup` does this, and deletes Prefect's history, too.
+
+    Example: ldpflow cleanup --keep-days 14 --dry-run
+    """
+    from dpcore.cleanup import clean, in_words
+
+    removals = clean(data, keep_days=keep_days, reports=reports, warehouse_file=warehouse, dry_run=dry_run)
+    for removal in removals:
+        print(f"{removal.kind:9} {removal.round:12} {removal.size:>14,} bytes  {relative(str(removal.path))}")
+    print(in_words(removals, dry_run))
+
+
+def _carry_out(folder: Path) -> None:
+    """A whole round that has been prepared, to its landing."""
+    from dpcore import stages
+
+    collect = {"simulated": _collect_simulated, "records": _collect_records, "reports": _collect_reports}
+    with _landing_failures(folder):
+        source = stages.plan_of(folder).source
+        if source != "reports":
+            _check_clients(folder)
+        _finish(folder, collect[source](folder))
+
+
+def _check_clients(folder: Path) -> None:
+    """A round with too few clients ends here, and waits."""
+    from dpcore import stages
+
+    if said := stages.waits(folder):
+        raise TooFewClients(said)
+
+
+def _collect_simulated(folder: Path) -> list[Path]:
+    from concurrent.futures import ThreadPoolExecutor
+
+    from dpcore import stages
+
+    def one(shard: int) -> Path:
+        return stages.aggregate_shard(folder, stages.privatize_shard(folder, shard))
+
+    numbers = stages.shards(folder)
+    what = f"privatizing {stages.plan_of(folder).clients:,} clients"
+    parts = []
+    with progress(what, len(numbers)) as advance, ThreadPoolExecutor(WORKERS) as pool:
+        for path in pool.map(one, numbers):
+            parts.append(path)
+            advance(1)
+    return parts
+
+
+def _collect_records(folder: Path) -> list[Path]:
+    from dpcore import stages
+
+    with progress("privatizing records", None) as advance:
+        files = stages.privatize_records(folder, advance)
+    return [stages.aggregate_shard(folder, path) for path in files]
+
+
+def _collect_reports(folder: Path) -> list[Path]:
+    from dpcore import stages
+
+    return [stages.aggregate_shard(folder, path) for path in stages.collected(folder)]
+
+
+def _finish(folder: Path, parts: list[Path] | None = None) -> None:
+    """Merge, estimate, compare, draw, and land."""
+    from dpcore import stages
+
+    with progress("estimating", None):
+        if parts is not None:
+            stages.merge(folder, parts)
+            _check_clients(folder)
+        stages.estimate(folder)
+        stages.compare(folder)
+        stages.draw(folder)
+        stages.land(folder)
+
+
+@contextmanager
+def _landing_failures(folder: Path) -> Iterator[None]:
+    """A run that fails is known in the warehouse to have failed; the error goes on."""
+    from dpcore import stages
+
+    try:
+        yield
+    except TooFewClients:
+        raise  # the round waits, which has landed
+    except Exception:
+        try:
+            stages.land_failure(folder)
+        except DPCoreError as second:
+            print(f"ldpflow: the failure could not be recorded: {second}", file=sys.stderr)
+        raise

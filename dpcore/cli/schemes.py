@@ -1,0 +1,206 @@
+"""Schemes before anybody reports: `scheme` checks and compares them, `plan` finds their numbers, `audit` what they lose."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dpcore.cli.options import DEFAULT_DATA, DataOption, SchemeArgument
+from dpcore.cli.printing import new_table, progress, relative, show
+
+if TYPE_CHECKING:
+    from dpcore.audit import SchemeAudit
+    from dpcore.scheme import Scheme
+    from dpcore.theory.planner import Plan
+
+AUDIT_TRIALS = 200_000
+
+
+def scheme(
+    files: Annotated[list[Path], typer.Argument(help="A scheme file; or two, the earlier first, to see what differs.")],
+    canonical: Annotated[
+        bool, typer.Option("--canonical", help="Print the canonical text the digest is taken of.")
+    ] = False,
+    data: DataOption = DEFAULT_DATA,
+) -> None:
+    """Validate a scheme; print its digest, what each attribute keeps, and what a client spends in total; write the bundle.
+
+    The client bundle is the canonical scheme with the integer tables that clients in any language look their values up in.
+    Of two schemes it prints what differs, and whether rounds under both can be pooled.
+
+    Example: ldpflow scheme data/schemes/consumer_expenditure.toml
+    """
+    from dpcore.pipeline import check_estimates
+    from dpcore.scheme import Scheme
+    from dpcore.wire import write_bundle
+
+    if len(files) > 2 or (canonical and len(files) > 1):
+        raise typer.BadParameter(f"one scheme file, or two to compare, got {len(files)}")
+    schemes = [Scheme.from_toml(file) for file in files]
+    for parsed in schemes:
+        check_estimates(parsed)
+    if len(schemes) == 2:
+        _show_revision(*schemes)
+        return
+    for parsed in schemes:
+        if canonical:
+            print(parsed.canonical, end="")
+            continue
+        table = new_table(f"{parsed.name}  {parsed.digest[:16]}", "attribute", "asks", "mechanism", "epsilon", "kept")
+        for name, attribute in parsed.attributes.items():
+            asks = f"{len(attribute.categories)} categories"
+            if attribute.is_numeric:
+                asks = f"{float(attribute.lower):,g} to {float(attribute.upper):,g} {attribute.unit}".strip()
+            certificate = attribute.mechanism.certificate()
+            mark = "<=" if certificate.holds else ">"
+            promise = "e^epsilon" if certificate.kind == "ratio" else "epsilon"
+            kept = f"{certificate.kind} {float(certificate.kept):.6f} {mark} {promise}"
+            table.add_row(name, asks, attribute.mechanism.name, attribute.budget.text, kept)
+        show(table)
+        total = "the sum over attributes" if parsed.reporting == "all" else "the dearest unit; a client reports one"
+        print(f"digest  {parsed.digest}")
+        bundle = write_bundle(data / "bundles" / parsed.digest[:16], parsed).parent
+        print(f"bundle  {relative(str(bundle))}")
+        delta = f", delta = {float(parsed.delta):g}" if parsed.delta else ""
+        print(
+            f"each client spends epsilon = {parsed.epsilon:.4f}{delta} in total a round ({parsed.budget.text}; {total})"
+        )
+
+
+def _show_revision(before: Scheme, after: Scheme) -> None:
+    """What differs between two schemes, and what may be said of rounds under both."""
+    from dpcore.revision import revise
+
+    found = revise(before, after)
+    columns = [f"{scheme.name} {scheme.digest[:16]}" for scheme in (before, after)]
+    table = new_table("", "attribute", "what", *columns)
+    for change in found.changes:
+        table.add_row(change.where or "(scheme)", change.what, change.before, change.after)
+    if found.changes:
+        show(table)
+    for line in found.verdict:
+        print(line)
+
+
+def plan(
+    scheme: SchemeArgument,
+    aim: Annotated[str, typer.Option(help='ATTRIBUTE: QUANTITY; a functional, "frequency(CATEGORY)" or "density".')],
+    clients: Annotated[
+        int | None, typer.Option(help="How many clients. Default: the scheme's, without --error.")
+    ] = None,
+    epsilon: Annotated[
+        str | None, typer.Option(help="The attribute's epsilon. Default: the scheme's, likewise.")
+    ] = None,
+    error: Annotated[
+        float | None, typer.Option(help="The standard error wanted; of a density, the relative error.")
+    ] = None,
+) -> None:
+    """Find the one that is missing of clients, epsilon and error, and say which mechanism to choose.
+
+    Example: ldpflow plan data/schemes/consumer_expenditure.toml --aim "income: mean" --epsilon 1 --error 300
+    """
+    from dpcore.theory.planner import Aim, Planner
+
+    with progress("planning", None):
+        found = Planner.read(scheme).plan(Aim.parse(aim), clients=clients, epsilon=epsilon, error=error)
+    _show_plan(found)
+
+
+def _show_plan(plan: Plan) -> None:
+    """The answer, the mechanisms beside it, and the epsilons that others have published."""
+    from dpcore.theory.published import PUBLISHED
+
+    def number(error: float | None) -> str:
+        return "refused" if error is None else f"{error:,.4g} {plan.unit}".strip()
+
+    rows = {"clients": f"{plan.clients:,}", "epsilon": plan.epsilon.text, "error": number(plan.error)}
+    table = new_table(f"{plan.aim.attribute}: {plan.aim.quantity}", "", "", "")
+    for name, value in rows.items():
+        table.add_row(
+            name, value, {plan.missing: "found"}.get(name, "within what was asked" if name == "error" else "given")
+        )
+    show(table)
+    choices = new_table("mechanisms at these clients and this epsilon", "mechanism", "error", "of the least", "")
+    for each in plan.choices:
+        ratio = "" if each.error is None or plan.best.error is None else f"{each.error / plan.best.error:.2f}"
+        choices.add_row(each.mechanism, number(each.error), ratio, "the scheme's" if each is plan.forecast else "")
+    show(choices)
+    if plan.best is plan.forecast:
+        print(f"choose {plan.best.mechanism}, as the scheme does")
+    elif plan.needed is None:
+        print(f"choose {plan.best.mechanism}")
+    else:
+        needed = f"{plan.needed:,} clients" if isinstance(plan.needed, int) else f"epsilon = {plan.needed.text}"
+        print(f"choose {plan.best.mechanism}: {needed} would do")
+    if plan.floor is not None:
+        print(f"no mechanism's error is below {number(plan.floor)} for all laws")
+    beside = new_table("published epsilons", "who", "epsilon", "delta", "noise added")
+    for other in PUBLISHED:
+        span = f"{other.low:g}" if other.low == other.high else f"{other.low:g} to {other.high:g}"
+        beside.add_row(other.who, span, f"up to {other.delta:g}" if other.delta else "0", other.trust)
+    beside.add_row("this attribute", f"{float(plan.epsilon):g}", f"{float(plan.delta):g}", "local")
+    beside.add_row(
+        "all attributes of a client, a round", f"{float(plan.total):g}", f"{float(plan.total_delta):g}", "local"
+    )
+    show(beside)
+    print(f"people planned with: {plan.people}")
+
+
+def audit(
+    schemes: Annotated[list[Path], typer.Argument(metavar="SCHEME...", help="One scheme file, or several.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Write the certificate: .md to read and sign, .json for programs.")
+    ] = None,
+    warehouse: Annotated[Path | None, typer.Option(help="Land the checks in this DuckDB file.")] = None,
+    trials: Annotated[
+        int, typer.Option(min=1000, max=10**9, help="Reports of either of two values that are looked at, an attribute.")
+    ] = AUDIT_TRIALS,
+) -> None:
+    """Find the exact privacy loss of every attribute, and what reports alone show; exit with 1 where a promise is broken.
+
+    The integers of the canonical scheme are enumerated anew; what the mechanisms certify of themselves is not asked. Then the
+    clients' code is run: its reports bound epsilon from below, and people are asked again and again.
+
+    Example: ldpflow audit data/schemes/consumer_expenditure.toml --out certificate.md
+    """
+    from dpcore import certify
+
+    if out is not None:
+        certify.check_target(out)
+    day, audits = certify.today(), []
+    for file in schemes:
+        with progress(f"enumerating {file.name}", None):
+            exact = certify.audit_file(file)
+        with progress(f"running the clients of {file.name}", None):
+            audits.append(certify.measure(exact, trials))
+        _show_audit(audits[-1])
+    if out is not None:
+        print(f"wrote {', '.join(map(str, certify.write(out, audits, day)))}")
+    if warehouse is not None:
+        landed = sum(certify.land(warehouse, found, day) for found in audits)
+        print(f"landed {landed} checks in {relative(str(warehouse))}")
+    certify.require(audits, 0 if warehouse is None else certify.landed_seeds(warehouse))
+
+
+def _show_audit(audit: SchemeAudit) -> None:
+    """A scheme's certificate in short: what is promised, what is kept, and how every case was seen."""
+    from dpcore.audit import at_most, averaged
+
+    columns = ("attribute", "mechanism", "promised", "kept at most", "kept, exact", "reports show at least", "holds")
+    table = new_table(f"{audit.name}  {audit.digest[:16]}", *columns)
+    for a in audit.attributes:
+        found = a.found
+        kept = (at_most(found.kept), found.kept.text)
+        shown = "" if a.measured is None else f"{a.measured.epsilon:.4f}"
+        table.add_row(a.name, a.mechanism, a.promised.text, *kept, shown, "yes" if a.holds else "NO")
+    show(table)
+    for a in audit.attributes:
+        print(f"{a.name}: {a.found.how}; attained: {a.found.worst}")
+    if audit.averaging is not None:
+        print(f"asked again: {averaged(audit.averaging)}")
+    held = sum(a.holds for a in audit.attributes)
+    print(f"digest  {audit.digest}")
+    print(f"total   epsilon at most {at_most(audit.kept)} a client, promised {audit.promised.text}")
+    print(f"{held} of {len(audit.attributes)} attributes keep what they promise\n")
