@@ -225,14 +225,15 @@ def _joint(scheme: Scheme, pair: Pair, answers: Mapping[str, Answers], whole: np
         raise SchemeMismatch(
             f"the clients that answered {name} and {other} must be the same, as the scheme's pair says"
         )
-    said_most = int(np.bincount(said, minlength=1).argmax())
-    categories = range(scheme.attributes[other].mechanism.inputs)
-    tables = [
-        whole if c == said_most else mechanism.statistics(_select(scheme, name, numeric.reports, said == c))
-        for c in categories
-    ]
-    tables[said_most] = 2 * whole - sum(tables)  # the others' from everybody's: statistics add
-    return np.stack(tables)
+    counts = np.bincount(said, minlength=scheme.attributes[other].mechanism.inputs)
+    said_most = int(counts.argmax())  # statistics add: the largest group's are everybody's less the others'
+    tables = {
+        c: mechanism.statistics(_select(scheme, name, numeric.reports, said == c))
+        for c in range(len(counts))
+        if c != said_most
+    }
+    tables[said_most] = whole - sum(tables.values())
+    return np.stack([tables[c] for c in range(len(counts))])
 
 
 def _sum_counts(left: Mapping[str, int], right: Mapping[str, int]) -> dict[str, int]:

@@ -112,7 +112,8 @@ def send(
         return Sent(reports=_write(target, scheme, batches, sent_for))
     asked = _Asked(scheme, keeping, sent_for)
     reports = _write(target, scheme, asked.batches(blocks), sent_for)
-    return Sent(reports=reports, left_out=asked.left_out, spent=asked.spent(), delta=asked.spent_delta())
+    spent, delta = asked.spent()
+    return Sent(reports=reports, left_out=asked.left_out, spent=spent, delta=delta)
 
 
 def _blocks(scheme: Scheme, records: Path, keeping: Keeping) -> Iterator[pd.DataFrame]:
@@ -164,15 +165,10 @@ class _Asked:
                 f"none of {self.left_out:,} people has enough left for another report; nothing was drawn"
             )
 
-    def spent(self) -> Budget | None:
-        """Return what the one person whose ledger it is has spent."""
+    def spent(self) -> tuple[Budget | None, Fraction]:
+        """Return what the one person whose ledger it is has spent, epsilon and delta."""
         ledger = None if self._keeping.person else self._ledger(self._key)
-        return None if ledger is None else ledger.spent()
-
-    def spent_delta(self) -> Fraction:
-        """Return the delta that goes with it."""
-        ledger = None if self._keeping.person else self._ledger(self._key)
-        return Fraction(0) if ledger is None else ledger.spent_delta()
+        return (None, Fraction(0)) if ledger is None else (ledger.spent(), ledger.spent_delta())
 
     def _answers(self, block: pd.DataFrame) -> Iterator[Report]:
         people = block[self._keeping.person] if self._keeping.person else [""] * len(block)

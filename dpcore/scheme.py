@@ -165,16 +165,14 @@ class Attribute:
 
     def _encode_categories(self, column: Any, first: int) -> np.ndarray:
         lookup = self._lookup
-        if hasattr(column, "cat"):  # a Series of pandas
-            column = column.array
-        if hasattr(column, "codes") and hasattr(
-            column, "categories"
-        ):  # pandas' Categorical: each label is looked up once
-            labels = np.array([*(lookup.get(label, -1) for label in column.categories), -1], dtype=np.int64)
-            cells = labels[np.asarray(column.codes)]  # -1, who has none, is the last
+        held = getattr(column, "array", column)  # what a Series of pandas holds
+        if hasattr(held, "categories"):  # a Categorical: each label is looked up once
+            labels = np.array([*(lookup.get(label, -1) for label in held.categories), -1], dtype=np.int64)
+            cells = labels[np.asarray(held.codes)]  # -1, who has none, is the last
             if np.all(cells >= 0):
                 return cells
-        values = column.tolist() if hasattr(column, "tolist") else list(column)
+        as_list = getattr(column, "to_pylist", None) or getattr(column, "tolist", None)  # Arrow's; pandas' and numpy's
+        values = as_list() if as_list else list(column)
         try:
             cells = np.fromiter((lookup.get(value, -1) for value in values), dtype=np.int64, count=len(values))
         except TypeError:  # a list or another thing without a hash
@@ -306,6 +304,12 @@ class Scheme:
         return cells
 
 
+def check_clients(clients: Any) -> None:
+    """Raise SchemeError unless so many clients can be planned for."""
+    if not isinstance(clients, int) or isinstance(clients, bool) or not 1 <= clients <= 10**12:
+        raise SchemeError(f"clients must be a whole number between 1 and 10^12, got {clients!r}")
+
+
 def _parse(document: Mapping[str, Any]) -> Scheme:
     _known(document, _TOP_KEYS, "the scheme")
     if document.get("format", FORMAT) != FORMAT:
@@ -314,8 +318,7 @@ def _parse(document: Mapping[str, Any]) -> Scheme:
     if not _NAME.match(name):
         raise SchemeError(f"name must be lower-case letters, digits and _, got {name!r}")
     clients = document.get("clients", 100_000)
-    if not isinstance(clients, int) or isinstance(clients, bool) or not 1 <= clients <= 10**12:
-        raise SchemeError(f"clients must be a whole number between 1 and 10^12, got {clients!r}")
+    check_clients(clients)
     reporting = document.get("reporting", "all")
     _checks.one_of(("all", "one"), reporting=reporting)
     functionals = _functionals(document.get("functionals", list(_DEFAULT_FUNCTIONALS)), "functionals")

@@ -29,7 +29,7 @@ from dpcore._random import Source, secure, seeded
 from dpcore.aggregates import Aggregate
 from dpcore.errors import InvalidRecord, InvalidReport, NotEstimable, SchemeError
 from dpcore.report import concatenate
-from dpcore.scheme import Scheme
+from dpcore.scheme import Scheme, check_clients
 from dpcore.tables import Line, summary, tables_of
 from dpcore.tokens import NAME_BYTES
 from dpcore.wire.ids import among
@@ -128,8 +128,7 @@ def prepare(
         populations.by_scheme(parsed.name)  # refuses a scheme nobody can be simulated for
         clients = parsed.clients if clients is None else clients
         seed = seed_of(round_) if seed is None else seed
-        if clients < 1:
-            raise SchemeError(f"clients must be at least 1, got {clients}")
+        check_clients(clients)
     elif clients is not None:
         raise SchemeError(f"clients is for simulated people; with {source}, every one of them is one client")
     if records is not None:

@@ -39,7 +39,7 @@ _ROOT_BITS = 48
 _REACH = 5  # steps of the search in each direction; wide enough not to stop at a kink
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=256)
 def design_scales(
     epsilon: Fraction, basis: Basis, cells: int, allocation: str, a: Fraction | None = None
 ) -> tuple[Scales, tuple[int, ...]]:
@@ -54,7 +54,7 @@ def design_scales(
     return scales, split_scales(epsilon, tables, deltas, noise_energies(basis, scales, deltas))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def sensitivities(basis: Basis, cells: int, scales: Scales) -> tuple[int, ...]:
     """Return the exact sensitivity of every block's table."""
     return tuple(sensitivity(table) for table in integer_tables(basis, cells, scales))
@@ -78,7 +78,7 @@ def gaussian_scales(epsilon: Fraction, delta: Fraction, basis: Basis, cells: int
     return scales, tuple(math.isqrt(math.ceil(square) - 1) + 1 for square in wanted)
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=256)
 def boundary_scales(basis: Basis, cells: int) -> Scales:
     """Return the scales that minimise K_j = Delta_j(s)^2 sum_k (G^{-1})_kk / s_k^2 at each wavelet level.
 

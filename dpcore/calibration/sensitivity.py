@@ -75,8 +75,9 @@ class _Search:
     def __init__(self, tables: list[np.ndarray], scales: list[int]) -> None:
         self._scales = scales
         self._margin = _MARGIN if len(tables) > 1 else 0.0
-        # Equal rows never differ in their partners: keep one of each.
-        rows = list({b"".join(table[a].tobytes() for table in tables): a for a in range(len(tables[0]))}.values())
+        # Equal rows never differ in their partners: keep one of each, looking at neighbours, which is where they are.
+        changes = [np.any(table[1:] != table[:-1], axis=1) for table in tables]
+        rows = np.flatnonzero(np.append(True, np.any(changes, axis=0)))
         norms = [np.abs(table[rows]).sum(axis=1) / t for table, t in zip(tables, self._divisors, strict=True)]
         total = np.sum(norms, axis=0)
         rank = np.argsort(-total, kind="stable")  # cells by falling N, so that hopeful partners are a prefix

@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache
+from itertools import accumulate, islice, pairwise, repeat
 
 import numpy as np
 
@@ -142,13 +144,16 @@ def _wavelet_table(basis: Basis, cells: int, block: int, scales: tuple[int, ...]
     return table
 
 
+@lru_cache(maxsize=32)
 def _stencil_integers(stencil: Stencil, degree: int, is_boundary: bool, pieces: int, scale: int) -> np.ndarray:
-    """rint(2^16 s/256 psi) over the stencil's support, `pieces` input cells to a half cell."""
+    """rint(2^16 s/256 psi) over the stencil's support, `pieces` input cells to a half cell; not to be written to."""
     values: list[int] = []
     for polynomial in _half_cell_polynomials(stencil, degree, is_boundary):
         numerators, denominator = _cell_means(polynomial, pieces)
         values += [_rounded(a, denominator, scale, stencil) for a in numerators]
-    return np.array(values, dtype=np.int64)
+    integers = np.array(values, dtype=np.int64)
+    integers.flags.writeable = False
+    return integers
 
 
 def _half_cell_polynomials(stencil: Stencil, degree: int, is_boundary: bool) -> list[list[Fraction]]:
@@ -177,9 +182,20 @@ def _cell_means(polynomial: list[Fraction] | tuple[Fraction, ...], pieces: int) 
     weights = [a / ((p + 1) * pieces**p) for p, a in enumerate(polynomial)]
     denominator = math.lcm(*(w.denominator for w in weights))
     integers = [int(w * denominator) for w in weights]
-    return [
-        sum(integers[p] * ((s + 1) ** (p + 1) - s ** (p + 1)) for p in range(top)) for s in range(pieces)
-    ], denominator
+
+    def mean(s: int) -> int:
+        return sum(integers[p] * ((s + 1) ** (p + 1) - s ** (p + 1)) for p in range(top))
+
+    # Means are a polynomial in s of degree top - 1: its first values, and sums of their differences for the rest.
+    values = [mean(s) for s in range(min(top, pieces))]
+    differences = []
+    while values:
+        differences.append(values[0])
+        values = [b - a for a, b in pairwise(values)]
+    means: Iterable[int] = repeat(differences.pop(), pieces)
+    while differences:
+        means = accumulate(islice(means, pieces - 1), initial=differences.pop())
+    return list(means), denominator
 
 
 def _point_values(stencil: Stencil, degree: int, is_boundary: bool, pieces: int) -> list[tuple[list[int], int]]:

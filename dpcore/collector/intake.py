@@ -137,9 +137,8 @@ class Intake:
         outcomes = []
         for each in read:
             own = [next(kept) for _ in each.rows]
-            new, second = (
-                sum(int(of.sum()) for of in parts) for parts in ([k.new for k in own], [k.second for k in own])
-            )
+            new = sum(int(taken.new.sum()) for taken in own)
+            second = sum(int(taken.second.sum()) for taken in own)
             replayed = sum(map(len, each.rows)) - new - second
             why = each.refused + Counter({SECOND: second})
             outcome = Outcome(accepted=new, replayed=replayed, refused=why, failure=each.failure)

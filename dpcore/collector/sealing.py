@@ -116,10 +116,8 @@ class Sealer:
             patience = self._seconds if reports else _ALONE * self._seconds
             if everything or reports >= MOST_REPORTS or now - self._waiting_since[key] >= patience:
                 due.append(key)
-        with_reports = {
-            digest for digest, sent_for in due if found[digest, sent_for]
-        }  # whose first file takes the counts along
-        due = [key for key in due if found[key] or key[0] not in with_reports]
+        take_counts_along = {digest for digest, sent_for in due if found[digest, sent_for]}  # their first file does
+        due = [key for key in due if found[key] or key[0] not in take_counts_along]
         return sorted(due, key=lambda key: -found[key])
 
     def _open(self, digest: str, sent_for: str) -> tuple[int, str]:

@@ -100,7 +100,8 @@ def serve(schemes: Sequence[Path], folder: Path, settings: Settings, taker: Take
             ssl_certfile=settings.certificate,
             ssl_keyfile=settings.certificate_key,
         )
-        at = f"{'https' if settings.certificate else 'http'}://{settings.host}:{listener.getsockname()[1]}"
+        host = f"[{settings.host}]" if ":" in settings.host else settings.host
+        at = f"{'https' if settings.certificate else 'http'}://{host}:{listener.getsockname()[1]}"
         named = "\n".join(f"  {scheme.name:24} {scheme.digest[:16]}  {at}/survey/{scheme.name}/" for scheme in parsed)
         _Server(config, f"collecting at {at} into {folder}\n{named}").run(sockets=[listener])
 
@@ -140,10 +141,13 @@ def _check_certificate(settings: Settings) -> None:
 
 def _listening(host: str, port: int) -> socket.socket:
     try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listener = socket.socket(family, socket.SOCK_STREAM)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host, port))
+        listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind((host, port))
+        except OSError:
+            listener.close()
+            raise
     except OSError as error:
         raise StoreError(f"nothing can listen at {host}:{port} ({error.strerror}); choose another --port") from None
     return listener

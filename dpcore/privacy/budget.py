@@ -17,6 +17,7 @@ from dpcore import _checks
 from dpcore.errors import SchemeError
 
 _BITS = 96  # bounds are rounded down to multiples of 2^-96, far below anything that 32-bit weights can show
+_GUARDED, _POWERS = 200, 220  # bits behind the point of what the series are summed in
 _LARGEST = 64  # epsilon above this promises nothing and overflows 32-bit weights
 _LOGARITHM = re.compile(r"^ln\s*\(?\s*(\d{1,40}(?:\.\d{1,40})?)(?:\s*/\s*(\d{1,40}))?\s*\)?$")
 
@@ -118,16 +119,19 @@ def _round_down(value: Fraction) -> Fraction:
 
 
 def _exp_floor(x: Fraction) -> Fraction:
-    """A lower bound of e^x, x >= 0: a Taylor sum cut off (all terms are positive) for x/2^k, squared k times."""
+    """A lower bound of e^x, x >= 0: a Taylor sum cut off (all terms are positive) for x/2^k, squared k times.
+
+    Integers in units of 2^-200: each step rounds down, as floors of fractions would, and needs no greatest divisor.
+    """
     halvings = max(0, math.ceil(x)).bit_length()
-    small = x / 2**halvings
-    term = total = Fraction(1)
-    for order in range(1, 40):  # small <= 1: the remainder is below 1/40! < 2^-159
-        term = _floor_to(term * small / order, 200)
+    top, bottom = x.numerator, x.denominator << halvings
+    term = total = 1 << _GUARDED
+    for order in range(1, 40):  # x/2^k <= 1: the remainder is below 1/40! < 2^-159
+        term = term * top // (bottom * order)
         total += term
     for _ in range(halvings):
-        total = _floor_to(total * total, 200)
-    return total
+        total = (total * total) >> _GUARDED
+    return Fraction(total, 1 << _GUARDED)
 
 
 def _log_floor(ratio: Fraction) -> Fraction:
@@ -139,12 +143,10 @@ def _log_floor(ratio: Fraction) -> Fraction:
 
 
 def _two_artanh_floor(z: Fraction) -> Fraction:
-    power, total = z, Fraction(0)
-    for order in range(1, 121, 2):  # z <= 1/3: the remainder is below 3^-121 < 2^-190
-        total += _floor_to(power / order, 200)
-        power = _floor_to(power * z * z, 220)
-    return 2 * total
-
-
-def _floor_to(value: Fraction, bits: int) -> Fraction:
-    return Fraction(math.floor(value * 2**bits), 2**bits)
+    """Integers as above, the powers of z in units of 2^-220."""
+    top, bottom = z.numerator, z.denominator
+    power, total = (top**3 << _POWERS) // bottom**3, (top << _GUARDED) // bottom
+    for order in range(3, 121, 2):  # z <= 1/3: the remainder is below 3^-121 < 2^-190
+        total += power // (order << (_POWERS - _GUARDED))
+        power = power * top * top // (bottom * bottom)
+    return Fraction(2 * total, 1 << _GUARDED)

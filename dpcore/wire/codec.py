@@ -153,7 +153,7 @@ def read_parts(
     except FileNotFoundError:
         raise _missing(path, "reports") from None
     except (pa.ArrowException, OSError) as error:
-        raise _unreadable(path, error) from None
+        raise unreadable(path, error) from None
 
 
 def _batch_of(scheme: Scheme, columns: pa.RecordBatch) -> ReportBatch:
@@ -206,7 +206,7 @@ def _stamp(path: Path, scheme: Scheme) -> tuple[Any, Mapping[bytes, bytes]]:
         with opened(path) as file:
             found = pq.read_metadata(file)
     except (pa.ArrowException, OSError) as error:
-        raise _unreadable(path, error) from None
+        raise unreadable(path, error) from None
     held = found.metadata or {}
     _check_stamp(path, scheme, "reports", held)
     return found, held
@@ -332,7 +332,7 @@ def _read(path: Path, scheme: Scheme, kind: str) -> pa.Table:
     except FileNotFoundError:
         raise _missing(path, kind) from None
     except (pa.ArrowException, OSError) as error:
-        raise _unreadable(path, error) from None
+        raise unreadable(path, error) from None
     _check_stamp(path, scheme, kind, table.schema.metadata or {})
     return table
 
@@ -341,7 +341,8 @@ def _missing(path: Path, kind: str) -> InvalidReport:
     return InvalidReport(f"no {kind} at {path}; collect the round first")
 
 
-def _unreadable(path: Path, error: Exception) -> InvalidReport:
+def unreadable(path: Path, error: Exception) -> InvalidReport:
+    """Return what to raise where a file is no Parquet file."""
     reason = str(error).splitlines()[0]
     return InvalidReport(f"{path} cannot be read as Parquet ({reason}); it may be cut short: collect it anew")
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from dpcore.errors import InvalidReport
 from dpcore.tokens import NAME_BYTES
-from dpcore.wire.codec import names_of
+from dpcore.wire.codec import names_of, unreadable
 from dpcore.wire.files import opened
 from dpcore.wire.schema import NAMES
 
@@ -26,9 +26,7 @@ def read_names(path: Path) -> tuple[np.ndarray, np.ndarray]:
             held = [name for name in NAMES if name in file.schema_arrow.names]
             table, n = file.read(held), file.metadata.num_rows
     except (pa.ArrowException, OSError) as error:
-        raise InvalidReport(
-            f"{path} cannot be read as Parquet ({type(error).__name__}); it may be cut short: collect it anew"
-        ) from None
+        raise unreadable(path, error) from None
     if any(table.schema.field(name).type != pa.binary(NAME_BYTES) for name in held):
         raise InvalidReport(f"{path} does not have the columns of a report file; collect it anew")
     found = {name: names_of(pa.concat_arrays(table.column(name).chunks)) for name in held if n}

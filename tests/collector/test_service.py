@@ -9,6 +9,7 @@ import logging
 import socket
 import threading
 from collections.abc import AsyncIterator, Iterator
+from importlib import import_module
 from pathlib import Path
 
 import client_cases
@@ -22,7 +23,7 @@ from dpcore.collector import limits
 from dpcore.collector.access import Access, add_key
 from dpcore.collector.sealing import landing
 from dpcore.collector.serve import Settings, serve
-from dpcore.errors import DPCoreError, SchemeError
+from dpcore.errors import DPCoreError, SchemeError, StoreError
 from dpcore.scheme import Scheme
 
 
@@ -370,3 +371,20 @@ def test_what_cannot_be_served_is_told_in_one_line(tmp_path: Path) -> None:
                 serve([scheme], tmp_path / "into", settings)
             assert "\n" not in str(refused.value)
     assert not (tmp_path / "into").exists()
+
+
+def test_a_port_that_is_taken_leaves_no_socket_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+
+    class Kept(socket.socket):
+        def __init__(self, *arguments: int) -> None:
+            super().__init__(*arguments)
+            made.append(self)
+
+    with socket.socket() as taken:
+        taken.bind((HOST, 0))
+        taken.listen()
+        monkeypatch.setattr(socket, "socket", Kept)
+        with pytest.raises(StoreError, match="nothing can listen"):
+            import_module("dpcore.collector.serve")._listening(HOST, taken.getsockname()[1])
+    assert [each.fileno() for each in made] == [-1]

@@ -106,13 +106,14 @@ def test_damaged_tables_are_not_landed_and_say_how_they_are_made_anew(
 
 
 @pytest.mark.parametrize("how", ["empty", "text"])
-def test_what_is_no_warehouse_is_refused_by_every_command(landed: Path, tmp_path: Path, how: str) -> None:
-    path = str(damage(landed, tmp_path / "w.duckdb", how))
+def test_what_is_no_warehouse_is_refused_by_every_command(created: Path, tmp_path: Path, how: str) -> None:
+    path = str(damage(created, tmp_path / "w.duckdb", how))
     for command in (["query", "from runs"], ["export", "runs", "a.csv"], ["publish", str(tmp_path / "a.html")]):
         assert "not a DuckDB file" in said(*command, "--warehouse", path)
     assert [file.name for file in tmp_path.iterdir()] == ["w.duckdb"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["cut in half", "overwritten"])
 def test_a_damaged_warehouse_gives_no_half_of_a_table(landed: Path, tmp_path: Path, how: str) -> None:
     """DuckDB reads what it is asked for; whatever was lost is said to be, and never left out."""
@@ -132,8 +133,8 @@ def test_a_damaged_warehouse_gives_no_half_of_a_table(landed: Path, tmp_path: Pa
     assert refused >= 1
 
 
-def test_a_warehouse_of_newer_code_is_refused_by_every_command(landed: Path, tmp_path: Path) -> None:
-    path = shutil.copy(landed, tmp_path / "w.duckdb")
+def test_a_warehouse_of_newer_code_is_refused_by_every_command(created: Path, tmp_path: Path) -> None:
+    path = shutil.copy(created, tmp_path / "w.duckdb")
     with duckdb.connect(path) as connection:
         connection.execute(
             "insert into migrations values (?, 'tomorrow', repeat('0', 64), now())", [latest_version() + 1]
@@ -165,6 +166,7 @@ def test_every_table_and_view_is_exported_as_it_is(landed: Path, tmp_path: Path)
             assert len(pd.read_csv(tmp_path / "a.csv", dtype=str)) == len(expected)
 
 
+@pytest.mark.slow
 def test_an_exported_csv_keeps_every_digit_and_tells_nothing_from_empty(landed: Path, tmp_path: Path) -> None:
     export(landed, "functionals", tmp_path / "a.csv")
     kept = pd.read_csv(tmp_path / "a.csv", keep_default_na=False)

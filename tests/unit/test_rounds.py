@@ -291,6 +291,14 @@ def test_a_report_is_counted_once_whichever_way_it_came(scheme_file: Path, tmp_p
     assert counted(DAYS[2], gone=gone) == ([[300, 900]], [["already_counted", 900]])
 
 
+def up_to_landing(scheme_file: Path, reports: Path, day: str, data: Path) -> Path:
+    """Estimate a round, and return its folder, which is to be landed."""
+    folder = stages.prepare(scheme_file, reports=reports, round_=day, data=data)
+    stages.merge(folder, [stages.aggregate_shard(folder, path) for path in stages.collected(folder)])
+    stages.estimate(folder)
+    return folder
+
+
 def test_two_rounds_that_took_the_same_report_do_not_both_land(scheme_file: Path, tmp_path: Path) -> None:
     """Of two folders, as two collectors have them; run again, the one that was overtaken leaves it out."""
     scheme, folders = Scheme.from_toml(scheme_file), []
@@ -298,10 +306,7 @@ def test_two_rounds_that_took_the_same_report_do_not_both_land(scheme_file: Path
     first, second = (with_ids(privatize(scheme, people, seeded(k)), seeded((k, 1))) for k in range(2))
     for day, there, batch in ((DAYS[0], "here", concatenate([first, second])), (DAYS[1], "elsewhere", first)):
         wire.write_reports(tmp_path / there / "a.parquet", scheme, batch)
-        folder = stages.prepare(scheme_file, reports=tmp_path / there, round_=day, data=tmp_path)
-        stages.merge(folder, [stages.aggregate_shard(folder, path) for path in stages.collected(folder)])
-        stages.estimate(folder)
-        folders.append(folder)
+        folders.append(up_to_landing(scheme_file, tmp_path / there, day, tmp_path))
     stages.land(folders[1])
     with pytest.raises(InvalidReport, match="overtaken: a round that landed since has counted 300 of its reports"):
         stages.land(folders[0])
@@ -311,12 +316,7 @@ def test_two_rounds_that_took_the_same_report_do_not_both_land(scheme_file: Path
 
 def test_two_rounds_that_took_the_same_file_do_not_both_land(scheme_file: Path, tmp_path: Path) -> None:
     send(scheme_file, tmp_path / "inbox", "a", 600)
-    folders = []
-    for day in DAYS[:2]:  # both look before either lands
-        folder = stages.prepare(scheme_file, reports=tmp_path / "inbox", round_=day, data=tmp_path)
-        stages.merge(folder, [stages.aggregate_shard(folder, path) for path in stages.collected(folder)])
-        stages.estimate(folder)
-        folders.append(folder)
+    folders = [up_to_landing(scheme_file, tmp_path / "inbox", day, tmp_path) for day in DAYS[:2]]
     stages.land(folders[1])
     with pytest.raises(WarehouseError, match="overtaken, 1 of its files of reports in round 2026-11-02: run it again"):
         stages.land(folders[0])

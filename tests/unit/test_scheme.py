@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from dpcore.errors import InvalidRecord, SchemeError
@@ -146,6 +148,15 @@ def test_a_bad_record_names_column_and_position_and_never_the_value(
 def test_a_missing_column_is_named(small: Scheme) -> None:
     with pytest.raises(InvalidRecord, match=r"column 'colour'.*missing"):
         small.encode({"side": ["left"], "height": [1.0]})
+
+
+@pytest.mark.parametrize(
+    "of", [list, np.array, pd.Series, pd.Categorical, pa.array, lambda said: pa.chunked_array([said])]
+)
+def test_categories_are_read_from_whatever_holds_a_column(small: Scheme, of: Callable[[list[str]], Any]) -> None:
+    side = small.attributes["side"]
+    said = [side.categories[c] for c in (1, 0, 1)]
+    assert side.encode(of(said)).tolist() == [1, 0, 1]
 
 
 def test_missing_may_be_a_category(small_text: str) -> None:

@@ -108,10 +108,12 @@ def test_peers_are_asked_in_a_process_of_their_own(tmp_path, monkeypatch):
 
 
 def test_a_line_has_the_slope_one(monkeypatch):
-    times = iter([0.5, *(each for _ in range(7) for each in (1.0, 3.0, 10.0))])
-    monkeypatch.setattr(rounds, "seconds", lambda operation: next(times))
+    monkeypatch.setattr(rounds.pipeline, "collect", lambda scheme, people, n, random, workers: n)
+    monkeypatch.setattr(rounds, "seconds", lambda operation: 2e-6 * operation())
     (measured,) = rounds.scaled(7, rounds.SIZES)
     assert measured.set_index("metric")["value"]["slope"] == pytest.approx(1, abs=0.01)
+    seconds = measured[measured["metric"] == rounds.SECONDS].set_index("clients")["value"]
+    assert seconds.to_dict() == pytest.approx({n: 2e-6 * n for n in rounds.SIZES})
 
 
 @pytest.mark.slow

@@ -29,20 +29,16 @@ def _clients(rows: pd.DataFrame) -> list[Verdict]:
         for path, limit in _DRAWS.items():
             value = _one(of[of["parameters"] == path], clients.DRAWS)
             found.append(Verdict(f"{name}, {path}: clients for a PCG64 draw", value, limit, at_least=True))
-        peer = of[of["metric"] == clients.PEER]["value"]
         if name in clients.PEERED:
-            best = float(peer.max()) if len(peer) else None
-            found.append(Verdict(f"{name}: clients for the fastest peer's one", best, _PEER, at_least=True))
+            slower = _least(of, clients.PEER)
+            found.append(Verdict(f"{name}: clients for the fastest peer's one", slower, _PEER, at_least=True))
     wavelets = rows[rows["method"] == "wavelet_laplace"]
     simulated = wavelets[wavelets["parameters"] == clients.SIMULATED]
     for of, metric, limit, what in (
         (simulated, clients.GEOMETRIC, _GEOMETRIC, "simulated noise for a geometric draw of numpy's"),
         (wavelets, clients.OPENDP, _OPENDP, "noise from secure words for one of opendp's vector calls"),
     ):
-        noise = of[of["metric"] == metric]["value"]
-        found.append(
-            Verdict(f"wavelet_laplace: {what}", float(noise.max()) if len(noise) else None, limit, at_least=True)
-        )
+        found.append(Verdict(f"wavelet_laplace: {what}", _least(of, metric), limit, at_least=True))
     return found
 
 
@@ -102,6 +98,12 @@ def _whole(rows: pd.DataFrame) -> list[Verdict]:
 def _one(rows: pd.DataFrame, metric: str) -> float | None:
     values = rows[rows["metric"] == metric]["value"]
     return float(values.iloc[0]) if len(values) else None
+
+
+def _least(rows: pd.DataFrame, metric: str) -> float | None:
+    """The slower path's."""
+    values = rows[rows["metric"] == metric]["value"]
+    return float(values.min()) if len(values) else None
 
 
 def _largest(by_metric: pd.Series, metric: str) -> float | None:

@@ -40,9 +40,7 @@ def measured(scheme: Path, sizes: tuple[tuple[str, tuple[int, ...]], ...]) -> It
 
 def _one(file: Path, name: str, clients: int, data: Path) -> list[dict[str, Any]]:
     scheme = Scheme.from_toml(file)
-    is_compiled = (
-        _kernels.is_installed()
-    )  # from the first report on, as in the long run: numba alone is a hundred megabytes
+    is_compiled = _kernels.is_installed()  # as in the long run, from the first report on: numba alone is 100 MB
     found = whole_round(file, clients, data, setting=str(int(is_compiled)))
     with _kernels.compiled(is_compiled):
         kernels = kernel_seconds(scheme, populations.by_scheme(scheme.name), clients)

@@ -30,9 +30,8 @@ RATE, BINCOUNT, DUCKDB = "reports_per_second", "to_bincount", "to_duckdb"
 BASE, OTHER = "bincount", "duckdb"
 STATISTICS, AGGREGATE, FILE = "statistics", "aggregate", "parquet"
 
-CountBy = Callable[
-    [Path, Sequence[str]], int
-]  # how many groups a file's rows have by some columns, a list's by its first integer
+# Says how many groups a file's rows have by some columns, a list's by its first integer.
+CountBy = Callable[[Path, Sequence[str]], int]
 
 
 def scheme_of(name: str) -> Scheme:
@@ -78,9 +77,8 @@ def _in_memory(name: str, scheme: Scheme, repetitions: int) -> pd.DataFrame:
 
 def _from_file(name: str, scheme: Scheme, file: Path, repetitions: int, count_by: CountBy | None) -> pd.DataFrame:
     wire.write_reports(file, scheme, _batch(scheme, BLOCKS))
-    columns = [
-        name for name in (f"{ATTRIBUTE}_level", f"{ATTRIBUTE}_values", ATTRIBUTE) if name in report_schema(scheme).names
-    ]
+    held = report_schema(scheme).names
+    columns = [column for column in (f"{ATTRIBUTE}_level", f"{ATTRIBUTE}_values", ATTRIBUTE) if column in held]
     operations: dict[str, Callable[[], object]] = {FILE: lambda: _aggregated(scheme, file)}
     if count_by is not None:
         operations = {OTHER: lambda: count_by(file, columns)} | operations

@@ -29,6 +29,7 @@ SIMULATE, ESTIMATE, TOGETHER = "simulate_seconds", "estimate_seconds", "together
 ALONE, SLOPE, SECONDS = "simulate_ratio", "slope", "processor_seconds"
 COLLECT = "collect"
 SMALL = "two_questions"
+ENOUGH = 10_000_000  # clients for one measurement
 SIZES, FULL = (1_000_000, 3_000_000, 10_000_000), (1_000_000, 10_000_000, 100_000_000)
 KERNEL_BLOCKS = 16  # blocks of 65,536 by which the kernels' time is measured
 # Two of the questions of `consumer_expenditure`, whose people answer them: a byte or so a report.
@@ -84,7 +85,10 @@ def scaled(repetitions: int, sizes: tuple[int, ...]) -> Iterator[pd.DataFrame]:
     people = populations.by_scheme(scheme.name)
 
     def once(n: int) -> float:
-        return seconds(lambda: pipeline.collect(scheme, people, n, seeded(7), workers=1))
+        """Seconds of one round, the mean of as many as make ten million clients: a short one tells a moment of the machine."""
+        rounds = max(1, ENOUGH // n)
+        spent = (seconds(lambda: pipeline.collect(scheme, people, n, seeded(7), workers=1)) for _ in range(rounds))
+        return sum(spent) / rounds
 
     once(BLOCK)
     times = np.array([[once(n) for n in sizes] for _ in range(repetitions)])
