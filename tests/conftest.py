@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
 import re
 import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import wraps
+from functools import cache, wraps
 from importlib import import_module
 from pathlib import Path
 
@@ -28,6 +29,17 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     whole = _WHOLE.search(collection_path.read_text(encoding="utf-8"))
     marks = re.findall(r"pytest\.mark\.(slow|flows)\b", whole[1]) if whole else []
     return any(f"not {mark}" in config.option.markexpr for mark in marks) or None
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector leave alone what was imported, which it looked through every second."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    """Let it go through everything at the end again, or libraries say that it leaks."""
+    gc.unfreeze()
 
 
 @pytest.fixture(scope="session")
@@ -150,12 +162,36 @@ def unpublished(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_publish", lambda connection, path: None)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def commands_are_built_once() -> Iterator[None]:
+    """Let a process read the signatures of all commands for the first of them only, and not for each, 30 ms every time."""
+    from typer import main
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(main, "get_command", cache(main.get_command))
+        yield
+
+
 @pytest.fixture
 def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let rounds draw nothing, which is most of a small one's time."""
     from dpcore import stages
 
     monkeypatch.setattr(stages, "draw", lambda folder: {})
+
+
+def _blank_pictures() -> Iterator[None]:
+    """Let pages have pictures on which nothing is drawn, where a test reads what is written: most of a page's time."""
+    from dpcore.pages import pictures
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("density", "groups", "frequencies"):
+            patch.setattr(pictures, name, lambda *_: "data:image/svg+xml;base64,PHN2Zy8+")
+        yield
+
+
+blank_pictures = pytest.fixture(_blank_pictures)
+blank_pictures_throughout = pytest.fixture(scope="module")(_blank_pictures)  # a file's
 
 
 @pytest.fixture(scope="session")

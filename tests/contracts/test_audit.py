@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import every_value_once
 from enumeration import law_of_clients
 from planted import CutDyadicWave, CutWave, CutWindow, OneTooMany, TellingLevel, lies
 
@@ -34,9 +35,7 @@ ORACLES = (RandomizedResponse, UnaryEncoding, SubsetSelection, HadamardResponse,
 EPSILONS = ("0.1", "1", "ln 3", "2.5", "6")
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize("categories", [2, 3, 7])
-@pytest.mark.parametrize("oracle", ORACLES, ids=lambda kind: kind.name)
+@pytest.mark.parametrize(("oracle", "categories", "epsilon"), every_value_once(ORACLES, [7, 3, 2], EPSILONS))
 def test_listed_oracles_keep_exactly_what_they_certify(oracle: type, categories: int, epsilon: str) -> None:
     mechanism = oracle.design(Budget.parse(epsilon), categories=categories)
     found = audit_mechanism(mechanism)
@@ -45,9 +44,7 @@ def test_listed_oracles_keep_exactly_what_they_certify(oracle: type, categories:
     assert "weights of the channel" in found.how
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize("categories", [2, 3, 7])
-@pytest.mark.parametrize("oracle", ORACLES, ids=lambda kind: kind.name)
+@pytest.mark.parametrize(("oracle", "categories", "epsilon"), every_value_once(ORACLES, [7, 3, 2], EPSILONS))
 def test_classes_of_reports_give_what_the_list_gives(
     oracle: type, categories: int, epsilon: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,8 +99,7 @@ def test_the_clients_own_code_of_a_wave_leads_to_the_audited_ratio() -> None:
     assert audit_mechanism(wave).kept == Loss(ratio=largest_ratio(counted).ratio) == Loss(ratio=Fraction(5, 2))
 
 
-@pytest.mark.parametrize("allocation", ["sample", "split", "paper"])
-@pytest.mark.parametrize("degree", [0, 1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("allocation", "degree"), every_value_once(["sample", "split", "paper"], [1, 0, 2]))
 def test_wavelets_keep_exactly_what_they_certify(allocation: str, degree: int) -> None:
     mechanism = WaveletLaplace.design(
         Budget.parse("1"), degree=degree, finest_level=4, cells=512, allocation=allocation

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from cases import every_value_once
 from scipy import integrate, stats
 
 from dpcore import scheme
@@ -166,8 +167,7 @@ def test_other_names_are_refused(text):
         parse(text)
 
 
-@pytest.mark.parametrize("name", LAWS)
-@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize(("text", "name"), every_value_once(TEXTS, LAWS))
 def test_influence_is_the_derivative_with_a_quadratic_remainder(text, name):
     functional, (law, step) = parse(text), LAWS[name]
     value, influence = functional.value_and_influence(law)
@@ -183,8 +183,10 @@ def test_influence_is_the_derivative_with_a_quadratic_remainder(text, name):
         assert abs(remainders[1]) <= 0.02 * abs(remainders[0]) + 1e-10 * size  # a hundredth, as squares are
 
 
-@pytest.mark.parametrize("name", LAWS)
-@pytest.mark.parametrize("text", [text for text in TEXTS if not parse(text).is_linear and "quantile" not in text])
+@pytest.mark.parametrize(
+    ("text", "name"),
+    every_value_once([text for text in TEXTS if not parse(text).is_linear and "quantile" not in text], LAWS),
+)
 def test_curvature_is_half_the_second_derivative(text, name):
     functional, (law, step) = parse(text), LAWS[name]
     expansion = functional.expand(law)

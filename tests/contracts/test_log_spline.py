@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from cases import of_each_kind
 
 from dpcore import pipeline
 from dpcore._random import seeded
@@ -93,7 +94,7 @@ def _estimate(name: str) -> DensityEstimate:
     return pipeline.estimate(_aggregate(name), "height")
 
 
-@pytest.fixture(params=MECHANISMS)
+@pytest.fixture(params=of_each_kind(MECHANISMS, "dyadic_wave", "spline wavelets"))
 def name(request) -> str:
     return request.param
 

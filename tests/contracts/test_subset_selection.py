@@ -216,6 +216,7 @@ def test_the_size_is_the_one_of_least_variance() -> None:
             assert chosen == min(mechanism.variance(0.0, 1) for mechanism in tried)
 
 
+@pytest.mark.slow
 def test_ten_thousand_categories_and_a_billion_clients_are_simulated() -> None:
     mechanism = SubsetSelection.design(Budget.parse("2"), categories=300)
     counts = np.zeros(300, dtype=np.int64)

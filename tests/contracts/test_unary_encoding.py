@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from cases import every_value_once
 from enumeration import largest_ratio, law_of_clients, moments_agree
 from statistical import law_agrees, mean_agrees, variance_agrees
 
@@ -34,9 +35,9 @@ def test_the_clients_code_has_exactly_the_channel_it_certifies(k: int, true: int
         assert said == [int(weight) * wasted for weight in weights[x]]
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("epsilon", ["0.1", "0.5", "1", "ln 3", "2", "4"])
-@pytest.mark.parametrize("k", [2, 3, 5, 8])
+@pytest.mark.parametrize(
+    ("k", "epsilon", "variant"), every_value_once([2, 3, 5, 8], ["0.1", "0.5", "1", "ln 3", "2", "4"], VARIANTS)
+)
 def test_what_is_kept_is_the_largest_ratio_of_the_channel(k: int, epsilon: str, variant: str) -> None:
     mechanism = UnaryEncoding.design(Budget.parse(epsilon), categories=k, variant=variant)
     kept = largest_ratio(mechanism.channel()[0])
@@ -86,8 +87,7 @@ def test_moments_of_the_model_are_those_of_the_channel(k: int, variant: str) -> 
     assert not moments_agree(wrong.model(), weights, scores)
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("k", [2, 31, 32, 33, 64, 10_000])
+@pytest.mark.parametrize(("k", "variant"), every_value_once([2, 31, 32, 33, 64, 10_000], VARIANTS))
 def test_bits_are_packed_and_counted_as_they_were_set(k: int, variant: str) -> None:
     mechanism = UnaryEncoding.design(Budget.parse("3"), categories=k, variant=variant)
     n = 40 if k == 10_000 else 2000

@@ -12,6 +12,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from cases import of_each_kind
 from statistical import law_agrees, mean_agrees, variance_agrees
 
 from dpcore._random import Source, keyed, secure, seeded
@@ -24,20 +25,15 @@ from dpcore.mechanisms.wavelet_laplace import ALLOCATIONS, WaveletLaplace, defau
 from dpcore.privacy.budget import Budget
 
 ONE = Budget.parse("1")
-CASES = [(degree, allocation) for degree in range(4) for allocation in ALLOCATIONS]
-BANKS = [
-    ("bior1.3", "sample"),
-    ("bior2.4", "split"),
-    ("bior2.8", "sample"),
-    ("bior3.9", "sample"),
-    ("bior3.5", "split"),
-]
+DESIGNS = [f"{degree} {allocation}" for degree in range(4) for allocation in ALLOCATIONS]
+DESIGNS += ["bior1.3 sample", "bior2.4 split", "bior2.8 sample", "bior3.9 sample", "bior3.5 split"]
+QUICK = ("0 sample", "1 split", "2 paper", "3 sample", "bior1.3 sample", "bior2.4 split")
 
 
-@pytest.fixture(params=CASES + BANKS, ids=str, scope="module")
+@pytest.fixture(params=of_each_kind(DESIGNS, *QUICK), scope="module")
 def mechanism(request: pytest.FixtureRequest) -> WaveletLaplace:
-    basis, allocation = request.param
-    options = {"basis": basis} if isinstance(basis, str) else {"degree": basis}
+    basis, allocation = request.param.split()
+    options = {"degree": int(basis)} if basis.isdigit() else {"basis": basis}
     return WaveletLaplace.design(ONE, finest_level=4, allocation=allocation, **options)
 
 

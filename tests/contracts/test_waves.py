@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import of_each_kind
 from enumeration import EveryDraw, largest_ratio
 from statistical import law_agrees, mean_agrees, variance_agrees
 
@@ -23,7 +24,7 @@ from dpcore.mechanisms.wave import WaveMechanism
 from dpcore.privacy.budget import Budget
 
 ONE = Budget.parse("1")
-EPSILONS = ("0.001", "0.5", "1", "ln 3", "2", "4", "12")
+EPSILONS = of_each_kind(("0.001", "0.5", "1", "ln 3", "2", "4", "12"), "0.001", "ln 3", "12")
 DESIGNS: dict[str, Callable[[Budget], WaveMechanism]] = {
     "dyadic_wave": DyadicWave.design,
     "dyadic_wave of one level": lambda budget: DyadicWave.design(budget, levels=1, cells=16),

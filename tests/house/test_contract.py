@@ -22,6 +22,11 @@ def agg(scheme: dp.Scheme) -> dp.Aggregate:
     return dp.simulate(scheme, consumer_expenditure(), random=dp.seeded(7), clients=1_000_000)
 
 
+@pytest.fixture(scope="module")
+def income(agg: dp.Aggregate) -> Any:
+    return dp.estimate(agg, "income")
+
+
 def test_schemes(scheme: dp.Scheme, root: Path) -> None:
     assert len(scheme.digest) == 64
     assert scheme.attributes["income"].mechanism.name == "wavelet_laplace"
@@ -42,8 +47,8 @@ def test_clients_and_aggregates(scheme: dp.Scheme) -> None:
     assert dp.simulate(scheme, records, random=dp.seeded(7)).n == 500
 
 
-def test_densities(agg: dp.Aggregate) -> None:
-    est: Any = dp.estimate(agg, "income")
+def test_densities(agg: dp.Aggregate, income: Any) -> None:
+    est = income
     fixed: Any = dp.estimate(agg, "income", estimator=dp.Projection(level_rule=dp.Lepski()))
     x = np.linspace(0, 250_000, 5001)
     assert np.array_equal(est(x), fixed(x))
@@ -86,12 +91,11 @@ def test_frequencies(agg: dp.Aggregate) -> None:
         ("KullbackLeibler('uniform')", "kullback_leibler(uniform)"),
     ],
 )
-def test_functionals_are_named_in_snake_case_and_read_back(agg: dp.Aggregate, functional: str, name: str) -> None:
+def test_functionals_are_named_in_snake_case_and_read_back(income: Any, functional: str, name: str) -> None:
     made = eval(f"f.{functional}", {"f": dp.functionals})
     assert str(made) == name
     assert str(dp.functionals.parse(name)) == name
-    est: Any = dp.estimate(agg, "income")
-    assert str(est.functional(made).functional) == name
+    assert str(income.functional(made).functional) == name
 
 
 def test_estimators_have_their_names() -> None:

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from dpcore.warehouse import query
+from dpcore.warehouse import reader
 from dpcore.warehouse.catalogue import BEGIN, END, catalogue
 
 TEXT = (Path(__file__).parents[2] / "data/README.md").read_text(encoding="utf-8")
 QUESTIONS = re.findall(r"^\*\*(\d+)\. (.*?)\*\*$.*?```sql\n(.*?)```", TEXT, re.M | re.S)
 
 
-def answer(landed: Path, number: int) -> pd.DataFrame:
-    return query(landed, QUESTIONS[number - 1][2])
+Ask = Callable[[str], pd.DataFrame]
+
+
+@pytest.fixture(scope="module")
+def ask(landed: Path) -> Iterator[Ask]:
+    with reader(landed) as ask:
+        yield ask
 
 
 def near(frame: pd.DataFrame, name: str, truth: float) -> None:
@@ -29,40 +35,46 @@ def test_there_are_twenty_questions() -> None:
     assert [int(number) for number, _, _ in QUESTIONS] == list(range(1, 21))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "question", "sql"), QUESTIONS, ids=[f"{n} {q[:40]}" for n, q, _ in QUESTIONS])
-def test_every_question_has_an_answer(landed: Path, number: str, question: str, sql: str) -> None:
-    frame = query(landed, sql)
+def test_every_question_has_an_answer(ask: Ask, number: str, question: str, sql: str) -> None:
+    frame = ask(sql)
     assert len(frame) >= 1 or question.startswith("Which numbers were refused"), question
     values = [name for name in frame.columns if name not in ("disagreement", "one_of_them")]
     assert frame[values].notna().all().all(), frame[values].isna().sum()
 
 
-def test_answers_are_right(landed: Path) -> None:
+@pytest.mark.slow
+def test_answers_are_right(ask: Ask) -> None:
     """The truth of the simulated households, six standard errors wide, and the sample's own numbers."""
-    assert answer(landed, 1)["accepted"].tolist() == [30_000, 30_000, 30_000, 20_188]
-    near(answer(landed, 2), "estimate", 66_449)
-    assert answer(landed, 3)["category"].tolist() == ["0", "1", "2", "3", "4", "5+"]
-    share = answer(landed, 4)
+
+    def answer(number: int) -> pd.DataFrame:
+        return ask(QUESTIONS[number - 1][2])
+
+    assert answer(1)["accepted"].tolist() == [30_000, 30_000, 30_000, 20_188]
+    near(answer(2), "estimate", 66_449)
+    assert answer(3)["category"].tolist() == ["0", "1", "2", "3", "4", "5+"]
+    share = answer(4)
     near(share, "share", 0.183)
     assert share["confidence"].tolist() == [0.95] * 3
-    difference = answer(landed, 7)
+    difference = answer(7)
     assert set(difference["given"] + difference["other_given"]) == {"urban_rural=urbanurban_rural=rural"}
     near(difference, "difference", 70_952 - 50_481)
-    pooled = answer(landed, 9)
+    pooled = answer(9)
     near(pooled[(pooled["attribute"] == "income") & (pooled["number"] == "mean")], "estimate", 66_449)
     assert set(pooled["rounds"]) <= {1, 2, 3}
-    assert (answer(landed, 10)["times_narrower"] >= 1).all()
-    spent = answer(landed, 13)
+    assert (answer(10)["times_narrower"] >= 1).all()
+    spent = answer(13)
     spent = spent[spent["attribute"] == ""]
     assert spent["fresh"].tolist() == pytest.approx([4 + np.log(3), 8 + 2 * np.log(3), 12 + 3 * np.log(3), 5])
     assert spent["memoized_least"].tolist() == pytest.approx([4 + np.log(3)] * 3 + [5])
     assert (spent["memoized_most"] <= spent["fresh"]).all()
-    assert answer(landed, 14)["is_whole"].all()
-    assert answer(landed, 15)[["reason", "count"]].to_numpy().tolist() == [["visits: out of range", 2]]
-    assert answer(landed, 16)["failed"].tolist() == [0, 0, 0, 0]
-    held = answer(landed, 17)
+    assert answer(14)["is_whole"].all()
+    assert answer(15)[["reason", "count"]].to_numpy().tolist() == [["visits: out of range", 2]]
+    assert answer(16)["failed"].tolist() == [0, 0, 0, 0]
+    held = answer(17)
     assert np.average(held["held"], weights=held["intervals"]) > 0.75
-    assert len(answer(landed, 20)) == 4
+    assert len(answer(20)) == 4
 
 
 def test_the_catalogue_is_the_warehouses() -> None:

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from cases import every_value_once
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -53,8 +54,7 @@ def test_any_tables(case: tuple[list[np.ndarray], list[int]]) -> None:
     assert sensitivity(tables[0]) == slow_loss(tables[:1], [1])
 
 
-@pytest.mark.parametrize("is_scaled", [False, True])
-@pytest.mark.parametrize("degree", range(4))
+@pytest.mark.parametrize(("degree", "is_scaled"), every_value_once(range(4), [False, True]))
 def test_every_block_of_the_basis_over_all_pairs_of_cells(degree: int, is_scaled: bool) -> None:
     coarsest = smallest_coarsest_level(degree)
     basis = SplineWavelet(degree, coarsest, coarsest + 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from cases import every_value_once
 from scipy.optimize import LinearConstraint, minimize
 
 from dpcore.bases import bspline
@@ -43,8 +44,7 @@ def test_the_projection_is_the_slow_solvers(degree, seed):
     np.testing.assert_allclose(fast, slow, atol=2e-3 * np.abs(raw).max())
 
 
-@pytest.mark.parametrize("degree", [0, 1, 2, 3])
-@pytest.mark.parametrize("level", [3, 5, 7, 8])
+@pytest.mark.parametrize(("degree", "level"), every_value_once([0, 1, 2, 3], [3, 5, 7, 8]))
 def test_projections_are_densities(degree, level):
     for seed in range(3):
         projected = project_density(_raw(degree, level, seed), degree, level)

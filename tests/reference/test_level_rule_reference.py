@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from cases import every_value_once
 from estimate_cases import SMOOTH, draw, mechanism
 from scipy import stats
 
@@ -55,8 +56,7 @@ def test_thresholds_are_quantiles_of_simulated_noise():
             assert abs(exceeded - probability) < 5 * sd + 0.05 * probability
 
 
-@pytest.mark.parametrize("degree", [0, 1, 2])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("degree", "seed"), every_value_once([0, 1, 2], range(4)))
 def test_lepski_is_the_first_level_nobody_contradicts(degree, seed):
     rungs = _ladder(degree, 500_000, seed)
     table = thresholds(rungs.spectra)

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from cases import every_value_once
 from estimate_cases import SMOOTH, cell_law, draw, mechanism, noiseless
 from scipy import optimize, special, stats
 from scipy.linalg import cho_solve
@@ -140,10 +141,9 @@ def test_score_and_weights_are_first_and_expected_second_derivative(kind, ends):
         assert (slope.T * likelihood.weights(expected)) @ slope == pytest.approx(information, rel=1e-9, abs=1e-9)
 
 
-@pytest.mark.parametrize("kind", LIKELIHOODS)
-@pytest.mark.parametrize("ends", ENDS)
-@pytest.mark.parametrize("level", [LEVEL, 6])
-@pytest.mark.parametrize("largest", [0, 1 << 20])
+@pytest.mark.parametrize(
+    ("kind", "ends", "level", "largest"), every_value_once(LIKELIHOODS, ENDS, [LEVEL, 6], [0, 1 << 20])
+)
 def test_gradient_and_information_are_those_of_the_slope(kind, ends, level, largest, monkeypatch):
     monkeypatch.setattr(likelihood_module, "_LARGEST", largest)
     family = smoothing.Family(LIKELIHOODS[kind](2), smoothing._prior(level, 2), ends)
@@ -187,8 +187,7 @@ def test_a_quasi_newton_step_is_that_of_the_updated_inverse(memory):
     assert smoothing._direction(factor, steps, gradient) == pytest.approx(inverse @ gradient)
 
 
-@pytest.mark.parametrize("kind", LIKELIHOODS)
-@pytest.mark.parametrize("atoms", [(0.0, 0.0), (0.0, 0.05)])
+@pytest.mark.parametrize(("kind", "atoms"), every_value_once(LIKELIHOODS, [(0.0, 0.05), (0.0, 0.0)]))
 def test_what_is_left_out_has_no_weight(kind, atoms, monkeypatch):
     """Against all models of all orders, each by Fisher scoring alone."""
     likelihood = LIKELIHOODS[kind](5, atoms)
@@ -206,10 +205,11 @@ def test_what_is_left_out_has_no_weight(kind, atoms, monkeypatch):
     assert np.sqrt(np.diagonal(fast.covariance)) == pytest.approx(errors, rel=0.01)
 
 
-@pytest.mark.parametrize("kind", LIKELIHOODS)
-@pytest.mark.parametrize(("order", "penalty"), [(1, 100.0), (2, 10.0), (3, 1.0), (4, 1e-3)])
-@pytest.mark.parametrize("ends", [(False, False), (True, True)])
-def test_the_maximum_is_a_general_optimisers(kind, order, penalty, ends):
+@pytest.mark.parametrize(
+    ("kind", "prior", "ends"), every_value_once(LIKELIHOODS, [(1, 100.0), (2, 10.0), (3, 1.0), (4, 1e-3)], ENDS[::3])
+)
+def test_the_maximum_is_a_general_optimisers(kind, prior, ends):
+    order, penalty = prior
     atoms = (0.05, 0.1) if any(ends) else (0.0, 0.0)
     family = smoothing.Family(LIKELIHOODS[kind](3, atoms), smoothing._prior(LEVEL, order), ends)
     precision = _precision(family, penalty)
@@ -228,11 +228,12 @@ def test_the_maximum_is_a_general_optimisers(kind, order, penalty, ends):
     assert np.abs((eta - slow.x) / errors).max() < 0.05
 
 
-@pytest.mark.parametrize("kind", LIKELIHOODS)
-@pytest.mark.parametrize(("order", "penalty"), [(2, 1e3), (3, 10.0), (1, 1e2)])
-@pytest.mark.parametrize("ends", [(False, False), (True, True)])
-def test_the_evidence_is_the_integral_of_prior_times_likelihood(kind, order, penalty, ends):
+@pytest.mark.parametrize(
+    ("kind", "prior", "ends"), every_value_once(LIKELIHOODS, [(2, 1e3), (3, 10.0), (1, 1e2)], ENDS[::3])
+)
+def test_the_evidence_is_the_integral_of_prior_times_likelihood(kind, prior, ends):
     """By importance sampling around the maximum; the atoms' prior density is one."""
+    order, penalty = prior
     atoms = (0.08, 0.12) if any(ends) else (0.0, 0.0)
     family = smoothing.Family(LIKELIHOODS[kind](4, atoms), smoothing._prior(LEVEL, order), ends)
     model = next(m for m in smoothing._path(family, LEVEL) if m.penalty == pytest.approx(penalty))

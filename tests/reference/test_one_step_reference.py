@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from cases import every_value_once
 from scipy import stats
 from scipy.interpolate import BSpline
 
@@ -169,9 +170,7 @@ def _twin(posterior: Posterior, text: str, level: int) -> tuple[float, float, fl
     return t @ correction + mean, t @ covariance @ t, unseen @ V @ unseen, second
 
 
-@pytest.mark.parametrize("kind", ["counts", "averages"])
-@pytest.mark.parametrize("atoms", ATOMS)
-@pytest.mark.parametrize("text", WEIGHTS)
+@pytest.mark.parametrize(("kind", "atoms", "text"), every_value_once(["counts", "averages"], ATOMS, WEIGHTS))
 def test_a_corrected_value_is_plug_in_and_least_squares_and_curvature(kind, atoms, text):
     posterior, functional = _posterior(atoms, kind), parse(text)
     found = _inference(posterior).estimate(functional, 0.95)

@@ -80,8 +80,9 @@ def test_a_wrong_grid_is_refused_in_one_line(changes: dict[str, Any], message: s
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_study_goes_on_where_it_was_stopped(fresh: Path) -> None:
-    grid = Grid(**(SMALL | {"targets": ("lognormal",)}), methods=TWO)
+    grid = Grid(**(SMALL | {"targets": ("lognormal",), "repetitions": 2}), methods=TWO)
     steps = benchmarks.measure_accuracy(fresh, grid)
     assert next(steps) == (0, 2)
     assert next(steps) == (1, 2)
@@ -95,7 +96,7 @@ def test_a_study_goes_on_where_it_was_stopped(fresh: Path) -> None:
     again = warehouse.query(fresh, "from benchmarks order by all")
     assert list(benchmarks.measure_accuracy(fresh, grid, again=True))[-1] == (2, 2)
     pd.testing.assert_frame_equal(warehouse.query(fresh, "from benchmarks order by all"), again)  # replaced by the same
-    other = Grid(**(SMALL | {"targets": ("lognormal",), "repetitions": 2}), methods=TWO)
+    other = Grid(**(SMALL | {"targets": ("lognormal",)}), methods=TWO)
     assert next(iter(benchmarks.measure_accuracy(fresh, other))) == (0, 2)  # another study
 
 
@@ -175,6 +176,7 @@ def test_the_aim_about_two_estimators_counts_targets() -> None:
     assert (verdict.found, verdict.limit, verdict.reached) == (2.0, 5, False)
 
 
+@pytest.mark.slow
 def test_pictures_are_drawn_of_what_was_measured(judged: Path) -> None:
     cells = warehouse.query(judged, "from accuracy_cells")
     figure, axes = plots.new_axes()
@@ -214,6 +216,7 @@ def test_an_estimate_is_scored_as_cells_are() -> None:
         assert as_cells[metric][0] == pytest.approx(value, abs=2e-4), metric
 
 
+@pytest.mark.slow
 def test_the_command_measures_prints_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["benchmark", "accuracy", "--targets", "uniform", "--clients", "10000", "--epsilon", "1"]
     arguments += ["--methods", "wavelet_laplace,peer:sw_ems", "--repetitions", "2", "--workers", "1"]

@@ -58,10 +58,10 @@ def test_ends_mirror_and_a_uniform_density_has_no_wavelet_coefficients(degree: i
 
 
 def test_the_largest_tables_take_less_than_two_seconds() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     basis = SplineWavelet(3, 3, 8)
     integer_tables.__wrapped__(basis, default_cells(8), unscaled(basis))
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
 
 
 def test_no_float_takes_part(monkeypatch: pytest.MonkeyPatch) -> None:

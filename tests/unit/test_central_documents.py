@@ -71,6 +71,7 @@ def test_the_differencing_attack() -> None:
     assert table.loc[0.5, "rate"] < 0.8
 
 
+@pytest.mark.slow
 def test_truncated_means_scale_as_table_1_says() -> None:
     slopes = barber_duchi.slopes(barber_duchi.scalings([10**3, 10**4, 10**5]))
     assert ((slopes["slope"] - slopes["rate"]).abs() < 0.02).all()

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from cases import of_each_kind
 from scipy.integrate import quad
 from scipy.special import beta
 
@@ -77,10 +78,19 @@ class Planted:
         return Normal(law.name, seed, self.told)
 
 
-def planted(monkeypatch: pytest.MonkeyPatch, file: Path, told: float, repetitions: int) -> pd.DataFrame:
+def planted(
+    monkeypatch: pytest.MonkeyPatch,
+    file: Path,
+    told: float,
+    repetitions: int,
+    asked: Sequence[str] = coverage.FUNCTIONALS,
+) -> pd.DataFrame:
+    truths = {parse(text): truth("bimodal", text) for text in asked if parse(text) in coverage.truths("bimodal")}
     monkeypatch.setattr(coverage, "contestants", lambda: (Planted(told),))
     grid = Grid(targets=("bimodal",), places=((10_000, 1.0),), methods=("planted",), repetitions=repetitions)
-    list(benchmarks.measure_coverage(file, grid))
+    with monkeypatch.context() as patch:
+        patch.setattr(coverage, "truths", lambda name: truths)
+        list(benchmarks.measure_coverage(file, grid))
     return benchmarks.coverage_cells(file)
 
 
@@ -91,7 +101,7 @@ def test_the_truth_is_accepted_and_a_scale_off_by_a_third_is_not(
     told: float, is_right: bool, fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(coverage, "CHUNK", 300)  # fewer, so that landing takes less time
-    cells = planted(monkeypatch, fresh, told, 600).set_index("functional")
+    cells = planted(monkeypatch, fresh, told, 600, ("mean", "variance", "entropy")).set_index("functional")
     row = cells.loc["mean"]
     assert (row["repetitions"], row["returned"]) == (600, 594)  # six runs had no estimate
     assert (0.93 <= row["coverage"] <= 0.97) == is_right
@@ -103,9 +113,10 @@ def test_the_truth_is_accepted_and_a_scale_off_by_a_third_is_not(
     assert not cells["refused"].drop("entropy").any()
 
 
+@pytest.mark.slow
 def test_chunks_add_up_to_what_their_repetitions_say(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = truth("bimodal", "mean")
-    row = planted(monkeypatch, fresh, 1.0, 120).set_index("functional").loc["mean"]
+    row = planted(monkeypatch, fresh, 1.0, 120, ("mean", "entropy")).set_index("functional").loc["mean"]
     seeds = [coverage.runner.seed(Cell("bimodal", 10_000, 1.0), "planted", each) for each in range(120) if each != 99]
     values = np.array([Normal("bimodal", seed, 1.0).functional(parse("mean"), 0.95).value for seed in seeds])
     assert row["bias"] == pytest.approx(np.mean(values) - expected)
@@ -170,7 +181,7 @@ def test_a_wrong_grid_is_refused_in_one_line(changes: dict[str, Any], message: s
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", coverage.TARGETS)
+@pytest.mark.parametrize("name", of_each_kind(coverage.TARGETS, "beta_2_5", "age"))
 def test_truths_are_those_of_the_target(name: str) -> None:
     """Integrals by an adaptive rule, on either side of corners and narrow places."""
     law = target(name)
@@ -193,6 +204,7 @@ def test_truths_are_those_of_the_target(name: str) -> None:
     assert truth(name, "integrated_square(1)") == pytest.approx(slope, rel=1e-6, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_infinite_truths_are_left_out_and_unbounded_influences_flagged() -> None:
     assert parse("fisher_information") not in coverage.truths("beta_2_5")  # int 30 / x near 0
     assert parse("fisher_information") not in coverage.truths("age")
@@ -336,6 +348,7 @@ def test_both_methods_are_measured_alike_by_one_process_and_two() -> None:
     assert set(one["method"]) == set(coverage.METHODS)
 
 
+@pytest.mark.slow
 def test_studies_of_other_versions_are_not_gone_on_with(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     planted(monkeypatch, fresh, 1.0, 4)
     monkeypatch.setattr(coverage, "EDITION", coverage.EDITION + 1)

@@ -56,6 +56,7 @@ def test_a_round_elsewhere_has_the_bits_of_one_here(store: Any, scheme_file: Pat
     assert list(warehouse.query(tmp_path / "w.duckdb", "select accepted from runs")["accepted"]) == [3000]
 
 
+@pytest.mark.slow
 def test_records_are_read_from_elsewhere(store: Any, scheme_file: Path, tmp_path: Path) -> None:
     rows = "".join(f"{1 + n % 2},{n * 100}\n" for n in range(500))
     store.pipe_file("/people/records.csv", f"urban_rural,income\n{rows}".encode())

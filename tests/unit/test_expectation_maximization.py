@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from cases import every_value_once, of_each_kind
 
 from dpcore._random import seeded
 from dpcore.errors import NotEstimable, SchemeError
@@ -20,8 +21,7 @@ def smooth_law(inputs: int) -> np.ndarray:
     return law / law.sum()
 
 
-@pytest.mark.parametrize("smoothing", [True, False])
-@pytest.mark.parametrize("kind", [SquareWave, DyadicWave])
+@pytest.mark.parametrize(("kind", "smoothing"), every_value_once([SquareWave, DyadicWave], [True, False]))
 def test_expected_counts_lead_back_to_the_law(kind, smoothing: bool) -> None:
     mechanism = kind.design(Budget.parse("4"), cells=32)
     model, law = mechanism.model(), smooth_law(mechanism.inputs)
@@ -58,7 +58,7 @@ def test_more_reports_of_the_same_shares_stop_ems_at_the_same_place() -> None:
     np.testing.assert_allclose(maximize(model, counts, True), maximize(model, 10**6 * counts, True), rtol=1e-9)
 
 
-@pytest.mark.parametrize("epsilon", ["0.5", "1", "4"])
+@pytest.mark.parametrize("epsilon", of_each_kind(["0.5", "1", "4"], "1"))
 def test_ems_has_little_left_to_move_where_it_stops(epsilon: str) -> None:
     mechanism = SquareWave.design(Budget.parse(epsilon), cells=128)
     people = seeded(1).generator().multinomial(50_000, smooth_law(128))

@@ -51,9 +51,8 @@ def test_a_value_that_cannot_be_keeps_its_intervals_length() -> None:
     assert within(1.2, 1.0, 1.4, 0.0, 1.0) == (1.0, pytest.approx(0.8), 1.0)
 
 
-@pytest.mark.parametrize(
-    "clients", [pytest.param(300, marks=pytest.mark.slow), 1_000, pytest.param(100_000, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("clients", [300, 1_000, 100_000])
 def test_everybody_at_the_two_bounds_leaves_a_density(clients: int) -> None:
     """Atoms of .5 each: their estimates may add up to more, but never to more than everybody."""
     mechanism = DyadicWave.design(Budget.parse("1"))

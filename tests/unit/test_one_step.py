@@ -104,6 +104,7 @@ def test_whatever_density_is_shown_its_plug_in_is_kept_beside_the_corrected_valu
     assert found.value != found.plug_in
 
 
+@pytest.mark.slow
 def test_an_atom_does_not_bias_what_a_projection_says_of_the_density_beside_it():
     errors = []
     for seed in range(4):

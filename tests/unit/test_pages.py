@@ -21,7 +21,7 @@ from dpcore.pages.content import _factor, _numbers
 from dpcore.pages.words import WHAT_LEAVES, phrase, rank
 from dpcore.plots import rounded
 from dpcore.scheme import CATEGORICAL, NUMERIC
-from dpcore.warehouse import Landing, Run, land, latest_version, open_for_writing, query, run_id
+from dpcore.warehouse import Landing, Run, land, latest_version, open_for_writing, query, reader, run_id
 
 VOID = {"meta", "img", "br", "link", "hr"}
 START = datetime(2026, 11, 20, 6, 30, tzinfo=UTC)
@@ -68,6 +68,7 @@ def pages(landed: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, s
     return {path.stem: path.read_text(encoding="utf-8") for path in folder.iterdir()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["consumer_expenditure", "health_insurance"])
 def test_a_page_needs_nothing_but_itself(pages: dict[str, str], scheme: str) -> None:
     page = Page(pages[scheme])
@@ -83,6 +84,7 @@ def test_a_page_needs_nothing_but_itself(pages: dict[str, str], scheme: str) -> 
     assert len(pages[scheme]) < 2_000_000
 
 
+@pytest.mark.slow
 def test_every_picture_is_an_image_without_addresses(pages: dict[str, str]) -> None:
     pictures = [a for a in Page(pages["consumer_expenditure"]).addresses if a.startswith("data:")]
     assert len(pictures) == 6  # five attributes, and income by urban or rural
@@ -100,16 +102,19 @@ def test_every_picture_is_an_image_without_addresses(pages: dict[str, str]) -> N
         }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["consumer_expenditure", "health_insurance"])
 def test_the_sql_behind_each_table_and_picture_runs(pages: dict[str, str], landed: Path, scheme: str) -> None:
     page = Page(pages[scheme])
     assert page.tags.count("details") == len(page.sql) + 1  # the scheme's text
     assert len(page.sql) >= page.tags.count("table")
-    answers = [len(query(landed, sql)) for sql in page.sql]
+    with reader(landed) as ask:
+        answers = [len(ask(sql)) for sql in page.sql]
     assert all(answers) or scheme == "consumer_expenditure"  # whose reports were all accepted
     assert answers.count(0) <= 1
 
 
+@pytest.mark.slow
 def test_the_numbers_are_the_warehouses(pages: dict[str, str], landed: Path) -> None:
     text = Page(pages["consumer_expenditure"]).text
     of_round = "scheme = 'consumer_expenditure' and round = '2026-11-20' and given = ''"
@@ -125,6 +130,7 @@ def test_the_numbers_are_the_warehouses(pages: dict[str, str], landed: Path) -> 
         assert f"{row['category']} {rounded(100 * row['estimate'], 100 * (row['high'] - row['low']))} %" in text
 
 
+@pytest.mark.slow
 def test_privacy_is_stated_whole(pages: dict[str, str], landed: Path) -> None:
     text = Page(pages["consumer_expenditure"]).text
     (digest,) = query(landed, "select distinct scheme_digest from runs where scheme = 'consumer_expenditure'").iloc[0]
@@ -142,6 +148,7 @@ def test_privacy_is_stated_whole(pages: dict[str, str], landed: Path) -> None:
     assert ">truth<" not in pages["health_insurance"]
 
 
+@pytest.mark.slow
 def test_checks_and_rejects_are_told(pages: dict[str, str]) -> None:
     text = Page(pages["health_insurance"]).text
     assert "✓ passed" in text
@@ -149,6 +156,7 @@ def test_checks_and_rejects_are_told(pages: dict[str, str]) -> None:
     assert "✗" not in text
 
 
+@pytest.mark.slow
 def test_without_a_round_the_newest_landed_is_taken_and_its_page_is_the_same_again(
     pages: dict[str, str], landed: Path, tmp_path: Path
 ) -> None:
@@ -255,12 +263,14 @@ def test_a_round_of_older_code_with_hostile_names_is_a_whole_page(fresh: Path, t
     assert page.open == []
     assert "script" not in page.tags
     assert all(sql for sql in page.sql)
-    assert all(query(fresh, sql) is not None for sql in page.sql)
+    with reader(fresh) as ask:
+        assert all(ask(sql) is not None for sql in page.sql)
     assert "1 of 1 checks did not pass." in page.text
     assert "What a client spends in total did not land" in page.text
     assert "✗ not passed" in page.text
 
 
+@pytest.mark.usefixtures("blank_pictures")
 def test_a_rehearsal_is_called_one(fresh: Path, tmp_path: Path) -> None:
     land(fresh, Landing(a_run(randomness="seeded"), tables("answer")))
     publish(fresh, tmp_path / "a.html")
@@ -316,6 +326,8 @@ def test_a_printed_factor_never_promises_more_than_is_kept(epsilon: float, told:
     assert _factor(epsilon) == told
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("blank_pictures")
 def test_no_reader_is_left_open(landed: Path, tmp_path: Path) -> None:
     path = shutil.copy(landed, tmp_path / "w.duckdb")
     publish(path, tmp_path / "a.html", round_="2026-11-20", scheme="health_insurance")
@@ -341,6 +353,7 @@ def a_comparison(**changes: Any) -> dict[str, Any]:
     return row | changes
 
 
+@pytest.mark.usefixtures("blank_pictures")
 def test_changes_carry_their_verdict_and_groups_are_shown_where_they_may_be_more_than_chance(
     fresh: Path, tmp_path: Path
 ) -> None:
@@ -369,6 +382,8 @@ def test_changes_carry_their_verdict_and_groups_are_shown_where_they_may_be_more
     assert "Differences between groups difference interval mean rural − urban −4.0 −6.0 to −2.0 differ" in text
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("blank_pictures")
 def test_of_many_differences_between_groups_those_are_shown_that_may_be_more_than_chance(
     fresh: Path, tmp_path: Path
 ) -> None:

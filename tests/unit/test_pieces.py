@@ -12,6 +12,8 @@ import pytest
 from dpcore.pages import Pieces, pieces, plain
 from dpcore.warehouse import query
 
+pytestmark = pytest.mark.usefixtures("blank_pictures_throughout")  # they are drawn as those of pages are
+
 
 def pieces_of(landed: Path, scheme: str, round_: str = "2026-11-20") -> Pieces:
     sql = f"select run_id from latest_runs where scheme = '{scheme}' and round = '{round_}'"
@@ -32,6 +34,7 @@ def tables(page: str) -> list[list[str]]:
     return [block.splitlines() for block in page.split("\n\n") if block.startswith("|")]
 
 
+@pytest.mark.slow
 def test_the_front_page_sums_up_what_landed_rounds_have_spent(landed: Path, simulated: Pieces) -> None:
     epsilon = float(
         query(
@@ -43,6 +46,7 @@ def test_the_front_page_sums_up_what_landed_rounds_have_spent(landed: Path, simu
     assert f"**ε = {epsilon:.4g}** |" in simulated.front
 
 
+@pytest.mark.slow
 def test_the_headline_counts_reports_and_checks(landed: Path) -> None:
     found = pieces_of(landed, "health_insurance")
     run = query(landed, "select * from latest_runs where scheme = 'health_insurance'").iloc[0]
@@ -50,6 +54,7 @@ def test_the_headline_counts_reports_and_checks(landed: Path) -> None:
     assert "| 2 |" in found.front.split("## Refused reports")[1]
 
 
+@pytest.mark.slow
 def test_a_check_that_did_not_pass_is_told_first_and_by_name(landed: Path, tmp_path: Path) -> None:
     broken = tmp_path / "warehouse.duckdb"
     shutil.copy(landed, broken)
@@ -62,6 +67,7 @@ def test_a_check_that_did_not_pass_is_told_first_and_by_name(landed: Path, tmp_p
     assert tables(found.front)[1][2].startswith("| rejected share | **✗ not passed** |")
 
 
+@pytest.mark.slow
 def test_every_attribute_has_a_page_with_its_picture_and_the_round_before(landed: Path, simulated: Pieces) -> None:
     names = query(
         landed, "select attribute from latest_attributes where scheme = 'consumer_expenditure' and round = '2026-11-20'"
@@ -72,6 +78,7 @@ def test_every_attribute_has_a_page_with_its_picture_and_the_round_before(landed
         assert "before it round 2026-11-19" in page
 
 
+@pytest.mark.slow
 def test_every_table_is_one(simulated: Pieces) -> None:
     for page in (simulated.front, *simulated.attributes.values()):
         found = tables(without_pictures(page))
@@ -83,6 +90,7 @@ def test_every_table_is_one(simulated: Pieces) -> None:
                 assert len(re.findall(r"(?<!\\)\|", line)) == rule.count("|"), line
 
 
+@pytest.mark.slow
 def test_the_table_of_estimates_has_every_number_and_alike_columns(landed: Path, simulated: Pieces) -> None:
     sql = "select count(*) from latest_estimates where scheme = 'consumer_expenditure' and round = '2026-11-20'"
     assert len(simulated.estimates) == int(query(landed, sql).iloc[0, 0])

@@ -20,6 +20,7 @@ ROWS = pd.DataFrame(
 )
 
 
+@pytest.mark.slow
 def test_lines_follow_the_rows_and_what_is_stated_is_dashed_beside_them() -> None:
     figure, axes = new_axes()
     plot_curves(ROWS, axes, x="n", y="error", logarithmic="xy", slope=True)

@@ -316,6 +316,7 @@ def test_a_band_far_above_every_curve_leaves_the_picture_to_the_curves():
     assert axes.get_ylim()[1] < 1.3 * highest
 
 
+@pytest.mark.slow
 def test_an_attribute_with_groups_has_pictures_of_everyone_and_of_each_group():
     everyone = {"densities": density(), "functionals": functional()}
     groups = {

@@ -262,6 +262,7 @@ def test_a_wrong_grid_is_refused_in_one_line(changes: dict[str, Any], message: s
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_pictures_show_places_and_theory() -> None:
     figure, axes = plots.new_axes()
     frame = pd.concat([smooth("dyadic_wave", "mean", 0.5), smooth("dyadic_wave", "entropy", 0.5)]).assign(

@@ -85,6 +85,7 @@ def test_blocks_have_exactly_the_size_asked(tmp_path: Path, suffix: str, n: int,
     assert list(blocks[0]) == ["Income", "Place"]
 
 
+@pytest.mark.slow
 def test_blocks_are_exact_across_the_parsers_own_chunks(tmp_path: Path) -> None:
     n = 300_000  # about 7 MB: two chunks of CSV
     path = write(tmp_path / "people.csv", people(n))

@@ -65,6 +65,7 @@ def ask(data: Path, sql: str) -> pd.DataFrame:
     return warehouse.query(data / "warehouse.duckdb", sql)
 
 
+@pytest.mark.slow
 def test_a_round_is_compared_with_the_newest_run_of_the_latest_earlier_round(data: Path) -> None:
     found = ask(
         data,
@@ -108,6 +109,7 @@ def test_a_round_is_compared_with_the_newest_run_of_the_latest_earlier_round(dat
     ]
 
 
+@pytest.mark.slow
 def test_the_difference_is_that_of_the_landed_estimates(data: Path) -> None:
     row = ask(
         data,
@@ -124,6 +126,7 @@ def test_the_difference_is_that_of_the_landed_estimates(data: Path) -> None:
     assert (row["difference"] < row["high"]).all()
 
 
+@pytest.mark.slow
 def test_shares_are_compared_as_they_were_before_they_were_made_possible(data: Path) -> None:
     rows = ask(
         data,
@@ -141,6 +144,7 @@ def test_shares_are_compared_as_they_were_before_they_were_made_possible(data: P
     assert (rows["difference"] - rows["low"] > 0.999 * half).all()
 
 
+@pytest.mark.slow
 def test_groups_of_a_round_are_compared_with_one_another(data: Path) -> None:
     rows = ask(
         data,
@@ -158,6 +162,7 @@ def test_groups_of_a_round_are_compared_with_one_another(data: Path) -> None:
     assert rows["standard_error"].tolist() == pytest.approx(together.tolist())
 
 
+@pytest.mark.slow
 def test_drift_is_checked_of_every_attribute_and_not_twice(data: Path) -> None:
     checks = ask(data, "select * from latest_checks where name like 'drift(%' and round > '2026-11-01' order by all")
     assert checks["name"].tolist() == ["drift(income)", "drift(urban_rural)"] * 2
@@ -172,6 +177,7 @@ def test_drift_is_checked_of_every_attribute_and_not_twice(data: Path) -> None:
     assert "of 3 differences from round 2026-11-0" in last["detail"]
 
 
+@pytest.mark.slow
 def test_a_round_of_other_people_has_drifted_and_says_so(
     data: Path, tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -244,6 +250,7 @@ def test_a_refused_side_is_a_row_with_a_reason() -> None:
     assert numbers_of({}).empty
 
 
+@pytest.mark.slow
 def test_groups_land_with_their_truths_and_one_too_small_is_refused(data: Path) -> None:
     rows = ask(
         data, "select * from latest_functionals where round = '2026-11-03' and attribute = 'income' order by all"

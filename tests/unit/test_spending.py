@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -80,12 +81,17 @@ epsilon = {}
 """
 
 
+@lru_cache
+def charged(scheme: Scheme) -> pd.DataFrame:
+    """The rows of `budgets` of 203 people."""
+    people = {name: [PEOPLE[name]] * 203 for name in scheme.attributes}
+    aggregate = dp.aggregate(scheme, dp.privatize(scheme, people, random=dp.seeded(1)))
+    return tables_of(pipeline.Round(aggregate, {}, {}, {}))["budgets"]
+
+
 def landed(file: Path, scheme: Scheme, round_: str, known: Known | None) -> None:
     """A round of 203 collected reports in the warehouse, as far as what clients spend is concerned."""
-    people = {name: [PEOPLE[name]] * 203 for name in scheme.attributes}
-    budgets = tables_of(
-        pipeline.Round(dp.aggregate(scheme, dp.privatize(scheme, people, random=dp.seeded(1))), {}, {}, {})
-    )["budgets"]
+    budgets = charged(scheme)
     if known is not None:
         budgets = spending.beside(budgets, dict.fromkeys(scheme.attributes, known))
     moment = datetime(2026, 11, 21, tzinfo=UTC)
@@ -109,10 +115,12 @@ def landed(file: Path, scheme: Scheme, round_: str, known: Known | None) -> None
 PEOPLE = {"kind": "cat", "colour": "red", "weight": 3.0}
 
 
+@pytest.mark.usefixtures("unpublished")
 def test_rounds_add_up_for_fresh_noise_and_not_for_answers_that_last(tmp_path: Path) -> None:
     file, known = tmp_path / "w.duckdb", Known(known_charges=3, known_clients=2, most_charges=2)
-    for day, epsilon in enumerate(("1", "1", "1", "0.5"), 1):  # the fourth round is of a revised scheme
-        landed(file, Scheme.from_toml(PETS.format(epsilon)), f"2026-11-0{day}", known if day > 1 else None)
+    first, revised = (Scheme.from_toml(PETS.format(epsilon)) for epsilon in ("1", "0.5"))
+    for day, scheme in enumerate((first, first, first, revised), 1):
+        landed(file, scheme, f"2026-11-0{day}", known if day > 1 else None)
     rows = warehouse.query(file, "from composed_budgets order by round, attribute")
     by = {(row["round"][-1], row["attribute"]): row for row in rows.to_dict("records")}
     assert [by[day, ""]["fresh"] for day in "1234"] == [1.75, 3.5, 5.25, 6.5]
@@ -132,6 +140,7 @@ def test_rounds_add_up_for_fresh_noise_and_not_for_answers_that_last(tmp_path: P
     assert "2 in this round, nobody spent more than ε = 2.5 in it" in page
 
 
+@pytest.mark.usefixtures("unpublished")
 def test_a_client_that_reports_one_unit_spends_at_most_the_dearest(tmp_path: Path) -> None:
     file, scheme = tmp_path / "w.duckdb", Scheme.from_toml('reporting = "one"\n' + PETS.format("1"))
     for day in (1, 2, 3):
@@ -140,6 +149,7 @@ def test_a_client_that_reports_one_unit_spends_at_most_the_dearest(tmp_path: Pat
     assert (row["fresh"], row["memoized_least"], row["memoized_most"]) == (3, 1, 3)
 
 
+@pytest.mark.usefixtures("unpublished")
 def test_deltas_add_up_beside_epsilons(tmp_path: Path) -> None:
     weight = '[attributes.weight]\ntype = "numeric"\nlower = 0\nupper = 9\nepsilon = 1\nmechanism = "wavelet_laplace"\n'
     scheme = Scheme.from_toml(PETS.format("1") + weight + 'noise = "discrete_gaussian"\ndelta = 1e-6\n')

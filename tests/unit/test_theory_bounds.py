@@ -91,6 +91,7 @@ def test_two_points_bound_the_best_guess_between_two_coins() -> None:
         assert np.abs(said[0] - said[1]).sum() / 2 <= bounds.Local(n, epsilon).variation(t, chi)
 
 
+@pytest.mark.slow
 def test_bounds_fall_as_they_should() -> None:
     local = [bounds.mean(bounds.Local(n, 0.5)) for n in (10**4, 10**6)]
     assert local[0] / local[1] == pytest.approx(100, rel=0.05)

@@ -7,6 +7,7 @@ import pytest
 from dpcore.studies import bounds
 
 
+@pytest.mark.slow
 def test_every_problem_has_our_methods() -> None:
     places = list(bounds.rows())
     assert {row.problem for row in places} >= {"mean, local", "density, local", "point, local", "density, central"}
@@ -15,6 +16,7 @@ def test_every_problem_has_our_methods() -> None:
     assert all(row.bound > 0 for row in places)
 
 
+@pytest.mark.slow
 def test_coins_err_more_than_the_bound_and_not_much_more() -> None:
     coins = [row for row in bounds.rows() if (row.problem, row.method) == ("mean, local", "randomized_response")]
     assert len(coins) == 4

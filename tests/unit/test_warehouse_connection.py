@@ -81,6 +81,7 @@ def test_a_writer_waits_for_a_reader_of_the_same_process(warehouse):
         pass
 
 
+@pytest.mark.slow
 def test_threads_write_one_after_the_other(warehouse):
     def note(number):
         with open_for_writing(warehouse) as connection:
@@ -125,6 +126,7 @@ def test_a_missing_file_says_what_to_do_and_is_not_created(tmp_path):
     assert not path.exists()
 
 
+@pytest.mark.slow
 def test_a_database_without_tables_is_not_readable_but_becomes_a_warehouse(tmp_path):
     path = tmp_path / "empty.duckdb"
     duckdb.connect(path).close()
@@ -158,6 +160,7 @@ with open_for_writing(sys.argv[1]) as connection:
 """
 
 
+@pytest.mark.slow
 def test_a_file_system_without_links_has_warehouses_too(tmp_path, monkeypatch):
     def refuse(*_):
         raise PermissionError(1, "Operation not permitted")

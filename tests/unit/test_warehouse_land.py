@@ -21,6 +21,7 @@ from dpcore.warehouse import (
     open_for_reading,
     open_for_writing,
     query,
+    reader,
     run_id,
 )
 from dpcore.warehouse.rows import RESULT_TABLES
@@ -357,6 +358,7 @@ def test_a_failure_is_one_row_and_never_hides_what_landed(path):
     assert content(path) == before
 
 
+@pytest.mark.slow
 def test_latest_views_show_the_newest_landed_run_of_each_scheme_and_round(path):
     later = {"started_at": START + timedelta(hours=1), "finished_at": START + timedelta(hours=2)}
     land(path, Landing(run(seed=8, **later), tables(shift=0.01)))
@@ -365,14 +367,16 @@ def test_latest_views_show_the_newest_landed_run_of_each_scheme_and_round(path):
     land(path, Landing(run(seed=10, scheme="shops"), tables()))
     land_failure(path, run(seed=11, started_at=START + timedelta(days=1), finished_at=None))
     newest = {
-        ("people", "2026-11-20"): run(seed=8).run_id,
-        ("people", "2026-11-21"): run(seed=9, round="2026-11-21").run_id,
-        ("shops", "2026-11-20"): run(seed=10).run_id,
+        ("people", "2026-11-20", run(seed=8).run_id),
+        ("people", "2026-11-21", run(seed=9, round="2026-11-21").run_id),
+        ("shops", "2026-11-20", run(seed=10).run_id),
     }
-    for view in ("runs", *RESULT_TABLES):
-        frame = query(path, f"select distinct scheme, round, run_id from latest_{view}")
-        assert {(row.scheme, row.round): row.run_id for row in frame.itertuples()} == newest, view
-        assert len(query(path, f"from latest_{view}")) == 3 * (1 if view == "runs" else len(tables()[view])), view
+    landed = tables()
+    with reader(path) as ask:
+        for view in ("runs", *RESULT_TABLES):
+            frame = ask(f"from latest_{view}")
+            assert {(row.scheme, row.round, row.run_id) for row in frame.itertuples()} == newest, view
+            assert len(frame) == 3 * (1 if view == "runs" else len(landed[view])), view
 
 
 def test_latest_estimates_puts_every_number_beside_its_truth(path):
@@ -385,6 +389,7 @@ def test_latest_estimates_puts_every_number_beside_its_truth(path):
     assert frame.loc["entropy", "reason"].startswith("too few reports")
 
 
+@pytest.mark.slow
 def test_interval_coverage_counts_over_all_landed_simulations(path):
     for seed, shift in enumerate([0.0, 0.4, 5.0, -0.2]):  # the truth 11.5 lies in [10, 12] + shift but for 5.0
         numbers = tables(shift)["functionals"]

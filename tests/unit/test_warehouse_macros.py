@@ -177,6 +177,7 @@ def test_the_normal_quantile_is_right_at_any_confidence(fresh: Path, confidence:
     assert row["high"] - row["estimate"] == pytest.approx(z / np.sqrt(2), abs=1e-3)
 
 
+@pytest.mark.slow
 def test_what_intervals_allow_for_bias_does_not_shrink(fresh: Path) -> None:
     for round_ in ("r1", "r2", "r3", "r4"):
         land(fresh, Landing(a_run(round_, "x"), numbers(10.0, 1.0, low=5.0)))
@@ -186,6 +187,7 @@ def test_what_intervals_allow_for_bias_does_not_shrink(fresh: Path) -> None:
     assert row["high"] == pytest.approx(10 + z / 2, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_a_pooled_share_stays_one(fresh: Path) -> None:
     for round_ in ("r1", "r2"):
         land(fresh, Landing(a_run(round_, "x"), numbers(0.001, 0.01, low=0.0)))
@@ -193,6 +195,7 @@ def test_a_pooled_share_stays_one(fresh: Path) -> None:
     assert row["low"] == 0
 
 
+@pytest.mark.slow
 def test_simulated_rounds_of_one_seed_count_once(fresh: Path) -> None:
     for round_, seed in (("r1", 7), ("r2", 7), ("r3", 8)):
         made = a_run(round_, str(seed), source="simulated", randomness="seeded", seed=seed)
@@ -210,6 +213,7 @@ def test_any_client_reads_the_macros_from_the_file(landed: Path, tmp_path: Path)
     assert count >= 3
 
 
+@pytest.mark.slow
 def test_shares_are_pooled_before_they_are_projected(fresh: Path) -> None:
     for round_, raw in (("r1", -0.01), ("r2", 0.03)):
         row = {"attribute": "race", "estimator": "frequency", "given": "", "category": "a", "estimate": max(raw, 0.0)}

@@ -141,6 +141,7 @@ def test_a_macro_file_makes_the_macro_it_is_named_after():
         assert len(duckdb.extract_statements(sql)) == 1
 
 
+@pytest.mark.slow
 def test_views_are_made_anew_where_they_differ_or_are_gone(warehouse):
     def comments():
         with open_for_reading(warehouse) as connection:
@@ -197,7 +198,7 @@ EARLIER = {  # rows as earlier versions had them
 }
 
 
-QUICK = (1, 15, len(DIGESTS) - 1)  # the first, the last, and one before and after which there was something to move
+QUICK = (15,)  # before and after which there was something to move
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,7 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_reader_that_holds_the_copy_open_blocks_no_landing_and_keeps_what_it_saw(path: Path) -> None:
     code = (
         "import duckdb, sys; c = duckdb.connect(sys.argv[1], read_only=True); "

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import every_value_once, of_each_kind
 
 import dpcore as dp
 from dpcore.errors import NotEstimable, SchemeError
@@ -158,8 +159,7 @@ def test_forged_reports_are_refused_and_counted(mechanism: str) -> None:
     assert aggregate.rejected == {"height: out of range": 2}
 
 
-@pytest.mark.parametrize("smoothing", [True, False])
-@pytest.mark.parametrize("mechanism", WAVES)
+@pytest.mark.parametrize(("mechanism", "smoothing"), every_value_once(WAVES, [True, False]))
 def test_estimates_are_densities_near_the_truth(mechanism: str, smoothing: bool) -> None:
     scheme = dp.Scheme.from_toml(text(mechanism, f'estimator = "{"ems" if smoothing else "em"}"', epsilon="4"))
     columns = people(40_000)
@@ -184,7 +184,7 @@ def test_estimates_are_densities_near_the_truth(mechanism: str, smoothing: bool)
     assert np.all((frame.low <= frame.density) & (frame.density <= frame.high))
 
 
-@pytest.mark.parametrize("mechanism", WAVES)
+@pytest.mark.parametrize("mechanism", of_each_kind(WAVES, "dyadic_wave"))
 def test_groups_are_told_apart(mechanism: str) -> None:
     scheme = dp.Scheme.from_toml(text(mechanism, epsilon="4"))
     columns = people(100_000)
