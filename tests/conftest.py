@@ -15,9 +15,13 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))  # `import statistical` in any test
+# Hypothesis would fail an example that takes a fifth of a second, as any may where something else takes the core.
+settings.register_profile("any machine", deadline=None)
+settings.load_profile("any machine")
 
 _WHOLE = re.compile(r"^pytestmark = (\[.*?^\]|.*?$)", re.DOTALL | re.MULTILINE)
 

@@ -21,6 +21,9 @@ from urllib.request import Request, urlopen
 
 from flows import up
 
+# Seconds. Prefect's server on SQLite lets a request wait a minute for another's write, and machines of CI have bad minutes.
+PATIENCE = 180
+
 
 @dataclass(frozen=True)
 class Up:
@@ -87,22 +90,22 @@ def running(root: Path, home: Path, **environment: str) -> Iterator[Up]:
 
 def ask(port: str, path: str, body: Any = None, method: str | None = None) -> Any:
     """What the server answers; JSON under /api."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while True:
         try:
-            return ask_once(port, path, body, method)
+            return ask_once(port, path, body, method, seconds=PATIENCE)
         except HTTPError as error:
             if error.code != 503 or time.monotonic() > deadline:
                 raise
             time.sleep(1)  # SQLite was busy: the server asks to be asked again, as Prefect's own client does
 
 
-def ask_once(port: str, path: str, body: Any = None, method: str | None = None) -> Any:
+def ask_once(port: str, path: str, body: Any = None, method: str | None = None, seconds: int = 30) -> Any:
     """What the server answers now; JSON under /api, None for nothing.  Raises OSError where it does not answer well."""
     data = None if body is None else json.dumps(body).encode()
     headers = {"Content-Type": "application/json"}
     request = Request(f"http://{up.HOST}:{port}{path}", data=data, headers=headers, method=method)
-    with urlopen(request, timeout=30) as answer:
+    with urlopen(request, timeout=seconds) as answer:
         content = answer.read().decode()
     return json.loads(content or "null") if path.startswith("/api/") else content
 
@@ -112,7 +115,7 @@ def state(port: str, run: str) -> Any:
     return ask(port, f"/api/flow_runs/{run}")["state"]
 
 
-def soon(ready: Callable[[], Any], seconds: int = 60) -> Any:
+def soon(ready: Callable[[], Any], seconds: int = PATIENCE) -> Any:
     """What becomes true within so many seconds, or the last falsehood."""
     deadline = time.monotonic() + seconds
     while not (found := ready()) and time.monotonic() < deadline:
@@ -135,7 +138,7 @@ def start(port: str, *, as_if: str = "SCHEDULED", **settings: Any) -> str:
     return ask(port, f"/api/deployments/{deployment(port, 'daily')['id']}/create_flow_run", body)["id"]
 
 
-def ended(port: str, run: str, seconds: int = 300) -> Any:
+def ended(port: str, run: str, seconds: int = 3 * PATIENCE) -> Any:
     """The state that a run ends in."""
 
     final = ("COMPLETED", "FAILED", "CANCELLED")  # a crashed run is one that somebody retries

@@ -45,7 +45,7 @@ def ids_in(paths: Sequence[Path]) -> list[bytes]:
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.lists(st.integers(0, 60), max_size=30), max_size=12))
 def test_known_ids_are_a_set(groups: list[list[int]]) -> None:
     """Ids that share their first or last half, too, and ids chosen to share their images, whatever the multipliers."""

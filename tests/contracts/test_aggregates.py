@@ -114,7 +114,7 @@ def test_an_unknown_level_is_refused_and_the_rest_kept(small: Scheme, people: Pe
     assert whole.rejected == {"height: out of range": 1}
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cuts=st.lists(st.integers(0, 200), max_size=6), order=st.randoms(use_true_random=False))
 def test_any_split_in_any_order_gives_the_same_bits(
     small: Scheme, people: People, cuts: list[int], order: random.Random

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from services import Up, artifacts, ask, deployment, ended, receiver, running, soon, start, state
+from services import PATIENCE, Up, artifacts, ask, deployment, ended, receiver, running, soon, start, state
 
 from dpcore import warehouse
 from flows import up
@@ -147,7 +147,7 @@ def test_a_run_that_was_cancelled_goes_on_when_it_is_retried(
     def landed() -> list[str]:
         return list(warehouse.query(data / "warehouse.duckdb", "from runs")["state"])
 
-    finished = soon(lambda: {path: path.stat().st_mtime_ns for path in data.glob("runs/*/reports/*.parquet")}, 180)
+    finished = soon(lambda: {path: path.stat().st_mtime_ns for path in data.glob("runs/*/reports/*.parquet")})
     assert finished
     ask(port, f"/api/flow_runs/{run}/set_state", {"state": {"type": "CANCELLING"}})  # as the UI's Cancel does
     assert ended(port, run)["type"] == "CANCELLED"
@@ -155,7 +155,7 @@ def test_a_run_that_was_cancelled_goes_on_when_it_is_retried(
     assert soon(lambda: [one["state"] for one in told[1] if one["url"].endswith(run)]) == ["Cancelled"]
     assert "Retry" in soon(lambda: artifacts(port, run).get("round-failure"))["data"]
     ask(port, f"/api/flow_runs/{run}/set_state", {"state": {"type": "SCHEDULED", "name": "AwaitingRetry"}})
-    assert soon(lambda: state(port, run)["type"] == "COMPLETED", 300), state(port, run)
+    assert soon(lambda: state(port, run)["type"] == "COMPLETED", 3 * PATIENCE), state(port, run)
     assert {path: path.stat().st_mtime_ns for path in finished} == finished
     assert landed() == ["landed"]
 
@@ -167,20 +167,20 @@ def test_a_run_whose_machine_dies_goes_on_from_its_finished_shards(
     data = tmp_path / "data"
     taken = start(port, as_if="PENDING", scheme=scheme_file, data=tmp_path / "taken", clients=20_000, round="taken")
     run = start(port, scheme=scheme_file, data=data, clients=2_000_000, round="killed", keep_reports=True)
-    finished = soon(lambda: {path: path.stat().st_mtime_ns for path in data.glob("runs/*/reports/*.parquet")}, 180)
+    finished = soon(lambda: {path: path.stat().st_mtime_ns for path in data.glob("runs/*/reports/*.parquet")})
     service.kill_worker()
     assert finished
     assert state(port, run)["type"] == "RUNNING"
-    crashed = soon(lambda: [one for one in told[1] if one["url"].endswith(run)], 300)
+    crashed = soon(lambda: [one for one in told[1] if one["url"].endswith(run)], 3 * PATIENCE)
     assert crashed[0]["state"] == "Crashed"
     assert "No sign of life" in crashed[0]["message"]
     assert state(port, run)["type"] == "CRASHED"
     retry = {"state": {"type": "SCHEDULED", "name": "AwaitingRetry"}}  # as the UI's Retry does
     ask(port, f"/api/flow_runs/{run}/set_state", retry)
-    assert ended(port, run, 300)["type"] == "COMPLETED"
+    assert ended(port, run)["type"] == "COMPLETED"
     assert {path: path.stat().st_mtime_ns for path in finished} == finished
     assert ask(port, f"/api/flow_runs/{run}")["run_count"] == 2
-    assert ended(port, taken, 240)["type"] == "COMPLETED", "a run that no worker began is given to the next one"
+    assert ended(port, taken)["type"] == "COMPLETED", "a run that no worker began is given to the next one"
 
 
 def test_a_taken_port_is_said_in_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

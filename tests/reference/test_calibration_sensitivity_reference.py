@@ -47,7 +47,7 @@ def blocks(draw: st.DrawFn) -> tuple[list[np.ndarray], list[int]]:
 
 
 @given(blocks())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_any_tables(case: tuple[list[np.ndarray], list[int]]) -> None:
     tables, scales = case
     assert joint_loss(tables, scales) == slow_loss(tables, scales)

@@ -152,7 +152,6 @@ def test_a_wave_forgets_what_its_level_does_not_see() -> None:
             assert len(np.unique(weights[states == state], axis=0)) == 1
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from(["0.1", "1/3", "ln 3", "0.25 + ln 2"]), min_size=1, max_size=9), st.integers(1, 40))
 def test_what_is_spent_is_the_exact_sum_and_never_above_the_total(costs: list[str], tenths: int) -> None:
     total = Budget(rational=Fraction(tenths, 10))

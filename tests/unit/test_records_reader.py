@@ -279,7 +279,7 @@ def test_size_must_be_positive(tmp_path: Path) -> None:
         next(read_blocks(write(tmp_path / "people.csv", people(3)), SCHEME, size=0))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     places=st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\r\0"), max_size=5), max_size=30),
     size=st.integers(1, 12),

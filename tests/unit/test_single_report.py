@@ -75,7 +75,7 @@ def test_a_dyadic_wave_report_is_at_most_four_bytes_of_payload() -> None:
             assert Layout(DyadicWave.design(Budget.parse(epsilon), cells=cells, levels=2)).longest <= 3
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.data())
 def test_payloads_are_what_the_mechanism_accepts(data: st.DataObject) -> None:
     """Whatever has the right length is taken exactly where the aggregator's check takes it, and has that one spelling."""
@@ -151,13 +151,13 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.binary(max_size=600) | JSON.map(lambda value: json.dumps(value).encode()))
 def test_what_is_no_report_is_refused(content: bytes) -> None:
     assert reason_of(content, SCHEMES["everything"]) in wire.REASONS
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.sampled_from(["format", "scheme", "report", "client", "round", "answers", "coin", "extra"]), JSON)
 def test_another_value_in_any_place_is_refused(key: str, value: object) -> None:
     scheme = SCHEMES["everything"]

@@ -51,7 +51,7 @@ def test_a_file_locked_by_another_process_is_waited_for_and_its_holder_named(war
     holder = rf"locked by .*\(PID {process.pid}\)"
     with pytest.raises(WarehouseError, match=holder) as caught, opening(warehouse, patience=0.3):
         pass
-    assert 0.3 <= time.monotonic() - began < 5
+    assert 0.3 <= time.monotonic() - began < 30
     assert "\n" not in str(caught.value)
 
 
