@@ -18,6 +18,8 @@ import numpy as np
 import pandas as pd
 
 from dpcore import _checks, plots, warehouse, wire
+from dpcore.errors import SchemeError
+from dpcore.scheme import check_clients
 from dpcore.studies import accuracy, aims, coverage, coverage_aims, poisoning, rates, rates_aims, reproduce, speed
 from dpcore.studies.figures import Effort
 from dpcore.studies.runner import Cell
@@ -109,7 +111,14 @@ def speed_report(file: Path) -> Report:
 
 
 def measure_profile(file: Path, scheme: Path, clients: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Run rounds of so many simulated people and land where their time and memory went, yielding (done, all) rounds."""
+    """Run rounds of so many simulated people and land where their time and memory went, yielding (done, all) rounds.
+
+    Raises SchemeError where no number of clients is given, or one that no round can have.
+    """
+    if not clients:
+        raise SchemeError("a profile needs a number of clients, such as 1000000; got none")
+    for n in clients:
+        check_clients(n)
     frames = (memory.profile(scheme, n) for n in clients)
     yield from _landed(file, len(clients), frames, version("ldpflow"), datetime.now(UTC))
 

@@ -1,5 +1,6 @@
 """The study of speed: what its verdicts say, and that it lands what it prints."""
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from dpcore import cli, profiling, warehouse
+from dpcore import benchmarks, cli, profiling, warehouse
 from dpcore.errors import SchemeError
 from dpcore.studies import speed
 from dpcore.studies.speed import clients, memory, peers, reports, rounds, table
@@ -99,12 +100,15 @@ def test_peers_are_asked_in_a_process_of_their_own(tmp_path, monkeypatch):
     )
     monkeypatch.setattr(peers, "SCRIPT", script)
     (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "python").symlink_to(Path(".venv/bin/python").resolve())
+    (tmp_path / "bin" / "python").symlink_to(Path(sys.executable).resolve())
     with peers.start(tmp_path) as started:
         assert started.faults == {"one 1.0": "", "two 2.0": "ImportError: gone"}
         assert started.rates("randomized_response", 64) == {"one 1.0": 64.0}
     with peers.start(tmp_path / "none") as started:
         assert started is None
+    (tmp_path / "bin" / "python").unlink()
+    with pytest.raises(SchemeError, match="make peers"), peers.start(tmp_path):
+        pass
 
 
 def test_a_line_has_the_slope_one(monkeypatch):
@@ -114,6 +118,13 @@ def test_a_line_has_the_slope_one(monkeypatch):
     assert measured.set_index("metric")["value"]["slope"] == pytest.approx(1, abs=0.01)
     seconds = measured[measured["metric"] == rounds.SECONDS].set_index("clients")["value"]
     assert seconds.to_dict() == pytest.approx({n: 2e-6 * n for n in rounds.SIZES})
+
+
+@pytest.mark.parametrize(("clients", "said"), [((), "such as 1000000"), ((0,), "between 1 and")])
+def test_a_profile_of_no_clients_is_refused_before_anything_runs(tmp_path, clients, said):
+    with pytest.raises(SchemeError, match=said):
+        next(benchmarks.measure_profile(tmp_path / "warehouse.duckdb", SCHEME, clients))
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.slow

@@ -38,9 +38,13 @@ def start(folder: Path) -> Iterator[Peers | None]:
     folder: a virtual environment.  Raises SchemeError where its interpreter does not answer.
     """
     python = folder / "bin" / "python"
-    if not python.exists():
+    if not folder.exists():
         yield None
         return
+    if not python.exists():
+        raise SchemeError(
+            f"{folder} is no virtual environment: it has no bin/python; make peers makes one in .venv-peers"
+        )
     pipe = subprocess.PIPE
     with subprocess.Popen(
         [str(python), str(SCRIPT)], stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True
