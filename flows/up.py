@@ -40,13 +40,13 @@ def main() -> int:
     try:
         _check_free(port)
         environment = environment_of(port)
-        with _Service("server", "server start", environment) as server:
+        with _Service("server", "flows.server", environment) as server:
             print(f"starting the server on {HOST}:{port} ...", flush=True)
             _wait_until_healthy(port, server)
             _python(f"prefect work-pool create {POOL} --type process --overwrite", environment)
             _python("prefect --no-prompt deploy --all", environment)
             _python("flows.automations", environment)
-            with _Service("worker", f"worker start --pool {POOL} --type process", environment) as worker:
+            with _Service("worker", f"prefect worker start --pool {POOL} --type process", environment) as worker:
                 print(f"up: http://{HOST}:{port}  (Ctrl-C stops the server and the worker)", flush=True)
                 while True:
                     time.sleep(0.5)
@@ -63,7 +63,7 @@ def main() -> int:
 def environment_of(port: str) -> dict[str, str]:
     """Return the settings that server and worker share.
 
-    The port goes by the environment: with `server start --port` the UI asks the default port and stays blank.
+    The port goes by the environment: with an option `--port` the UI asks the default port and stays blank.
     """
     return {
         "DO_NOT_TRACK": "1",
@@ -89,7 +89,7 @@ def _check_free(port: str) -> None:
 
 
 class _Service:
-    """A Prefect command that runs beside us and is started again when it ends by itself; what it says goes to a file.
+    """What `python -m` runs beside us and is started again when it ends by itself; what it says goes to a file.
 
     It has a session of its own, so that Ctrl-C reaches us first and order is kept.
     """
@@ -105,7 +105,7 @@ class _Service:
         self.log.parent.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as said:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "prefect", *self._command.split()],
+                [sys.executable, "-m", *self._command.split()],
                 env=self._environment,
                 stdout=said,
                 stderr=subprocess.STDOUT,

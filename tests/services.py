@@ -21,7 +21,7 @@ from urllib.request import Request, urlopen
 
 from flows import up
 
-# Seconds. Prefect's server on SQLite lets a request wait a minute for another's write, and machines of CI have bad minutes.
+# Seconds.  Prefect's server on SQLite lets a write wait a minute for another's, and machines of CI have bad minutes.
 PATIENCE = 180
 
 

@@ -18,7 +18,7 @@ def test_a_service_that_keeps_ending_is_started_again_after_a_pause(
 ) -> None:
     monkeypatch.setattr(up, "_RESTARTS", 1)
     monkeypatch.setattr(up, "_PAUSE", 1)
-    with up._Service("worker", "no-such-command", os.environ | {"PREFECT_HOME": str(tmp_path)}) as service:
+    with up._Service("worker", "prefect no-such-command", os.environ | {"PREFECT_HOME": str(tmp_path)}) as service:
         assert soon(lambda: service.status is not None)
         service.keep_up()  # at once
         assert service.status is None
