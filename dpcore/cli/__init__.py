@@ -86,6 +86,9 @@ for _command in _COMMANDS:
 for _command in _BENCHMARKS:
     benchmarks_app.command()(_command)
 
+_INTERRUPTED = 130  # typer's exit status after Ctrl-C
+_SAID = "ldpflow: interrupted; what had landed stays, and nothing is half landed"
+
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit; every error a user can cause is one line on standard error."""
@@ -100,6 +103,12 @@ def main(arguments: list[str] | None = None) -> None:
         what_to_do = "; make room and run it again: what is finished is kept" if error.errno == errno.ENOSPC else ""
         print(f"ldpflow: {error.filename or 'a file'}: {error.strerror or error}{what_to_do}", file=sys.stderr)
         sys.exit(1)
-    except KeyboardInterrupt:
-        print("ldpflow: interrupted; nothing was landed", file=sys.stderr)
-        sys.exit(130)
+    except SystemExit as stop:
+        if stop.code == _INTERRUPTED:
+            print(_SAID, file=sys.stderr)
+        raise
+    except RuntimeError as error:  # DuckDB's, of Ctrl-C in a query
+        if "interrupted" not in str(error):
+            raise
+        print(_SAID, file=sys.stderr)
+        sys.exit(_INTERRUPTED)

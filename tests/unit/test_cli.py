@@ -294,6 +294,19 @@ def test_a_process_of_its_own_says_one_line_and_exits(tmp_path: Path) -> None:
     one_line(Done(done.returncode, done.stdout, done.stderr), ["no scheme file"])
 
 
+@pytest.mark.parametrize("stop", [KeyboardInterrupt(), RuntimeError("Query interrupted")], ids=["here", "in DuckDB"])
+def test_ctrl_c_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: BaseException) -> None:
+    from dpcore import stages
+
+    def stopped(*_: object, **__: object) -> None:
+        raise stop
+
+    monkeypatch.setattr(stages, "prepare", stopped)
+    done = ldpflow("run", SCHEME, at=tmp_path)
+    assert done.returncode == 130
+    assert done.stderr == "ldpflow: interrupted; what had landed stays, and nothing is half landed\n"
+
+
 def test_a_full_disk_is_one_line_that_names_the_file_and_leaves_no_half_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
