@@ -282,12 +282,12 @@ class Scheme:
         return sum(totals, Fraction(0)) if self.reporting == "all" else max(totals)
 
     def encode(self, records: Any, first: int = 0) -> dict[str, np.ndarray]:
-        """Return the input cells of every attribute, shapes (n,), from a mapping or DataFrame of columns.
+        """Return the input cells of every attribute, shapes (n,), from a mapping, DataFrame or Arrow table of columns.
 
         Columns are found by the attribute's `column`, or by its name.  Raises InvalidRecord where a column is missing, where
         columns differ in length, or where a value is not allowed; nothing is privatized then.
         """
-        present = list(records.keys() if hasattr(records, "keys") else records)
+        present = list(records.keys() if hasattr(records, "keys") else getattr(records, "column_names", records))
         cells = {}
         for attribute in self.attributes.values():
             column = next((name for name in (attribute.column, attribute.name) if name in present), None)

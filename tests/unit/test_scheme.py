@@ -159,6 +159,16 @@ def test_categories_are_read_from_whatever_holds_a_column(small: Scheme, of: Cal
     assert side.encode(of(said)).tolist() == [1, 0, 1]
 
 
+def test_records_may_be_a_table_of_arrows(small: Scheme) -> None:
+    frame = pd.DataFrame(
+        {name: of.categories[:1] * 2 if name != "height" else [1.0, 2.0] for name, of in small.attributes.items()}
+    )
+    cells, expected = small.encode(pa.Table.from_pandas(frame)), small.encode(frame)
+    assert {name: found.tolist() for name, found in cells.items()} == {
+        name: of.tolist() for name, of in expected.items()
+    }
+
+
 def test_missing_may_be_a_category(small_text: str) -> None:
     scheme = Scheme.from_toml(small_text.replace("values = [0, 1, 2.5]", 'missing = "category"'))
     attribute = scheme.attributes["colour"]
