@@ -11,7 +11,7 @@ import pytest
 pytestmark = pytest.mark.flows
 
 # A writer waits in a thread for the lock of the main thread's transaction.  Before that transaction ends, the main thread makes
-# garbage until the collector runs, which frees a cursor of the writer's connection whose statement had failed.
+# garbage until the collector runs, which frees a cursor of the writer's connection that was not read to its end.
 SCRIPT = """
 import gc, sqlite3, sys, threading, time
 from flows import server
@@ -19,15 +19,10 @@ from flows import server
 if sys.argv[2] == "apart":
     server._EVERY = 0.1
     server.collect_apart()
-holder, waiter = (sqlite3.connect(sys.argv[1], 3, isolation_level=None, check_same_thread=False) for _ in range(2))
+holder, waiter = (sqlite3.connect(sys.argv[1], timeout=3, isolation_level=None, check_same_thread=False) for _ in range(2))
 holder.execute("pragma journal_mode = wal")
-holder.execute("create table numbers (n integer primary key)")
-holder.execute("insert into numbers values (1)")
-cursor = waiter.cursor()
-try:
-    cursor.execute("insert into numbers values (1)")
-except sqlite3.IntegrityError:
-    pass
+cursor = waiter.execute("select 1 union all select 2")
+cursor.fetchone()
 holder.execute("begin immediate")
 said = []
 
@@ -58,3 +53,16 @@ def test_a_cursor_that_is_freed_does_not_hold_up_who_has_the_lock(tmp_path: Path
     command = [sys.executable, "-c", SCRIPT, str(tmp_path / "numbers.db"), where]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.stdout == f"{said}\n", done.stderr
+
+
+def test_the_server_starts_with_its_collector_apart() -> None:
+    script = (
+        "import gc, runpy, sys, threading\n"
+        "def run_module(name, **_):\n"
+        "    print(sys.argv[1:], gc.isenabled(), [thread.name for thread in threading.enumerate()])\n"
+        "runpy.run_module = run_module\n"
+        "from flows import server\n"
+        "server.main()"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "['server', 'start'] False ['MainThread', 'garbage']\n", done.stderr

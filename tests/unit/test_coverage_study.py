@@ -116,7 +116,9 @@ def test_the_truth_is_accepted_and_a_scale_off_by_a_third_is_not(
 @pytest.mark.slow
 def test_chunks_add_up_to_what_their_repetitions_say(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = truth("bimodal", "mean")
-    row = planted(monkeypatch, fresh, 1.0, 120, ("mean", "entropy")).set_index("functional").loc["mean"]
+    cells = planted(monkeypatch, fresh, 1.0, 120).set_index("functional")
+    assert not cells["refused"].drop("entropy").any()
+    row = cells.loc["mean"]
     seeds = [coverage.runner.seed(Cell("bimodal", 10_000, 1.0), "planted", each) for each in range(120) if each != 99]
     values = np.array([Normal("bimodal", seed, 1.0).functional(parse("mean"), 0.95).value for seed in seeds])
     assert row["bias"] == pytest.approx(np.mean(values) - expected)
