@@ -194,6 +194,14 @@ def settled(succeeds: Any, alive: Any, odd: Any, is_odd: bool) -> int:
     return kept
 
 
+def are_below(level: Any, values: Any, limits: Any) -> bool:
+    """Whether each of the values (n,), unsigned, is below the limit of its level, each level one of the limits'."""
+    above = False
+    for i in range(len(level)):
+        above |= values[i] >= limits[level[i]]
+    return not above
+
+
 def wave_counts(level: Any, values: Any, outputs: Any, counts: Any) -> bool:
     """Count the cells of each level in counts (levels, cells); False at the first report that no client could have sent."""
     for i in range(len(level)):
@@ -204,20 +212,29 @@ def wave_counts(level: Any, values: Any, outputs: Any, counts: Any) -> bool:
     return True
 
 
-def unary_ones(rows: Any, tallies: Any, ones: Any) -> None:
-    """Add up how many of the rows (n, size) have each bit, (size, 4, 8); tallies: zeros, (size, 8), to be written on."""
-    n, size = rows.shape
-    for first in range(0, n, 255):  # as many bits as a byte can count
-        for i in range(first, min(first + 255, n)):
-            for j in range(size):
-                word = np.uint32(rows[i, j])
-                for bit in range(8):
-                    tallies[j, bit] += (word >> np.uint32(bit)) & np.uint32(0x01010101)
-        for j in range(size):
-            for bit in range(8):
-                for byte in range(4):
-                    ones[j, byte, bit] += (tallies[j, bit] >> np.uint32(8 * byte)) & np.uint32(255)
-                tallies[j, bit] = 0
+def unary_ones(rows: Any, sums: Any, held: Any, carry: Any) -> None:
+    """Add up pairs of rows (2 m, L) of 32-bit integers, bit by bit: a counter of each bit, spread over integers.
+
+    sums: zeros, (D, L), uint32, D above log2 m + 1: digit d of each bit's counter.  held: zeros, (D, L): what waits to be added
+    to digit d.  carry: (L,), to be written on.  A count is the sum of 2^d over the digits' ones and over what waits.
+    """
+    for pair in range(len(rows) // 2):
+        for lane in range(rows.shape[1]):  # full adders, as many as there are bits, without a branch
+            one, two = np.uint32(rows[2 * pair, lane]), np.uint32(rows[2 * pair + 1, lane])
+            differ = sums[0, lane] ^ one
+            carry[lane] = (sums[0, lane] & one) | (differ & two)
+            sums[0, lane] = differ ^ two
+        digit = 1
+        while pair >> (digit - 1) & 1:  # two carries are there, of this pair and of one before
+            for lane in range(rows.shape[1]):
+                one, two = held[digit, lane], carry[lane]
+                differ = sums[digit, lane] ^ one
+                carry[lane] = (sums[digit, lane] & one) | (differ & two)
+                sums[digit, lane] = differ ^ two
+                held[digit, lane] = 0
+            digit += 1
+        for lane in range(rows.shape[1]):
+            held[digit, lane] = carry[lane]
 
 
 def hashed_supports(rows: Any, edges: Any, prime: int, turns: Any, supports: Any) -> bool:

@@ -59,6 +59,32 @@ class Aggregate:
             dict.fromkeys(scheme.attributes, 0),
         )
 
+    @classmethod
+    def of(cls, scheme: Scheme, batch: ReportBatch, first: int = 0) -> Aggregate:
+        """Return the aggregate of a batch's reports.
+
+        first: the position of the batch's first report, where it is part of more.
+        A report that no client could have sent is refused whole and counted by reason.  Raises SchemeMismatch where the
+        batch was made under another scheme.
+        """
+        _same(scheme.digest, batch.digest)
+        good, reasons, examples = _validate(scheme, batch)
+        answers = {name: batch.of(name) for name in scheme.attributes}
+        if not good.all():
+            answers = {name: _keep(scheme, name, column, good) for name, column in answers.items()}
+        tallies = {name: scheme.attributes[name].mechanism.tally(column.reports) for name, column in answers.items()}
+        statistics = {name: counted for name, (counted, _) in tallies.items()}
+        return cls(
+            scheme,
+            int(np.count_nonzero(good)),
+            statistics,
+            {pair: _joint(scheme, pair, answers, statistics[pair[0]]) for pair in scheme.pairs},
+            {name: len(column) for name, column in answers.items()},
+            {reason: reasons[reason] for reason in sorted(reasons)},
+            {reason: first + examples[reason] for reason in sorted(examples)},
+            {name: shown for name, (_, shown) in tallies.items() if len(shown) and len(answers[name])},
+        )
+
     def __repr__(self) -> str:
         return f"<Aggregate of {self.n} clients under {self.scheme.name} {self.scheme.digest[:12]}>"
 
@@ -79,13 +105,8 @@ class Aggregate:
         return self.answered[attribute]
 
     def add(self, batch: ReportBatch, first: int = 0) -> Aggregate:
-        """Return this aggregate with a batch's reports added.
-
-        first: the position of the batch's first report, where it is part of more.
-        A report that no client could have sent is refused whole and counted by reason.  Raises SchemeMismatch where the
-        batch was made under another scheme.
-        """
-        return self.merge(_aggregate(self.scheme, batch, first))
+        """Return this aggregate with a batch's reports added, as `of` counts them."""
+        return self.merge(Aggregate.of(self.scheme, batch, first))
 
     def merge(self, other: Aggregate) -> Aggregate:
         """Return the aggregate of both sets of reports; raises SchemeMismatch where the schemes differ."""
@@ -116,26 +137,6 @@ class Aggregate:
         )
 
 
-def _aggregate(scheme: Scheme, batch: ReportBatch, first: int) -> Aggregate:
-    _same(scheme.digest, batch.digest)
-    good, reasons, examples = _validate(scheme, batch)
-    answers = {name: batch.of(name) for name in scheme.attributes}
-    if not good.all():
-        answers = {name: _keep(scheme, name, column, good) for name, column in answers.items()}
-    statistics = {name: scheme.attributes[name].mechanism.statistics(answers[name].reports) for name in answers}
-    marginals = {name: scheme.attributes[name].mechanism.marginals(answers[name].reports) for name in answers}
-    return Aggregate(
-        scheme,
-        int(np.count_nonzero(good)),
-        statistics,
-        {pair: _joint(scheme, pair, answers, statistics[pair[0]]) for pair in scheme.pairs},
-        {name: len(column) for name, column in answers.items()},
-        reasons,
-        {reason: first + position for reason, position in examples.items()},
-        {name: counts for name, counts in marginals.items() if len(counts) and len(answers[name])},
-    )
-
-
 def accepted(scheme: Scheme, batch: ReportBatch) -> np.ndarray:
     """Return which clients' reports an aggregate takes, shape (n,), bool."""
     return _validate(scheme, batch)[0]
@@ -153,7 +154,7 @@ def _validate(scheme: Scheme, batch: ReportBatch) -> tuple[np.ndarray, dict[str,
             reasons[reason], examples[reason] = int(refused.size), int(refused[0])
             good[refused] = False
 
-    refuse("incomplete", np.flatnonzero(~_is_complete(scheme, batch)))
+    refuse("incomplete", _incomplete(scheme, batch))
     public = _public_levels(scheme, batch)
     for name, attribute in scheme.attributes.items():
         column = batch.of(name)
@@ -185,10 +186,10 @@ def _public_levels(scheme: Scheme, batch: ReportBatch) -> dict[str, np.ndarray] 
     return tokens.levels_said(scheme, batch.tokens, np.flatnonzero(batch.tokens.any(axis=1)))
 
 
-def _is_complete(scheme: Scheme, batch: ReportBatch) -> np.ndarray:
-    """Which clients answered what the scheme asks of one client: every unit, or exactly one, and each unit whole."""
+def _incomplete(scheme: Scheme, batch: ReportBatch) -> np.ndarray:
+    """The clients who did not answer what the scheme asks of one: every unit, or exactly one, and each unit whole."""
     if scheme.reporting == "all" and all(len(batch.of(name)) == batch.n for name in scheme.attributes):
-        return np.ones(batch.n, dtype=bool)
+        return np.zeros(0, dtype=np.int64)
     whole, begun = np.zeros(batch.n, dtype=np.int64), np.zeros(batch.n, dtype=np.int64)
     for unit in scheme.units:
         answered = np.zeros(batch.n, dtype=np.int64)
@@ -197,7 +198,7 @@ def _is_complete(scheme: Scheme, batch: ReportBatch) -> np.ndarray:
         whole += answered == len(unit)
         begun += answered > 0
     wanted = len(scheme.units) if scheme.reporting == "all" else 1
-    return np.asarray((whole == wanted) & (begun == wanted))
+    return np.flatnonzero((whole != wanted) | (begun != wanted))
 
 
 def _keep(scheme: Scheme, name: str, column: Answers, good: np.ndarray) -> Answers:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any, Protocol
 
 import numpy as np
@@ -126,10 +127,8 @@ def _privatize_block(scheme: Scheme, cells: Mapping[str, np.ndarray], random: So
 
 def aggregate(scheme: Scheme, *batches: ReportBatch) -> Aggregate:
     """Return the aggregate of any number of batches of reports."""
-    total = Aggregate.zero(scheme)
-    for batch in batches:
-        total = total.add(batch)
-    return total
+    parts = (Aggregate.of(scheme, batch) for batch in batches)
+    return reduce(Aggregate.merge, parts) if batches else Aggregate.zero(scheme)
 
 
 def aggregate_parts(scheme: Scheme, parts: Iterable[ReportBatch]) -> Aggregate:

@@ -216,6 +216,10 @@ class Mechanism(ABC):
         """Return how many reports show what, int64, law after law of `marginal_laws`; integers that add, like statistics."""
         return np.zeros(0, dtype=np.int64)
 
+    def tally(self, reports: Reports) -> tuple[np.ndarray, np.ndarray]:
+        """Return `statistics` and `marginals` of the reports, which some mechanisms find together."""
+        return self.statistics(reports), self.marginals(reports)
+
     @abstractmethod
     def labels(self) -> Labels:
         """Return what each entry of the statistics is."""

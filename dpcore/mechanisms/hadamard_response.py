@@ -20,9 +20,8 @@ from dpcore._random import WORD, Source
 from dpcore.errors import CalibrationError
 from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, chunks, integer_weights, one_of_level_zero
 from dpcore.mechanisms.observation import ScoreSums
+from dpcore.mechanisms.received import accepted_integers, by_ranges
 from dpcore.privacy.budget import Budget
-
-_RANGES = 256  # of columns, that reports are counted by
 
 
 @dataclass(frozen=True)
@@ -134,9 +133,7 @@ class HadamardResponse(Mechanism):
         return np.array([0]), np.array([self.symbols - 1])
 
     def accepts(self, reports: Reports) -> np.ndarray:
-        if len(reports.values) != len(reports.level):
-            return np.zeros(len(reports), dtype=bool)  # nobody's integer can be told from the next one's
-        return (reports.level == 0) & (reports.values >= 0) & (reports.values < self.symbols)
+        return accepted_integers(reports, [self.symbols])
 
     def furthest(self, weights: np.ndarray, clients: int) -> Reports:
         padded = np.zeros(self.columns)
@@ -146,7 +143,7 @@ class HadamardResponse(Mechanism):
         return one_of_level_zero(np.array([2 * column + int(signed[column] < 0)]))
 
     def statistics(self, reports: Reports) -> np.ndarray:
-        return self._support(np.bincount(reports.values, minlength=self.symbols).astype(np.int64))
+        return self.tally(reports)[0]
 
     def _support(self, said: np.ndarray) -> np.ndarray:
         """How many reports support each category, (k,), from how many named each symbol, (K,)."""
@@ -155,12 +152,14 @@ class HadamardResponse(Mechanism):
 
     def marginal_laws(self) -> tuple[np.ndarray, ...]:
         """Return the law of the column, which is uniform: of up to 256 ranges of columns."""
-        size = min(self.columns, _RANGES)
-        return (np.full(size, 1 / size),)
+        return (by_ranges(np.full(self.columns, 1 / self.columns)),)
 
     def marginals(self, reports: Reports) -> np.ndarray:
-        size = min(self.columns, _RANGES)
-        return np.bincount((reports.values >> 1) * size // self.columns, minlength=size).astype(np.int64)
+        return self.tally(reports)[1]
+
+    def tally(self, reports: Reports) -> tuple[np.ndarray, np.ndarray]:
+        said = np.bincount(reports.values, minlength=self.symbols).astype(np.int64, copy=False)
+        return self._support(said), by_ranges(said[0::2] + said[1::2])
 
     def simulate(self, counts: np.ndarray, random: Source) -> np.ndarray:
         generator = random.generator()

@@ -20,11 +20,11 @@ from dpcore._random import WORD, Source
 from dpcore.errors import CalibrationError
 from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, chunks, integer_weights, one_of_level_zero
 from dpcore.mechanisms.observation import ScoreSums
+from dpcore.mechanisms.received import accepted_rows, by_ranges, within
 from dpcore.privacy.budget import Budget
 
 _CELLS = 1 << 22  # up to so many (slope, residue) cells are summed at once; above, reports are sorted by slope
 _CHUNK = 1 << 17  # and then so many at a time, which stay in a core's cache
-_RANGES = 256  # of slopes and of shifts, that reports are counted by
 _REPORTS = 1 << 20  # how many clients are simulated at once
 
 
@@ -186,13 +186,7 @@ class LocalHashing(Mechanism):
         return np.array([1, 0, 0]), np.array([self.prime - 1, self.prime - 1, self.bins - 1])
 
     def accepts(self, reports: Reports) -> np.ndarray:
-        good = reports.level == 0  # a level nobody knows has no integers
-        if 3 * int(good.sum()) != len(reports.values):
-            return np.zeros(len(reports), dtype=bool)  # nobody's integers can be told from the next one's
-        rows = reports.values.reshape(-1, 3)
-        lowest, highest = self.ranges(0)
-        good[good] = np.all((rows >= lowest) & (rows <= highest), axis=1)
-        return good
+        return accepted_rows(reports, 3, lambda rows: within(rows, *self.ranges(0)))
 
     def furthest(self, weights: np.ndarray, clients: int) -> Reports:
         """Return the report [a, b, v] of the heaviest arc; all slopes are looked at, in O(P^2)."""
@@ -231,46 +225,53 @@ class LocalHashing(Mechanism):
             if not loop(rows, self.edges, self.prime, turns, supports):
                 raise ValueError("statistics are of accepted reports; one of these no client could have sent")
             return supports
-        categories = np.arange(self.categories)
-        for slopes, groups, begins, ends in self._arcs(rows):
-            shape = (len(slopes), self.prime)
-            turns = _count(groups, begins, shape) - _count(groups, ends, shape)
-            turns[:, 0] += np.bincount(groups[ends <= begins], minlength=len(slopes))  # the arc crosses residue 0
+        categories, narrow = np.arange(self.categories), self.prime // self.bins
+        for slopes, arcs in self._arcs(rows):
+            turns = arcs.sum(axis=1, dtype=np.int64)  # what begins at a residue, less what ends there
+            for width, of in ((narrow, arcs[:, 0]), (narrow + 1, arcs[:, 1])):
+                turns[:, width:] -= of[:, : self.prime - width]
+                turns[:, :width] -= of[:, self.prime - width :]
+                turns[:, 0] += of[:, self.prime - width :].sum(axis=1)  # these arcs cross residue 0
             covered = np.cumsum(turns, axis=1)
             residues = slopes[:, None] * categories % self.prime
             supports += np.take_along_axis(covered, residues, axis=1).sum(axis=0)
         return supports
 
-    def _arcs(self, rows: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
-        """Slopes (m,), a few at a time, and of their reports: the position of the slope, the arc's begin and end."""
-        edges = self.edges
-        present = np.flatnonzero(np.bincount(rows[:, 0], minlength=self.prime))
-        at_once = len(present) * self.prime <= _CELLS
-        order = slice(None) if at_once else np.argsort(rows[:, 0], kind="stable")
-        slope, shift, said = (np.ascontiguousarray(column) for column in rows[order].T)
-        begin, end = (edges[said] - shift) % self.prime, (edges[said + 1] - shift) % self.prime
-        if at_once:
-            rank = np.zeros(self.prime, dtype=np.int64)
-            rank[present] = np.arange(len(present))
-            yield present, rank[slope], begin, end
-            return
-        most = max(1, _CHUNK // self.prime)
+    def _arcs(self, rows: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Slopes (m,), a few at a time, and how many narrow and wide arcs begin where, (m, 2, P)."""
+        prime, edges = self.prime, self.edges
+        wide = np.diff(edges) - prime // self.bins
+        present = np.flatnonzero(np.bincount(rows[:, 0], minlength=prime))
+        rank = np.zeros(prime, dtype=np.int64)
+        rank[present] = 2 * prime * np.arange(len(present))
+        place = np.empty(len(rows), dtype=np.int64)
+        for part in chunks(len(rows)):
+            slope, shift, said = rows[part].T
+            begin = edges[said] - shift
+            begin += prime * (begin < 0)
+            begin += prime * wide[said]
+            place[part] = begin + rank[slope]
+        most = len(present) if len(present) * prime <= _CELLS else max(1, _CHUNK // prime)
+        if most < len(present):
+            place.sort()
         for first in range(0, len(present), most):
             slopes = present[first : first + most]
-            part = slice(np.searchsorted(slope, slopes[0]), np.searchsorted(slope, slopes[-1], side="right"))
-            yield slopes, np.searchsorted(slopes, slope[part]), begin[part], end[part]
+            begins, cells = 2 * prime * first, 2 * prime * len(slopes)
+            of = place
+            if most < len(present):
+                of = place[np.searchsorted(place, begins) : np.searchsorted(place, begins + cells)] - begins
+            yield slopes, np.bincount(of, minlength=cells).reshape(-1, 2, prime)
 
     def marginal_laws(self) -> tuple[np.ndarray, ...]:
         """Return the laws of slope and shift, which are uniform: of up to 256 ranges of either."""
-        drawn = (np.arange(1, self.prime), np.arange(self.prime))
-        return tuple(np.bincount(self._ranges(each)) / len(each) for each in drawn)
+        slopes, shifts = np.ones(self.prime), np.ones(self.prime)
+        slopes[0] = 0
+        return by_ranges(slopes / (self.prime - 1)), by_ranges(shifts / self.prime)
 
     def marginals(self, reports: Reports) -> np.ndarray:
-        rows, size = self._ranges(reports.values.reshape(-1, 3)[:, :2]), min(self.prime, _RANGES)
-        return np.concatenate([np.bincount(column, minlength=size) for column in rows.T]).astype(np.int64)
-
-    def _ranges(self, residues: np.ndarray) -> np.ndarray:
-        return residues * min(self.prime, _RANGES) // self.prime
+        slopes, shifts, _ = reports.values.reshape(-1, 3).T
+        each = [by_ranges(np.bincount(drawn, minlength=self.prime)) for drawn in (slopes, shifts)]
+        return np.concatenate(each).astype(np.int64, copy=False)
 
     def simulate(self, counts: np.ndarray, random: Source) -> np.ndarray:
         """Return statistics of reports drawn by a numpy generator, a million clients at a time."""
@@ -318,11 +319,6 @@ class LocalHashing(Mechanism):
         p, q = float(self.truth_probability), float(self.other_probability)
         m = q + frequency * (p - q)
         return m * (1 - m) / (p - q) ** 2 / n
-
-
-def _count(groups: np.ndarray, residues: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
-    flat = np.bincount(groups * shape[1] + residues, minlength=shape[0] * shape[1])
-    return flat.reshape(shape).astype(np.int64)
 
 
 def _best_bins(prime: int, ratio: float) -> int:

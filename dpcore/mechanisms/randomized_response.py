@@ -18,6 +18,7 @@ from dpcore._random import WORD, Source
 from dpcore.errors import CalibrationError, SchemeError
 from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, chunks, integer_weights, one_of_level_zero
 from dpcore.mechanisms.observation import ScoreSums
+from dpcore.mechanisms.received import accepted_integers
 from dpcore.privacy.budget import Budget
 
 DESIGNS = ("two_coin",)
@@ -132,7 +133,7 @@ class RandomizedResponse(Mechanism):
         return np.array([0]), np.array([self.categories - 1])
 
     def accepts(self, reports: Reports) -> np.ndarray:
-        return (reports.level == 0) & (reports.values >= 0) & (reports.values < self.categories)
+        return accepted_integers(reports, [self.categories])
 
     def furthest(self, weights: np.ndarray, clients: int) -> Reports:
         return one_of_level_zero(np.array([np.argmax(weights)]))

@@ -20,6 +20,7 @@ from dpcore._random import WORD, Source
 from dpcore.errors import CalibrationError
 from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, integer_weights, one_of_level_zero
 from dpcore.mechanisms.observation import ScoreSums
+from dpcore.mechanisms.received import accepted_rows
 from dpcore.privacy.budget import Budget
 
 _CHUNK = 1 << 22  # clients times categories whose numbers are drawn at once, which settles the words' order
@@ -180,12 +181,19 @@ class SubsetSelection(Mechanism):
         return np.zeros(self.size, dtype=np.int64), np.full(self.size, self.categories - 1)
 
     def accepts(self, reports: Reports) -> np.ndarray:
-        good = reports.level == 0  # a level nobody knows has no integers
-        if self.size * int(good.sum()) != len(reports.values):
-            return np.zeros(len(reports), dtype=bool)  # nobody's integers can be told from the next one's
-        rows = reports.values.reshape(-1, self.size)
-        in_range = (rows[:, 0] >= 0) & (rows[:, -1] < self.categories)
-        good[good] = in_range & np.all(rows[:, 1:] > rows[:, :-1], axis=1)
+        return accepted_rows(reports, self.size, self._are_subsets)
+
+    def _are_subsets(self, rows: np.ndarray) -> np.ndarray:
+        """Which rows (n, w) are in 0..k-1 and grow."""
+        good = np.asarray((rows[:, 0] >= 0) & (rows[:, -1] < self.categories))
+        most = max(1, _MEMBERS // self.size)
+        for first in range(0, len(rows), most):
+            members = rows[first : first + most].reshape(-1)
+            grows = np.ones(len(members), dtype=bool)
+            np.greater(members[1:], members[:-1], out=grows[:-1])
+            grows[self.size - 1 :: self.size] = True  # one row's last, and the next one's first
+            if not grows.all():
+                good[first : first + most] &= grows.reshape(-1, self.size).all(axis=1)
         return good
 
     def furthest(self, weights: np.ndarray, clients: int) -> Reports:

@@ -6,7 +6,7 @@ true bit as a fair coin and spends the whole budget on the others, which are man
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor, isqrt, prod
@@ -19,14 +19,17 @@ from dpcore._random import WORD, Source
 from dpcore.errors import CalibrationError, SchemeError
 from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, chunks, one_of_level_zero
 from dpcore.mechanisms.observation import ScoreSums
+from dpcore.mechanisms.received import accepted_rows, within
 from dpcore.privacy.budget import Budget
 
 VARIANTS = ("symmetric", "optimized")
 _BITS = 32  # bits of one integer of a report
 _COIN_BITS = 32  # probabilities are multiples of 2^-32: rounding stays below 2^-20 of them up to epsilon = 8
 _CHUNK = 1 << 22  # random words held at once
-_COUNTED = 1 << 15  # integers that are drawn, or whose bits are counted, at a time: they stay in a core's cache
-_TALLIED = 255  # bits that a byte can count
+_DRAWN = 1 << 15  # integers that are drawn at a time: they stay in a core's cache
+_COUNTED = 1 << 17  # integers whose bits are counted at a time
+_FEW = 256  # integers of one weight, below which adding them up is no longer worth a call
+_LANES = 32  # integers that the compiled loop adds up side by side
 
 
 @dataclass(frozen=True)
@@ -175,8 +178,8 @@ class UnaryEncoding(Mechanism):
         less = np.zeros(count, dtype=np.uint32)
         for bit in range(self.coin_bits):
             combine = np.bitwise_or if self.weight_other >> bit & 1 else np.bitwise_and
-            for first in range(0, count, _COUNTED):  # few words at a time, in their order
-                part = less[first : first + _COUNTED]
+            for first in range(0, count, _DRAWN):  # few words at a time, in their order
+                part = less[first : first + _DRAWN]
                 combine(~random.words(len(part)), part, out=part)
         return less.astype(np.int64)
 
@@ -187,14 +190,7 @@ class UnaryEncoding(Mechanism):
         return np.zeros(size, dtype=np.int64), highest
 
     def accepts(self, reports: Reports) -> np.ndarray:
-        (size,) = self.sizes
-        good = reports.level == 0  # a level nobody knows has no integers
-        if size * int(good.sum()) != len(reports.values):
-            return np.zeros(len(reports), dtype=bool)  # nobody's integers can be told from the next one's
-        rows = reports.values.reshape(-1, size)
-        lowest, highest = self.ranges(0)
-        good[good] = np.all((rows >= lowest) & (rows <= highest), axis=1)
-        return good
+        return accepted_rows(reports, self.sizes[0], lambda rows: within(rows, *self.ranges(0)))
 
     def furthest(self, weights: np.ndarray, clients: int) -> Reports:
         (size,) = self.sizes
@@ -205,15 +201,13 @@ class UnaryEncoding(Mechanism):
     def statistics(self, reports: Reports) -> np.ndarray:
         (size,) = self.sizes
         rows = reports.values.reshape(-1, size)
-        ones = np.zeros((size, 4, 8), dtype=np.int64)
+        ones = np.zeros(size * _BITS, dtype=np.int64)
         loop = _kernels.chosen(_kernels.unary_ones, len(reports.values))
-        if loop is not None:
-            loop(rows, np.zeros((size, 8), dtype=np.uint32), ones)
-            return ones.reshape(-1)[: self.categories]
-        most = max(_TALLIED, _COUNTED // size)
+        most = max(1, _COUNTED // size)
         for first in range(0, len(rows), most):
-            ones += _ones(rows[first : first + most].astype("<u4"))
-        return ones.reshape(-1)[: self.categories]
+            part = rows[first : first + most]
+            ones += _ones(part) if loop is None else _ones_by(loop, part)
+        return ones[: self.categories]
 
     def marginal_laws(self) -> tuple[np.ndarray, ...]:
         """Return the law of the number of ones, 0..k: the true bit's and those of k - 1 others."""
@@ -226,8 +220,16 @@ class UnaryEncoding(Mechanism):
         return (np.append((1 - p) * others, 0.0) + np.append(0.0, p * others),)
 
     def marginals(self, reports: Reports) -> np.ndarray:
-        ones = np.bitwise_count(reports.values.reshape(-1, *self.sizes)).sum(axis=1, dtype=np.int64)
-        return np.bincount(ones, minlength=self.categories + 1)
+        (size,) = self.sizes
+        rows = reports.values.reshape(-1, size)
+        said, most = np.zeros(self.categories + 1, dtype=np.int64), max(1, _DRAWN // size)
+        for first in range(0, len(rows), most):
+            columns = np.bitwise_count(rows[first : first + most]).T
+            ones = columns[0].astype(np.int64)
+            for column in columns[1:]:
+                ones += column
+            said += np.bincount(ones, minlength=len(said))
+        return said
 
     def simulate(self, counts: np.ndarray, random: Source) -> np.ndarray:
         generator = random.generator()
@@ -254,19 +256,44 @@ class UnaryEncoding(Mechanism):
 
 
 def _ones(rows: np.ndarray) -> np.ndarray:
-    """How many of the rows (n, size), of 32-bit integers, have each bit, (size, 4, 8): byte after byte.
+    """How many of the rows (n, size), of 32-bit integers, have each bit, (32 size,), n >= 1.
 
-    Every eighth bit of an integer is the last one of a byte, so that integers add up to four counts at once, of up to 255.
+    Bits are added before they are counted: a full adder turns three rows into their sum and their carry, which weighs twice
+    as much, for five operations on all 32 bits at once, until few rows of each weight are left.
     """
+    size, few = rows.shape[1], max(2, _FEW // rows.shape[1])
+    rows, left, weight = rows.astype("<u4"), [], 1  # a copy, which is written on
+    while len(rows):
+        carries, n, carried = np.empty((len(rows) // 2, size), dtype="<u4"), len(rows), 0
+        while n > few:
+            m = n // 3
+            one, two, three = rows[:m], rows[m : 2 * m], rows[2 * m : 3 * m]
+            carry = np.bitwise_and(one, two, out=carries[carried : carried + m])
+            one ^= two
+            carry |= np.bitwise_and(one, three, out=two)
+            one ^= three  # the sum, where the first row was
+            rows[m : n - 2 * m] = rows[3 * m : n]
+            n, carried = n - 2 * m, carried + m
+        left.append((weight, rows[:n]))
+        rows, weight = carries[:carried], 2 * weight
+    return _weighed(left)
+
+
+def _ones_by(loop: Callable[..., Any], rows: np.ndarray) -> np.ndarray:
+    """The same by the compiled loop, which adds up rows of several reports side by side."""
     n, size = rows.shape
-    groups = max(1, -(-n // _TALLIED))  # a row of each adds up to one tally
-    whole = n - n % groups
-    ones = np.zeros((size, 4, 8), dtype=np.int64)
-    bits = np.empty_like(rows)
-    for bit in range(8):
-        np.right_shift(rows, np.uint32(bit), out=bits)
-        bits &= np.uint32(0x01010101)
-        tallies = bits[:whole].reshape(-1, groups * size).sum(axis=0, dtype=np.uint32)
-        tallies[: (n - whole) * size] += bits[whole:].reshape(-1)
-        ones[:, :, bit] = tallies.astype("<u4").view(np.uint8).reshape(groups, size, 4).sum(axis=0, dtype=np.int64)
-    return ones
+    beside = max(1, _LANES // size)
+    m = n // (2 * beside)
+    sums, held = np.zeros((2, m.bit_length() + 2, beside, size), dtype="<u4")
+    lanes = beside * size
+    added = rows[: 2 * m * beside].reshape(2 * m, lanes)
+    loop(added, sums.reshape(-1, lanes), held.reshape(-1, lanes), np.empty(lanes, dtype=np.uint32))
+    digits = [(1 << digit, part) for digits in (sums, held) for digit, part in enumerate(digits)]
+    return _weighed([*digits, (1, rows[2 * m * beside :].astype("<u4"))])
+
+
+def _weighed(left: Sequence[tuple[int, np.ndarray]]) -> np.ndarray:
+    """The sum of the bits of some rows (m, size), each with its weight, (32 size,), int64."""
+    bits = np.unpackbits(np.concatenate([rows for _, rows in left]).view(np.uint8), axis=1, bitorder="little")
+    weights = np.repeat([float(weight) for weight, _ in left], [len(rows) for _, rows in left])
+    return (weights @ bits).astype(np.int64)  # exact below 2^53

@@ -19,6 +19,7 @@ from dpcore.calibration import level_sampling
 from dpcore.errors import CalibrationError, SchemeError
 from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, chunks, integer_weights
 from dpcore.mechanisms.observation import FiniteChannel, Wave
+from dpcore.mechanisms.received import accepted_integers
 from dpcore.privacy.budget import Budget
 
 LARGEST_CELLS = 1024  # the published code's default; a channel of it is still listed whole
@@ -147,12 +148,7 @@ class WaveMechanism(Mechanism):
         return np.array([0]), np.array([self.waves[level].outputs - 1])
 
     def accepts(self, reports: Reports) -> np.ndarray:
-        good = np.asarray(reports.level < len(self.waves))  # a level nobody knows has no integers
-        if int(good.sum()) != len(reports.values):
-            return np.zeros(len(reports), dtype=bool)  # nobody's integer can be told from the next one's
-        outputs = np.array([wave.outputs for wave in self.waves])[reports.level[good]]
-        good[good] = (reports.values >= 0) & (reports.values < outputs)
-        return good
+        return accepted_integers(reports, [wave.outputs for wave in self.waves])
 
     def furthest(self, weights: np.ndarray, clients: int) -> Reports:
         cells = [int(np.argmax(part)) for part in self.model().split(np.asarray(weights))]

@@ -93,4 +93,11 @@ def test_what_no_client_could_send_is_not_accepted() -> None:
     level, values = np.zeros(5, dtype=np.uint8), np.array([0, mechanism.symbols - 1, mechanism.symbols, -1, 3])
     level[4] = 1
     assert mechanism.accepts(Reports(level, values)).tolist() == [True, True, False, False, False]
-    assert not mechanism.accepts(Reports(level, values[:4])).any()
+    assert mechanism.accepts(Reports(level, values[:4])).tolist() == [
+        True,
+        True,
+        False,
+        False,
+        False,
+    ]  # it has no integers
+    assert not mechanism.accepts(Reports(level, values[:3])).any()

@@ -1,0 +1,66 @@
+"""What the aggregator's halves share: which reports could have been sent, block by block, and counts by ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from dpcore import _kernels
+from dpcore.mechanisms.base import Reports
+
+_BESIDE = 256  # integers that are handled side by side
+_RANGES = 256  # of what reports are counted by beside the truth
+
+
+def accepted_integers(reports: Reports, limits: Sequence[int]) -> np.ndarray:
+    """Return which reports of one integer could have been sent, (n,), bool: those of level l with one of 0..limits[l]-1."""
+    level, values = reports.level, reports.values.view(np.uint64)  # where less than none is more than any
+    bounds, good = np.array([*limits, 0], dtype=np.uint64), np.asarray(level < len(limits))
+    if len(values) != len(level):  # a level nobody knows has no integers
+        if np.count_nonzero(good) != len(values):
+            return np.zeros(len(good), dtype=bool)  # nobody's integer can be told from the next one's
+        good[good] = values < bounds[level[good]]
+        return good
+    if not len(values) or values.max() < min(limits):
+        return good
+    loop = _kernels.chosen(_kernels.are_below, len(values)) if good.all() else None
+    if loop is not None and loop(level, values, bounds):
+        return good
+    high = np.flatnonzero(values >= bounds[:-1].min())  # the others are below every limit
+    good[high] &= values[high] < bounds[np.minimum(level[high], len(limits))]
+    return good
+
+
+def accepted_rows(reports: Reports, size: int, are_good: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """Return which reports of a mechanism without levels are good, (n,), bool; are_good: of rows (m, size) says which, (m,)."""
+    good = np.asarray(reports.level == 0)  # a level nobody knows has no integers
+    if size * np.count_nonzero(good) != len(reports.values):
+        return np.zeros(len(good), dtype=bool)  # nobody's integers can be told from the next one's
+    rows = reports.values.reshape(-1, size)
+    if len(rows) == len(good):
+        return are_good(rows)
+    good[good] = are_good(rows)
+    return good
+
+
+def within(rows: np.ndarray, lowest: np.ndarray, highest: np.ndarray) -> np.ndarray:
+    """Return which rows (n, size) have each integer between its bounds, (size,) each, 0 <= lowest; (n,), bool."""
+    n, size = rows.shape
+    beside = max(1, _BESIDE // size)  # rows whose extremes are found side by side, in long loops
+    whole = n - n % beside
+    wide = rows[:whole].reshape(-1, size * beside).view(np.uint64)  # where less than none is more than any
+    good = np.ones(n, dtype=bool)
+    if len(wide) and (
+        (wide.max(axis=0) > np.tile(highest, beside).astype(np.uint64)).any()
+        or any(rows[:whole, place].min() < lowest[place] for place in np.flatnonzero(lowest))
+    ):
+        whole = 0  # row by row
+    good[whole:] = np.all((rows[whole:] >= lowest) & (rows[whole:] <= highest), axis=1)
+    return good
+
+
+def by_ranges(counts: np.ndarray) -> np.ndarray:
+    """Return counts of x = 0..K-1, (K,), as those of R = min(K, 256) ranges, (R,): x falls into range x R // K."""
+    size = min(len(counts), _RANGES)
+    return np.add.reduceat(counts, -(-np.arange(size) * len(counts) // size))

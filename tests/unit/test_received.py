@@ -1,0 +1,55 @@
+"""Which reports could have been sent, and counts by ranges: each beside its slow obvious twin."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpcore import _kernels
+from dpcore.mechanisms import Reports
+from dpcore.mechanisms.received import accepted_integers, accepted_rows, by_ranges, within
+
+LIMITS = st.lists(st.integers(1, 5), min_size=1, max_size=3)
+
+
+@pytest.mark.parametrize("is_compiled", [False, True])
+@given(st.data(), LIMITS, st.booleans())
+def test_a_report_is_accepted_if_its_integer_is_below_the_limit_of_its_level(is_compiled, data, limits, has_integers):
+    sent = data.draw(st.lists(st.tuples(st.integers(0, len(limits)), st.integers(-1, 5)), max_size=8))
+    level = np.array([level for level, _ in sent], dtype=np.uint8)
+    values = [value for level, value in sent if has_integers or level < len(limits)]  # those of a level nobody knows
+    expected = [level < len(limits) and 0 <= value < limits[level] for level, value in sent]
+    with pytest.MonkeyPatch.context() as patch, _kernels.compiled(is_compiled):
+        patch.setattr(_kernels, "_machine_code", lambda loop: loop)
+        assert accepted_integers(Reports(level, np.array(values, dtype=np.int64)), limits).tolist() == expected
+        longer = np.array([*values, *[0] * (len(level) + 1 - len(values))], dtype=np.int64)
+        assert not accepted_integers(Reports(level, longer), limits).any()
+
+
+@given(st.integers(1, 300), st.integers(0, 600), st.integers(0, 3), st.integers(0, 2**31))
+def test_rows_are_within_their_bounds(size, n, faults, seed):
+    random = np.random.default_rng(seed)
+    lowest = random.integers(0, 2, size)
+    highest = lowest + random.integers(0, 4, size)
+    rows = random.integers(lowest, highest + 1, (n, size))
+    for _ in range(faults if n else 0):
+        row, place = random.integers(n), random.integers(size)
+        rows[row, place] = random.choice([lowest[place] - 1, highest[place] + 1, -(2**63), 2**63 - 1])
+    expected = [all(low <= x <= high for low, x, high in zip(lowest, row, highest, strict=True)) for row in rows]
+    assert within(rows, lowest, highest).tolist() == expected
+
+
+def test_rows_of_a_level_nobody_knows_are_left_out():
+    level, values = np.array([0, 1, 0], dtype=np.uint8), np.array([1, 2, 3, 4])
+    assert accepted_rows(Reports(level, values), 2, lambda rows: rows[:, 0] == 3).tolist() == [False, False, True]
+    assert not accepted_rows(Reports(level, values[:3]), 2, lambda rows: rows[:, 0] == 3).any()
+
+
+@given(st.integers(1, 1000), st.integers(0, 2**31))
+def test_counts_by_ranges_are_those_of_what_falls_into_each(size, seed):
+    counts = np.random.default_rng(seed).integers(0, 9, size)
+    ranges = min(size, 256)
+    expected = np.zeros(ranges, dtype=np.int64)
+    for x, count in enumerate(counts):
+        expected[x * ranges // size] += count
+    assert by_ranges(counts).tolist() == expected.tolist()
