@@ -25,7 +25,7 @@ from dpcore.studies.speed.peers import VECTOR, Peers
 from dpcore.studies.speed.table import BASELINE, rate, row
 
 NAMES = ("randomized_response", "hadamard_response", "square_wave", "dyadic_wave")  # what is compared with draws
-PEERED = NAMES[:2]  # of these, what a peer has
+PEERED, WAVES = NAMES[:2], NAMES[2:]  # of these, what a peer has; what is for numbers
 CATEGORIES = 64
 PLANNED = 1_000_000  # clients, by which the wavelets' levels are chosen
 RATE, DRAWS, NOISE = "clients_per_second", "to_pcg64", "coordinates_per_second"

@@ -1,8 +1,9 @@
 """Reports aggregated per second: in memory beside numpy's bincount, from Parquet beside DuckDB's own group-by of the same file.
 
 In memory are counted both the statistics alone and all that an aggregate does: who answered, what is refused and why.  The
-bincount is of one integer a report, its level's and its value's place in the statistics, made beforehand.  From Parquet a file
-of reports becomes an aggregate as a round's stage makes it one, validation included.
+bincount is of the reports' own integers: each one's place in the statistics, with its level's, made beforehand.  Of a unary
+report's words, which are no places, it is of the lowest six bits.  From Parquet a file of reports becomes an aggregate as a
+round's stage makes it one, validation included.
 """
 
 from __future__ import annotations
@@ -17,10 +18,13 @@ import pandas as pd
 from dpcore import _kernels, pipeline, wire
 from dpcore._random import seeded
 from dpcore.aggregates import Aggregate
+from dpcore.mechanisms import LocalHashing, Mechanism, SubsetSelection, UnaryEncoding
 from dpcore.pipeline import BLOCK
+from dpcore.privacy.budget import Budget
 from dpcore.report import ReportBatch
 from dpcore.scheme import Scheme
-from dpcore.studies.speed.clients import COMPILED, PEERED, mechanisms, paths
+from dpcore.studies.speed import clients
+from dpcore.studies.speed.clients import CATEGORIES, COMPILED, WAVES, paths
 from dpcore.studies.speed.table import BASELINE, EPSILON, rate, row
 from dpcore.wire.schema import report_schema
 
@@ -34,14 +38,20 @@ STATISTICS, AGGREGATE, FILE = "statistics", "aggregate", "parquet"
 CountBy = Callable[[Path, Sequence[str]], int]
 
 
+def mechanisms() -> dict[str, Mechanism]:
+    """Return every finite channel, at epsilon 1, by name: those whose clients are compared with draws, and three more."""
+    others: tuple[type[SubsetSelection | UnaryEncoding | LocalHashing], ...]
+    others = (SubsetSelection, UnaryEncoding, LocalHashing)
+    return clients.mechanisms() | {of.name: of.design(Budget.parse("1"), categories=CATEGORIES) for of in others}
+
+
 def scheme_of(name: str) -> Scheme:
-    """Return a scheme of one attribute with this mechanism, at epsilon 1, as `clients.mechanisms` has it."""
+    """Return a scheme of one attribute with this mechanism, at epsilon 1, as `mechanisms` has it."""
     lines = f'name = "speed"\nclients = 1_000_000\n[attributes.{ATTRIBUTE}]\nepsilon = 1\nmechanism = "{name}"\n'
-    mechanism = mechanisms()[name]
-    if name in PEERED:
-        categories = ", ".join(f'"{i}"' for i in range(mechanism.inputs))
-        return Scheme.from_toml(f'{lines}type = "categorical"\ncategories = [{categories}]\n')
-    return Scheme.from_toml(f'{lines}type = "numeric"\nlower = 0\nupper = 1\n')
+    if name in WAVES:
+        return Scheme.from_toml(f'{lines}type = "numeric"\nlower = 0\nupper = 1\n')
+    categories = ", ".join(f'"{i}"' for i in range(CATEGORIES))
+    return Scheme.from_toml(f'{lines}type = "categorical"\ncategories = [{categories}]\n')
 
 
 def measured(repetitions: int, count_by: CountBy | None) -> Iterator[pd.DataFrame]:
@@ -67,6 +77,8 @@ def _in_memory(name: str, scheme: Scheme, repetitions: int) -> pd.DataFrame:
     mechanism, reports = scheme.attributes[ATTRIBUTE].mechanism, batch.of(ATTRIBUTE).reports
     sizes = np.bincount(mechanism.labels().level)  # statistics of each level
     keys = reports.values + (np.cumsum(sizes) - sizes)[reports.level] if len(sizes) > 1 else reports.values
+    if name == UnaryEncoding.name:
+        keys = keys % CATEGORIES
     operations = {
         BASE: lambda: np.bincount(keys, minlength=sizes.sum()),
         STATISTICS: lambda: mechanism.statistics(reports),
