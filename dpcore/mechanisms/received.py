@@ -22,7 +22,7 @@ def accepted_integers(reports: Reports, limits: Sequence[int]) -> np.ndarray:
             return np.zeros(len(good), dtype=bool)  # nobody's integer can be told from the next one's
         good[good] = values < bounds[level[good]]
         return good
-    if not len(values) or values.max() < min(limits):
+    if not len(values) or (len(set(limits)) == 1 and values.max() < limits[0]):
         return good
     loop = _kernels.chosen(_kernels.are_below, len(values)) if good.all() else None
     if loop is not None and loop(level, values, bounds):

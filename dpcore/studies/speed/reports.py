@@ -26,9 +26,11 @@ from dpcore.scheme import Scheme
 from dpcore.studies.speed import clients
 from dpcore.studies.speed.clients import CATEGORIES, COMPILED, WAVES, paths
 from dpcore.studies.speed.table import BASELINE, EPSILON, rate, row
+from dpcore.wire.codec import PART
 from dpcore.wire.schema import report_schema
 
 BLOCKS = 32  # of 65,536 reports in the file: two million
+IN_MEMORY = PART // BLOCK  # blocks, of as many reports as a round reads at a time
 ATTRIBUTE = "x"
 RATE, BINCOUNT, DUCKDB = "reports_per_second", "to_bincount", "to_duckdb"
 BASE, OTHER = "bincount", "duckdb"
@@ -73,7 +75,7 @@ def _batch(scheme: Scheme, blocks: int) -> ReportBatch:
 
 
 def _in_memory(name: str, scheme: Scheme, repetitions: int) -> pd.DataFrame:
-    batch = _batch(scheme, 1)  # as many as a round aggregates at a time
+    batch = _batch(scheme, IN_MEMORY)
     mechanism, reports = scheme.attributes[ATTRIBUTE].mechanism, batch.of(ATTRIBUTE).reports
     sizes = np.bincount(mechanism.labels().level)  # statistics of each level
     keys = reports.values + (np.cumsum(sizes) - sizes)[reports.level] if len(sizes) > 1 else reports.values
@@ -84,7 +86,7 @@ def _in_memory(name: str, scheme: Scheme, repetitions: int) -> pd.DataFrame:
         STATISTICS: lambda: mechanism.statistics(reports),
         AGGREGATE: lambda: pipeline.aggregate(scheme, batch),
     }
-    return _compared(name, operations, BASE, BINCOUNT, BLOCK, repetitions)
+    return _compared(name, operations, BASE, BINCOUNT, len(reports), repetitions)
 
 
 def _from_file(name: str, scheme: Scheme, file: Path, repetitions: int, count_by: CountBy | None) -> pd.DataFrame:
