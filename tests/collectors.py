@@ -24,6 +24,7 @@ import dpcore as dp
 from dpcore import tokens, wire
 from dpcore.collector.access import Access
 from dpcore.collector.desk import Desk
+from dpcore.collector.serve import listening
 from dpcore.collector.service import LINES, ONE, STREAM, Service
 from dpcore.report import ReportBatch, with_ids
 from dpcore.scheme import Scheme
@@ -144,8 +145,7 @@ def collector(
     desk = Desk(folder, schemes or (SCHEME,), seconds=seconds)
     app = Service(desk=desk, access=access or Access(), rate=rate, most=most).app(origins, proxies)
     server = uvicorn.Server(uvicorn.Config(app, lifespan="on", log_config=None, proxy_headers=False))
-    with socket.socket() as listener:
-        listener.bind((HOST, 0))
+    with listening(HOST, 0) as listener:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:

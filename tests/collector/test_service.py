@@ -9,7 +9,6 @@ import logging
 import socket
 import threading
 from collections.abc import AsyncIterator, Iterator
-from importlib import import_module
 from pathlib import Path
 
 import client_cases
@@ -22,7 +21,7 @@ from dpcore import wire
 from dpcore.collector import limits
 from dpcore.collector.access import Access, add_key
 from dpcore.collector.sealing import landing
-from dpcore.collector.serve import Settings, serve
+from dpcore.collector.serve import Settings, listening, serve
 from dpcore.errors import DPCoreError, SchemeError, StoreError
 from dpcore.scheme import Scheme
 
@@ -386,5 +385,26 @@ def test_a_port_that_is_taken_leaves_no_socket_open(monkeypatch: pytest.MonkeyPa
         taken.listen()
         monkeypatch.setattr(socket, "socket", Kept)
         with pytest.raises(StoreError, match="nothing can listen"):
-            import_module("dpcore.collector.serve")._listening(HOST, taken.getsockname()[1])
+            listening(HOST, taken.getsockname()[1])
     assert [each.fileno() for each in made] == [-1]
+
+
+def test_what_is_written_is_sent_at_once() -> None:
+    """The sockets of asyncio's server wait for nobody's acknowledgement, as they would if the protocol were not named."""
+
+    async def delays(listener: socket.socket) -> int:
+        found = asyncio.get_running_loop().create_future()
+
+        async def met(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            accepted = writer.get_extra_info("socket")
+            found.set_result(accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            writer.close()
+
+        async with await asyncio.start_server(met, sock=listener):
+            _, writer = await asyncio.open_connection(*listener.getsockname())
+            sent_at_once = await found
+            writer.close()
+        return int(not sent_at_once)
+
+    with listening(HOST, 0) as listener:
+        assert asyncio.run(delays(listener)) == 0
