@@ -183,7 +183,7 @@ def _public_levels(scheme: Scheme, batch: ReportBatch) -> dict[str, np.ndarray] 
     is_free = scheme.reporting == "one" or any(len(each.mechanism.sizes) > 1 for each in scheme.attributes.values())
     if batch.tokens is None or not is_free:
         return None
-    return tokens.levels_said(scheme, batch.tokens, np.flatnonzero(batch.tokens.any(axis=1)))
+    return tokens.levels_said(scheme, batch.tokens, np.flatnonzero(tokens.are_there(batch.tokens)))
 
 
 def _incomplete(scheme: Scheme, batch: ReportBatch) -> np.ndarray:

@@ -23,7 +23,7 @@ import numpy as np
 from dpcore import wire
 from dpcore.errors import InvalidReport
 from dpcore.scheme import Scheme
-from dpcore.tokens import NAME_BYTES
+from dpcore.tokens import NAME_BYTES, are_there
 from dpcore.wire.ids import among, read_names, repeated
 
 AGAIN, SECOND = "already_counted", "second_of_token"  # why a report is left out
@@ -114,7 +114,7 @@ def left_out(
         of = {AGAIN: np.flatnonzero(is_again).tolist(), SECOND: np.flatnonzero(is_second).tolist()}
         if any(of.values()):
             found[batch.file] = {reason: positions for reason, positions in of.items() if positions}
-        kept[batch.file] = own[own.any(axis=1) & ~is_again & ~is_second]
+        kept[batch.file] = own[are_there(own) & ~is_again & ~is_second]
     return found, kept
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from dpcore import wire
+from dpcore import tokens, wire
 from dpcore.aggregates import accepted
 from dpcore.mechanisms import Mechanism
 from dpcore.scheme import Scheme
@@ -45,7 +45,7 @@ def known_spending(
             if batch.tokens is None or not batch.tokens.any():
                 continue
             words = np.ascontiguousarray(batch.tokens).view(np.uint64)  # two to a token
-            named = accepted(scheme, batch) & words.any(axis=1)
+            named = accepted(scheme, batch) & tokens.are_there(batch.tokens)
             for name, of in heard.items():
                 clients = batch.of(name).clients
                 of.append(words[clients[named[clients]]])

@@ -23,6 +23,12 @@ NAME_BYTES = 16  # of a token and of a report's id: 2^64 of them before two are 
 _TOKEN_LABEL = b"ldpflow token\0"
 
 
+def are_there(names: np.ndarray) -> np.ndarray:
+    """Return which ids or tokens there are, (n,) bool, of (n, 16) uint8: those that are not all zeros."""
+    halves = np.ascontiguousarray(names).view(np.uint64)
+    return np.asarray((halves[:, 0] | halves[:, 1]) != 0)
+
+
 def token_of(secret: bytes, digest: str) -> str:
     """Return the token of a client under a scheme, 22 characters: HMAC-SHA256 of the digest, 16 bytes in base64url.
 

@@ -28,9 +28,9 @@ class KnownIds:
     def seen(self, ids: np.ndarray) -> np.ndarray:
         """Return which ids are in the set or stand earlier in `ids` themselves, (n,) bool."""
         keys, rests = self._images(ids)
-        order = np.argsort(keys, kind="stable")
-        if np.any(np.diff(rests[order])[np.diff(keys[order]) == 0]):
-            order = np.lexsort((rests, keys))  # images are shared: the same ids are to stand together
+        order = np.argsort(keys)
+        if np.any(keys[order[1:]] == keys[order[:-1]]):
+            order = np.lexsort((rests, keys))  # images are shared: the same ids stand together, the first one first
         keys, rests = keys[order], rests[order]
         found = np.zeros(len(ids), dtype=bool)
         found[1:] = (keys[1:] == keys[:-1]) & (rests[1:] == rests[:-1])
@@ -56,7 +56,7 @@ class KnownIds:
         while self._runs and len(self._runs[-1][0]) < 2 * len(run[0]):
             last = self._runs.pop()
             run = np.concatenate([last[0], run[0]]), np.concatenate([last[1], run[1]])
-        order = np.argsort(run[0], kind="stable")
+        order = np.argsort(run[0])
         self._runs.append((run[0][order], run[1][order]))
 
     def _images(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -27,7 +27,7 @@ from dpcore.collector.known import KnownIds
 from dpcore.errors import StoreError
 from dpcore.inbox import SECOND
 from dpcore.scheme import Scheme
-from dpcore.tokens import NAME_BYTES
+from dpcore.tokens import NAME_BYTES, are_there
 from dpcore.wire import Rows, sync_folder
 from dpcore.wire.codec import names_of
 from dpcore.wire.schema import NAMES
@@ -195,7 +195,7 @@ class Store:
             return []
         new = ~self._known.seen(np.concatenate([rows.ids for rows in arrivals]))
         every, second = np.concatenate(marks), np.zeros(len(new), dtype=bool)
-        asked = np.flatnonzero(new & every.any(axis=1))
+        asked = np.flatnonzero(new & are_there(every))
         if asked.size:
             second[asked] = self._heard.seen(every[asked])
         ends = np.cumsum([len(rows) for rows in arrivals])[:-1]
@@ -227,7 +227,7 @@ def marks_of(rows: Rows) -> np.ndarray:
         return marks
     named = names_of(held)
     key = hashlib.sha256(f"{rows.scheme.digest} {rows.sent_for}".encode()).digest()
-    for row in np.flatnonzero(named.any(axis=1)):
+    for row in np.flatnonzero(are_there(named)):
         own = hashlib.blake2b(named[row].tobytes(), digest_size=NAME_BYTES, key=key).digest()
         marks[row] = np.frombuffer(own, dtype=np.uint8)
     return marks
@@ -235,4 +235,4 @@ def marks_of(rows: Rows) -> np.ndarray:
 
 def _said(marks: np.ndarray) -> np.ndarray:
     """Those that there are."""
-    return marks[marks.any(axis=1)]
+    return marks[are_there(marks)]

@@ -68,7 +68,7 @@ class Rows:
 
 def write_stream(batch: ReportBatch, scheme: Scheme, sent_for: str = "") -> bytes:
     """Return reports as a client posts many of them; raises InvalidReport where one has no id."""
-    if batch.ids is None or not batch.ids.any(axis=1).all():
+    if batch.ids is None or not tokens.are_there(batch.ids).all():
         raise InvalidReport("a report travels with an id; see dpcore.report.with_ids")
     return _stream_of(table_of(scheme, batch, ""), sent_for)
 
@@ -173,11 +173,11 @@ def judge(rows: Rows) -> np.ndarray:
     def refuse(reason: str, refused: Any) -> None:
         faults[refused & (faults == 0)] = 1 + REASONS.index(reason)
 
-    refuse("malformed_id", ~rows.ids.any(axis=1))
+    refuse("malformed_id", ~tokens.are_there(rows.ids))
     held = columns.column(NAMES[1])
     named = _is_valid(held)
     known = names_of(held) if named.any() else np.zeros((len(rows), tokens.NAME_BYTES), dtype=np.uint8)
-    refuse("malformed_token", named & ~known.any(axis=1))
+    refuse("malformed_token", named & ~tokens.are_there(known))
     answered = {name: _is_valid(columns.column(_first_of(scheme, name))) for name in scheme.attributes}
     halves = [name for name in scheme.attributes if not is_single(scheme, name)]
     for name in halves:

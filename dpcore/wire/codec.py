@@ -22,7 +22,7 @@ from dpcore.errors import InvalidReport, SchemeMismatch
 from dpcore.mechanisms import Reports
 from dpcore.report import Answers, ReportBatch, concatenate
 from dpcore.scheme import Scheme
-from dpcore.tokens import NAME_BYTES
+from dpcore.tokens import NAME_BYTES, are_there
 from dpcore.wire.files import opened, write_whole
 from dpcore.wire.schema import (
     AGGREGATE,
@@ -164,7 +164,7 @@ def _batch_of(scheme: Scheme, columns: pa.RecordBatch) -> ReportBatch:
 
 def _names(names: np.ndarray) -> pa.Array:
     """Ids or tokens, (n, 16) uint8, as a column: null where all bytes are zero."""
-    mask = pa.array(~names.any(axis=1))
+    mask = pa.array(~are_there(names))
     whole = pa.FixedSizeBinaryArray.from_buffers(
         pa.binary(NAME_BYTES), len(names), [None, pa.py_buffer(np.ascontiguousarray(names).tobytes())]
     )

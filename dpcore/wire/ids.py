@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dpcore.errors import InvalidReport
-from dpcore.tokens import NAME_BYTES
+from dpcore.tokens import NAME_BYTES, are_there
 from dpcore.wire.codec import names_of, unreadable
 from dpcore.wire.files import opened
 from dpcore.wire.schema import NAMES
@@ -40,7 +40,7 @@ def repeated(names: np.ndarray) -> np.ndarray:
     order = np.lexsort((words[:, 1], words[:, 0]))  # stable: the first of equals comes first
     ordered, again = words[order], np.zeros(len(names), dtype=bool)
     again[order[1:]] = np.all(ordered[1:] == ordered[:-1], axis=1)
-    return np.asarray(again & words.any(axis=1))
+    return np.asarray(again & are_there(names))
 
 
 def among(names: np.ndarray, others: Iterable[np.ndarray]) -> np.ndarray:
@@ -55,4 +55,4 @@ def among(names: np.ndarray, others: Iterable[np.ndarray]) -> np.ndarray:
             known = set(map(bytes, other[np.isin(theirs, shared)]))
             looked_at = np.flatnonzero(np.isin(halves, shared))
             found[looked_at] |= [bytes(names[row]) in known for row in looked_at]
-    return np.asarray(found & names.any(axis=1))
+    return np.asarray(found & are_there(names))

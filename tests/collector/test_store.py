@@ -63,6 +63,15 @@ def test_known_ids_are_a_set(groups: list[list[int]]) -> None:
         assert len(known) == len(there)
 
 
+def test_of_many_ids_that_are_the_same_the_first_is_new() -> None:
+    ids = np.random.default_rng(3).integers(0, 256, (5000, 16), dtype=np.uint8)
+    ids[1::7] = ids[::7][: len(ids[1::7])]
+    known = KnownIds()
+    assert np.array_equal(np.flatnonzero(known.seen(ids)), np.arange(1, 5000, 7))
+    known.add(ids[~known.seen(ids)])
+    assert known.seen(ids).all()
+
+
 def test_a_report_is_taken_once_whoever_asks(tmp_path: Path) -> None:
     """Twice in a batch, in two requests of a group, after a restart, by two collectors on one folder."""
     first, second = Store(tmp_path, [SCHEME]), Store(tmp_path, [SCHEME])
