@@ -82,7 +82,7 @@ class Aggregate:
             {name: len(column) for name, column in answers.items()},
             {reason: reasons[reason] for reason in sorted(reasons)},
             {reason: first + examples[reason] for reason in sorted(examples)},
-            {name: shown for name, (_, shown) in tallies.items() if len(shown) and len(answers[name])},
+            {name: tallies[name][1] for name in sorted(tallies) if len(tallies[name][1]) and len(answers[name])},
         )
 
     def __repr__(self) -> str:
@@ -209,8 +209,10 @@ def _keep(scheme: Scheme, name: str, column: Answers, good: np.ndarray) -> Answe
 
 def _select(scheme: Scheme, name: str, reports: Reports, kept: np.ndarray) -> Reports:
     sizes = np.array([*scheme.attributes[name].mechanism.sizes, 0])  # a level nobody knows has no integers
-    lengths = sizes[np.minimum(reports.level, len(sizes) - 1)]
-    return Reports(reports.level[kept], reports.values[np.repeat(kept, lengths)])
+    of = np.repeat(kept, sizes[np.minimum(reports.level, len(sizes) - 1)])
+    if len(of) != len(reports.values):  # nobody's integers can be told from the next one's, and nobody's are kept
+        return Reports(reports.level[:0], reports.values[:0])
+    return Reports(reports.level[kept], reports.values[of])
 
 
 def _joint(scheme: Scheme, pair: Pair, answers: Mapping[str, Answers], whole: np.ndarray) -> np.ndarray:

@@ -1,4 +1,8 @@
-"""What the aggregator's halves share: which reports could have been sent, block by block, and counts by ranges."""
+"""What the aggregator's halves share: which reports could have been sent, and counts by ranges.
+
+Most batches hold nothing else than what could have been sent.  So a batch is looked at as a whole first, by its extremes, and
+report by report where these are not what they may be.
+"""
 
 from __future__ import annotations
 
@@ -15,20 +19,20 @@ _RANGES = 256  # of what reports are counted by beside the truth
 
 def accepted_integers(reports: Reports, limits: Sequence[int]) -> np.ndarray:
     """Return which reports of one integer could have been sent, (n,), bool: those of level l with one of 0..limits[l]-1."""
-    level, values = reports.level, reports.values.view(np.uint64)  # where less than none is more than any
-    bounds, good = np.array([*limits, 0], dtype=np.uint64), np.asarray(level < len(limits))
-    if len(values) != len(level):  # a level nobody knows has no integers
-        if np.count_nonzero(good) != len(values):
-            return np.zeros(len(good), dtype=bool)  # nobody's integer can be told from the next one's
+    level, values = reports.level, _unsigned(reports.values)
+    bounds, good = np.array(limits, dtype=np.uint64), np.asarray(level < len(limits))
+    if np.count_nonzero(good) != len(values):  # a level nobody knows has no integers
+        return np.zeros(len(good), dtype=bool)  # nobody's integer can be told from the next one's
+    if len(values) != len(level):
         good[good] = values < bounds[level[good]]
         return good
     if not len(values) or (len(set(limits)) == 1 and values.max() < limits[0]):
         return good
-    loop = _kernels.chosen(_kernels.are_below, len(values)) if good.all() else None
+    loop = _kernels.chosen(_kernels.are_below, len(values))
     if loop is not None and loop(level, values, bounds):
         return good
-    high = np.flatnonzero(values >= bounds[:-1].min())  # the others are below every limit
-    good[high] &= values[high] < bounds[np.minimum(level[high], len(limits))]
+    high = np.flatnonzero(values >= bounds.min())  # the others are below every limit
+    good[high] = values[high] < bounds[level[high]]
     return good
 
 
@@ -49,7 +53,7 @@ def within(rows: np.ndarray, lowest: np.ndarray, highest: np.ndarray) -> np.ndar
     n, size = rows.shape
     beside = max(1, _BESIDE // size)  # rows whose extremes are found side by side, in long loops
     whole = n - n % beside
-    wide = rows[:whole].reshape(-1, size * beside).view(np.uint64)  # where less than none is more than any
+    wide = _unsigned(rows[:whole].reshape(-1, size * beside))
     good = np.ones(n, dtype=bool)
     if len(wide) and (
         (wide.max(axis=0) > np.tile(highest, beside).astype(np.uint64)).any()
@@ -58,6 +62,11 @@ def within(rows: np.ndarray, lowest: np.ndarray, highest: np.ndarray) -> np.ndar
         whole = 0  # row by row
     good[whole:] = np.all((rows[whole:] >= lowest) & (rows[whole:] <= highest), axis=1)
     return good
+
+
+def _unsigned(integers: np.ndarray) -> np.ndarray:
+    """The integers, where less than none is more than any."""
+    return np.asarray(integers, dtype=np.int64).view(np.uint64)
 
 
 def by_ranges(counts: np.ndarray) -> np.ndarray:

@@ -29,6 +29,7 @@ _CHUNK = 1 << 22  # random words held at once
 _DRAWN = 1 << 15  # integers that are drawn at a time: they stay in a core's cache
 _COUNTED = 1 << 17  # integers whose bits are counted at a time
 _FEW = 256  # integers of one weight, below which adding them up is no longer worth a call
+_SHORT = 8  # integers of a report, up to which sums along it are slower than sums of columns
 _LANES = 32  # integers that the compiled loop adds up side by side
 
 
@@ -224,10 +225,13 @@ class UnaryEncoding(Mechanism):
         rows = reports.values.reshape(-1, size)
         said, most = np.zeros(self.categories + 1, dtype=np.int64), max(1, _DRAWN // size)
         for first in range(0, len(rows), most):
-            columns = np.bitwise_count(rows[first : first + most]).T
-            ones = columns[0].astype(np.int64)
-            for column in columns[1:]:
-                ones += column
+            counts = np.bitwise_count(rows[first : first + most])
+            if size > _SHORT:
+                ones = counts.sum(axis=1, dtype=np.int64)
+            else:
+                ones = counts[:, 0].astype(np.int64)
+                for column in counts.T[1:]:
+                    ones += column
             said += np.bincount(ones, minlength=len(said))
         return said
 

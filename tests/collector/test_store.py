@@ -25,6 +25,7 @@ from dpcore.collector.known import KnownIds
 from dpcore.collector.sealing import Sealer, landing
 from dpcore.collector.store import Store
 from dpcore.errors import InvalidReport, StoreError
+from dpcore.tokens import are_there
 
 
 def rows(seed: int, count: int = 20, sent_for: str = "") -> wire.Rows:
@@ -61,6 +62,12 @@ def test_known_ids_are_a_set(groups: list[list[int]]) -> None:
         known.add(ids[~seen])
         there.update(fresh)
         assert len(known) == len(there)
+
+
+def test_a_name_is_there_if_any_of_its_bytes_is() -> None:
+    names = np.vstack([np.zeros((1, 16), dtype=np.uint8), np.eye(16, dtype=np.uint8)])
+    assert are_there(names).tolist() == [False] + [True] * 16
+    assert are_there(names[::2]).tolist() == [False] + [True] * 8
 
 
 def test_of_many_ids_that_are_the_same_the_first_is_new() -> None:

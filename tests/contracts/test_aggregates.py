@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,10 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import dpcore as dp
+from dpcore import wire
 from dpcore.aggregates import Aggregate
 from dpcore.errors import SchemeMismatch
 from dpcore.mechanisms import Reports
-from dpcore.report import Answers, ReportBatch, batch_of
+from dpcore.report import Answers, ReportBatch, batch_of, concatenate
 from dpcore.scheme import Scheme
 
 People = Callable[..., dict[str, np.ndarray]]
@@ -98,6 +100,7 @@ def test_what_no_client_could_send_is_refused_whole_and_counted(small: Scheme, p
     assert dirty.n == 8
     assert dirty.rejected == {"side: out of range": 1, "colour: out of range": 1}
     assert dirty.examples == {"side: out of range": 7, "colour: out of range": 4}
+    assert list(dirty.rejected) == list(dirty.examples) == sorted(dirty.rejected)
     assert all(dirty.reports(name) == 8 for name in small.attributes)
 
 
@@ -112,6 +115,25 @@ def test_an_unknown_level_is_refused_and_the_rest_kept(small: Scheme, people: Pe
     whole = dp.aggregate(small, ReportBatch(batch.digest, 10, {**batch.answers, "height": odd}))
     assert whole.n == 9
     assert whole.rejected == {"height: out of range": 1}
+    answers = batch.answers["colour"]
+    answers.reports.level[3] = 200  # with an integer, so that nobody's can be told from the next one's
+    none = dp.aggregate(small, batch)
+    assert none.n == 0
+    assert sum(none.rejected.values()) == 10
+    assert not any(table.any() for table in none.statistics.values())
+
+
+def test_the_file_of_an_aggregate_does_not_depend_on_how_reports_were_split(tmp_path: Path) -> None:
+    text = 'name = "order"\nclients = 100\n'
+    for name in ("z", "a"):  # both show something beside the truth
+        text += f'[attributes.{name}]\ntype = "categorical"\ncategories = ["0", "1"]\nepsilon = 1\n'
+        text += 'mechanism = "unary_encoding"\n'
+    scheme = Scheme.from_toml(text)
+    parts = [dp.privatize(scheme, {"z": ["0", "1"], "a": ["1", "1"]}, dp.seeded(seed)) for seed in (1, 2)]
+    files = {"whole": dp.aggregate(scheme, concatenate(parts)), "parts": dp.aggregate(scheme, *parts)}
+    for name, aggregate in files.items():
+        wire.write_aggregate(tmp_path / name, aggregate)
+    assert (tmp_path / "whole").read_bytes() == (tmp_path / "parts").read_bytes()
 
 
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])

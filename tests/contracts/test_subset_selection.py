@@ -12,6 +12,7 @@ from statistical import law_agrees, mean_agrees, variance_agrees
 
 from dpcore._random import Source, seeded
 from dpcore.errors import CalibrationError, SchemeError
+from dpcore.mechanisms import subset_selection
 from dpcore.mechanisms.base import Reports
 from dpcore.mechanisms.subset_selection import SubsetSelection
 from dpcore.privacy.budget import Budget
@@ -113,7 +114,9 @@ def test_reports_are_sorted_subsets_with_the_right_chances(k: int) -> None:
     )
 
 
-def test_what_no_client_could_send_is_not_accepted() -> None:
+@pytest.mark.parametrize("members", [1 << 18, 6, 1])
+def test_what_no_client_could_send_is_not_accepted(members: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subset_selection, "_MEMBERS", members)  # looked at together
     mechanism = SubsetSelection.design(Budget.parse("1"), categories=9, size=3)
     reports = mechanism.privatize(np.arange(9), seeded(1))
     for bad in ([1, 0, 2], [1, 1, 2], [-1, 0, 2], [0, 2, 9], [2, 1, 0]):

@@ -12,6 +12,7 @@ from statistical import law_agrees, mean_agrees, variance_agrees
 from dpcore import _kernels
 from dpcore._random import Source, seeded
 from dpcore.errors import CalibrationError, SchemeError
+from dpcore.mechanisms import unary_encoding
 from dpcore.mechanisms.base import Reports
 from dpcore.mechanisms.unary_encoding import VARIANTS, UnaryEncoding
 from dpcore.privacy.budget import Budget
@@ -115,6 +116,11 @@ def test_however_many_reports_each_bit_is_counted(
     rows = np.random.default_rng(n).integers(0, 2, (n, k))
     words = np.packbits(np.pad(rows, ((0, 0), (0, -k % 32))).astype(np.uint8), axis=1, bitorder="little")
     sent = Reports(np.zeros(n, dtype=np.uint8), words.view("<u4").astype(np.int64).reshape(-1))
+    with _kernels.compiled(is_compiled):
+        assert mechanism.statistics(sent).tolist() == rows.sum(axis=0).tolist()
+    assert mechanism.marginals(sent).tolist() == np.bincount(rows.sum(axis=1), minlength=k + 1).tolist()
+    monkeypatch.setattr(unary_encoding, "_COUNTED", 64)
+    monkeypatch.setattr(unary_encoding, "_DRAWN", 64)
     with _kernels.compiled(is_compiled):
         assert mechanism.statistics(sent).tolist() == rows.sum(axis=0).tolist()
     assert mechanism.marginals(sent).tolist() == np.bincount(rows.sum(axis=1), minlength=k + 1).tolist()

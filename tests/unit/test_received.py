@@ -13,28 +13,32 @@ LIMITS = st.lists(st.integers(1, 5), min_size=1, max_size=3)
 
 
 @pytest.mark.parametrize("is_compiled", [False, True])
-@given(st.data(), LIMITS, st.booleans())
-def test_a_report_is_accepted_if_its_integer_is_below_the_limit_of_its_level(is_compiled, data, limits, has_integers):
-    sent = data.draw(st.lists(st.tuples(st.integers(0, len(limits)), st.integers(-1, 5)), max_size=8))
+@given(st.data(), LIMITS, st.sampled_from([np.int64, np.int32, np.int8]))
+def test_a_report_is_accepted_if_its_integer_is_below_the_limit_of_its_level(is_compiled, data, limits, kind):
+    levels = st.one_of(st.integers(0, len(limits)), st.just(255))
+    sent = data.draw(st.lists(st.tuples(levels, st.integers(-1, 5)), max_size=8))
     level = np.array([level for level, _ in sent], dtype=np.uint8)
-    values = [value for level, value in sent if has_integers or level < len(limits)]  # those of a level nobody knows
+    values = [value for level, value in sent if level < len(limits)]  # a level nobody knows has no integers
     expected = [level < len(limits) and 0 <= value < limits[level] for level, value in sent]
     with pytest.MonkeyPatch.context() as patch, _kernels.compiled(is_compiled):
         patch.setattr(_kernels, "_machine_code", lambda loop: loop)
-        assert accepted_integers(Reports(level, np.array(values, dtype=np.int64)), limits).tolist() == expected
-        longer = np.array([*values, *[0] * (len(level) + 1 - len(values))], dtype=np.int64)
-        assert not accepted_integers(Reports(level, longer), limits).any()
+        assert accepted_integers(Reports(level, np.array(values, dtype=kind)), limits).tolist() == expected
+        for others in ([*values, 0], values[1:] if values else [0, 0]):  # nobody's can be told from the next one's
+            assert not accepted_integers(Reports(level, np.array(others, dtype=kind)), limits).any()
 
 
+@pytest.mark.parametrize("kind", [np.int64, np.int32])
 @given(st.integers(1, 300), st.integers(0, 600), st.integers(0, 3), st.integers(0, 2**31))
-def test_rows_are_within_their_bounds(size, n, faults, seed):
+def test_rows_are_within_their_bounds(kind, size, n, faults, seed):
     random = np.random.default_rng(seed)
     lowest = random.integers(0, 2, size)
     highest = lowest + random.integers(0, 4, size)
-    rows = random.integers(lowest, highest + 1, (n, size))
+    rows = random.integers(lowest, highest + 1, (n, size)).astype(kind)
     for _ in range(faults if n else 0):
         row, place = random.integers(n), random.integers(size)
-        rows[row, place] = random.choice([lowest[place] - 1, highest[place] + 1, -(2**63), 2**63 - 1])
+        rows[row, place] = random.choice(
+            [lowest[place] - 1, highest[place] + 1, np.iinfo(kind).min, np.iinfo(kind).max]
+        )
     expected = [all(low <= x <= high for low, x, high in zip(lowest, row, highest, strict=True)) for row in rows]
     assert within(rows, lowest, highest).tolist() == expected
 

@@ -1,9 +1,9 @@
 """Reports aggregated per second: in memory beside numpy's bincount, from Parquet beside DuckDB's own group-by of the same file.
 
 In memory are counted both the statistics alone and all that an aggregate does: who answered, what is refused and why.  The
-bincount is of the reports' own integers: each one's place in the statistics, with its level's, made beforehand.  Of a unary
-report's words, which are no places, it is of the lowest six bits.  From Parquet a file of reports becomes an aggregate as a
-round's stage makes it one, validation included.
+bincount is of as many integers as the reports hold: where a report is one, its place in the statistics, with its level's, made
+beforehand; where it is several, these themselves, but of a unary report's words the lowest six bits.  From Parquet a file of
+reports becomes an aggregate as a round's stage makes it one, validation included.
 """
 
 from __future__ import annotations
