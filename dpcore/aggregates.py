@@ -208,11 +208,11 @@ def _keep(scheme: Scheme, name: str, column: Answers, good: np.ndarray) -> Answe
 
 
 def _select(scheme: Scheme, name: str, reports: Reports, kept: np.ndarray) -> Reports:
-    sizes = np.array([*scheme.attributes[name].mechanism.sizes, 0])  # a level nobody knows has no integers
-    of = np.repeat(kept, sizes[np.minimum(reports.level, len(sizes) - 1)])
-    if len(of) != len(reports.values):  # nobody's integers can be told from the next one's, and nobody's are kept
+    if not kept.any():  # perhaps because nobody's integers can be told from the next one's
         return Reports(reports.level[:0], reports.values[:0])
-    return Reports(reports.level[kept], reports.values[of])
+    sizes = np.array([*scheme.attributes[name].mechanism.sizes, 0])  # a level nobody knows has no integers
+    lengths = sizes[np.minimum(reports.level, len(sizes) - 1)]
+    return Reports(reports.level[kept], reports.values[np.repeat(kept, lengths)])
 
 
 def _joint(scheme: Scheme, pair: Pair, answers: Mapping[str, Answers], whole: np.ndarray) -> np.ndarray:

@@ -42,10 +42,10 @@ def known_spending(
     heard: dict[str, list[np.ndarray]] = {name: [] for name in scheme.attributes}
     for file in files:
         for batch in wire.read_parts(file, scheme, without=(without or {}).get(file)):
-            if batch.tokens is None or not batch.tokens.any():
+            if batch.tokens is None or not (named := tokens.are_there(batch.tokens)).any():
                 continue
             words = np.ascontiguousarray(batch.tokens).view(np.uint64)  # two to a token
-            named = accepted(scheme, batch) & tokens.are_there(batch.tokens)
+            named &= accepted(scheme, batch)
             for name, of in heard.items():
                 clients = batch.of(name).clients
                 of.append(words[clients[named[clients]]])

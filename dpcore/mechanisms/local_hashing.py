@@ -251,16 +251,16 @@ class LocalHashing(Mechanism):
             begin += prime * (begin < 0)
             begin += prime * wide[said]
             place[part] = begin + rank[slope]
-        most = len(present) if len(present) * prime <= _CELLS else max(1, _CHUNK // prime)
-        if most < len(present):
-            place.sort()
+        if len(present) * prime <= _CELLS:
+            yield present, np.bincount(place, minlength=2 * prime * len(present)).reshape(-1, 2, prime)
+            return
+        place.sort()
+        most = max(1, _CHUNK // prime)
         for first in range(0, len(present), most):
             slopes = present[first : first + most]
             begins, cells = 2 * prime * first, 2 * prime * len(slopes)
-            of = place
-            if most < len(present):
-                of = place[np.searchsorted(place, begins) : np.searchsorted(place, begins + cells)] - begins
-            yield slopes, np.bincount(of, minlength=cells).reshape(-1, 2, prime)
+            of = place[np.searchsorted(place, begins) : np.searchsorted(place, begins + cells)]
+            yield slopes, np.bincount(of - begins, minlength=cells).reshape(-1, 2, prime)
 
     def marginal_laws(self) -> tuple[np.ndarray, ...]:
         """Return the laws of slope and shift, which are uniform: of up to 256 ranges of either."""

@@ -44,7 +44,7 @@ def _clients(rows: pd.DataFrame) -> list[Verdict]:
 
 def _reports(rows: pd.DataFrame) -> list[Verdict]:
     found = []
-    for name in reports.mechanisms():
+    for name in clients.COUNTED:
         of = rows[rows["method"] == name]
         for what, metric, limit, text in (
             (reports.STATISTICS, reports.BINCOUNT, _BINCOUNT, "reports counted for one of bincount's"),

@@ -16,7 +16,16 @@ import pandas as pd
 
 from dpcore import _kernels
 from dpcore._random import Source, secure, seeded
-from dpcore.mechanisms import DyadicWave, HadamardResponse, Mechanism, RandomizedResponse, SquareWave
+from dpcore.mechanisms import (
+    DyadicWave,
+    HadamardResponse,
+    LocalHashing,
+    Mechanism,
+    RandomizedResponse,
+    SquareWave,
+    SubsetSelection,
+    UnaryEncoding,
+)
 from dpcore.mechanisms.discrete_laplace import simulate_sums
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.pipeline import BLOCK
@@ -26,6 +35,7 @@ from dpcore.studies.speed.table import BASELINE, rate, row
 
 NAMES = ("randomized_response", "hadamard_response", "square_wave", "dyadic_wave")  # what is compared with draws
 PEERED, WAVES = NAMES[:2], NAMES[2:]  # of these, what a peer has; what is for numbers
+COUNTED = (*NAMES, "subset_selection", "unary_encoding", "local_hashing")  # every finite channel
 CATEGORIES = 64
 PLANNED = 1_000_000  # clients, by which the wavelets' levels are chosen
 RATE, DRAWS, NOISE = "clients_per_second", "to_pcg64", "coordinates_per_second"
@@ -34,15 +44,18 @@ COMPILED, NUMPY, SECURE, SIMULATED = "compiled", "numpy", "secure", "simulated"
 
 
 def mechanisms() -> dict[str, Mechanism]:
-    """Return what is compared with draws, at epsilon 1, by name."""
+    """Return every finite channel, at epsilon 1, by name."""
     budget = Budget.parse("1")
     kinds = (
         RandomizedResponse.design(budget, categories=CATEGORIES),
         HadamardResponse.design(budget, categories=CATEGORIES),
         SquareWave.design(budget),
         DyadicWave.design(budget),
+        SubsetSelection.design(budget, categories=CATEGORIES),
+        UnaryEncoding.design(budget, categories=CATEGORIES),
+        LocalHashing.design(budget, categories=CATEGORIES),
     )
-    return dict(zip(NAMES, kinds, strict=True))
+    return dict(zip(COUNTED, kinds, strict=True))
 
 
 def paths() -> tuple[str, ...]:
@@ -55,8 +68,9 @@ def measured(repetitions: int, peers: Peers | None) -> Iterator[pd.DataFrame]:
     generator = np.random.Generator(np.random.PCG64(1))
     draws = partial(generator.integers, 0, 2**64, size=BLOCK, dtype=np.uint64)
     base: list[float] = []
-    for name, mechanism in mechanisms().items():
-        yield _one(name, mechanism, repetitions, draws, base, peers)
+    kinds = mechanisms()
+    for name in NAMES:
+        yield _one(name, kinds[name], repetitions, draws, base, peers)
     yield pd.DataFrame([row("pcg64", "draws_per_second", base, epsilon=BASELINE)])
     yield _noise(repetitions, peers)
     if peers is not None:

@@ -18,13 +18,11 @@ import pandas as pd
 from dpcore import _kernels, pipeline, wire
 from dpcore._random import seeded
 from dpcore.aggregates import Aggregate
-from dpcore.mechanisms import LocalHashing, Mechanism, SubsetSelection, UnaryEncoding
+from dpcore.mechanisms import UnaryEncoding
 from dpcore.pipeline import BLOCK
-from dpcore.privacy.budget import Budget
 from dpcore.report import ReportBatch
 from dpcore.scheme import Scheme
-from dpcore.studies.speed import clients
-from dpcore.studies.speed.clients import CATEGORIES, COMPILED, WAVES, paths
+from dpcore.studies.speed.clients import CATEGORIES, COMPILED, COUNTED, WAVES, paths
 from dpcore.studies.speed.table import BASELINE, EPSILON, rate, row
 from dpcore.wire.codec import PART
 from dpcore.wire.schema import report_schema
@@ -40,15 +38,8 @@ STATISTICS, AGGREGATE, FILE = "statistics", "aggregate", "parquet"
 CountBy = Callable[[Path, Sequence[str]], int]
 
 
-def mechanisms() -> dict[str, Mechanism]:
-    """Return every finite channel, at epsilon 1, by name: those whose clients are compared with draws, and three more."""
-    others: tuple[type[SubsetSelection | UnaryEncoding | LocalHashing], ...]
-    others = (SubsetSelection, UnaryEncoding, LocalHashing)
-    return clients.mechanisms() | {of.name: of.design(Budget.parse("1"), categories=CATEGORIES) for of in others}
-
-
 def scheme_of(name: str) -> Scheme:
-    """Return a scheme of one attribute with this mechanism, at epsilon 1, as `mechanisms` has it."""
+    """Return a scheme of one attribute with this mechanism, at epsilon 1, as `clients.mechanisms` has it."""
     lines = f'name = "speed"\nclients = 1_000_000\n[attributes.{ATTRIBUTE}]\nepsilon = 1\nmechanism = "{name}"\n'
     if name in WAVES:
         return Scheme.from_toml(f'{lines}type = "numeric"\nlower = 0\nupper = 1\n')
@@ -58,7 +49,7 @@ def scheme_of(name: str) -> Scheme:
 
 def measured(repetitions: int, count_by: CountBy | None) -> Iterator[pd.DataFrame]:
     """Yield rows, mechanism by mechanism, compiled where that can be; count_by: None where DuckDB is not to be measured."""
-    for name in mechanisms():
+    for name in COUNTED:
         scheme = scheme_of(name)
         with TemporaryDirectory() as folder, _kernels.compiled(paths()[0] == COMPILED):
             in_memory = _in_memory(name, scheme, repetitions)
