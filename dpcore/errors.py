@@ -4,7 +4,7 @@ DPCoreError ── SchemeError ── SchemeMismatch, CalibrationError      (our
             ├─ InvalidRecord, InvalidReport ── RefusedReport        (theirs: a record or bytes we cannot accept)
             ├─ BudgetExceeded                                       (a client asked for more than was promised)
             ├─ NotEstimable ── EmptyWindow, TooFewClients           (too few reports to say anything)
-            ├─ WarehouseError ── MigrationError
+            ├─ WarehouseError ── MigrationError, AlreadyLanded      (the round is another run's)
             └─ StoreError                                         (a collector cannot keep what it is sent)
 
 Rule: a message says what was expected, what came and what to do, on one line, and never shows a record, a key or
@@ -68,6 +68,10 @@ class WarehouseError(DPCoreError):
 
 class MigrationError(WarehouseError):
     """A migration was edited after it had been applied, or could not be applied."""
+
+
+class AlreadyLanded(WarehouseError):
+    """Another run stands for the round; nothing was drawn, and nothing has changed."""
 
 
 class StoreError(DPCoreError):

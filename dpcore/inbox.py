@@ -2,7 +2,8 @@
 
 Rule 1.  A round takes every file that no landed round has counted, if it was sent for this round, for an earlier one (it is
 then late) or for none in particular.  What was sent for a later round is left to it.
-Rule 2.  A round that has landed is closed: run again, it takes the files it counted, and what arrived since is for the next.
+Rule 2.  A round that has landed is closed: a retry takes the files it counted, and what arrived since is for the next, unless
+somebody says `again`: then it takes both.
 Rule 3.  A file is known by its bytes, so that renaming or copying it counts nobody twice.  One whose name says the hash of its
 bytes, as a collector's does, is refused where they have changed.
 Rule 4.  A report is known by its id, whichever way it came: one that another file holds, or that a landed round has counted, is
@@ -83,11 +84,13 @@ def batches_of(folder: Path, scheme: Scheme) -> list[Batch]:
     return list(found.values())
 
 
-def due(batches: Iterable[Batch], round_: str, counted: Mapping[str, str]) -> list[Batch]:
+def due(batches: Iterable[Batch], round_: str, counted: Mapping[str, str], *, again: bool = False) -> list[Batch]:
     """Return the batches that a round takes.
 
-    counted: file -> the landed round that counted it.
+    counted: file -> the landed round that counted it.  again: whether a round that has landed takes what arrived since.
     """
+    if again:
+        counted = {file: by for file, by in counted.items() if by != round_}
     if round_ in counted.values():
         return [batch for batch in batches if counted.get(batch.file) == round_]
     return [batch for batch in batches if batch.file not in counted and batch.sent_for <= round_]

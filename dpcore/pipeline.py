@@ -88,6 +88,7 @@ class Round:
     """What one round found: the aggregate, an estimate of each attribute, and their functionals.
 
     unavailable: attribute -> why no estimate could be made of it.  groups: of each declared pair, in the categories' order.
+    withheld: the pairs of which a group has so few reports that their sums are nobody's to see.
     """
 
     aggregate: Aggregate
@@ -95,6 +96,7 @@ class Round:
     functionals: Mapping[str, tuple[FunctionalEstimate, ...]]
     unavailable: Mapping[str, str]
     groups: tuple[Group, ...] = ()
+    withheld: frozenset[tuple[str, str]] = frozenset()
 
 
 def privatize(scheme: Scheme, records: Any, random: Source, first_block: int = 0) -> ReportBatch:
@@ -243,10 +245,11 @@ def _check_attribute(attribute: Attribute) -> None:
         raise SchemeError(f"functionals must differ, got {', '.join(asked)}")
 
 
-def estimate_all(aggregate: Aggregate) -> Round:
+def estimate_all(aggregate: Aggregate, fewest: int = 0) -> Round:
     """Return every attribute's estimate and functionals; an attribute with too few reports is named in `unavailable`.
 
     Atoms at a bound are functionals that need not be asked for.
+    fewest: reports below which a group is refused, and its sums are withheld with those of the others, which would tell them.
     """
     estimates: dict[str, Estimate] = {}
     functionals: dict[str, tuple[FunctionalEstimate, ...]] = {}
@@ -259,19 +262,24 @@ def estimate_all(aggregate: Aggregate) -> Round:
             continue
         asked = (*map(parse, attribute.functionals), *_atoms(estimates[name]))
         functionals[name] = tuple(estimates[name].functional(functional) for functional in dict.fromkeys(asked))
-    found = [group for pair in aggregate.scheme.pairs if pair[0] in estimates for group in _groups(aggregate, *pair)]
-    return Round(aggregate, estimates, functionals, unavailable, tuple(found))
+    pairs = aggregate.scheme.pairs
+    found = [group for pair in pairs if pair[0] in estimates for group in _groups(aggregate, *pair, fewest)]
+    withheld = frozenset(
+        pair for pair in pairs if any(0 < n < fewest for n in groups.said(aggregate, pair[1]).values())
+    )
+    return Round(aggregate, estimates, functionals, unavailable, tuple(found), withheld)
 
 
-def _groups(aggregate: Aggregate, name: str, other: str) -> Iterator[Group]:
+def _groups(aggregate: Aggregate, name: str, other: str, fewest: int) -> Iterator[Group]:
     """Estimates of an attribute within each category of another; the categories too rare to tell are refused."""
     attribute = aggregate.scheme.attributes[name]
+    said = groups.said(aggregate, other)
     try:
         found = estimate(aggregate, name, given=other)
     except NotEstimable:
         found = {}
     for category, sample in groups.groups(aggregate, name, other).items():
-        one = found.get(category)
+        one = found.get(category) if said[category] >= fewest else None
         asked = list(dict.fromkeys((*map(parse, attribute.functionals), *_atoms(one))))
         yield Group(
             attribute=name,
@@ -279,7 +287,9 @@ def _groups(aggregate: Aggregate, name: str, other: str) -> Iterator[Group]:
             estimator=one.estimator if one is not None else attribute.estimator,
             estimate=one,
             functionals=tuple(
-                refused(functional, groups.refusal(sample)) if one is None else one.functional(functional)
+                refused(functional, groups.refusal(sample, said[category], fewest))
+                if one is None
+                else one.functional(functional)
                 for functional in asked
             ),
         )

@@ -36,16 +36,21 @@ from dpcore.wire.ids import among
 
 DEFAULT_SCHEME = Path("data/schemes/consumer_expenditure.toml")
 DEFAULT_DATA = Path("data/var")
+MIN_CLIENTS = 50  # a smaller round of real people, or a group of one, says little and is nearly its people's reports
 SHARD_BLOCKS = 2  # 131,072 clients: seconds of work, and at most a few hundred shards up to 25 million clients
 _ROUND_LENGTH = 64
+_TRIAL = "0-trial"  # of its round's name, which thus sorts before every day
+_REHEARSAL = "rehearsal.duckdb"  # in a rehearsal's own folder
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
     """Everything a run's stages need to know; kept as `plan.json` beside the canonical scheme.
 
-    seed: of simulated people, or of a rehearsal; None with the operating system's randomness.
+    seed: of simulated people; None with real ones.  is_rehearsal: real records under a known seed, which is written nowhere.
+    is_trial: simulated people who try something out, under a round's name of their own.
     min_clients: a round of fewer waits: nothing lands, and the reports are kept.
+    again: whether the run may take the place of another that has landed for its round.
     source: 'simulated' people, a file of real 'records', or a folder of 'reports' that clients sent; `input` is that file or
     folder.
     """
@@ -63,6 +68,9 @@ class Plan:
     started_at: str
     flow_run_id: str | None
     min_clients: int = 0
+    again: bool = False
+    is_trial: bool = False
+    is_rehearsal: bool = False
 
     @property
     def scheme(self) -> Scheme:
@@ -71,11 +79,6 @@ class Plan:
     @property
     def random(self) -> Source:
         return secure() if self.seed is None else seeded(self.seed)
-
-    @property
-    def is_rehearsal(self) -> bool:
-        """Real records under a known seed."""
-        return self.source == "records" and self.seed is not None
 
 
 @lru_cache(maxsize=8)
@@ -88,6 +91,19 @@ def today() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%d")
 
 
+def round_of(
+    day: str, *, clients: int | None = None, seed: int | None = None, records: object = None, reports: object = None
+) -> str:
+    """Return the name of a round that is given none: the day's or, where simulated people's number or seed is given, a trial's.
+
+    >>> round_of("2026-11-20"), round_of("2026-11-20", clients=500), round_of("2026-11-20", clients=500, seed=7)
+    ('2026-11-20', '0-trial-500', '0-trial-500-seed-7')
+    """
+    if records is not None or reports is not None or clients is seed is None:
+        return day
+    return "-".join([_TRIAL, *([] if clients is None else [str(clients)]), *([] if seed is None else [f"seed-{seed}"])])
+
+
 def seed_of(round_: str) -> int:
     """Return the seed that simulated people have in a round unless another is given: the same wherever it is run."""
     return int.from_bytes(hashlib.sha256(round_.encode()).digest()[:4], "big")
@@ -97,6 +113,7 @@ def prepare(
     scheme: Path,
     *,
     round_: str | None = None,
+    day: str | None = None,
     clients: int | None = None,
     records: Path | None = None,
     reports: Path | None = None,
@@ -104,13 +121,18 @@ def prepare(
     data: Path = DEFAULT_DATA,
     warehouse_file: Path | None = None,
     keep_reports: bool = False,
-    min_clients: int = 0,
+    min_clients: int | None = None,
+    again: bool = False,
     flow_run_id: str | None = None,
 ) -> Path:
     """Check everything that can be checked before work starts, and return the run's folder.
 
+    round_: as `round_of` says where None; day: the day's round, today's where None.
     data, records, reports: folders and files of this machine or URLs that fsspec knows; the warehouse and pictures are here.
-    Raises SchemeError, InvalidRecord or InvalidReport, with nothing written.
+    seed: with records a rehearsal, of which the warehouse is a file in the run's folder; `privatize_records` wants it again.
+    min_clients: 50 of real people where None; simulated ones never wait then.
+    again: whether the run may take the place of one that has landed for the round; of reports, it takes those that came since.
+    Raises SchemeError, InvalidRecord, InvalidReport, or AlreadyLanded, with nothing written.
     """
     data = wire.location(data)
     records, reports = (None if path is None else wire.location(path) for path in (records, reports))
@@ -118,12 +140,18 @@ def prepare(
         raise SchemeError(f"the warehouse is a file of this machine; with data at {data}, name it with --warehouse")
     parsed = Scheme.from_toml(scheme)
     pipeline.check_estimates(parsed)
-    round_ = round_ or today()
-    if not 0 < len(round_) <= _ROUND_LENGTH or not round_.isprintable():
-        raise SchemeError(f"round must be a text of 1 to {_ROUND_LENGTH} characters, such as {today()}, got {round_!r}")
     if records is not None and reports is not None:
         raise SchemeError("a round is of records or of reports that clients sent, got both; leave one out")
     source = "records" if records is not None else "reports" if reports is not None else "simulated"
+    named, day = round_, day or today()
+    round_ = round_ or round_of(day, clients=clients, seed=seed, records=records, reports=reports)
+    is_trial, is_rehearsal = round_ not in (named, day), source != "simulated" and seed is not None
+    if not 0 < len(round_) <= _ROUND_LENGTH or not round_.isprintable():
+        raise SchemeError(f"round must be a text of 1 to {_ROUND_LENGTH} characters, such as {today()}, got {round_!r}")
+    if is_rehearsal and (reports is not None or flow_run_id is not None):
+        raise SchemeError(
+            "a seed is for simulated people, or for a rehearsal of `ldpflow run --records`, which no flow is; leave it out"
+        )
     if source == "simulated":
         populations.by_scheme(parsed.name)  # refuses a scheme nobody can be simulated for
         clients = parsed.clients if clients is None else clients
@@ -135,25 +163,24 @@ def prepare(
         next(populations.read_blocks(records, parsed))  # refuses what is not a file of the scheme's columns
     if seed is not None and not 0 <= seed < 2**63:
         raise SchemeError(f"seed must be a whole number between 0 and 2^63 - 1, got {seed}")
-    if min_clients < 0:
+    if min_clients is None:
+        min_clients = 0 if source == "simulated" else MIN_CLIENTS
+    elif min_clients < 0:
         raise SchemeError(f"min_clients must be 0 or more, got {min_clients}")
     landing = warehouse_file or data / "warehouse.duckdb"
     batches: list[inbox.Batch] = []
     counted: dict[str, str] = {}
     if reports is not None:
-        batches, salt, counted = _due(parsed, round_, reports, landing, data, min_clients)
+        batches, salt, counted = _due(parsed, round_, reports, landing, data, waits=min_clients > 0, again=again)
     elif source == "simulated":  # a smaller round is another run
         salt = f"{seed} {clients}" if clients != parsed.clients else str(seed)
-    else:  # not of a rehearsal's seed: the landed run_id would give it away, and two rehearsals would share shards
+    else:  # not of a rehearsal's seed: the run_id would give it away, and two rehearsals would share shards
         salt = flow_run_id or secrets.token_hex(16)
     run_id = warehouse.run_id(parsed.digest, round_, salt)
     folder = (data / "runs" / run_id).absolute()
-    with warehouse.open_for_writing(landing):  # a file that is none, or is another's, is refused before anyone reports
-        pass
-    _write(folder / "scheme.toml", parsed.canonical)
-    if reports is not None:
-        _write(folder / "batches.json", json.dumps([asdict(batch) for batch in batches], indent=1))
-        _leave_out(folder, data, parsed, round_, counted)
+    pictures = (data if wire.is_here(data) else landing.parent) / "figures" / run_id
+    if is_rehearsal:
+        landing, pictures = folder / _REHEARSAL, folder / "figures"
     plan = Plan(
         run_id=run_id,
         scheme_file=str(folder / "scheme.toml"),
@@ -161,39 +188,74 @@ def prepare(
         source=source,
         input=str((records or reports or Path()).absolute()) if source != "simulated" else "",
         clients=clients or 0,
-        seed=seed,
+        seed=None if is_rehearsal else seed,
         warehouse=str(landing.absolute()),
-        figures=str(((data if wire.is_here(data) else landing.parent) / "figures" / run_id).absolute()),
+        figures=str(pictures.absolute()),
         keep_reports=keep_reports,
         started_at=datetime.now(UTC).isoformat(),
         flow_run_id=flow_run_id,
         min_clients=min_clients,
+        again=again or is_trial,
+        is_trial=is_trial,
+        is_rehearsal=is_rehearsal,
     )
+    with warehouse.open_for_writing(landing) as connection:  # what is no warehouse is refused before anyone reports
+        warehouse.check_free(connection, _claim(plan, parsed))
+    _write(folder / "scheme.toml", parsed.canonical)
+    if reports is not None:
+        _write(folder / "batches.json", json.dumps([asdict(batch) for batch in batches], indent=1))
+        _leave_out(folder, data, parsed, round_, counted)
+        _charge(plan, parsed, {batch.file: batch.sent_for or round_ for batch in batches})
     _write(folder / "plan.json", json.dumps(plan.__dict__, indent=1))
     return folder
 
 
 def _due(
-    scheme: Scheme, round_: str, reports: Path, landing: Path, data: Path, min_clients: int
+    scheme: Scheme, round_: str, reports: Path, landing: Path, data: Path, *, waits: bool, again: bool
 ) -> tuple[list[inbox.Batch], str, dict[str, str]]:
     """The files that a round takes, the salt of its run, which is their content, and what landed rounds have counted."""
     found = inbox.batches_of(reports, scheme)
     counted = warehouse.counted_files(landing, scheme.digest)
-    batches = inbox.due(found, round_, counted)
+    batches = inbox.due(found, round_, counted, again=again)
     files = {file for file, by in counted.items() if by == round_}
     gone = files - {batch.file for batch in batches}
     if gone:  # the round has landed; where the owner has deleted its files since, their aggregates stand
         salt = inbox.content_of(files)
         run = data / "runs" / warehouse.run_id(scheme.digest, round_, salt)
-        if not (run / "batches.json").exists():
+        if again or not (run / "batches.json").exists():
             raise InvalidReport(
                 f"round {round_} has landed, and {len(gone)} of the {len(files)} files it counted are gone from {reports}; "
                 "put them back, or leave the round as it is"
             )
         return batches_of(run), salt, counted
-    if not batches and not min_clients:
+    if not batches and not waits:
         raise inbox.nothing_due(reports, round_, found, counted)
     return batches, inbox.content_of(batch.file for batch in batches), counted
+
+
+def _claim(plan: Plan, scheme: Scheme) -> warehouse.Claim:
+    return warehouse.Claim(
+        run_id=plan.run_id,
+        scheme=scheme.name,
+        round=plan.round,
+        source=plan.source,
+        again=plan.again,
+        flow_run_id=plan.flow_run_id,
+    )
+
+
+def _charge(plan: Plan, scheme: Scheme, drawings: Mapping[str, str]) -> None:
+    """Write down that real people are asked, before anything is drawn; drawings: name -> the round it is drawn for."""
+    asked: list[tuple[str, float, float, int | None]] = [("", scheme.epsilon, float(scheme.delta), None)]
+    for name, attribute in scheme.attributes.items():
+        asked.append((name, float(attribute.budget), float(attribute.delta), spending.states(attribute.mechanism)))
+    of = {"scheme": scheme.name, "scheme_digest": scheme.digest, "source": plan.source}
+    rows = pd.DataFrame(
+        [(drawing, round_, *each) for drawing, round_ in drawings.items() for each in asked],
+        columns=["drawing", "round", "attribute", "epsilon", "delta", "states"],
+    )
+    if len(rows):
+        warehouse.charge(plan.warehouse, rows.assign(**of, states=rows["states"].astype("Int64")))
 
 
 def _leave_out(folder: Path, data: Path, scheme: Scheme, round_: str, counted: Mapping[str, str]) -> None:
@@ -259,15 +321,18 @@ def collected(folder: Path) -> list[Path]:
 
 
 def newest(scheme: Scheme, round_: str, data: Path = DEFAULT_DATA) -> Path:
-    """Return the folder of the newest run of a scheme's round that has an aggregate; raises NotEstimable without one."""
+    """Return the folder of the newest run of a scheme's round that has an aggregate, of real people where there are any.
+
+    A rehearsal is none.  Raises NotEstimable without one.
+    """
     found = []
     for path in (wire.location(data) / "runs").glob("*/aggregate.parquet"):
         plan = plan_of(path.parent)
-        if plan.round == round_ and plan.scheme.digest == scheme.digest:
-            found.append((plan.started_at, path.parent))
+        if plan.round == round_ and plan.scheme.digest == scheme.digest and not plan.is_rehearsal:
+            found.append((plan.source != "simulated", plan.started_at, path.parent))
     if not found:
         raise NotEstimable(f"round {round_} of scheme {scheme.name} has no aggregate; run or collect it first")
-    return max(found)[1]
+    return max(found)[-1]
 
 
 def plan_of(folder: Path) -> Plan:
@@ -297,13 +362,19 @@ def privatize_shard(folder: Path, shard: int) -> Path:
     return path
 
 
-def privatize_records(folder: Path, progress: Callable[[int], None] | None = None) -> list[Path]:
+def privatize_records(
+    folder: Path, progress: Callable[[int], None] | None = None, *, seed: int | None = None
+) -> list[Path]:
     """Privatize a file of real records, each once, and return the files of their reports.
 
-    Every record is checked before the first is privatized, so that a bad one leaves nothing half-made.
+    Every record is checked before the first is privatized, so that a bad one leaves nothing half-made; and what their people
+    spend is in the warehouse before that.  seed: of a rehearsal, which is written nowhere.
     """
     plan = plan_of(folder)
     scheme = plan.scheme
+    if plan.is_rehearsal != (seed is not None):
+        raise SchemeError("a rehearsal is carried out by the command that was given its seed, and nothing else has one")
+    random = secure() if seed is None else seeded(seed)
     done = folder / "privatized.json"  # outlives the reports: a run retried after landing privatizes nobody again
     if done.exists():
         return [wire.location(path) for path in json.loads(done.read_text(encoding="utf-8"))]
@@ -314,11 +385,13 @@ def privatize_records(folder: Path, progress: Callable[[int], None] | None = Non
         n += len(block)
     if n == 0:
         raise InvalidRecord(f"{records} holds no records; nothing was privatized")
+    if not plan.is_rehearsal:
+        _charge(plan, scheme, {plan.run_id: plan.round})
     paths = []
     for index, block in enumerate(populations.read_blocks(records, scheme, size=pipeline.BLOCK)):
         path = _reports_file(folder, index)
         if not path.exists():
-            wire.write_reports(path, scheme, pipeline.privatize(scheme, block, plan.random, index))
+            wire.write_reports(path, scheme, pipeline.privatize(scheme, block, random, index))
         paths.append(path)
         if progress is not None:
             progress(len(block))
@@ -375,25 +448,34 @@ def waits(folder: Path) -> str:
     plan = plan_of(folder)
     if not plan.min_clients:
         return ""
-    n = _clients(folder, plan)
+    n, asked = _clients(folder, plan)
     if n >= plan.min_clients:
         return ""
     warehouse.land_waiting(plan.warehouse, replace(run_row(folder), accepted=None, rejected=None, late=None, clients=n))
+    came = f"{n:,} clients came" if not asked else f"{n:,} clients were asked for {asked}"
     return (
-        f"round {plan.round} waits: {n:,} clients came, {plan.min_clients:,} are needed; nothing has landed and the reports "
-        "are kept: run it again when more have come, or let the next round take them"
+        f"round {plan.round} waits: {came}, {plan.min_clients:,} are needed; nothing has landed and the reports are kept: run "
+        "it again when more have come, let the next round take them, or ask for fewer (min_clients)"
     )
 
 
-def _clients(folder: Path, plan: Plan) -> int:
-    """How many clients a run has, as far as is known."""
-    aggregate = folder / "aggregate.parquet"
-    if aggregate.exists():
-        return wire.read_aggregate(aggregate, plan.scheme).n
+def _clients(folder: Path, plan: Plan) -> tuple[int, str]:
+    """How many clients a run has, as far as is known; of those that reported one thing each, the fewest, and what that is."""
+    file = folder / "aggregate.parquet"
+    if file.exists():
+        aggregate = wire.read_aggregate(file, plan.scheme)
+        counts = {name: aggregate.reports(name) for name in plan.scheme.attributes}
+        fewest = min(((n, name) for name, n in counts.items() if 0 < n < aggregate.n), default=(aggregate.n, ""))
+        return fewest if plan.scheme.reporting == "one" else (aggregate.n, "")
     if plan.source == "records":
-        blocks = populations.read_blocks(wire.location(plan.input), plan.scheme, size=pipeline.BLOCK)
-        return sum(len(block) for block in blocks)
-    return plan.clients or sum(batch.reports for batch in batches_of(folder))
+        n = 0
+        for block in populations.read_blocks(wire.location(plan.input), plan.scheme, size=pipeline.BLOCK):
+            plan.scheme.encode(block, n)  # a bad record is told before it is told that they are few
+            n += len(block)
+            if n >= plan.min_clients:
+                break
+        return n, ""
+    return plan.clients or sum(batch.reports for batch in batches_of(folder)), ""
 
 
 def estimate(folder: Path) -> Path:
@@ -404,7 +486,7 @@ def estimate(folder: Path) -> Path:
     if aggregate.is_empty:
         raise NotEstimable(f"no report of round {plan.round} was accepted; nothing can be estimated")
     people = populations.by_scheme(scheme.name) if plan.source == "simulated" else None
-    found = pipeline.estimate_all(aggregate)
+    found = pipeline.estimate_all(aggregate, plan.min_clients)
     parts = sorted((folder / "aggregates").glob("*.parquet"))  # as they came: a file, or a shard of simulated people
     batches = [wire.read_aggregate(part, scheme) for part in parts]
     tables = tables_of(found, people, plan.is_rehearsal, batches)
@@ -444,10 +526,12 @@ def compare(folder: Path) -> str | None:
     into, tables = folder / "tables", read_tables(folder)
     rows, checks = tables["comparisons"], changes.without_drift(tables["checks"])
     rows = rows[rows["other_run_id"] == plan.run_id]
-    before = warehouse.previous_numbers(
-        plan.warehouse, scheme_digest=plan.scheme.digest, source=plan.source, round_=plan.round, run_id=plan.run_id
-    )
-    now = changes.numbers_of(tables).assign(source=plan.source, seed=plan.seed if plan.source == "simulated" else None)
+    before = pd.DataFrame()
+    if not plan.is_trial:
+        before = warehouse.previous_numbers(
+            plan.warehouse, scheme_digest=plan.scheme.digest, source=plan.source, round_=plan.round, run_id=plan.run_id
+        )
+    now = changes.numbers_of(tables).assign(source=plan.source, seed=plan.seed)
     round_ = None
     if len(before):
         round_ = str(before["round"].iloc[0])
@@ -539,7 +623,8 @@ def land(folder: Path) -> Plan:
     batches = batches_of(folder)
     if batches:
         tables["batches"] = pd.DataFrame(batches)[["file", "sent_for", "reports"]]
-    compared = warehouse.land(plan.warehouse, warehouse.Landing(run_row(folder), tables), judge=_judge)
+    landing = warehouse.Landing(run_row(folder), tables, plan.again)
+    compared = warehouse.land(plan.warehouse, landing, judge=_judge)
     for identifier, previous in compared.items():
         if identifier != plan.run_id or previous != _previous(folder):
             _draw_changes(Path(plan.warehouse), identifier, previous, plan.scheme)
@@ -600,8 +685,9 @@ def run_row(folder: Path) -> warehouse.Run:
         scheme_digest=scheme.digest,
         round=plan.round,
         source=plan.source,
-        randomness="secure" if plan.seed is None else "seeded",
-        seed=plan.seed if plan.source == "simulated" else None,
+        randomness="seeded" if plan.is_rehearsal or plan.seed is not None else "secure",
+        seed=plan.seed,
+        trial=plan.is_trial,
         clients=plan.clients or total or None,
         accepted=counts.get("accepted"),
         rejected=counts.get("rejected"),

@@ -92,6 +92,8 @@ def _aggregates(round_: Round) -> pd.DataFrame:
     for name, statistics in aggregate.statistics.items():
         rows += statistic_rows(aggregate.scheme, name, "", statistics)
     for (name, other), tables in aggregate.pairs.items():
+        if (name, other) in round_.withheld:
+            continue
         for category, statistics in zip(aggregate.scheme.attributes[other].categories, tables, strict=True):
             rows += statistic_rows(aggregate.scheme, name, f"{other}={category}", statistics)
     return _frame(rows, "attribute given statistic level cell value")

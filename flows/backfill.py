@@ -47,4 +47,4 @@ def backfill(settings: BackfillSettings) -> Any:
 
 
 def _of(settings: BackfillSettings, round_: str) -> RoundSettings:
-    return RoundSettings(**settings.model_dump(exclude={"first", "last", "again"}), round=round_)
+    return RoundSettings(**settings.model_dump(exclude={"first", "last"}), round=round_)

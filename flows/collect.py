@@ -44,9 +44,14 @@ def collect(settings: CollectSettings) -> Path:
     parts = aggregate_batch.map(unmapped(folder), batches(stages.collected(folder)))
     follow(folder, aggregated=parts)
     merge(folder, flat(parts.result()))
-    if settings.min_clients and (said := waits(folder)):
+    if may_wait(folder) and (said := waits(folder)):
         return waiting(folder, said)
     return folder
+
+
+def may_wait(folder: Path) -> bool:
+    """Return whether a round has to have a number of clients; simulated people need not."""
+    return stages.plan_of(folder).min_clients > 0
 
 
 def waiting(folder: Path, said: str) -> Any:

@@ -19,7 +19,7 @@ from dpcore import stages
 from dpcore.cli import render
 from dpcore.errors import DPCoreError, TooFewClients
 from dpcore.scheme import Scheme
-from flows.collect import aggregate_batch, merge, waiting, waits
+from flows.collect import aggregate_batch, may_wait, merge, waiting, waits
 from flows.estimate import compare, estimate_tables
 from flows.publish import draw, ended, land, show
 from flows.runner import batches, flat
@@ -32,7 +32,7 @@ from flows.stage import TAG, follow, prepare, run_name, whole
 def run_round(settings: RoundSettings = RoundSettings()) -> Path:  # noqa: B008 - frozen
     """Prepare, privatize in shards, aggregate them, merge, estimate, compare, draw, land, show; return the run's folder."""
     folder = prepare(settings)
-    if settings.min_clients and not settings.reports and (said := waits(folder)):
+    if not settings.reports and may_wait(folder) and (said := waits(folder)):
         return waiting(folder, said)  # before anybody is privatized
     simulated = []
     if settings.reports:
@@ -44,7 +44,7 @@ def run_round(settings: RoundSettings = RoundSettings()) -> Path:  # noqa: B008 
     parts = aggregate_batch.map(unmapped(folder), reports)
     follow(folder, privatized=simulated, aggregated=parts)
     merge(folder, flat(parts.result()))
-    if settings.min_clients and (said := waits(folder)):
+    if may_wait(folder) and (said := waits(folder)):
         return waiting(folder, said)
     estimate_tables(folder)
     compare(folder)
@@ -68,7 +68,10 @@ def main(arguments: list[str] | None = None) -> int:
         print(render(folder))
     except ValidationError as error:
         first = error.errors()[0]
-        print(f"ldpflow: {'.'.join(map(str, first['loc']))}: {first['msg']}, got {first['input']!r}", file=sys.stderr)
+        said = first["msg"]
+        if first["loc"]:  # else it is of settings that do not go together
+            said = f"{'.'.join(map(str, first['loc']))}: {said}, got {first['input']!r}"
+        print(f"ldpflow: {said}", file=sys.stderr)
         return 1
     except DPCoreError as error:
         print(f"ldpflow: {error}", file=sys.stderr)
@@ -105,6 +108,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--data", type=Path, help=about["data"])
     parser.add_argument("--keep-reports", action="store_true", default=None, help=about["keep_reports"])
     parser.add_argument("--min-clients", type=int, help=about["min_clients"])
+    parser.add_argument("--again", action="store_true", default=None, help=about["again"])
     return parser
 
 

@@ -10,7 +10,7 @@ from datetime import date
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from dpcore.cleanup import KEEP_DAYS
 from dpcore.stages import DEFAULT_DATA, DEFAULT_SCHEME
@@ -22,8 +22,12 @@ FORM = ConfigDict(extra="forbid", frozen=True)
 
 RoundName = Annotated[str, Field(min_length=1, max_length=64)]
 
-_THE_DAY = "The round's name; sorts as text.  Default: the scheduled day, UTC."
-_FEWER = "With fewer clients the round waits: nothing lands, and the reports are kept for the next attempt."
+_THE_DAY = "The round's name; sorts as text.  Default: the scheduled day, UTC; of a trial its own."
+_FEWER = (
+    "With fewer clients the round waits: nothing lands, and the reports are kept for the next attempt.  Default: 50; none of"
+    " simulated people."
+)
+_AGAIN = "Run a round that has landed once more: what has landed is kept, and this is shown in its place."
 _WAREHOUSE = "The DuckDB file.  Default: warehouse.duckdb in `data`."
 
 
@@ -42,7 +46,7 @@ class RoundSettings(_Settings):
     """A whole round, of simulated people, of a file of records, or of the reports that clients sent."""
 
     clients: int | None = Field(
-        None, ge=1, le=_MOST_CLIENTS, description="How many simulated people.  Default: the scheme's number."
+        None, ge=1, le=_MOST_CLIENTS, description="How many simulated people: a trial.  Default: the scheme's number."
     )
     records: Path | None = Field(
         None,
@@ -56,12 +60,20 @@ class RoundSettings(_Settings):
         None,
         ge=0,
         le=_LARGEST_SEED,
-        description="Seed of the simulation.  Default: the round's own.  With records: a rehearsal, not private.",
+        description="Seed of simulated people: a trial.  Default: the round's own.  Real people have none.",
     )
     round: RoundName | None = Field(None, description=_THE_DAY)
     warehouse: Path | None = Field(None, description=_WAREHOUSE)
     keep_reports: bool = Field(False, description="Keep the reports after landing.")
-    min_clients: int = Field(0, ge=0, le=_MOST_CLIENTS, description=_FEWER)
+    min_clients: int | None = Field(None, ge=0, le=_MOST_CLIENTS, description=_FEWER)
+    again: bool = Field(False, description=_AGAIN)
+
+    @model_validator(mode="after")
+    def _no_rehearsal(self) -> RoundSettings:
+        """A seed undoes the noise of real people, and Prefect keeps what a flow is told."""
+        if self.seed is not None and (self.records or self.reports):
+            raise ValueError("seed is for simulated people; rehearse with `ldpflow run --records FILE --seed S`")
+        return self
 
 
 class CollectSettings(_Settings):
@@ -70,7 +82,8 @@ class CollectSettings(_Settings):
     reports: Path = Field(description="Folder of report files (.parquet), on the worker's machine.")
     round: RoundName | None = Field(None, description=_THE_DAY)
     warehouse: Path | None = Field(None, description=_WAREHOUSE)
-    min_clients: int = Field(0, ge=0, le=_MOST_CLIENTS, description=_FEWER)
+    min_clients: int | None = Field(None, ge=0, le=_MOST_CLIENTS, description=_FEWER)
+    again: bool = Field(False, description=f"{_AGAIN}  It then counts what has come since, too.")
 
 
 class BackfillSettings(_Settings):
@@ -78,7 +91,7 @@ class BackfillSettings(_Settings):
 
     first: date = Field(description="The first day, such as 2026-11-01.")
     last: date = Field(description="The last day.")
-    again: bool = Field(False, description="Run rounds that have landed, too.")
+    again: bool = Field(False, description=f"Rounds that have landed, too.  {_AGAIN}")
     clients: int | None = Field(
         None, ge=1, le=_MOST_CLIENTS, description="How many simulated people a round.  Default: the scheme's number."
     )
@@ -86,7 +99,7 @@ class BackfillSettings(_Settings):
         None, description="Folder of reports that clients sent (.parquet) instead, on the worker's machine."
     )
     warehouse: Path | None = Field(None, description=_WAREHOUSE)
-    min_clients: int = Field(0, ge=0, le=_MOST_CLIENTS, description=_FEWER)
+    min_clients: int | None = Field(None, ge=0, le=_MOST_CLIENTS, description=_FEWER)
 
 
 class CleanupSettings(BaseModel):

@@ -79,10 +79,10 @@ def prepare(settings: RoundSettings | CollectSettings) -> Path:
     The round defaults to the day the run was scheduled for, so that a late or repeated run belongs to its own day.
     """
     options = settings.model_dump(exclude={"scheme", "round", "warehouse"})
-    scheduled = runtime.flow_run.scheduled_start_time.strftime("%Y-%m-%d")
     return stages.prepare(
         settings.scheme,
-        round_=settings.round or scheduled,
+        round_=settings.round,
+        day=_day(),
         warehouse_file=settings.warehouse,
         flow_run_id=runtime.flow_run.id,
         **options,
@@ -93,8 +93,13 @@ def run_name() -> str:
     """Return what the UI calls a flow's run: the scheme and the round."""
     given = runtime.flow_run.parameters.get("settings")
     scheme = getattr(given, "scheme", stages.DEFAULT_SCHEME)
-    round_ = getattr(given, "round", None) or runtime.flow_run.scheduled_start_time.strftime("%Y-%m-%d")
+    told = {name: getattr(given, name, None) for name in ("clients", "seed", "records", "reports")}
+    round_ = getattr(given, "round", None) or stages.round_of(_day(), **told)
     return f"{scheme.stem.replace('_', '-')}-{round_}"
+
+
+def _day() -> str:
+    return runtime.flow_run.scheduled_start_time.strftime("%Y-%m-%d")
 
 
 def key(*words: str) -> str:

@@ -42,7 +42,11 @@ def render(folder: Path) -> str:
         lines.append(f"{sum(held)} of {len(held)} intervals hold the truth")
     lines += _changes(folder)
     if plan.is_rehearsal:
-        lines.append("REHEARSAL: real records under a known seed are not private; do not share these reports")
+        lines.append(
+            "REHEARSAL: real records under a known seed are not private; share nothing of it, and delete the run's folder"
+        )
+    if plan.is_trial:
+        lines.append(f"TRIAL: round {plan.round} is never the day's, nor compared with it")
     lines += [
         f"epsilon    {parsed.epsilon:.4f} a client ({parsed.budget.text})",
         f"run        {plan.run_id}" + (f", seed {plan.seed}" if plan.source == "simulated" else ""),

@@ -14,14 +14,22 @@ DEFAULT_DATA = Path("data/var")
 
 SchemeArgument = Annotated[Path, typer.Argument(help="The scheme file (TOML).")]
 RoundOption = Annotated[
-    str | None, typer.Option("--round", help="The round's name; sorts as text. Default: today, UTC.")
+    str | None,
+    typer.Option("--round", help="The round's name; sorts as text. Default: today, UTC; of a trial its own."),
 ]
 DataOption = Annotated[Path, typer.Option("--data", help="Where reports, aggregates, pictures and the warehouse live.")]
 WarehouseOption = Annotated[
     Path | None, typer.Option("--warehouse", help="The DuckDB file. Default: DATA/warehouse.duckdb.")
 ]
 MinClientsOption = Annotated[
-    int, typer.Option("--min-clients", help="With fewer clients the round waits: nothing lands, reports are kept.")
+    int | None,
+    typer.Option(
+        "--min-clients",
+        help="With fewer clients the round waits: nothing lands, reports are kept. Default: 50; none of simulated people.",
+    ),
+]
+AgainOption = Annotated[
+    bool, typer.Option("--again", help="Run a round that has landed once more, in place of what stands.")
 ]
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +17,7 @@ from dpcore.cli.options import (
     DEFAULT_DATA,
     DEFAULT_SCHEME,
     WORKERS,
+    AgainOption,
     DataOption,
     MinClientsOption,
     RoundOption,
@@ -32,7 +34,7 @@ KEEP_DAYS = 30
 def run(
     scheme: Annotated[Path, typer.Argument(help="The scheme file (TOML).")] = DEFAULT_SCHEME,
     clients: Annotated[
-        int | None, typer.Option(help="How many simulated people. Default: the scheme's number.")
+        int | None, typer.Option(help="How many simulated people: a trial. Default: the scheme's number.")
     ] = None,
     records: Annotated[
         Path | None, typer.Option(help="Real records instead, one client each: .csv or .parquet.")
@@ -41,15 +43,19 @@ def run(
         Path | None, typer.Option(help="Folder of reports that clients sent (.parquet) instead; each counts once.")
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Seed of the simulation. With --records: a rehearsal, not private.")
+        int | None, typer.Option(help="Seed of the simulation: a trial. With --records: a rehearsal, not private.")
     ] = None,
     round_: RoundOption = None,
     warehouse: WarehouseOption = None,
     data: DataOption = DEFAULT_DATA,
     keep_reports: Annotated[bool, typer.Option(help="Keep the reports after landing.")] = False,
-    min_clients: MinClientsOption = 0,
+    min_clients: MinClientsOption = None,
+    again: AgainOption = False,
 ) -> None:
     """Run a whole round: people, privatize, aggregate, estimate, land; print what was found.
+
+    Simulated people whose number or seed is given are a trial, with a round of its own that is never the day's.
+    Real records with a seed are a rehearsal, which lands in a file of its own in the run's folder and nowhere else.
 
     Example: ldpflow run --clients 100000 --seed 7
     """
@@ -66,8 +72,9 @@ def run(
         warehouse_file=warehouse,
         keep_reports=keep_reports,
         min_clients=min_clients,
+        again=again,
     )
-    _carry_out(folder)
+    _carry_out(folder, seed if records is not None else None)
     print(render(folder))
 
 
@@ -77,18 +84,26 @@ def collect(
     round_: RoundOption = None,
     warehouse: WarehouseOption = None,
     data: DataOption = DEFAULT_DATA,
-    min_clients: MinClientsOption = 0,
+    min_clients: MinClientsOption = None,
+    again: AgainOption = False,
 ) -> None:
     """Aggregate the reports that clients sent; `ldpflow estimate` then says what they show.
 
-    Files that another round has counted are left out; those sent for an earlier round are late, and counted as late.
+    Files that another round has counted are left out; those sent for an earlier round are late, and counted as late. A round
+    that has landed counts what it counted and, with --again, what has come since.
 
     Example: ldpflow collect data/schemes/health_insurance.toml reports/ --round 2026-11-20
     """
     from dpcore import stages
 
     made = stages.prepare(
-        scheme, reports=folder, round_=round_, data=data, warehouse_file=warehouse, min_clients=min_clients
+        scheme,
+        reports=folder,
+        round_=round_,
+        data=data,
+        warehouse_file=warehouse,
+        min_clients=min_clients,
+        again=again,
     )
     stages.merge(made, [stages.aggregate_shard(made, path) for path in stages.collected(made)])
     _check_clients(made)
@@ -122,7 +137,7 @@ def backfill(
     reports: Annotated[
         Path | None, typer.Option(help="Folder of reports that clients sent (.parquet) instead.")
     ] = None,
-    min_clients: MinClientsOption = 0,
+    min_clients: MinClientsOption = None,
     again: Annotated[bool, typer.Option("--again", help="Run rounds that have landed, too.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say which rounds would be run.")] = False,
     warehouse: WarehouseOption = None,
@@ -148,6 +163,7 @@ def backfill(
                 clients=clients,
                 reports=reports,
                 min_clients=min_clients,
+                again=again,
                 data=data,
                 warehouse_file=warehouse,
             )
@@ -189,11 +205,15 @@ def cleanup(
     print(in_words(removals, dry_run))
 
 
-def _carry_out(folder: Path) -> None:
-    """A whole round that has been prepared, to its landing."""
+def _carry_out(folder: Path, seed: int | None = None) -> None:
+    """A whole round that has been prepared, to its landing; seed: of a rehearsal."""
     from dpcore import stages
 
-    collect = {"simulated": _collect_simulated, "records": _collect_records, "reports": _collect_reports}
+    collect: dict[str, Callable[[Path], list[Path]]] = {
+        "simulated": _collect_simulated,
+        "records": partial(_collect_records, seed),
+        "reports": _collect_reports,
+    }
     with _landing_failures(folder):
         source = stages.plan_of(folder).source
         if source != "reports":
@@ -227,11 +247,11 @@ def _collect_simulated(folder: Path) -> list[Path]:
     return parts
 
 
-def _collect_records(folder: Path) -> list[Path]:
+def _collect_records(seed: int | None, folder: Path) -> list[Path]:
     from dpcore import stages
 
     with progress("privatizing records", None) as advance:
-        files = stages.privatize_records(folder, advance)
+        files = stages.privatize_records(folder, advance, seed=seed)
     return [stages.aggregate_shard(folder, path) for path in files]
 
 

@@ -36,8 +36,19 @@ def groups(aggregate: Any, attribute: str, given: str) -> dict[str, Sample]:
     }
 
 
-def refusal(sample: Sample) -> str:
-    """Return why a group of these reports has no estimate, and what would do: its share must exceed three standard errors."""
+def said(aggregate: Any, given: str) -> dict[str, int]:
+    """Return category -> how many reports say it; those who answer one attribute of a pair answer the other."""
+    counts = aggregate.statistics[given].tolist()
+    return dict(zip(aggregate.scheme.attributes[given].categories, counts, strict=True))
+
+
+def refusal(sample: Sample, said: int, fewest: int) -> str:
+    """Return why a group of these reports has no estimate, and what would do: its share must exceed three standard errors.
+
+    said: how many reports name it, of which it needs `fewest`.
+    """
+    if said < fewest:
+        return f"{said:,} reports name the group, and one of fewer than {fewest:,} is not shown (min_clients); collect more"
     share, error = sample.size / max(1, sample.n), sample.error / max(1, sample.n)
     found = f"the group is {share:.2%} of the clients with a standard error of {error:.2%}"
     if share <= 0:

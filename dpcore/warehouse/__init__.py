@@ -3,6 +3,7 @@
 from dpcore.warehouse.batches import counted_files, counted_since
 from dpcore.warehouse.connection import Locked, bring_up_to_date, open_for_reading, open_for_writing
 from dpcore.warehouse.counting import counting
+from dpcore.warehouse.drawings import charge
 from dpcore.warehouse.land import (
     Landing,
     Run,
@@ -15,19 +16,23 @@ from dpcore.warehouse.land import (
     land_waiting,
     run_id,
 )
-from dpcore.warehouse.landed import forget_figures, landed_rounds
+from dpcore.warehouse.landed import forget_figures, landed_rounds, standing_rounds
 from dpcore.warehouse.migrate import latest_version, migrate
 from dpcore.warehouse.previous import previous_numbers
 from dpcore.warehouse.published import publish_copy, published
 from dpcore.warehouse.queries import export, query, reader
+from dpcore.warehouse.standing import Claim, check_free
 
 __all__ = [
+    "Claim",
     "Landing",
     "Locked",
     "Run",
     "add_benchmarks",
     "add_figures",
     "bring_up_to_date",
+    "charge",
+    "check_free",
     "counted_files",
     "counted_since",
     "counting",
@@ -49,4 +54,5 @@ __all__ = [
     "query",
     "reader",
     "run_id",
+    "standing_rounds",
 ]

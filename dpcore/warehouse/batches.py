@@ -10,19 +10,17 @@ import duckdb
 from dpcore.errors import WarehouseError
 from dpcore.warehouse.connection import open_for_reading
 
-# A round's newest landed run is the one whose counts stand.
+# What a round has counted it has counted, whichever of its runs stands now: one that is run again counts all of it.
 _COUNTED = """
 with standing as (
-    select run_id, "round", scheme_digest, finished_at
+    select batches.file, runs."round", runs.scheme_digest, max(runs.finished_at) as finished_at
     from runs
-    where state = 'landed' and source = 'reports'
-    qualify row_number() over (
-        partition by scheme_digest, "round" order by finished_at desc, started_at desc, run_id desc
-    ) = 1
+    join batches on batches.run_id = runs.run_id
+    where runs.state = 'landed' and runs.source = 'reports'
+    group by all
 )
-select batches.file, standing."round", standing.finished_at
+select standing.file, standing."round", standing.finished_at
 from standing
-join batches on batches.run_id = standing.run_id
 """
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,10 +20,13 @@ import pyarrow as pa
 from dpcore.errors import WarehouseError
 from dpcore.warehouse.batches import refuse_counted
 from dpcore.warehouse.connection import open_for_writing
+from dpcore.warehouse.drawings import charge_landed
 from dpcore.warehouse.previous import around, numbers, numbers_before
 from dpcore.warehouse.published import open_to_publish
 from dpcore.warehouse.rows import RESULT_TABLES, rehearsal, repeated, to_rows
+from dpcore.warehouse.standing import Claim, replace
 from dpcore.warehouse.transaction import one_line, transaction
+from dpcore.warehouse.turnout import judge_turnout
 
 # Of a run: its numbers, those of the round before, and its comparisons of groups -> its rows of `comparisons` with that round,
 # and the `checks` that depend on them.
@@ -37,6 +40,7 @@ class Run:
     source: 'simulated', 'records' or 'reports'.  randomness: 'secure' or 'seeded'.  seed: of a simulation only, below
     2^63; with records it is refused, because reports minus the noise of a known seed are the records.
     late: of the accepted and rejected reports, those sent for an earlier round.
+    trial: whether simulated people tried something out under a name of its own.
     started_at, finished_at: with a time zone; kept as UTC to the microsecond.
     """
 
@@ -55,11 +59,14 @@ class Run:
     seed: int | None = None
     finished_at: datetime | None = None
     flow_run_id: str | None = None
+    trial: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class Landing:
     """What one run lands: its row of `runs` and a frame for each table it has rows for.
+
+    again: whether it may replace another run of its round (`standing`).
 
     tables: keys among schemes, attributes, categories, aggregates, frequencies, densities, functionals, sensitivities, levels,
     budgets, rejects, batches, truths, checks, comparisons and figures; columns as in the table, in any order; `run_id` may be
@@ -68,6 +75,19 @@ class Landing:
 
     run: Run
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    again: bool = False
+
+    @property
+    def claim(self) -> Claim:
+        """What it claims: to stand for its round.  A trial always may."""
+        return Claim(
+            run_id=self.run.run_id,
+            scheme=self.run.scheme,
+            round=self.run.round,
+            source=self.run.source,
+            again=self.again or self.run.trial,
+            flow_run_id=self.run.flow_run_id,
+        )
 
 
 def run_id(scheme_digest: str, round_: str, salt: str | int) -> str:
@@ -87,27 +107,34 @@ def land(path: str | Path, landing: Landing, *, judge: Judge | None = None, pati
     Returns run_id -> the round that it was compared with, '' where there is none, of the runs that `judge` compared.
 
     judge: compares rounds; in the same transaction the landed round and the one after it are then compared with the rounds
-    that are before them now, so that the tables do not depend on the order in which rounds land.
-    patience: seconds to wait for the file.
+    that are before them now, and so are the rounds around what it replaces, so that the tables do not depend on the order in
+    which rounds land.  patience: seconds to wait for the file.
     Raises WarehouseError, with nothing written, for an unknown table or column, a missing column, a value of another
     type, a null where none may be, rows of another run, two rows of one key, a broken CHECK, or a file of reports that
-    another round has counted.
+    another round has counted; AlreadyLanded where another run stands for the round and may not be replaced.
     """
-    rows = {"runs": _run_row(landing.run, "landed")}
+    run = landing.run
+    rows = {"runs": _run_row(run, "landed")}
     for table, frame in landing.tables.items():
         if table not in RESULT_TABLES:
             raise WarehouseError(f"a run lands in {', '.join(RESULT_TABLES)}; got a table named {table!r}")
-        rows[table] = to_rows(table, _with_run_id(table, frame, landing.run.run_id))
+        rows[table] = to_rows(table, _with_run_id(table, frame, run.run_id))
     _rehearse(rows)
     with open_to_publish(path, patience=patience) as connection:
+        replaced_by, replaced = replace(connection, landing.claim)
         for table in ("runs", *RESULT_TABLES):
-            connection.execute(f"delete from {table} where run_id = ?", [landing.run.run_id])
-        _forget_waiting(connection, landing.run)
+            connection.execute(f"delete from {table} where run_id = ?", [run.run_id])
+        _forget_waiting(connection, run)
         for table, content in rows.items():
             _insert(connection, table, content)
+        connection.execute("update runs set replaced_by = ? where run_id = ?", [replaced_by, run.run_id])
         if "batches" in rows:
-            refuse_counted(connection, landing.run.run_id)
-        return {} if judge is None else _settle(connection, landing.run, judge)
+            refuse_counted(connection, run.run_id)
+        charge_landed(connection, run.run_id)
+        lines = {(run.scheme_digest, run.source), *((each.scheme_digest, each.source) for each in replaced)}
+        for source in sorted({source for _, source in lines}):
+            judge_turnout(connection, run.scheme, source)
+        return {} if judge is None or run.trial else _settle(connection, lines, run.round, judge)
 
 
 def land_failure(path: str | Path, run: Run, *, patience: float = 30.0) -> None:
@@ -203,11 +230,17 @@ def _forget_waiting(connection: duckdb.DuckDBPyConnection, run: Run) -> None:
     )
 
 
-def _settle(connection: duckdb.DuckDBPyConnection, run: Run, judge: Judge) -> dict[str, str]:
-    """Compare the round of a run, and the next one that has landed, with the round that is now before each."""
+def _settle(
+    connection: duckdb.DuckDBPyConnection, lines: Iterable[tuple[str, str]], landed: str, judge: Judge
+) -> dict[str, str]:
+    """Compare the landed round, and the next one that stands, with the round that is now before each.
+
+    lines: scheme digest and source of what is compared: those of the run that has landed, and of what it replaced.
+    """
     compared = {}
-    for identifier, round_ in around(connection, run.scheme_digest, run.source, run.round):
-        before = numbers_before(connection, run.scheme_digest, run.source, round_, identifier)
+    rounds = [(*line, *found) for line in sorted(lines) for found in around(connection, *line, landed)]
+    for digest, source, identifier, round_ in rounds:
+        before = numbers_before(connection, digest, source, round_, identifier)
         groups = connection.execute("from comparisons where run_id = ? and other_run_id = run_id", [identifier]).df()
         comparisons, checks = judge(numbers(connection, identifier), before, groups)
         connection.execute("delete from comparisons where run_id = ? and other_run_id <> run_id", [identifier])
@@ -223,7 +256,7 @@ def _settle(connection: duckdb.DuckDBPyConnection, run: Run, judge: Judge) -> di
 
 
 def _run_row(run: Run, state: str) -> pa.Table:
-    values = dataclasses.asdict(run) | {"state": state}
+    values = dataclasses.asdict(run) | {"state": state, "replaced_by": None}
     for name in ("started_at", "finished_at"):
         moment = values[name]
         if moment is not None and moment.tzinfo is None:

@@ -10,6 +10,18 @@ from dpcore.warehouse.connection import open_for_reading
 from dpcore.warehouse.published import open_to_publish
 
 
+def standing_rounds(path: str | Path, *, patience: float = 30.0) -> dict[tuple[str, str], str]:
+    """Return (scheme's name, round) -> the source of the run that stands for it; {} where there is no warehouse.
+
+    Raises WarehouseError where the warehouse cannot be read.
+    """
+    if not Path(path).exists():
+        return {}
+    with open_for_reading(path, patience=patience) as connection:
+        rows = connection.execute('select scheme, "round", source from latest_runs').fetchall()
+    return {(scheme, round_): source for scheme, round_, source in rows}
+
+
 def landed_rounds(path: str | Path, *, patience: float = 30.0) -> dict[tuple[str, str, str], datetime]:
     """Return (scheme digest, source, round) -> when its newest landed run ended; {} where there is no warehouse.
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from dpcore.warehouse.connection import open_for_reading
 
-_NEWEST = "finished_at desc, started_at desc, run_id desc"
+_STANDS = "state = 'landed' and replaced_by is null and not trial"
 
 _NUMBERS = """
 with numbers as (
@@ -33,16 +33,15 @@ order by part, place
 _EARLIER = f"""
 select run_id
 from runs
-where state = 'landed' and scheme_digest = ? and source = ? and "round" < ? and run_id <> ?
-order by "round" desc, {_NEWEST}
+where {_STANDS} and scheme_digest = ? and source = ? and "round" < ? and run_id <> ?
+order by "round" desc
 limit 1
 """
 
 _AROUND = f"""
 select run_id, "round"
 from runs
-where state = 'landed' and scheme_digest = ? and source = ? and "round" >= ?
-qualify row_number() over (partition by "round" order by {_NEWEST}) = 1
+where {_STANDS} and scheme_digest = ? and source = ? and "round" >= ?
 order by "round"
 limit 2
 """
@@ -51,7 +50,7 @@ limit 2
 def previous_numbers(
     path: str | Path, *, scheme_digest: str, source: str, round_: str, run_id: str, patience: float = 30.0
 ) -> pd.DataFrame:
-    """Return the numbers, with run_id, round, seed and source, of the latest earlier round's newest landed run.
+    """Return the numbers, with run_id, round, seed and source, of the latest earlier round's run that stands.
 
     One row per attribute, group and functional, or frequency(CATEGORY), whose estimate is then the unbiased share.
     Of the same scheme, by its digest, and the same source: simulated people are not compared with real ones.  Rounds sort as
@@ -78,5 +77,5 @@ def numbers(connection: duckdb.DuckDBPyConnection, run_id: str) -> pd.DataFrame:
 def around(
     connection: duckdb.DuckDBPyConnection, scheme_digest: str, source: str, round_: str
 ) -> list[tuple[str, str]]:
-    """Return (run_id, round) of a round's newest landed run, and of the next round's that has landed."""
+    """Return (run_id, round) of a round's run that stands, and of the next round's; of one that does not, of the next two."""
     return connection.execute(_AROUND, [scheme_digest, source, round_]).fetchall()

@@ -13,7 +13,7 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRunId
 
 from dpcore import stages, warehouse, wire
-from dpcore.errors import InvalidRecord, InvalidReport
+from dpcore.errors import InvalidRecord, InvalidReport, SchemeError
 from flows import collect as collecting
 from flows import publish as publishing
 from flows import round as rounds
@@ -155,27 +155,17 @@ def test_records_of_a_run_that_is_retried_after_landing_are_not_privatized_again
     assert (folder / "aggregate.parquet").read_bytes() == first
 
 
-def test_a_rehearsal_shares_nothing_with_the_simulation_of_its_seed(
-    scheme_file: Path, records_file: Path, tmp_path: Path
-) -> None:
-    simulated = stages.prepare(scheme_file, round_="2026-11-20", seed=7, data=tmp_path)
-    stages.privatize_shard(simulated, 0)  # and then the simulation was interrupted
-    rehearsed = rounds.run_round(settings_of(scheme_file, tmp_path, records=records_file, seed=7))
-    assert rehearsed != simulated
-    assert list(runs_in(tmp_path)["accepted"]) == [5000]
-
-
-def test_a_rehearsal_is_said_to_be_one_and_its_seed_is_not_landed(
+def test_no_flow_rehearses(
     scheme_file: Path, records_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    status = rounds.main([str(scheme_file), "--records", str(records_file), "--seed", "7", "--data", str(tmp_path)])
-    assert status == 0
-    assert "REHEARSAL" in capsys.readouterr().out
-    run = runs_in(tmp_path).iloc[0]
-    assert run["randomness"] == "seeded"
-    assert pd.isna(run["seed"])
-    checks = warehouse.query(tmp_path / "warehouse.duckdb", "select name from checks where not passed")
-    assert "secure_randomness" in list(checks["name"])
+    """Prefect keeps what a flow is told, and a seed undoes the noise of real people."""
+    with pytest.raises(ValueError, match="seed is for simulated people; rehearse with `ldpflow run"):
+        settings_of(scheme_file, tmp_path, records=records_file, seed=7)
+    assert rounds.main([str(scheme_file), "--records", str(records_file), "--seed", "7", "--data", str(tmp_path)]) == 1
+    assert "rehearse with `ldpflow run --records FILE --seed S`" in capsys.readouterr().err
+    with pytest.raises(SchemeError, match="which no flow is"):
+        stages.prepare(scheme_file, records=records_file, seed=7, data=tmp_path, flow_run_id="mine")
+    assert not list(tmp_path.glob("runs/*"))
 
 
 def test_what_is_refused_is_not_retried_and_lands_as_failed(

@@ -127,7 +127,8 @@ def test_preparing_passes_every_setting_on(monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.setattr(stages, "prepare", record)
     settings = RoundSettings(clients=5, seed=3, data=tmp_path, warehouse=tmp_path / "w.duckdb", keep_reports=True)
     prepare.fn(settings)
-    assert given["round_"] == stages.today()
+    assert given["round_"] is None
+    assert given["day"] == stages.today()
     assert {name: given[name] for name in ("clients", "seed", "data", "warehouse_file", "keep_reports", "records")} == {
         "clients": 5,
         "seed": 3,

@@ -40,10 +40,12 @@ functionals = ["mean", "cdf(50000)", "entropy"]
 """
 
 
-def land_round(data: Path, round_: str, *, clients: int | None = None, seed: int | None = None) -> Path:
+def land_round(
+    data: Path, round_: str, *, clients: int | None = None, seed: int | None = None, again: bool = False
+) -> Path:
     file = data / "scheme.toml"
     file.write_text(SCHEME, encoding="utf-8")
-    folder = stages.prepare(file, round_=round_, clients=clients, seed=seed, data=data)
+    folder = stages.prepare(file, round_=round_, clients=clients, seed=seed, data=data, again=again)
     paths = [stages.privatize_shard(folder, shard) for shard in stages.shards(folder)]
     stages.merge(folder, [stages.aggregate_shard(folder, path) for path in paths])
     stages.estimate(folder)
@@ -57,7 +59,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three landed rounds, in an order that is not theirs; the second has two runs."""
     path = tmp_path_factory.mktemp("rounds")
     for round_, clients in (("2026-11-01", None), ("2026-11-03", None), ("2026-11-02", None), ("2026-11-02", 30_000)):
-        land_round(path, round_, clients=clients)
+        land_round(path, round_, clients=clients, again=clients is not None)
     return path
 
 

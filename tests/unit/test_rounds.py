@@ -390,8 +390,8 @@ def later(days: int) -> datetime:
 def test_cleanup_deletes_what_landed_long_ago_and_never_what_has_not(scheme_file: Path, tmp_path: Path) -> None:
     inbox = tmp_path / "inbox"
     send(scheme_file, inbox, "a", 600, DAYS[0], seed=1)
-    collect(scheme_file, tmp_path, DAYS[0])
     cli.run(scheme_file, round_=DAYS[0], data=tmp_path, keep_reports=True)
+    collect(scheme_file, tmp_path, DAYS[0])
     waiting = send(scheme_file, inbox, "b", 20, DAYS[1], seed=2)
     with pytest.raises(TooFewClients):
         collect(scheme_file, tmp_path, DAYS[1], min_clients=500)

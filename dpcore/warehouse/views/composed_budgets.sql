@@ -1,88 +1,124 @@
--- one row per scheme, round and attribute, of the newest landed run: what clients have spent up to it; of all attributes together where the attribute is empty
+-- one row per scheme, round and attribute: what clients have spent up to it, whatever became of the rounds; of all attributes together where the attribute is empty
 create or replace view composed_budgets as
-with rounds as (
-    select
-        run_id,
+with asked as (
+    -- what was sent for one round was drawn once, in however many files it came; records are drawn anew by every run
+    select distinct
         scheme,
-        source,
+        scheme_digest,
+        true as is_real,
+        if(source = 'records', drawing, '') as drawing,
         "round",
-        -- answers are memoized under a digest: under another one they are drawn, and charged, anew
-        row_number() over (partition by scheme, source, scheme_digest order by "round") as of_digest
+        attribute,
+        epsilon,
+        delta,
+        states
+    from drawings
+    union all by name
+    -- simulated people have an account of their own, in rounds of which no real ones were asked
+    select
+        latest_runs.scheme,
+        latest_runs.scheme_digest,
+        false as is_real,
+        latest_runs.run_id as drawing,
+        latest_runs."round",
+        told.attribute,
+        told.epsilon,
+        told.delta,
+        told.states
     from latest_runs
+    join (
+        select run_id, attribute, epsilon, delta, states from budgets
+        union all
+        select run_id, '', epsilon, delta, null from schemes
+    ) as told on told.run_id = latest_runs.run_id
+    where latest_runs.source = 'simulated'
+        and not latest_runs.trial
+        and (latest_runs.scheme, latest_runs."round") not in (select (scheme, "round") from drawings)
 ),
 charged as (
     select
-        rounds.*,
-        budgets.attribute,
-        budgets.epsilon,
-        budgets.delta,
-        rounds.of_digest = 1 as is_least,
-        rounds.of_digest <= coalesce(budgets.states, rounds.of_digest) as is_most,
-        if(is_least, budgets.epsilon, 0) as least,
-        if(is_most, budgets.epsilon, 0) as most,
-        if(is_least, budgets.delta, 0) as least_delta,
-        if(is_most, budgets.delta, 0) as most_delta,
-        budgets.known_clients,
-        budgets.most_charges
-    from rounds
-    join budgets on budgets.run_id = rounds.run_id
+        *,
+        -- answers are memoized under a digest: under another one they are drawn, and charged, anew
+        row_number() over (partition by scheme, is_real, scheme_digest, attribute order by "round", drawing) as of_digest,
+        of_digest = 1 as is_least,
+        of_digest <= coalesce(states, of_digest) as is_most
+    from asked
 ),
 summed as (
     select
-        run_id,
-        sum(most) as most,
-        sum(most_delta) as most_delta,
-        max(known_clients) as known_clients,
-        max(most_charges) as most_charges
+        scheme_digest,
+        drawing,
+        "round",
+        sum(if(is_most, epsilon, 0)) as most,
+        sum(if(is_most, delta, 0)) as most_delta
     from charged
-    group by run_id
+    where attribute <> ''
+    group by all
 ),
-together as (
-    select * exclude (is_least, is_most) from charged
-    union all by name
+of_rounds as (
     select
-        rounds.*,
-        '' as attribute,
-        schemes.epsilon,
-        schemes.delta,
-        if(rounds.of_digest = 1, schemes.epsilon, 0) as least,
-        if(schemes.reporting = 'all', summed.most, schemes.epsilon) as most,
-        if(rounds.of_digest = 1, schemes.delta, 0) as least_delta,
-        if(schemes.reporting = 'all', summed.most_delta, schemes.delta) as most_delta,
-        summed.known_clients,
-        summed.most_charges
-    from rounds
-    join schemes on schemes.run_id = rounds.run_id
-    join summed on summed.run_id = rounds.run_id
+        charged.scheme,
+        charged.is_real,
+        charged."round",
+        charged.attribute,
+        max(charged.epsilon) as epsilon,
+        max(charged.delta) as delta,
+        count(*) as drawings,
+        sum(charged.epsilon) as fresh,
+        sum(charged.delta) as fresh_delta,
+        sum(if(charged.is_least, charged.epsilon, 0)) as least,
+        sum(if(charged.is_least, charged.delta, 0)) as least_delta,
+        sum(if(charged.attribute = '', least(charged.epsilon, summed.most), if(charged.is_most, charged.epsilon, 0))) as most,
+        sum(if(charged.attribute = '', least(charged.delta, summed.most_delta), if(charged.is_most, charged.delta, 0))) as most_delta
+    from charged
+    left join summed
+        on summed.scheme_digest = charged.scheme_digest
+        and summed.drawing = charged.drawing
+        and summed."round" = charged."round"
+    group by charged.scheme, charged.is_real, charged."round", charged.attribute
+),
+known as (
+    select run_id, attribute, known_clients, most_charges from budgets
+    union all
+    select run_id, '', max(known_clients), max(most_charges) from budgets group by run_id
 )
 select
-    together.scheme,
-    together."round",
-    together.run_id,
-    together.source,
-    together.attribute,
-    together.epsilon,
+    of_rounds.scheme,
+    of_rounds."round",
+    latest_runs.run_id,
+    latest_runs.source,
+    of_rounds.attribute,
+    of_rounds.epsilon,
     count(*) over so_far as rounds,
-    sum(together.epsilon) over so_far as fresh,
-    sum(together.least) over so_far as memoized_least,
-    sum(together.most) over so_far as memoized_most,
-    together.known_clients,
-    together.most_charges * together.epsilon as known_most,
-    together.delta,
-    sum(together.delta) over so_far as fresh_delta,
-    sum(together.least_delta) over so_far as memoized_least_delta,
-    sum(together.most_delta) over so_far as memoized_most_delta
-from together
-window so_far as (partition by together.scheme, together.source, together.attribute order by together."round");
+    sum(of_rounds.drawings) over so_far as drawings,
+    sum(of_rounds.fresh) over so_far as fresh,
+    sum(of_rounds.least) over so_far as memoized_least,
+    sum(of_rounds.most) over so_far as memoized_most,
+    known.known_clients,
+    known.most_charges * of_rounds.epsilon as known_most,
+    of_rounds.delta,
+    sum(of_rounds.fresh_delta) over so_far as fresh_delta,
+    sum(of_rounds.least_delta) over so_far as memoized_least_delta,
+    sum(of_rounds.most_delta) over so_far as memoized_most_delta
+from of_rounds
+left join latest_runs
+    on latest_runs.scheme = of_rounds.scheme
+    and latest_runs."round" = of_rounds."round"
+    and (latest_runs.source <> 'simulated') = of_rounds.is_real
+left join known on known.run_id = latest_runs.run_id and known.attribute = of_rounds.attribute
+window so_far as (partition by of_rounds.scheme, of_rounds.is_real, of_rounds.attribute order by of_rounds."round");
 
+comment on column composed_budgets.run_id is 'run of the round that stands, whose numbers are shown; null where none has landed';
+comment on column composed_budgets.source is 'where that run''s reports came from; null where none has landed, though people were asked';
 comment on column composed_budgets.attribute is 'name of the attribute in the scheme; empty for all that a client answers together';
 comment on column composed_budgets.epsilon is 'what one report spends, natural-log units';
-comment on column composed_budgets.rounds is 'rounds of this scheme and source that have landed up to this one, a count';
-comment on column composed_budgets.fresh is 'epsilon spent by a client that answered in all of them with fresh noise, natural-log units';
+comment on column composed_budgets.rounds is 'rounds up to this one in which people were asked under this scheme, a count; real people''s and simulated ones'' apart';
+comment on column composed_budgets.drawings is 'times they were asked in these rounds: again with fresh noise, and in runs that failed or were replaced, counts too';
+comment on column composed_budgets.fresh is 'epsilon spent by a client that answered every time with fresh noise, natural-log units';
 comment on column composed_budgets.memoized_least is 'epsilon spent by one with a key whose value never changed, natural-log units';
 comment on column composed_budgets.memoized_most is 'epsilon spent by one with a key at most, however its value moved, natural-log units';
 comment on column composed_budgets.known_most is 'epsilon spent in this round at most by any client that sent a token, natural-log units; 0 where none did; null where nobody sent reports';
 comment on column composed_budgets.delta is 'what one report spends beside epsilon, a probability; 0 where no noise is Gaussian';
-comment on column composed_budgets.fresh_delta is 'delta spent by a client that answered in all of them with fresh noise, a probability';
+comment on column composed_budgets.fresh_delta is 'delta spent by a client that answered every time with fresh noise, a probability';
 comment on column composed_budgets.memoized_least_delta is 'delta spent by one with a key whose value never changed, a probability';
 comment on column composed_budgets.memoized_most_delta is 'delta spent by one with a key at most, however its value moved, a probability';

@@ -1,9 +1,5 @@
--- one row per scheme and round: its newest landed run
+-- one row per scheme and round: the landed run that stands; real people's where there are any
 create or replace view latest_runs as
 select *
 from runs
-where state = 'landed'
-qualify row_number() over (
-    partition by scheme, "round"
-    order by finished_at desc, started_at desc, run_id desc
-) = 1;
+where state = 'landed' and replaced_by is null;

@@ -4,6 +4,7 @@ with rounds as (
     -- simulated rounds of one seed are the same people: the latest stands for them
     select run_id, scheme, scheme_digest, source, "round"
     from latest_runs
+    where not trial
     qualify row_number() over (
         partition by scheme_digest, source, coalesce(seed::varchar, run_id)
         order by "round" desc
