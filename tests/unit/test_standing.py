@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
+from standing import Model, Run
 
 from dpcore import stages, warehouse
 from dpcore.errors import AlreadyLanded
@@ -26,24 +27,13 @@ ROUNDS = ("2026-11-01", "2026-11-02", "2026-11-03")
 START = datetime(2026, 11, 20, tzinfo=UTC)
 
 
-@dataclass(eq=False)
-class OneRun:
-    """A run as the model knows it; files: of collected reports -> the round that each says it is for."""
+@dataclass(eq=False, kw_only=True)
+class OneRun(Run):
+    """A run with all that it lands; files: of collected reports -> the round that each says it is for."""
 
     number: int
-    digest: str
-    round: str
-    source: str
-    again: bool
-    flow: str | None
     clients: int
-    trial: bool = False
     files: dict[str, str] = field(default_factory=dict)
-    has_landed: bool = False
-
-    @property
-    def is_real(self) -> bool:
-        return self.source != "simulated"
 
     @property
     def run_id(self) -> str:
@@ -107,57 +97,12 @@ class Hostile(RuleBasedStateMachine):
         self.opened = duckdb.connect(str(self.file))  # a cursor of it takes a tenth of what opening the file does
         connection._connect = lambda path, **_: self.opened.cursor()
         self.runs: list[OneRun] = []
-        self.claims: list[OneRun] = []  # those that have landed and were to stand then, the last one last
-        self.drawn: dict[tuple[str, str], tuple[str, str]] = {}  # digest, drawing -> source, round
+        self.model = Model(DIGESTS)
 
     def teardown(self) -> None:
         self.compare()
         self.opened.close()
         shutil.rmtree(self.folder)
-
-    # ---- The model
-
-    def standing(self, round_: str) -> OneRun | None:
-        """Real people's last claim or, where they have none, the simulated ones'."""
-        own = [run for run in self.claims if run.round == round_]
-        real = [run for run in own if run.is_real]
-        return (real or own or [None])[-1]
-
-    def may_land(self, run: OneRun) -> bool:
-        stands = self.standing(run.round)
-        if run in self.claims or stands in (None, run):
-            return stands in (None, run) or not run.again or run.is_real or not stands.is_real or self.is_retry(run)
-        if stands.is_real and not run.is_real:
-            return False
-        return run.again or run.trial or stands.is_real != run.is_real
-
-    def is_retry(self, run: OneRun) -> bool:
-        return run.has_landed and run.flow is not None
-
-    def claim(self, run: OneRun) -> None:
-        stands = self.standing(run.round)
-        if run.has_landed and stands is not run and (self.is_retry(run) or not (run.again or run.trial)):
-            return  # replaced once, and no more than tried again
-        if stands is not run:
-            self.claims.append(run)
-
-    def spent(self, real: bool) -> dict[str, float]:
-        """Round -> what a client that always answered has spent up to it."""
-        if real:
-            asked = {
-                (round_, digest, drawing if source == "records" else "")
-                for (digest, drawing), (source, round_) in self.drawn.items()
-            }
-        else:
-            taken = {round_ for _, round_ in self.drawn.values()}
-            of = [self.standing(round_) for round_ in {run.round for run in self.claims}]
-            asked = {
-                (run.round, run.digest, "")
-                for run in of
-                if run and not run.is_real and not run.trial and run.round not in taken
-            }
-        rounds = sorted({round_ for round_, _, _ in asked})
-        return {upto: sum(DIGESTS[digest] for round_, digest, _ in asked if round_ <= upto) for upto in rounds}
 
     # ---- What happens
 
@@ -175,28 +120,30 @@ class Hostile(RuleBasedStateMachine):
         self, round_: str, digest: str, source: str, again: bool, flow: bool, clients: int, late: str, fails: bool
     ) -> None:
         number = len(self.runs)
-        run = OneRun(number, digest, round_, source, again, f"flow {number}" if flow else None, clients)
+        told = {"round": round_, "source": source, "digest": digest, "again": again}
+        run = OneRun(**told, number=number, clients=clients, flow=f"flow {number}" if flow else None)
         if source == "reports":  # what the round has counted, and a file that has come since
             before = [one for one in self.runs if one.has_landed and one.files and one.round == round_]
             run.files = {file: sent for one in before if one.digest == digest for file, sent in one.files.items()}
             run.files[f"{number:064x}"] = late if late <= round_ else ""
         self.runs.append(run)
-        if source == "records" and (fails or self.may_land(run)):  # the stage charges before it draws
+        if source == "records" and (fails or self.model.may_land(run)):  # the stage charges before it draws
             rows = [
                 {"scheme": "people", "scheme_digest": digest, "source": source, "drawing": run.run_id, "round": round_}
                 | {"attribute": name, "epsilon": DIGESTS[digest], "delta": 0.0, "states": states}
                 for name, states in (("income", 2), ("", None))
             ]
             warehouse.charge(self.file, pd.DataFrame(rows))
-            self.drawn[digest, run.run_id] = source, round_
+            self.model.draw(digest, run.run_id, source, round_)
         if fails:
             warehouse.land_failure(self.file, run.row)
         else:
             self.land(run)
 
-    @rule(round_=st.sampled_from(ROUNDS[:2]), clients=st.integers(1, 3))
-    def play(self, round_: str, clients: int) -> None:
-        run = OneRun(len(self.runs), min(DIGESTS), f"0-trial-{clients}", "simulated", False, None, clients, trial=True)
+    @rule(clients=st.integers(1, 3))
+    def play(self, clients: int) -> None:
+        told = {"round": f"0-trial-{clients}", "source": "simulated", "digest": min(DIGESTS), "trial": True}
+        run = OneRun(**told, number=len(self.runs), clients=clients)
         self.runs.append(run)
         self.land(run)
 
@@ -212,19 +159,18 @@ class Hostile(RuleBasedStateMachine):
 
     def land(self, run: OneRun) -> None:
         landing = warehouse.Landing(run.row, run.tables, run.again)
-        if not self.may_land(run):
+        if not self.model.may_land(run):
             before = self.table("runs")
             with pytest.raises(AlreadyLanded):
                 warehouse.land(self.file, landing, judge=stages._judge)
             pd.testing.assert_frame_equal(self.table("runs"), before)
             return
         warehouse.land(self.file, landing, judge=stages._judge)
-        self.claim(run)
-        run.has_landed = True
+        self.model.land(run)
         if run.source == "records":
-            self.drawn.setdefault((run.digest, run.run_id), (run.source, run.round))
+            self.model.draw(run.digest, run.run_id, run.source, run.round)
         for file, sent_for in run.files.items():
-            self.drawn.setdefault((run.digest, file), (run.source, sent_for or run.round))
+            self.model.draw(run.digest, file, run.source, sent_for or run.round)
 
     # ---- What is seen of it
 
@@ -232,8 +178,8 @@ class Hostile(RuleBasedStateMachine):
         return warehouse.query(self.file, f"from {name} order by all")
 
     def compare(self) -> None:
-        rounds = sorted({run.round for run in self.claims})
-        stands = {round_: self.standing(round_) for round_ in rounds}
+        rounds = sorted({run.round for run in self.model.claims})
+        stands = {round_: self.model.standing(round_) for round_ in rounds}
         latest = self.table("latest_runs")
         assert dict(zip(latest["round"], latest["run_id"], strict=True)) == {r: run.run_id for r, run in stands.items()}
         assert set(self.table("latest_functionals")["run_id"]) == {run.run_id for run in stands.values()}
@@ -263,14 +209,14 @@ class Hostile(RuleBasedStateMachine):
         of_all = composed[composed["attribute"] == ""]
         for real in (True, False):
             own = of_all[(of_all["source"] != "simulated") == real]
-            assert dict(zip(own["round"], own["fresh"], strict=True)) == self.spent(real)
+            assert dict(zip(own["round"], own["fresh"], strict=True)) == self.model.spent(real)
         assert not composed.duplicated(["scheme", "round", "attribute"]).any()
         with warehouse.reader(self.file) as ask:
             for round_, run in stands.items():
                 assert find(ask, round_, "people") == run.run_id
                 page = gather(ask, run.run_id)
                 assert (page["previous"] or {}).get("round") == before.get(run.run_id)
-                spent = self.spent(run.is_real)
+                spent = self.model.spent(run.is_real)
                 assert page["spent"]["epsilon"] == spent.get(round_, DIGESTS[run.digest])
             if days:
                 assert find(ask, None, "people") == days[max(days)].run_id
