@@ -9,16 +9,17 @@ export OPENBLAS_NUM_THREADS = 1
 # What is imported is compiled once: otherwise every process compiles what it imports, three times the cost of its start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test quick flows slow soak faults fuzz scaling peers check format up help
+.PHONY: run test quick flows slow soak faults fuzz scaling peers lock check format up help
 
 help:  ## list the verbs
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
 $(VENV)/.ok: pyproject.toml requirements.lock
 	python3 -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
-	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python -r requirements.lock
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps -e .
+	sed -n '/^uv==/,/[^\\]$$/p' requirements.lock > $(VENV)/uv.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(VENV)/uv.txt
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r requirements.lock
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
 	touch $@
 
 run: $(VENV)/.ok  ## the main job: one simulated round through Prefect, to tables and pictures
@@ -50,6 +51,10 @@ scaling: $(VENV)/.ok  ## how a round scales on Dask, and what its tasks cost; on
 peers: $(VENV)/.ok  ## the packages that `ldpflow benchmark speed` is measured beside, in .venv-peers
 	python3 -m venv .venv-peers
 	$(BIN)/uv pip install --quiet --python .venv-peers/bin/python -r dpcore/studies/peers/requirements.txt
+
+lock: $(VENV)/.ok  ## write requirements.lock from pyproject.toml; what is in it keeps its version
+	$(BIN)/uv pip compile --quiet pyproject.toml --universal --python-version 3.11 --extra dev --extra dask --extra compiled \
+		--generate-hashes --no-annotate --no-header --no-emit-index-url --no-emit-find-links -o requirements.lock > /dev/null
 
 check: $(VENV)/.ok  ## lint, types and the rule for imports
 	$(BIN)/ruff format --check dpcore flows tests

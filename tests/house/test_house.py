@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,28 @@ def test_the_lock_holds_no_host(root: Path) -> None:
     text = (root / "requirements.lock").read_text()
     assert "://" not in text
     assert not (root / "uv.lock").exists()
+
+
+def test_all_that_is_installed_is_pinned_and_has_hashes(root: Path) -> None:
+    """What installs the lock and what builds this package stand in it, too: a fresh checkout runs nothing unchecked."""
+    text = (root / "requirements.lock").read_text()
+    entries = re.split(r"\n(?=\S)", text.removesuffix("\n"))
+    for entry in entries:
+        assert re.fullmatch(r"[a-z0-9-]+==\S+( ; [^\\\n]+)?( \\\n    --hash=sha256:[0-9a-f]{64})+", entry), entry[:80]
+    names = {entry.split("==")[0] for entry in entries}
+    project = tomllib.loads((root / "pyproject.toml").read_text())
+    extras = project["project"]["optional-dependencies"].values()
+    asked = [*project["project"]["dependencies"], *project["build-system"]["requires"]]
+    asked += [line for extra in extras for line in extra]
+    assert {re.split(r"[\[<>=;]", line)[0] for line in asked} - {"ldpflow"} <= names
+    recipe = re.search(r"^\$\(VENV\)/\.ok:.*\n((?:\t.*\n)+)", (root / "Makefile").read_text(), re.MULTILINE)
+    assert recipe is not None
+    installs = [line for line in recipe[1].splitlines() if "pip install" in line]
+    assert len(installs) == 3
+    for line in installs:
+        assert "--require-hashes -r" in line or line.endswith("--no-deps --no-build-isolation -e ."), line
+    of_uv = subprocess.run(["sed", "-n", r"/^uv==/,/[^\]$/p", "requirements.lock"], cwd=root, capture_output=True)
+    assert [entry for entry in entries if entry.startswith("uv==")] == [of_uv.stdout.decode().removesuffix("\n")]
 
 
 def test_the_command_line_and_the_client_start_light(root: Path) -> None:
