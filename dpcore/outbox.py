@@ -16,7 +16,8 @@ import os
 import re
 import secrets
 import tempfile
-from collections.abc import Iterable, Iterator
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -38,7 +39,7 @@ _KEY_BYTES = 32
 _ENDINGS = (".parquet", ".jsonl")
 _DECIMAL = re.compile(r"\s*[-+]?\d*\.0*\s*")  # how a whole number looks that was once among missing ones
 _PERSON = b"ldpflow person\0"
-_LEDGER = "ledger"  # in place of a scheme's digest: a ledger outlives schemes
+_LEDGER = "ledger"  # in place of a scheme's digest in the names of older ledgers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +111,7 @@ def send(
             with_ids(pipeline.privatize(scheme, block, secure(), index), secure()) for index, block in enumerate(blocks)
         )
         return Sent(reports=_write(target, scheme, batches, sent_for))
-    asked = _Asked(scheme, keeping, sent_for)
+    asked = _Asked(scheme, keeping, sent_for, lambda: _people(scheme, records, keeping))
     reports = _write(target, scheme, asked.batches(blocks), sent_for)
     spent, delta = asked.spent()
     return Sent(reports=reports, left_out=asked.left_out, spent=spent, delta=delta)
@@ -123,7 +124,7 @@ def _blocks(scheme: Scheme, records: Path, keeping: Keeping) -> Iterator[pd.Data
     for block in populations.read_blocks(records, scheme, size=pipeline.BLOCK, also=also):
         scheme.encode(block, n)
         if keeping.person:
-            _check_people(block[keeping.person], keeping.person, records)
+            _check_people(block[keeping.person], keeping.person, records, n)
         n += len(block)
     if keeping.is_any and not keeping.person and n != 1:
         raise InvalidRecord(
@@ -133,23 +134,45 @@ def _blocks(scheme: Scheme, records: Path, keeping: Keeping) -> Iterator[pd.Data
     return populations.read_blocks(records, scheme, size=pipeline.BLOCK, also=also)
 
 
-def _check_people(people: pd.Series, column: str, records: Path) -> None:
-    """Raise InvalidRecord unless every person has a spelling, and none that the next file may spell otherwise."""
-    if (people.isna() | (people.astype(str) == "")).any():
+def _people(scheme: Scheme, records: Path, keeping: Keeping) -> Iterator[str]:
+    """Everybody in the records, as they are spelled there."""
+    for block in populations.read_blocks(records, scheme, size=pipeline.BLOCK, also=(keeping.person,)):
+        yield from map(str, block[keeping.person].tolist())
+
+
+def _check_people(people: pd.Series, column: str, records: Path, first: int) -> None:
+    """Raise InvalidRecord unless every person has a spelling, and none that the next file may spell otherwise.
+
+    first: the position of the first of them, for messages, which do not show them.
+    """
+    spelled = [one_spelling(str(person)) for person in people.tolist()]
+    if people.isna().any() or not all(spelled):
         raise InvalidRecord(f"column {column!r} of {records} must say for every record whose it is")
-    if not all(isinstance(person, (str, int)) and not _DECIMAL.fullmatch(str(person)) for person in people.tolist()):
+    if not all(isinstance(person, (str, int)) for person in people.tolist()) or any(map(_DECIMAL.fullmatch, spelled)):
         raise InvalidRecord(
             f"column {column!r} of {records} must hold texts or whole numbers without a point: a person who is 7 here and 7.0 "
             "there would be two, with a ledger each"
+        )
+    hidden = [row for row, person in enumerate(spelled, first) if not person.isprintable()]
+    if hidden:
+        raise InvalidRecord(
+            f"column {column!r} of {records} has control or invisible characters at record {hidden[0]} ({len(hidden)} in all); "
+            "take them out: a person who is spelled with and without them would be two, with a ledger each"
         )
 
 
 class _Asked:
     """Clients that keep something, asked one after another."""
 
-    def __init__(self, scheme: Scheme, keeping: Keeping, sent_for: str) -> None:
+    def __init__(self, scheme: Scheme, keeping: Keeping, sent_for: str, people: Callable[[], Iterable[str]]) -> None:
         self._scheme, self._keeping, self._sent_for = scheme, keeping, sent_for
         self._key = None if keeping.key is None else read_key(keeping.key)
+        self._folder = None
+        if self._key is not None and keeping.person and keeping.ledger is not None:
+            key = self._key
+            self._folder = wire.LedgerFolder(
+                keeping.ledger, key, lambda: (name for person in people() for name in _older_names(key, person))
+            )
         self.left_out = 0
 
     def batches(self, blocks: Iterable[pd.DataFrame]) -> Iterator[ReportBatch]:
@@ -167,7 +190,7 @@ class _Asked:
 
     def spent(self) -> tuple[Budget | None, Fraction]:
         """Return what the one person whose ledger it is has spent, epsilon and delta."""
-        ledger = None if self._keeping.person else self._ledger(self._key)
+        ledger = None if self._keeping.person else self._ledger()
         return (None, Fraction(0)) if ledger is None else (ledger.spent(), ledger.spent_delta())
 
     def _answers(self, block: pd.DataFrame) -> Iterator[Report]:
@@ -175,7 +198,7 @@ class _Asked:
         columns = list(dict.fromkeys(attribute.column for attribute in self._scheme.attributes.values()))
         for person, record in zip(people, block[columns].to_dict("records"), strict=True):
             secret = person_key(self._key, str(person)) if self._key and self._keeping.person else self._key
-            client = Client(self._scheme, secure(), secret=secret, ledger=self._ledger(secret))
+            client = Client(self._scheme, secure(), secret=secret, ledger=self._ledger(str(person)))
             try:
                 report = client.report({str(column): value for column, value in record.items()}, self._sent_for)
             except BudgetExceeded:
@@ -185,19 +208,37 @@ class _Asked:
             else:
                 yield report if self._keeping.sends_token else replace(report, token=None)
 
-    def _ledger(self, secret: bytes | None) -> Ledger | None:
-        file = self._keeping.ledger
-        if file is None or self._keeping.total is None:
+    def _ledger(self, person: str = "") -> Ledger | None:
+        file, total = self._keeping.ledger, self._keeping.total
+        if file is None or total is None:
             return None
-        if self._keeping.person and secret is not None:
-            file.mkdir(mode=0o700, parents=True, exist_ok=True)
-            file = file / tokens.token_of(secret, _LEDGER)
-        return Ledger(self._keeping.total, wire.FileStore(file), self._keeping.delta)
+        key = self._key
+        if self._folder is None or key is None:
+            return Ledger(total, wire.FileStore(file), self._keeping.delta)
+        store = self._folder.store(one_spelling(person), lambda: _older_names(key, person))
+        return Ledger(total, store, self._keeping.delta)
+
+
+def one_spelling(person: str) -> str:
+    """Return the one spelling of a person: compatible characters are one, and there is no white space around.
+
+    Capital letters are others than small ones: who tells people apart by them is not to have two share a ledger and a token.
+    """
+    return unicodedata.normalize("NFKC", person).strip()
 
 
 def person_key(key: bytes, person: str) -> bytes:
     """Return the secret of one of the people that share a key, 32 bytes; without the key nobody can make it."""
-    return hmac.new(key, _PERSON + person.encode(), hashlib.sha256).digest()
+    return _spelled_key(key, one_spelling(person))
+
+
+def _spelled_key(key: bytes, spelling: str) -> bytes:
+    return hmac.new(key, _PERSON + spelling.encode(), hashlib.sha256).digest()
+
+
+def _older_names(key: bytes, person: str) -> set[str]:
+    """What an older ldpflow named a person's ledger, by this spelling and by the one that is used now."""
+    return {tokens.token_of(_spelled_key(key, spelling), _LEDGER) for spelling in (person, one_spelling(person))}
 
 
 def read_key(file: Path) -> bytes:

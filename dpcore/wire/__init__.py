@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 _EXPORTS = {
     "FileStore": "store",
     "LEAST_BYTES": "single",
+    "LedgerFolder": "ledgers",
     "REASONS": "single",
     "Rows": "bulk",
     "is_here": "files",
@@ -41,6 +42,7 @@ _EXPORTS = {
 __all__ = [
     "FileStore",
     "LEAST_BYTES",
+    "LedgerFolder",
     "REASONS",
     "Rows",
     "is_here",
@@ -83,6 +85,7 @@ if TYPE_CHECKING:
         write_reports,
     )
     from dpcore.wire.files import is_here, location, opened, remove_folder, sync_folder, write_bytes, write_whole
+    from dpcore.wire.ledgers import LedgerFolder
     from dpcore.wire.lines import write_lines
     from dpcore.wire.single import LEAST_BYTES, REASONS, most_bytes, read_report, write_report
     from dpcore.wire.store import FileStore

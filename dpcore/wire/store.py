@@ -162,7 +162,7 @@ def make_whole(path: Path, data: bytes) -> None:
         os.unlink(draft)
 
 
-def opened(path: Path, flags: int) -> int | None:
+def locked(path: Path, flags: int) -> int | None:
     """Open a file and lock it, shared or, for who may write, alone; None where there is none.  Raises OSError.
 
     A lock is on the file, not on its name: one that was put in place of another while this waited is opened anew.
@@ -186,7 +186,7 @@ def opened(path: Path, flags: int) -> int | None:
 
 
 def _read(path: Path) -> list[bytes]:
-    file = opened(path, os.O_RDONLY)
+    file = locked(path, os.O_RDONLY)
     if file is None:
         return []
     try:
@@ -198,7 +198,7 @@ def _read(path: Path) -> list[bytes]:
 def _hold(path: Path) -> _Held:
     """Open a ledger for one that may write, made where there is none, and settle it."""
     while True:
-        file = opened(path, os.O_RDWR)
+        file = locked(path, os.O_RDWR)
         if file is None:
             make_whole(path, _whole([]))
             continue

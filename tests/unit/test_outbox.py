@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import hmac
 import io
 import json
 import subprocess
@@ -139,6 +141,160 @@ def test_people_of_one_file_have_keys_and_ledgers_of_their_own(here: Path, small
     code, _, err = privatize("people.jsonl", "3.jsonl", *kept, at=here)
     assert (code, err) == (1, "ldpflow: none of 1 people has enough left for another report; nothing was drawn\n")
     assert not any("ann" in file.read_text() for file in (here / "ledgers").iterdir())
+
+
+FOLDER = ("--key", "key", "--person", "who", "--tokens", "--ledger", "ledgers", "--budget", "3")
+
+
+def older_ledger(here: Path, person: str, name: str, key: str = "key") -> Path:
+    """What ldpflow wrote for a person until 2026-11-22: 1.5 + ln 3 is spent, and the name is made of key and spelling."""
+    secret = hmac.new(outbox.read_key(here / key), b"ldpflow person\0" + person.encode(), hashlib.sha256).digest()
+    file = here / "ledgers" / tokens.token_of(secret, "ledger")
+    file.parent.mkdir(exist_ok=True)
+    text = json.dumps([["side", "ln 3", f"{name}1"], ["colour", "1/2", f"{name}2"], ["height", "1", f"{name}3"]])
+    file.write_text(f"{hashlib.sha256(text.encode()).hexdigest()[:8]} {text}\n")
+    return file
+
+
+def names_in(folder: Path) -> list[str]:
+    return sorted(file.name for file in folder.glob("[!.]*"))
+
+
+def test_a_ledger_outlives_the_key(here: Path) -> None:
+    """A rotated key is fresh noise, to be paid for from what is left, not a new budget."""
+    assert privatize("people.jsonl", "1.jsonl", *FOLDER, at=here)[0] == 0
+    before = names_in(here / "ledgers")
+    (here / "key").unlink()
+    code, _, err = privatize("people.jsonl", "2.jsonl", *FOLDER, at=here)
+    assert (code, err) == (1, "ldpflow: none of 3 people has enough left for another report; nothing was drawn\n")
+    code, out, _ = privatize("people.jsonl", "2.jsonl", *FOLDER[:-1], "6", at=here)
+    assert (code, out) == (0, "3 reports in 2.jsonl; nothing else left the records\n")
+    assert names_in(here / "ledgers") == before
+    spent = {Ledger(Budget.parse("9"), wire.FileStore(here / "ledgers" / name)).spent() for name in before}
+    assert spent == {Budget.parse("3 + ln 9")}
+
+
+def test_the_names_of_ledgers_do_not_tell_who_has_one(here: Path, tmp_path: Path) -> None:
+    """Whoever knows every badge cannot try them on a copy of the names: the hash has a key, the folder's own."""
+    for folder in ("ledgers", "others"):
+        arguments = [folder if word == "ledgers" else word for word in FOLDER]
+        assert privatize("people.jsonl", f"{folder}.jsonl", *arguments, at=here)[0] == 0
+        assert (here / folder).stat().st_mode & 0o077 == 0
+        assert all(file.stat().st_mode & 0o077 == 0 for file in (here / folder).iterdir())
+    assert not set(names_in(here / "ledgers")) & set(names_in(here / "others"))
+
+
+@pytest.mark.parametrize("spelling", ["A7 ", " A7", "A7\t", "\u00a0A7", "\uff21\uff17", "A\uff17 "])
+def test_one_person_has_one_ledger_however_spelled(here: Path, small: Scheme, spelling: str) -> None:
+    for number, person in enumerate(("A7", spelling)):
+        records(here, "people", [PEOPLE[0] | {"who": person}])
+        assert privatize("people.jsonl", f"{number}.jsonl", *FOLDER, at=here)[0] == 0
+    records(here, "people", [PEOPLE[0] | {"who": "A7"}, PEOPLE[1] | {"who": spelling}, PEOPLE[1] | {"who": "a7"}])
+    code, out, _ = privatize("people.jsonl", "2.jsonl", *FOLDER, at=here)
+    assert code == 0
+    assert "1 people were left out" in out
+    first, second, third, other = (sent(here / f"{number}.jsonl", small) for number in (0, 1, 2, 2))
+    assert first[0].answers == second[0].answers == third[0].answers
+    assert first[0].token == second[0].token == third[0].token != other[1].token
+    assert len(names_in(here / "ledgers")) == 2
+
+
+def test_a_spelling_that_was_one_already_keeps_its_answers() -> None:
+    key = bytes(range(32))
+    for person in ("ann", "7", "A7", "a 7", "Zoë", "李", "x" * 500):
+        assert outbox.person_key(key, person) == hmac.digest(key, b"ldpflow person\0" + person.encode(), "sha256")
+    assert outbox.person_key(key, " Zoe\u0308\n") == outbox.person_key(key, "Zoë")
+    assert outbox.one_spelling(outbox.one_spelling(" \u00a8x ")) == outbox.one_spelling(" \u00a8x ")
+
+
+@pytest.mark.parametrize(
+    "spelling", ["", "  ", "\u00a0", "A\u00007", "A\n7", "A\u200b7", "\ufeffA7", "A\u202e7", "A\ue0007"]
+)
+def test_a_person_without_a_visible_spelling_is_refused(here: Path, spelling: str) -> None:
+    records(here, "people", [PEOPLE[0], PEOPLE[1] | {"who": spelling}])
+    code, _, err = privatize("people.jsonl", "out.jsonl", *FOLDER, at=here)
+    assert code == 1
+    assert (
+        "invisible characters at record 1 (1 in all)" if spelling.strip() else "for every record whose it is"
+    ) in err
+    assert err.count("\n") == 1
+    assert not (here / "ledgers").exists()
+
+
+def test_older_ledgers_are_found_by_their_key_and_keep_what_was_spent(here: Path) -> None:
+    for person in ("ann", "bo", "dan"):
+        older_ledger(here, person, person)
+    code, out, err = privatize("people.jsonl", "1.jsonl", *FOLDER, at=here)
+    assert (code, err) == (0, "")
+    assert "1 report in" in out  # ann and bo have not enough for other states; cy is new
+    assert "2 people were left out" in out
+    assert len(names_in(here / "ledgers")) == 4
+    assert sum(name.endswith(".ledger") for name in names_in(here / "ledgers")) == 3  # all but dan, who was not asked
+    (here / "key").rename(here / "first")
+    code, _, err = privatize("people.jsonl", "2.jsonl", *FOLDER[:-1], "9", at=here)
+    assert code == 1
+    assert "holds 1 ledgers that an older ldpflow named by a key" in err
+    assert err.count("\n") == 1
+    arguments = ["first" if word == "key" else word for word in FOLDER]
+    records(here, "people", [PEOPLE[0] | {"who": "eve"}])
+    assert privatize("people.jsonl", "3.jsonl", *arguments, at=here)[0] == 0  # who is new is new by this key
+    records(here, "people", [PEOPLE[0] | {"who": "dan"}])
+    assert privatize("people.jsonl", "4.jsonl", *arguments, at=here)[0] == 1
+    records(here, "people", PEOPLE)
+    assert privatize("people.jsonl", "5.jsonl", *FOLDER[:-1], "9", at=here)[0] == 0  # all are carried over
+    assert len(names_in(here / "ledgers")) == 5
+
+
+def test_a_folder_of_others_ledgers_is_refused(here: Path) -> None:
+    """By another key, or without what names them, everybody in it would start anew."""
+    file = older_ledger(here, "ann", "a")
+    before = file.read_bytes()
+    (here / "key").unlink()
+    code, _, err = privatize("people.jsonl", "1.jsonl", *FOLDER, at=here)
+    assert code == 1
+    assert "use the key that they were made with" in err
+    assert err.count("\n") == 1
+    assert [file.read_bytes() for file in (here / "ledgers").iterdir()] == [before]
+    file.unlink()
+    assert privatize("people.jsonl", "1.jsonl", *FOLDER, at=here)[0] == 0
+    salt = here / "ledgers" / ".salt"
+    text = salt.read_text()
+    for broken, said in ((None, "holds 3 ledgers and no .salt"), ("much\n", "is damaged"), (text, "chmod 600")):
+        salt.unlink()
+        if broken is not None:
+            salt.write_text(broken)
+            salt.chmod(0o644 if broken == text else 0o600)
+        code, _, err = privatize("people.jsonl", "2.jsonl", *FOLDER, at=here)
+        assert code == 1
+        assert said in err
+        assert err.count("\n") == 1
+        salt.touch()
+    salt.chmod(0o600)
+    assert privatize("people.jsonl", "2.jsonl", *FOLDER, at=here)[0] == 0
+    code, _, err = privatize("people.jsonl", "3.jsonl", *FOLDER[:6], "small.toml", "--budget", "3", at=here)
+    assert code == 1
+    assert "the folder of ledgers small.toml cannot be used" in err
+
+
+def test_two_older_ledgers_of_one_person_become_one(here: Path) -> None:
+    older_ledger(here, "A7", "a")
+    older_ledger(here, "A7 ", "b")
+    records(here, "people", [PEOPLE[0] | {"who": "A7"}, PEOPLE[0] | {"who": "A7 "}])
+    assert privatize("people.jsonl", "1.jsonl", *FOLDER[:-1], "20", at=here)[0] == 0
+    (name,) = names_in(here / "ledgers")
+    spent = Ledger(Budget.parse("20"), wire.FileStore(here / "ledgers" / name)).spent()
+    assert spent == Budget.parse("4.5 + ln 27")
+
+
+def test_two_that_carry_over_at_once_lose_nothing(here: Path) -> None:
+    older = [older_ledger(here, person, person).name for person in ("ann", "bo")]
+    key = outbox.read_key(here / "key")
+    both = [wire.LedgerFolder(here / "ledgers", key, lambda: older) for _ in range(2)]
+    for name, person in zip(older, ("ann", "bo"), strict=True):
+        stores = [folder.store(person, lambda name=name: [name]) for folder in both]
+        assert stores[0].path == stores[1].path
+        assert len(stores[1].lines()) == 1
+    assert not set(older) & set(names_in(here / "ledgers"))
 
 
 @pytest.mark.parametrize(
