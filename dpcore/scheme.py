@@ -42,6 +42,7 @@ from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.budget import Budget
 
 FORMAT = 1
+DRAWS = 1  # how words become answers: labels of keyed streams, order of draws; another version, another digest
 _LARGEST = 10**30  # of a bound: its eighth power is still a number
 _FINEST = 2.0**-32  # least width of the bounds, relative to them: input cells are then far above rounding
 MISSING = "missing"  # the category that `missing = "category"` adds
@@ -79,7 +80,7 @@ _ESTIMATORS = {  # by mechanism, the default first; every other mechanism's is f
 }
 _LEVEL_RULES = ("lepski", "undersmoothed", "fixed")
 
-_TOP_KEYS = ("format", "name", "description", "clients", "reporting", "pairs", "functionals", "attributes")
+_TOP_KEYS = ("format", "draws", "name", "description", "clients", "reporting", "pairs", "functionals", "attributes")
 _SHARED_KEYS = ("type", "column", "missing", "mechanism", "epsilon", "functionals", "estimator", "client")
 _CATEGORICAL_KEYS = ("categories", "codes", "values", "outside", "design", "variant")
 _DESIGN_KEYS = {  # what the design of a numeric mechanism may be told
@@ -221,7 +222,8 @@ class Scheme:
     """What both sides know.
 
     epsilon: natural-log units, the total one client spends in one round; `budget` is the same, exact.
-    digest: 64 hex digits, SHA-256 of `canonical`.
+    digest: 64 hex digits, SHA-256 of `canonical`.  draws: the version of what makes answers of a client's words; a memoized
+    answer is the same for life only while it is, so that the digest, which every keyed stream is labelled with, covers it.
 
     Raises SchemeError from `from_toml` for anything the contract does not allow.
     """
@@ -233,6 +235,7 @@ class Scheme:
     pairs: tuple[tuple[str, str], ...] = ()
     functionals: tuple[str, ...] = _DEFAULT_FUNCTIONALS
     attributes: Mapping[str, Attribute]
+    draws: int = 1
 
     @classmethod
     def from_toml(cls, source: str | Path) -> Scheme:
@@ -314,6 +317,13 @@ def _parse(document: Mapping[str, Any]) -> Scheme:
     _known(document, _TOP_KEYS, "the scheme")
     if document.get("format", FORMAT) != FORMAT:
         raise SchemeError(f"format must be {FORMAT}, got {document['format']!r}; upgrade ldpflow to read this scheme")
+    # A canonical text without the key is of the first version; one that a person wrote is drawn by this one.
+    draws = document.get("draws", 1 if "format" in document else DRAWS)
+    if isinstance(draws, bool) or draws != DRAWS:
+        raise SchemeError(
+            f"draws must be {DRAWS}, the version of how answers are drawn here, got {draws!r}; read this scheme with an "
+            "ldpflow that draws so, or answers that were paid for would be drawn anew"
+        )
     name = _text(document, "name", "the scheme")
     if not _NAME.match(name):
         raise SchemeError(f"name must be lower-case letters, digits and _, got {name!r}")
@@ -336,6 +346,7 @@ def _parse(document: Mapping[str, Any]) -> Scheme:
         pairs=_pairs(document.get("pairs", []), attributes),
         functionals=functionals,
         attributes=MappingProxyType(attributes),
+        draws=draws,
     )
 
 
@@ -610,6 +621,9 @@ def _write(scheme: Scheme) -> str:
     return _toml.dumps(
         {
             "format": FORMAT,
+            **(
+                {} if scheme.draws == 1 else {"draws": scheme.draws}
+            ),  # schemes from before there was a version keep their digest
             "name": scheme.name,
             "description": scheme.description,
             "clients": scheme.clients,

@@ -61,7 +61,21 @@ upper = 250000
 mechanism = "dyadic_wave"
 epsilon = 1
 """
-SCHEMES = {"everything": EVERYTHING, "one_of_three": ONE}
+VARIANTS = "\n".join(
+    [
+        'name = "variants"\ndescription = "Wavelets as the browser does not draw them"\nclients = 5000\n',
+        "[attributes.periodic]\n"
+        + _NUMERIC.format(lower=0, upper=1, epsilon=1, mechanism="wavelet_laplace")
+        + 'basis = "bior2.4"\nfinest_level = 4\n',
+        "[attributes.paper]\n"
+        + _NUMERIC.format(lower=0, upper=1, epsilon=2, mechanism="wavelet_laplace")
+        + 'degree = 2\nfinest_level = 3\nallocation = "paper"\n',
+        "[attributes.relaxed]\n"
+        + _NUMERIC.format(lower=0, upper=1, epsilon=1, mechanism="wavelet_laplace")
+        + 'degree = 1\nfinest_level = 3\nnoise = "discrete_gaussian"\ndelta = "1e-6"\n',
+    ]
+)
+SCHEMES = {"everything": EVERYTHING, "one_of_three": ONE, "variants": VARIANTS}
 _PERSON: dict[str, Any] = {
     "answer": "yes",
     "bits": "c0",
@@ -83,6 +97,7 @@ RECORDS: dict[str, list[dict[str, Any]]] = {
         {"place": "rural", "colour": "blue", "income": 41_000},
         {"place": "urban", "colour": "red", "income": 250_000.5},
     ],
+    "variants": [{"paper": 0.3, "periodic": 0.1, "relaxed": 0.999}, {"paper": 1, "periodic": 0, "relaxed": 0.5}],
 }
 REFUSED_RECORDS: dict[str, list[dict[str, Any]]] = {
     "everything": [
@@ -100,4 +115,5 @@ REFUSED_RECORDS: dict[str, list[dict[str, Any]]] = {
         _PERSON | {"wavelet": ""},
     ],
     "one_of_three": [{"place": "rural", "colour": "pink", "income": 1}, {}],
+    "variants": [{"paper": 0.3, "periodic": 0.1, "relaxed": "much"}],
 }

@@ -52,8 +52,8 @@ def decoders(runs: int, seed: int, corpus: Path) -> None:
     def one(data: bytes) -> None:
         if not data:
             return
-        scheme, content = schemes[data[0] % 2], data[1:]
-        if data[0] % 4 < 2:
+        scheme, content = schemes[data[0] % len(schemes)], data[1:]
+        if data[0] // len(schemes) % 2 == 0:
             try:
                 report = single.read_report(content, scheme)
             except RefusedReport as refused:
@@ -107,7 +107,7 @@ def seed_corpus(corpus: Path) -> None:
                 dp.Client(scheme, dp.seeded(k), own).report(client_cases.RECORDS[name][0]) for k in range(max(1, count))
             ]
             content = wire.write_stream(batch_of(made[:count] or made), scheme)
-            (corpus / f"{name}-stream-{place}").write_bytes(bytes([2 + number]) + content)
+            (corpus / f"{name}-stream-{place}").write_bytes(bytes([len(client_cases.SCHEMES) + number]) + content)
 
 
 def requests(examples: int, seed: int, minutes: float = MINUTES) -> int:

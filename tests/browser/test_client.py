@@ -35,6 +35,7 @@ PLANTED = {  # a line of the client -> the same with a bug
     "if (levels && answers": "if (false && answers",
     "delta !== client": "delta < client",
     "mechanism.loss <= epsilon": "0 <= epsilon",
+    "draws !== DRAWS": "draws === null",
 }
 
 

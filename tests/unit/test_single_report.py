@@ -224,7 +224,7 @@ def test_every_reason_is_given_and_names_the_first_fault() -> None:
 
 
 def test_a_token_is_the_clients_own_and_tells_nobody_across_schemes() -> None:
-    first, second = (scheme.digest for scheme in SCHEMES.values())
+    first, second, *_ = (scheme.digest for scheme in SCHEMES.values())
     assert tokens.token_of(SECRET, first) == tokens.token_of(SECRET, first) != tokens.token_of(SECRET, second)
     assert tokens.token_of(SECRET, first) != tokens.token_of(SECRET[::-1], first)
     with pytest.raises(SchemeError, match="bytes_of_the_secret"):

@@ -11,6 +11,7 @@
  */
 
 export const FORMAT = 1;
+export const DRAWS = 1; // how words become answers; a scheme that does not say is of the first version
 export const REASONS = [
   "too_large", "not_json", "unknown_key", "missing_key", "wrong_type", "unknown_format", "wrong_scheme", "malformed_id",
   "malformed_token", "malformed_round", "malformed_payload", "incomplete", "wrong_unit", "wrong_length", "unknown_level",
@@ -116,6 +117,8 @@ export async function openBundle(read, digest) {
   }
   const document = parseToml(new TextDecoder("utf-8", { fatal: true }).decode(text));
   if (document.get("format") !== FORMAT) throw new SchemeError("the scheme is of another format");
+  const draws = document.get("draws") ?? 1;
+  if (draws !== DRAWS) throw new SchemeError(`the scheme's answers are drawn by version ${draws}, and this client knows ${DRAWS} alone`);
   const attributes = new Map();
   for (const [name, table] of document.get("attributes")) {
     const tables = [];
