@@ -248,10 +248,14 @@ def _rewrite(path: Path, file: int, texts: list[bytes]) -> None:
 def _draft(path: Path, data: bytes) -> str:
     """A file beside another, with its content on the disk, for its owner only."""
     handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    with os.fdopen(handle, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        os.unlink(draft)
+        raise
     return draft
 
 
@@ -283,6 +287,8 @@ def _chained(data: bytes) -> _Content:
         texts.append(text)
         end += len(line) + 1
     counted, torn = max(count for count, _ in heads), rest[len(texts) :]
+    if b"\0" in b"".join(torn):  # a hole: of a long line a power cut may leave the end without the beginning
+        torn = torn[:1]
     if len(texts) < counted:
         raise _damaged(
             f"it had {counted} charges or more, and line {len(texts) + 3} is missing or is not what was written"

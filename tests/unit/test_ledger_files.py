@@ -200,6 +200,33 @@ def test_a_kill_at_any_byte_loses_no_charge_and_locks_nobody_out(
     assert set(again) == {path.read_bytes()}  # whatever was torn: what comes after is what it would have been
 
 
+def test_a_power_cut_may_leave_holes_in_a_line_that_was_not_counted(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    whole = charged(path, "1", "2")
+    for tail in (bytes(50), bytes(4000) + b'","0.5",""]]\n', b"59259" + bytes(9) + b'\n"2"]]\n'):
+        path.write_bytes(whole + tail)
+        assert spent(path) == 3
+        charged(path, "4")
+        assert spent(path) == 7
+        assert bytes(1) not in path.read_bytes()
+    path.write_bytes(whole[:-60] + bytes(60))  # of one that was counted, never
+    assert spent(path) is None
+    path.write_bytes(whole + OLD.splitlines(keepends=True)[-1])  # an older client's charge, which nobody may drop
+    assert spent(path) is None
+
+
+def test_a_full_disk_leaves_nothing_beside_a_ledger_that_could_not_be_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(file: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(DPCoreError, match=r"No space left on device\); nothing was drawn"):
+        ledger_of(tmp_path / "ledger").charge([charge("1")])
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_failed_write_is_told_and_what_it_left_is_no_trap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, real = tmp_path / "ledger", os.pwrite
     charged(path, "1")
