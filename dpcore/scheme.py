@@ -618,12 +618,13 @@ def _write(scheme: Scheme) -> str:
             own |= {} if a.design is None else {"design": a.design}
         return common | own | {"client": dict(a.mechanism.parameters())}
 
+    draws = (
+        {} if scheme.draws == 1 else {"draws": scheme.draws}
+    )  # schemes from before there was a version keep their digest
     return _toml.dumps(
         {
             "format": FORMAT,
-            **(
-                {} if scheme.draws == 1 else {"draws": scheme.draws}
-            ),  # schemes from before there was a version keep their digest
+            **draws,
             "name": scheme.name,
             "description": scheme.description,
             "clients": scheme.clients,
