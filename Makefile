@@ -9,7 +9,7 @@ export OPENBLAS_NUM_THREADS = 1
 # What is imported is compiled once: otherwise every process compiles what it imports, three times the cost of its start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test quick flows slow soak faults fuzz scaling peers lock check format up help
+.PHONY: run test quick flows slow soak faults fuzz scaling peers lock check format up key help
 
 help:  ## list the verbs
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -68,3 +68,6 @@ format: $(VENV)/.ok  ## lay out the code
 
 up: $(VENV)/.ok  ## a Prefect server, a worker and the scheduled deployments on this machine
 	$(BIN)/python -m flows.up
+
+key: $(VENV)/.ok  ## print the key that the Prefect UI asks for
+	@$(BIN)/python -m flows.key

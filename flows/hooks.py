@@ -15,6 +15,7 @@ from dpcore.errors import DPCoreError
 from dpcore.pages import plain
 from dpcore.scheme import Scheme
 from dpcore.warehouse import Locked
+from flows import folders
 from flows.settings import NamedRound
 
 _CANCELLED = "Somebody cancelled it, or stopped its process. **Press Retry** to go on where it was."
@@ -71,13 +72,19 @@ def tell_failure(flow: Any, flow_run: Any, state: Any) -> None:
 
 
 def folder_of(flow_run_id: str, settings: dict[str, Any]) -> Path | None:
-    """Return the folder that a flow's run prepared, or that of the collected round it was told; None without one."""
-    data = wire.location(settings.get("data", stages.DEFAULT_DATA))
-    for path in (data / "runs").glob("*/plan.json"):
-        if stages.plan_of(path.parent).flow_run_id == flow_run_id:
-            return path.parent
+    """Return the folder that a flow's run prepared, or that of the collected round it was told; None without one.
+
+    There is none where runs may not look, either.
+    """
     try:
+        data = wire.location(settings.get("data", stages.DEFAULT_DATA))
+        folders.check(data)
+        for path in (data / "runs").glob("*/plan.json"):
+            folders.check(path.parent)
+            if stages.plan_of(path.parent).flow_run_id == flow_run_id:
+                return path.parent
         named = NamedRound.model_validate(settings)
+        folders.check(named)
         return stages.newest(Scheme.from_toml(named.scheme), named.round, named.data)
     except (ValueError, DPCoreError):
         return None
@@ -88,6 +95,7 @@ def _land(folder: Path) -> str:
     plan = stages.plan_of(folder)
     said = f"Round {plan.round}, run `{plan.run_id}`: what is finished stands in `{folder}`, and is not done again."
     try:
+        folders.check_run(folder)
         stages.land_failure(folder)
     except DPCoreError as error:
         return f"{said} That it failed could not be written to the warehouse: {error}"

@@ -13,12 +13,14 @@ from pathlib import Path
 
 from prefect import tags, unmapped
 from prefect.logging.handlers import PrefectConsoleHandler
+from prefect.settings import PREFECT_API_URL
 from pydantic import ValidationError
 
 from dpcore import stages
 from dpcore.cli import render
 from dpcore.errors import DPCoreError, TooFewClients
 from dpcore.scheme import Scheme
+from flows import folders, key
 from flows.collect import aggregate_batch, may_wait, merge, waiting, waits
 from flows.estimate import compare, estimate_tables
 from flows.publish import draw, ended, land, show
@@ -59,6 +61,11 @@ def main(arguments: list[str] | None = None) -> int:
     _quieten()
     try:
         settings = RoundSettings(**given)
+        folders.name(settings.scheme, settings.data, settings.records, settings.reports, settings.warehouse)
+        if settings.warehouse:
+            folders.name(settings.warehouse.parent)  # pictures are beside it where the data is a URL
+        if not PREFECT_API_URL.value():
+            key.ensure()  # the server that is started for it asks for one, too
         Scheme.from_toml(settings.scheme)  # a slip is told at once, not after the engine has started
         print("starting Prefect (about 15 s without a server) ...", file=sys.stderr)
         with tags(TAG):

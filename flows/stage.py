@@ -4,6 +4,7 @@ Rule 1.  A task may run twice.  Files appear whole or not at all and a finished 
 client twice nor spends its budget twice.
 Rule 2.  What dpcore refuses on purpose (DPCoreError) would be refused again, so it is never retried.
 Rule 3.  Nothing is cached beyond the files: a cached result could outlive the scheme it was made under.
+Rule 4.  Flows and tasks use the folders that the operator named, and look at each path in their arguments for that.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from prefect.tasks import exponential_backoff
 
 from dpcore import stages
 from dpcore.errors import DPCoreError
+from flows.folders import guarded
 from flows.hooks import tell_failure
 from flows.runner import task_runner
 from flows.settings import CollectSettings, RoundSettings
@@ -42,7 +44,7 @@ def stage(
     seconds: one attempt's limit, some hundred times what it takes; None for shards, whose threads no limit can stop.
     run_name: what the UI calls a run; a format of the task's arguments, such as "{folder.name}".
     """
-    return task(
+    made = task(
         name=name,
         task_run_name=run_name or name,
         tags=[TAG],
@@ -54,6 +56,7 @@ def stage(
         persist_result=False,
         cache_policy=NO_CACHE,
     )
+    return lambda function: made(guarded(function))
 
 
 def whole(name: str, *, hours: float, run_name: str | Callable[[], str]) -> Callable[[Callable[..., Any]], Any]:
@@ -61,7 +64,7 @@ def whole(name: str, *, hours: float, run_name: str | Callable[[], str]) -> Call
 
     A flow is not retried by itself: its tasks were, and what they finished is kept for whoever presses Retry.
     """
-    return flow(
+    made = flow(
         name=name,
         flow_run_name=run_name,
         timeout_seconds=hours * 3600,
@@ -70,6 +73,7 @@ def whole(name: str, *, hours: float, run_name: str | Callable[[], str]) -> Call
         on_crashed=[tell_failure],
         on_cancellation=[tell_failure],
     )
+    return lambda function: made(guarded(function))
 
 
 @stage("prepare")

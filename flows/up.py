@@ -1,7 +1,8 @@
 """`make up`: a Prefect server, a worker and the scheduled deployments on this machine, until Ctrl-C.
 
-The server listens on 127.0.0.1 only.  PREFECT_SERVER_API_PORT chooses another port than 4200.  A server or worker that ends
-by itself is started again; what they say is in `server.log` and `worker.log` of PREFECT_HOME, by default .prefect.
+The server listens on 127.0.0.1 only, asks for a key that is made on its first start (`key.py`), and answers no pages but its
+own (`server.py`).  PREFECT_SERVER_API_PORT chooses another port than 4200.  A server or worker that ends by itself is started
+again; what they say is in `server.log` and `worker.log` of PREFECT_HOME, by default .prefect, a folder for its owner alone.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import time
@@ -17,12 +19,16 @@ from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
+from flows.key import CLIENT, SERVER
+from flows.server import own_origins
+
 HOST = "127.0.0.1"
 POOL = "ldpflow-pool"
 _PATIENCE = 300  # seconds; a first start builds its database, 20 s on a slow machine, minutes on a busy one
 _GRACE = 30  # seconds a service has to end by itself
 _RESTARTS, _WATCHED = 5, 600  # times in so many seconds that a service is started again at once
 _PAUSE = 60  # seconds before it is started again after that
+_UMASK = 0o077  # what is started here writes files for their owner alone
 
 
 class UpError(Exception):
@@ -40,6 +46,9 @@ def main() -> int:
     try:
         _check_free(port)
         environment = environment_of(port)
+        _keep_to_owner(_home(environment))
+        key = _python("flows.key --make", environment)
+        environment |= {SERVER: key, CLIENT: key}
         with _Service("server", "flows.server", environment) as server:
             print(f"starting the server on {HOST}:{port} ...", flush=True)
             _wait_until_healthy(port, server)
@@ -47,7 +56,9 @@ def main() -> int:
             _python("prefect --no-prompt deploy --all", environment)
             _python("flows.automations", environment)
             with _Service("worker", f"prefect worker start --pool {POOL} --type process", environment) as worker:
-                print(f"up: http://{HOST}:{port}  (Ctrl-C stops the server and the worker)", flush=True)
+                print(f"up: {environment['PREFECT_UI_URL']}  (Ctrl-C stops the server and the worker)", flush=True)
+                shown = key if sys.stdout.isatty() else "`make key` prints it"  # a log must not hold it
+                print(f"the UI asks for the key, once a browser: {shown}", flush=True)
                 while True:
                     time.sleep(0.5)
                     for service in (server, worker):
@@ -65,7 +76,9 @@ def environment_of(port: str) -> dict[str, str]:
 
     The port goes by the environment: with an option `--port` the UI asks the default port and stays blank.
     """
+    seen = os.environ.get("PREFECT_UI_URL") or f"http://{HOST}:{port}"
     return {
+        "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": ",".join(own_origins(port, seen)),
         "DO_NOT_TRACK": "1",
         "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",  # seconds; as flows/automations.py expects
         "PREFECT_SERVER_DEPLOYMENTS_CONCURRENCY_SLOT_WAIT_SECONDS": "5",  # the default of 30 lets a queue of rounds wait
@@ -73,10 +86,28 @@ def environment_of(port: str) -> dict[str, str]:
         "PREFECT_LOGGING_LEVEL": "WARNING",  # on this terminal; prefect.yaml lets runs log everything for the UI
         **os.environ,
         "PREFECT_API_URL": f"http://{HOST}:{port}/api",
-        "PREFECT_UI_URL": f"http://{HOST}:{port}",
+        "PREFECT_UI_URL": seen,
         "PREFECT_SERVER_API_HOST": HOST,
         "PREFECT_SERVER_API_PORT": port,
     }
+
+
+def _home(environment: Mapping[str, str]) -> Path:
+    return Path(environment.get("PREFECT_HOME", ".prefect")).expanduser()
+
+
+def _keep_to_owner(home: Path) -> None:
+    """Let nobody else into Prefect's folder: it has runs' parameters, logs and the key; an older version let others in."""
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if home.stat().st_mode & stat.S_ISVTX:
+            raise UpError(f"PREFECT_HOME must be a folder for Prefect alone, got {home}, which others write to")
+        home.chmod(0o700)
+        for path in home.iterdir():
+            if path.is_file() and not path.is_symlink():
+                path.chmod(path.stat().st_mode & 0o700)
+    except OSError as error:
+        raise UpError(f"PREFECT_HOME must be a folder of your own, got {home}: {error.strerror}") from error
 
 
 def _check_free(port: str) -> None:
@@ -95,21 +126,22 @@ class _Service:
     """
 
     def __init__(self, name: str, command: str, environment: Mapping[str, str]) -> None:
-        self.log = Path(environment.get("PREFECT_HOME", ".prefect")).expanduser() / f"{name}.log"
+        self.log = _home(environment) / f"{name}.log"
         self._name, self._command, self._environment = name, command, dict(environment)
         self._starts: list[float] = []
         self._due: float | None = None  # when it is started again, once it has ended
 
     def __enter__(self) -> _Service:
         self._starts.append(time.monotonic())
-        self.log.parent.mkdir(parents=True, exist_ok=True)
-        with self.log.open("ab") as said:
+        self.log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with open(self.log, "ab", opener=_for_owner) as said:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", *self._command.split()],
                 env=self._environment,
                 stdout=said,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                umask=_UMASK,
             )
         return self
 
@@ -146,14 +178,23 @@ class _Service:
             self.__enter__()
 
 
-def _python(command: str, environment: Mapping[str, str]) -> None:
-    """Run `python -m` something to its end."""
+def _for_owner(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _python(command: str, environment: Mapping[str, str]) -> str:
+    """Run `python -m` something to its end and return what it said."""
     done = subprocess.run(
-        [sys.executable, "-m", *command.split()], env=dict(environment), capture_output=True, text=True
+        [sys.executable, "-m", *command.split()],
+        env=dict(environment),
+        capture_output=True,
+        text=True,
+        umask=_UMASK,
     )
     if done.returncode:
         said = (done.stderr.strip() or done.stdout.strip()).splitlines() or ["nothing was said"]
         raise UpError(f"`python -m {command}` failed: {said[-1].strip()}; run it by hand to see everything")
+    return done.stdout.strip()
 
 
 def _wait_until_healthy(port: str, server: _Service) -> None:

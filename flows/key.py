@@ -1,0 +1,98 @@
+"""The key of this machine's Prefect server, which whoever asks it anything has to give: `make key` prints it.
+
+It is made when the first server starts and kept in the profile that Prefect's own commands read, a file for its owner alone.
+Servers and clients find it there, the temporary server of `make run` among them.  A key in the environment goes before it.
+Prefect is imported where it is asked: `make up`, which only watches, does without it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from dpcore.errors import DPCoreError
+
+SERVER, CLIENT = "PREFECT_SERVER_API_AUTH_STRING", "PREFECT_API_AUTH_STRING"
+_USER = "ldpflow"
+
+
+def main(arguments: Sequence[str] = ()) -> int:
+    """Print the key, with `--make` after making one where there is none, and return the exit status."""
+    try:
+        found = ensure() if "--make" in arguments else _one_of(os.environ) or _one_of(_profile()[1])
+    except DPCoreError as error:
+        print(f"ldpflow: {error}", file=sys.stderr)
+        return 1
+    if not found:
+        print("ldpflow: there is no key yet; `make up` makes one", file=sys.stderr)
+        return 1
+    print(found)
+    return 0
+
+
+def ensure() -> str:
+    """Return the key, made where there is none, and let this process give it; raises DPCoreError where two differ."""
+    if found := _one_of(os.environ):
+        return found
+    from prefect.context import refresh_global_settings_context
+    from prefect.settings import get_current_settings
+
+    path = Path(os.path.realpath(get_current_settings().profiles_path))
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)  # of two first starts, one makes it
+        name, kept = _profile()
+        found = _one_of(kept) or f"{_USER}:{secrets.token_urlsafe(24)}"
+        if any(kept.get(setting) != found for setting in (SERVER, CLIENT)):
+            _keep(path, name, found)
+        path.chmod(0o600)
+    finally:
+        os.close(folder)
+    refresh_global_settings_context()
+    return found
+
+
+def _one_of(settings: Mapping[str, str]) -> str:
+    """The key among some settings, '' without one."""
+    found = {settings[name] for name in (SERVER, CLIENT) if settings.get(name)}
+    if len(found) > 1:
+        raise DPCoreError(f"{SERVER} and {CLIENT} must be one key, got two; leave one of them out")
+    return found.pop() if found else ""
+
+
+def _profile() -> tuple[str, dict[str, str]]:
+    """The active profile's name, and what it sets."""
+    from prefect.settings.profiles import load_profiles
+
+    profiles = load_profiles()
+    name = os.environ.get("PREFECT_PROFILE") or profiles.active_name or "ephemeral"
+    return name, profiles[name].to_environment_variables() if name in profiles.names else {}
+
+
+def _keep(path: Path, name: str, key: str) -> None:
+    """Put the key into a profile, beside what the file has already."""
+    import toml
+    from prefect.settings.constants import DEFAULT_PROFILES_PATH
+    from prefect.settings.profiles import load_profiles
+
+    profiles = load_profiles()
+    profiles.update_profile(name, {SERVER: key, CLIENT: key}, source=path)
+    if profiles.active_name is None:
+        profiles.set_active(name)
+    kept = profiles.without_profile_source(DEFAULT_PROFILES_PATH).to_dict()
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft.unlink(missing_ok=True)
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        file.write(toml.dumps(kept))
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
