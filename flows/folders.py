@@ -33,7 +33,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def guarded(function: F) -> F:
     """Return the function of a flow or task that looks at the paths in its arguments first; `folder` is a run's."""
-    signature = inspect.signature(function)
+    signature = inspect.signature(function, eval_str=True)  # Prefect reads it, too, where the names mean nothing
 
     @wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
@@ -45,6 +45,7 @@ def guarded(function: F) -> F:
                 check_run(value)
         return function(*args, **kwargs)
 
+    checked.__signature__ = signature  # type: ignore[attr-defined]
     return checked  # type: ignore[return-value]
 
 
@@ -114,7 +115,7 @@ def _resolved(path: Any) -> str:
 def _is_in(found: str, folder: str) -> bool:
     if found == folder:
         return True
-    rest = found.removeprefix(folder.rstrip("/") + "/")
+    rest = found.removeprefix(folder if folder.endswith("/") else folder + "/")
     if rest == found:
         return False
     return not _URL.fullmatch(found) or not ({".", ".."} & set(unquote(rest).split("/")) or "::" in rest)

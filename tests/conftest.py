@@ -111,6 +111,14 @@ def people():  # type: ignore[no-untyped-def]
 
 
 @pytest.fixture(scope="session", autouse=True)
+def runs_may_use_what_tests_make(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Let the flows use the tests' own folders, as an operator names his."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LDPFLOW_FOLDERS", f"data,{tmp_path_factory.getbasetemp()}")
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def warehouses_are_copies(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Where code makes a warehouse, copy one it made before, which takes a hundredth; `made_anew` is for tests of making."""
     from dpcore.warehouse import connection

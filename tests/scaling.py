@@ -22,7 +22,7 @@ from prefect import unmapped
 from prefect.testing.utilities import prefect_test_harness
 
 from dpcore import stages
-from flows import runner
+from flows import folders, runner
 from flows.collect import aggregate_batch
 from flows.simulate import privatize_batch
 from flows.stage import follow, whole
@@ -38,6 +38,7 @@ def main() -> int:
     shards = parser.parse_args().shards
     with tempfile.TemporaryDirectory() as made:
         data = Path(made)
+        folders.name(data)
         here = _aggregate(data / "here", "", shards)
         one, two = _aggregate(data / "one", "local:1", shards), _aggregate(data / "two", "local:2", shards)
         same = here["bits"] == one["bits"] == two["bits"]

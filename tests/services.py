@@ -10,6 +10,8 @@ import subprocess
 import sys
 import threading
 import time
+import tomllib
+from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,9 +22,11 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 from flows import up
+from flows.key import CLIENT
 
 # Seconds.  Prefect's server on SQLite lets a write wait a minute for another's, and machines of CI have bad minutes.
 PATIENCE = 180
+_KEYS: dict[str, str] = {}  # port -> the key that its server asks for
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,9 @@ class Up:
 
     port: str
     pid: int
+    key: str
+    home: Path
+    said: list[str]
 
     def kill_worker(self) -> None:
         """Kill the worker and every process of its, as a machine that goes down would."""
@@ -53,6 +60,7 @@ def free_port() -> str:
 def start_up(root: Path, environment: Mapping[str, str], tell: Callable[[str], object]) -> subprocess.Popen[str]:
     """Start `make up` and return its process when it is up; tell: called with each line it says, then and later.
 
+    environment: names its port and its file of profiles, from which the questions below take the key.
     Raises EOFError where it ends instead.
     """
     process = subprocess.Popen(
@@ -67,6 +75,7 @@ def start_up(root: Path, environment: Mapping[str, str], tell: Callable[[str], o
     for line in process.stdout:
         tell(line.strip())
         if line.startswith("up: "):
+            _KEYS[environment["PREFECT_SERVER_API_PORT"]] = key_in(Path(environment["PREFECT_PROFILES_PATH"]))
             threading.Thread(target=lambda: [tell(line.strip()) for line in process.stdout or ()], daemon=True).start()
             return process
     raise EOFError("`make up` ended")
@@ -76,10 +85,11 @@ def start_up(root: Path, environment: Mapping[str, str], tell: Callable[[str], o
 def running(root: Path, home: Path, **environment: str) -> Iterator[Up]:
     """Start `make up`; at the end Ctrl-C must stop all of it."""
     port = free_port()
-    own = {"PREFECT_SERVER_API_PORT": port, "PREFECT_HOME": str(home)}
-    process = start_up(root, os.environ | own | environment, print)
+    own = {"PREFECT_SERVER_API_PORT": port, "PREFECT_HOME": str(home), "PREFECT_PROFILES_PATH": f"{home}/profiles.toml"}
+    said: list[str] = []
+    process = start_up(root, os.environ | own | environment, lambda line: (print(line), said.append(line)))
     try:
-        yield Up(port, process.pid)
+        yield Up(port, process.pid, _KEYS[port], home, said)
     finally:
         process.send_signal(signal.SIGINT)
         status = process.wait(90)
@@ -103,11 +113,22 @@ def ask(port: str, path: str, body: Any = None, method: str | None = None) -> An
 def ask_once(port: str, path: str, body: Any = None, method: str | None = None, seconds: int = 30) -> Any:
     """What the server answers now; JSON under /api, None for nothing.  Raises OSError where it does not answer well."""
     data = None if body is None else json.dumps(body).encode()
-    headers = {"Content-Type": "application/json"}
+    headers = {"Content-Type": "application/json", "Authorization": basic(_KEYS[port])}
     request = Request(f"http://{up.HOST}:{port}{path}", data=data, headers=headers, method=method)
     with urlopen(request, timeout=seconds) as answer:
         content = answer.read().decode()
     return json.loads(content or "null") if path.startswith("/api/") else content
+
+
+def key_in(profiles: Path) -> str:
+    """The key that Prefect's commands find in a file of profiles."""
+    found = tomllib.loads(profiles.read_text(encoding="utf-8"))
+    return str(found["profiles"][found["active"]][CLIENT])
+
+
+def basic(key: str) -> str:
+    """The header by which a key is given."""
+    return f"Basic {b64encode(key.encode()).decode()}"
 
 
 def state(port: str, run: str) -> Any:

@@ -89,6 +89,7 @@ class Services:
     def __init__(self, folder: Path) -> None:
         self._port, self.home = services.free_port(), folder / "home"
         own = {"PREFECT_SERVER_API_PORT": self._port, "PREFECT_HOME": str(self.home), "DO_NOT_TRACK": "1"}
+        own |= {"PREFECT_PROFILES_PATH": f"{self.home}/profiles.toml", "LDPFLOW_FOLDERS": f"data,{folder}"}
         self._environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")} | own
 
     def __enter__(self) -> Services:

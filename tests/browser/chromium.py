@@ -69,6 +69,12 @@ class Tab:
             )
             time.sleep(2)
 
+    def log_in(self, key: str, *, until: str) -> None:
+        """Give Prefect's UI the key where it asks for one."""
+        self.evaluate("document.querySelector('input[type=password]').focus()")
+        self.do("Input.insertText", text=key)
+        self.click("Login", until=until)
+
     def evaluate(self, expression: str) -> Any:
         """Return the value of an expression; of what is promised, once it is there."""
         result = self.do("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
@@ -96,11 +102,14 @@ class Tab:
 
 
 @contextmanager
-def tab(profile: Path) -> Iterator[Tab]:
-    """Start the browser with an empty profile and nothing but this machine to talk to; ended at the end."""
+def tab(profile: Path, *more: str) -> Iterator[Tab]:
+    """Start the browser with an empty profile and nothing but this machine to talk to; ended at the end.
+
+    more: switches of Chromium.
+    """
     assert BINARY is not None
     switches = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run"]
-    switches += ["--remote-debugging-port=0", f"--user-data-dir={profile}", "about:blank"]
+    switches += ["--remote-debugging-port=0", f"--user-data-dir={profile}", *more, "about:blank"]
     with subprocess.Popen([BINARY, *switches], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as browser:
         try:
             port = _port(profile / "DevToolsActivePort")

@@ -9,7 +9,7 @@ from typing import Any
 
 import chromium
 import pytest
-from services import artifacts, ask, deployment, ended, running, soon, start
+from services import Up, artifacts, ask, deployment, ended, running, soon, start
 
 from flows import up
 
@@ -22,14 +22,22 @@ PICTURES = "[...document.querySelectorAll('img')].filter(one => one.src.startsWi
 
 
 @pytest.fixture(scope="module")
-def port(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def service(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
     with running(root, tmp_path_factory.mktemp("home")) as found:
-        yield found.port
+        yield found
 
 
 @pytest.fixture(scope="module")
-def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[chromium.Tab]:
+def port(service: Up) -> str:
+    return service.port
+
+
+@pytest.fixture(scope="module")
+def tab(service: Up, tmp_path_factory: pytest.TempPathFactory) -> Iterator[chromium.Tab]:
+    """A browser that was asked for the key already."""
     with chromium.tab(tmp_path_factory.mktemp("profile")) as found:
+        found.visit(f"http://{up.HOST}:{service.port}/deployments", until="Login")
+        found.log_in(service.key, until="daily")
         yield found
 
 

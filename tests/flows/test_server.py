@@ -55,8 +55,9 @@ def scheduled(port: str) -> list[Any]:
 
 
 def test_a_round_against_a_server_shows_in_its_ui(
-    port: str, home: Path, root: Path, scheme_file: Path, by_command: Path, tmp_path: Path
+    service: Up, root: Path, scheme_file: Path, by_command: Path, tmp_path: Path
 ) -> None:
+    port, home = service.port, service.home
     deployed = ask(port, "/api/deployments/filter", {})
     on_request = ["backfill", "collect", "coverage", "estimate", "publish", "simulate"]
     scheduled_ = ["daily", "monthly-audit", "monthly-reproduce", "weekly-benchmark", "weekly-cleanup"]
@@ -70,7 +71,9 @@ def test_a_round_against_a_server_shows_in_its_ui(
         [sys.executable, "-m", "flows.round", str(scheme_file), "--seed", "7", "--round", "2026-11-20"]
         + ["--data", str(tmp_path / "data")],
         cwd=root,
-        env=os.environ | {"PREFECT_API_URL": f"http://{up.HOST}:{port}/api", "PREFECT_HOME": str(home)},
+        env=os.environ
+        | {"PREFECT_API_URL": f"http://{up.HOST}:{port}/api", "PREFECT_HOME": str(home)}
+        | {"PREFECT_PROFILES_PATH": f"{home}/profiles.toml"},
         capture_output=True,
         text=True,
         timeout=180,

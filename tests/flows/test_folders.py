@@ -1,0 +1,209 @@
+"""What a run may read and write: every path of every form, in every flow and task, whatever links say."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import pkgutil
+from collections.abc import Callable
+from datetime import date
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prefect import Flow, Task
+from pydantic import BaseModel
+
+import flows
+from dpcore import stages
+from dpcore.errors import DPCoreError
+from flows import folders, hooks, settings, study_settings
+from flows.audit import enumerate_loss, land_checks
+from flows.collect import aggregate_batch
+from flows.publish import land
+from flows.settings import RoundSettings
+from flows.stage import prepare
+
+pytestmark = pytest.mark.flows
+
+REFUSED = "runs may use what is in "
+MADE = [
+    made
+    for module in pkgutil.iter_modules(flows.__path__)
+    for made in vars(import_module(f"flows.{module.name}")).values()
+    if isinstance(made, (Flow, Task))
+]
+GUARDED = list({id(made): made for made in MADE}.values())
+REQUIRED = {"reports": Path("data"), "round": "2026-11-20", "first": date(2026, 11, 1), "last": date(2026, 11, 2)}
+
+
+def form_of(made: Any) -> type[BaseModel] | None:
+    """The settings of a flow or task, where it takes any."""
+    parameter = inspect.signature(made.fn).parameters.get("settings")
+    found = parameter.annotation if parameter else None
+    forms = found.__args__ if hasattr(found, "__args__") else (found,)
+    return next((form for form in forms if inspect.isclass(form)), None)
+
+
+def paths_of(form: type[BaseModel]) -> list[str]:
+    """The fields of a form that are paths."""
+    return [name for name, field in form.model_fields.items() if "Path" in str(field.annotation)]
+
+
+def filled(form: type[BaseModel], **given: Any) -> BaseModel:
+    """A form in which all that it requires is given."""
+    required = {name: value for name, value in REQUIRED.items() if name in form.model_fields}
+    return form(**required | given)
+
+
+FORMED = [(made, form) for made in GUARDED if (form := form_of(made))]
+CASES = [
+    pytest.param(made, form, field, id=f"{type(made).__name__.lower()}-{made.name}-{field}")
+    for made, form in FORMED
+    for field in paths_of(form)
+]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The one folder that runs may use; `tmp_path / "outside"` is none."""
+    monkeypatch.setenv(folders.SETTING, f"data,{tmp_path / 'here'}")
+    (tmp_path / "here").mkdir()
+    (tmp_path / "outside").mkdir()
+    return tmp_path / "here"
+
+
+@pytest.fixture
+def outside(here: Path) -> Path:
+    return here.parent / "outside"
+
+
+@pytest.mark.parametrize(("made", "form", "field"), CASES)
+def test_no_flow_or_task_begins_with_a_path_outside(
+    made: Any, form: type[BaseModel], field: str, outside: Path
+) -> None:
+    given = inspect.signature(made.fn).parameters
+    others = {name: None for name in given if name != "settings"}
+    with pytest.raises(DPCoreError, match=REFUSED) as error:
+        made.fn(settings=filled(form, **{field: outside / "it"}), **others)
+    assert str(outside / "it") in str(error.value)
+    assert len(str(error.value).splitlines()) == 1
+
+
+def test_every_form_is_the_form_of_a_flow_that_is_guarded() -> None:
+    modules = (settings, study_settings)
+    forms = {form for one in modules for _, form in inspect.getmembers(one, inspect.isclass)}
+    with_paths = {form for form in forms if issubclass(form, BaseModel) and paths_of(form)}
+    assert with_paths - {settings._Settings} == {form for made, form in FORMED if isinstance(made, Flow)}
+
+
+@pytest.mark.parametrize("made", GUARDED, ids=lambda made: f"{type(made).__name__.lower()}-{made.name}")
+def test_every_flow_and_task_is_guarded(made: Any) -> None:
+    assert made.fn.__code__ is folders.guarded(lambda: None).__code__
+    paths = {name for name, one in inspect.signature(made.fn).parameters.items() if one.annotation is Path}
+    assert paths <= {"folder", "file", "warehouse"}, "a run's folder is called that, so that its plan is looked at"
+
+
+@pytest.mark.parametrize("turn", ["{here}/../outside/it", "{here}/link/it", "file://{outside}/it", "s3://bucket/it"])
+def test_links_dots_and_urls_lead_nowhere_else(turn: str, here: Path, outside: Path) -> None:
+    (here / "link").symlink_to(outside)
+    with pytest.raises(DPCoreError, match=REFUSED):
+        folders.check(RoundSettings(records=Path(turn.format(here=here, outside=outside))))
+
+
+def test_a_file_that_is_a_link_is_where_it_leads(here: Path, outside: Path) -> None:
+    (outside / "people.csv").touch()
+    (here / "people.csv").symlink_to(outside / "people.csv")
+    with pytest.raises(DPCoreError, match=f"got {here}/people.csv, which is {outside}/people.csv; move it there, or"):
+        folders.check(here / "people.csv")
+    (here / "people.csv").unlink()
+    (here / "own.csv").touch()
+    (here / "other.csv").symlink_to(here / "own.csv")
+    folders.check([here / "own.csv", here / "other.csv", here, here / "not there yet"])
+
+
+@pytest.mark.parametrize("name", ["1.parquet", "runs"])
+def test_a_folders_own_links_are_looked_at(name: str, here: Path, outside: Path) -> None:
+    (here / "reports").mkdir()
+    (here / "reports" / name).symlink_to(outside / name)
+    with pytest.raises(DPCoreError, match=f"got {here}/reports/{name}, which is {outside}/{name}"):
+        folders.check(RoundSettings(reports=here / "reports"))
+
+
+def test_the_beginning_of_a_url_can_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(folders.SETTING, "s3://bucket/ldpflow/, https://data.example.org")
+    for url in ("s3://bucket/ldpflow", "s3://bucket/ldpflow/var", "https://data.example.org/people.csv"):
+        folders.check(Path(url))
+    for url in (
+        "s3://bucket/ldpflow2",
+        "s3://bucket",
+        "s3://bucket/ldpflow/../else",
+        "s3://bucket/ldpflow/%2e%2e/else",
+        "s3://bucket/ldpflow/x::file:///etc/passwd",
+        "https://data.example.org.evil.example/people.csv",
+        "https://data.example.org@evil.example/people.csv",
+        "data/var",
+    ):
+        with pytest.raises(DPCoreError, match=REFUSED):
+            folders.check(Path(url))
+
+
+def test_a_command_line_names_its_own(here: Path, outside: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folders, "_named", [])
+    with pytest.raises(DPCoreError):
+        folders.check(outside)
+    folders.name(outside, None)
+    folders.check(outside / "it")
+
+
+def forged(here: Path, **names: str) -> Path:
+    """A run's folder whose plan names something else."""
+    folder = stages.prepare(stages.DEFAULT_SCHEME, round_="2026-11-20", clients=1000, data=here)
+    plan = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
+    (folder / "plan.json").write_text(json.dumps(plan | names), encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("name", ["scheme_file", "input", "warehouse", "figures"])
+def test_what_a_runs_plan_names_is_looked_at_in_each_task(name: str, here: Path, outside: Path) -> None:
+    folder = forged(here, **{name: str(outside / "it")})
+    with pytest.raises(DPCoreError, match=REFUSED):
+        land.fn(folder)
+    assert list(outside.iterdir()) == []
+
+
+def test_a_link_that_is_turned_between_two_tasks_is_seen_by_the_second(
+    here: Path, outside: Path, scheme_file: Path, records_file: Path
+) -> None:
+    from flows.simulate import privatize_records
+
+    (here / "small.toml").write_text(scheme_file.read_text(encoding="utf-8"), encoding="utf-8")
+    (here / "people.csv").write_text(records_file.read_text(encoding="utf-8"), encoding="utf-8")
+    folder = stages.prepare(here / "small.toml", round_="2026-11-20", records=here / "people.csv", data=here)
+    (here / "people.csv").rename(outside / "people.csv")
+    (here / "people.csv").symlink_to(outside / "people.csv")
+    with pytest.raises(DPCoreError, match=f"which is {outside}/people.csv"):
+        privatize_records.fn(folder)
+
+
+def test_other_arguments_are_looked_at(here: Path, outside: Path) -> None:
+    calls: list[Callable[[], Any]] = [
+        lambda: enumerate_loss.fn(outside / "scheme.toml"),
+        lambda: land_checks.fn(None, outside / "warehouse.duckdb", "2026-11-20"),
+        lambda: aggregate_batch.fn(forged(here), [outside / "1.parquet"]),
+        lambda: prepare.fn(RoundSettings(data=outside)),
+    ]
+    for call in calls:
+        with pytest.raises(DPCoreError, match=REFUSED):
+            call()
+
+
+def test_what_tells_of_a_failure_looks_nowhere_else(here: Path, outside: Path) -> None:
+    folder = stages.prepare(stages.DEFAULT_SCHEME, round_="2026-11-20", clients=1000, data=outside, flow_run_id="asked")
+    assert hooks.folder_of("asked", {"data": str(outside)}) is None
+    (here / "runs").symlink_to(outside / "runs")
+    assert hooks.folder_of("asked", {"data": str(here)}) is None
+    (here / "runs").unlink()
+    (outside / "runs").rename(here / "runs")
+    assert hooks.folder_of("asked", {"data": str(here)}) == here / "runs" / folder.name
