@@ -5,9 +5,11 @@ The attacks are those of a page that somebody on this machine has open: sent by 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -16,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import chromium
+import psutil
 import pytest
-from services import PATIENCE, Up, ask, deployment, ended, running, soon, start, state
+from services import PATIENCE, Up, ask, deployment, ended, key_in, running, soon, start, state
 from serving import serving
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
@@ -69,10 +72,10 @@ def attack(outside: Path, name: str) -> dict[str, Any]:
 
 
 def curl(url: str, *words: str, body: Any = None) -> tuple[int, str]:
-    """The status and body of an answer."""
+    """The status and body of an answer; 0 where nothing answers."""
     given = [] if body is None else ["--data-binary", json.dumps(body)]
     asked = ["curl", "--silent", "--max-time", str(PATIENCE), "--write-out", "\n%{http_code}", *words, *given, url]
-    said = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+    said = subprocess.run(asked, capture_output=True, text=True, check=False).stdout
     text, _, status = said.rpartition("\n")
     return int(status), text
 
@@ -186,6 +189,39 @@ def small(folder: Path) -> Path:
     path = folder / "small.toml"
     path.write_text(HOUSEHOLDS, encoding="utf-8")
     return path
+
+
+def test_the_temporary_server_of_make_run_asks_for_the_key_too(root: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    own = {"PREFECT_HOME": str(home), "PREFECT_PROFILES_PATH": f"{home}/profiles.toml"}
+    bare = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+    words = [sys.executable, "-m", "flows.round", "--clients", "2000000", "--data", str(tmp_path / "data")]
+    process = subprocess.Popen(words, cwd=root, env=bare | own, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        ports = soon(
+            lambda: [port for port in listening(process.pid) if curl(f"http://{up.HOST}:{port}/api/health")[0]]
+        )
+        assert ports
+        for origin in ([], ["-H", f"Origin: {EVIL}"]):
+            status, told = curl(f"http://{up.HOST}:{ports[0]}/api/flow_runs/filter", *NOTHING, *origin, "-i", body={})
+            assert status == 401
+            assert "access-control-allow-origin" not in told.lower()
+        key = ["--user", key_in(home / "profiles.toml")]
+        assert curl(f"http://{up.HOST}:{ports[0]}/api/flow_runs/filter", *JSON, *key, body={})[0] == 200
+        assert soon(lambda: list((tmp_path / "data").glob("runs/*/plan.json"))), "it goes on with the key by itself"
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(PATIENCE)
+
+
+def listening(pid: int) -> list[int]:
+    """The ports on which the children of a process listen."""
+    found = []
+    with contextlib.suppress(psutil.Error):
+        for child in psutil.Process(pid).children(recursive=True):
+            with contextlib.suppress(psutil.Error):
+                found += [one.laddr.port for one in child.net_connections("tcp") if one.status == psutil.CONN_LISTEN]
+    return found
 
 
 PAGE = """<!doctype html><title>a page of somebody else</title><script>

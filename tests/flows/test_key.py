@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import stat
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
-from prefect.settings import PREFECT_PROFILES_PATH, temporary_settings
+from prefect.settings import (
+    PREFECT_PROFILES_PATH,
+    PREFECT_SERVER_CORS_ALLOWED_ORIGINS,
+    PREFECT_UI_URL,
+    temporary_settings,
+)
+from starlette.responses import PlainTextResponse
 
 from dpcore.errors import DPCoreError
-from flows import key, up
+from flows import key, server, up
 
 pytestmark = pytest.mark.flows
 
@@ -95,3 +103,21 @@ def test_the_pages_that_may_ask_are_those_that_people_see(monkeypatch: pytest.Mo
     monkeypatch.setenv("PREFECT_UI_URL", "https://prefect.example.org/ui")
     assert up.environment_of("4300")[of].split(",")[2:] == ["https://prefect.example.org"]
     assert os.environ["PREFECT_UI_URL"] == up.environment_of("4300")["PREFECT_UI_URL"]
+
+
+def test_behind_a_proxy_its_name_and_pages_are_ours() -> None:
+    proxy = "https://prefect.example.org"
+    origins = ",".join(server.own_origins("4300", proxy))
+    with temporary_settings({PREFECT_UI_URL: f"{proxy}/ui", PREFECT_SERVER_CORS_ALLOWED_ORIGINS: origins}):
+        app = server.behind_door(PlainTextResponse("in"))
+
+    async def ask(**headers: str) -> tuple[int, str]:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=proxy, headers=headers) as client:
+            answer = await client.get("/")
+            return answer.status_code, answer.text
+
+    assert asyncio.run(ask()) == (200, "in")
+    assert asyncio.run(ask(Origin=proxy)) == (200, "in")
+    assert asyncio.run(ask(Host="127.0.0.1:4300", Origin="http://localhost:4300")) == (200, "in")
+    assert asyncio.run(ask(Origin=f"{proxy}.evil.example"))[0] == 403
+    assert asyncio.run(ask(Host="prefect.example.org.evil.example"))[0] == 400
