@@ -28,7 +28,10 @@ _PATIENCE = 300  # seconds; a first start builds its database, 20 s on a slow ma
 _GRACE = 30  # seconds a service has to end by itself
 _RESTARTS, _WATCHED = 5, 600  # times in so many seconds that a service is started again at once
 _PAUSE = 60  # seconds before it is started again after that
-_UMASK = 0o077  # what is started here writes files for their owner alone
+_UMASK = 0o077  # the server and what sets it up write files for their owner alone
+_OWN_UMASK = (
+    -1
+)  # a worker's runs write tables and pictures for whoever may read them; files of reports have a mode of their own
 
 
 class UpError(Exception):
@@ -55,7 +58,8 @@ def main() -> int:
             _python(f"prefect work-pool create {POOL} --type process --overwrite", environment)
             _python("prefect --no-prompt deploy --all", environment)
             _python("flows.automations", environment)
-            with _Service("worker", f"prefect worker start --pool {POOL} --type process", environment) as worker:
+            worker_start = f"prefect worker start --pool {POOL} --type process"
+            with _Service("worker", worker_start, environment, umask=_OWN_UMASK) as worker:
                 print(f"up: {environment['PREFECT_UI_URL']}  (Ctrl-C stops the server and the worker)", flush=True)
                 shown = key if sys.stdout.isatty() else "`make key` prints it"  # a log must not hold it
                 print(f"the UI asks for the key, once a browser: {shown}", flush=True)
@@ -125,9 +129,9 @@ class _Service:
     It has a session of its own, so that Ctrl-C reaches us first and order is kept.
     """
 
-    def __init__(self, name: str, command: str, environment: Mapping[str, str]) -> None:
+    def __init__(self, name: str, command: str, environment: Mapping[str, str], *, umask: int = _UMASK) -> None:
         self.log = _home(environment) / f"{name}.log"
-        self._name, self._command, self._environment = name, command, dict(environment)
+        self._name, self._command, self._environment, self._umask = name, command, dict(environment), umask
         self._starts: list[float] = []
         self._due: float | None = None  # when it is started again, once it has ended
 
@@ -141,7 +145,7 @@ class _Service:
                 stdout=said,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                umask=_UMASK,
+                umask=self._umask,
             )
         return self
 
