@@ -107,6 +107,7 @@ def _keep_to_owner(home: Path) -> None:
         if home.stat().st_mode & stat.S_ISVTX:
             raise UpError(f"PREFECT_HOME must be a folder for Prefect alone, got {home}, which others write to")
         home.chmod(0o700)
+        (home / "storage").mkdir(mode=0o700, exist_ok=True)  # what a worker's runs keep there
         for path in home.iterdir():
             if path.is_file() and not path.is_symlink():
                 path.chmod(path.stat().st_mode & 0o700)
