@@ -288,7 +288,7 @@ def _check_target(target: Path) -> None:
     if wire.is_here(target):
         folder = target.parent if target.suffix else target
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            wire.private_folder(folder)
             with tempfile.TemporaryFile(dir=folder):
                 pass
         except OSError as error:

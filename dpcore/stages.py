@@ -28,7 +28,7 @@ from dpcore import changes, inbox, pipeline, populations, spending, warehouse, w
 from dpcore._random import Source, secure, seeded
 from dpcore.aggregates import Aggregate
 from dpcore.errors import InvalidRecord, InvalidReport, NotEstimable, SchemeError
-from dpcore.report import concatenate
+from dpcore.report import concatenate, with_ids
 from dpcore.scheme import Scheme, check_clients
 from dpcore.tables import Line, summary, tables_of
 from dpcore.tokens import NAME_BYTES
@@ -181,6 +181,7 @@ def prepare(
     pictures = (data if wire.is_here(data) else landing.parent) / "figures" / run_id
     if is_rehearsal:
         landing, pictures = folder / _REHEARSAL, folder / "figures"
+        _make(data, folder)
     plan = Plan(
         run_id=run_id,
         scheme_file=str(folder / "scheme.toml"),
@@ -201,6 +202,7 @@ def prepare(
     )
     with warehouse.open_for_writing(landing) as connection:  # what is no warehouse is refused before anyone reports
         warehouse.check_free(connection, _claim(plan, parsed))
+    _make(data, folder)
     _write(folder / "scheme.toml", parsed.canonical)
     if reports is not None:
         _write(folder / "batches.json", json.dumps([asdict(batch) for batch in batches], indent=1))
@@ -208,6 +210,17 @@ def prepare(
         _charge(plan, parsed, {batch.file: batch.sent_for or round_ for batch in batches})
     _write(folder / "plan.json", json.dumps(plan.__dict__, indent=1))
     return folder
+
+
+def _make(data: Path, folder: Path) -> None:
+    """Make a run's folder, into which its owner alone can look; pictures and the warehouse, beside it, are for others, too."""
+    if not wire.is_here(data):
+        return
+    data.mkdir(parents=True, exist_ok=True)
+    for made in (folder.parent, folder):
+        wire.private_folder(made)
+    if folder.stat().st_mode & 0o077:  # an older ldpflow made it
+        folder.chmod(0o700)
 
 
 def _due(
@@ -271,7 +284,8 @@ def _leave_out(folder: Path, data: Path, scheme: Scheme, round_: str, counted: M
     _write(folder / "left_out.json", json.dumps({"before": before, "left_out": found}))
     for file, ids in kept.items():
         if len(ids):
-            wire.write_bytes(_ids_file(data, scheme, file), ids.tobytes())
+            wire.private_folder(data / "counted")
+            wire.write_bytes(_ids_file(data, scheme, file), ids.tobytes(), private=True)
 
 
 def _counted_ids(data: Path, scheme: Scheme, files: Iterable[str]) -> Iterator[np.ndarray]:
@@ -391,7 +405,9 @@ def privatize_records(
     for index, block in enumerate(populations.read_blocks(records, scheme, size=pipeline.BLOCK)):
         path = _reports_file(folder, index)
         if not path.exists():
-            wire.write_reports(path, scheme, pipeline.privatize(scheme, block, random, index))
+            reports = pipeline.privatize(scheme, block, random, index)
+            # Ids sort a file, so that none has the order of the records; a rehearsal's noise can be undone all the same.
+            wire.write_reports(path, scheme, reports if plan.is_rehearsal else with_ids(reports, secure()))
         paths.append(path)
         if progress is not None:
             progress(len(block))
@@ -509,7 +525,7 @@ def estimate(folder: Path) -> Path:
     }
     into = folder / "tables"
     for name, frame in tables.items():
-        wire.write_whole(into / f"{name}.parquet", frame.to_parquet)
+        wire.write_whole(into / f"{name}.parquet", frame.to_parquet, private=True)
     _write(into / "counts.json", json.dumps(counts))
     return into
 
@@ -540,8 +556,8 @@ def compare(folder: Path) -> str | None:
         checks = pd.concat([checks, changes.drift_checks(found, round_)], ignore_index=True)
     judged = quality.verdicts(tables | {"comparisons": rows})
     checks = pd.concat([quality.without_verdicts(checks), judged], ignore_index=True)
-    wire.write_whole(into / "comparisons.parquet", rows.to_parquet)
-    wire.write_whole(into / "checks.parquet", checks.to_parquet)
+    wire.write_whole(into / "comparisons.parquet", rows.to_parquet, private=True)
+    wire.write_whole(into / "checks.parquet", checks.to_parquet, private=True)
     _write(into / "previous.json", json.dumps({"round": round_}))
     return round_
 
@@ -714,4 +730,4 @@ def _reports_file(folder: Path, shard: int) -> Path:
 
 
 def _write(path: Path, text: str) -> None:
-    wire.write_bytes(path, text.encode())
+    wire.write_bytes(path, text.encode(), private=True)

@@ -1,16 +1,16 @@
 """From the store into the landing folder: Parquet files that rounds collect, each report in exactly one.
 
 A segment's file goes through four steps: its arrivals are named in the store; its bytes are written beside their place and
-synced; their hash, which is the file's name, is kept; the file is moved to its place.  After a kill the next collector reads
-which step was the last: with the bytes still beside their place the file is made anew; with neither them nor the file, a round
-has counted it and somebody has taken it away.  One collector seals at a time.
+synced; they and their hash, which is the file's name, are kept in the arrivals' stead; the file is moved to its place.  After a
+kill the next collector reads which step was the last: with the bytes still beside their place they are written anew; with
+neither them nor the file, a round has counted it and somebody has taken it away.  One collector seals at a time.
 
-The store keeps what a file holds as long as the file stands, so that one that is damaged can be written again, byte for byte.
+A file is sorted by the reports' ids, whatever came first, and with it goes all that the store knows of the order.  The store
+keeps a file's bytes as long as the file stands, so that one that is damaged can be written again.
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import logging
@@ -21,14 +21,16 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 
-from dpcore.collector.store import checksum, connect, transaction, words_of
+from dpcore.collector.store import checksum, connect, forget_order, locked, transaction, words_of
 from dpcore.errors import StoreError
 from dpcore.inbox import sealed_name
 from dpcore.scheme import Scheme
-from dpcore.wire import sync_folder, write_segment
+from dpcore.wire import private_file, private_folder, sync_folder, write_segment
 
 MOST_REPORTS = 131_072  # in a file: what a round aggregates at a time
 SECONDS = 10.0  # that sealing goes on before what else is to be done has its turn; what is left stays in the store
+_PIECE = 1 << 24  # bytes of a file in one row of the store
+_SLICE, _TURN = 1 << 20, 0.002  # bytes of bodies that are deleted at a time, and seconds between two times
 _AT_ONCE = 64  # files between two looks at what is to be sealed first
 _ALONE = 60  # times longer do counts of refusals wait, which go with the next reports of their scheme
 _log = logging.getLogger(__name__)
@@ -72,6 +74,7 @@ class Sealer:
                 self._finish_open()
                 for number, digest, file in self._segments("sealed"):
                     self._mend(number, digest, file)
+                self._forget_what_is_left()
 
     def seal(self, everything: bool = False, seconds: float = SECONDS) -> int:
         """Seal what has waited long enough or makes a whole file, and return how many files there are more.
@@ -86,15 +89,19 @@ class Sealer:
             self._finish_open()
             made = 0
             for chosen in self._turns(everything, time.monotonic() + seconds):
-                self._finish(*self._open(*chosen))
+                self._finish(*self._open(*chosen), None)
                 made += 1
             self._forget()
             return made
 
     def checkpoint(self) -> None:
-        """Bring the write-ahead log over, so that no request has to; nobody waits for it."""
+        """Bring the write-ahead log over, so that no request has to; nobody waits for it.
+
+        Where everything is sealed the log is emptied: it holds, in order, what came.
+        """
         with words_of(self._folder):
-            self._database.execute("pragma wal_checkpoint(passive)").fetchall()
+            kind = "passive" if self.waiting() else "truncate"
+            self._database.execute(f"pragma wal_checkpoint({kind})").fetchall()
 
     def _turns(self, everything: bool, ends: float) -> Iterator[tuple[str, str]]:
         """Of what segments are to be made, one after another, until the time has come."""
@@ -153,47 +160,97 @@ class Sealer:
         for number, digest, file in self._segments("open"):
             place = landing(self._folder, digest)
             if file is None or self._draft(place, number).exists():
-                self._finish(number, digest)
+                self._finish(number, digest, file)
             else:  # it was moved to its place; if it is not there, it was counted and taken away
                 self._mark(number, "sealed")
 
-    def _finish(self, number: int, digest: str) -> None:
-        """Write a segment's file and move it to its place."""
+    def _finish(self, number: int, digest: str, name: str | None) -> None:
+        """Write a segment's file and move it to its place; name: where its bytes are kept already."""
         place = landing(self._folder, digest)
-        place.mkdir(parents=True, exist_ok=True)
-        self._set_aside_damaged(number)
-        content = self._content(number, digest)
-        draft, name = self._draft(place, number), sealed_name(number, content)
-        _write_durably(draft, content)
-        with transaction(self._database) as database:
-            database.execute("update segments set file = ? where number = ?", (name, number))
+        for folder in (place.parent, place):
+            private_folder(folder)
+        draft = self._draft(place, number)
+        if name is None or not self._is_kept(number):  # or format 1 named it, and did not move it to its place
+            self._set_aside_damaged(number)
+            content = self._content(number, digest)
+            name = sealed_name(number, content)
+            _write_durably(draft, content)
+            self._keep(number, name, content)
+        else:
+            _write_durably(draft, self._kept(number))
         os.replace(draft, place / name)
         sync_folder(place)
         self._mark(number, "sealed")
+        self._drop_bodies(number)
 
-    def _content(self, number: int, digest: str) -> bytes:
+    def _content(self, number: int, digest: str, *, as_they_came: bool = False) -> bytes:
         asked = "select sent_for, refused from segments where number = ?"
         sent_for, refused = self._database.execute(asked, (number,)).fetchone()
         asked = "select body from bodies join arrivals using (number) where segment = ? order by number"
         bodies = (body for (body,) in self._database.execute(asked, (number,)))
-        return write_segment(self._scheme(digest), sent_for, bodies, _counts(refused))
+        return write_segment(self._scheme(digest), sent_for, bodies, _counts(refused), as_they_came=as_they_came)
+
+    def _keep(self, number: int, name: str, content: bytes) -> None:
+        """Keep a file's name and bytes, and forget in which order came what it holds."""
+        pieces = [content[start : start + _PIECE] for start in range(0, len(content), _PIECE)]
+        with transaction(self._database) as database:
+            database.execute("update segments set file = ? where number = ?", (name, number))
+            rows = [(number, piece, of) for piece, of in enumerate(pieces)]
+            database.executemany("insert into contents values (?, ?, ?)", rows)
+            forget_order(database, number)
+
+    def _drop_bodies(self, number: int) -> None:
+        """Delete the bodies of a segment's arrivals, a few at a time: requests that wait to be kept have their turn between."""
+        asked = "select number, length(body) from bodies join arrivals using (number) where segment = ?"
+        found = self._database.execute(asked, (number,)).fetchall()
+        while found:
+            some, size = [], 0
+            while found and size < _SLICE:
+                arrival, own = found.pop()
+                some.append((arrival,))
+                size += own
+            with transaction(self._database) as database:
+                database.executemany("delete from bodies where number = ?", some)
+            time.sleep(_TURN)
+
+    def _kept(self, number: int) -> bytes:
+        asked = "select content from contents where segment = ? order by piece"
+        return b"".join(piece for (piece,) in self._database.execute(asked, (number,)))
+
+    def _is_kept(self, number: int) -> bool:
+        return self._database.execute("select 1 from contents where segment = ?", (number,)).fetchone() is not None
 
     def _mend(self, number: int, digest: str, file: str) -> None:
         path = landing(self._folder, digest) / file
         if not path.exists():
             return
-        if hashlib.sha256(path.read_bytes()).hexdigest()[:16] in file:
+        content, is_kept = path.read_bytes(), self._is_kept(number)
+        if hashlib.sha256(content).hexdigest()[:16] in file:
+            if not is_kept:  # format 1 sealed it
+                self._keep(number, file, content)
             return
-        content = self._content(number, digest)
+        content = self._kept(number) if is_kept else self._content(number, digest, as_they_came=True)
         if sealed_name(number, content) != file:
             raise StoreError(
-                f"{path} is damaged and was written by another pyarrow; put back a copy, or the pyarrow of then"
+                f"{path} is damaged, and so is what the store keeps of it, or another pyarrow wrote it; put back a copy"
             )
+        if not is_kept:
+            self._keep(number, file, content)
         draft = self._draft(path.parent, number)
         _write_durably(draft, content)
         os.replace(draft, path)
         sync_folder(path.parent)
         _log.warning("%s was damaged and has been written anew", path)
+
+    def _forget_what_is_left(self) -> None:
+        """Forget what a kill, or a store of format 1, left of what has been sealed: its order, and its arrivals' bodies."""
+        sealed = "join arrivals using (number) join segments on segments.number = segment where state <> 'open'"
+        asked = f"select segment from ids {sealed} group by segment having count(*) > 1"
+        for (number,) in self._database.execute(asked).fetchall():
+            with transaction(self._database) as database:
+                forget_order(database, number)
+        for (number,) in self._database.execute(f"select distinct segment from bodies {sealed}").fetchall():
+            self._drop_bodies(number)
 
     def _forget(self) -> None:
         """Forget what files held that have been taken away; their ids stay."""
@@ -201,9 +258,9 @@ class Sealer:
             if (landing(self._folder, digest) / file).exists():
                 continue
             with transaction(self._database) as database:
-                gone = "delete from bodies where number in (select number from arrivals where segment = ?)"
-                database.execute(gone, (number,))
+                database.execute("delete from contents where segment = ?", (number,))
                 database.execute("update segments set state = 'gone' where number = ?", (number,))
+            self._drop_bodies(number)  # that a store of format 1 has
 
     def _segments(self, state: str) -> list[tuple[int, str, str]]:
         asked = "select number, scheme, file from segments where state = ? order by number"
@@ -224,13 +281,8 @@ class Sealer:
     @contextmanager
     def _alone(self) -> Iterator[bool]:
         """Keep other collectors from sealing; false where one is at it.  The lock ends with the process."""
-        with open(self._folder / ".sealing.lock", "w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                yield False
-            else:
-                yield True
+        with locked(self._folder / ".sealing.lock", waits=False) as is_alone:
+            yield is_alone
 
 
 @lru_cache(maxsize=16)
@@ -243,8 +295,9 @@ def _counts(text: str) -> Mapping[str, int]:
 
 
 def _write_durably(path: Path, content: bytes) -> None:
-    """Write a file whose bytes and name are on the disk on return; a failed write leaves nothing."""
+    """Write a file for its owner alone, whose bytes and name are on the disk on return; a failed write leaves nothing."""
     try:
+        private_file(path)
         with open(path, "wb") as file:
             file.write(content)
             file.flush()

@@ -9,6 +9,8 @@ Rule 3.  A token is one person's, who reports once a round: another report of a 
 whichever round counts them are that round's to look at (`inbox`).
 Rule 4.  What cannot be kept raises StoreError, and nothing of it has been taken.
 Rule 5.  No clock decides anything: what comes first has the smaller number.
+Rule 6.  The order of arrival, which joins rows to a proxy's log, is kept no longer than sealing needs it (`forget_order`), and
+nobody but the owner can read the file.
 """
 
 from __future__ import annotations
@@ -28,11 +30,11 @@ from dpcore.errors import StoreError
 from dpcore.inbox import SECOND
 from dpcore.scheme import Scheme
 from dpcore.tokens import NAME_BYTES, are_there
-from dpcore.wire import Rows, sync_folder
-from dpcore.wire.codec import names_of
+from dpcore.wire import Rows, private_file, private_folder, sync_folder
+from dpcore.wire.codec import names_of, order_of
 from dpcore.wire.schema import NAMES
 
-FORMAT = 1
+FORMAT = 2
 FILE = "store.sqlite"
 _PATIENCE = 30.0  # seconds that another collector's transaction is waited for
 _TABLES = """
@@ -59,6 +61,10 @@ create table if not exists segments (
     file text, -- its name, once its bytes are known
     state text not null default 'open' -- then 'sealed', then 'gone'
 );
+-- the bytes of a segment's file while it stands, in pieces; of one that format 1 sealed, `bodies` has them
+create table if not exists contents (
+    segment integer not null, piece integer not null, content blob not null, primary key (segment, piece)
+);
 """
 
 
@@ -80,11 +86,31 @@ def words_of(folder: Path) -> Iterator[None]:
 
 
 def connect(folder: Path) -> sqlite3.Connection:
-    """Return a connection whose commits are on the disk when they return."""
+    """Return a connection whose commits are on the disk when they return, and which leaves nothing of what is deleted."""
+    private_file(folder / FILE)  # the log and its index, beside it, take its mode
+    for beside in (folder / f"{FILE}-wal", folder / f"{FILE}-shm"):
+        if beside.exists():
+            private_file(beside)
     database = sqlite3.connect(folder / FILE, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
     database.execute("pragma synchronous = full")
+    database.execute("pragma secure_delete = on")
     database.execute("pragma wal_autocheckpoint = 65536")  # pages of 4 KB; the sealing thread is there before that
     return database
+
+
+@contextmanager
+def locked(file: Path, *, waits: bool = True) -> Iterator[bool]:
+    """Keep other processes out, until the end; false where one is in and this does not wait."""
+    import fcntl  # POSIX only, as nothing else here is
+
+    private_file(file)
+    with open(file, "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
 
 
 @contextmanager
@@ -116,20 +142,17 @@ class Store:
         self._known, self._heard = KnownIds(), KnownIds()
         self._last = 0
         with words_of(folder):
-            folder.mkdir(parents=True, exist_ok=True)
+            private_folder(folder)
             self._database: sqlite3.Connection | None = connect(folder)
             self._prepare(self._database, schemes)
             with transaction(self._database) as database:
                 self._catch_up(database)
 
     def _prepare(self, database: sqlite3.Connection, schemes: Sequence[Scheme]) -> None:
-        import fcntl  # POSIX only, as nothing else here is
-
-        with open(self._folder / ".preparing.lock", "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with locked(self._folder / ".preparing.lock"):
             database.execute("pragma journal_mode = wal")
             (found,) = database.execute("pragma user_version").fetchone()
-            if found not in (0, FORMAT):
+            if found not in (0, 1, FORMAT):
                 raise StoreError(
                     f"the store in {self._folder} is of format {found}, expected {FORMAT}; use the newer ldpflow"
                 )
@@ -184,9 +207,12 @@ class Store:
     def _catch_up(self, database: sqlite3.Connection) -> None:
         """Learn the ids that other collectors have added, and those of a commit that failed and stands all the same."""
         asked = "select number, ids, marks from ids left join heard using (number) where number > ? order by number"
-        for number, ids, marks in database.execute(asked, (self._last,)):
-            self._known.add(np.frombuffer(ids, dtype=np.uint8).reshape(-1, NAME_BYTES))
-            self._heard.add(np.frombuffer(marks or b"", dtype=np.uint8).reshape(-1, NAME_BYTES))
+        is_first = not self._last
+        for number, *names in database.execute(asked, (self._last,)):
+            for known, text in zip((self._known, self._heard), names, strict=True):
+                found = np.frombuffer(text or b"", dtype=np.uint8).reshape(-1, NAME_BYTES)
+                # A sealed segment's stand together under its last number, of which some are known.
+                known.add(found if is_first else found[~known.seen(found)])
             self._last = number
 
     def _fresh(self, arrivals: Sequence[Rows], marks: Sequence[np.ndarray]) -> list[Kept]:
@@ -218,6 +244,24 @@ class Store:
                 database.execute("insert into heard values (?, ?)", (last, said.tobytes()))
             database.execute("insert into bodies values (?, ?, ?)", (last, body, checksum(body)))
         return last
+
+
+def forget_order(database: sqlite3.Connection, segment: int) -> None:
+    """Let a segment's ids and marks stand together, sorted, under the last of its numbers.
+
+    Who has read up to a number before the last reads all of them again; who has read the last knows them.
+    """
+    of = "number in (select number from arrivals where segment = ?)"
+    for table, column in (("ids", "ids"), ("heard", "marks")):
+        rows = database.execute(
+            f"select number, {column} from {table} where {of} order by number", (segment,)
+        ).fetchall()
+        if not rows:
+            continue
+        names = np.frombuffer(b"".join(text for _, text in rows), dtype=np.uint8).reshape(-1, NAME_BYTES)
+        database.execute(f"delete from {table} where {of}", (segment,))
+        (last,) = database.execute("select max(number) from arrivals where segment = ?", (segment,)).fetchone()
+        database.execute(f"insert into {table} values (?, ?)", (last, names[order_of(names)].tobytes()))
 
 
 def marks_of(rows: Rows) -> np.ndarray:

@@ -18,6 +18,8 @@ _EXPORTS = {
     "location": "files",
     "most_bytes": "single",
     "opened": "files",
+    "private_file": "files",
+    "private_folder": "files",
     "read_aggregate": "codec",
     "read_parts": "codec",
     "read_refused": "codec",
@@ -51,6 +53,8 @@ __all__ = [
     "location",
     "most_bytes",
     "opened",
+    "private_file",
+    "private_folder",
     "read_aggregate",
     "read_parts",
     "read_refused",
@@ -84,7 +88,17 @@ if TYPE_CHECKING:
         write_aggregate,
         write_reports,
     )
-    from dpcore.wire.files import is_here, location, opened, remove_folder, sync_folder, write_bytes, write_whole
+    from dpcore.wire.files import (
+        is_here,
+        location,
+        opened,
+        private_file,
+        private_folder,
+        remove_folder,
+        sync_folder,
+        write_bytes,
+        write_whole,
+    )
     from dpcore.wire.ledgers import LedgerFolder
     from dpcore.wire.lines import write_lines
     from dpcore.wire.single import LEAST_BYTES, REASONS, most_bytes, read_report, write_report

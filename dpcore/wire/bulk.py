@@ -22,7 +22,7 @@ from dpcore import tokens
 from dpcore.errors import InvalidReport
 from dpcore.report import Report, ReportBatch
 from dpcore.scheme import Scheme
-from dpcore.wire.codec import UNKNOWN_LEVEL, answers_of, layout, names_of, table_of
+from dpcore.wire.codec import UNKNOWN_LEVEL, answers_of, by_id, layout, names_of, table_of
 from dpcore.wire.schema import DIGEST, KIND, NAMES, REFUSED, ROUND, is_single, report_schema, sizes_of
 from dpcore.wire.single import REASONS, ROUND_NAME
 
@@ -226,13 +226,18 @@ def _is_complete(scheme: Scheme, answered: Mapping[str, np.ndarray]) -> np.ndarr
     return np.asarray(np.logical_or.reduce([(pattern == unit[:, None]).all(axis=0) for unit in units]))
 
 
-def write_segment(scheme: Scheme, sent_for: str, bodies: Iterable[bytes], refused: Mapping[str, int]) -> bytes:
-    """Return a report file made of rows as `Rows.to_bytes` gave them; refused: reason -> how many reports were not taken."""
+def write_segment(
+    scheme: Scheme, sent_for: str, bodies: Iterable[bytes], refused: Mapping[str, int], *, as_they_came: bool = False
+) -> bytes:
+    """Return a report file made of rows as `Rows.to_bytes` gave them, all of them sorted by their ids.
+
+    refused: reason -> how many reports were not taken.  as_they_came: unsorted, as an ldpflow before 2026-11-22 wrote them.
+    """
     kept = report_schema(scheme, NAMES)
     batches = [pa.ipc.read_record_batch(pa.py_buffer(body), kept) for body in bodies]
     stamp = {ROUND: sent_for.encode()} if sent_for else {}
     stamp |= {REFUSED: json.dumps(dict(refused)).encode()} if refused else {}
     table = pa.Table.from_batches(batches, kept).replace_schema_metadata({**kept.metadata, **stamp})
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, **layout(scheme))
+    pq.write_table(table if as_they_came else by_id(table), sink, **layout(scheme))
     return sink.getvalue().to_pybytes()

@@ -1,8 +1,8 @@
 """Write and read report batches and aggregates as Parquet.
 
-A file appears whole under its name or not at all (written beside it, then moved).  What is read is checked: the scheme's
-digest and the columns.  A report that is not as long as its level says is kept as one of an unknown level.  What a report may
-be is the mechanism's to say (`accepts`), and the aggregate counts what it refuses.
+A file appears whole under its name or not at all (written beside it, then moved), and only its owner can read it.  What is
+read is checked: the scheme's digest and the columns.  A report that is not as long as its level says is kept as one of an
+unknown level.  What a report may be is the mechanism's to say (`accepts`), and the aggregate counts what it refuses.
 """
 
 from __future__ import annotations
@@ -43,11 +43,33 @@ _WIDE = 1 << 16  # values of an integer, beyond which a dictionary of them is lo
 
 
 def write_reports(path: Path, scheme: Scheme, batch: ReportBatch, sent_for: str = "") -> None:
-    """Write a batch as one Parquet file, one row per client.
+    """Write a batch as one Parquet file, one row per client, sorted by their ids where they have any.
 
     sent_for: the round that the reports are for, by which they are known to be late; '' for whichever counts them.
     """
-    _write(path, table_of(scheme, batch, sent_for), **layout(scheme))
+    _write(path, by_id(table_of(scheme, batch, sent_for)), **layout(scheme))
+
+
+def by_id(table: pa.Table) -> pa.Table:
+    """Return the rows of reports in order of their ids, which are random, so that their place tells nothing.
+
+    That in which they came would, beside a proxy's log, say whose each of them is.
+    """
+    if NAMES[0] not in table.schema.names or not len(table):
+        return table
+    table = table.combine_chunks()
+    order = order_of(names_of(pa.concat_arrays(table.column(NAMES[0]).chunks)))
+    return table.take(pa.array(order))
+
+
+def order_of(ids: np.ndarray) -> np.ndarray:
+    """Return the places of ids, (n, 16) uint8, in the order of their bytes; of equal ones the first comes first."""
+    words = np.ascontiguousarray(ids).view(">u8").astype(np.uint64)
+    order = np.argsort(words[:, 0], kind="stable")
+    first = words[order, 0]
+    if np.any(first[1:] == first[:-1]):  # senders choose ids, and may choose such
+        order = np.lexsort((words[:, 1], words[:, 0]))
+    return np.asarray(order)
 
 
 def layout(scheme: Scheme) -> dict[str, Any]:
@@ -142,21 +164,22 @@ def read_parts(
                     f"{path} does not have the columns of a report file under scheme {scheme.name}; collect it anew"
                 )
             if not file.metadata.num_rows:
-                yield _batch_of(scheme, pa.RecordBatch.from_pylist([], file.schema_arrow))
+                yield batch_of(scheme, pa.RecordBatch.from_pylist([], file.schema_arrow))
             at = 0
             for columns in file.iter_batches(size, use_threads=False):
                 kept = np.ones(len(columns), dtype=bool)
                 if without is not None:
                     kept[without[(without >= at) & (without < at + len(columns))] - at] = False
                 at += len(columns)
-                yield _batch_of(scheme, columns if kept.all() else columns.filter(pa.array(kept)))
+                yield batch_of(scheme, columns if kept.all() else columns.filter(pa.array(kept)))
     except FileNotFoundError:
         raise _missing(path, "reports") from None
     except (pa.ArrowException, OSError) as error:
         raise unreadable(path, error) from None
 
 
-def _batch_of(scheme: Scheme, columns: pa.RecordBatch) -> ReportBatch:
+def batch_of(scheme: Scheme, columns: pa.RecordBatch) -> ReportBatch:
+    """Return the reports in the columns of a report file."""
     ids, tokens = (names_of(columns.column(name)) if name in columns.schema.names else None for name in NAMES)
     answers = {name: answers_of(scheme, name, columns) for name in scheme.attributes}
     return ReportBatch(scheme.digest, columns.num_rows, answers, ids, tokens)
@@ -322,7 +345,7 @@ def read_aggregate(path: Path, scheme: Scheme) -> Aggregate:
 
 
 def _write(path: Path, table: pa.Table, **layout: Any) -> None:
-    write_whole(path, lambda beside: pq.write_table(table, beside, **layout))
+    write_whole(path, lambda beside: pq.write_table(table, beside, **layout), private=True)
 
 
 def _read(path: Path, scheme: Scheme, kind: str) -> pa.Table:

@@ -11,7 +11,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +64,30 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
+def private_folder(path: Path) -> None:
+    """Make a folder of this machine that its owner alone can look into; one that is there is left as it is.
+
+    Folders above it are made as any are: they may be for others, too.
+    """
+    if is_here(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.mkdir(mode=0o700, exist_ok=True)
+
+
+def private_file(path: Path) -> None:
+    """Make a file of this machine, empty where it is none yet, that its owner alone can read and write.
+
+    Whoever opens it then to write to it leaves that as it is; a mask of the process would be that of all its threads.  One that
+    is there is not opened: to close it again would let go of SQLite's locks.
+    """
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        if path.stat().st_mode & 0o077:
+            with suppress(PermissionError):  # another's
+                path.chmod(0o600)
+
+
 def remove_folder(path: Path) -> None:
     """Remove a folder and all that is in it, if it is there."""
     if is_here(path):
@@ -72,17 +96,23 @@ def remove_folder(path: Path) -> None:
         path.fs.rm(path.path, recursive=True)  # type: ignore[attr-defined]
 
 
-def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
+def write_whole(path: Path, write: Callable[[Path], Any], *, private: bool = False) -> None:
     """Make folders, let `write` fill a file of this machine, and move it to `path`; a failed write leaves nothing.
 
-    Raises OSError, which names `path` where there is no room for it.
+    private: only its owner can read the file, and look into its folder where that is made here.  Raises OSError, which names
+    `path` where there is no room for it.
     """
     if not is_here(path):
         _put_whole(path, write)
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    if private:
+        private_folder(path.parent)
+    else:
+        path.parent.mkdir(parents=True, exist_ok=True)
     try:
+        if private:
+            private_file(beside)
         write(beside)
         os.replace(beside, path)
     except OSError as error:
@@ -101,6 +131,6 @@ def _put_whole(path: Any, write: Callable[[Path], Any]) -> None:
         path.fs.pipe_file(path.path, draft.read_bytes())  # an object is there when its last byte is
 
 
-def write_bytes(path: Path, content: bytes) -> None:
+def write_bytes(path: Path, content: bytes, *, private: bool = False) -> None:
     """Write bytes as `write_whole` does."""
-    write_whole(path, lambda beside: beside.write_bytes(content))
+    write_whole(path, lambda beside: beside.write_bytes(content), private=private)

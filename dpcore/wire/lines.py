@@ -6,29 +6,37 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
 from dpcore import tokens
-from dpcore.report import Report, ReportBatch
+from dpcore.report import Report, ReportBatch, concatenate
 from dpcore.scheme import Scheme
+from dpcore.wire.codec import batch_of, by_id, table_of
 from dpcore.wire.files import write_whole
 from dpcore.wire.single import write_report
 
+_AT_ONCE = 1 << 16  # reports that are spelled at a time
+
 
 def write_lines(path: Path, scheme: Scheme, batches: Iterable[ReportBatch], sent_for: str = "") -> int:
-    """Write the reports of some batches, a line each, and return how many; the file appears whole or not at all.
+    """Write the reports of some batches, a line each, sorted by their ids, and return how many.
 
-    sent_for: the round that the reports are for, '' for whichever counts them.  Raises InvalidReport for one without an id.
+    The file appears whole or not at all, and only its owner can read it.  sent_for: the round that the reports are for, ''
+    for whichever counts them.  Raises InvalidReport for one without an id.
     """
     n = 0
 
     def fill(beside: Path) -> None:
         nonlocal n
+        parts = list(batches)
+        table = by_id(table_of(scheme, concatenate(parts), "")) if parts else pa.table({})
         with beside.open("wb") as file:
-            for batch in batches:
+            for columns in table.to_batches(_AT_ONCE):
+                batch = batch_of(scheme, columns)
                 file.writelines(write_report(report, scheme) + b"\n" for report in _reports(batch, scheme, sent_for))
                 n += len(batch)
 
-    write_whole(path, fill)
+    write_whole(path, fill, private=True)
     return n
 
 

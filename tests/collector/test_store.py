@@ -230,6 +230,91 @@ def test_a_kill_at_any_step_of_sealing_leaves_each_report_in_one_file(
     assert step > 12
 
 
+def test_sealing_forgets_the_order_of_arrival(tmp_path: Path) -> None:
+    """Beside a proxy's log it would say whose each report is: in the file, and in the store to its last byte."""
+    kept, other = Store(tmp_path, [SCHEME]), Store(tmp_path, [SCHEME])
+    came = [rows(seed) for seed in (3, 1, 2)]
+    kept.take(came[:1], {})
+    assert not other.take(came[:1], {})[0].new.any()  # and knows half of the segment
+    kept.take(came[1:] + [named(*(collectors.of_token(seed, seed, "r1") for seed in range(9)))], {})
+    sealer = Sealer(tmp_path, 60)
+    with sqlite3.connect(tmp_path / store.FILE) as database:
+        bodies = [body for (body,) in database.execute("select body from bodies")]
+    sealer.seal(everything=True)
+    sealer.checkpoint()
+    in_files = [ids_in([file]) for file in files(tmp_path)]
+    assert sorted(map(len, in_files)) == [9, 60]
+    assert all(ids == sorted(ids) for ids in in_files)
+    with sqlite3.connect(tmp_path / store.FILE) as database:
+        of_segments = [text for (text,) in database.execute("select ids from ids order by length(ids)")]
+        [(marks,)] = database.execute("select marks from heard")
+    assert [len(text) for text in of_segments] == [9 * 16, 60 * 16]
+    for text in (*of_segments, marks):
+        names = [text[at : at + 16] for at in range(0, len(text), 16)]
+        assert names == sorted(names)
+    left = b"".join(path.read_bytes() for path in tmp_path.glob(f"{store.FILE}*"))
+    pieces = [body[at : at + 64] for body in bodies for at in range(0, len(body), 64)]
+    telling = [
+        piece for piece in pieces if len(set(piece)) > 30
+    ]  # the ids in their order, not what Arrow fills up with
+    assert len(telling) > 10
+    assert not any(piece in left for piece in telling)
+    for known in (kept, other, Store(tmp_path, [SCHEME])):
+        found = known.take([*came, named(collectors.of_token(99, 5, "r1"))], {})
+        assert not any(of.new.any() for of in found)
+        assert found[-1].second.all()
+        assert len(known) == 69
+
+
+def sealed_by_format_1(folder: Path) -> Path:
+    """A store as it was: a file in the order of arrival, and what it was made of kept as it came."""
+    kept = Store(folder, [SCHEME])
+    for seed in (3, 1, 2):
+        kept.take([rows(seed)], {})
+    with sqlite3.connect(folder / store.FILE) as database:
+        bodies = [body for (body,) in database.execute("select body from bodies order by number")]
+        content = wire.write_segment(SCHEME, "", bodies, {}, as_they_came=True)
+        name = inbox.sealed_name(1, content)
+        database.execute("insert into segments values (1, ?, '', '{}', ?, 'sealed')", (SCHEME.digest, name))
+        database.execute("update arrivals set segment = 1")
+        database.execute("pragma user_version = 1")
+    kept.close()
+    place = landing(folder, SCHEME.digest)
+    place.mkdir(parents=True)
+    (place / name).write_bytes(content)
+    return place / name
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_what_an_older_ldpflow_sealed_stands_and_its_order_is_forgotten(tmp_path: Path, damaged: bool) -> None:
+    file = sealed_by_format_1(tmp_path)
+    whole = file.read_bytes()
+    if damaged:
+        file.write_bytes(whole[:-100])
+    kept = Store(tmp_path, [SCHEME])
+    Sealer(tmp_path, 60).mend()
+    with sqlite3.connect(tmp_path / store.FILE) as database:
+        [(ids,)] = database.execute("select ids from ids")
+        assert database.execute("select count(*) from bodies").fetchone() == (0,)
+        assert database.execute("pragma user_version").fetchone() == (store.FORMAT,)
+    assert sorted(ids_in([file])) == [ids[at : at + 16] for at in range(0, len(ids), 16)]
+    file.write_bytes(b"damaged later")
+    Sealer(tmp_path, 60).mend()
+    assert file.read_bytes() == whole
+    assert not kept.take([rows(seed) for seed in (1, 2, 3)], {})[0].new.any()
+
+
+def test_a_file_that_an_older_ldpflow_did_not_move_to_its_place_is_sealed(tmp_path: Path) -> None:
+    file = sealed_by_format_1(tmp_path)
+    with sqlite3.connect(tmp_path / store.FILE) as database:
+        database.execute("update segments set state = 'open'")
+    file.rename(file.parent / ".00000001.partial")
+    Store(tmp_path, [SCHEME])
+    Sealer(tmp_path, 60).mend()
+    [sealed] = files(tmp_path)
+    assert (ids_in([sealed]), len(ids_in([sealed]))) == (sorted(ids_in([sealed])), 60)
+
+
 def test_a_damaged_file_is_refused_by_rounds_and_written_anew_byte_for_byte(tmp_path: Path) -> None:
     Store(tmp_path, [SCHEME]).take([rows(1)], {})
     sealer = Sealer(tmp_path, 60)

@@ -9,7 +9,6 @@ import io
 import json
 import subprocess
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
@@ -56,10 +55,6 @@ def sent(file: Path, scheme: Scheme) -> list[Report]:
     return [wire.read_report(line, scheme) for line in file.read_bytes().splitlines()]
 
 
-def answers(reports: Iterable[Report]) -> list[object]:
-    return [report.answers for report in reports]
-
-
 @pytest.mark.parametrize("source", ["people.jsonl", "people.csv", "people.parquet"])
 @pytest.mark.parametrize("target", ["out.jsonl", "out.parquet", "out"])
 def test_records_in_three_forms_become_reports_in_three(here: Path, small: Scheme, source: str, target: str) -> None:
@@ -87,6 +82,24 @@ def test_lines_and_tables_hold_the_same_reports(tmp_path: Path, small_text: str)
         wire.write_reports(tmp_path / "r.parquet", scheme, batch)
         lines = dp.aggregate(scheme, outbox.batch_of(sent(tmp_path / "r.jsonl", scheme)))
         assert lines.fingerprint == dp.aggregate(scheme, wire.read_reports(tmp_path / "r.parquet", scheme)).fingerprint
+
+
+@pytest.mark.parametrize("target", ["out.jsonl", "out.parquet", "out"])
+def test_reports_are_written_by_their_ids_and_for_their_owner_alone(here: Path, small: Scheme, target: str) -> None:
+    """In the order of the records, a row tells whose it is."""
+    records(here, "people", PEOPLE * 30)
+    assert privatize("people.jsonl", f"new/{target}", at=here)[0] == 0
+    file = here / "new" / target if target != "out" else here / "new/out/00000.parquet"
+    if target == "out.jsonl":
+        ids = [tokens.from_text(report.id) for report in sent(file, small)]
+    else:
+        names = wire.read_reports(file, small).ids
+        assert names is not None
+        ids = [row.tobytes() for row in names]
+    assert ids == sorted(set(ids), key=lambda own: own or b"")
+    assert len(ids) == 90
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert file.parent.stat().st_mode & 0o777 == 0o700
 
 
 def test_a_key_makes_answers_that_last_and_tokens_of_one_survey(here: Path, small: Scheme) -> None:
@@ -128,15 +141,18 @@ def test_a_ledger_refuses_the_overdraft_and_the_same_answer_is_free(here: Path, 
 def test_people_of_one_file_have_keys_and_ledgers_of_their_own(here: Path, small: Scheme) -> None:
     kept = ("--key", "key", "--person", "who", "--tokens", "--ledger", "ledgers", "--budget", "3")
     assert privatize("people.jsonl", "1.jsonl", *kept, at=here)[0] == 0
-    first = sent(here / "1.jsonl", small)
-    assert len({report.token for report in first}) == len(list((here / "ledgers").glob("[!.]*"))) == 3
+    first = {report.token: report for report in sent(here / "1.jsonl", small)}
+    assert len(first) == len(list((here / "ledgers").glob("[!.]*"))) == 3
     moved = [PEOPLE[0], PEOPLE[1] | {"side": "left", "height": 1.7}, PEOPLE[2]]
     records(here, "people", moved)
     code, out, _ = privatize("people.jsonl", "2.jsonl", *kept, at=here)
     assert code == 0
     assert "2 reports in 2.jsonl" in out
     assert "1 people were left out" in out
-    assert answers(sent(here / "2.jsonl", small)) == [first[0].answers, first[2].answers]
+    again = {report.token: report.answers for report in sent(here / "2.jsonl", small)}
+    left_out = tokens.token_of(outbox.person_key(outbox.read_key(here / "key"), "bo"), small.digest)
+    assert again.keys() == first.keys() - {left_out}
+    assert all(first[token].answers == answered for token, answered in again.items())
     records(here, "people", [moved[1]])
     code, _, err = privatize("people.jsonl", "3.jsonl", *kept, at=here)
     assert (code, err) == (1, "ldpflow: none of 1 people has enough left for another report; nothing was drawn\n")

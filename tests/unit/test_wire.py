@@ -14,6 +14,7 @@ from dpcore import inbox, wire
 from dpcore.errors import InvalidReport, SchemeMismatch
 from dpcore.report import with_ids
 from dpcore.scheme import Scheme
+from dpcore.wire.codec import order_of
 
 People = Callable[..., dict[str, np.ndarray]]
 
@@ -46,6 +47,8 @@ def test_a_report_is_counted_once_and_a_token_once_a_round(tmp_path: Path, small
     other = with_ids(dp.privatize(small, people(30), dp.seeded(3)), dp.seeded(4))
     assert batch.ids is not None
     assert other.ids is not None
+    for each in (batch.ids, other.ids):
+        each[:] = each[order_of(each)]  # as they stand in files
     other.ids[7, :8] = batch.ids[3, :8]
     files = {
         "a": (batch, "1"),
@@ -59,7 +62,12 @@ def test_a_report_is_counted_once_and_a_token_once_a_round(tmp_path: Path, small
             wire.write_reports(tmp_path / f"{name}.parquet", small, there, sent_for)
         named = {each.file: Path(each.path).stem for each in inbox.batches_of(tmp_path, small)}
         left, kept = inbox.left_out(inbox.batches_of(tmp_path, small), "2", counted)
-        return {named[file]: of for file, of in left.items()}, {named[file]: len(ids) for file, ids in kept.items()}
+        places = {name: order_of(there.ids) for name, (there, _) in files.items() if there.ids is not None}
+        told = {
+            named[file]: {why: sorted(places[named[file]][positions].tolist()) for why, positions in of.items()}
+            for file, of in left.items()
+        }
+        return told, {named[file]: len(ids) for file, ids in kept.items()}
 
     assert found() == ({}, {"a": 30, "b": 30, "c": 0, "d": 0})
     other.ids[7] = other.ids[9] = batch.ids[3]
