@@ -18,12 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import uvicorn
 
 import dpcore as dp
 from dpcore import tokens, wire
 from dpcore.collector.access import Access
 from dpcore.collector.desk import Desk
+from dpcore.collector.doors import Doors, Listener
+from dpcore.collector.protocol import Server, config_of
 from dpcore.collector.serve import listening
 from dpcore.collector.service import LINES, ONE, STREAM, Service
 from dpcore.report import ReportBatch, with_ids
@@ -140,12 +141,15 @@ def collector(
     seconds: float = 3600,
     origins: tuple[str, ...] = (),
     proxies: tuple[str, ...] = (),
+    names: tuple[str, ...] = (),
+    connections: int = 100,
 ) -> Iterator[Sender]:
     """A collector in a thread of this process; at the end it is stopped in peace."""
     desk = Desk(folder, schemes or (SCHEME,), seconds=seconds)
-    app = Service(desk=desk, access=access or Access(), rate=rate, most=most).app(origins, proxies)
-    server = uvicorn.Server(uvicorn.Config(app, lifespan="on", log_config=None, proxy_headers=False))
-    with listening(HOST, 0) as listener:
+    service = Service(desk=desk, access=access or Access(), rate=rate, most=most, names=frozenset(names))
+    doors = Doors(connections, proxies)
+    server = Server(config_of(service.app(origins, proxies), doors, log_config=None), doors)
+    with Listener.of(listening(HOST, 0), doors) as listener:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:

@@ -68,6 +68,10 @@ def serve(
     into: Annotated[Path, typer.Option("--into", help="Where reports are kept; collectors may share it.")],
     host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for any that is free.")] = 8080,
+    name: Annotated[
+        list[str] | None,
+        typer.Option(help="A host that clients may ask for, such as survey.example.org; may be repeated."),
+    ] = None,
     keys: Annotated[
         Path | None,
         typer.Option(help="Who may do what; `ldpflow key` writes it. Default: anyone, on this machine only."),
@@ -82,6 +86,9 @@ def serve(
     ] = None,
     rate: Annotated[
         float, typer.Option(min=0.001, help="Requests a second of a key, or of an address without one.")
+    ] = 100,
+    connections: Annotated[
+        int, typer.Option(min=1, max=1000, help="Connections at once of an address that is no proxy's.")
     ] = 100,
     most_bytes: Annotated[int, typer.Option(min=1, max=1 << 30, help="Bytes that a batch may have.")] = 4 << 20,
     seal_after: Annotated[
@@ -99,12 +106,14 @@ def serve(
     settings = Settings(
         host=host,
         port=port,
+        names=tuple(name or ()),
         keys=keys,
         certificate=certificate,
         certificate_key=certificate_key,
         proxy=proxy,
         origins=tuple(origin or ()),
         rate=rate,
+        connections=connections,
         most=most_bytes,
         seal_after=seal_after,
         wording=wording,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from dpcore.wire import judge, rows_of, write_bundle
 _PAGE = "consent.html"
 _WORDING = '<script type="application/json" id="wording">{}</script>'
 _PLACE = 'data-bundle="bundle/" data-reports="reports"'
+_POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">')
 _BEAT = 1.0  # seconds between looks at what is to be sealed
 _LAST_SECONDS = 60.0  # that sealing has at the end; the next collector seals what is left
 _log = logging.getLogger(__name__)
@@ -38,11 +40,15 @@ class Taker(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Offer:
-    """A scheme that reports are taken under, with all that its clients read: the files of the bundle and of the page."""
+    """A scheme that reports are taken under, with all that its clients read: the files of the bundle and of the page.
+
+    policy: what the page may do, as it says itself, and that no other may frame it, which it cannot say itself.
+    """
 
     scheme: Scheme
     bundle: dict[str, bytes]
     page: dict[str, bytes]
+    policy: str
 
     @classmethod
     def of(cls, scheme: Scheme, wording: object) -> Offer:
@@ -55,7 +61,8 @@ class Offer:
         at = f"../../schemes/{scheme.digest}"
         text = page[_PAGE].decode().replace(_PLACE, f'data-bundle="{at}/bundle/" data-reports="{at}/reports"')
         said = json.dumps(wording).replace("<", "\\u003c")  # ends no script
-        return cls(scheme, bundle, page | {"": text.replace(_WORDING, _WORDING.replace("{}", said)).encode()})
+        policy = f"{_POLICY.findall(text)[0]}; frame-ancestors 'none'"
+        return cls(scheme, bundle, page | {"": text.replace(_WORDING, _WORDING.replace("{}", said)).encode()}, policy)
 
 
 def offers_of(schemes: Sequence[Scheme], wording: dict[str, object]) -> dict[str, Offer]:

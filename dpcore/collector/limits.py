@@ -1,18 +1,24 @@
-"""How much one sender may send: requests a second, and bytes, which are counted as they come."""
+"""How much one sender may send: requests a second, bytes, which are counted as they come, and seconds for it."""
 
 from __future__ import annotations
 
 import asyncio
 import ipaddress
+import re
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
+from functools import lru_cache
 
 from dpcore.errors import SchemeError
 
+MOST_CONNECTIONS = 1000  # at once, of all senders
+HEADER_SECONDS = 10.0  # that a connection may be open without a whole request's headers
+REQUEST_SECONDS = 120.0  # that a request may take, until its sender has read the answer
 BODY_SECONDS = 30.0  # that a body may take to arrive
 BODY_ROOM = 256 << 20  # bytes of bodies that are still arriving
 _BURST = 2.0  # seconds of requests that may come at once
+_NAME = re.compile(r"[0-9A-Za-z._-]+|\[?[0-9A-Fa-f]*:[0-9A-Fa-f]*:[0-9A-Fa-f:.]*\]?")  # or an address of version 6
 _MOST_SENDERS = 100_000  # that are remembered; who has been quiet longest is forgotten first
 
 
@@ -52,6 +58,42 @@ def network(address: str) -> str:
     if found.version == 6:
         return str(found.ipv4_mapped or ipaddress.ip_network((found, 64), strict=False))
     return str(found)
+
+
+@lru_cache(maxsize=256)
+def is_asked_here(host: str, names: frozenset[str], at: str) -> bool:
+    """Return whether a request's Host is one of ours: a name that we were told, or the address that the request came to.
+
+    An address is nobody's but its machine's; a name is whose it is, who may let it lead a browser here.
+
+    >>> [is_asked_here(host, frozenset({"survey.example.org"}), "127.0.0.1") for host in ("localhost:80", "evil.example")]
+    [True, False]
+    """
+    name = canonical(host)
+    if name in names or name == canonical(f"[{at}]" if ":" in at else at):
+        return True
+    return name == "localhost" and network(at.partition("%")[0]) in ("127.0.0.1", "::/64")
+
+
+def canonical(host: str) -> str:
+    """Return the name or address in a Host, without its port: in small letters, an address as it is written shortest."""
+    name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+    name = name.lower().removesuffix(".")
+    try:
+        found = ipaddress.ip_address(name.partition("%")[0])
+    except ValueError:
+        return name
+    return str(getattr(found, "ipv4_mapped", None) or found)
+
+
+def named(names: Sequence[str]) -> frozenset[str]:
+    """Return the names by which requests may ask, in small letters; raises SchemeError for what is no name or address."""
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise SchemeError(
+                f"--name must be a host without a scheme or port, such as survey.example.org, got {name[:60]!r}"
+            )
+    return frozenset(canonical(f"[{name.strip('[]')}]" if ":" in name else name) for name in names)
 
 
 def trusted(text: str) -> tuple[str, ...]:

@@ -44,7 +44,7 @@ STUDY = "collector"
 _HOST = "127.0.0.1"
 _TURNS = 10
 _SHARE = 0.5  # of the empty handler's rate, at least
-_RATE = ["--rate", "1000000000"]  # nobody is asked to wait
+_RATE = ["--rate", "1000000000", "--connections", "1000"]  # nobody is asked to wait
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -256,4 +256,4 @@ class Nothing:
 
 
 if __name__ == "__main__":
-    serve([Path(sys.argv[1])], Path(sys.argv[2]), Settings(port=0, rate=1e9), Nothing())
+    serve([Path(sys.argv[1])], Path(sys.argv[2]), Settings(port=0, rate=1e9, connections=1000), Nothing())

@@ -19,36 +19,42 @@ import uvicorn
 from dpcore.collector import limits
 from dpcore.collector.access import Access
 from dpcore.collector.desk import Desk, Taker
+from dpcore.collector.doors import Doors, Listener
+from dpcore.collector.protocol import Server, config_of
 from dpcore.collector.service import Service
 from dpcore.errors import SchemeError, StoreError
 from dpcore.scheme import Scheme
 
-_MOST_CONNECTIONS = 1000
 _GRACE = 30  # seconds that requests under way have at the end
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What `ldpflow serve` is told; see its help.  rate: requests a second; most: bytes of a batch; seal_after: seconds."""
+    """What `ldpflow serve` is told; see its help.
+
+    rate: requests a second; connections: of an address; most: bytes of a batch; seal_after: seconds.
+    """
 
     host: str = "127.0.0.1"
     port: int = 8080
+    names: Sequence[str] = ()
     keys: Path | None = None
     certificate: Path | None = None
     certificate_key: Path | None = None
     proxy: str = ""
     origins: Sequence[str] = ()
     rate: float = 100.0
+    connections: int = 100
     most: int = 4 << 20
     seal_after: float = 60.0
     wording: Path | None = None
 
 
-class _Server(uvicorn.Server):
+class _Server(Server):
     """Says where it is once it listens, and ends in peace when it is told to."""
 
-    def __init__(self, config: uvicorn.Config, said: str) -> None:
-        super().__init__(config)
+    def __init__(self, config: uvicorn.Config, doors: Doors, said: str) -> None:
+        super().__init__(config, doors)
         self._said = said
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -82,28 +88,32 @@ def serve(schemes: Sequence[Path], folder: Path, settings: Settings, taker: Take
     if (settings.certificate is None) != (settings.certificate_key is None):
         raise SchemeError("--certificate and --certificate-key go together; for TLS at a proxy, give neither")
     _check_certificate(settings)
-    proxies = limits.trusted(settings.proxy)
+    proxies, names = limits.trusted(settings.proxy), limits.named(settings.names)
+    if not names and (proxies or not _is_own(settings.host)):
+        raise SchemeError(
+            "clients ask for the collector by a name, and what asks for another host is refused: say which with --name "
+            "survey.example.org; may be repeated"
+        )
     parsed, wording = [Scheme.from_toml(scheme) for scheme in schemes], _wording(settings.wording)
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.WARNING)
     with listening(settings.host, settings.port) as listener:
         desk = Desk(folder, parsed, seconds=settings.seal_after, wording=wording, taker=taker)
-        service = Service(desk=desk, access=access, rate=settings.rate, most=settings.most)
-        config = uvicorn.Config(
+        service = Service(desk=desk, access=access, rate=settings.rate, most=settings.most, names=names)
+        doors = Doors(settings.connections, proxies)
+        config = config_of(
             service.app(settings.origins, proxies),
-            access_log=False,  # it would hold addresses
+            doors,
             log_level="warning",
-            lifespan="on",
-            limit_concurrency=_MOST_CONNECTIONS,
             timeout_graceful_shutdown=_GRACE,
-            server_header=False,
-            proxy_headers=False,  # the service's own matter
             ssl_certfile=settings.certificate,
             ssl_keyfile=settings.certificate_key,
         )
-        host = f"[{settings.host}]" if ":" in settings.host else settings.host
+        host = settings.host if _is_own(settings.host) else settings.names[0]
+        host = f"[{host}]" if ":" in host else host
         at = f"{'https' if settings.certificate else 'http'}://{host}:{listener.getsockname()[1]}"
         named = "\n".join(f"  {scheme.name:24} {scheme.digest[:16]}  {at}/survey/{scheme.name}/" for scheme in parsed)
-        _Server(config, f"collecting at {at} into {folder}\n{named}").run(sockets=[listener])
+        with Listener.of(listener, doors) as guarded:
+            _Server(config, doors, f"collecting at {at} into {folder}\n{named}").run(sockets=[guarded])
 
 
 def _is_own(host: str) -> bool:

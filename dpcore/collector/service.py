@@ -60,7 +60,7 @@ def trouble(status: int, reason: Any, after: float | None = None) -> Ended:
     return Ended(status, Trouble(reason=reason), after)
 
 
-_SHARED = (401, 403, 429, 500)
+_SHARED = (401, 403, 421, 429, 500)
 _router = APIRouter()
 _bearer = HTTPBearer(auto_error=False, description="A key that `ldpflow key` made.")
 
@@ -69,13 +69,15 @@ _bearer = HTTPBearer(auto_error=False, description="A key that `ldpflow key` mad
 class Service:
     """A desk behind HTTP.
 
-    rate: requests a second of each key, and of each address without one.  most: bytes of a batch.
+    rate: requests a second of each key, and of each address without one.  most: bytes of a batch.  names: the hosts that
+    requests may ask for beside the address that they come to.
     """
 
     desk: Desk
     access: Access
     rate: float
     most: int
+    names: frozenset[str] = frozenset()
     buckets: limits.Buckets = field(default_factory=limits.Buckets)
     room: limits.Room = field(default_factory=limits.Room)
 
@@ -111,7 +113,7 @@ class Service:
                 allow_methods=["GET", "POST"],
                 allow_headers=["Authorization", "Content-Type"],
             )
-        app.add_middleware(Watched, desk=self.desk)
+        app.add_middleware(Watched, desk=self.desk, names=self.names)
         if proxies:
             app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=list(proxies))
         return app
@@ -250,7 +252,9 @@ async def bundle(offer: Offered, file: Name) -> Response:
 )
 async def page(offer: Offered) -> Response:
     """The consent page: a form that is privatized in the browser and shown before it is sent."""
-    return _file(offer.page, "", {"": "text/html"})
+    found = _file(offer.page, "", {"": "text/html"})
+    found.headers["Content-Security-Policy"] = offer.policy
+    return found
 
 
 @_router.get(
@@ -300,7 +304,9 @@ async def batch(request: Request, service: Served, offer: Offered) -> Response:
     return JSONResponse(taken)
 
 
-@_router.get("/health", response_model=Health, responses={503: {"model": Health, "description": "Failing."}})
+@_router.get(
+    "/health", response_model=Health, responses=documented(421) | {503: {"model": Health, "description": "Failing."}}
+)
 async def health(service: Served) -> Response:
     """Whether reports are taken."""
     status = "failing" if service.desk.is_failing else "ok"
@@ -348,11 +354,16 @@ def _explain(app: FastAPI) -> None:
 
 
 class Watched:
-    """Around everything: counts requests, adds headers, and lets no error out that says what was sent."""
+    """Around everything: counts requests, adds headers, and lets no error out that says what was sent.
 
-    def __init__(self, app: ASGIApp, desk: Desk) -> None:
+    A request for another host is refused: a page elsewhere whose name was made to lead here would else be let by its browser
+    to read and send here as its own (DNS rebinding).
+    """
+
+    def __init__(self, app: ASGIApp, desk: Desk, names: frozenset[str]) -> None:
         self._app = app
         self._desk = desk
+        self._names = names
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -368,7 +379,10 @@ class Watched:
             await send(message)
 
         try:
-            await self._app(scope, receive, watched)
+            if self._is_ours(scope):
+                await self._app(scope, receive, watched)
+            else:
+                await JSONResponse(Trouble(reason="another host").model_dump(), 421)(scope, receive, watched)
         except Exception as error:
             _log.error("a request failed: %s", where(error))
             if not status:
@@ -377,3 +391,9 @@ class Watched:
             path = getattr(scope.get("route"), "path", "other")
             self._desk.metrics.requests.labels(path, status).inc()
             self._desk.metrics.seconds.labels(path).observe(time.perf_counter() - began)
+
+    def _is_ours(self, scope: Scope) -> bool:
+        """Whether a request asks for this host, or, as old clients do, for none."""
+        asked = [value for name, value in scope["headers"] if name == b"host"]
+        at = (scope.get("server") or ("",))[0]
+        return all(limits.is_asked_here(value.decode("latin-1"), self._names, at) for value in asked)

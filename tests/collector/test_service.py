@@ -150,7 +150,14 @@ def test_a_body_that_is_too_long_is_not_read(sender: Sender) -> None:
     most = 1 << 20
     for head in (f"Content-Length: {10 * most}", "Transfer-Encoding: chunked"):
         with socket.create_connection((HOST, sender.port), timeout=10) as connection:
-            lines = [f"POST {PATH}/batches HTTP/1.1", "Host: here", "Content-Type: application/x-ndjson", head, "", ""]
+            lines = [
+                f"POST {PATH}/batches HTTP/1.1",
+                f"Host: {HOST}",
+                "Content-Type: application/x-ndjson",
+                head,
+                "",
+                "",
+            ]
             connection.sendall("\r\n".join(lines).encode())
             sent = 0
             if "chunked" in head:
@@ -213,7 +220,9 @@ def test_metrics_health_and_openapi(sender: Sender) -> None:
         "/metrics",
     }
     answers = document["paths"]["/schemes/{ref}/reports"]["post"]["responses"]
-    assert {"200", "201", "400", "401", "403", "404", "408", "413", "415", "422", "429", "500", "503"} == set(answers)
+    assert {"200", "201", "400", "401", "403", "404", "408", "413", "415", "421", "422", "429", "500", "503"} == set(
+        answers
+    )
 
 
 def test_keys_say_who_may_do_what(tmp_path: Path) -> None:
@@ -358,6 +367,9 @@ def test_what_cannot_be_served_is_told_in_one_line(tmp_path: Path) -> None:
         cases = [
             (Settings(host="0.0.0.0"), "with --keys FILE"),
             (Settings(keys=file), "not TOML"),
+            (Settings(proxy=HOST), "with --name survey.example.org"),
+            (Settings(names=("https://survey.example.org",)), "without a scheme or port"),
+            (Settings(names=("survey.example.org:443",)), "without a scheme or port"),
             (Settings(certificate=file), "go together"),
             (Settings(certificate=file, certificate_key=file), "cannot be used"),
             (Settings(certificate=tmp_path / "none", certificate_key=file), "cannot be used"),
