@@ -106,7 +106,103 @@ def test_a_person_answers_sees_the_report_and_sends_it(
         assert dp.aggregate(scheme, batch_of([wire.read_report(posted[0], scheme)])).n == 1
         assert all(request.startswith((url, "data:")) for request in tab.requests)
         assert tab.complaints == []
-        assert tab.evaluate("localStorage.length + sessionStorage.length + document.cookie.length") == 0
+        assert tab.evaluate("[localStorage.length, sessionStorage.length, document.cookie.length]") == [1, 0, 0]
+        kept = json.loads(tab.evaluate(f"localStorage.getItem('ldpflow {scheme.digest} ')"))
+        assert set(kept) == {"reports", "last", "arrived"}  # neither answers nor the report
+        assert (kept["reports"], kept["arrived"]) == (1, True)
+
+
+def answer(tab: chromium.Tab) -> None:
+    """Fill the form in and look at the report."""
+    tab.evaluate(FILL % json.dumps(ANSWERS))
+    tab.evaluate("document.getElementById('prepare').click()")
+    wait(tab, "review")
+
+
+def test_a_page_that_is_loaded_again_remembers(site: Path, tab: chromium.Tab, screenshots: Path) -> None:
+    """And says what another report would tell, and sends one to whoever wants to all the same."""
+    with serving(site) as (url, posted):
+        tab.open(f"{url}consent.html", 1000)
+        tab.evaluate(READY)
+        assert text(tab, "means").startswith("From this one report, whoever sees it can learn this much and no more")
+        answer(tab)
+        tab.evaluate("document.getElementById('send').click()")
+        wait(tab, "sent")
+        for width in (1000, 390):
+            tab.open(f"{url}consent.html", width)
+            tab.evaluate(READY)
+            wait(tab, "before")
+            assert not tab.evaluate("document.getElementById('form').checkVisibility()")
+            assert "left this device on" in text(tab, "before-when")
+            assert "and arrived" in text(tab, "before-when")
+            assert "whoever sees both can become at most 99.99 % sure, not 99.4 %" in text(tab, "before-cost")
+            assert "\u03b5 = 10.2, not 5.1" in text(tab, "before-cost")
+            assert tab.evaluate(FITS)
+            tab.screenshot(screenshots / f"consent_{width}_before.png")
+        assert len(posted) == 1
+        tab.evaluate("document.getElementById('again').click()")
+        answer(tab)
+        tab.evaluate("document.getElementById('send').click()")
+        wait(tab, "sent")
+        assert len(posted) == 2
+        assert posted[0] != posted[1]
+        tab.open(f"{url}consent.html", 390)
+        tab.evaluate(READY)
+        assert "whoever sees all 3" in text(tab, "before-cost")
+        tab.evaluate("localStorage.setItem(Object.keys(localStorage)[0], 'nothing')")
+        tab.open(f"{url}consent.html", 390)
+        tab.evaluate(READY)
+        assert "Whether it arrived" in text(tab, "before-when")
+        assert tab.complaints == []
+
+
+def test_a_report_that_may_have_arrived_is_remembered_and_another_tab_told(site: Path, tab: chromium.Tab) -> None:
+    with serving(site) as (url, posted):
+        tab.open(f"{url}consent.html", 1000)
+        tab.evaluate(READY)
+        answer(tab)
+        # Another tab sends: this one, whose report is drawn already, does not.
+        key = tab.evaluate(
+            "import('./ldpflow.mjs').then(m => m.fetchBundle('bundle/')).then(s => `ldpflow ${s.digest} `)"
+        )
+        other = '{"reports":1,"last":"2026-11-22T10:00:00.000Z","arrived":true}'
+        tab.evaluate(f"localStorage.setItem('{key}', '{other}')")
+        tab.evaluate("document.getElementById('send').click()")
+        wait(tab, "before")
+        assert posted == []
+        tab.evaluate("document.getElementById('again').click()")
+        answer(tab)
+        tab.evaluate(f"localStorage.setItem('{key}', '{other.replace('1', '2', 1)}')")
+        tab.evaluate("dispatchEvent(new StorageEvent('storage'))")
+        wait(tab, "before")
+        tab.evaluate("localStorage.clear()")
+        tab.open(f"{url}consent.html", 1000)
+        tab.evaluate(READY)
+        answer(tab)
+        tab.evaluate(LOSE_AN_ANSWER)
+        tab.evaluate("document.getElementById('send').click()")
+        tab.evaluate("new Promise(done => setTimeout(done, 500))")
+        assert len(posted) == 1
+        tab.open(f"{url}consent.html", 1000)
+        tab.evaluate(READY)
+        wait(tab, "before")
+        assert "Whether it arrived, this page does not know" in text(tab, "before-when")
+
+
+def test_where_nothing_can_be_kept_the_page_says_so(site: Path, tab: chromium.Tab, screenshots: Path) -> None:
+    refuse = "Object.defineProperty(window, 'localStorage', {get() { throw new DOMException('no', 'SecurityError'); }})"
+    tab.do("Page.addScriptToEvaluateOnNewDocument", source=refuse)
+    with serving(site) as (url, posted):
+        tab.open(f"{url}consent.html", 390)
+        tab.evaluate(READY)
+        assert text(tab, "trouble") == ""
+        assert "lets the page remember nothing" in text(tab, "means")
+        answer(tab)
+        tab.evaluate("document.getElementById('send').click()")
+        wait(tab, "sent")
+        assert "please do not answer again" in text(tab, "sent")
+        tab.screenshot(screenshots / "consent_390_sent_unkept.png")
+        assert len(posted) == 1
 
 
 def test_every_question_can_be_found_and_read_without_seeing_it(site: Path, tab: chromium.Tab) -> None:
@@ -169,6 +265,9 @@ def test_what_a_running_collector_is_sent_is_accepted_and_counted_once(
             tab.evaluate(READY)
             assert text(tab, "trouble") == ""
             assert text(tab, "title") == "How households spend"
+            if sent:
+                wait(tab, "before")
+                tab.evaluate("document.getElementById('again').click()")
             assert "a few whole numbers that this page draws by chance" in text(tab, "leaves")
             assert tab.evaluate(FITS)
             tab.evaluate(FILL % json.dumps(ANSWERS))

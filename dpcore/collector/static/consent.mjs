@@ -1,6 +1,7 @@
 /**
  * The consent page: a form made from the scheme, a plain sentence about what leaves the device and what epsilon means, and the
- * report itself before it is sent.  Answers live in the form alone; nothing is stored.
+ * report itself before it is sent.  Answers live in the form alone.  All that is stored, on this device, is how many reports
+ * left it for this survey and round, and when the last one did: each further one would tell more, and the page says so.
  */
 
 import { Client, InvalidRecord, fetchBundle, writeReport } from "./ldpflow.mjs";
@@ -14,6 +15,7 @@ const asked = ({ name }) => wording.questions?.[name] ?? inWords(name);
 const MOST_RADIOS = 8;
 
 let scheme;
+let known = 0; // reports that had left when the person was last told of them
 let drawn = { answers: null, report: null, text: null }; // the report of these answers, so that nobody draws twice
 
 /** An element with properties, attributes and children. */
@@ -22,6 +24,60 @@ function make(tag, { attributes = {}, ...properties } = {}, ...children) {
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
   element.append(...children);
   return element;
+}
+
+// ---- What this device remembers
+
+const memory = () => `ldpflow ${scheme.digest} ${place.round}`;
+
+/** What left this device before: {reports, last, arrived}; null where the browser lets a page keep nothing. */
+function before() {
+  try {
+    const kept = JSON.parse(localStorage.getItem(memory()) ?? "{}");
+    return { reports: Number.isSafeInteger(kept?.reports) && kept.reports > 0 ? kept.reports : 0, last: kept?.last, arrived: kept?.arrived === true };
+  } catch (error) {
+    return error instanceof SyntaxError ? { reports: 1, last: null, arrived: false } : null;
+  }
+}
+
+/** Remember that a report leaves, or has arrived; false where the browser does not let us. */
+function remember(arrived) {
+  const reports = Math.max(known, before()?.reports ?? 0);
+  try {
+    localStorage.setItem(memory(), JSON.stringify({ reports, last: new Date().toISOString(), arrived }));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Tell of what has left since the person was last told, and return whether anything has. */
+function tellOfBefore() {
+  const { reports, last, arrived } = before() ?? { reports: known };
+  if (reports <= known) return false;
+  const when = new Date(last);
+  const on = Number.isNaN(when.valueOf()) || !last ? "" : ` on ${when.toLocaleString("en-GB", { dateStyle: "long", timeStyle: "short" })}`;
+  const [these, many] = reports === 1 ? ["A report", "both"] : [`${reports} reports`, `all ${reports + 1}`];
+  at("before-title").textContent = arrived ? "You have sent your report" : "Your report was on its way";
+  at("before-when").textContent = arrived
+    ? `${these} for this survey left this device${reports === 1 ? "" : ", the last"}${on}, and arrived. You need do nothing more.`
+    : `${these} for this survey left this device${reports === 1 ? "" : ", the last"}${on}. Whether it arrived, this page does not know; it may have.`;
+  at("before-cost").textContent =
+    `If you answer again, a new report is drawn, and each tells a little more about you: whoever sees ${many} can become at most `
+    + `${sureness((reports + 1) * totalEpsilon())} % sure, not ${sureness(totalEpsilon())} %, of one of two `
+    + `${scheme.attributes.size > 1 ? "sets of answers" : "answers"} that seemed equally likely (ε = ${number((reports + 1) * totalEpsilon(), 2)}, `
+    + `not ${number(totalEpsilon(), 2)}). It would also count you ${reports === 1 ? "twice" : `${reports + 1} times`}.`;
+  for (const id of ["promise", "asking", "review", "sent"]) at(id).hidden = true;
+  at("before").hidden = false;
+  at("again").onclick = () => {
+    known = reports;
+    at("before").hidden = true;
+    at("asking").hidden = at("promise").hidden = false;
+    at("send").disabled = at("back").disabled = false;
+    scrollTo(0, 0);
+    at("form").querySelector("input, select").focus();
+  };
+  return true;
 }
 
 // ---- What is promised
@@ -47,17 +103,19 @@ function promise() {
     + (scheme.reporting === "one" && scheme.units.length > 1 ? " It is about one of the questions only, drawn by chance too." : "")
     + " You will see it before it is sent. The survey learns about everyone together, not about you.";
   at("means").textContent =
-    "Whoever sees your report can learn this much from it and no more: of two "
+    "From this one report, whoever sees it can learn this much and no more: of two "
     + (scheme.attributes.size > 1 ? "sets of answers" : "answers")
     + ` that seemed equally likely before, they can become at most ${sureness(total)} % sure of one. `
     + (scheme.attributes.size > 1 ? "For one question alone it is less, and is said there. " : "")
-    + `In the language of privacy: ε = ${number(total, 2)}${scheme.attributes.size > 1 ? " in all" : ""}.`;
+    + `In the language of privacy: ε = ${number(total, 2)}${scheme.attributes.size > 1 ? " in all" : ""}. `
+    + `A second report would tell as much again, so send one${before() ? "" : ": this browser lets the page remember nothing, so it cannot warn you"}.`;
   at("about").replaceChildren(
     "Made and checked on this device by ",
     make("code", { textContent: "ldpflow.mjs" }),
     ". Scheme ",
     make("code", { textContent: scheme.digest.slice(0, 16) }),
     ". That you took part, and when, is visible to whoever receives the report.",
+    before() ? " This page remembers on this device that a report was sent, and when, and nothing else." : "",
   );
   for (const id of ["promise", "asking", "about"]) at(id).hidden = false;
 }
@@ -187,6 +245,12 @@ async function prepare(event) {
 }
 
 async function send() {
+  if (!drawn.leaves) {
+    if (tellOfBefore()) return; // another tab has sent one
+    known += 1;
+    drawn.leaves = true;
+  }
+  remember(false); // before it leaves: where the answer is lost, the report may have arrived
   at("send").disabled = at("back").disabled = true;
   at("unsent").textContent = "";
   try {
@@ -196,6 +260,8 @@ async function send() {
     if (!answer.ok) throw new NotTaken(answer.status, said.reason);
     at("arrived").textContent = said.answer === "already have it"
       ? "Your report had arrived before, and is counted once." : "Your report has arrived and is counted once.";
+    at("kept").textContent = remember(true)
+      ? "This device remembers that a report was sent." : "This browser lets the page remember nothing, so please do not answer again.";
     at("form").reset();
     for (const id of ["lines", "bytes"]) at(id).replaceChildren();
     at("review").hidden = true;
@@ -236,6 +302,10 @@ try {
   at("form").addEventListener("input", ({ target }) => mark(target.name, ""));
   at("send").addEventListener("click", send);
   at("back").addEventListener("click", back);
+  tellOfBefore();
+  const look = () => at("before").hidden && at("sent").hidden && !at("send").disabled && tellOfBefore() && at("before-title").focus();
+  addEventListener("storage", look); // another tab has sent one
+  addEventListener("pageshow", look); // or did while this page lay in the browser's memory
 } catch (error) {
   at("trouble").textContent = `The survey cannot be shown, and nothing has been sent: ${error.message}.`;
 }
