@@ -63,7 +63,7 @@ function tellOfBefore() {
     ? `${these} for this survey left this device${reports === 1 ? "" : ", the last"}${on}, and arrived. You need do nothing more.`
     : `${these} for this survey left this device${reports === 1 ? "" : ", the last"}${on}. Whether it arrived, this page does not know; it may have.`;
   at("before-cost").textContent =
-    `If you answer again, a new report is drawn, and each tells a little more about you: whoever sees ${many} can become at most `
+    `If you answer again, a new report is drawn, and it tells more about you: whoever sees ${many} can become at most `
     + `${sureness((reports + 1) * totalEpsilon())} % sure, not ${sureness(totalEpsilon())} %, of one of two `
     + `${scheme.attributes.size > 1 ? "sets of answers" : "answers"} that seemed equally likely (ε = ${number((reports + 1) * totalEpsilon(), 2)}, `
     + `not ${number(totalEpsilon(), 2)}). It would also count you ${reports === 1 ? "twice" : `${reports + 1} times`}.`;
