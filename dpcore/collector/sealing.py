@@ -31,6 +31,7 @@ MOST_REPORTS = 131_072  # in a file: what a round aggregates at a time
 SECONDS = 10.0  # that sealing goes on before what else is to be done has its turn; what is left stays in the store
 _PIECE = 1 << 24  # bytes of a file in one row of the store
 _SLICE, _TURN = 1 << 20, 0.002  # bytes of bodies that are deleted at a time, and seconds between two times
+_HURRY, _MOST_TO_DROP = 32_768, 8  # reports between two looks, beyond which the bodies of so many segments may wait
 _AT_ONCE = 64  # files between two looks at what is to be sealed first
 _ALONE = 60  # times longer do counts of refusals wait, which go with the next reports of their scheme
 _log = logging.getLogger(__name__)
@@ -48,6 +49,8 @@ class Sealer:
         """seconds: how long reports wait for company before they are sealed."""
         self._folder = folder
         self._seconds = seconds
+        self._to_drop: list[int] = []  # segments whose arrivals' bodies are still there
+        self._last = 0  # the number of the last arrival when this was last looked at
         self._waiting_since: dict[tuple[str, str], float] = {}
         with words_of(folder):
             self._database = connect(folder)
@@ -92,6 +95,9 @@ class Sealer:
                 self._finish(*self._open(*chosen), None)
                 made += 1
             self._forget()
+            is_hurried = self._came() > _HURRY and not everything
+            while len(self._to_drop) > (_MOST_TO_DROP if is_hurried else 0):
+                self._drop_bodies(self._to_drop.pop(0))
             return made
 
     def checkpoint(self) -> None:
@@ -181,7 +187,7 @@ class Sealer:
         os.replace(draft, place / name)
         sync_folder(place)
         self._mark(number, "sealed")
-        self._drop_bodies(number)
+        self._to_drop.append(number)
 
     def _content(self, number: int, digest: str, *, as_they_came: bool = False) -> bytes:
         asked = "select sent_for, refused from segments where number = ?"
@@ -198,6 +204,13 @@ class Sealer:
             rows = [(number, piece, of) for piece, of in enumerate(pieces)]
             database.executemany("insert into contents values (?, ?, ?)", rows)
             forget_order(database, number)
+
+    def _came(self) -> int:
+        """How many reports have come since this was last asked."""
+        asked = "select coalesce(sum(reports), 0), max(number) from arrivals where number > ?"
+        came, last = self._database.execute(asked, (self._last,)).fetchone()
+        self._last = last or self._last
+        return int(came)
 
     def _drop_bodies(self, number: int) -> None:
         """Delete the bodies of a segment's arrivals, a few at a time: requests that wait to be kept have their turn between."""

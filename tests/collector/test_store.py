@@ -266,6 +266,18 @@ def test_sealing_forgets_the_order_of_arrival(tmp_path: Path) -> None:
         assert len(known) == 69
 
 
+def test_while_many_come_bodies_of_few_segments_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sealing, "_HURRY", 10)
+    monkeypatch.setattr(sealing, "_MOST_TO_DROP", 1)
+    kept, sealer, left = Store(tmp_path, [SCHEME]), Sealer(tmp_path, 0), []
+    with sqlite3.connect(tmp_path / store.FILE) as database:
+        for seed in (1, 2, 0):
+            kept.take([rows(seed)] if seed else [], {})
+            sealer.seal()
+            left.append(database.execute("select count(*) from bodies").fetchone()[0])
+    assert (left, len(files(tmp_path))) == ([1, 1, 0], 2)
+
+
 def sealed_by_format_1(folder: Path) -> Path:
     """A store as it was: a file in the order of arrival, and what it was made of kept as it came."""
     kept = Store(folder, [SCHEME])
