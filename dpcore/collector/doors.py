@@ -138,6 +138,10 @@ class Listener(socket.socket):
         found.doors = doors
         return found
 
+    def listen(self, backlog: int = 0) -> None:
+        """Let as many wait for the door as the system allows, however few asyncio accepts at a time: a burst loses none."""
+        super().listen(max(backlog, socket.SOMAXCONN))
+
     def accept(self) -> tuple[socket.socket, Any]:
         """Return a connection and its address; raises ConnectionAbortedError where it may not enter, as if it had gone."""
         plain, address = super().accept()

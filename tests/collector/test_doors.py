@@ -57,9 +57,11 @@ def test_a_thousand_half_sent_headers_keep_nobody_out(tmp_path: Path, files: int
     try:
         port = serving.wait()
         with many_files(), ExitStack() as held:
+            began = time.monotonic()
             for _ in range(1005):
                 connection = held.enter_context(connected(port))
                 connection.sendall(HALF)
+            assert time.monotonic() - began < 3  # a queue that is full asks for the connection again after seconds
             for source in ("127.0.0.2", HOST):
                 for _ in range(3):
                     line, seconds = answered(port, source)
