@@ -9,7 +9,7 @@ export OPENBLAS_NUM_THREADS = 1
 # What is imported is compiled once: otherwise every process compiles what it imports, three times the cost of its start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test quick flows slow soak faults fuzz scaling peers lock check format up key help
+.PHONY: run test quick flows slow soak faults fuzz scaling peers hostile lock check format up key help
 
 help:  ## list the verbs
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -44,6 +44,9 @@ faults: $(VENV)/.ok  ## kill collector, aggregation and landing 100 times: every
 
 fuzz: $(VENV)/.ok  ## 150,000 malformed inputs for the decoders, and requests made from the OpenAPI for ten minutes
 	$(BIN)/python tests/fuzz.py
+
+hostile: $(VENV)/.ok  ## 1,000 hostile sequences of runs, and a round in all 720 orders of what may happen to it; an hour and more
+	LDPFLOW_SEQUENCES=1000 LDPFLOW_ORDERS=6 $(BIN)/python -m pytest -n 2 -m slow tests/unit/test_standing.py tests/unit/test_orders.py
 
 scaling: $(VENV)/.ok  ## how a round scales on Dask, and what its tasks cost; on a quiet machine
 	$(BIN)/python -m tests.scaling

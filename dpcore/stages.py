@@ -644,6 +644,9 @@ def land(folder: Path) -> Plan:
     for identifier, previous in compared.items():
         if identifier != plan.run_id or previous != _previous(folder):
             _draw_changes(Path(plan.warehouse), identifier, previous, plan.scheme)
+    if plan.is_rehearsal:  # tables that nobody else is to see
+        for file in folder.glob(f"{Path(_REHEARSAL).stem}*"):
+            file.chmod(0o600)
     if not plan.keep_reports:  # the run's own; a folder that was collected is its owner's
         wire.remove_folder(folder / "reports")
     return plan

@@ -7,7 +7,7 @@
     late       another file of reports that clients sent, `again`
     failed     a file of records, `again`, that fails after it was privatized
 
-LDPFLOW_ORDERS is the length of the orders that are tried: 2 unless it says 6, of which there are 720.
+LDPFLOW_ORDERS is the length of the orders that are tried: 2 unless `make hostile` says 6, of which there are 720.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def test_a_round_leaves_nothing_open_but_what_is_for_others(tmp_path: Path, sour
     assert others() == {}
     assert (data / "counted").exists() == (source == "reports")
     folder.chmod(0o755)  # as an older ldpflow made it
-    stages.prepare(tmp_path / "colours.toml", round_="r1", data=data, **given)
+    stages.prepare(tmp_path / "colours.toml", round_="r1", data=data, again=True, **given)
     assert source == "records" or others() == {}
 
 
@@ -104,7 +104,7 @@ def test_a_runs_own_reports_are_not_in_the_order_of_its_records(tmp_path: Path) 
         folder = stages.prepare(
             tmp_path / "colours.toml", records=tmp_path / "people.csv", data=tmp_path / f"{seed}", seed=seed
         )
-        [path] = stages.privatize_records(folder)
+        [path] = stages.privatize_records(folder, seed=seed)
         ids = stages.wire.read_reports(path, SCHEME).ids
         assert (ids is None) == (seed is not None)
         if ids is not None:

@@ -134,6 +134,7 @@ def test_a_rehearsal_lands_in_its_own_folder_and_its_seed_nowhere(
     assert not (tmp_path / "warehouse.duckdb").exists()
     [folder] = (tmp_path / "runs").iterdir()
     assert json.loads((folder / "plan.json").read_text())["seed"] is None
+    assert not [path for path in folder.rglob("*.duckdb") if path.stat().st_mode & 0o077]
     own = warehouse.query(folder / "rehearsal.duckdb", "select round, randomness, seed from latest_runs")
     assert own.astype(object).where(own.notna(), None).values.tolist() == [["r", "seeded", None]]
     for file in (path for path in tmp_path.rglob("*") if path.is_file()):
