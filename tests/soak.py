@@ -50,8 +50,12 @@ def main() -> int:
     rounds = [f"{FIRST + timedelta(days=day):%Y-%m-%d}" for day in range(options.rounds)]
     say(f"{options.rounds} rounds of {options.clients:,} clients, seed {options.seed}, in {folder}")
     scheme = folder / "scheme.toml"
-    scheme.write_text(HOUSEHOLDS, encoding="utf-8")
-    beside = undisturbed(scheme, folder / "undisturbed", rounds, options.clients)
+    planned = "clients = 200000\n"
+    assert planned in HOUSEHOLDS
+    scheme.write_text(
+        HOUSEHOLDS.replace(planned, f"clients = {options.clients}\n"), encoding="utf-8"
+    )  # else it is a trial
+    beside = undisturbed(scheme, folder / "undisturbed", rounds)
     with Services(folder) as running:
         soak = Soak(running, scheme, folder / "disturbed", rounds, options)
         finished = soak.carry_out(begun + 60 * options.minutes)
@@ -74,12 +78,12 @@ def main() -> int:
     return bool(different or leftovers)
 
 
-def undisturbed(scheme: Path, data: Path, rounds: list[str], clients: int) -> subprocess.Popen[bytes]:
+def undisturbed(scheme: Path, data: Path, rounds: list[str]) -> subprocess.Popen[bytes]:
     """Run every round by the command, in a process of its own that goes on beside us."""
     code = "import sys\nfrom pathlib import Path\nfrom dpcore import cli\n"
-    code += "scheme, data, clients, *rounds = sys.argv[1:]\n"
-    code += "for name in rounds: cli.run(Path(scheme), clients=int(clients), round_=name, data=Path(data))"
-    words = [sys.executable, "-c", code, str(scheme), str(data), str(clients), *rounds]
+    code += "scheme, data, *rounds = sys.argv[1:]\n"
+    code += "for name in rounds: cli.run(Path(scheme), round_=name, data=Path(data))"
+    words = [sys.executable, "-c", code, str(scheme), str(data), *rounds]
     return subprocess.Popen(words, cwd=ROOT, stdout=subprocess.DEVNULL, start_new_session=True)
 
 
@@ -197,7 +201,7 @@ class Soak:
         later = [round_ for round_ in self._rounds if round_ not in self._runs]
         for round_ in later[: AHEAD - len(due)]:
             at = FIRST + timedelta(days=self._rounds.index(round_))
-            settings = {"scheme": str(self._scheme), "data": str(self._data), "clients": self._options.clients}
+            settings = {"scheme": str(self._scheme), "data": str(self._data)}
             scheduled = {"type": "SCHEDULED", "state_details": {"scheduled_time": at.isoformat()}}
             body = {"parameters": {"settings": settings}, "state": scheduled, "idempotency_key": f"soak {round_}"}
             made = self._services.ask(f"/deployments/{deployment}/create_flow_run", body)

@@ -129,13 +129,15 @@ def test_a_failed_run_says_what_to_do_on_a_page_and_tells_the_webhook(
 
 
 def test_a_failed_check_is_seen_in_the_state_of_a_round_that_landed_and_tells_the_webhook(
-    port: str, scheme_file: Path, records_file: Path, tmp_path: Path, told: tuple[str, list[dict[str, Any]]]
+    port: str, scheme_file: Path, tmp_path: Path, told: tuple[str, list[dict[str, Any]]]
 ) -> None:
-    run = start(port, scheme=scheme_file, data=tmp_path / "data", records=records_file, seed=7, round="rehearsed")
+    where = {"scheme": scheme_file, "data": tmp_path / "data"}
+    assert ended(port, start(port, **where, clients=60_000, round="2026-11-20"))["name"] == "Completed"
+    run = start(port, **where, clients=20_000, round="2026-11-21")
     found = ended(port, run)
     assert (found["type"], found["name"]) == ("COMPLETED", "ChecksFailed")
     assert "1 of " in found["message"]
-    assert "secure randomness: a rehearsal" in found["message"]
+    assert "clients: 20,000 reports; the round before it had 60,000" in found["message"]
     assert "✗ 1 of " in artifacts(port, run)["consumer-expenditure-round"]["data"]
     message, *_ = soon(lambda: [one for one in told[1] if one["url"].endswith(run)])
     assert (message["state"], message["message"]) == ("ChecksFailed", found["message"])
