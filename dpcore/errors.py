@@ -71,7 +71,7 @@ class MigrationError(WarehouseError):
 
 
 class AlreadyLanded(WarehouseError):
-    """Another run stands for the round; nothing was drawn, and nothing has changed."""
+    """Another run stands for the round, and nothing has changed there; what people were asked by then is charged."""
 
 
 class StoreError(DPCoreError):

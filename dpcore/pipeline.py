@@ -249,7 +249,7 @@ def estimate_all(aggregate: Aggregate, fewest: int = 0) -> Round:
     """Return every attribute's estimate and functionals; an attribute with too few reports is named in `unavailable`.
 
     Atoms at a bound are functionals that need not be asked for.
-    fewest: reports below which a group is refused, and its sums are withheld with those of the others, which would tell them.
+    fewest: reports below which a group is refused, and withheld with it the other groups of its pair, which would tell it.
     """
     estimates: dict[str, Estimate] = {}
     functionals: dict[str, tuple[FunctionalEstimate, ...]] = {}
@@ -263,10 +263,10 @@ def estimate_all(aggregate: Aggregate, fewest: int = 0) -> Round:
         asked = (*map(parse, attribute.functionals), *_atoms(estimates[name]))
         functionals[name] = tuple(estimates[name].functional(functional) for functional in dict.fromkeys(asked))
     pairs = aggregate.scheme.pairs
-    found = [group for pair in pairs if pair[0] in estimates for group in _groups(aggregate, *pair, fewest)]
     withheld = frozenset(
         pair for pair in pairs if any(0 < n < fewest for n in groups.said(aggregate, pair[1]).values())
     )
+    found = [group for pair in pairs if pair[0] in estimates for group in _groups(aggregate, *pair, fewest)]
     return Round(aggregate, estimates, functionals, unavailable, tuple(found), withheld)
 
 
@@ -274,12 +274,14 @@ def _groups(aggregate: Aggregate, name: str, other: str, fewest: int) -> Iterato
     """Estimates of an attribute within each category of another; the categories too rare to tell are refused."""
     attribute = aggregate.scheme.attributes[name]
     said = groups.said(aggregate, other)
+    is_withheld = any(0 < n < fewest for n in said.values())
     try:
-        found = estimate(aggregate, name, given=other)
+        found = {} if is_withheld else estimate(aggregate, name, given=other)
     except NotEstimable:
         found = {}
     for category, sample in groups.groups(aggregate, name, other).items():
         one = found.get(category) if said[category] >= fewest else None
+        smallest = min(n for n in said.values() if n) if is_withheld else said[category]
         asked = list(dict.fromkeys((*map(parse, attribute.functionals), *_atoms(one))))
         yield Group(
             attribute=name,
@@ -287,7 +289,7 @@ def _groups(aggregate: Aggregate, name: str, other: str, fewest: int) -> Iterato
             estimator=one.estimator if one is not None else attribute.estimator,
             estimate=one,
             functionals=tuple(
-                refused(functional, groups.refusal(sample, said[category], fewest))
+                refused(functional, groups.refusal(sample, smallest, fewest))
                 if one is None
                 else one.functional(functional)
                 for functional in asked

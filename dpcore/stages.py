@@ -4,7 +4,7 @@
 
 A run has a folder, DATA/runs/RUN_ID.  Every stage reads files there, writes files there whole or not at all, and may be run
 again: a shard of reports that stands is kept, so that a retry neither counts a client twice nor spends its budget twice.
-Only `land` writes to the warehouse; `compare` reads an earlier round there.
+What people are asked, that a round waits and what it found is written to the warehouse; `compare` reads an earlier round there.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import pandas as pd
 from dpcore import changes, inbox, pipeline, populations, spending, warehouse, wire
 from dpcore._random import Source, secure, seeded
 from dpcore.aggregates import Aggregate
-from dpcore.errors import InvalidRecord, InvalidReport, NotEstimable, SchemeError
+from dpcore.errors import InvalidRecord, InvalidReport, NotEstimable, SchemeError, TooFewClients
 from dpcore.report import concatenate, with_ids
 from dpcore.scheme import Scheme, check_clients
 from dpcore.tables import Line, summary, tables_of
@@ -40,7 +40,6 @@ MIN_CLIENTS = 50  # a smaller round of real people, or a group of one, says litt
 SHARD_BLOCKS = 2  # 131,072 clients: seconds of work, and at most a few hundred shards up to 25 million clients
 _ROUND_LENGTH = 64
 _TRIAL = "0-trial"  # of its round's name, which thus sorts before every day
-_REHEARSAL = "rehearsal.duckdb"  # in a rehearsal's own folder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,13 +143,23 @@ def prepare(
         raise SchemeError("a round is of records or of reports that clients sent, got both; leave one out")
     source = "records" if records is not None else "reports" if reports is not None else "simulated"
     named, day = round_, day or today()
-    round_ = round_ or round_of(day, clients=clients, seed=seed, records=records, reports=reports)
-    is_trial, is_rehearsal = round_ not in (named, day), source != "simulated" and seed is not None
+    own = round_of(day, clients=clients, seed=seed, records=records, reports=reports)
+    round_ = named or own
+    is_trial, is_rehearsal = own != day and named in (None, own), source != "simulated" and seed is not None
+    if round_.startswith(_TRIAL) and not is_trial:
+        raise SchemeError(
+            f"a round that begins with {_TRIAL} is a trial's of simulated people, got {round_!r}; name another"
+        )
     if not 0 < len(round_) <= _ROUND_LENGTH or not round_.isprintable():
         raise SchemeError(f"round must be a text of 1 to {_ROUND_LENGTH} characters, such as {today()}, got {round_!r}")
     if is_rehearsal and (reports is not None or flow_run_id is not None):
         raise SchemeError(
             "a seed is for simulated people, or for a rehearsal of `ldpflow run --records`, which no flow is; leave it out"
+        )
+    if is_rehearsal and (warehouse_file is not None or not wire.is_here(data)):
+        raise SchemeError(
+            "a rehearsal lands in its own folder of this machine and nowhere else; leave the warehouse out, and let data be a "
+            "folder"
         )
     if source == "simulated":
         populations.by_scheme(parsed.name)  # refuses a scheme nobody can be simulated for
@@ -171,7 +180,7 @@ def prepare(
     batches: list[inbox.Batch] = []
     counted: dict[str, str] = {}
     if reports is not None:
-        batches, salt, counted = _due(parsed, round_, reports, landing, data, waits=min_clients > 0, again=again)
+        batches, salt, counted = _due(parsed, round_, reports, landing, data, again=again)
     elif source == "simulated":  # a smaller round is another run
         salt = f"{seed} {clients}" if clients != parsed.clients else str(seed)
     else:  # not of a rehearsal's seed: the run_id would give it away, and two rehearsals would share shards
@@ -180,7 +189,7 @@ def prepare(
     folder = (data / "runs" / run_id).absolute()
     pictures = (data if wire.is_here(data) else landing.parent) / "figures" / run_id
     if is_rehearsal:
-        landing, pictures = folder / _REHEARSAL, folder / "figures"
+        landing, pictures = folder / warehouse.REHEARSAL, folder / "figures"
         _make(data, folder)
     plan = Plan(
         run_id=run_id,
@@ -224,7 +233,7 @@ def _make(data: Path, folder: Path) -> None:
 
 
 def _due(
-    scheme: Scheme, round_: str, reports: Path, landing: Path, data: Path, *, waits: bool, again: bool
+    scheme: Scheme, round_: str, reports: Path, landing: Path, data: Path, *, again: bool
 ) -> tuple[list[inbox.Batch], str, dict[str, str]]:
     """The files that a round takes, the salt of its run, which is their content, and what landed rounds have counted."""
     found = inbox.batches_of(reports, scheme)
@@ -241,7 +250,7 @@ def _due(
                 "put them back, or leave the round as it is"
             )
         return batches_of(run), salt, counted
-    if not batches and not waits:
+    if not batches:
         raise inbox.nothing_due(reports, round_, found, counted)
     return batches, inbox.content_of(batch.file for batch in batches), counted
 
@@ -353,7 +362,10 @@ def plan_of(folder: Path) -> Plan:
     """Return the plan of a run's folder."""
     if not (folder / "plan.json").exists():
         raise SchemeError(f"{folder} is not a run's folder; prepare makes one")
-    return Plan(**json.loads((folder / "plan.json").read_text(encoding="utf-8")))
+    plan = Plan(**json.loads((folder / "plan.json").read_text(encoding="utf-8")))
+    if plan.source == "records" and plan.seed is not None:  # an older ldpflow's rehearsal, which is to land no more
+        return replace(plan, seed=None, is_rehearsal=True)
+    return plan
 
 
 def shards(folder: Path) -> range:
@@ -495,9 +507,14 @@ def _clients(folder: Path, plan: Plan) -> tuple[int, str]:
 
 
 def estimate(folder: Path) -> Path:
-    """Estimate everything from the merged aggregate and return the folder of the tables to land."""
+    """Estimate everything from the merged aggregate and return the folder of the tables to land.
+
+    Raises TooFewClients where the round waits, NotEstimable where nothing was accepted.
+    """
     plan = plan_of(folder)
     scheme = plan.scheme
+    if said := waits(folder):
+        raise TooFewClients(said)
     aggregate = wire.read_aggregate(folder / "aggregate.parquet", scheme)
     if aggregate.is_empty:
         raise NotEstimable(f"no report of round {plan.round} was accepted; nothing can be estimated")
@@ -644,8 +661,10 @@ def land(folder: Path) -> Plan:
     for identifier, previous in compared.items():
         if identifier != plan.run_id or previous != _previous(folder):
             _draw_changes(Path(plan.warehouse), identifier, previous, plan.scheme)
+    if plan.again and not plan.is_trial:  # said once: who estimates it later does not take the round back from another
+        _write(folder / "plan.json", json.dumps(asdict(replace(plan, again=False)), indent=1))
     if plan.is_rehearsal:  # tables that nobody else is to see
-        for file in folder.glob(f"{Path(_REHEARSAL).stem}*"):
+        for file in folder.glob(f"{Path(warehouse.REHEARSAL).stem}*"):
             file.chmod(0o600)
     if not plan.keep_reports:  # the run's own; a folder that was collected is its owner's
         wire.remove_folder(folder / "reports")
@@ -716,6 +735,13 @@ def run_row(folder: Path) -> warehouse.Run:
         version=version("ldpflow"),
         flow_run_id=counts.get("flow_run_id", plan.flow_run_id),
     )
+
+
+def fewer_than_usual(folder: Path) -> list[str]:
+    """Return what the landing says of a round that has far fewer reports than those before it; [] of any other."""
+    plan = plan_of(folder)
+    asked = f"select detail from checks where run_id = '{plan.run_id}' and name = 'clients' and not passed"
+    return [str(detail) for detail in warehouse.query(plan.warehouse, asked)["detail"]]
 
 
 def summary_of(folder: Path) -> list[Line]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from prefect import unmapped
 
 from dpcore import stages
+from dpcore.errors import TooFewClients
 from flows.runner import batches, each, flat
 from flows.settings import RoundSettings
 from flows.stage import follow, prepare, run_name, stage, whole
@@ -29,6 +30,8 @@ def simulate(settings: RoundSettings = RoundSettings(keep_reports=True)) -> list
     """Prepare a run, privatize its people, and return the files of their reports; nothing is aggregated."""
     folder = prepare(settings)
     if settings.records:
+        if said := stages.waits(folder):  # before anybody is privatized
+            raise TooFewClients(said)
         return privatize_records(folder)
     reports = privatize_batch.map(unmapped(folder), batches(stages.shards(folder)))
     follow(folder, privatized=reports)

@@ -54,14 +54,14 @@ class Model:
         run.has_landed = True
 
     def _is_no_more_than_tried_again(self, run: Run) -> bool:
-        """Of a run that has been replaced: a retry, or a run that does not ask for its place."""
-        return run.has_landed and (run.flow is not None or not (run.again or run.trial))
+        """Of a run that has been replaced: Prefect's retry."""
+        return run.has_landed and run.flow is not None
 
     def draw(self, digest: str, drawing: str, source: str, round_: str) -> None:
         self.drawn.setdefault((digest, drawing), (source, round_))
 
     def spent(self, real: bool) -> dict[str, float]:
-        """Round -> what a client that always answered has spent up to it."""
+        """Round -> what a client that always answered has spent up to it, of rounds that stand or were drawn for."""
         if real:
             asked = {
                 (round_, digest, drawing if source == "records" else "")
@@ -75,5 +75,6 @@ class Model:
                 for run in of
                 if run and not run.is_real and not run.trial and run.round not in taken
             }
-        rounds = sorted({round_ for round_, _, _ in asked})
+        stand = [self.standing(round_) for round_ in {run.round for run in self.claims}] if real else []
+        rounds = sorted({round_ for round_, _, _ in asked} | {run.round for run in stand if run and run.is_real})
         return {upto: sum(self.epsilons[digest] for round_, digest, _ in asked if round_ <= upto) for upto in rounds}

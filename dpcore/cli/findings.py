@@ -45,6 +45,7 @@ def render(folder: Path) -> str:
         lines.append(
             "REHEARSAL: real records under a known seed are not private; share nothing of it, and delete the run's folder"
         )
+    lines += [f"CHECK clients: {detail}" for detail in stages.fewer_than_usual(folder)]
     if plan.is_trial:
         lines.append(f"TRIAL: round {plan.round} is never the day's, nor compared with it")
     lines += [

@@ -45,10 +45,10 @@ def said(aggregate: Any, given: str) -> dict[str, int]:
 def refusal(sample: Sample, said: int, fewest: int) -> str:
     """Return why a group of these reports has no estimate, and what would do: its share must exceed three standard errors.
 
-    said: how many reports name it, of which it needs `fewest`.
+    said: how many reports name it or, where that is withheld with it, the smallest group beside it; each needs `fewest`.
     """
     if said < fewest:
-        return f"{said:,} reports name the group, and one of fewer than {fewest:,} is not shown (min_clients); collect more"
+        return f"{said:,} reports name this group or one beside it, which needs {fewest:,} (min_clients); collect more"
     share, error = sample.size / max(1, sample.n), sample.error / max(1, sample.n)
     found = f"the group is {share:.2%} of the clients with a standard error of {error:.2%}"
     if share <= 0:

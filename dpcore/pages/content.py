@@ -108,7 +108,7 @@ class Section:
 
 
 def find(ask: Ask, round_: str | None, scheme: str | None) -> str:
-    """Return the run_id of the newest landed run of a round, of the newest round where None is named.
+    """Return the run_id of the run that stands of a round, of the newest round where None is named.
 
     Raises WarehouseError where there is none, or where several schemes have the round and none is named.
     """

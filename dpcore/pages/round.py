@@ -16,7 +16,7 @@ _SUFFIXES = (".html", ".htm")
 
 
 def publish(path: str | Path, target: Path, *, round_: str | None = None, scheme: str | None = None) -> tuple[str, str]:
-    """Write the page of a round's newest landed run and return (scheme, round).
+    """Write the page of a round's run that stands and return (scheme, round).
 
     path: the warehouse; brought up to date first where older code wrote it.  target: an .html file, replaced when whole.
     round_: the newest where None.  scheme: needed only where several have the round.

@@ -5,6 +5,7 @@ from dpcore.warehouse.connection import Locked, bring_up_to_date, open_for_readi
 from dpcore.warehouse.counting import counting
 from dpcore.warehouse.drawings import charge
 from dpcore.warehouse.land import (
+    REHEARSAL,
     Landing,
     Run,
     add_benchmarks,
@@ -24,6 +25,7 @@ from dpcore.warehouse.queries import export, query, reader
 from dpcore.warehouse.standing import Claim, check_free
 
 __all__ = [
+    "REHEARSAL",
     "Claim",
     "Landing",
     "Locked",

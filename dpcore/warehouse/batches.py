@@ -12,15 +12,15 @@ from dpcore.warehouse.connection import open_for_reading
 
 # What a round has counted it has counted, whichever of its runs stands now: one that is run again counts all of it.
 _COUNTED = """
-with standing as (
+with counted_by as (
     select batches.file, runs."round", runs.scheme_digest, max(runs.finished_at) as finished_at
     from runs
     join batches on batches.run_id = runs.run_id
     where runs.state = 'landed' and runs.source = 'reports'
     group by all
 )
-select standing.file, standing."round", standing.finished_at
-from standing
+select counted_by.file, counted_by."round", counted_by.finished_at
+from counted_by
 """
 
 
@@ -32,7 +32,7 @@ def counted_files(path: str | Path, scheme_digest: str, *, patience: float = 30.
     if not Path(path).exists():
         return {}
     with open_for_reading(path, patience=patience) as connection:
-        found = connection.execute(f"{_COUNTED} where standing.scheme_digest = ?", [scheme_digest]).fetchall()
+        found = connection.execute(f"{_COUNTED} where counted_by.scheme_digest = ?", [scheme_digest]).fetchall()
     return {file: round_ for file, round_, _ in found}
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import duckdb
 import pandas as pd
 
+from dpcore.errors import WarehouseError
 from dpcore.warehouse.published import open_to_publish
 from dpcore.warehouse.rows import to_rows
 
@@ -30,9 +31,25 @@ def charge(path: str | Path, frame: pd.DataFrame, *, patience: float = 30.0) -> 
 
 
 def charge_landed(connection: duckdb.DuckDBPyConnection, run_id: str) -> None:
-    """Charge what a run of real people has just landed, where that has not been done before."""
-    connection.execute(_LANDED, [run_id])
+    """Charge what a run of real people has just landed, where that has not been done before.
 
+    Raises WarehouseError where it has landed without what that is: its budgets and its scheme.
+    """
+    connection.execute(_LANDED, [run_id])
+    if connection.execute(_UNCHARGED, [run_id]).fetchall():
+        raise WarehouseError(
+            "a run of real people lands with its budgets and schemes, or what they spent would be lost"
+        )
+
+
+_UNCHARGED = """
+select 1
+from runs
+left join batches on batches.run_id = runs.run_id
+where runs.run_id = ?
+    and runs.source <> 'simulated'
+    and (runs.scheme_digest, coalesce(batches.file, runs.run_id)) not in (select (scheme_digest, drawing) from drawings)
+"""
 
 _LANDED = """
 insert into drawings by name

@@ -24,10 +24,11 @@ from dpcore.warehouse.drawings import charge_landed
 from dpcore.warehouse.previous import around, numbers, numbers_before
 from dpcore.warehouse.published import open_to_publish
 from dpcore.warehouse.rows import RESULT_TABLES, rehearsal, repeated, to_rows
-from dpcore.warehouse.standing import Claim, replace
+from dpcore.warehouse.standing import SIMULATED, Claim, replace
 from dpcore.warehouse.transaction import one_line, transaction
 from dpcore.warehouse.turnout import judge_turnout
 
+REHEARSAL = "rehearsal.duckdb"  # the one file in which real people's seeded noise lands; it stands in the run's folder
 # Of a run: its numbers, those of the round before, and its comparisons of groups -> its rows of `comparisons` with that round,
 # and the `checks` that depend on them.
 Judge = Callable[[pd.DataFrame, pd.DataFrame, pd.DataFrame], tuple[pd.DataFrame, pd.DataFrame]]
@@ -111,9 +112,12 @@ def land(path: str | Path, landing: Landing, *, judge: Judge | None = None, pati
     which rounds land.  patience: seconds to wait for the file.
     Raises WarehouseError, with nothing written, for an unknown table or column, a missing column, a value of another
     type, a null where none may be, rows of another run, two rows of one key, a broken CHECK, or a file of reports that
-    another round has counted; AlreadyLanded where another run stands for the round and may not be replaced.
+    another round has counted, and for a rehearsal in any file but its own; AlreadyLanded where another run stands for the
+    round and may not be replaced.
     """
     run = landing.run
+    if run.source != SIMULATED and run.randomness == "seeded" and Path(path).name != REHEARSAL:
+        raise WarehouseError(f"a rehearsal of real people lands in a {REHEARSAL} of its own, got {path}; run it anew")
     rows = {"runs": _run_row(run, "landed")}
     for table, frame in landing.tables.items():
         if table not in RESULT_TABLES:

@@ -3,7 +3,8 @@
 Rule 1.  Of the landed runs of a scheme, by its name, and a round, one stands; the others name the run that replaced them.
 Rule 2.  Simulated people give way to real ones, and are refused where real ones stand.
 Rule 3.  Another run of people of the same kind is refused unless it is asked for with `again`; it then replaces what stood.
-Rule 4.  The same run may land any number of times, as a retry does: it stands or is replaced as before.
+Rule 4.  The run that stands may land any number of times.  One that was replaced may where Prefect retries it, and stays
+replaced; otherwise it is another run.
 """
 
 from __future__ import annotations
@@ -78,10 +79,8 @@ def _landed(connection: duckdb.DuckDBPyConnection, claim: Claim) -> list[Landed]
 def _replaced(claim: Claim, landed: Sequence[Landed]) -> list[Landed] | None:
     """What a run replaces; None where it has been replaced itself and this is no more than a retry."""
     own = next((each for each in landed if each.run_id == claim.run_id), None)
-    if own is not None and own.replaced_by is not None:
-        is_retry = claim.flow_run_id is not None and own.flow_run_id == claim.flow_run_id
-        if is_retry or not claim.again:
-            return None
+    if own is not None and own.replaced_by is not None and own.flow_run_id == claim.flow_run_id is not None:
+        return None
     others = [each for each in landed if each.replaced_by is None and each.run_id != claim.run_id]
     for each in others:
         if claim.source == SIMULATED and each.source != SIMULATED:

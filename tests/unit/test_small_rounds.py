@@ -11,7 +11,7 @@ import pytest
 
 import dpcore as dp
 from dpcore import cli, pipeline, stages, warehouse
-from dpcore.errors import AlreadyLanded, SchemeError, TooFewClients
+from dpcore.errors import AlreadyLanded, NotEstimable, SchemeError, TooFewClients, WarehouseError
 from dpcore.scheme import Scheme
 from dpcore.tables import tables_of
 
@@ -86,8 +86,10 @@ def test_groups_of_few_are_withheld_with_the_others_that_would_tell_them(small: 
         assert group.estimate is None
         reasons = {found.reason for found in group.functionals}
         assert reasons == {
-            f"{right} reports name the group, and one of fewer than 50 is not shown (min_clients); collect more"
+            f"{right} reports name this group or one beside it, which needs 50 (min_clients); collect more"
         }
+    if right == 3:  # everyone's numbers and all groups' but one tell that one's
+        assert all(group.estimate is None for group in round_.groups)
     assert pipeline.estimate_all(aggregate).withheld == frozenset()
 
 
@@ -144,9 +146,40 @@ def test_a_rehearsal_lands_in_its_own_folder_and_its_seed_nowhere(
     cli.run(scheme, records=people(tmp_path, 100), round_="r", data=tmp_path)  # the round itself is free
     assert ask(tmp_path, "select accepted, randomness from runs") == [[100, "secure"]]
     assert ask(tmp_path, "select distinct drawing from drawings") != [[folder.name]]
-    assert stages.newest(Scheme.from_toml(scheme), "r", tmp_path) != folder
+    cli.run(scheme, records=people(tmp_path, 100), seed=SEED, round_="r", data=tmp_path)  # newer than the round itself
+    assert not stages.plan_of(stages.newest(Scheme.from_toml(scheme), "r", tmp_path)).is_rehearsal
     with pytest.raises(SchemeError, match="nothing else has one"):  # neither a flow nor a retry
         stages.privatize_records(folder)
+
+
+@pytest.mark.parametrize(
+    "elsewhere", [{"warehouse": Path("w.duckdb")}, {"data": Path("memory://r"), "warehouse": Path("w")}]
+)
+def test_a_rehearsal_lands_nowhere_else(scheme: Path, tmp_path: Path, elsewhere: dict[str, Path]) -> None:
+    with pytest.raises(SchemeError, match="a rehearsal lands in its own folder of this machine"):
+        cli.run(scheme, records=people(tmp_path, 100), seed=1, **({"data": tmp_path} | elsewhere))
+    assert not list(tmp_path.glob("runs/*"))
+
+
+def test_a_rehearsal_of_an_older_version_lands_no_more(scheme: Path, tmp_path: Path) -> None:
+    """Its plan has the seed; neither that nor a row of its own gets it into a warehouse."""
+    cli.run(scheme, records=people(tmp_path, 100), round_="r", data=tmp_path)
+    [folder] = (tmp_path / "runs").iterdir()
+    plan = json.loads((folder / "plan.json").read_text())
+    (folder / "plan.json").write_text(json.dumps(plan | {"seed": 7, "is_rehearsal": False}))
+    assert stages.plan_of(folder).is_rehearsal
+    with pytest.raises(NotEstimable):
+        stages.newest(Scheme.from_toml(scheme), "r", tmp_path)
+    with pytest.raises(WarehouseError, match=r"a rehearsal of real people lands in a rehearsal.duckdb of its own"):
+        stages.land(folder)
+
+
+def test_a_round_is_refused_the_name_of_a_trial(scheme: Path, tmp_path: Path) -> None:
+    for given in ({"records": people(tmp_path, 100)}, {"clients": 3}, {}):
+        with pytest.raises(SchemeError, match="a round that begins with 0-trial is a trial's"):
+            cli.run(scheme, round_="0-trial-500", data=tmp_path, **given)
+    cli.run(scheme, clients=500, round_="0-trial-500", data=tmp_path)  # its own name
+    assert ask(tmp_path, "select round, trial from latest_runs") == [["0-trial-500", True]]
 
 
 def test_no_rehearsal_is_of_reports(scheme: Path, tmp_path: Path) -> None:

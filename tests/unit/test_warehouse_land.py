@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcore.errors import WarehouseError
+from dpcore.errors import AlreadyLanded, WarehouseError
 from dpcore.warehouse import (
     Landing,
     Run,
@@ -231,17 +231,23 @@ def test_every_row_lands_with_its_run_and_its_exact_value(path):
 
 
 def test_landing_twice_changes_nothing(path):
-    land(path, Landing(run(), tables()))
-    land(path, Landing(run(seed=8), tables(), again=True))
+    for identity in (run(flow_run_id="first"), run(seed=8)):
+        land(path, Landing(identity, tables(), again=True))
     before = content(path)
-    land(path, Landing(run(), tables()))
+    for identity in (
+        run(flow_run_id="first"),
+        run(seed=8),
+    ):  # Prefect's retry of what was replaced; what stands, by whomever
+        land(path, Landing(identity, tables(), again=identity.flow_run_id is not None))
     assert content(path) == before
+    with pytest.raises(AlreadyLanded, match="has landed"):
+        land(path, Landing(run(flow_run_id="another"), tables()))
 
 
 def test_landing_again_replaces_rows_even_of_tables_it_no_longer_has(path):
-    land(path, Landing(run(), tables()))
+    land(path, Landing(run(flow_run_id="first"), tables()))
     land(path, Landing(run(seed=8), tables(), again=True))
-    land(path, Landing(run(), {"checks": tables()["checks"].iloc[:1]}))
+    land(path, Landing(run(flow_run_id="first"), {"checks": tables()["checks"].iloc[:1]}))
     mine = {table: [row for row in rows if row[0] == run().run_id] for table, rows in content(path).items()}
     others = {table: [row for row in rows if row[0] == run(seed=8).run_id] for table, rows in content(path).items()}
     assert {table for table, rows in mine.items() if rows} == {"runs", "checks"}
@@ -361,9 +367,9 @@ def test_a_failure_is_one_row_and_never_hides_what_landed(path):
 @pytest.mark.slow
 def test_latest_views_show_the_run_that_stands_of_each_scheme_and_round(path):
     later = {"started_at": START + timedelta(hours=1), "finished_at": START + timedelta(hours=2)}
-    land(path, Landing(run(seed=7), tables()))
+    land(path, Landing(run(seed=7, flow_run_id="f"), tables()))
     land(path, Landing(run(seed=8, **later), tables(shift=0.01), again=True))
-    land(path, Landing(run(seed=7), tables()))  # a retry, which changes nothing
+    land(path, Landing(run(seed=7, flow_run_id="f"), tables()))  # a retry, which changes nothing
     land(path, Landing(run(seed=9, round="2026-11-21"), tables()))
     land(path, Landing(run(seed=10, scheme="shops"), tables()))
     land_failure(path, run(seed=11, started_at=START + timedelta(days=1), finished_at=None))
@@ -398,7 +404,8 @@ def test_interval_coverage_counts_over_all_landed_simulations(path):
         truths = tables()["truths"].replace(
             {"quantity": {"frequency(white)": "entropy"}, "attribute": {"race": "income"}}
         )
-        land(path, Landing(run(seed=seed), {"functionals": numbers, "truths": truths}, again=True))
+        land(path, Landing(run(seed=seed, round=f"r{seed}"), {"functionals": numbers, "truths": truths}))
+    land(path, Landing(run(seed=9, round="0-trial", trial=True), {"functionals": numbers, "truths": truths}))
     frame = query(path, "select number, intervals, coverage from interval_coverage")
     assert frame.to_dict("records") == [{"number": "mean", "intervals": 4, "coverage": 0.75}]  # entropy was refused
 

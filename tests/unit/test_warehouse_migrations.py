@@ -65,7 +65,7 @@ DIGESTS = {
     "0023_spending": "ed754ca38e4d2e4d",
     "0024_curve_sensitivities": "ed72f150077fd230",
     "0025_delta": "9711ac6117765a83",
-    "0026_standing": "148782719e63e529",
+    "0026_standing": "6496650707014a3b",
     "0027_drawings": "ce1d65a21ca056e8",
 }
 

@@ -1,4 +1,4 @@
--- one row per scheme, round, estimator and group: the share of clients from a to b, both included, of an attribute in the newest landed runs; the interval holds at least as often as its confidence says
+-- one row per scheme, round, estimator and group: the share of clients from a to b, both included, of an attribute in the runs that stand; the interval holds at least as often as its confidence says
 create or replace macro share_between(attribute, a, b) as table
 with ways as (
     select

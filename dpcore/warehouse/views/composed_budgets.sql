@@ -39,9 +39,13 @@ charged as (
     select
         *,
         -- answers are memoized under a digest: under another one they are drawn, and charged, anew
-        row_number() over (partition by scheme, is_real, scheme_digest, attribute order by "round", drawing) as of_digest,
-        of_digest = 1 as is_least,
-        of_digest <= coalesce(states, of_digest) as is_most
+        is_real and drawing <> '' as is_fresh,
+        row_number() over (
+            partition by scheme, is_real, scheme_digest, attribute, is_fresh order by "round", drawing
+        ) as of_digest,
+        -- records are privatized here, where nobody has a key
+        is_fresh or of_digest = 1 as is_least,
+        is_fresh or of_digest <= coalesce(states, of_digest) as is_most
     from asked
 ),
 summed as (
@@ -77,43 +81,70 @@ of_rounds as (
         and summed."round" = charged."round"
     group by charged.scheme, charged.is_real, charged."round", charged.attribute
 ),
+whole as (
+    from of_rounds
+    union all by name
+    -- a round of nothing but what had been charged before: late reports, or what waited
+    select
+        latest_runs.scheme,
+        true as is_real,
+        latest_runs."round",
+        told.attribute,
+        told.epsilon,
+        told.delta,
+        0 as drawings,
+        0 as fresh,
+        0 as fresh_delta,
+        0 as least,
+        0 as least_delta,
+        0 as most,
+        0 as most_delta
+    from latest_runs
+    join (
+        select run_id, attribute, epsilon, delta from budgets
+        union all
+        select run_id, '', epsilon, delta from schemes
+    ) as told on told.run_id = latest_runs.run_id
+    where latest_runs.source <> 'simulated'
+        and (latest_runs.scheme, latest_runs."round") not in (select (scheme, "round") from drawings)
+),
 known as (
     select run_id, attribute, known_clients, most_charges from budgets
     union all
     select run_id, '', max(known_clients), max(most_charges) from budgets group by run_id
 )
 select
-    of_rounds.scheme,
-    of_rounds."round",
+    whole.scheme,
+    whole."round",
     latest_runs.run_id,
     latest_runs.source,
-    of_rounds.attribute,
-    of_rounds.epsilon,
-    count(*) over so_far as rounds,
-    sum(of_rounds.drawings) over so_far as drawings,
-    sum(of_rounds.fresh) over so_far as fresh,
-    sum(of_rounds.least) over so_far as memoized_least,
-    sum(of_rounds.most) over so_far as memoized_most,
+    whole.attribute,
+    whole.epsilon,
+    (count(*) filter (where whole.drawings > 0) over so_far) as rounds,
+    (sum(whole.drawings) over so_far)::bigint as drawings,
+    sum(whole.fresh) over so_far as fresh,
+    sum(whole.least) over so_far as memoized_least,
+    sum(whole.most) over so_far as memoized_most,
     known.known_clients,
-    known.most_charges * of_rounds.epsilon as known_most,
-    of_rounds.delta,
-    sum(of_rounds.fresh_delta) over so_far as fresh_delta,
-    sum(of_rounds.least_delta) over so_far as memoized_least_delta,
-    sum(of_rounds.most_delta) over so_far as memoized_most_delta
-from of_rounds
+    known.most_charges * whole.epsilon as known_most,
+    whole.delta,
+    sum(whole.fresh_delta) over so_far as fresh_delta,
+    sum(whole.least_delta) over so_far as memoized_least_delta,
+    sum(whole.most_delta) over so_far as memoized_most_delta
+from whole
 left join latest_runs
-    on latest_runs.scheme = of_rounds.scheme
-    and latest_runs."round" = of_rounds."round"
-    and (latest_runs.source <> 'simulated') = of_rounds.is_real
-left join known on known.run_id = latest_runs.run_id and known.attribute = of_rounds.attribute
-window so_far as (partition by of_rounds.scheme, of_rounds.is_real, of_rounds.attribute order by of_rounds."round");
+    on latest_runs.scheme = whole.scheme
+    and latest_runs."round" = whole."round"
+    and (latest_runs.source <> 'simulated') = whole.is_real
+left join known on known.run_id = latest_runs.run_id and known.attribute = whole.attribute
+window so_far as (partition by whole.scheme, whole.is_real, whole.attribute order by whole."round");
 
 comment on column composed_budgets.run_id is 'run of the round that stands, whose numbers are shown; null where none has landed';
 comment on column composed_budgets.source is 'where that run''s reports came from; null where none has landed, though people were asked';
 comment on column composed_budgets.attribute is 'name of the attribute in the scheme; empty for all that a client answers together';
 comment on column composed_budgets.epsilon is 'what one report spends, natural-log units';
 comment on column composed_budgets.rounds is 'rounds up to this one in which people were asked under this scheme, a count; real people''s and simulated ones'' apart';
-comment on column composed_budgets.drawings is 'times they were asked in these rounds: again with fresh noise, and in runs that failed or were replaced, counts too';
+comment on column composed_budgets.drawings is 'times they were asked in these rounds: fresh noise, a run that failed and one that was replaced count; reports sent for one round are once';
 comment on column composed_budgets.fresh is 'epsilon spent by a client that answered every time with fresh noise, natural-log units';
 comment on column composed_budgets.memoized_least is 'epsilon spent by one with a key whose value never changed, natural-log units';
 comment on column composed_budgets.memoized_most is 'epsilon spent by one with a key at most, however its value moved, natural-log units';

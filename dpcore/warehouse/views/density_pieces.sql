@@ -1,4 +1,4 @@
--- one row per scheme, round, attribute, estimator, group and grid point but the last, of the newest landed run: the density there and at the next grid point
+-- one row per scheme, round, attribute, estimator, group and grid point but the last, of the run that stands: the density there and at the next grid point
 create or replace view density_pieces as
 select
     points.*,

@@ -1,4 +1,4 @@
--- one row per check that the newest landed run of a scheme and round did not pass
+-- one row per check that the run that stands of a scheme and round did not pass
 create or replace view failed_checks as
 select latest_runs.scheme, latest_runs."round", checks.*
 from checks

@@ -1,4 +1,4 @@
--- one row per scheme, attribute, estimator, group, number and confidence: how often the intervals of landed simulations held the truth
+-- one row per scheme, attribute, estimator, group, number and confidence: how often the intervals of simulations that stand, trials apart, held the truth
 create or replace view interval_coverage as
 with numbers as (
     select run_id, attribute, estimator, given, functional as number, confidence, low, high
@@ -17,13 +17,13 @@ select
     count(*) as intervals,
     avg((truths.value between numbers.low and numbers.high)::integer) as coverage
 from numbers
-join runs on runs.run_id = numbers.run_id
+join latest_runs as runs on runs.run_id = numbers.run_id
 join truths
     on truths.run_id = numbers.run_id
     and truths.attribute = numbers.attribute
     and truths.given = numbers.given
     and truths.quantity = numbers.number
-where runs.state = 'landed' and numbers.low is not null
+where not runs.trial and numbers.low is not null
 group by all;
 
 comment on column interval_coverage.number is 'the number: a functional, as in the scheme, or frequency(CATEGORY)';

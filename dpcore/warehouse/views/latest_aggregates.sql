@@ -1,4 +1,4 @@
--- one row per scheme, round, attribute, group, statistic, level and cell, of the newest landed run
+-- one row per scheme, round, attribute, group, statistic, level and cell, of the run that stands
 create or replace view latest_aggregates as
 select latest_runs.scheme, latest_runs."round", aggregates.*
 from aggregates

@@ -1,4 +1,4 @@
--- one row per scheme, round and attribute, of the newest landed run
+-- one row per scheme, round and attribute, of the run that stands
 create or replace view latest_attributes as
 select latest_runs.scheme, latest_runs."round", attributes.*
 from attributes

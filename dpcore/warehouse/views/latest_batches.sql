@@ -1,4 +1,4 @@
--- one row per scheme, round and file of collected reports, of the newest landed run
+-- one row per scheme, round and file of collected reports, of the run that stands
 create or replace view latest_batches as
 select latest_runs.scheme, latest_runs."round", batches.*
 from batches

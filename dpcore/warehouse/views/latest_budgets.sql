@@ -1,4 +1,4 @@
--- one row per scheme, round and attribute, of the newest landed run
+-- one row per scheme, round and attribute, of the run that stands
 create or replace view latest_budgets as
 select latest_runs.scheme, latest_runs."round", budgets.*
 from budgets

@@ -1,4 +1,4 @@
--- one row per scheme, round, categorical attribute and category, of the newest landed run
+-- one row per scheme, round, categorical attribute and category, of the run that stands
 create or replace view latest_categories as
 select latest_runs.scheme, latest_runs."round", categories.*
 from categories

@@ -1,4 +1,4 @@
--- one row per scheme, round and check, of the newest landed run
+-- one row per scheme, round and check, of the run that stands
 create or replace view latest_checks as
 select latest_runs.scheme, latest_runs."round", checks.*
 from checks

@@ -1,4 +1,4 @@
--- one row per scheme, round, other run, attribute, group, other group and functional, of the newest landed run
+-- one row per scheme, round, other run, attribute, group, other group and functional, of the run that stands
 create or replace view latest_comparisons as
 select latest_runs.scheme, latest_runs."round", others."round" as other_round, comparisons.*
 from comparisons

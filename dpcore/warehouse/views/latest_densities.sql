@@ -1,4 +1,4 @@
--- one row per scheme, round, attribute, estimator, group and grid point, of the newest landed run
+-- one row per scheme, round, attribute, estimator, group and grid point, of the run that stands
 create or replace view latest_densities as
 select latest_runs.scheme, latest_runs."round", densities.*
 from densities

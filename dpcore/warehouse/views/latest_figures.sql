@@ -1,4 +1,4 @@
--- one row per scheme, round and picture, of the newest landed run
+-- one row per scheme, round and picture, of the run that stands
 create or replace view latest_figures as
 select latest_runs.scheme, latest_runs."round", figures.*
 from figures

@@ -1,4 +1,4 @@
--- one row per scheme, round, attribute, estimator, group and category, of the newest landed run
+-- one row per scheme, round, attribute, estimator, group and category, of the run that stands
 create or replace view latest_frequencies as
 select latest_runs.scheme, latest_runs."round", frequencies.*
 from frequencies

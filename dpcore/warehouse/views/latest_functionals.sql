@@ -1,4 +1,4 @@
--- one row per scheme, round, attribute, estimator, group and functional, of the newest landed run
+-- one row per scheme, round, attribute, estimator, group and functional, of the run that stands
 create or replace view latest_functionals as
 select latest_runs.scheme, latest_runs."round", functionals.*
 from functionals

@@ -1,4 +1,4 @@
--- one row per scheme, round, attribute, group and level that the level rule looked at, of the newest landed run
+-- one row per scheme, round, attribute, group and level that the level rule looked at, of the run that stands
 create or replace view latest_levels as
 select latest_runs.scheme, latest_runs."round", levels.*
 from levels

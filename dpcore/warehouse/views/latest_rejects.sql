@@ -1,4 +1,4 @@
--- one row per scheme, round and reason for refusing reports or records, of the newest landed run
+-- one row per scheme, round and reason for refusing reports or records, of the run that stands
 create or replace view latest_rejects as
 select latest_runs.scheme, latest_runs."round", rejects.*
 from rejects

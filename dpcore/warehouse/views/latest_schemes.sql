@@ -1,4 +1,4 @@
--- one row per scheme and round: the scheme of the newest landed run
+-- one row per scheme and round: the scheme of the run that stands
 create or replace view latest_schemes as
 select latest_runs.scheme, latest_runs."round", schemes.*
 from schemes

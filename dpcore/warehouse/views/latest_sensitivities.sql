@@ -1,4 +1,4 @@
--- one row per scheme, round, attribute, estimator, group and number, of the newest landed run: how far malicious clients can have moved it
+-- one row per scheme, round, attribute, estimator, group and number, of the run that stands: how far malicious clients can have moved it
 create or replace view latest_sensitivities as
 select latest_runs.scheme, latest_runs."round", sensitivities.*
 from sensitivities

@@ -1,4 +1,4 @@
--- one row per scheme, round, attribute, group and quantity (and x, for the density) of simulated people, of the newest landed run
+-- one row per scheme, round, attribute, group and quantity (and x, for the density) of simulated people, of the run that stands
 create or replace view latest_truths as
 select latest_runs.scheme, latest_runs."round", truths.*
 from truths
