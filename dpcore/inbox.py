@@ -57,7 +57,9 @@ def report_files(folder: Path) -> list[Path]:
     """Return the report files of a folder, sorted; raises InvalidReport where there are none."""
     files = sorted(folder.glob("*.parquet")) if folder.is_dir() else []
     if not files:
-        raise InvalidReport(f"{folder} holds no .parquet files of reports; `ldpflow privatize` writes them")
+        sealed = sorted({path.parent for path in folder.glob("reports/*/*.parquet")})
+        where = f"a collector's are in {', '.join(map(str, sealed))}" if sealed else "`ldpflow privatize` writes them"
+        raise InvalidReport(f"{folder} holds no .parquet files of reports; {where}")
     return files
 
 

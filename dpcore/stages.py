@@ -477,13 +477,13 @@ def waits(folder: Path) -> str:
     if not plan.min_clients:
         return ""
     n, asked = _clients(folder, plan)
-    if n >= plan.min_clients:
-        return ""
+    if n >= plan.min_clients or warehouse.stands(plan.warehouse, plan.run_id):
+        return ""  # or it has landed with fewer, as somebody asked
     warehouse.land_waiting(plan.warehouse, replace(run_row(folder), accepted=None, rejected=None, late=None, clients=n))
     came = f"{n:,} clients came" if not asked else f"{n:,} clients were asked for {asked}"
     return (
         f"round {plan.round} waits: {came}, {plan.min_clients:,} are needed; nothing has landed and the reports are kept: run "
-        "it again when more have come, let the next round take them, or ask for fewer (min_clients)"
+        "it again when more have come, let the next round take them, or ask for fewer (--min-clients)"
     )
 
 

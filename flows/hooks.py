@@ -9,6 +9,7 @@ from typing import Any
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import ArtifactCreate
 from prefect.logging.loggers import flow_run_logger
+from prefect.settings import PREFECT_API_URL
 
 from dpcore import stages, wire
 from dpcore.errors import DPCoreError
@@ -58,7 +59,8 @@ def tell_failure(flow: Any, flow_run: Any, state: Any) -> None:
     logger.error("%s %s", said.replace("**", ""), kept.replace("`", ""))
     page = [f"# {flow_run.name}: {state.name}", f"> {plain(state.message or 'No message was left.')}", "## What to do"]
     page += [said, "## What there is", kept]
-    page += [f"From a terminal: `prefect flow-run retry {flow_run.id}`"]
+    server = f"PREFECT_API_URL={PREFECT_API_URL.value()} " if PREFECT_API_URL.value() else ""
+    page += [f"From a terminal: `{server}.venv/bin/prefect flow-run retry {flow_run.id}`"]
     with get_client(sync_client=True) as client:  # a worker that tells of a crash is in no run
         client.create_artifact(
             ArtifactCreate(

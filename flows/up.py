@@ -34,6 +34,16 @@ _OWN_UMASK = (
 )  # a worker's runs write tables and pictures for whoever may read them; files of reports have a mode of their own
 
 
+_PREFECTS = (
+    "prefect.db*",
+    "*.log",
+    "profiles.toml",
+    "memo_store.toml",
+    "storage",
+    "concurrency_leases",
+)  # its own names
+
+
 class UpError(Exception):
     """Why the services could not start or stay up, and what to do."""
 
@@ -104,11 +114,14 @@ def _keep_to_owner(home: Path) -> None:
     """Let nobody else into Prefect's folder: it has runs' parameters, logs and the key; an older version let others in."""
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if home.stat().st_mode & stat.S_ISVTX:
-            raise UpError(f"PREFECT_HOME must be a folder for Prefect alone, got {home}, which others write to")
+        is_prefects = any(path for pattern in _PREFECTS for path in home.glob(pattern))
+        if home.stat().st_mode & stat.S_ISVTX or (any(home.iterdir()) and not is_prefects):
+            raise UpError(
+                f"PREFECT_HOME must be a folder for Prefect alone, got {home}, which holds other things; name another"
+            )
         home.chmod(0o700)
         (home / "storage").mkdir(mode=0o700, exist_ok=True)  # what a worker's runs keep there
-        for path in home.iterdir():
+        for path in (path for pattern in _PREFECTS for path in home.glob(pattern)):
             if path.is_file() and not path.is_symlink():
                 path.chmod(path.stat().st_mode & 0o700)
     except OSError as error:

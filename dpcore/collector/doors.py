@@ -1,8 +1,9 @@
 """Who is in: how many connections there are, of one address and in all, and how long each may do nothing.
 
 A connection waits from its start, or from its last answer, until the next request's headers are whole; a TLS handshake that is
-not done waits, too.  Who waits too long is ended, and where there is no room for another, who has waited longest.  So whoever
-opens a thousand connections and sends half of a header closes the door to nobody, not at the same address either.
+not done waits, too.  Who waits too long is ended, and where there is no room for another, who has waited longest; where nobody
+waits, whose body has been arriving longest.  So whoever opens a thousand connections and sends half of a header, or of a body,
+closes the door to nobody, not at the same address either.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ class Doors:
         self._exempt = [ipaddress.ip_network(each) for each in exempt]
         self._waiting: dict[int, _Guest] = {}  # in the order in which they began to
         self._working: dict[int, _Guest] = {}
+        self._arriving: dict[int, _Guest] = {}  # of those, whose bodies are not whole, in the order in which they began
         self._waiting_of: dict[str, dict[int, _Guest]] = {}
         self._count: Counter[str] = Counter()
 
@@ -55,9 +57,10 @@ class Doors:
         """Return whether there is room for a connection, which then waits; another may be ended for it."""
         sender = "" if self._is_exempt(address) else limits.network(address)
         if sender and self._count[sender] >= self._of_one:
-            rivals = self._waiting_of.get(sender, {})
+            own = self._waiting_of.get(sender)
+            rivals = own or {number: guest for number, guest in self._arriving.items() if guest.sender == sender}
         elif len(self) >= self._most:
-            rivals = self._waiting
+            rivals = self._waiting or self._arriving
         else:
             rivals = None
         if rivals is not None:
@@ -79,17 +82,22 @@ class Doors:
     def waits(self, number: int) -> None:
         """Note that nothing of a connection is under way, from now on or since before."""
         guest = self._working.pop(number, None)
+        self._arriving.pop(number, None)
         if guest is not None:
             guest.since = self._clock()
             self._put(number, guest)
 
-    def works(self, number: int) -> None:
-        """Note that a request of a connection is being carried out."""
+    def works(self, number: int, *, arrives: bool = False) -> None:
+        """Note that a request of a connection is being carried out; arrives: whether some of its body is yet to come."""
         if number in self._waiting:
             guest = self._take(number)
             if guest is not None:
                 guest.since = self._clock()
                 self._working[number] = guest
+        if not arrives:
+            self._arriving.pop(number, None)
+        elif number in self._working:
+            self._arriving.setdefault(number, self._working[number])
 
     def sweep(self) -> None:
         """End who has waited, or been carried out, for too long."""
@@ -103,6 +111,7 @@ class Doors:
         self._waiting_of.setdefault(guest.sender, {})[number] = guest
 
     def _take(self, number: int) -> _Guest | None:
+        self._arriving.pop(number, None)
         guest = self._working.pop(number, None) or self._waiting.pop(number, None)
         of = None if guest is None else self._waiting_of.get(guest.sender)
         if guest is not None and of is not None:

@@ -114,6 +114,21 @@ def trusted(text: str) -> tuple[str, ...]:
     return named
 
 
+def also_mapped(proxies: Sequence[str]) -> list[str]:
+    """Return addresses and networks with the form that those of version 4 have where a socket listens to version 6, too.
+
+    >>> also_mapped(["10.0.0.0/8"])
+    ['10.0.0.0/8', '::ffff:a00:0/104']
+    """
+    found = [(each, ipaddress.ip_network(each)) for each in proxies]
+    mapped = [
+        str(ipaddress.ip_network((0xFFFF << 32 | int(each.network_address), 96 + each.prefixlen)))
+        for _, each in found
+        if each.version == 4
+    ]
+    return [*proxies, *mapped]
+
+
 class Room:
     """What bodies take while they arrive: beyond `most` bytes together, the one that has been at it longest is ended."""
 

@@ -72,7 +72,10 @@ class Spoken(H11Protocol):
         self._tell()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer a request that is none, in the words of all answers, and close."""
+        """Answer a request that is none, in the words of all answers, where it has no answer yet, and close."""
+        if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
+            self.transport.close()
+            return
         content = json.dumps({"answer": "not taken", "reason": "not understood"}, separators=(",", ":")).encode()
         length = str(len(content)).encode()
         headers = [(b"content-type", b"application/json"), (b"content-length", length), (b"connection", b"close")]
@@ -90,7 +93,7 @@ class Spoken(H11Protocol):
         if is_idle and not self.transport.get_write_buffer_size():
             self._doors.waits(self._number)
         elif not is_idle:
-            self._doors.works(self._number)
+            self._doors.works(self._number, arrives=self.cycle.more_body)
 
 
 class _Strict(h11.Connection):

@@ -115,7 +115,7 @@ class Service:
             )
         app.add_middleware(Watched, desk=self.desk, names=self.names)
         if proxies:
-            app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=list(proxies))
+            app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=limits.also_mapped(proxies))
         return app
 
     def admit(self, request: Request, presented: str | None, right: str) -> None:

@@ -17,7 +17,7 @@ from dpcore.warehouse.land import (
     land_waiting,
     run_id,
 )
-from dpcore.warehouse.landed import forget_figures, landed_rounds, standing_rounds
+from dpcore.warehouse.landed import forget_figures, landed_rounds, standing_rounds, stands
 from dpcore.warehouse.migrate import latest_version, migrate
 from dpcore.warehouse.previous import previous_numbers
 from dpcore.warehouse.published import publish_copy, published
@@ -57,4 +57,5 @@ __all__ = [
     "reader",
     "run_id",
     "standing_rounds",
+    "stands",
 ]

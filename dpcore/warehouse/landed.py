@@ -22,6 +22,14 @@ def standing_rounds(path: str | Path, *, patience: float = 30.0) -> dict[tuple[s
     return {(scheme, round_): source for scheme, round_, source in rows}
 
 
+def stands(path: str | Path, run_id: str, *, patience: float = 30.0) -> bool:
+    """Return whether a run has landed and stands for its round; False where there is no warehouse."""
+    if not Path(path).exists():
+        return False
+    with open_for_reading(path, patience=patience) as connection:
+        return bool(connection.execute("select 1 from latest_runs where run_id = ?", [run_id]).fetchall())
+
+
 def landed_rounds(path: str | Path, *, patience: float = 30.0) -> dict[tuple[str, str, str], datetime]:
     """Return (scheme digest, source, round) -> when its newest landed run ended; {} where there is no warehouse.
 

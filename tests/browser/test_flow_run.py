@@ -36,7 +36,7 @@ def port(service: Up) -> str:
 def tab(service: Up, tmp_path_factory: pytest.TempPathFactory) -> Iterator[chromium.Tab]:
     """A browser that was asked for the key already."""
     with chromium.tab(tmp_path_factory.mktemp("profile")) as found:
-        found.visit(f"http://{up.HOST}:{service.port}/deployments", until="Login")
+        found.visit(f"http://{up.HOST}:{service.port}/", until="Login")  # the address that `make up` names
         found.log_in(service.key, until="daily")
         yield found
 
