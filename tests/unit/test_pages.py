@@ -137,7 +137,10 @@ def test_privacy_is_stated_whole(pages: dict[str, str], landed: Path) -> None:
     assert f"{digest} , which is that of its landed text" in text
     assert "a client spends ε = 5.099 in this round (4 + ln 3, the sum over attributes)" in text
     assert "at most a factor of 164" in text
-    assert "3 rounds of this scheme have landed since 2026-11-18" in text
+    assert (
+        "in 3 rounds of this scheme since 2026-11-18 clients were asked 3 times, and one who answered every time"
+        in text
+    )
     assert "has spent ε = 15.3" in text
     assert "178145/65536 = 2.71827698" in text
     assert "What leaves a device." in text

@@ -36,6 +36,17 @@ def a_run(round_: str, salt: str, **changes: object) -> Run:
     return Run(**values | changes)  # type: ignore[arg-type]
 
 
+def landing(run: Run, tables: dict[str, pd.DataFrame]) -> Landing:
+    """What a run lands, with what its people spent, without which real ones do not."""
+    promise = {"stated": "1", "epsilon": [1.0], "delta": 0.0}
+    scheme = {"description": "", "planned_clients": 1, "reporting": "all", "canonical": ""}
+    unknown = {"states": None, "known_charges": None, "known_clients": None, "most_charges": None}
+    budget = {"attribute": "income", "mechanism": "m", "certificate": "c", "charges": 1}
+    return Landing(
+        run, {"schemes": pd.DataFrame(scheme | promise), "budgets": pd.DataFrame(budget | promise | unknown)} | tables
+    )
+
+
 CURVE = pd.DataFrame(  # a triangle on 0 to 20 over an atom of 0.2 at 0
     {
         "attribute": "income",
@@ -58,7 +69,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("macros") / "w.duckdb"
     both = pd.concat([CURVE, CURVE.assign(given="sex=f"), CURVE.assign(attribute="age", x=[0.0, 1.0, 2.0])])
     for round_ in ("r1", "r2"):
-        land(file, Landing(a_run(round_, "x"), {"densities": both}))
+        land(file, landing(a_run(round_, "x"), {"densities": both}))
     return file
 
 
@@ -145,10 +156,10 @@ POOLED = "from pooled_estimates where number = 'mean' order by scheme_digest, so
 
 def test_rounds_are_pooled_by_inverse_variance(fresh: Path) -> None:
     for round_, estimate, error in (("r1", 10.0, 1.0), ("r2", 12.0, 2.0), ("r3", 11.0, 0.5)):
-        land(fresh, Landing(a_run(round_, "x"), numbers(estimate, error)))
-    land(fresh, Landing(a_run("r4", "x", scheme_digest="cd"), numbers(99.0, 1.0)))
-    land(fresh, Landing(a_run("r5", "x", source="reports"), numbers(55.0, 1.0)))
-    land(fresh, Landing(a_run("r6", "x"), numbers(1.0, 1.0, standard_error=None)))
+        land(fresh, landing(a_run(round_, "x"), numbers(estimate, error)))
+    land(fresh, landing(a_run("r4", "x", scheme_digest="cd"), numbers(99.0, 1.0)))
+    land(fresh, landing(a_run("r5", "x", source="reports"), numbers(55.0, 1.0)))
+    land(fresh, landing(a_run("r6", "x"), numbers(1.0, 1.0, standard_error=None)))
     pooled, other, changed = query(fresh, POOLED).to_dict("records")
     weights = np.array([1, 1 / 4, 4])
     estimates = np.array([10.0, 12.0, 11.0])
@@ -171,7 +182,7 @@ def test_the_normal_quantile_is_right_at_any_confidence(fresh: Path, confidence:
     for round_ in ("r1", "r2"):
         land(
             fresh,
-            Landing(a_run(round_, "x"), numbers(10.0, 1.0, confidence=confidence, low=10 - z, high=10 + z)),
+            landing(a_run(round_, "x"), numbers(10.0, 1.0, confidence=confidence, low=10 - z, high=10 + z)),
         )
     (row,) = query(fresh, POOLED).to_dict("records")
     assert row["high"] - row["estimate"] == pytest.approx(z / np.sqrt(2), abs=1e-3)
@@ -180,7 +191,7 @@ def test_the_normal_quantile_is_right_at_any_confidence(fresh: Path, confidence:
 @pytest.mark.slow
 def test_what_intervals_allow_for_bias_does_not_shrink(fresh: Path) -> None:
     for round_ in ("r1", "r2", "r3", "r4"):
-        land(fresh, Landing(a_run(round_, "x"), numbers(10.0, 1.0, low=5.0)))
+        land(fresh, landing(a_run(round_, "x"), numbers(10.0, 1.0, low=5.0)))
     (row,) = query(fresh, POOLED).to_dict("records")
     z = norm.ppf(0.975)
     assert row["low"] == pytest.approx(10 - z / 2 - (5 - z), abs=1e-3)
@@ -190,7 +201,7 @@ def test_what_intervals_allow_for_bias_does_not_shrink(fresh: Path) -> None:
 @pytest.mark.slow
 def test_a_pooled_share_stays_one(fresh: Path) -> None:
     for round_ in ("r1", "r2"):
-        land(fresh, Landing(a_run(round_, "x"), numbers(0.001, 0.01, low=0.0)))
+        land(fresh, landing(a_run(round_, "x"), numbers(0.001, 0.01, low=0.0)))
     (row,) = query(fresh, POOLED).to_dict("records")
     assert row["low"] == 0
 
@@ -199,7 +210,7 @@ def test_a_pooled_share_stays_one(fresh: Path) -> None:
 def test_simulated_rounds_of_one_seed_count_once(fresh: Path) -> None:
     for round_, seed in (("r1", 7), ("r2", 7), ("r3", 8)):
         made = a_run(round_, str(seed), source="simulated", randomness="seeded", seed=seed)
-        land(fresh, Landing(made, numbers(10.0 + seed, 1.0)))
+        land(fresh, landing(made, numbers(10.0 + seed, 1.0)))
     (row,) = query(fresh, POOLED).to_dict("records")
     assert (row["rounds"], row["estimate"]) == (2, 17.5)
 
@@ -218,7 +229,7 @@ def test_shares_are_pooled_before_they_are_projected(fresh: Path) -> None:
     for round_, raw in (("r1", -0.01), ("r2", 0.03)):
         row = {"attribute": "race", "estimator": "frequency", "given": "", "category": "a", "estimate": max(raw, 0.0)}
         row |= {"standard_error": 0.02, "confidence": 0.95, "low": 0.0, "high": raw + 0.04, "raw": raw}
-        land(fresh, Landing(a_run(round_, "x"), {"frequencies": pd.DataFrame([row])}))
+        land(fresh, landing(a_run(round_, "x"), {"frequencies": pd.DataFrame([row])}))
     (found,) = query(fresh, "from pooled_estimates where number = 'frequency(a)'").to_dict("records")
     assert found["estimate"] == pytest.approx(0.01)
     assert (found["low"], found["rounds"]) == (0.0, 2)
