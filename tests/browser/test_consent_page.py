@@ -31,6 +31,8 @@ FILL = """(() => { for (const [name, value] of Object.entries(%s)) {
 WORDING = {
     "questions": {"urban_rural": "Where do you live?", "kids_count": "How many children under 16 live with you?"}
 }
+REFUSE_ONE = """(() => { const send = fetch; window.fetch = async () => {
+    window.fetch = send; return new Response('{"reason": "out_of_range"}', {status: 422}); }; })()"""
 LOSE_AN_ANSWER = """(() => { const send = fetch; window.fetch = async (...request) => {
     window.fetch = send; await send(...request); throw new TypeError("the connection was lost"); }; })()"""
 ANSWERS = {"urban_rural": "rural", "race": "asian", "kids_count": "2", "income": "41,000", "expenditure": "9800.50"}
@@ -237,6 +239,27 @@ def test_a_collector_that_does_not_answer_loses_nothing(site: Path, tab: chromiu
         assert "same report" in text(tab, "unsent")
         assert len(posted) == 2
         assert posted[0] == posted[1]
+
+
+def test_who_was_refused_for_good_may_answer_otherwise(site: Path, tab: chromium.Tab) -> None:
+    with serving(site) as (url, posted):
+        tab.open(f"{url}consent.html", 390)
+        tab.evaluate(READY)
+        tab.evaluate(FILL % json.dumps(ANSWERS))
+        tab.evaluate(REFUSE_ONE)
+        for press in ("prepare", "send"):
+            tab.evaluate(f"document.getElementById('{press}').click()")
+            wait(tab, "review")
+        tab.evaluate("new Promise(done => setTimeout(done, 500))")
+        assert "does not take this report (out of range)" in text(tab, "unsent")
+        assert tab.evaluate("document.getElementById('send').disabled")
+        tab.evaluate("document.getElementById('back').click()")
+        tab.evaluate(FILL % json.dumps(ANSWERS | {"race": "black"}))
+        tab.evaluate("document.getElementById('prepare').click()")
+        wait(tab, "review")
+        tab.evaluate("document.getElementById('send').click()")
+        wait(tab, "sent")
+        assert len(posted) == 1
 
 
 def test_a_bundle_that_breaks_its_promise_is_not_shown(site: Path, tab: chromium.Tab) -> None:

@@ -236,6 +236,7 @@ async function prepare(event) {
     if (JSON.stringify(said) !== JSON.stringify(drawn.answers)) {
       const report = await new Client(scheme).report(said, place.round);
       drawn = { answers: said, report, text: writeReport(report, scheme) };
+      at("send").disabled = false; // where another was refused for good
     }
     for (const name of scheme.attributes.keys()) mark(name, "");
     show(drawn);
