@@ -47,6 +47,7 @@ create table if not exists arrivals (
     segment integer -- null: not yet in a file; 0: damaged, set aside
 );
 create index if not exists arrivals_waiting on arrivals (scheme, sent_for) where segment is null;
+create index if not exists arrivals_of_segments on arrivals (segment) where segment is not null; -- asked at every beat
 create table if not exists ids (number integer primary key, ids blob not null);
 create table if not exists heard (number integer primary key, marks blob not null);
 create table if not exists bodies (number integer primary key, body blob not null, checksum blob not null);
