@@ -21,6 +21,7 @@ from typing import Protocol
 import numpy as np
 import pandas as pd
 import pytest
+from schemes import QUESTION as SCHEME
 from standing import Model, Run
 
 from dpcore import stages, warehouse, wire
@@ -32,14 +33,6 @@ from dpcore.scheme import Scheme
 
 ROUND = "2026-11-20"
 EPSILON = 2.0
-SCHEME = """
-name = "consumer_expenditure"
-clients = 900
-[attributes.urban_rural]
-type = "categorical"
-categories = ["urban", "rural"]
-epsilon = 2
-"""
 EVENTS = ("real", "simulated", "again", "retry", "late", "failed")
 LENGTH = int(os.environ.get("LDPFLOW_ORDERS", "2"))
 

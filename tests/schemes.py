@@ -1,4 +1,4 @@
-"""The small scheme of rounds that are told apart by other things than their scheme."""
+"""Small schemes of rounds that are told apart by other things than their scheme."""
 
 from __future__ import annotations
 
@@ -24,3 +24,12 @@ finest_level = 3
 epsilon = 1
 functionals = ["mean", "cdf(50000)"]
 """  # people can be simulated for it, it has every kind of table, and little work
+
+QUESTION = """
+name = "consumer_expenditure"
+clients = 900
+[attributes.urban_rural]
+type = "categorical"
+categories = ["urban", "rural"]
+epsilon = 2
+"""  # one that takes no time, of people who can be simulated

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from schemes import QUESTION as SCHEME
 
 from dpcore import cli, pages, stages, warehouse, wire
 from dpcore._random import seeded
@@ -17,14 +18,6 @@ from dpcore.scheme import Scheme
 
 pytestmark = pytest.mark.usefixtures("no_pictures", "unpublished")
 
-SCHEME = """
-name = "consumer_expenditure"
-clients = 900
-[attributes.urban_rural]
-type = "categorical"
-categories = ["urban", "rural"]
-epsilon = 2
-"""
 DAYS = ("2026-11-17", "2026-11-18", "2026-11-19", "2026-11-20")
 
 

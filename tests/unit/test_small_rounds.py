@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from schemes import QUESTION as SCHEME
 
 import dpcore as dp
 from dpcore import cli, pipeline, stages, warehouse
@@ -17,14 +18,6 @@ from dpcore.tables import tables_of
 
 pytestmark = pytest.mark.usefixtures("no_pictures", "unpublished")
 
-SCHEME = """
-name = "consumer_expenditure"
-clients = 900
-[attributes.urban_rural]
-type = "categorical"
-categories = ["urban", "rural"]
-epsilon = 2
-"""
 SEED = 987_654_321_012_345
 
 
