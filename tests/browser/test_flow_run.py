@@ -37,7 +37,7 @@ def tab(service: Up, tmp_path_factory: pytest.TempPathFactory) -> Iterator[chrom
     """A browser that was asked for the key already."""
     with chromium.tab(tmp_path_factory.mktemp("profile")) as found:
         found.visit(f"http://{up.HOST}:{service.port}/", until="Login")  # the address that `make up` names
-        found.log_in(service.key, until="daily")
+        found.log_in(service.key, until="Dashboard")
         yield found
 
 
