@@ -263,9 +263,7 @@ def estimate_all(aggregate: Aggregate, fewest: int = 0) -> Round:
         asked = (*map(parse, attribute.functionals), *_atoms(estimates[name]))
         functionals[name] = tuple(estimates[name].functional(functional) for functional in dict.fromkeys(asked))
     pairs = aggregate.scheme.pairs
-    withheld = frozenset(
-        pair for pair in pairs if any(0 < n < fewest for n in groups.said(aggregate, pair[1]).values())
-    )
+    withheld = frozenset(pair for pair in pairs if groups.is_withheld(aggregate, pair[1], fewest))
     found = [group for pair in pairs if pair[0] in estimates for group in _groups(aggregate, *pair, fewest)]
     return Round(aggregate, estimates, functionals, unavailable, tuple(found), withheld)
 
@@ -274,7 +272,7 @@ def _groups(aggregate: Aggregate, name: str, other: str, fewest: int) -> Iterato
     """Estimates of an attribute within each category of another; the categories too rare to tell are refused."""
     attribute = aggregate.scheme.attributes[name]
     said = groups.said(aggregate, other)
-    is_withheld = any(0 < n < fewest for n in said.values())
+    is_withheld = groups.is_withheld(aggregate, other, fewest)
     try:
         found = {} if is_withheld else estimate(aggregate, name, given=other)
     except NotEstimable:

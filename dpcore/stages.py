@@ -217,8 +217,12 @@ def prepare(
         _write(folder / "batches.json", json.dumps([asdict(batch) for batch in batches], indent=1))
         _leave_out(folder, data, parsed, round_, counted)
         _charge(plan, parsed, {batch.file: batch.sent_for or round_ for batch in batches})
-    _write(folder / "plan.json", json.dumps(plan.__dict__, indent=1))
+    _keep(folder, plan)
     return folder
+
+
+def _keep(folder: Path, plan: Plan) -> None:
+    _write(folder / "plan.json", json.dumps(asdict(plan), indent=1))
 
 
 def _make(data: Path, folder: Path) -> None:
@@ -662,7 +666,7 @@ def land(folder: Path) -> Plan:
         if identifier != plan.run_id or previous != _previous(folder):
             _draw_changes(Path(plan.warehouse), identifier, previous, plan.scheme)
     if plan.again and not plan.is_trial:  # said once: who estimates it later does not take the round back from another
-        _write(folder / "plan.json", json.dumps(asdict(replace(plan, again=False)), indent=1))
+        _keep(folder, replace(plan, again=False))
     if plan.is_rehearsal:  # tables that nobody else is to see
         for file in folder.glob(f"{Path(warehouse.REHEARSAL).stem}*"):
             file.chmod(0o600)

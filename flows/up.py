@@ -29,19 +29,12 @@ _GRACE = 30  # seconds a service has to end by itself
 _RESTARTS, _WATCHED = 5, 600  # times in so many seconds that a service is started again at once
 _PAUSE = 60  # seconds before it is started again after that
 _UMASK = 0o077  # the server and what sets it up write files for their owner alone
-_OWN_UMASK = (
-    -1
-)  # a worker's runs write tables and pictures for whoever may read them; files of reports have a mode of their own
+# A worker's runs write tables and pictures for whoever may read them; files of reports have a mode of their own.
+_OWN_UMASK = -1
 
 
-_PREFECTS = (
-    "prefect.db*",
-    "*.log",
-    "profiles.toml",
-    "memo_store.toml",
-    "storage",
-    "concurrency_leases",
-)  # its own names
+# What Prefect calls its own in PREFECT_HOME.
+_PREFECTS = ("prefect.db*", "*.log", "profiles.toml", "memo_store.toml", "storage", "concurrency_leases")
 
 
 class UpError(Exception):

@@ -268,7 +268,6 @@ def _finish(folder: Path, parts: list[Path] | None = None) -> None:
     with progress("estimating", None):
         if parts is not None:
             stages.merge(folder, parts)
-            _check_clients(folder)
         stages.estimate(folder)
         stages.compare(folder)
         stages.draw(folder)

@@ -120,11 +120,10 @@ def also_mapped(proxies: Sequence[str]) -> list[str]:
     >>> also_mapped(["10.0.0.0/8"])
     ['10.0.0.0/8', '::ffff:a00:0/104']
     """
-    found = [(each, ipaddress.ip_network(each)) for each in proxies]
     mapped = [
-        str(ipaddress.ip_network((0xFFFF << 32 | int(each.network_address), 96 + each.prefixlen)))
-        for _, each in found
-        if each.version == 4
+        str(ipaddress.ip_network((0xFFFF << 32 | int(found.network_address), 96 + found.prefixlen)))
+        for found in map(ipaddress.ip_network, proxies)
+        if found.version == 4
     ]
     return [*proxies, *mapped]
 

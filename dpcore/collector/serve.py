@@ -95,9 +95,8 @@ def serve(schemes: Sequence[Path], folder: Path, settings: Settings, taker: Take
             "survey.example.org; may be repeated"
         )
     parsed, wording = [Scheme.from_toml(scheme) for scheme in schemes], _wording(settings.wording)
-    logging.getLogger("uvicorn.error").addFilter(
-        lambda said: said.levelno > logging.WARNING
-    )  # else anyone fills the log
+    # Else anyone fills the log.
+    logging.getLogger("uvicorn.error").addFilter(lambda said: said.levelno > logging.WARNING)
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.WARNING)
     with listening(settings.host, settings.port) as listener:
         desk = Desk(folder, parsed, seconds=settings.seal_after, wording=wording, taker=taker)

@@ -42,6 +42,11 @@ def said(aggregate: Any, given: str) -> dict[str, int]:
     return dict(zip(aggregate.scheme.attributes[given].categories, counts, strict=True))
 
 
+def is_withheld(aggregate: Any, given: str, fewest: int) -> bool:
+    """Return whether a group has reports and fewer than so many; the numbers of all groups tell its own, and are refused."""
+    return any(0 < n < fewest for n in said(aggregate, given).values())
+
+
 def refusal(sample: Sample, said: int, fewest: int) -> str:
     """Return why a group of these reports has no estimate, and what would do: its share must exceed three standard errors.
 

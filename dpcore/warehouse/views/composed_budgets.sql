@@ -1,6 +1,11 @@
 -- one row per scheme, round and attribute: what clients have spent up to it, whatever became of the rounds; of all attributes together where the attribute is empty
 create or replace view composed_budgets as
-with asked as (
+with told as (
+    select run_id, attribute, epsilon, delta, states from budgets
+    union all
+    select run_id, '' as attribute, epsilon, delta, null as states from schemes
+),
+asked as (
     -- what was sent for one round was drawn once, in however many files it came; records are drawn anew by every run
     select distinct
         scheme,
@@ -26,11 +31,7 @@ with asked as (
         told.delta,
         told.states
     from latest_runs
-    join (
-        select run_id, attribute, epsilon, delta, states from budgets
-        union all
-        select run_id, '', epsilon, delta, null from schemes
-    ) as told on told.run_id = latest_runs.run_id
+    join told on told.run_id = latest_runs.run_id
     where latest_runs.source = 'simulated'
         and not latest_runs.trial
         and (latest_runs.scheme, latest_runs."round") not in (select (scheme, "round") from drawings)
@@ -100,11 +101,7 @@ whole as (
         0 as most,
         0 as most_delta
     from latest_runs
-    join (
-        select run_id, attribute, epsilon, delta from budgets
-        union all
-        select run_id, '', epsilon, delta from schemes
-    ) as told on told.run_id = latest_runs.run_id
+    join told on told.run_id = latest_runs.run_id
     where latest_runs.source <> 'simulated'
         and (latest_runs.scheme, latest_runs."round") not in (select (scheme, "round") from drawings)
 ),
