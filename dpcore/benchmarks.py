@@ -17,8 +17,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpcore import _checks, plots, warehouse, wire
-from dpcore.errors import SchemeError
+from dpcore import plots, warehouse, wire
+from dpcore.errors import SchemeError, check_one_of
+from dpcore.plots.accuracy import plot_fits, plot_ratios
+from dpcore.plots.coverage import plot_coverage
+from dpcore.plots.curves import plot_curves
+from dpcore.plots.poisoning import plot_power
+from dpcore.plots.rates import plot_rates
 from dpcore.scheme import check_clients
 from dpcore.studies import accuracy, aims, coverage, coverage_aims, poisoning, rates, rates_aims, reproduce, speed
 from dpcore.studies.figures import Effort
@@ -211,7 +216,7 @@ def draw_poisoning(report: Report, folder: Path) -> dict[str, Path]:
             height=3.6,
         )
         for axes, method in zip(panels, methods, strict=True):
-            plots.plot_power(of[of["method"] == method], axes, title=plots.in_words(method))
+            plot_power(of[of["method"] == method], axes, title=plots.in_words(method))
         name = f"poisoning_{str(attack).replace(' ', '_').replace('-', '_')}"
         pictures[name] = _save(folder / f"{name}.png", plots.png(figure))
     return pictures
@@ -251,14 +256,14 @@ def draw(file: Path, folder: Path, method: str = aims.METHOD) -> dict[str, Path]
         rows = cells[cells["metric"] == metric]
         if len(rows):
             figure, axes = plots.new_axes(9.0, plots.height_for(rows["target"].nunique()))
-            plots.plot_ratios(rows, axes)
+            plot_ratios(rows, axes)
             pictures[f"ratios_{metric}"] = _save(folder / f"ratios_{metric}.png", plots.png(figure))
     clients, epsilon = _DRAWN_AT
     here = cells[(cells["metric"] == "ise") & (cells["clients"] == clients) & (cells["epsilon"] == epsilon)]
     for target, hindsight in zip(here["target"].astype(str), here["hindsight"].astype(str), strict=True):
         fits = accuracy.representative(Cell(target, clients, epsilon), method, hindsight)
         figure, axes = plots.new_axes()
-        plots.plot_fits(fits, axes, title=f"{target}, {clients:,} clients, epsilon {epsilon:g}")
+        plot_fits(fits, axes, title=f"{target}, {clients:,} clients, epsilon {epsilon:g}")
         pictures[f"fit_{target}"] = _save(folder / f"fit_{target}.png", plots.png(figure))
     return pictures
 
@@ -302,7 +307,7 @@ def draw_coverage(file: Path, folder: Path) -> dict[str, Path]:
     pictures = {}
     for target, rows in cells.groupby("target", sort=False):
         figure, axes = plots.new_axes(9.0, plots.height_for(rows["functional"].nunique()))
-        plots.plot_coverage(rows, axes)
+        plot_coverage(rows, axes)
         name = f"coverage_{target}"
         pictures[name] = _save(folder / f"{name}.png", plots.png(figure))
     return pictures
@@ -357,7 +362,7 @@ def draw_rates(file: Path, folder: Path) -> dict[str, Path]:
         orders = rows["functional"].str.extract(r"^derivative\((\d),", expand=False)
         for order, each in [("", rows)] if orders.isna().all() else rows.groupby(orders):
             figure, axes = plots.new_axes(9.0, 5.4)
-            plots.plot_rates(
+            plot_rates(
                 each.assign(functional=[_named(name) for name in each["functional"]]),
                 axes,
                 rate=by_theory[method, target, each["functional"].iloc[0]],
@@ -387,7 +392,7 @@ def measure_figures(
     Raises SchemeError for a name there is none of.
     """
     for name in names:
-        _checks.one_of(tuple(reproduce.FIGURES), figure=name)
+        check_one_of(tuple(reproduce.FIGURES), figure=name)
     effort, there = Effort(quick), {} if again else _figures_there(file)
     wanted = [name for name in names or reproduce.FIGURES if there.get(name) not in _enough(effort)]
     yield from _landed(file, len(wanted), (reproduce.measure(name, effort) for name in wanted), _figure_edition(effort))
@@ -429,7 +434,7 @@ def _figure(name: str, points: pd.DataFrame) -> Any:
     )
     curves = list(dict.fromkeys(points["curve"]))
     for axes, (title, panel) in zip(panels, shown.panels.items(), strict=True):
-        plots.plot_curves(
+        plot_curves(
             points[points["panel"] == title],
             axes,
             x=panel.x,

@@ -98,8 +98,3 @@ class Client:
 
     def _state(self, name: str, cells: Mapping[str, np.ndarray], level: int) -> int:
         return int(self._scheme.attributes[name].mechanism.states(cells[name], level)[0])
-
-
-def units_of(scheme: Scheme, n: int, random: Source) -> np.ndarray | None:
-    """Return the drawn unit of each of n clients, shape (n,), or None where every client reports everything."""
-    return None if scheme.reporting == "all" else random.below(len(scheme.units), n)

@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 from scipy.interpolate import BSpline
 
-from dpcore import _checks
 from dpcore.bases import bspline
-from dpcore.errors import SchemeError
+from dpcore.errors import SchemeError, check_within
 
 _STEPS = 12  # of Newton, which doubles the digits once near; in steps that do not help, halvings of a knot interval
 _TINY = 1e-300
@@ -75,7 +74,7 @@ class Spline:
 
     def derivative(self, order: int) -> Callable[[Any], np.ndarray]:
         """Return the derivative of that order >= 0, a function of x (any shape); 0 outside [lower, upper]."""
-        _checks.within(0, 16, order=order)
+        check_within(0, 16, order=order)
         if order > self.degree:
             return lambda x: np.zeros(np.shape(x))
         spline = self._spline.derivative(order) if order else self._spline
@@ -161,7 +160,7 @@ class ExponentialSpline:
 
         f = exp(s) gives f^(n) = sum_k C(n-1, k) f^(k) s^(n-k): exact, though s^(4) and higher are zero between knots only.
         """
-        _checks.within(0, 16, order=order)
+        check_within(0, 16, order=order)
         parts = [self._spline.derivative(k) if k else self._spline for k in range(min(order, self.degree) + 1)]
 
         def evaluate(x: Any) -> np.ndarray:

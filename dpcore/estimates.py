@@ -18,10 +18,9 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
-from dpcore import _checks
 from dpcore._random import Source
 from dpcore.densities import DensityOnInterval, Spline
-from dpcore.errors import SchemeError
+from dpcore.errors import SchemeError, check_within
 
 _FINE = 16385  # points of a grid on which a law is integrated or inverted
 
@@ -329,7 +328,7 @@ class DensityEstimate:
 
         They are people of the estimate, not of the data: to try a program on, or to simulate another round with.
         """
-        _checks.within(0, 10**9, n=n)
+        check_within(0, 10**9, n=n)
         x, (left, right) = np.linspace(self.lower, self.upper, _FINE), self.atoms
         # The continuous part's cdf: the last point alone has the atom at upper
         below = np.append(self.cdf(x[:-1]), 1.0 - right)
@@ -339,7 +338,7 @@ class DensityEstimate:
 
     def to_frame(self, points: int = 201, confidence: float = 0.95) -> pd.DataFrame:
         """Return a grid from lower to upper: x, density, low, high, cdf, cdf_low, cdf_high, confidence."""
-        _checks.within(2, 1_000_000, points=points)
+        check_within(2, 1_000_000, points=points)
         x = np.linspace(self.lower, self.upper, points)
         low, high = self.band(x, confidence)
         cdf_low, cdf_high = self.cdf_band(x, confidence)
@@ -484,7 +483,7 @@ class FrequencyEstimate:
 
     def draw(self, n: int, random: Source) -> np.ndarray:
         """Return n >= 0 categories, shape (n,), drawn from the frequencies that are shown."""
-        _checks.within(0, 10**9, n=n)
+        check_within(0, 10**9, n=n)
         return random.generator().choice(
             np.array(self.categories, dtype=object), size=n, p=self.values / self.values.sum()
         )

@@ -25,10 +25,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from dpcore import _checks, pipeline, populations, tokens, wire
+from dpcore import pipeline, populations, tokens, wire
 from dpcore._random import secure
 from dpcore.client import Client
-from dpcore.errors import BudgetExceeded, DPCoreError, InvalidRecord, InvalidReport, SchemeError
+from dpcore.errors import BudgetExceeded, DPCoreError, InvalidRecord, InvalidReport, SchemeError, check_within
 from dpcore.privacy.budget import Budget
 from dpcore.privacy.ledger import Ledger
 from dpcore.report import Report, ReportBatch, batch_of, concatenate, with_ids
@@ -66,7 +66,7 @@ class Keeping:
             raise SchemeError("a ledger has a total; give --ledger FILE and --budget EPSILON together")
         if self.delta and self.ledger is None:
             raise SchemeError("a total delta is a ledger's; give --ledger FILE and --budget EPSILON with --delta")
-        _checks.within(0, 1, delta=self.delta)
+        check_within(0, 1, delta=self.delta)
 
     @property
     def is_any(self) -> bool:

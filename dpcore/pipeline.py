@@ -17,11 +17,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from dpcore import _checks
 from dpcore._random import Source
 from dpcore.aggregates import Aggregate
-from dpcore.client import units_of
-from dpcore.errors import NotEstimable, SchemeError
+from dpcore.errors import NotEstimable, SchemeError, check_within
 from dpcore.estimates import DensityEstimate, FrequencyEstimate, FunctionalEstimate, refused
 from dpcore.estimators import (
     Estimator,
@@ -115,7 +113,7 @@ def privatize(scheme: Scheme, records: Any, random: Source, first_block: int = 0
 
 def _privatize_block(scheme: Scheme, cells: Mapping[str, np.ndarray], random: Source, block: int) -> ReportBatch:
     n = len(next(iter(cells.values())))
-    unit = units_of(scheme, n, random.spawn(UNITS, block))
+    unit = None if scheme.reporting == "all" else random.spawn(UNITS, block).below(len(scheme.units), n)
     answers = {}
     for index, (name, attribute) in enumerate(scheme.attributes.items()):
         if unit is None:
@@ -228,7 +226,7 @@ def check_estimates(scheme: Scheme) -> None:
 def _check_attribute(attribute: Attribute) -> None:
     basis = getattr(attribute.mechanism, "basis", None)
     if attribute.level is not None and basis is not None:
-        _checks.within(basis.coarsest_level, basis.finest_level + 1, level=attribute.level)
+        check_within(basis.coarsest_level, basis.finest_level + 1, level=attribute.level)
     asked = []
     for text in attribute.functionals:
         functional = parse(text)

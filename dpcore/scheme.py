@@ -25,8 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from dpcore import _checks, _toml
-from dpcore.errors import InvalidRecord, SchemeError
+from dpcore import _toml
+from dpcore.errors import InvalidRecord, SchemeError, check_one_of, check_within, exact
 from dpcore.mechanisms import (
     DyadicWave,
     HadamardResponse,
@@ -330,7 +330,7 @@ def _parse(document: Mapping[str, Any]) -> Scheme:
     clients = document.get("clients", 100_000)
     check_clients(clients)
     reporting = document.get("reporting", "all")
-    _checks.one_of(("all", "one"), reporting=reporting)
+    check_one_of(("all", "one"), reporting=reporting)
     functionals = _functionals(document.get("functionals", list(_DEFAULT_FUNCTIONALS)), "functionals")
     tables = document.get("attributes", {})
     if not isinstance(tables, Mapping) or not tables:
@@ -377,7 +377,7 @@ def _parse_attribute(name: str, table: Any, clients: int, functionals: tuple[str
     missing = table.get("missing", "refuse")
     try:
         budget = Budget.parse(table["epsilon"])
-        _checks.one_of(("refuse", "category") if kind == "categorical" else ("refuse",), missing=missing)
+        check_one_of(("refuse", "category") if kind == "categorical" else ("refuse",), missing=missing)
         estimators = _estimators(table, kind)
         shared = {
             "name": name,
@@ -385,7 +385,7 @@ def _parse_attribute(name: str, table: Any, clients: int, functionals: tuple[str
             "missing": missing,
             "estimator": table.get("estimator", estimators[0]),
         }
-        _checks.one_of(estimators, estimator=shared["estimator"])
+        check_one_of(estimators, estimator=shared["estimator"])
         _printable(column=shared["column"], unit=str(table.get("unit", "")))
         build = _numeric if kind == "numeric" else _categorical
         return build(table, budget, clients, functionals, shared)
@@ -398,7 +398,7 @@ def _estimators(table: Mapping[str, Any], kind: str) -> tuple[str, ...]:
     if kind == "categorical":
         return ("frequency",)
     mechanism = table.get("mechanism", WaveletLaplace.name)
-    _checks.one_of(tuple(NUMERIC), mechanism=mechanism)
+    check_one_of(tuple(NUMERIC), mechanism=mechanism)
     return _ESTIMATORS[mechanism]
 
 
@@ -406,7 +406,7 @@ def _numeric(
     table: Mapping[str, Any], budget: Budget, clients: int, functionals: tuple[str, ...], shared: dict[str, Any]
 ) -> Attribute:
     lower, upper = _fraction(table, "lower"), _fraction(table, "upper")
-    _checks.within(-_LARGEST, _LARGEST, lower=lower, upper=upper)
+    check_within(-_LARGEST, _LARGEST, lower=lower, upper=upper)
     if not lower < upper:
         raise SchemeError(f"lower must be below upper, got {_number(lower)} and {_number(upper)}")
     if float(upper - lower) <= _FINEST * max(abs(float(lower)), abs(float(upper))):
@@ -414,8 +414,8 @@ def _numeric(
             f"lower and upper are too close to tell values apart, got {_number(lower)} and {_number(upper)}"
         )
     outside, level_rule = table.get("outside", "clip"), table.get("level_rule", "lepski")
-    _checks.one_of(("clip", "refuse"), outside=outside)
-    _checks.one_of(_LEVEL_RULES, level_rule=level_rule)
+    check_one_of(("clip", "refuse"), outside=outside)
+    check_one_of(_LEVEL_RULES, level_rule=level_rule)
     if shared["estimator"] != "projection" and ("level_rule" in table or "level" in table):
         raise SchemeError(
             f'level_rule and level go with estimator = "projection" only, got estimator = "{shared["estimator"]}"'
@@ -494,7 +494,7 @@ def _categorical(
             raise SchemeError(f"values must list one number for each of the {len(labels)} categories, got {values!r}")
         values = tuple(float(_fraction({"values": value}, "values")) for value in values)
     outside = table.get("outside", "refuse")
-    _checks.one_of(("refuse", OTHER), outside=outside)
+    check_one_of(("refuse", OTHER), outside=outside)
     if outside == OTHER and OTHER not in labels:
         raise SchemeError(f'outside = "other" needs a category named "other" among the {len(labels)} categories')
     mechanism = _categorical_mechanism(table, budget, len(labels))
@@ -519,7 +519,7 @@ def _categorical(
 def _categorical_mechanism(table: Mapping[str, Any], budget: Budget, categories: int) -> Mechanism:
     """The mechanism of a categorical attribute: read where the text is canonical, chosen and designed elsewhere."""
     name = table.get("mechanism", RandomizedResponse.name)
-    _checks.one_of((*CATEGORICAL, AUTO), mechanism=name)
+    check_one_of((*CATEGORICAL, AUTO), mechanism=name)
     for key, owner in (("design", RandomizedResponse.name), ("variant", UnaryEncoding.name)):
         if key in table and name != owner:
             raise SchemeError(f'{key} goes with mechanism = "{owner}" only, got mechanism = "{name}"')
@@ -667,7 +667,7 @@ def _integer(table: Mapping[str, Any], key: str, low: int, high: int) -> int:
 def _fraction(table: Mapping[str, Any], key: str) -> Fraction:
     if key not in table:
         raise SchemeError(f"{key} is missing; give a number")
-    return _checks.fraction(**{key: table[key]})
+    return exact(**{key: table[key]})
 
 
 def _number(value: Fraction) -> str | int:

@@ -14,8 +14,8 @@ import hmac
 
 import numpy as np
 
-from dpcore import _checks
 from dpcore._random import WORD, Source, keyed
+from dpcore.errors import check_within
 from dpcore.scheme import Scheme
 
 NOT_ASKED, NO_TOKEN = -1, -2  # in place of a level
@@ -34,7 +34,7 @@ def token_of(secret: bytes, digest: str) -> str:
 
     secret: at least 16 bytes, which never leave the client; else SchemeError.
     """
-    _checks.within(16, 1 << 16, bytes_of_the_secret=len(secret))
+    check_within(16, 1 << 16, bytes_of_the_secret=len(secret))
     return to_text(hmac.new(secret, _TOKEN_LABEL + digest.encode(), hashlib.sha256).digest()[:NAME_BYTES])
 
 

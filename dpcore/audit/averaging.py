@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from dpcore import _checks
 from dpcore._random import Source
 from dpcore.audit.likelihood import Pair, hard_pairs, log_ratio
 from dpcore.client import Client
+from dpcore.errors import check_within
 from dpcore.mechanisms.base import Reports
 from dpcore.report import Report
 from dpcore.scheme import Attribute, Scheme
@@ -73,8 +73,8 @@ def averaging(
 
     Raises SchemeError for numbers outside these ranges, CalibrationError where a mechanism's likelihood is not known.
     """
-    _checks.within(2, 10**6, people=people)
-    _checks.within(2, 1000, rounds=rounds)
+    check_within(2, 10**6, people=people)
+    check_within(2, 1000, rounds=rounds)
     pairs = {name: hard_pairs(attribute.mechanism) for name, attribute in scheme.attributes.items()}
     right, changed = _attack(scheme, random, people, rounds, client, pairs)
     fresh, _ = _attack(scheme, random, people, rounds, forgetting, pairs)

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betaincinv
 
-from dpcore import _checks
 from dpcore._random import Source
 from dpcore.audit.likelihood import Pair, hard_pairs
 from dpcore.audit.views import Two, View, likelihood_view, views_of
+from dpcore.errors import check_within
 from dpcore.mechanisms import Mechanism
 from dpcore.mechanisms.base import Reports
 
@@ -62,8 +62,8 @@ def lower_bound(
 
     Raises SchemeError for numbers outside these ranges, CalibrationError where the mechanism's likelihood is not known.
     """
-    _checks.within(LEAST_TRIALS, 10**9, trials=trials)
-    _checks.within(0.5, 0.999999, confidence=confidence)
+    check_within(LEAST_TRIALS, 10**9, trials=trials)
+    check_within(0.5, 0.999999, confidence=confidence)
     pair = _hardest(mechanism, random, trials)
     events = _choose(mechanism, pair, random, trials)
     found = _count(mechanism, pair, events, random, trials, confidence)

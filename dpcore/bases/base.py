@@ -12,14 +12,10 @@ Every V_j also has its B-spline basis, in which coefficients are shown.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpcore import _checks
-
-if TYPE_CHECKING:
-    from dpcore.bases.spline_wavelet import SplineWavelet
+from dpcore.errors import check_within
 
 
 class Basis(ABC):
@@ -71,8 +67,20 @@ class Basis(ABC):
 
     @property
     @abstractmethod
-    def orthogonal(self) -> SplineWavelet:
+    def orthogonal(self) -> OrthogonalBasis:
         """The basis of the same splines whose levels are orthogonal; itself where its own are."""
 
     def _check_block(self, block: int) -> None:
-        _checks.within(0, self.blocks - 1, block=block)
+        check_within(0, self.blocks - 1, block=block)
+
+
+class OrthogonalBasis(Basis):
+    """A basis whose levels are orthogonal: its first blocks say what an L2 projection is."""
+
+    @abstractmethod
+    def refine(self, block: int) -> np.ndarray:
+        """Return the block's functions in B-splines, shape (L, K): of V_j0 for block 0, of V_{j+1} for wavelets of W_j."""
+
+    @abstractmethod
+    def gram(self, block: int) -> np.ndarray:
+        """Return the inner products of the block's functions, shape (size, size)."""

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpcore import _checks
+from dpcore.errors import check_within
 
 LARGEST_DEGREE = 3
 _TEMPLATE = 8  # cells of the template: its left d, middle and right d cells are all the different ones there are
@@ -45,7 +45,7 @@ def evaluate(x: np.ndarray, degree: int, level: int, order: int = 0) -> np.ndarr
     x = np.asarray(x, dtype=float).ravel()
     _check(degree, level)
     if x.size:
-        _checks.within(0, 1, smallest_x=float(np.min(x)), largest_x=float(np.max(x)))
+        check_within(0, 1, smallest_x=float(np.min(x)), largest_x=float(np.max(x)))
     cells = 1 << level
     cell = np.minimum((x * cells).astype(np.int64), cells - 1)
     t = x * cells - cell
@@ -163,8 +163,8 @@ def exact_refinement(degree: int, cells: int) -> list[list[Fraction]]:
 
 
 def _check(degree: int, level: int) -> None:
-    _checks.within(0, LARGEST_DEGREE, degree=degree)
-    _checks.within(0, 16, level=level)
+    check_within(0, LARGEST_DEGREE, degree=degree)
+    check_within(0, 16, level=level)
 
 
 def _as_floats(matrix: list[list[Fraction]]) -> np.ndarray:

@@ -29,12 +29,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpcore import _checks
 from dpcore.bases import bspline
 from dpcore.bases.base import Basis
 from dpcore.bases.null_space import null_space
 from dpcore.bases.spline_wavelet import LARGEST_LEVEL, SplineWavelet
-from dpcore.errors import CalibrationError, SchemeError
+from dpcore.errors import CalibrationError, SchemeError, check_one_of, check_within
 
 ACCEPTED = ("bior1.1", "bior1.3", "bior1.5", "bior2.4", "bior2.6", "bior2.8", "bior3.5", "bior3.7", "bior3.9")
 _UNBOUNDED = "its decomposition functions are unbounded, and no noise would hide them"
@@ -63,7 +62,7 @@ def degree_of(name: str) -> int:
     """
     if name in REFUSED:
         raise CalibrationError(f"basis = {name!r} is refused: {REFUSED[name]}; use one of {', '.join(ACCEPTED)}")
-    _checks.one_of(ACCEPTED, basis=name)
+    check_one_of(ACCEPTED, basis=name)
     return int(name[len("bior")]) - 1
 
 
@@ -120,7 +119,7 @@ class FilterBank(Basis):
         cells: a power of two, at least 2^{j+1}.
         """
         parts = cells >> self.level(block)
-        _checks.within(2, cells, parts_of_a_cell=parts)
+        check_within(2, cells, parts_of_a_cell=parts)
         first, numerators, denominator = _means(self.name, block > 0, parts.bit_length() - 1)
         wrapped = np.zeros(cells, dtype=object)
         np.add.at(wrapped, (first + np.arange(len(numerators))) % cells, numerators)
@@ -139,7 +138,7 @@ class FilterBank(Basis):
             )
         x = np.asarray(x, dtype=float).ravel()
         if x.size:
-            _checks.within(0, 1, smallest_x=float(np.min(x)), largest_x=float(np.max(x)))
+            check_within(0, 1, smallest_x=float(np.min(x)), largest_x=float(np.max(x)))
         cells, size = 1 << (self.finest_level + _FINER_BITS), self.size(block)
         numerators, denominator = self.means(block, cells)
         column = (numerators / denominator).astype(float) * 2 ** (self.level(block) / 2)
@@ -148,7 +147,7 @@ class FilterBank(Basis):
 
     def synthesis(self, block: int, level: int) -> np.ndarray:
         self._check_block(block)
-        _checks.within(self.coarsest_level + block, LARGEST_LEVEL + 1, level=level)
+        check_within(self.coarsest_level + block, LARGEST_LEVEL + 1, level=level)
         return _synthesis(self, block, level)
 
     def dual_squares(self, block: int) -> np.ndarray:

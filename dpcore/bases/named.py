@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dpcore import _checks
 from dpcore.bases import filter_bank
 from dpcore.bases.base import Basis
 from dpcore.bases.bspline import LARGEST_DEGREE
 from dpcore.bases.filter_bank import FilterBank
 from dpcore.bases.spline_wavelet import SplineWavelet
-from dpcore.errors import SchemeError
+from dpcore.errors import SchemeError, check_one_of, check_within
 
 SPLINE = "spline"
 DEFAULT_DEGREE = 2
@@ -25,10 +24,10 @@ def degree_of(name: str, degree: int | None = None) -> int:
     """
     if name == SPLINE:
         degree = DEFAULT_DEGREE if degree is None else degree
-        _checks.within(0, LARGEST_DEGREE, degree=degree)
+        check_within(0, LARGEST_DEGREE, degree=degree)
         return degree
     if name not in tuple(filter_bank.REFUSED):
-        _checks.one_of((SPLINE, *filter_bank.ACCEPTED), basis=name)
+        check_one_of((SPLINE, *filter_bank.ACCEPTED), basis=name)
     own = filter_bank.degree_of(name)
     if degree not in (None, own):
         raise SchemeError(f"basis = {name!r} has splines of degree {own}, got degree = {degree}; leave degree out")

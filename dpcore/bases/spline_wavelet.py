@@ -23,11 +23,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpcore import _checks
 from dpcore.bases import bspline
-from dpcore.bases.base import Basis
+from dpcore.bases.base import OrthogonalBasis
 from dpcore.bases.null_space import null_space
-from dpcore.errors import CalibrationError
+from dpcore.errors import CalibrationError, check_within
 
 LARGEST_LEVEL = 10
 
@@ -61,7 +60,7 @@ def stencils(degree: int) -> tuple[tuple[Stencil, ...], Stencil]:
     The interior stencil counts B-splines from the one whose support starts at 0 with simple knots (index `degree`).
     Signs: the first non-zero coefficient is positive; each vector is a primitive integer vector.
     """
-    _checks.within(0, bspline.LARGEST_DEGREE, degree=degree)
+    check_within(0, bspline.LARGEST_DEGREE, degree=degree)
     order = degree + 1
     cells = 4 * order  # wide enough that no window reaches the right end
     fine = _halved(bspline.exact_gram(degree, 2 * cells))
@@ -91,7 +90,7 @@ def stencils(degree: int) -> tuple[tuple[Stencil, ...], Stencil]:
 
 
 @dataclass(frozen=True)
-class SplineWavelet(Basis):
+class SplineWavelet(OrthogonalBasis):
     """The wavelet basis of V_{finest_level + 1}: B-splines of V_{coarsest_level}, then W_{coarsest_level}..W_{finest_level}.
 
     degree: 0..3.  coarsest_level: at least 1, 2, 3, 3 for degree 0..3.  finest_level: coarsest_level..10.
@@ -108,20 +107,19 @@ class SplineWavelet(Basis):
     finest_level: int
 
     def __post_init__(self) -> None:
-        _checks.within(0, bspline.LARGEST_DEGREE, degree=self.degree)
+        check_within(0, bspline.LARGEST_DEGREE, degree=self.degree)
         least = smallest_coarsest_level(self.degree)
         if self.coarsest_level < least:
             raise CalibrationError(
                 f"coarsest_level must be at least {least} for splines of degree {self.degree}, got "
                 f"{self.coarsest_level}; the wavelets do not fit on fewer than {2 * self.degree + 1} cells"
             )
-        _checks.within(self.coarsest_level, LARGEST_LEVEL, finest_level=self.finest_level)
+        check_within(self.coarsest_level, LARGEST_LEVEL, finest_level=self.finest_level)
 
     def size(self, block: int) -> int:
         return bspline.size(self.degree, self.coarsest_level) if block == 0 else 1 << self.level(block)
 
     def refine(self, block: int) -> np.ndarray:
-        """Return the block's functions in B-splines, shape (L, K): of V_j0 for block 0, of V_{j+1} for wavelets of W_j."""
         self._check_block(block)
         return _refine(self.degree, self.coarsest_level, block)
 
@@ -130,13 +128,12 @@ class SplineWavelet(Basis):
         return np.asarray(bspline.evaluate(x, self.degree, space, order) @ self.refine(block))
 
     def gram(self, block: int) -> np.ndarray:
-        """Return the inner products of the block's functions, shape (size, size)."""
         self._check_block(block)
         return _gram(self.degree, self.coarsest_level, block)
 
     def synthesis(self, block: int, level: int) -> np.ndarray:
         self._check_block(block)
-        _checks.within(self.coarsest_level + block, LARGEST_LEVEL + 1, level=level)
+        check_within(self.coarsest_level + block, LARGEST_LEVEL + 1, level=level)
         return _synthesis(self.degree, self.coarsest_level, block, level)
 
     def dual_squares(self, block: int) -> np.ndarray:

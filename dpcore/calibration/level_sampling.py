@@ -14,9 +14,8 @@ from itertools import accumulate
 
 import numpy as np
 
-from dpcore import _checks
 from dpcore._random import Source
-from dpcore.errors import CalibrationError, SchemeError
+from dpcore.errors import CalibrationError, SchemeError, check_within
 
 TOTAL = 1 << 16
 _ROOT_BITS = 64  # 2^{b/2} is floored to a multiple of 2^-32 before the division: far below 2^-16
@@ -28,7 +27,7 @@ def level_weights(blocks: int) -> tuple[int, ...]:
     >>> level_weights(2)
     (29957, 35579)
     """
-    _checks.within(1, 16, blocks=blocks)
+    check_within(1, 16, blocks=blocks)
     roots = [math.isqrt(1 << (b + _ROOT_BITS)) for b in range(blocks)]
     exact = [TOTAL * (Fraction(1, 2 * blocks) + Fraction(root, 2 * sum(roots))) for root in roots]
     return apportion(exact)

@@ -21,10 +21,9 @@ from itertools import accumulate, islice, pairwise, repeat
 
 import numpy as np
 
-from dpcore import _checks
 from dpcore.bases import Basis, FilterBank, bspline
 from dpcore.bases.spline_wavelet import Stencil, stencils
-from dpcore.errors import SchemeError
+from dpcore.errors import SchemeError, check_within
 
 LATTICE = 1 << 16  # lattice units in a dimensionless one: the rounding is below 2^-17 of a unit-norm function
 SCALE_ONE = 256  # boundary scales are multiples of 1/256
@@ -96,7 +95,7 @@ def largest_wavelet_value(degree: int) -> Fraction:
 
 
 def _check(basis: Basis, cells: int, scales: Scales) -> None:
-    _checks.within(1 << (basis.finest_level + _FINER_CELLS), 1 << 16, cells=cells)
+    check_within(1 << (basis.finest_level + _FINER_CELLS), 1 << 16, cells=cells)
     if cells & (cells - 1):
         raise SchemeError(f"cells must be a power of two, got {cells}")
     if len(scales) != basis.blocks - 1 or any(len(level) != basis.boundary for level in scales):
@@ -106,7 +105,7 @@ def _check(basis: Basis, cells: int, scales: Scales) -> None:
         )
     for level in scales:
         for scale in level:
-            _checks.within(1, SCALE_ONE, boundary_scale=scale)
+            check_within(1, SCALE_ONE, boundary_scale=scale)
 
 
 def _wrapped_table(basis: FilterBank, cells: int, block: int) -> np.ndarray:

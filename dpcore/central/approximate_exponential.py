@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from dpcore import _checks
 from dpcore._random import Source
 from dpcore.central.base import unit_cube
 from dpcore.central.orthogonal_series import distance_sensitivity
 from dpcore.central.released_samples import kolmogorov_smirnov_size, orthogonal_series_size, series_terms
 from dpcore.central.releases import HistogramRelease, histogram
+from dpcore.errors import check_positive
 
 Loss = Callable[[np.ndarray], np.ndarray]  # samples (chains, k) -> losses (chains,)
 
@@ -40,7 +40,7 @@ class ApproximateExponential:
     is_approximate = True
 
     def __post_init__(self) -> None:
-        _checks.positive(epsilon=self.epsilon, sensitivity=self.sensitivity, size=self.size, sweeps=self.sweeps)
+        check_positive(epsilon=self.epsilon, sensitivity=self.sensitivity, size=self.size, sweeps=self.sweeps)
 
     @classmethod
     def for_kolmogorov_smirnov(

@@ -15,9 +15,8 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from dpcore import _checks
 from dpcore._random import WORD, Source
-from dpcore.errors import CalibrationError, InvalidRecord
+from dpcore.errors import CalibrationError, InvalidRecord, check_whole
 from dpcore.mechanisms.base import Certificate
 from dpcore.privacy.budget import Budget
 
@@ -67,7 +66,7 @@ def laplace_scale(sensitivity: int, budget: Budget) -> int:
 
     sensitivity: whole, at least 1.
     """
-    _checks.whole(1, 1 << 62, sensitivity=sensitivity)
+    check_whole(1, 1 << 62, sensitivity=sensitivity)
     scale = ceil(Fraction(sensitivity) / budget.floor)
     if scale > WORD:
         raise CalibrationError(
@@ -95,9 +94,9 @@ def cells_of(records: Any, bins: int, dimension: int) -> np.ndarray:
 
 def check_cube(bins: int, dimension: int) -> None:
     """Refuse a partition of [0, 1]^r into more than 2^24 cubes."""
-    _checks.whole(1, 16, dimension=dimension)
-    _checks.whole(1, 1 << 24, bins=bins)
-    _checks.whole(1, 1 << 24, cells=bins**dimension)
+    check_whole(1, 16, dimension=dimension)
+    check_whole(1, 1 << 24, bins=bins)
+    check_whole(1, 1 << 24, cells=bins**dimension)
 
 
 def check_counts(counts: Any, cells: int) -> np.ndarray:

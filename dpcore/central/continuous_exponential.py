@@ -16,11 +16,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpcore import _checks
 from dpcore._random import Source
 from dpcore.central import integer_law
 from dpcore.central.base import CuratorMechanism
-from dpcore.errors import InvalidRecord, SchemeError
+from dpcore.errors import InvalidRecord, SchemeError, check_whole
 from dpcore.mechanisms.base import Certificate
 from dpcore.privacy.budget import Budget
 
@@ -88,7 +87,7 @@ class SmoothedDistance(PiecewiseLoss):
 
     def __post_init__(self) -> None:
         _check_order(self.t)
-        _checks.whole(0, STEPS, width=self.width)
+        check_whole(0, STEPS, width=self.width)
 
     def pieces(self, steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         rank = ceil(self.t * len(steps))

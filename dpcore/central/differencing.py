@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from dpcore import _checks
 from dpcore._random import Source
 from dpcore.central.laplace_mechanism import LaplaceMechanism
 from dpcore.central.queries import Count
+from dpcore.errors import check_whole
 from dpcore.privacy.budget import Budget
 
 
@@ -46,8 +46,8 @@ def attack_rate(n: int, budget: Budget | None, *, runs: int, random: Source) -> 
 
     The bound is e^epsilon / (1 + e^epsilon): the posterior odds move by at most e^epsilon.
     """
-    _checks.whole(2, 1 << 20, n=n)
-    _checks.whole(1, 1 << 20, runs=runs)
+    check_whole(2, 1 << 20, n=n)
+    check_whole(1, 1 << 20, runs=runs)
     right = 0
     for _ in range(runs):
         bits = random.below(2, n)

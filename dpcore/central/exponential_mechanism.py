@@ -14,11 +14,10 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from dpcore import _checks
 from dpcore._random import Source
 from dpcore.central import integer_law
 from dpcore.central.base import CuratorMechanism
-from dpcore.errors import SchemeError
+from dpcore.errors import SchemeError, check_whole, check_within
 from dpcore.mechanisms.base import Certificate
 from dpcore.privacy.budget import Budget
 
@@ -61,7 +60,7 @@ class ExponentialMechanism(CuratorMechanism):
     measure: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        _checks.whole(1, 1 << 32, sensitivity=self.sensitivity)
+        check_whole(1, 1 << 32, sensitivity=self.sensitivity)
         if not len(self.candidates):
             raise SchemeError("an exponential mechanism needs at least one candidate, got none")
         self._check_measure()
@@ -114,7 +113,7 @@ class ExponentialMechanism(CuratorMechanism):
 
         For candidates of equal measure; C is how many there are.
         """
-        _checks.within(0, inf, shortfall=shortfall)
+        check_within(0, inf, shortfall=shortfall)
         return min(1.0, len(self.candidates) * float(self.ratio) ** shortfall)
 
     @property

@@ -15,9 +15,8 @@ from math import ceil
 
 import numpy as np
 
-from dpcore import _checks
 from dpcore._random import WORD, Source
-from dpcore.errors import SchemeError
+from dpcore.errors import SchemeError, check_within
 from dpcore.privacy.budget import Budget
 
 _BITS = 16  # q is rounded up by at most 2^-16 of 1 - q: so much of epsilon is left unspent
@@ -30,7 +29,7 @@ def ratio_above(budget: Budget, divisor: int) -> Fraction:
 
     Raises SchemeError where epsilon / divisor is too small to be told from zero.
     """
-    _checks.within(1, 1 << 40, divisor=divisor)
+    check_within(1, 1 << 40, divisor=divisor)
     step = budget.floor / divisor
     bits = _BITS + max(0, ceil(1 / step).bit_length())
     lower = budget.ratio_floor if divisor == 1 else Budget(rational=step).ratio_floor

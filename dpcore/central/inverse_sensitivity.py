@@ -18,11 +18,10 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.optimize import linprog
 
-from dpcore import _checks
 from dpcore._random import Source
 from dpcore.central import integer_law
 from dpcore.central.base import CuratorMechanism
-from dpcore.errors import CalibrationError, InvalidRecord, SchemeError
+from dpcore.errors import CalibrationError, InvalidRecord, SchemeError, check_whole
 from dpcore.mechanisms.base import Certificate
 from dpcore.privacy.budget import Budget
 
@@ -63,7 +62,7 @@ class MeanOfBits(Target):
     n: int
 
     def __post_init__(self) -> None:
-        _checks.whole(1, 1 << 24, n=self.n)
+        check_whole(1, 1 << 24, n=self.n)
 
     @property
     def outputs(self) -> Sequence[Fraction]:
@@ -88,7 +87,7 @@ class Quantile(Target):
     cells: int
 
     def __post_init__(self) -> None:
-        _checks.whole(1, 1 << 24, cells=self.cells)
+        check_whole(1, 1 << 24, cells=self.cells)
         if not 0 < self.t <= 1:
             raise SchemeError(f"t of a quantile must lie in (0, 1], got {self.t}")
 

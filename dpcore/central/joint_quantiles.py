@@ -16,12 +16,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpcore import _checks
 from dpcore._random import Source
 from dpcore.central import integer_law
 from dpcore.central.base import CuratorMechanism
 from dpcore.central.continuous_exponential import STEPS, Interval
-from dpcore.errors import SchemeError
+from dpcore.errors import SchemeError, check_whole
 from dpcore.mechanisms.base import Certificate
 from dpcore.privacy.budget import Budget
 
@@ -50,8 +49,8 @@ class JointExp(CuratorMechanism):
     width: int = 0
 
     def __post_init__(self) -> None:
-        _checks.whole(2, STEPS, cells=self.cells)
-        _checks.whole(0, self.cells, width=self.width)
+        check_whole(2, STEPS, cells=self.cells)
+        check_whole(0, self.cells, width=self.width)
         if STEPS % self.cells:
             raise SchemeError(f"cells must be a power of two up to {STEPS}, got {self.cells}")
         if (

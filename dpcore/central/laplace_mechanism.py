@@ -12,11 +12,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpcore import _checks
 from dpcore._random import WORD, Source
 from dpcore.central.base import CuratorMechanism, laplace_scale
 from dpcore.central.queries import PARTS, Histogram, Query
-from dpcore.errors import InvalidRecord
+from dpcore.errors import InvalidRecord, check_whole
 from dpcore.mechanisms import discrete_laplace
 from dpcore.mechanisms.base import Certificate
 from dpcore.privacy.budget import Budget
@@ -59,7 +58,7 @@ class LaplaceMechanism(CuratorMechanism):
     scale: int
 
     def __post_init__(self) -> None:
-        _checks.whole(1, WORD, scale=self.scale)
+        check_whole(1, WORD, scale=self.scale)
         self._refuse_unless_kept("take the noise's scale from `design`")
 
     @classmethod
@@ -107,14 +106,14 @@ class ReportNoisyMax(CuratorMechanism):
     sensitivity: int = 1
 
     def __post_init__(self) -> None:
-        _checks.whole(1, 1 << 32, sensitivity=self.sensitivity)
-        _checks.whole(1, WORD, scale=self.scale)
+        check_whole(1, 1 << 32, sensitivity=self.sensitivity)
+        check_whole(1, WORD, scale=self.scale)
         self._refuse_unless_kept("take the noise's scale from `design`")
 
     @classmethod
     def design(cls, budget: Budget, sensitivity: int = 1) -> ReportNoisyMax:
         """Return the mechanism with the least noise that keeps `budget`."""
-        _checks.whole(1, 1 << 32, sensitivity=sensitivity)
+        check_whole(1, 1 << 32, sensitivity=sensitivity)
         return cls(budget, laplace_scale(2 * PARTS * sensitivity, budget), sensitivity)
 
     def certificate(self) -> Certificate:

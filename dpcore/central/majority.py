@@ -8,8 +8,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import stats
 
-from dpcore import _checks
-from dpcore.errors import SchemeError
+from dpcore.errors import SchemeError, check_positive
 
 
 def largest_probability(s: np.ndarray, n: int, epsilon: float) -> np.ndarray:
@@ -34,7 +33,7 @@ def inverse_sensitivity_probability(s: np.ndarray, n: int, epsilon: float) -> np
 
 def records_for_free(epsilon: float) -> float:
     """Return 9 / epsilon^2: with as many records the noise of the mechanism is within that of sampling."""
-    _checks.positive(epsilon=epsilon)
+    check_positive(epsilon=epsilon)
     return 9 / epsilon**2
 
 

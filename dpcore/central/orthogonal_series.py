@@ -16,11 +16,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpcore import _checks
 from dpcore._random import WORD, Source
 from dpcore.central.base import CuratorMechanism, check_counts, laplace_scale, unit_cube
 from dpcore.central.releases import SeriesRelease, cosines
-from dpcore.errors import SchemeError
+from dpcore.errors import SchemeError, check_whole, check_within
 from dpcore.mechanisms import discrete_laplace
 from dpcore.mechanisms.base import Certificate
 from dpcore.privacy.budget import Budget
@@ -51,20 +50,20 @@ class PerturbedSeries(CuratorMechanism):
     scale: int
 
     def __post_init__(self) -> None:
-        _checks.whole(1, 256, terms=self.terms)
-        _checks.whole(1, WORD, scale=self.scale)
+        check_whole(1, 256, terms=self.terms)
+        check_whole(1, WORD, scale=self.scale)
         self._refuse_unless_kept("the source's printed scale does; take the noise's scale from `design`")
 
     @classmethod
     def design(cls, budget: Budget, terms: int) -> PerturbedSeries:
         """Return the mechanism with the least noise that keeps `budget`."""
-        _checks.whole(1, 256, terms=terms)
+        check_whole(1, 256, terms=terms)
         return cls(budget, terms, laplace_scale(sensitivity(terms), budget))
 
     @classmethod
     def for_rate(cls, budget: Budget, n: int, order: float = 2.0) -> PerturbedSeries:
         """Return Theorem 15's choice, Sobolev order gamma > 1: m = n^{1/(2 gamma + 1)}; k >= n draws lose nothing to k."""
-        _checks.within(1, 1 << 40, n=n)
+        check_within(1, 1 << 40, n=n)
         if not order > 1:
             raise SchemeError(f"Theorem 15 wants a Sobolev order above 1, got {order}")
         return cls.design(budget, max(1, round(n ** (1 / (2 * order + 1)))))

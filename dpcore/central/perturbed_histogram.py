@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpcore import _checks
 from dpcore._random import WORD, Source
 from dpcore.central.base import CuratorMechanism, cells_of, check_counts, check_cube, laplace_scale
 from dpcore.central.queries import PARTS
 from dpcore.central.releases import HistogramRelease
+from dpcore.errors import check_positive, check_whole, check_within
 from dpcore.mechanisms import discrete_laplace
 from dpcore.mechanisms.base import Certificate
 from dpcore.privacy.budget import Budget
@@ -44,7 +44,7 @@ class PerturbedHistogram(CuratorMechanism):
 
     def __post_init__(self) -> None:
         check_cube(self.bins, self.dimension)
-        _checks.whole(1, WORD, scale=self.scale)
+        check_whole(1, WORD, scale=self.scale)
         self._refuse_unless_kept("take the noise's scale from `design`")
 
     @classmethod
@@ -55,8 +55,8 @@ class PerturbedHistogram(CuratorMechanism):
     @classmethod
     def for_rate(cls, budget: Budget, n: int, dimension: int = 1, constant: float = 1.0) -> PerturbedHistogram:
         """Return Theorem 8's choice for both distances, m ~ n^{r/(2+r)}; samples of k >= n lose nothing to k."""
-        _checks.within(1, 1 << 40, n=n)
-        _checks.positive(constant=constant)
+        check_within(1, 1 << 40, n=n)
+        check_positive(constant=constant)
         return cls.design(budget, max(1, round(constant * n ** (1 / (2 + dimension)))), dimension)
 
     def certificate(self) -> Certificate:

@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from dpcore import _checks
-from dpcore.errors import InvalidRecord, SchemeError
+from dpcore.errors import InvalidRecord, SchemeError, check_whole
 
 PARTS = 1 << 16  # lattice steps to a record of a count, or to the width of a sum's bounds
 
@@ -62,7 +61,7 @@ class Count(Query):
     columns: int = 1
 
     def __post_init__(self) -> None:
-        _checks.whole(1, 1 << 20, columns=self.columns)
+        check_whole(1, 1 << 20, columns=self.columns)
 
     @property
     def sensitivity(self) -> Fraction:
@@ -92,7 +91,7 @@ class Histogram(Query):
     cells: int
 
     def __post_init__(self) -> None:
-        _checks.whole(1, 1 << 24, cells=self.cells)
+        check_whole(1, 1 << 24, cells=self.cells)
 
     @property
     def sensitivity(self) -> Fraction:

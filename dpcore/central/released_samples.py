@@ -13,12 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from dpcore import _checks
 from dpcore.central.base import cells_of, check_counts, check_cube
 from dpcore.central.exponential_mechanism import ExponentialMechanism, on_lattice
 from dpcore.central.orthogonal_series import distance_sensitivity, input_cells, table
 from dpcore.central.releases import HistogramRelease, SeriesRelease, cosines
-from dpcore.errors import SchemeError
+from dpcore.errors import SchemeError, check_positive, check_whole
 from dpcore.privacy.budget import Budget
 
 _CANDIDATES = 1 << 20  # samples that are gone through
@@ -33,7 +32,7 @@ class LatticeSamples:
 
     def __init__(self, bins: int, size: int, dimension: int = 1, terms: int | None = None) -> None:
         check_cube(bins, dimension)
-        _checks.whole(1, 20, size=size)
+        check_whole(1, 20, size=size)
         self.bins, self.size, self.dimension, self.terms = bins, size, dimension, terms
         cells = bins**dimension
         if comb(cells + size - 1, size) > _CANDIDATES:
@@ -87,7 +86,7 @@ def kolmogorov_smirnov_size(n: int, epsilon: float, log_supremum: float) -> int:
 
     At eps_n = k^{-1/2} the bound of Theorem 11 has the exponent k B - 3 epsilon n eps_n / 16, which is 0 at this k.
     """
-    _checks.positive(n=n, epsilon=epsilon, log_supremum=log_supremum)
+    check_positive(n=n, epsilon=epsilon, log_supremum=log_supremum)
     return max(1, round((3 * epsilon * n / (16 * log_supremum)) ** (2 / 3)))
 
 
@@ -101,7 +100,7 @@ def orthogonal_series_mechanism(
     (Lemma 13) has 4 m / n, and drops the 2 of exp(-epsilon xi / (2 Delta)).
     Its releases are samples of k points beside their series.
     """
-    _checks.whole(1, 1 << 40, n=n)
+    check_whole(1, 1 << 40, n=n)
     terms, sample_terms = series_terms(n, order), series_terms(size, order)
     samples = LatticeSamples(bins, size, 1, sample_terms)
     midpoints = cosines((np.arange(bins) + 0.5) / bins, sample_terms)

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from dpcore import _checks
 from dpcore._random import Source
 from dpcore.central.distances import kolmogorov_smirnov
+from dpcore.errors import check_positive, check_within
 
 _BATCH = 1 << 22  # uniforms held at once
 
@@ -34,8 +34,8 @@ def small_ball_probability(
 
     dimension, law: for r > 1, where it does depend on F; a law with `cdf` and `sample(n, generator)`, points (n, r).
     """
-    _checks.within(1, 1 << 20, size=size)
-    _checks.positive(radius=radius, runs=runs)
+    check_within(1, 1 << 20, size=size)
+    check_positive(radius=radius, runs=runs)
     generator = random.generator()
     inside, done = 0, 0
     while done < runs:
@@ -59,8 +59,8 @@ def accuracy_bound(n: int, size: int, epsilon: float, radius: float, supremum: f
     (sup p)^k exp(-3 epsilon e / (16 Delta)) / R(k, e/2) with Delta = 1/n, plus Pr(sup |F - F_X| > e / 16), for which the source
     has O(n^-c) and here stands 2 exp(-2 n (e / 16)^2) [Massart1990].
     """
-    _checks.positive(n=n, size=size, epsilon=epsilon, radius=radius)
-    _checks.within(1, inf, supremum=supremum)
+    check_positive(n=n, size=size, epsilon=epsilon, radius=radius)
+    check_within(1, inf, supremum=supremum)
     if small_ball <= 0:
         return 1.0
     exponent = size * log(supremum) - 3 * epsilon * radius * n / 16 - log(small_ball)

@@ -13,12 +13,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpcore import _checks
 from dpcore._random import WORD, Source
 from dpcore.central import integer_law
 from dpcore.central.base import CuratorMechanism, cells_of, check_cube
 from dpcore.central.releases import HistogramRelease
-from dpcore.errors import CalibrationError, InvalidRecord
+from dpcore.errors import CalibrationError, InvalidRecord, check_whole
 from dpcore.mechanisms.base import Certificate
 from dpcore.privacy.budget import Budget
 
@@ -56,8 +55,8 @@ class SmoothedHistogram(CuratorMechanism):
 
     def __post_init__(self) -> None:
         check_cube(self.bins, self.dimension)
-        _checks.whole(1, 1 << 40, n=self.n)
-        _checks.whole(1, 1 << 24, size=self.size)
+        check_whole(1, 1 << 40, n=self.n)
+        check_whole(1, 1 << 24, size=self.size)
         if not 0 < self.delta < 1:
             raise CalibrationError(
                 f"delta must lie strictly between 0 and 1, got {self.delta}; at 0 a cube that one person alone is in "
@@ -74,7 +73,7 @@ class SmoothedHistogram(CuratorMechanism):
         cls, budget: Budget, n: int, dimension: int = 1, constant: float = 1.0
     ) -> SmoothedHistogram:
         """Return Theorem 6's choice: m ~ n^{r/(6+r)}, k ~ m^{4/r}, delta = m k / (n epsilon)."""
-        _checks.whole(1, 1 << 40, n=n)
+        check_whole(1, 1 << 40, n=n)
         bins = max(1, round(constant * n ** (1 / (6 + dimension))))
         return cls._with_delta(budget, n, bins, max(1, bins**4), dimension)
 
@@ -84,7 +83,7 @@ class SmoothedHistogram(CuratorMechanism):
 
         The source prints delta ~ n^{-1/(r+3)}, which vanishes too fast to keep any epsilon.
         """
-        _checks.whole(1, 1 << 40, n=n)
+        check_whole(1, 1 << 40, n=n)
         r = dimension
         bins = max(1, round(constant * n ** (1 / (2 * r + 3))))
         size = max(1, round(constant * n ** ((r + 2) / (2 * r + 3))))

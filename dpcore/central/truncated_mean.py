@@ -16,11 +16,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpcore import _checks
 from dpcore._random import WORD, Source
 from dpcore.central.base import CuratorMechanism, laplace_scale
 from dpcore.central.laplace_mechanism import Answer
-from dpcore.errors import CalibrationError, InvalidRecord, SchemeError
+from dpcore.errors import CalibrationError, InvalidRecord, SchemeError, check_positive, check_whole, check_within
 from dpcore.mechanisms import discrete_gaussian, discrete_laplace
 from dpcore.mechanisms.base import Certificate
 from dpcore.privacy.budget import Budget
@@ -111,7 +110,7 @@ class KullbackLeiblerMean(_GaussianMean):
     scale: int
 
     def __post_init__(self) -> None:
-        _checks.positive(alpha=self.alpha)
+        check_positive(alpha=self.alpha)
         _check_shape(self, discrete_gaussian.LARGEST)
         if self.kept > Fraction(self.alpha):
             raise CalibrationError(
@@ -121,7 +120,7 @@ class KullbackLeiblerMean(_GaussianMean):
     @classmethod
     def design(cls, alpha: float, *, n: int, moment: float, bound: float, dimension: int = 1) -> KullbackLeiblerMean:
         """Return Proposition 6 (i): T = r (n^2 alpha / d)^{1/(2k)}, k = `moment` > 1 (inf: T = r), r = `bound`."""
-        _checks.positive(alpha=alpha)
+        check_positive(alpha=alpha)
         _check_moment(n, moment, bound, dimension)
         radius = bound * (n**2 * alpha / dimension) ** (1 / (2 * moment))
         scale = _gaussian(ceil(l2_sensitivity(dimension) / sqrt(2 * alpha)) + 1)
@@ -233,21 +232,21 @@ def risk_bound(mechanism: TruncatedMean, *, n: int, moment: float, bound: float)
 
 
 def _check_shape(mechanism: TruncatedMean, largest: int) -> None:
-    _checks.within(*_RADII, radius=mechanism.radius)
-    _checks.whole(1, 1 << 24, dimension=mechanism.dimension)
-    _checks.whole(1, largest, scale=mechanism.scale)
+    check_within(*_RADII, radius=mechanism.radius)
+    check_whole(1, 1 << 24, dimension=mechanism.dimension)
+    check_whole(1, largest, scale=mechanism.scale)
 
 
 def _check_moment(n: int, moment: float, bound: float, dimension: int) -> None:
-    _checks.positive(n=n, bound=bound)
-    _checks.whole(1, 1 << 24, dimension=dimension)
+    check_positive(n=n, bound=bound)
+    check_whole(1, 1 << 24, dimension=dimension)
     if not moment > 1:
         raise SchemeError(f"moment must be above 1 (inf for bounded records), got {moment}")
 
 
 def _check_approximate(epsilon: float, delta: float) -> None:
-    _checks.positive(epsilon=epsilon, delta=delta)
-    _checks.within(0, 64, epsilon=epsilon)
+    check_positive(epsilon=epsilon, delta=delta)
+    check_within(0, 64, epsilon=epsilon)
     if not delta < 1:
         raise SchemeError(f"delta must be below 1, where nothing would be promised, got {delta}")
 

@@ -46,12 +46,12 @@ def privatize(
 
     Example: ldpflow privatize data/schemes/health_insurance.toml data/samples/health_insurance.parquet reports/
     """
-    from dpcore import _checks
+    from dpcore.errors import exact
     from dpcore.outbox import Keeping, send
     from dpcore.privacy.budget import Budget
     from dpcore.scheme import Scheme
 
-    total, most = None if budget is None else Budget.parse(budget), _checks.fraction(delta=delta)
+    total, most = None if budget is None else Budget.parse(budget), exact(delta=delta)
     keeping = Keeping(key=key, person=person, sends_token=tokens, ledger=ledger, total=total, delta=most)
     with progress("privatizing records", None):
         sent = send(Scheme.from_toml(scheme), source, target, sent_for=round_, keeping=keeping)

@@ -28,13 +28,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpcore import _checks, pipeline, populations, warehouse, wire
+from dpcore import pipeline, populations, warehouse, wire
 from dpcore._random import secure, seeded
 from dpcore.aggregates import Aggregate
 from dpcore.collector.intake import Outcome, Parcel
 from dpcore.collector.sealing import landing
 from dpcore.collector.serve import Settings, serve
-from dpcore.errors import StoreError
+from dpcore.errors import StoreError, check_within
 from dpcore.report import with_ids
 from dpcore.scheme import Scheme
 from dpcore.studies.accuracy import interval
@@ -56,9 +56,9 @@ class Load:
     connections: int = 8
 
     def __post_init__(self) -> None:
-        _checks.within(1000, 100_000_000, reports=self.reports)
-        _checks.within(1, 10_000, batch=self.batch)
-        _checks.within(1, 256, connections=self.connections)
+        check_within(1000, 100_000_000, reports=self.reports)
+        check_within(1, 10_000, batch=self.batch)
+        check_within(1, 256, connections=self.connections)
 
 
 @dataclass(frozen=True, eq=False)

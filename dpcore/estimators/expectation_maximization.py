@@ -22,9 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from dpcore import _checks
 from dpcore.densities import Spline, cell_masses
-from dpcore.errors import NotEstimable, SchemeError
+from dpcore.errors import NotEstimable, SchemeError, check_within
 from dpcore.estimates import DensityEstimate, GoodnessOfFit
 from dpcore.estimators import goodness_of_fit, one_step
 from dpcore.estimators.base import Estimator
@@ -161,8 +160,8 @@ def maximize(
 
     Raises NotEstimable without reports, SchemeError for a tolerance or iterations out of range.
     """
-    _checks.within(0, 1, tolerance=tolerance)
-    _checks.within(1, 10**7, iterations=iterations)
+    check_within(0, 1, tolerance=tolerance)
+    check_within(1, 10**7, iterations=iterations)
     counts = np.asarray(counts, dtype=np.float64)
     n = counts.sum()
     if n <= 0:

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dpcore import _checks
-from dpcore.errors import NotEstimable, SchemeError
+from dpcore.errors import NotEstimable, SchemeError, check_one_of
 from dpcore.estimates import FrequencyEstimate, Intervals, Spread, check_confidence
 from dpcore.estimators.base import Estimator
 from dpcore.estimators.consistency import project_cumulative, project_simplex
@@ -38,7 +37,7 @@ class Frequency(Estimator):
 
     def __post_init__(self) -> None:
         check_confidence(self.confidence)
-        _checks.one_of(tuple(_PROJECTIONS), consistency=self.consistency)
+        check_one_of(tuple(_PROJECTIONS), consistency=self.consistency)
 
     def estimate(self, aggregate: Any, attribute: str, given: str | None = None) -> FrequencyEstimate:
         """Return the attribute's frequencies.

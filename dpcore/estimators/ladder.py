@@ -23,7 +23,8 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import eigh
 
-from dpcore.bases import Basis, SplineWavelet, bspline
+from dpcore.bases import Basis, bspline
+from dpcore.bases.base import OrthogonalBasis
 from dpcore.bases.dual import to_orthogonal
 from dpcore.densities import Spline
 from dpcore.errors import NotEstimable
@@ -57,7 +58,7 @@ class Ladder:
     weights: (stacked, S), with which they are sums of the blocks' average reports, but for a constant.
     """
 
-    basis: SplineWavelet
+    basis: OrthogonalBasis
     inner_products: tuple[np.ndarray, ...]
     covariance: np.ndarray
     n: float

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore import _checks
 from dpcore.densities import Spline
-from dpcore.errors import EmptyWindow, NotEstimable, SchemeError
+from dpcore.errors import EmptyWindow, NotEstimable, SchemeError, check_positive, check_within
 from dpcore.estimates import LevelRow
 from dpcore.estimators.chi_square_mixture import ChiSquareMixture
 from dpcore.estimators.ladder import Ladder
@@ -95,8 +94,8 @@ class PaperUndersmoothed(LevelRule):
     order: int = 0
 
     def __post_init__(self) -> None:
-        _checks.positive(p=self.p)
-        _checks.within(0, 3, order=self.order)
+        check_positive(p=self.p)
+        check_within(0, 3, order=self.order)
         if not 1 < self.a < np.inf:
             raise SchemeError(f"a must be a finite number above 1, got {self.a}")
 
@@ -135,7 +134,7 @@ class Lepski(LevelRule):
     undersmoothing = 1
 
     def __post_init__(self) -> None:
-        _checks.positive(constant=self.constant)
+        check_positive(constant=self.constant)
 
     @staticmethod
     def paper(tau: float, a: float = 1.5) -> PaperLepski:
@@ -161,7 +160,7 @@ class PaperLepski(LevelRule):
     undersmoothing = 1
 
     def __post_init__(self) -> None:
-        _checks.positive(tau=self.tau)
+        check_positive(tau=self.tau)
 
     def select(self, ladder: Ladder) -> tuple[int, tuple[LevelRow, ...]]:
         size, degree = len(ladder.levels), ladder.basis.degree

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dpcore import _checks
-from dpcore.errors import NotEstimable, SchemeError
+from dpcore.errors import NotEstimable, SchemeError, check_within
 from dpcore.estimates import DensityEstimate, FunctionalEstimate, GoodnessOfFit
 from dpcore.estimators import goodness_of_fit, ladder, one_step, smoothing
 from dpcore.estimators.bands import critical_value, standard_errors
@@ -39,7 +38,7 @@ class LogSpline(Estimator):
     name = "log_spline"
 
     def __post_init__(self) -> None:
-        _checks.within(3, 8, level=self.level)
+        check_within(3, 8, level=self.level)
         if not self.orders or any(order not in (1, 2, 3, 4) for order in self.orders):
             raise SchemeError(f"orders must be some of 1, 2, 3, 4, got {self.orders}")
 

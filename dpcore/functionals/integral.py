@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dpcore import _checks
-from dpcore.errors import SchemeError
+from dpcore.errors import SchemeError, check_positive, check_within
 from dpcore.functionals.base import Curvature, Density, Expansion, Functional, Influence, nodes
 
 
@@ -25,7 +24,7 @@ class IntegratedSquare(Functional):
     name = "integrated_square"
 
     def __post_init__(self) -> None:
-        _checks.within(0, 3, m=self.m)
+        check_within(0, 3, m=self.m)
         if self.m != int(self.m):
             raise SchemeError(f"m of integrated_square must be 0, 1, 2 or 3, got {self.m}")
 
@@ -73,7 +72,7 @@ class PowerIntegral(Functional):
     name = "power_integral"
 
     def __post_init__(self) -> None:
-        _checks.positive(q=self.q)
+        check_positive(q=self.q)
         if self.q == 1:
             raise SchemeError("q of power_integral must differ from 1: int f is always 1")
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dpcore import _checks
-from dpcore.errors import SchemeError
+from dpcore.errors import SchemeError, check_within
 from dpcore.functionals.base import Curvature, Density, Expansion, Function, Functional, Influence
 
 _LARGEST_MOMENT = 8  # higher ones are ruled by the last cell
@@ -181,7 +180,7 @@ class Derivative(Functional):
     is_linear = True
 
     def __post_init__(self) -> None:
-        _checks.within(0, 3, order=self.r)
+        check_within(0, 3, order=self.r)
         if self.r != int(self.r):
             raise SchemeError(f"the order of a derivative must be 0, 1, 2 or 3, got {self.r}")
 

@@ -7,8 +7,7 @@ of this rule changes no scheme that exists.
 
 from __future__ import annotations
 
-from dpcore import _checks
-from dpcore.errors import SchemeError
+from dpcore.errors import SchemeError, check_within
 from dpcore.mechanisms.hadamard_response import HadamardResponse
 from dpcore.mechanisms.local_hashing import LocalHashing
 from dpcore.mechanisms.randomized_response import RandomizedResponse
@@ -28,7 +27,7 @@ def choose(budget: Budget, *, categories: int, largest_report: int = LARGEST_REP
     categories: k, 2..10,000.  largest_report: integers; mechanisms whose reports are larger are not considered.
     Raises SchemeError where no mechanism can keep the budget.
     """
-    _checks.within(1, 1 << 16, largest_report=largest_report)
+    check_within(1, 1 << 16, largest_report=largest_report)
     fitting = [oracle for oracle in oracles(budget, categories) if oracle.sizes[0] <= largest_report]
     if not fitting:
         raise SchemeError(

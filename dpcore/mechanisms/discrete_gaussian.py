@@ -13,8 +13,8 @@ from typing import cast
 
 import numpy as np
 
-from dpcore import _checks
 from dpcore._random import Source
+from dpcore.errors import check_within
 from dpcore.mechanisms import discrete_laplace
 from dpcore.mechanisms.discrete_laplace import bernoulli_exp, first_failure_is_odd
 
@@ -33,7 +33,7 @@ def sample(s: int, size: int, random: Source) -> np.ndarray:
     >>> sample(100, 3, seeded(1)).dtype
     dtype('int64')
     """
-    _checks.within(1, LARGEST, noise_scale=s)
+    check_within(1, LARGEST, noise_scale=s)
     drawn = np.empty(size, dtype=np.int64)
     done = 0
     while done < size:

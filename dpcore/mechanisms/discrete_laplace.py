@@ -14,8 +14,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dpcore import _checks, _kernels
+from dpcore import _kernels
 from dpcore._random import WORD, Source
+from dpcore.errors import check_within
 
 _BATCH = 1 << 15  # proposals at a time: small enough to stay in the processor's cache
 _SUMS = 1 << 13  # sums simulated at a time: they stay in a core's cache
@@ -35,7 +36,7 @@ def sample(t: int, size: int, random: Source) -> np.ndarray:
     >>> sample(100, 3, seeded(1)).dtype
     dtype('int64')
     """
-    _checks.within(1, WORD, noise_scale=t)
+    check_within(1, WORD, noise_scale=t)
     drawn = np.empty(size, dtype=np.int64)
     done = 0
     while done < size:
@@ -62,7 +63,7 @@ def simulate_sums(n: int, t: int, size: int, random: Source) -> np.ndarray:
     draw, as characteristic functions show, so that for a sum E is a gamma variable of shape n.  From a mean of 2^20 on the
     difference is a rounded Gaussian, to a total variation of some 2^-24.
     """
-    _checks.within(1, WORD, noise_scale=t)
+    check_within(1, WORD, noise_scale=t)
     if n == 0:
         return np.zeros(size, dtype=np.int64)
     generator, drawn = random.generator(), np.empty(size, dtype=np.int64)

@@ -14,9 +14,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
-from dpcore import _checks
 from dpcore.calibration import level_sampling, wave_design
-from dpcore.errors import SchemeError
+from dpcore.errors import SchemeError, check_within
 from dpcore.mechanisms.observation import Wave
 from dpcore.mechanisms.wave import LARGEST_INPUTS, WaveMechanism, check_cells, half_width_of, wave_weights
 from dpcore.privacy.budget import Budget
@@ -156,7 +155,7 @@ class DyadicWave(WaveMechanism):
 
 
 def _check_levels(levels: int, cells: int) -> None:
-    _checks.within(1, _MOST_LEVELS, levels=levels)
+    check_within(1, _MOST_LEVELS, levels=levels)
     if cells << (levels - 1) > LARGEST_INPUTS:
         raise SchemeError(
             f"cells 2^(levels-1) must be at most {LARGEST_INPUTS}, got {cells} cells and {levels} levels; use fewer of either"

@@ -15,9 +15,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpcore import _checks, _kernels
+from dpcore import _kernels
 from dpcore._random import WORD, Source
-from dpcore.errors import CalibrationError
+from dpcore.errors import CalibrationError, check_within
 from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, chunks, integer_weights, one_of_level_zero
 from dpcore.mechanisms.observation import ScoreSums
 from dpcore.mechanisms.received import accepted_integers, by_ranges
@@ -49,7 +49,7 @@ class HadamardResponse(Mechanism):
     weight_out: int
 
     def __post_init__(self) -> None:
-        _checks.within(2, 10_000, categories=self.categories)
+        check_within(2, 10_000, categories=self.categories)
         if not 1 <= self.weight_out < self.weight_in or self.weight_in + self.weight_out > WORD:
             raise CalibrationError(
                 f"hadamard_response needs 1 <= weight_out < weight_in and a sum of at most 2^32, got weights "

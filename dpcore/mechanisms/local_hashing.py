@@ -15,9 +15,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpcore import _checks, _kernels
+from dpcore import _kernels
 from dpcore._random import WORD, Source
-from dpcore.errors import CalibrationError
+from dpcore.errors import CalibrationError, check_within
 from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, chunks, integer_weights, one_of_level_zero
 from dpcore.mechanisms.observation import ScoreSums
 from dpcore.mechanisms.received import accepted_rows, by_ranges, within
@@ -56,9 +56,9 @@ class LocalHashing(Mechanism):
     weight_out: int
 
     def __post_init__(self) -> None:
-        _checks.within(2, 10_000, categories=self.categories)
-        _checks.within(self.categories, (1 << 16) - 1, prime=self.prime)
-        _checks.within(2, self.prime, bins=self.bins)
+        check_within(2, 10_000, categories=self.categories)
+        check_within(self.categories, (1 << 16) - 1, prime=self.prime)
+        check_within(2, self.prime, bins=self.bins)
         if not _is_prime(self.prime):
             raise CalibrationError(f"local_hashing needs a prime modulus, got {self.prime}; leave it out")
         if not 1 <= self.weight_out < self.weight_in or self.total > WORD:
@@ -75,7 +75,7 @@ class LocalHashing(Mechanism):
     @classmethod
     def design(cls, budget: Budget, *, categories: int, bins: int | None = None) -> LocalHashing:
         """Return the mechanism that keeps `budget`; without `bins` the g of least variance at f = 0, near e^epsilon + 1."""
-        _checks.within(2, 10_000, categories=categories)
+        check_within(2, 10_000, categories=categories)
         prime = categories
         while not _is_prime(prime):
             prime += 1
@@ -83,7 +83,7 @@ class LocalHashing(Mechanism):
 
     @classmethod
     def _weighted(cls, budget: Budget, categories: int, prime: int, bins: int) -> LocalHashing:
-        _checks.within(2, prime, bins=bins)
+        check_within(2, prime, bins=bins)
         return cls(budget, categories, prime, bins, *integer_weights(budget, 1, bins - 1))
 
     @classmethod

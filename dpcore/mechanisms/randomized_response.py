@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpcore import _checks, _kernels
+from dpcore import _kernels
 from dpcore._random import WORD, Source
-from dpcore.errors import CalibrationError, SchemeError
+from dpcore.errors import CalibrationError, SchemeError, check_one_of, check_within
 from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, chunks, integer_weights, one_of_level_zero
 from dpcore.mechanisms.observation import ScoreSums
 from dpcore.mechanisms.received import accepted_integers
@@ -49,7 +49,7 @@ class RandomizedResponse(Mechanism):
     weight_out: int
 
     def __post_init__(self) -> None:
-        _checks.within(2, 10_000, categories=self.categories)
+        check_within(2, 10_000, categories=self.categories)
         if not 1 <= self.weight_out < self.weight_in or self.total > WORD:
             raise CalibrationError(
                 f"randomized_response needs 1 <= weight_out < weight_in and a total of at most 2^32, got weights "
@@ -65,7 +65,7 @@ class RandomizedResponse(Mechanism):
     def design(cls, budget: Budget, *, categories: int, design: str | None = None) -> RandomizedResponse:
         """Return the mechanism that keeps `budget` with the least variance its integer weights allow."""
         if design is not None:
-            _checks.one_of(DESIGNS, design=design)
+            check_one_of(DESIGNS, design=design)
             if categories != 2 or budget != Budget(ratio=Fraction(3)):
                 raise SchemeError(
                     f'design = "two_coin" is for two categories at epsilon = "ln 3", got {categories} categories at '

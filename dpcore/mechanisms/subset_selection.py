@@ -15,9 +15,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpcore import _checks, _kernels
+from dpcore import _kernels
 from dpcore._random import WORD, Source
-from dpcore.errors import CalibrationError
+from dpcore.errors import CalibrationError, check_within
 from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, integer_weights, one_of_level_zero
 from dpcore.mechanisms.observation import ScoreSums
 from dpcore.mechanisms.received import accepted_rows
@@ -57,8 +57,8 @@ class SubsetSelection(Mechanism):
     weight_out: int
 
     def __post_init__(self) -> None:
-        _checks.within(2, 10_000, categories=self.categories)
-        _checks.within(1, self.categories - 1, size=self.size)
+        check_within(2, 10_000, categories=self.categories)
+        check_within(1, self.categories - 1, size=self.size)
         if not 1 <= self.weight_out < self.weight_in or self.total > WORD:
             raise CalibrationError(
                 f"subset_selection needs 1 <= weight_out < weight_in and a total of at most 2^32, got weights "
@@ -73,12 +73,12 @@ class SubsetSelection(Mechanism):
     @classmethod
     def design(cls, budget: Budget, *, categories: int, size: int | None = None) -> SubsetSelection:
         """Return the mechanism that keeps `budget`; without `size` the w of least variance at f = 0, near k/(e^epsilon+1)."""
-        _checks.within(2, 10_000, categories=categories)
+        check_within(2, 10_000, categories=categories)
         if size is None:
             about = floor(categories / (budget.ratio_floor + 1))
             choices = [w for w in (about, about + 1) if 1 <= w < categories]
             size = min(choices, key=lambda w: cls._weighted(budget, categories, w).variance(0.0, 1))
-        _checks.within(1, categories - 1, size=size)
+        check_within(1, categories - 1, size=size)
         return cls._weighted(budget, categories, size)
 
     @classmethod

@@ -14,9 +14,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpcore import _checks, _kernels
+from dpcore import _kernels
 from dpcore._random import WORD, Source
-from dpcore.errors import CalibrationError, SchemeError
+from dpcore.errors import CalibrationError, SchemeError, check_one_of, check_within
 from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, chunks, one_of_level_zero
 from dpcore.mechanisms.observation import ScoreSums
 from dpcore.mechanisms.received import accepted_rows, within
@@ -59,8 +59,8 @@ class UnaryEncoding(Mechanism):
     weight_other: int
 
     def __post_init__(self) -> None:
-        _checks.within(2, 10_000, categories=self.categories)
-        _checks.within(1, _COIN_BITS, coin_bits=self.coin_bits)
+        check_within(2, 10_000, categories=self.categories)
+        check_within(1, _COIN_BITS, coin_bits=self.coin_bits)
         if not 1 <= self.weight_other < self.weight_true < self.total:
             raise CalibrationError(
                 f"unary_encoding needs 1 <= weight_other < weight_true < 2^coin_bits, got weights {self.weight_true} and "
@@ -75,7 +75,7 @@ class UnaryEncoding(Mechanism):
     @classmethod
     def design(cls, budget: Budget, *, categories: int, variant: str = "optimized") -> UnaryEncoding:
         """Return the mechanism that keeps `budget`; variant 'symmetric' or 'optimized'."""
-        _checks.one_of(VARIANTS, variant=variant)
+        check_one_of(VARIANTS, variant=variant)
         total, ratio = 1 << _COIN_BITS, budget.ratio_floor
         if variant == "optimized":
             true, other = total // 2, ceil(total / (ratio + 1))  # rounds up: the loss stays within e^epsilon

@@ -13,10 +13,10 @@ from functools import cached_property
 
 import numpy as np
 
-from dpcore import _checks, _kernels
+from dpcore import _kernels
 from dpcore._random import Source
 from dpcore.calibration import level_sampling
-from dpcore.errors import CalibrationError, SchemeError
+from dpcore.errors import CalibrationError, SchemeError, check_within
 from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, chunks, integer_weights
 from dpcore.mechanisms.observation import FiniteChannel, Wave
 from dpcore.mechanisms.received import accepted_integers
@@ -243,6 +243,6 @@ def half_width_of(window: int) -> int:
 
 def check_cells(cells: int) -> None:
     """Raise SchemeError unless cells is a power of two in 2..1024."""
-    _checks.within(2, LARGEST_CELLS, cells=cells)
+    check_within(2, LARGEST_CELLS, cells=cells)
     if cells & (cells - 1):
         raise SchemeError(f"cells must be a power of two, got {cells}")

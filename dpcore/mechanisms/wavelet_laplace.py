@@ -30,7 +30,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from dpcore import _checks
 from dpcore._random import WORD, Source
 from dpcore.bases import Basis, FilterBank, named
 from dpcore.bases.spline_wavelet import smallest_coarsest_level
@@ -38,7 +37,7 @@ from dpcore.calibration import allocation as _allocation
 from dpcore.calibration import level_sampling
 from dpcore.calibration.sensitivity import joint_loss
 from dpcore.calibration.tables import Scales, default_cells, integer_tables, tables_digest
-from dpcore.errors import CalibrationError, SchemeError
+from dpcore.errors import CalibrationError, SchemeError, check_one_of, check_positive
 from dpcore.mechanisms import discrete_gaussian, discrete_laplace
 from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, starts_of
 from dpcore.mechanisms.observation import NoisyFeatures
@@ -59,7 +58,7 @@ def default_finest_level(n: int, epsilon: float, degree: int = named.DEFAULT_DEG
 
     The largest level any rule needs, whatever the smoothness above one; n is the planned number of clients.
     """
-    _checks.positive(clients=n, epsilon=epsilon)
+    check_positive(clients=n, epsilon=epsilon)
     exponent = min(math.log2(n * epsilon**2) / 4, math.log2(n) / 3)
     return min(max(round(exponent), smallest_coarsest_level(degree)), _FINEST_DEFAULT)
 
@@ -109,7 +108,7 @@ class WaveletLaplace(Mechanism):
     delta: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
-        _checks.one_of(ALLOCATIONS, allocation=self.allocation)
+        check_one_of(ALLOCATIONS, allocation=self.allocation)
         _check_noise(self.noise, self.delta, self.allocation)
         largest = discrete_gaussian.LARGEST if self.is_gaussian else WORD
         if len(self.noise_scales) != self.basis.blocks or any(not 1 <= t <= largest for t in self.noise_scales):
@@ -157,7 +156,7 @@ class WaveletLaplace(Mechanism):
 
         Raises CalibrationError or SchemeError for values outside these ranges.
         """
-        _checks.one_of(ALLOCATIONS, allocation=allocation)
+        check_one_of(ALLOCATIONS, allocation=allocation)
         _check_noise(noise, delta, allocation)
         degree = named.degree_of(basis, degree)
         coarsest = smallest_coarsest_level(degree) if coarsest_level is None else coarsest_level
@@ -465,7 +464,7 @@ def _likely_scales(noise: str, integers: int) -> float:
 
 
 def _check_noise(noise: str, delta: Fraction, allocation: str) -> None:
-    _checks.one_of(tuple(NOISES), noise=noise)
+    check_one_of(tuple(NOISES), noise=noise)
     if noise == LAPLACE:
         if delta != 0:
             raise SchemeError(

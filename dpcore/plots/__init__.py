@@ -1,18 +1,13 @@
-"""Pictures: each takes rows of a table and an Axes, and returns the Axes.  The only door to matplotlib."""
+"""Pictures: each takes rows of a table and an Axes, and returns the Axes.  The door to matplotlib."""
 
-from dpcore.plots.accuracy import plot_fits, plot_ratios
 from dpcore.plots.attribute import attribute_pictures
 from dpcore.plots.audit import plot_audit, plot_averaging
 from dpcore.plots.comparison import plot_comparison
-from dpcore.plots.coverage import plot_coverage
-from dpcore.plots.curves import plot_curves
 from dpcore.plots.density import plot_density
 from dpcore.plots.differences import difference_pictures
 from dpcore.plots.frequency import plot_frequency
 from dpcore.plots.functional import plot_functional
 from dpcore.plots.groups import plot_groups
-from dpcore.plots.poisoning import plot_power
-from dpcore.plots.rates import plot_rates
 from dpcore.plots.style import height_for, in_words, new_axes, new_panels, png, rounded, separated, svg
 
 __all__ = [
@@ -25,16 +20,10 @@ __all__ = [
     "plot_audit",
     "plot_averaging",
     "plot_comparison",
-    "plot_coverage",
-    "plot_curves",
     "plot_density",
-    "plot_fits",
     "plot_frequency",
     "plot_functional",
     "plot_groups",
-    "plot_power",
-    "plot_rates",
-    "plot_ratios",
     "png",
     "rounded",
     "separated",

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from dpcore import _checks
-from dpcore.errors import SchemeError
+from dpcore.errors import SchemeError, exact
 
 _BITS = 96  # bounds are rounded down to multiples of 2^-96, far below anything that 32-bit weights can show
 _GUARDED, _POWERS = 200, 220  # bits behind the point of what the series are summed in
@@ -54,7 +53,7 @@ class Budget:
             logarithm = _LOGARITHM.match(text)
             if logarithm:
                 return cls(ratio=Fraction(logarithm[1]) / Fraction(logarithm[2] or 1))
-            rational = _checks.fraction(epsilon=value)
+            rational = exact(epsilon=value)
         except (SchemeError, ZeroDivisionError):
             raise SchemeError(
                 f'epsilon must be a number above 0 or "ln RATIO" such as "ln 3", got {text[:40]!r}'

@@ -16,7 +16,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpcore import _checks
+from dpcore.errors import check_positive, check_within
 from dpcore.privacy.budget import Budget
 
 LARGEST_DELTA = Fraction(1, 100)
@@ -39,7 +39,7 @@ def approximate_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
     >>> float(approximate_epsilon(Fraction(1, 100), Fraction(1, 10**6))) < 0.71
     True
     """
-    _checks.positive(rho=rho)
+    check_positive(rho=rho)
     check_delta(delta)
     _, at = _least(float(rho), float(delta))
     step = max(Fraction(round(at * (1 << _ORDER_BITS)), 1 << _ORDER_BITS), Fraction(1, 1000))
@@ -54,13 +54,13 @@ def largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
 
     So few bits are the same on every machine, whose last bits of a logarithm may differ.
     """
-    _checks.positive(epsilon=epsilon)
+    check_positive(epsilon=epsilon)
     check_delta(delta)
     low, high = 0.0, float(epsilon)  # a rho < epsilon for every order a > 1
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if _least(middle, float(delta))[0] <= epsilon else (low, middle)
-    _checks.positive(rho=low)
+    check_positive(rho=low)
     unit = Fraction(2) ** (math.frexp(low)[1] - _RHO_BITS)
     rho = math.floor(Fraction(low) / unit) * unit
     while approximate_epsilon(rho, delta) > epsilon:
@@ -77,8 +77,8 @@ def _least(rho: float, delta: float) -> tuple[float, float]:
 
 def check_delta(delta: Fraction) -> None:
     """Raise SchemeError unless 0 < delta <= 1/100: a larger one could give whole records away."""
-    _checks.positive(delta=delta)
-    _checks.within(0, float(LARGEST_DELTA), delta=delta)
+    check_positive(delta=delta)
+    check_within(0, float(LARGEST_DELTA), delta=delta)
 
 
 def _log(x: Fraction) -> tuple[Fraction, Fraction]:

@@ -22,8 +22,7 @@ from functools import reduce
 from operator import add
 from typing import Protocol
 
-from dpcore import _checks
-from dpcore.errors import BudgetExceeded, DPCoreError, SchemeError
+from dpcore.errors import BudgetExceeded, DPCoreError, SchemeError, exact
 from dpcore.privacy.budget import Budget
 
 
@@ -145,7 +144,7 @@ def _row(charge: Charge) -> list[str]:
 
 
 def _charge(attribute: str, cost: str, name: str, delta: str = "0") -> Charge:
-    found = _checks.fraction(delta=delta)
+    found = exact(delta=delta)
     if found < 0:
         raise ValueError
     return Charge(attribute=attribute, cost=Budget.parse(cost), name=name, delta=found)

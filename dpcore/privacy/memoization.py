@@ -16,8 +16,8 @@ import hashlib
 import hmac
 from dataclasses import dataclass, field
 
-from dpcore import _checks
 from dpcore._random import Source, keyed
+from dpcore.errors import check_within
 
 _WORDS, _NAMES = "memoized words", "memoized names"
 
@@ -34,7 +34,7 @@ class Memory:
     digest: str
 
     def __post_init__(self) -> None:
-        _checks.within(16, 1 << 16, bytes_of_the_secret=len(self.secret))
+        check_within(16, 1 << 16, bytes_of_the_secret=len(self.secret))
 
     def words(self, attribute: str, level: int, state: int) -> Source:
         """Return the source of the answer in this state: the same words every time."""

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpcore import _checks
-from dpcore.errors import SchemeError
+from dpcore.errors import SchemeError, check_one_of, check_within
 from dpcore.studies import metrics, runner, targets
 from dpcore.studies.contestants import contestants
 from dpcore.studies.method import Method, Setting
@@ -56,9 +55,9 @@ class Grid:
         for name in self.targets:
             targets.target(name)
         for n in self.clients:
-            _checks.within(100, 10**12, clients=n)
+            check_within(100, 10**12, clients=n)
         for epsilon in self.epsilons:
-            _checks.within(0.01, 16, epsilon=epsilon)
+            check_within(0.01, 16, epsilon=epsilon)
         if self.repetitions < 2 or self.repetitions % 2:
             raise SchemeError(
                 f"repetitions must be an even number of at least 2, half to choose the best peer and half to measure it; "
@@ -83,7 +82,7 @@ def chosen(names: Sequence[str]) -> tuple[Method, ...]:
     if not names:
         return everything
     for name in names:
-        _checks.one_of(method_names(), methods=name)
+        check_one_of(method_names(), methods=name)
     wanted = []
     for method in everything:
         name = method.settings[0].method

@@ -26,8 +26,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpcore import _checks
-from dpcore.errors import DPCoreError, SchemeError
+from dpcore.errors import DPCoreError, SchemeError, check_one_of, check_within
 from dpcore.functionals import NAMES, Functional, parse
 from dpcore.functionals.base import nodes
 from dpcore.studies import runner, targets
@@ -97,11 +96,11 @@ class Grid:
             if not targets.target(name).has_density:
                 raise SchemeError(f"{name} has no density to ask functionals of; targets must be some of {TARGETS}")
         for clients, epsilon in self.places:
-            _checks.within(100, 10**12, clients=clients)
-            _checks.within(0.01, 16, epsilon=epsilon)
+            check_within(100, 10**12, clients=clients)
+            check_within(0.01, 16, epsilon=epsilon)
         for name in self.methods:
-            _checks.one_of(tuple(method.name for method in contestants()), methods=name)
-        _checks.within(2, 1_000_000, repetitions=self.repetitions)
+            check_one_of(tuple(method.name for method in contestants()), methods=name)
+        check_within(2, 1_000_000, repetitions=self.repetitions)
 
 
 def pending(grid: Grid, known: Known) -> list[Piece]:

@@ -26,12 +26,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpcore import _checks, pipeline
+from dpcore import pipeline
 from dpcore._random import seeded
 from dpcore.aggregates import Aggregate
 from dpcore.audit import gains, poisoning
 from dpcore.audit.attacks import Attack, MaximalGain, MaximalInfluence, RandomItem, RandomReports
 from dpcore.audit.lower_bound import binomial_interval
+from dpcore.errors import check_one_of, check_within
 from dpcore.estimators import Estimator, Fixed, Projection
 from dpcore.functionals import Cdf, Entropy, Functional, Mean, Quantile
 from dpcore.mechanisms import Mechanism
@@ -65,8 +66,8 @@ def measured(methods: Sequence[str] = METHODS, repetitions: int = 400, workers: 
     methods: of `METHODS`.  repetitions: rounds, at least 20; a tenth of them are fitted.  workers: processes.
     """
     for name in methods:
-        _checks.one_of(METHODS, methods=name)
-    _checks.within(LEAST_REPETITIONS, 1_000_000, repetitions=repetitions)
+        check_one_of(METHODS, methods=name)
+    check_within(LEAST_REPETITIONS, 1_000_000, repetitions=repetitions)
     yield from runner.measured(measure, [(name, repetitions) for name in methods], workers)
 
 

@@ -52,9 +52,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpcore import _checks, pipeline
+from dpcore import pipeline
 from dpcore._random import seeded
-from dpcore.errors import DPCoreError
+from dpcore.errors import DPCoreError, check_one_of, check_within
 from dpcore.functionals import Derivative, Functional, FunctionDensity, parse
 from dpcore.studies import pointwise, runner
 from dpcore.studies.contestants import ATTRIBUTE, Contestant
@@ -102,8 +102,8 @@ class Grid:
 
     def __post_init__(self) -> None:
         for name in self.methods:
-            _checks.one_of(METHODS, methods=name)
-        _checks.within(2, 100_000, repetitions=self.repetitions)
+            check_one_of(METHODS, methods=name)
+        check_within(2, 100_000, repetitions=self.repetitions)
 
 
 def cells(method: str) -> list[Cell]:

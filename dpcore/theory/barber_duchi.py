@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from dpcore import _checks
+from dpcore.errors import check_positive, check_within
 from dpcore.theory.lower_bounds import Release, two_points
 
 _SHARES = np.geomspace(1e-12, 1.0, 600)
@@ -33,7 +33,7 @@ def packing_error(points: float, n: int, p: float, epsilon: float, delta: float 
     (|V| - 1) (e^-c / 2 - delta (1 - e^-c) / (1 - e^-epsilon)) / (1 + (|V| - 1) e^-c), c = epsilon ceil(n p); at least 0.
     points: |V| >= 2, inf for as many as one likes.
     """
-    _checks.within(2, math.inf, points=points)
+    check_within(2, math.inf, points=points)
     kept, lost = _coupled(n, p, epsilon, delta)
     rarity = 1 / (points - 1)
     return max((kept / 2 - lost) / (rarity + kept), 0.0) if rarity + kept > 0 else 0.0
@@ -45,7 +45,7 @@ def mean_two_points(release: Release, r: float, k: float) -> float:
     Their means are 2 r p^{1 - 1/k} apart, their total variation is p.  For an alpha-total-variation private release and p =
     1 / (2 n alpha) this is the printed (12), c r^2 (n^2 alpha^2)^{-(k-1)/k}.
     """
-    _checks.positive(r=r)
+    check_positive(r=r)
     return max(two_points(2 * r * float(p) ** (1 - 1 / k), release.variation(float(p), math.inf), 2) for p in _SHARES)
 
 
@@ -64,7 +64,7 @@ def mean_packing(n: int, epsilon: float, delta: float, d: int, r: float, k: floa
 
     2^d points of the unit ball at least 1/2 apart, |V| = 2^d, rho* = r p^{1 - 1/k} / 4; the best p of theorem 3.
     """
-    _checks.positive(n=n, epsilon=epsilon, r=r)
+    check_positive(n=n, epsilon=epsilon, r=r)
     points = 2.0**d if d < 1024 else math.inf
     found = [
         (r * float(p) ** (1 - 1 / k) / 4) ** 2 * packing_error(points, n, float(p), epsilon, delta) for p in _SHARES
@@ -77,7 +77,7 @@ def table_1(n: int, epsilon: float, delta: float, d: int, r: float, k: float) ->
 
     epsilon: alpha under total variation and Kullback-Leibler.  delta: in (0, 1).  k: at least 1, inf for bounded laws.
     """
-    _checks.positive(n=n, epsilon=epsilon, delta=delta, d=d, r=r)
+    check_positive(n=n, epsilon=epsilon, delta=delta, d=d, r=r)
     power = 1 - 1 / k
     one, log = (n * epsilon) ** -2, math.log(1 / delta)
 
@@ -107,7 +107,7 @@ def free_epsilon(n: int, d: int, delta: float, k: float) -> float:
 
 def _coupled(n: int, p: float, epsilon: float, delta: float) -> tuple[float, float]:
     """e^-c and delta (1 - e^-c) / (1 - e^-epsilon), c = epsilon ceil(n p), whose limit at epsilon = 0 is delta ceil(n p)."""
-    _checks.within(0, math.inf, epsilon=epsilon)
+    check_within(0, math.inf, epsilon=epsilon)
     changed = math.ceil(n * p)
     kept = math.exp(-epsilon * changed)
     return kept, delta * (-math.expm1(-epsilon * changed) / -math.expm1(-epsilon) if epsilon else changed)

@@ -27,7 +27,7 @@ from typing import Protocol
 import numpy as np
 from numpy.polynomial import Polynomial
 
-from dpcore import _checks
+from dpcore.errors import check_positive, check_within
 
 _HEIGHTS = np.geomspace(1e-6, 1.0, 140)  # shares of the largest height that a bump may have
 _MOST_CELLS = 4096
@@ -159,8 +159,8 @@ def continuous_linear(change: float, epsilon: float) -> float:
 
     k = ceil(1 / (2 epsilon)) has u = k epsilon in [1/2, 1], where u^2 / (4 (1 + e^{2u})) is at least 1/59.5.
     """
-    _checks.positive(epsilon=epsilon)
-    _checks.within(0, 0.5, epsilon=epsilon)
+    check_positive(epsilon=epsilon)
+    check_within(0, 0.5, epsilon=epsilon)
     return change**2 / (68 * epsilon**2)
 
 
@@ -184,7 +184,7 @@ def bump(p: int) -> Bump:
     >>> bump(1).height < 1 / 4 and bump(1).mass < 1 / 16
     True
     """
-    _checks.within(1, 8, smoothness=p)
+    check_within(1, 8, smoothness=p)
     shape = (Polynomial([0, 1, -1]) ** (p + 2)).deriv()
     shape = shape / _largest(shape.deriv(p))
     grid = np.linspace(0, 1, 20_001)
@@ -239,7 +239,7 @@ def density(release: Release, smoothness: int, size: float) -> HardDensities:
 
     smoothness: p, 1..8.  size: > 0.
     """
-    _checks.positive(size=size)
+    check_positive(size=size)
     shape, best = bump(smoothness), HardDensities(bound=0.0, smoothness=smoothness, cells=1, height=0.0)
     cells, behind = 1, 0
     while cells <= _MOST_CELLS and behind < 8:
@@ -298,9 +298,9 @@ def derivative(release: Release, smoothness: int, size: float, order: int, x: fl
 
     The bump is placed so that its derivative is largest at x; it must fit into [0, 1].
     """
-    _checks.positive(size=size)
-    _checks.within(0, smoothness - 1, order=order)
-    _checks.within(0, 1, x=x)
+    check_positive(size=size)
+    check_within(0, smoothness - 1, order=order)
+    check_within(0, 1, x=x)
     shape = bump(smoothness)
     grid = np.linspace(0, 1, 20_001)
     steep = np.abs(shape.polynomial.deriv(order)(grid)) if order else np.abs(shape.polynomial(grid))

@@ -25,9 +25,9 @@ from typing import Any
 
 import numpy as np
 
-from dpcore import _checks, _toml, pipeline
+from dpcore import _toml, pipeline
 from dpcore._random import seeded
-from dpcore.errors import DPCoreError, NotEstimable, SchemeError
+from dpcore.errors import DPCoreError, NotEstimable, SchemeError, check_positive, check_within
 from dpcore.estimates import DensityEstimate, FrequencyEstimate
 from dpcore.functionals import parse
 from dpcore.populations.registry import NAMES, by_scheme
@@ -157,7 +157,7 @@ class Planner:
         self._check(aim)
         budget = None if epsilon is None else Budget.parse(epsilon)
         if clients is not None:
-            _checks.within(LEAST_CLIENTS, MOST_CLIENTS, clients=clients)
+            check_within(LEAST_CLIENTS, MOST_CLIENTS, clients=clients)
         if error is None:
             clients = clients or self._scheme.clients
             budget = budget or self._scheme.attributes[aim.attribute].budget
@@ -165,7 +165,7 @@ class Planner:
             if found.error is None:
                 raise NotEstimable(f"{aim.quantity} of {aim.attribute} would be refused: {found.reason}")
             return self._answer(aim, "error", clients, budget, found)
-        _checks.positive(error=error)
+        check_positive(error=error)
         if (clients is None) == (budget is None):
             raise SchemeError(
                 "give exactly two of clients, epsilon and error, and the third is found; got "

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpcore import _checks
+from dpcore.errors import check_positive
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def integrated_square(s: float | Fraction, *, interactive: bool = False) -> Rate
     [Fraction(2, 5), Fraction(1, 2), Fraction(1, 2)]
     """
     s = Fraction(s)
-    _checks.positive(smoothness=s)
+    check_positive(smoothness=s)
     rough = 2 * s / (2 * s + 1) if interactive else 4 * s / (4 * s + 3)
     return Rate((Term(rough, 2 * rough), Term(Fraction(1, 2), Fraction(1))))
 

@@ -14,6 +14,7 @@ import pytest
 
 from dpcore import benchmarks, cli, plots, warehouse
 from dpcore.errors import SchemeError
+from dpcore.plots.accuracy import plot_fits, plot_ratios
 from dpcore.studies import accuracy, aims, metrics
 from dpcore.studies.accuracy import Cell, Grid
 from dpcore.studies.contestants import contestants
@@ -180,7 +181,7 @@ def test_the_aim_about_two_estimators_counts_targets() -> None:
 def test_pictures_are_drawn_of_what_was_measured(judged: Path) -> None:
     cells = warehouse.query(judged, "from accuracy_cells")
     figure, axes = plots.new_axes()
-    plots.plot_ratios(cells, axes)
+    plot_ratios(cells, axes)
     assert sorted(text.get_text() for text in axes.texts if "error" not in text.get_text()) == [
         "0.1",
         "0.4",
@@ -190,7 +191,7 @@ def test_pictures_are_drawn_of_what_was_measured(judged: Path) -> None:
     assert [label.get_text() for label in axes.get_xticklabels()] == ["1\n10\nclients", "1\n20\nclients"]
     assert plots.png(figure)[:4] == b"\x89PNG"
     with pytest.raises(ValueError, match="one metric"):
-        plots.plot_ratios(pd.concat([cells, cells.assign(metric="w1")]), axes)
+        plot_ratios(pd.concat([cells, cells.assign(metric="w1")]), axes)
     assert benchmarks.draw(judged, judged.parent / "figures").keys() == {"ratios_ise"}
 
 
@@ -199,7 +200,7 @@ def test_a_representative_fit_is_drawn_beside_the_peers() -> None:
     for curve in ("truth", "ours", "peer"):
         assert fits[curve].mean() == pytest.approx(1, abs=2e-3)
     figure, axes = plots.new_axes()
-    plots.plot_fits(fits, axes, title="beta")
+    plot_fits(fits, axes, title="beta")
     assert {text.get_text() for text in axes.get_legend().get_texts()} == {"truth", "wavelet laplace", "oue cells=16"}
     assert plots.png(figure)[:4] == b"\x89PNG"
 

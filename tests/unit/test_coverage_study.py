@@ -21,6 +21,7 @@ from dpcore import benchmarks, cli, plots, warehouse
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimates import FunctionalEstimate
 from dpcore.functionals import Functional, parse
+from dpcore.plots.coverage import plot_coverage
 from dpcore.studies import coverage, coverage_aims
 from dpcore.studies.coverage import Cell, Grid
 from dpcore.studies.targets import target
@@ -297,14 +298,14 @@ def test_a_picture_shows_every_cell_and_crosses_out_refusals() -> None:
         functional=["mean", "mean", "entropy"], method=["dyadic_wave", WAVELET, WAVELET], refused=[False, False, True]
     )
     figure, axes = plots.new_axes()
-    plots.plot_coverage(cells, axes)
+    plot_coverage(cells, axes)
     assert [line.get_marker() for line in axes.lines].count("x") == 1
     assert [text.get_text() for text in axes.get_yticklabels()] == ["mean", "entropy"]
     assert plots.png(figure)[:4] == b"\x89PNG"
     with pytest.raises(ValueError, match="one target"):
-        plots.plot_coverage(pd.concat([cells, cells.assign(target="age")]), axes)
+        plot_coverage(pd.concat([cells, cells.assign(target="age")]), axes)
     with pytest.raises(ValueError, match="columns"):
-        plots.plot_coverage(cells.drop(columns="low"), axes)
+        plot_coverage(cells.drop(columns="low"), axes)
 
 
 @pytest.mark.slow

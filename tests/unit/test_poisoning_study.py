@@ -9,9 +9,10 @@ import pytest
 from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
-from dpcore import benchmarks, cli, plots, warehouse
+from dpcore import benchmarks, cli, warehouse
 from dpcore.audit.attacks import MaximalGain
 from dpcore.errors import SchemeError
+from dpcore.plots.poisoning import plot_power
 from dpcore.studies import poisoning
 
 
@@ -73,12 +74,12 @@ def test_power_is_drawn_from_its_rows() -> None:
         {"check": ["levels"] * 2, "beta": [0.01, 0.1], "value": [0.1, 1.0], "low": [0.0, 0.9], "high": [0.2, 1.0]}
     )
     frame = pd.concat([frame, frame.assign(check="homogeneity"), frame.assign(check="homogeneity, spread")])
-    axes = plots.plot_power(frame, Figure().subplots(), title="dyadic wave")
+    axes = plot_power(frame, Figure().subplots(), title="dyadic wave")
     assert axes.get_legend_handles_labels()[1] == ["homogeneity", "homogeneity, spread", "levels"]
     assert [line.get_linestyle() for line in axes.get_lines()] == ["-", "--", "-"]
     assert len({line.get_xdata()[0] for line in axes.get_lines()}) == 3
     with pytest.raises(ValueError, match="beta"):
-        plots.plot_power(frame.drop(columns="beta"), Figure().subplots(), title="")
+        plot_power(frame.drop(columns="beta"), Figure().subplots(), title="")
 
 
 def test_who_spreads_over_all_batches_is_the_same_to_every_check_but_one() -> None:

@@ -14,6 +14,7 @@ from dpcore import benchmarks, cli, pipeline, plots, warehouse
 from dpcore._random import seeded
 from dpcore.errors import SchemeError
 from dpcore.estimators import Fixed, Projection
+from dpcore.plots.rates import plot_rates
 from dpcore.studies import pointwise, rates, rates_aims
 from dpcore.studies.rates import SELF_SIMILAR, Grid
 
@@ -268,18 +269,18 @@ def test_pictures_show_places_and_theory() -> None:
     frame = pd.concat([smooth("dyadic_wave", "mean", 0.5), smooth("dyadic_wave", "entropy", 0.5)]).assign(
         expected=np.nan
     )
-    plots.plot_rates(frame, axes, rate=0.5)
+    plot_rates(frame, axes, rate=0.5)
     assert plots.png(figure)[:4] == b"\x89PNG"
     assert [line.get_marker() for line in axes.lines].count("o") == len(rates.SIZES[rates.KEPT])
     law = axes.lines[0]
     assert np.polyfit(np.log(law.get_xdata()), np.log(law.get_ydata()), 1)[0] == pytest.approx(-0.5)
     figure, axes = plots.new_axes()
     predicted = atomic(0, SELF_SIMILAR, 1 / 3)
-    plots.plot_rates(predicted.assign(expected=predicted["error"]), axes, rate=1 / 3)
+    plot_rates(predicted.assign(expected=predicted["error"]), axes, rate=1 / 3)
     np.testing.assert_allclose(axes.lines[0].get_ydata(), predicted["error"])
     np.testing.assert_allclose(axes.lines[1].get_ydata(), predicted["bias"])
     with pytest.raises(ValueError, match="columns"):
-        plots.plot_rates(predicted, axes, rate=1 / 3)
+        plot_rates(predicted, axes, rate=1 / 3)
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ import math
 from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
 
-from dpcore import _checks
+from dpcore.errors import check_positive, check_within
 
 
 def gaussian_delta(epsilon: float, mu: float) -> float:
@@ -20,8 +20,8 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
 
     epsilon: >= 0.  mu: sensitivity / sigma, > 0.  Above zero whatever epsilon, up to rounding to the smallest float.
     """
-    _checks.within(0, math.inf, epsilon=epsilon)
-    _checks.positive(mu=mu)
+    check_within(0, math.inf, epsilon=epsilon)
+    check_positive(mu=mu)
     if epsilon == 0:  # the difference of two almost equal numbers, where mu is small
         return math.erf(mu / math.sqrt(8))
     if math.isinf(epsilon):
@@ -33,7 +33,7 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
 
 def gaussian_excess(epsilon: float, mu: float) -> float:
     """Return the probability of an output whose loss exceeds epsilon, Phi(mu/2 - epsilon/mu): no epsilon makes it zero."""
-    _checks.positive(mu=mu)
+    check_positive(mu=mu)
     return float(ndtr(mu / 2 - epsilon / mu))
 
 
@@ -43,8 +43,8 @@ def gaussian_noise(epsilon: float, delta: float, sensitivity: float = 1.0) -> fl
     >>> round(gaussian_noise(1.0, 1e-5), 3), round(math.sqrt(2 * math.log(1.25e5)), 3)
     (3.731, 4.845)
     """
-    _checks.positive(delta=delta, sensitivity=sensitivity)
-    _checks.within(0, 1 - 2**-40, delta=delta)
+    check_positive(delta=delta, sensitivity=sensitivity)
+    check_within(0, 1 - 2**-40, delta=delta)
     log_sigma = brentq(lambda s: math.log(max(gaussian_delta(epsilon, math.exp(-s)), 1e-320) / delta), -20.0, 60.0)
     return sensitivity * math.exp(float(log_sigma))
 

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpcore import _checks
+from dpcore.errors import check_positive, check_whole, check_within
 from dpcore.privacy.budget import Budget
 
 _MOST_GAMMA = 0.999_999  # nearer to one, no epsilon worth the name follows
@@ -32,9 +32,9 @@ class Promise:
     delta: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
-        _checks.positive(ratio=self.ratio)
-        _checks.within(1, math.inf, ratio=self.ratio)
-        _checks.within(0, 1, delta=self.delta)
+        check_positive(ratio=self.ratio)
+        check_within(1, math.inf, ratio=self.ratio)
+        check_within(0, 1, delta=self.delta)
 
     @classmethod
     def of(cls, budget: Budget, delta: Fraction = Fraction(0)) -> Promise:
@@ -55,7 +55,7 @@ class Promise:
 
         One step at a time: Q(A | x) <= r Q(A | x') + delta <= r (r Q(A | x'') + delta) + delta, and so on.
         """
-        _checks.whole(1, 10**6, size=size)
+        check_whole(1, 10**6, size=size)
         steps = size if self.ratio == 1 else (self.ratio**size - 1) / (self.ratio - 1)
         return Promise(self.ratio**size, min(self.delta * steps, Fraction(1)))
 
@@ -66,7 +66,7 @@ class Promise:
         e^epsilon: the smaller of both, at most 1.
         """
         level = Fraction(level)
-        _checks.within(0, 1, level=level)
+        check_within(0, 1, level=level)
         return min(
             self.ratio * level + self.delta, 1 - max(1 - self.delta - level, Fraction(0)) / self.ratio, Fraction(1)
         )
@@ -86,7 +86,7 @@ class Promise:
 
         1 - 2 (1 - d) / (1 + r^2 + r d), d = delta / eta.
         """
-        _checks.positive(eta=eta)
+        check_positive(eta=eta)
         share = self.delta / Fraction(eta)
         return min(1 - 2 * (1 - share) / (1 + self.ratio**2 + self.ratio * share), Fraction(1))
 
@@ -95,7 +95,7 @@ class Promise:
 
         Raises SchemeError where delta is not 0: then no bound holds for every output.
         """
-        _checks.within(0, 0, delta=self.delta)
+        check_within(0, 0, delta=self.delta)
         return Fraction(prior_odds) / self.ratio, Fraction(prior_odds) * self.ratio
 
 
@@ -104,14 +104,14 @@ def promised_by_conditional_testing(gamma: Fraction, eta: Fraction) -> Promise:
 
     (2 log((1 + gamma) / (1 - gamma)), eta (1 + gamma) / (1 - gamma)).
     """
-    _checks.within(0, _MOST_GAMMA, gamma=gamma)
+    check_within(0, _MOST_GAMMA, gamma=gamma)
     odds = (1 + Fraction(gamma)) / (1 - Fraction(gamma))
     return Promise(odds**2, min(Fraction(eta) * odds, Fraction(1)))
 
 
 def total_variation_of_kullback_leibler(alpha: float) -> float:
     """Return the total-variation privacy that alpha-Kullback-Leibler privacy implies, min(1, sqrt(alpha / 2)) (Pinsker)."""
-    _checks.within(0, math.inf, alpha=alpha)
+    check_within(0, math.inf, alpha=alpha)
     return min(math.sqrt(alpha / 2), 1.0)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from dpcore import _checks
+from dpcore.errors import check_one_of, check_within
 from dpcore.studies.speed import clients, memory, reports, rounds
 from dpcore.studies.speed.aims import verdicts
 from dpcore.studies.speed.peers import start
@@ -39,9 +39,9 @@ def measured(
     full: up to 10^8 clients where else up to 10^7, in memory up to 10^9.
     Raises SchemeError for a part there is none of.
     """
-    _checks.within(LEAST_REPETITIONS, 1000, repetitions=repetitions)
+    check_within(LEAST_REPETITIONS, 1000, repetitions=repetitions)
     for part in parts:
-        _checks.one_of(PARTS, part=part)
+        check_one_of(PARTS, part=part)
     with one_core(), ExitStack() as stack:
         installed = stack.enter_context(start(peers)) if peers is not None and "clients" in parts else None
         work: dict[str, Callable[[], Iterator[pd.DataFrame]]] = {
