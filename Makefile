@@ -53,7 +53,7 @@ scaling: $(VENV)/.ok  ## how a round scales on Dask, and what its tasks cost; on
 
 peers: $(VENV)/.ok  ## the packages that `ldpflow benchmark speed` is measured beside, in .venv-peers
 	python3 -m venv .venv-peers
-	$(BIN)/uv pip install --quiet --python .venv-peers/bin/python -r dpcore/studies/peers/requirements.txt
+	$(BIN)/uv pip install --quiet --python .venv-peers/bin/python -r dpcore/laboratory/studies/peers/requirements.txt
 
 lock: $(VENV)/.ok  ## write requirements.lock from pyproject.toml; what is in it keeps its version
 	$(BIN)/uv pip compile --quiet pyproject.toml --universal --python-version 3.11 --extra dev --extra dask --extra compiled \

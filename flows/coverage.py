@@ -11,8 +11,8 @@ from prefect import get_run_logger
 from prefect.artifacts import create_markdown_artifact, create_progress_artifact, create_table_artifact
 from prefect.artifacts import update_progress_artifact as update
 
-from dpcore import benchmarks
-from dpcore.studies.coverage import Grid
+from dpcore.laboratory import benchmarks
+from dpcore.laboratory.studies.coverage import Grid
 from flows.publish import embedded
 from flows.stage import stage, whole
 from flows.study_settings import CoverageSettings

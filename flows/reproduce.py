@@ -11,7 +11,7 @@ from prefect import get_run_logger
 from prefect.artifacts import create_markdown_artifact, create_progress_artifact, create_table_artifact
 from prefect.artifacts import update_progress_artifact as update
 
-from dpcore import benchmarks
+from dpcore.laboratory import benchmarks
 from flows.publish import embedded
 from flows.stage import key, stage, whole
 from flows.study_settings import ReproduceSettings

@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
+from dpcore.laboratory.studies import accuracy, coverage, targets
+from dpcore.laboratory.studies.reproduce import FIGURES
 from dpcore.stages import DEFAULT_DATA
-from dpcore.studies import accuracy, coverage, targets
-from dpcore.studies.reproduce import FIGURES
 from flows.settings import FORM
 
 FIGURE_NAMES = tuple(FIGURES)

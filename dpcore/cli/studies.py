@@ -26,8 +26,8 @@ def reproduce(
 
     Example: ldpflow reproduce beta_histograms warner_survey --quick
     """
-    from dpcore import benchmarks
-    from dpcore.studies.reproduce import FIGURES
+    from dpcore.laboratory import benchmarks
+    from dpcore.laboratory.studies.reproduce import FIGURES
 
     if list_:
         lines = [(name, of.document, of.shows, f"{of.seconds:g} s") for name, of in FIGURES.items()]
@@ -62,9 +62,9 @@ def accuracy(
 
     Example: ldpflow benchmark accuracy --targets beta_2_5,claw --clients 100000 --epsilon 1 --repetitions 10
     """
-    from dpcore import benchmarks
-    from dpcore.studies.accuracy import Grid
-    from dpcore.studies.targets import NAMES
+    from dpcore.laboratory import benchmarks
+    from dpcore.laboratory.studies.accuracy import Grid
+    from dpcore.laboratory.studies.targets import NAMES
 
     file = file_of(warehouse, data)
     if not report:
@@ -111,8 +111,8 @@ def coverage(
 
     Example: ldpflow benchmark coverage --targets bimodal,age --at 100000@1,100000@4 --repetitions 50
     """
-    from dpcore import benchmarks
-    from dpcore.studies.coverage import TARGETS, Grid
+    from dpcore.laboratory import benchmarks
+    from dpcore.laboratory.studies.coverage import TARGETS, Grid
 
     file = file_of(warehouse, data)
     if not report:
@@ -148,8 +148,8 @@ def poisoning(
 
     Example: ldpflow benchmark poisoning --methods randomized_response,unary_encoding --repetitions 100
     """
-    from dpcore import benchmarks
-    from dpcore.studies.poisoning import METHODS
+    from dpcore.laboratory import benchmarks
+    from dpcore.laboratory.studies.poisoning import METHODS
 
     file = file_of(warehouse, data)
     if not report:
@@ -182,8 +182,8 @@ def rates(
 
     Example: ldpflow benchmark rates --methods projection_degree_0,projection_degree_1
     """
-    from dpcore import benchmarks
-    from dpcore.studies.rates import METHODS, Grid
+    from dpcore.laboratory import benchmarks
+    from dpcore.laboratory.studies.rates import METHODS, Grid
 
     file = file_of(warehouse, data)
     if not report:

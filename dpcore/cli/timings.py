@@ -28,8 +28,8 @@ def speed(
 
     Example: ldpflow benchmark speed --parts clients,reports
     """
-    from dpcore import benchmarks
-    from dpcore.studies.speed import PARTS
+    from dpcore.laboratory import benchmarks
+    from dpcore.laboratory.studies.speed import PARTS
 
     file = file_of(warehouse, data)
     if not report:
@@ -59,7 +59,7 @@ def profile(
 
     Example: ldpflow benchmark profile --clients 1000000,10000000
     """
-    from dpcore import benchmarks
+    from dpcore.laboratory import benchmarks
 
     file = file_of(warehouse, data)
     measure(benchmarks.measure_profile(file, scheme, listed(clients, int, "clients")), goes_on=False)
@@ -82,8 +82,8 @@ def collector(
 
     Example: ldpflow benchmark collector --reports 50000
     """
-    from dpcore.benchmarks import Report, lines
-    from dpcore.collector import load
+    from dpcore.laboratory import load
+    from dpcore.laboratory.benchmarks import Report, lines
 
     file = file_of(warehouse, data)
     steps = load.measure(scheme, load.Load(reports=reports, batch=batch, connections=connections), file)

@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 
 from dpcore._random import secure, seeded
-from dpcore.central.base import CuratorMechanism
-from dpcore.central.continuous_exponential import ContinuousExponential, Interval, RankLoss
-from dpcore.central.inverse_sensitivity import InverseSensitivity, median
-from dpcore.central.joint_quantiles import JointExp
-from dpcore.central.laplace_mechanism import LaplaceMechanism, ReportNoisyMax
-from dpcore.central.orthogonal_series import PerturbedSeries
-from dpcore.central.perturbed_histogram import PerturbedHistogram
-from dpcore.central.queries import Mean
-from dpcore.central.released_samples import kolmogorov_smirnov_mechanism, orthogonal_series_mechanism
-from dpcore.central.smoothed_histogram import SmoothedHistogram
-from dpcore.central.truncated_mean import SmoothMean
 from dpcore.errors import SchemeError
+from dpcore.laboratory.central.base import CuratorMechanism
+from dpcore.laboratory.central.continuous_exponential import ContinuousExponential, Interval, RankLoss
+from dpcore.laboratory.central.inverse_sensitivity import InverseSensitivity, median
+from dpcore.laboratory.central.joint_quantiles import JointExp
+from dpcore.laboratory.central.laplace_mechanism import LaplaceMechanism, ReportNoisyMax
+from dpcore.laboratory.central.orthogonal_series import PerturbedSeries
+from dpcore.laboratory.central.perturbed_histogram import PerturbedHistogram
+from dpcore.laboratory.central.queries import Mean
+from dpcore.laboratory.central.released_samples import kolmogorov_smirnov_mechanism, orthogonal_series_mechanism
+from dpcore.laboratory.central.smoothed_histogram import SmoothedHistogram
+from dpcore.laboratory.central.truncated_mean import SmoothMean
 from dpcore.privacy.budget import Budget
 
 UNIT, BUDGETS = np.linspace(0.01, 0.99, 200), [Budget.parse(text) for text in ("0.2", "ln 3", "2.5")]

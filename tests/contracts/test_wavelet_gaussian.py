@@ -16,10 +16,10 @@ from dpcore.audit import audit_mechanism, audit_scheme
 from dpcore.audit.pairs import largest_square
 from dpcore.calibration.sensitivity import squared_sensitivity
 from dpcore.errors import CalibrationError, SchemeError
+from dpcore.laboratory.definitions import gaussian_delta
 from dpcore.mechanisms import discrete_gaussian
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.concentrated import approximate_epsilon, largest_rho
-from dpcore.privacy.definitions import gaussian_delta
 
 DELTA = Fraction(1, 10**6)
 TEXT = """

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from artifacts import shown
 
-from dpcore import benchmarks, warehouse
+from dpcore import warehouse
+from dpcore.laboratory import benchmarks
 from flows import benchmark as flow
 from flows.study_settings import BenchmarkSettings
 

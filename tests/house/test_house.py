@@ -127,7 +127,13 @@ def test_a_round_starts_without_the_studies(root: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root)
     assert "'dpcore.stages'" in done.stdout
-    for needless in ("dpcore.audit", "dpcore.central", "dpcore.studies", "dpcore.theory", "scipy.stats"):
+    for needless in (
+        "dpcore.audit",
+        "dpcore.laboratory.central",
+        "dpcore.laboratory.studies",
+        "dpcore.theory",
+        "scipy.stats",
+    ):
         assert f"'{needless}'" not in done.stdout, needless
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dpcore.studies.reproduce import FIGURES
+from dpcore.laboratory.studies.reproduce import FIGURES
 
 README = (Path(__file__).parents[2] / "dpcore" / "README.md").read_text(encoding="utf-8")
 TABLE = README.partition("| document | system | implemented by | figure |")[2].splitlines()[2:]
@@ -51,6 +51,6 @@ def test_every_document_and_every_figure_is_there() -> None:
 
 def test_a_missing_name_is_found_missing() -> None:
     with pytest.raises(AttributeError):
-        found("dpcore.central.majority.nothing")
+        found("dpcore.laboratory.central.majority.nothing")
     with pytest.raises(ModuleNotFoundError):
         found("nowhere.at.all")

@@ -9,8 +9,8 @@ import pytest
 from scipy.integrate import quad
 
 from dpcore.estimators.consistency import project_cumulative, project_simplex
-from dpcore.studies.peers import hierarchy, histogram, square_wave
-from dpcore.studies.targets import FINEST, target
+from dpcore.laboratory.studies.peers import hierarchy, histogram, square_wave
+from dpcore.laboratory.studies.targets import FINEST, target
 
 
 def report_density(epsilon: float, x: float, z: float) -> float:

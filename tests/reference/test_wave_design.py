@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from dpcore.calibration import wave_design
+from dpcore.laboratory.studies.wave_design import criterion, search
 from dpcore.privacy.budget import Budget
-from dpcore.studies.wave_design import criterion, search
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpcore.studies.accuracy import Cell, measure
+from dpcore.laboratory.studies.accuracy import Cell, measure
 
 OURS, PUBLISHED = "dyadic_wave", "peer:sw_ems bins=1024"
 PEERS = (

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from dpcore._random import seeded
-from dpcore.central.approximate_exponential import ApproximateExponential, kolmogorov_smirnov_loss
-from dpcore.central.released_samples import kolmogorov_smirnov_mechanism
+from dpcore.laboratory.central.approximate_exponential import ApproximateExponential, kolmogorov_smirnov_loss
+from dpcore.laboratory.central.released_samples import kolmogorov_smirnov_mechanism
+from dpcore.laboratory.studies.documents import garivier
+from dpcore.laboratory.studies.documents import wasserman_zhou as wz
 from dpcore.privacy.budget import Budget
-from dpcore.studies.documents import garivier
-from dpcore.studies.documents import wasserman_zhou as wz
 
 pytestmark = pytest.mark.slow
 RUNS, STATED_RUNS = 200, 2000

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcore.studies.contestants import contestants
-from dpcore.studies.targets import target
+from dpcore.laboratory.studies.contestants import contestants
+from dpcore.laboratory.studies.targets import target
 
 
 @pytest.mark.slow

@@ -15,9 +15,9 @@ from dpcore.aggregates import Aggregate
 from dpcore.estimates import DensityEstimate
 from dpcore.estimators import LogSpline
 from dpcore.functionals import FunctionDensity, parse
+from dpcore.laboratory.studies import targets
 from dpcore.scheme import Scheme
 from dpcore.simulation import simulate
-from dpcore.studies import targets
 
 REPETITIONS = 120
 SMOOTH = ("beta_2_5", "bimodal")

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpcore import benchmarks
+from dpcore.laboratory import benchmarks
+from dpcore.laboratory.studies import rates, rates_aims
 from dpcore.mechanisms import discrete_laplace
-from dpcore.studies import rates, rates_aims
 
 pytestmark = pytest.mark.slow
 

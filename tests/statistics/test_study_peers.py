@@ -7,11 +7,11 @@ from math import exp
 import numpy as np
 import pytest
 
-from dpcore.studies import metrics
-from dpcore.studies.accuracy import Cell, measure, seed
-from dpcore.studies.peers import hierarchy, histogram, square_wave
-from dpcore.studies.peers.catalogue import Peer, peers
-from dpcore.studies.targets import FINEST, SEVEN, target
+from dpcore.laboratory.studies import metrics
+from dpcore.laboratory.studies.accuracy import Cell, measure, seed
+from dpcore.laboratory.studies.peers import hierarchy, histogram, square_wave
+from dpcore.laboratory.studies.peers.catalogue import Peer, peers
+from dpcore.laboratory.studies.targets import FINEST, SEVEN, target
 from tests.statistical import law_agrees, mean_agrees, variance_agrees
 
 N, EPSILON, DRAWS = 4000, 1.0, 4000

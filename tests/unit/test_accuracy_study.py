@@ -12,12 +12,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpcore import benchmarks, cli, plots, warehouse
+from dpcore import cli, plots, warehouse
 from dpcore.errors import SchemeError
-from dpcore.plots.accuracy import plot_fits, plot_ratios
-from dpcore.studies import accuracy, aims, metrics
-from dpcore.studies.accuracy import Cell, Grid
-from dpcore.studies.contestants import contestants
+from dpcore.laboratory import benchmarks
+from dpcore.laboratory.plots.accuracy import plot_fits, plot_ratios
+from dpcore.laboratory.studies import accuracy, aims, metrics
+from dpcore.laboratory.studies.accuracy import Cell, Grid
+from dpcore.laboratory.studies.contestants import contestants
 
 pytestmark = pytest.mark.usefixtures("unpublished")
 

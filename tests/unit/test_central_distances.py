@@ -7,11 +7,11 @@ import pytest
 from scipy import stats
 
 from dpcore._random import seeded
-from dpcore.central.distances import distances, kolmogorov_smirnov, squared_l2
-from dpcore.central.perturbed_histogram import PerturbedHistogram
-from dpcore.central.releases import HistogramRelease, histogram
-from dpcore.central.small_ball import accuracy_bound, small_ball_probability, smallest_radius
-from dpcore.central.smoothed_histogram import SmoothedHistogram
+from dpcore.laboratory.central.distances import distances, kolmogorov_smirnov, squared_l2
+from dpcore.laboratory.central.perturbed_histogram import PerturbedHistogram
+from dpcore.laboratory.central.releases import HistogramRelease, histogram
+from dpcore.laboratory.central.small_ball import accuracy_bound, small_ball_probability, smallest_radius
+from dpcore.laboratory.central.smoothed_histogram import SmoothedHistogram
 from dpcore.populations import Beta
 from dpcore.privacy.budget import Budget
 

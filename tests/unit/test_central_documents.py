@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpcore._random import seeded
-from dpcore.studies.documents import barber_duchi, garivier, hu, wasserman_zhou
+from dpcore.laboratory.studies.documents import barber_duchi, garivier, hu, wasserman_zhou
 
 
 def test_the_three_queries_with_sensitivity_noise_and_answer() -> None:

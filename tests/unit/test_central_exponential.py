@@ -11,13 +11,18 @@ import pytest
 from statistical import law_agrees
 
 from dpcore._random import seeded
-from dpcore.central import integer_law
-from dpcore.central.approximate_exponential import ApproximateExponential, kolmogorov_smirnov_loss, series_loss
-from dpcore.central.distances import kolmogorov_smirnov
-from dpcore.central.exponential_mechanism import ExponentialMechanism, on_lattice
-from dpcore.central.integer_law import largest_ratio
-from dpcore.central.orthogonal_series import distance_sensitivity
-from dpcore.central.released_samples import (
+from dpcore.errors import InvalidRecord, SchemeError
+from dpcore.laboratory.central import integer_law
+from dpcore.laboratory.central.approximate_exponential import (
+    ApproximateExponential,
+    kolmogorov_smirnov_loss,
+    series_loss,
+)
+from dpcore.laboratory.central.distances import kolmogorov_smirnov
+from dpcore.laboratory.central.exponential_mechanism import ExponentialMechanism, on_lattice
+from dpcore.laboratory.central.integer_law import largest_ratio
+from dpcore.laboratory.central.orthogonal_series import distance_sensitivity
+from dpcore.laboratory.central.released_samples import (
     LatticeSamples,
     kolmogorov_smirnov_mechanism,
     kolmogorov_smirnov_size,
@@ -25,8 +30,7 @@ from dpcore.central.released_samples import (
     orthogonal_series_size,
     series_terms,
 )
-from dpcore.central.releases import series_estimate
-from dpcore.errors import InvalidRecord, SchemeError
+from dpcore.laboratory.central.releases import series_estimate
 from dpcore.privacy.budget import Budget
 
 ONE = Budget.parse(1)

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from dpcore._random import seeded
-from dpcore.central import integer_law, majority
-from dpcore.central.integer_law import largest_ratio
-from dpcore.central.inverse_sensitivity import (
+from dpcore.errors import CalibrationError, InvalidRecord, SchemeError
+from dpcore.laboratory.central import integer_law, majority
+from dpcore.laboratory.central.integer_law import largest_ratio
+from dpcore.laboratory.central.inverse_sensitivity import (
     InverseSensitivity,
     Majority,
     MeanOfBits,
@@ -23,7 +24,6 @@ from dpcore.central.inverse_sensitivity import (
     optimality,
     truth_upper_bound,
 )
-from dpcore.errors import CalibrationError, InvalidRecord, SchemeError
 from dpcore.privacy.budget import Budget
 
 ONE = Budget.parse(1)

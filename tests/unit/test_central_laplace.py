@@ -11,10 +11,15 @@ import pytest
 from statistical import mean_agrees, variance_agrees
 
 from dpcore._random import seeded
-from dpcore.central.differencing import attack_rate, exact_attack
-from dpcore.central.laplace_mechanism import LaplaceMechanism, ReportNoisyMax, most_common_value, winning_probabilities
-from dpcore.central.queries import PARTS, Count, Histogram, Mean, Query, Sum
 from dpcore.errors import CalibrationError, InvalidRecord, SchemeError
+from dpcore.laboratory.central.differencing import attack_rate, exact_attack
+from dpcore.laboratory.central.laplace_mechanism import (
+    LaplaceMechanism,
+    ReportNoisyMax,
+    most_common_value,
+    winning_probabilities,
+)
+from dpcore.laboratory.central.queries import PARTS, Count, Histogram, Mean, Query, Sum
 from dpcore.privacy.budget import Budget
 
 ONE = Budget.parse(1)

@@ -10,8 +10,9 @@ import pytest
 from statistical import law_agrees
 
 from dpcore._random import seeded
-from dpcore.central import integer_law
-from dpcore.central.continuous_exponential import (
+from dpcore.errors import SchemeError
+from dpcore.laboratory.central import integer_law
+from dpcore.laboratory.central.continuous_exponential import (
     STEPS,
     ContinuousExponential,
     Interval,
@@ -19,9 +20,8 @@ from dpcore.central.continuous_exponential import (
     RankLoss,
     SmoothedDistance,
 )
-from dpcore.central.integer_law import largest_ratio
-from dpcore.central.joint_quantiles import JointExp
-from dpcore.errors import SchemeError
+from dpcore.laboratory.central.integer_law import largest_ratio
+from dpcore.laboratory.central.joint_quantiles import JointExp
 from dpcore.privacy.budget import Budget
 
 ONE = Budget.parse(1)

@@ -9,7 +9,8 @@ import pytest
 from scipy.integrate import trapezoid
 
 from dpcore._random import seeded
-from dpcore.central.orthogonal_series import (
+from dpcore.errors import CalibrationError, SchemeError
+from dpcore.laboratory.central.orthogonal_series import (
     LATTICE,
     PerturbedSeries,
     input_cells,
@@ -18,8 +19,7 @@ from dpcore.central.orthogonal_series import (
     sensitivity,
     table,
 )
-from dpcore.central.releases import SeriesRelease, series_estimate
-from dpcore.errors import CalibrationError, SchemeError
+from dpcore.laboratory.central.releases import SeriesRelease, series_estimate
 from dpcore.privacy.budget import Budget
 
 ONE = Budget.parse(1)

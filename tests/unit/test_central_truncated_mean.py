@@ -10,7 +10,8 @@ import pytest
 from statistical import law_agrees, mean_agrees, variance_agrees
 
 from dpcore._random import seeded
-from dpcore.central.truncated_mean import (
+from dpcore.errors import CalibrationError, InvalidRecord, SchemeError
+from dpcore.laboratory.central.truncated_mean import (
     INPUT,
     OUTPUT,
     ApproximateMean,
@@ -22,7 +23,6 @@ from dpcore.central.truncated_mean import (
     projected,
     risk_bound,
 )
-from dpcore.errors import CalibrationError, InvalidRecord, SchemeError
 from dpcore.mechanisms import discrete_gaussian
 from dpcore.privacy.budget import Budget
 

@@ -17,14 +17,15 @@ from cases import of_each_kind
 from scipy.integrate import quad
 from scipy.special import beta
 
-from dpcore import benchmarks, cli, plots, warehouse
+from dpcore import cli, plots, warehouse
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimates import FunctionalEstimate
 from dpcore.functionals import Functional, parse
-from dpcore.plots.coverage import plot_coverage
-from dpcore.studies import coverage, coverage_aims
-from dpcore.studies.coverage import Cell, Grid
-from dpcore.studies.targets import target
+from dpcore.laboratory import benchmarks
+from dpcore.laboratory.plots.coverage import plot_coverage
+from dpcore.laboratory.studies import coverage, coverage_aims
+from dpcore.laboratory.studies.coverage import Cell, Grid
+from dpcore.laboratory.studies.targets import target
 
 pytestmark = pytest.mark.usefixtures("unpublished")
 

@@ -11,8 +11,8 @@ import pytest
 from scipy.stats import norm
 
 from dpcore.errors import CalibrationError, SchemeError
+from dpcore.laboratory import definitions as d
 from dpcore.mechanisms import DyadicWave, RandomizedResponse, SubsetSelection
-from dpcore.privacy import definitions as d
 from dpcore.privacy.budget import Budget
 
 TWO_COINS = d.Channel.of_weights([[3, 1], [1, 3]])

@@ -9,9 +9,9 @@ from dpcore._random import seeded
 from dpcore.estimators import smoothing
 from dpcore.estimators.bands import within
 from dpcore.estimators.likelihood import Counts
+from dpcore.laboratory.studies import targets
 from dpcore.mechanisms.dyadic_wave import DyadicWave
 from dpcore.privacy.budget import Budget
-from dpcore.studies import targets
 
 
 def _fit(target: str, epsilon: str, clients: int) -> tuple[smoothing.Fit, np.ndarray]:

@@ -15,9 +15,9 @@ import dpcore as dp
 from dpcore.errors import SchemeError
 from dpcore.estimates import DensityEstimate
 from dpcore.functionals import Expansion, Functional, Influence, parse
+from dpcore.laboratory.studies import targets
+from dpcore.laboratory.studies.coverage import FUNCTIONALS
 from dpcore.scheme import Scheme
-from dpcore.studies import targets
-from dpcore.studies.coverage import FUNCTIONALS
 
 METHODS = {
     "dyadic_wave": 'mechanism = "dyadic_wave"',

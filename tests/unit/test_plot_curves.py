@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpcore.laboratory.plots.curves import plot_curves
 from dpcore.plots import new_axes, new_panels, png
-from dpcore.plots.curves import plot_curves
 
 NAN = float("nan")
 ROWS = pd.DataFrame(

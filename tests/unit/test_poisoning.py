@@ -10,13 +10,14 @@ import pytest
 
 import dpcore as dp
 from dpcore import tokens, wire
-from dpcore.audit import attacks, gains, poisoning
-from dpcore.audit.attacks import Attack, MaximalGain, MaximalInfluence, RandomItem, RandomReports, poisoned
+from dpcore.audit import poisoning
 from dpcore.errors import SchemeError
 from dpcore.estimates import Sensitivity
 from dpcore.estimators import Fixed, Projection
 from dpcore.estimators.sensitivity import averaged
 from dpcore.functionals import Cdf, Entropy, Mean, Quantile
+from dpcore.laboratory import attacks, gains
+from dpcore.laboratory.attacks import Attack, MaximalGain, MaximalInfluence, RandomItem, RandomReports, poisoned
 from dpcore.mechanisms import (
     DyadicWave,
     HadamardResponse,

@@ -9,11 +9,12 @@ import pytest
 from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
-from dpcore import benchmarks, cli, warehouse
-from dpcore.audit.attacks import MaximalGain
+from dpcore import cli, warehouse
 from dpcore.errors import SchemeError
-from dpcore.plots.poisoning import plot_power
-from dpcore.studies import poisoning
+from dpcore.laboratory import benchmarks
+from dpcore.laboratory.attacks import MaximalGain
+from dpcore.laboratory.plots.poisoning import plot_power
+from dpcore.laboratory.studies import poisoning
 
 
 def row(method: str, attack: str, beta: float, metric: str, value: float, **more: float) -> dict[str, object]:

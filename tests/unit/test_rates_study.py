@@ -10,13 +10,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpcore import benchmarks, cli, pipeline, plots, warehouse
+from dpcore import cli, pipeline, plots, warehouse
 from dpcore._random import seeded
 from dpcore.errors import SchemeError
 from dpcore.estimators import Fixed, Projection
-from dpcore.plots.rates import plot_rates
-from dpcore.studies import pointwise, rates, rates_aims
-from dpcore.studies.rates import SELF_SIMILAR, Grid
+from dpcore.laboratory import benchmarks
+from dpcore.laboratory.plots.rates import plot_rates
+from dpcore.laboratory.studies import pointwise, rates, rates_aims
+from dpcore.laboratory.studies.rates import SELF_SIMILAR, Grid
 
 LINEAR = "projection_degree_1"
 FEW = (10**6, 4 * 10**6)

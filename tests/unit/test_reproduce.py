@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpcore import benchmarks, cli, warehouse
+from dpcore import cli, warehouse
 from dpcore.errors import SchemeError
-from dpcore.studies import figures, reproduce
-from dpcore.studies.figures import COLUMNS, Effort
+from dpcore.laboratory import benchmarks
+from dpcore.laboratory.studies import figures, reproduce
+from dpcore.laboratory.studies.figures import COLUMNS, Effort
 
 CHEAP = (
     "contraction",

@@ -8,10 +8,11 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from dpcore import benchmarks, cli, profiling, warehouse
+from dpcore import cli, warehouse
 from dpcore.errors import SchemeError
-from dpcore.studies import speed
-from dpcore.studies.speed import clients, memory, peers, reports, rounds, table
+from dpcore.laboratory import benchmarks, profiling
+from dpcore.laboratory.studies import speed
+from dpcore.laboratory.studies.speed import clients, memory, peers, reports, rounds, table
 
 SCHEME = Path("data/schemes/consumer_expenditure.toml")
 

@@ -13,7 +13,7 @@ from scipy.integrate import quad
 
 import dpcore as dp
 from dpcore.errors import SchemeError
-from dpcore.studies.targets import FINEST, NAMES, SEVEN, Target, target
+from dpcore.laboratory.studies.targets import FINEST, NAMES, SEVEN, Target, target
 
 DENSITIES = [name for name in NAMES if target(name).has_density]
 

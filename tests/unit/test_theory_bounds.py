@@ -8,10 +8,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpcore.central.truncated_mean import ApproximateMean, KullbackLeiblerMean, SmoothMean, risk_bound
 from dpcore.errors import SchemeError
+from dpcore.laboratory.central.truncated_mean import ApproximateMean, KullbackLeiblerMean, SmoothMean, risk_bound
+from dpcore.laboratory.theory import barber_duchi, rates
 from dpcore.privacy.budget import Budget
-from dpcore.theory import barber_duchi, rates
 from dpcore.theory import lower_bounds as bounds
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpcore.studies import bounds
+from dpcore.laboratory.studies import bounds
 
 
 @pytest.mark.slow

@@ -8,8 +8,8 @@ from statistical import mean_agrees
 
 from dpcore._random import seeded
 from dpcore.errors import NotEstimable, SchemeError
+from dpcore.laboratory.theory import two_stage
 from dpcore.privacy.budget import Budget
-from dpcore.theory import two_stage
 
 
 def rough(smoothness: float, height: float, cells: int, level: int) -> tuple[np.ndarray, float, float]:

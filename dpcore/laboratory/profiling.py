@@ -1,0 +1,152 @@
+"""Where the time and memory of a round go: the stages of `ldpflow run`, one after another on one core.
+
+`python -m dpcore.laboratory.profiling SCHEME CLIENTS FOLDER` runs a whole round in that folder and writes one line of JSON;
+with `--plain` it is told by stages alone, and nothing else is timed.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass
+from functools import partial
+from inspect import isgenerator
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+from dpcore import aggregates, stages, wire
+from dpcore.mechanisms.wave import WaveMechanism
+from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
+from dpcore.populations import Population
+from dpcore.scheme import CATEGORICAL, Scheme
+
+SEED = 7
+
+
+def _name(kind: type) -> str:
+    return str(getattr(kind, "name", "waves"))
+
+
+_KINDS = (*CATEGORICAL.values(), WaveletLaplace, WaveMechanism)
+# What the shards' time is told by: whose function, its name, what it does.
+_WHAT: tuple[tuple[Any, str, str], ...] = (
+    (Population, "records_block", "make people"),
+    (Scheme, "encode", "encode records"),
+    *((kind, "privatize", f"privatize, {_name(kind)}") for kind in _KINDS),
+    (wire, "write_reports", "write reports"),
+    (wire, "read_parts", "read reports"),
+    (aggregates, "_validate", "validate reports"),
+    *((kind, "statistics", f"count, {_name(kind)}") for kind in _KINDS),
+    (wire, "write_aggregate", "write aggregates"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Profiled:
+    """One round: processor seconds in all and by what they went to, and the largest resident memory of each stage, bytes.
+
+    seconds: stage, or what part of the shards' time -> processor seconds; they add up to `total`.
+    """
+
+    clients: int
+    total: float
+    seconds: dict[str, float]
+    peaks: dict[str, int]
+
+
+def profile(scheme: Path, clients: int, data: Path, *, plain: bool = False) -> Profiled:
+    """Run a round of simulated people and return what it took; plain: by stages alone."""
+    seconds: dict[str, float] = {}
+    peaks: dict[str, int] = {}
+    within: dict[str, float] = {}
+
+    @contextmanager
+    def stage(name: str) -> Iterator[None]:
+        _forget_peak()
+        begun = process_time()
+        yield
+        seconds[name], peaks[name] = process_time() - begun, _peak()
+
+    begun = process_time()
+    with stage("prepare"):
+        folder = stages.prepare(scheme, clients=clients, seed=SEED, data=data)
+    with stage("shards"), nullcontext(within) if plain else _timed(within):
+        parts = [
+            stages.aggregate_shard(folder, stages.privatize_shard(folder, shard)) for shard in stages.shards(folder)
+        ]
+    with stage("merge"):
+        stages.merge(folder, parts)
+    for done in (stages.estimate, stages.compare, stages.draw, stages.land):
+        with stage(done.__name__):
+            done(folder)
+    total = process_time() - begun
+    if within:
+        seconds |= within | {"the rest of the shards": seconds.pop("shards") - sum(within.values())}
+    return Profiled(clients=clients, total=total, seconds=seconds, peaks=peaks)
+
+
+@contextmanager
+def _timed(found: dict[str, float]) -> Iterator[None]:
+    """Add to `found` what the functions of `_WHAT` take, each without the others that it calls."""
+    inner = [0.0]  # processor seconds of the functions that those under way have called
+
+    def timed(function: Callable[..., Any], what: str) -> Callable[..., Any]:
+        def call(*arguments: Any, **named: Any) -> Any:
+            inner.append(0.0)
+            begun = process_time()
+            try:
+                made = function(*arguments, **named)
+            finally:
+                spent = process_time() - begun
+                found[what] = found.get(what, 0.0) + spent - inner.pop()
+                inner[-1] += spent
+            return each(made) if isgenerator(made) else made
+
+        def each(made: Iterator[Any]) -> Iterator[Any]:
+            end = object()
+            following = timed(partial(next, made, end), what)
+            while (item := following()) is not end:
+                yield item
+
+        return call
+
+    before = [(owner, name, getattr(owner, name)) for owner, name, _ in _WHAT]
+    for owner, name, what in _WHAT:
+        setattr(owner, name, timed(getattr(owner, name), what))
+    try:
+        yield
+    finally:
+        for owner, name, function in before:
+            setattr(owner, name, function)
+
+
+def _peak() -> int:
+    """The largest resident memory since `_forget_peak`, bytes; on systems without /proc since the process began."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        held = next(line for line in status.read_text(encoding="ascii").splitlines() if line.startswith("VmHWM"))
+        return int(held.split()[1]) * 1024
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def _forget_peak() -> None:
+    try:
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    except OSError:
+        return
+
+
+def main(arguments: list[str]) -> None:
+    """Profile a round and write what was found."""
+    plain = "--plain" in arguments
+    scheme, clients, folder = (argument for argument in arguments if argument != "--plain")
+    sys.stdout.write(json.dumps(asdict(profile(Path(scheme), int(clients), Path(folder), plain=plain))) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

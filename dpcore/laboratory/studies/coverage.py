@@ -1,0 +1,266 @@
+"""The coverage study: do nominal 95 % intervals of functionals hold the truth, how long are they, and which are refused?
+
+One simulated round and one fit a repetition; every functional is asked of it.  Repetitions come in chunks: a chunk is what is
+measured, landed and gone on with, and a cell that has twenty chunks can be given more.
+
+Rows.  `parameters` names the chunk, `metric` is FUNCTIONAL:STATISTIC, `repetitions` counts the chunk's, and `value` is a sum
+over those of its repetitions that returned a number:
+
+    returned, covered, above   how many; whose interval holds the truth; whose interval lies above it
+    error, square              of value - truth and of its square
+    length, standard_error     of high - low and of the standard error
+    second_order               of the share of the variance that is of second order, where every estimate says it
+    broken                     how many numbers were not finite; they count as not returned, and have a row only where there are
+
+`failed` counts repetitions without an estimate; it has no functional.  The view `coverage_cells` adds the chunks up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpcore.errors import DPCoreError, SchemeError, check_one_of, check_within
+from dpcore.functionals import NAMES, Functional, parse
+from dpcore.functionals.base import nodes
+from dpcore.laboratory.studies import runner, targets
+from dpcore.laboratory.studies.contestants import Contestant, contestants
+from dpcore.laboratory.studies.runner import Cell
+from dpcore.laboratory.studies.targets import Target
+
+STUDY = "coverage"
+EDITION = 3  # of targets, functionals, statistics and seeds; another edition's rows are not gone on with
+PLACES = ((100_000, 1.0), (1_000_000, 1.0), (200_000, 2.0), (100_000, 4.0))  # clients and epsilon
+METHODS = ("dyadic_wave", "wavelet_laplace")
+TARGETS = tuple(name for name in targets.NAMES if targets.target(name).has_density)
+REPETITIONS = 1000
+CHUNK = 50
+CONFIDENCE = 0.95
+FUNCTIONALS = (
+    "mean",
+    "variance",
+    "moment(2)",
+    "central_moment(3)",
+    "cdf(0.3)",
+    "probability(0.2, 0.6)",
+    "quantile(0.1)",
+    "quantile(0.5)",
+    "quantile(0.9)",
+    "derivative(0, 0.3)",  # 0.3 is no dyadic number: no knot of any level is near it
+    "derivative(1, 0.3)",
+    "derivative(2, 0.3)",
+    "integrated_square(0)",
+    "integrated_square(1)",
+    "power_integral(0.5)",
+    "power_integral(1.5)",
+    "power_integral(3)",
+    "entropy",
+    "fisher_information",
+    "wasserstein(1, uniform)",
+    "wasserstein(2, uniform)",
+    "kullback_leibler(uniform)",
+)
+_NEAR_ENDS = tuple(2.0**-k for k in range(8, 41))  # a density may rise from zero faster than any power
+_UNBOUNDED = 600.0  # |log| of a double next to zero is 690; weights of densities above zero stay far below
+_DIVERGES = 1e-6  # relative difference between an integral up to 2^-20 and one up to 2^-40 from the ends
+_HALVINGS = 60
+_LEAST = 2.0**-_HALVINGS  # below 0, where nobody is
+_ROUNDING = 1e-9  # relative; at the uniform some truths are the least or largest possible, where intervals are cut
+
+# A chunk that a table has: (method, target, clients, epsilon, chunk) -> its repetitions.
+Known = Mapping[tuple[str, str, int, float, int], int]
+Piece = tuple[str, Cell, int, int]  # method, cell, chunk, repetitions up to which the chunk is measured
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """What is measured.
+
+    targets: names of `TARGETS`.  places: (clients, epsilon) pairs; clients >= 100, epsilon in natural-log units, > 0.
+    methods: names of `contestants`.  repetitions: at least 2 a cell.  Raises SchemeError for anything else.
+    """
+
+    targets: tuple[str, ...] = TARGETS
+    places: tuple[tuple[int, float], ...] = PLACES
+    methods: tuple[str, ...] = METHODS
+    repetitions: int = REPETITIONS
+
+    def __post_init__(self) -> None:
+        for name in self.targets:
+            if not targets.target(name).has_density:
+                raise SchemeError(f"{name} has no density to ask functionals of; targets must be some of {TARGETS}")
+        for clients, epsilon in self.places:
+            check_within(100, 10**12, clients=clients)
+            check_within(0.01, 16, epsilon=epsilon)
+        for name in self.methods:
+            check_one_of(tuple(method.name for method in contestants()), methods=name)
+        check_within(2, 1_000_000, repetitions=self.repetitions)
+
+
+def pending(grid: Grid, known: Known) -> list[Piece]:
+    """Return the chunks that are left: every cell's first before any cell's second, so that a stopped study shows all."""
+    pieces: list[Piece] = []
+    for chunk in range(-(-grid.repetitions // CHUNK)):
+        upto = min((chunk + 1) * CHUNK, grid.repetitions)
+        for target, (clients, epsilon), method in product(grid.targets, grid.places, grid.methods):
+            if known.get((method, target, clients, epsilon, chunk), 0) < upto - chunk * CHUNK:
+                pieces.append((method, Cell(target, clients, epsilon), chunk, upto))
+    return pieces
+
+
+def measured(grid: Grid, known: Known | None = None, workers: int = 1) -> Iterator[pd.DataFrame]:
+    """Yield the rows of each chunk that `known` lacks, as they are made.
+
+    workers: processes, 1 for this one.  Columns: those of `benchmarks` but `measured_at` and `version`.
+    """
+    yield from runner.measured(measure, pending(grid, known or {}), workers)
+
+
+def measure(method: str, cell: Cell, chunk: int, upto: int) -> pd.DataFrame:
+    """Return the rows of one chunk: repetitions chunk * CHUNK up to `upto`."""
+    contestant = next(each for each in contestants() if each.name == method)
+    repetitions = range(chunk * CHUNK, upto)
+    sums = _sums(contestant, cell, [runner.seed(cell, method, each) for each in repetitions])
+    common = {"study": STUDY, "method": method, "parameters": f"chunk={chunk:03d}", **cell.__dict__}
+    return pd.DataFrame(
+        [
+            common | {"metric": metric, "repetitions": len(repetitions), "value": value, "low": None, "high": None}
+            for metric, value in sums.items()
+        ]
+    )
+
+
+def chunk_of(parameters: str) -> int:
+    """Return the chunk's number from a row's `parameters`."""
+    return int(parameters.partition("=")[2])
+
+
+def _sums(contestant: Contestant, cell: Cell, seeds: list[tuple[int, ...]]) -> dict[str, float]:
+    """metric -> sum over repetitions."""
+    asked = {str(functional): (functional, value) for functional, value in truths(cell.target).items()}
+    found: dict[str, list[tuple[float, ...]]] = {name: [] for name in asked}
+    shares: dict[str, list[float | None]] = {name: [] for name in asked}
+    failed, broken = 0, dict.fromkeys(asked, 0)
+    for seed in seeds:
+        try:
+            estimate = contestant.estimate(targets.target(cell.target), cell.clients, cell.epsilon, seed)
+        except (DPCoreError, np.linalg.LinAlgError):
+            failed += 1
+            continue
+        for name, (functional, value) in asked.items():
+            result = estimate.functional(functional, CONFIDENCE)
+            if result.value is None:
+                continue
+            if not _is_finite(result):
+                broken[name] += 1
+                continue
+            found[name].append(_seen(result, value))
+            shares[name].append(result.second_order)
+    sums = {"failed": float(failed)} | {f"{name}:broken": float(count) for name, count in broken.items() if count}
+    statistics = ("returned", "covered", "above", "error", "square", "length", "standard_error")
+    for name, rows in found.items():
+        totals = np.sum(np.array(rows).reshape(-1, len(statistics)), axis=0)
+        sums |= {f"{name}:{statistic}": float(total) for statistic, total in zip(statistics, totals, strict=True)}
+        known = [share for share in shares[name] if share is not None]
+        if len(known) == len(rows):
+            sums[f"{name}:second_order"] = float(sum(known))
+    return sums
+
+
+def _is_finite(result: Any) -> bool:
+    return bool(np.all(np.isfinite([result.value, result.low, result.high, result.standard_error])))
+
+
+def _seen(result: Any, truth: float) -> tuple[float, ...]:
+    error, slack = result.value - truth, _ROUNDING * max(1.0, abs(truth))
+    above = result.low > truth + slack
+    covered = not above and truth <= result.high + slack
+    return 1.0, float(covered), float(above), error, error**2, result.high - result.low, result.standard_error
+
+
+# What is asked, and what is true
+
+
+@lru_cache(maxsize=1)
+def functionals() -> tuple[Functional, ...]:
+    """Return what is asked: every functional that there is, at its places."""
+    return tuple(parse(text) for text in FUNCTIONALS if text.partition("(")[0] in NAMES)
+
+
+@lru_cache(maxsize=32)
+def truths(name: str) -> Mapping[Functional, float]:
+    """Return functional -> its value at a target, without those that are infinite there."""
+    fine, coarse = Truth(targets.target(name)), Truth(targets.target(name), _NEAR_ENDS[:13])
+    found = {}
+    for functional in functionals():
+        value, rough = functional.value(fine), functional.value(coarse)
+        if np.isfinite(value) and abs(value - rough) <= _DIVERGES * max(1.0, abs(value)):
+            found[functional] = float(value)
+    return found
+
+
+@lru_cache(maxsize=32)
+def regular(name: str) -> Mapping[str, bool]:
+    """Return functional -> whether its influence function is bounded at a target, for all whose truth is finite."""
+    truth = Truth(targets.target(name))
+    return {str(functional): _is_bounded(functional, truth) for functional in truths(name)}
+
+
+def _is_bounded(functional: Functional, truth: Truth) -> bool:
+    try:
+        influence = functional.expand(truth).influence
+    except SchemeError:  # at this law it has none
+        return False
+    inside = nodes(0.0, 1.0, truth.breakpoints, influence.breaks)[0]
+    x = np.concatenate([[0.0, 1.0], inside])
+    with np.errstate(all="ignore"):
+        weights = [np.abs(weight(x)).max() for _, weight in influence.weights]
+    return all(weight < _UNBOUNDED for weight in weights)
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """A target as functionals want a density: on [0, 1], its atoms at the ends beside it.
+
+    near_ends: how near to the ends pieces of integrals reach.
+    """
+
+    target: Target
+    near_ends: tuple[float, ...] = _NEAR_ENDS
+    lower, upper = 0.0, 1.0
+
+    @cached_property
+    def breakpoints(self) -> np.ndarray:
+        near = np.array(self.near_ends)
+        return np.unique(np.concatenate([np.linspace(0.0, 1.0, 129), self.target.corners, near, 1 - near]))
+
+    @property
+    def atoms(self) -> tuple[float, float]:
+        """The masses at 0 and at 1."""
+        masses = dict(self.target.atoms)
+        return masses.get(0.0, 0.0), masses.get(1.0, 0.0)
+
+    def pdf(self, x: Any) -> np.ndarray:
+        return self.target.pdf(x)
+
+    def cdf(self, x: Any) -> np.ndarray:
+        return self.target.cdf(x)
+
+    def derivative(self, order: int) -> targets.Function:
+        return self.pdf if order == 0 else self.target.derivatives[order - 1]
+
+    def quantile(self, t: Any) -> np.ndarray:
+        """Return the smallest x with cdf(x) >= t (any shape), by bisection."""
+        t = np.asarray(t, dtype=np.float64)
+        low, high = np.full(t.shape, -_LEAST), np.ones(t.shape)
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            below = self.cdf(middle) < t
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return np.clip(high, 0.0, 1.0)

@@ -1,0 +1,1 @@
+"""Rates and lower bounds that the documents state, for the studies that reproduce them."""
