@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 # One table, read on first use, so that `dpcore.client` needs numpy only.
 _EXPORTS = {
-    "Aggregate": "dpcore.aggregates",
+    "Aggregate": "dpcore.protocol.aggregates",
     "Budget": "dpcore.privacy.budget",
     "Client": "dpcore.client",
-    "ExpectationMaximization": "dpcore.estimators",
-    "Fixed": "dpcore.estimators",
-    "Frequency": "dpcore.estimators",
-    "Lepski": "dpcore.estimators",
-    "LogSpline": "dpcore.estimators",
-    "Projection": "dpcore.estimators",
-    "Scheme": "dpcore.scheme",
-    "Undersmoothed": "dpcore.estimators",
+    "ExpectationMaximization": "dpcore.estimation.estimators",
+    "Fixed": "dpcore.estimation.estimators",
+    "Frequency": "dpcore.estimation.estimators",
+    "Lepski": "dpcore.estimation.estimators",
+    "LogSpline": "dpcore.estimation.estimators",
+    "Projection": "dpcore.estimation.estimators",
+    "Scheme": "dpcore.protocol.scheme",
+    "Undersmoothed": "dpcore.estimation.estimators",
     "aggregate": "dpcore.pipeline",
-    "compare": "dpcore.comparison",
-    "compare_frequencies": "dpcore.comparison",
+    "compare": "dpcore.estimation.comparison",
+    "compare_frequencies": "dpcore.estimation.comparison",
     "estimate": "dpcore.pipeline",
     "functionals": "",
     "keyed": "dpcore._random",
@@ -36,10 +36,9 @@ __all__ = sorted(_EXPORTS)
 if TYPE_CHECKING:
     from dpcore import functionals
     from dpcore._random import keyed, secure, seeded
-    from dpcore.aggregates import Aggregate
     from dpcore.client import Client
-    from dpcore.comparison import compare, compare_frequencies
-    from dpcore.estimators import (
+    from dpcore.estimation.comparison import compare, compare_frequencies
+    from dpcore.estimation.estimators import (
         ExpectationMaximization,
         Fixed,
         Frequency,
@@ -50,7 +49,8 @@ if TYPE_CHECKING:
     )
     from dpcore.pipeline import aggregate, estimate, privatize, run, simulate
     from dpcore.privacy.budget import Budget
-    from dpcore.scheme import Scheme
+    from dpcore.protocol.aggregates import Aggregate
+    from dpcore.protocol.scheme import Scheme
 
 
 def __getattr__(name: str) -> Any:

@@ -12,20 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from dpcore import tokens
 from dpcore._random import Source
 from dpcore.errors import InvalidRecord
 from dpcore.privacy.ledger import Charge, Ledger
 from dpcore.privacy.memoization import Memory
-from dpcore.report import Report
-from dpcore.scheme import Scheme
+from dpcore.protocol import tokens
+from dpcore.protocol.report import Report
+from dpcore.protocol.scheme import Scheme
 
 
 class Client:
     """One participant under one scheme.
 
     random: where words come from, in this order: four for the report's id, the unit where it is drawn, then each attribute's
-    level and noise.  token: what `dpcore.tokens.token_of` makes of a secret, or any text that the collector gave out.
+    level and noise.  token: what `dpcore.protocol.tokens.token_of` makes of a secret, or any text that the collector gave out.
     secret: at least 16 bytes, kept for life in place of a token, which is made of it; `random` then draws ids only, and what is
     asked again gets the same answer.  ledger: what every report is charged to before it is drawn.
 

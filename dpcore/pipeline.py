@@ -18,10 +18,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from dpcore._random import Source
-from dpcore.aggregates import Aggregate
 from dpcore.errors import NotEstimable, SchemeError, check_within
-from dpcore.estimates import DensityEstimate, FrequencyEstimate, FunctionalEstimate, refused
-from dpcore.estimators import (
+from dpcore.estimation.estimates import DensityEstimate, FrequencyEstimate, FunctionalEstimate, refused
+from dpcore.estimation.estimators import (
     Estimator,
     ExpectationMaximization,
     Fixed,
@@ -35,9 +34,10 @@ from dpcore.estimators import (
     smoothing,
 )
 from dpcore.functionals import Atom, parse
-from dpcore.report import Answers, ReportBatch, concatenate
-from dpcore.scheme import Attribute, Scheme
-from dpcore.simulation import simulate
+from dpcore.protocol.aggregates import Aggregate
+from dpcore.protocol.report import Answers, ReportBatch, concatenate
+from dpcore.protocol.scheme import Attribute, Scheme
+from dpcore.protocol.simulation import simulate
 
 __all__ = ["Round", "aggregate", "collect", "estimate", "estimate_all", "privatize", "run", "simulate"]
 

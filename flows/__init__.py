@@ -1,1 +1,1 @@
-"""Prefect flows: the stages of `dpcore.stages` as tasks, scheduled, retried and watched.  One flow a file."""
+"""Prefect flows: the stages of `dpcore.rounds.stages` as tasks, scheduled, retried and watched.  One flow a file."""

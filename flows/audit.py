@@ -7,8 +7,8 @@ from pathlib import Path
 from prefect import runtime
 from prefect.artifacts import create_markdown_artifact
 
-from dpcore import certify
 from dpcore.audit import SchemeAudit
+from dpcore.rounds import certify
 from flows.settings import AuditSettings
 from flows.stage import key, stage, whole
 

@@ -8,8 +8,8 @@ from prefect import runtime
 from prefect.artifacts import create_table_artifact
 from prefect.states import Completed, Failed
 
-from dpcore.backfill import rounds_of
-from dpcore.scheme import Scheme
+from dpcore.protocol.scheme import Scheme
+from dpcore.rounds.backfill import rounds_of
 from flows.round import run_round
 from flows.settings import BackfillSettings, RoundSettings
 from flows.stage import stage, whole

@@ -19,7 +19,7 @@ from prefect.client.schemas.objects import TERMINAL_STATES
 from prefect.settings import PREFECT_LOCAL_STORAGE_PATH
 from prefect.states import Completed
 
-from dpcore.cleanup import Removal, clean, clean_folder, in_words
+from dpcore.rounds.cleanup import Removal, clean, clean_folder, in_words
 from flows.settings import CleanupSettings
 from flows.stage import stage, whole
 

@@ -8,7 +8,7 @@ from typing import Any
 from prefect import unmapped
 from prefect.states import Completed
 
-from dpcore import stages
+from dpcore.rounds import stages
 from flows.runner import BATCHES, batches, each, flat
 from flows.settings import CollectSettings
 from flows.stage import follow, prepare, run_name, stage, whole

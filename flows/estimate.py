@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dpcore import stages
-from dpcore.scheme import Scheme
+from dpcore.protocol.scheme import Scheme
+from dpcore.rounds import stages
 from flows.settings import NamedRound
 from flows.stage import run_name, stage, whole
 

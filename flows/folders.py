@@ -20,8 +20,8 @@ from urllib.parse import unquote
 
 from pydantic import BaseModel
 
-from dpcore import stages
 from dpcore.errors import DPCoreError
+from dpcore.rounds import stages
 
 SETTING = "LDPFLOW_FOLDERS"
 DEFAULT = "data"

@@ -11,11 +11,12 @@ from prefect.client.schemas.actions import ArtifactCreate
 from prefect.logging.loggers import flow_run_logger
 from prefect.settings import PREFECT_API_URL
 
-from dpcore import stages, wire
+from dpcore import wire
 from dpcore.errors import DPCoreError
-from dpcore.pages import plain
-from dpcore.scheme import Scheme
-from dpcore.warehouse import Locked
+from dpcore.protocol.scheme import Scheme
+from dpcore.results.pages import plain
+from dpcore.results.warehouse import Locked
+from dpcore.rounds import stages
 from flows import folders
 from flows.settings import NamedRound
 

@@ -9,7 +9,8 @@ from typing import Any
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 from prefect.states import Completed
 
-from dpcore import pages, stages
+from dpcore.results import pages
+from dpcore.rounds import stages
 from flows.estimate import find
 from flows.settings import NamedRound
 from flows.stage import key, run_name, stage, whole

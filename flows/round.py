@@ -16,10 +16,10 @@ from prefect.logging.handlers import PrefectConsoleHandler
 from prefect.settings import PREFECT_API_URL
 from pydantic import ValidationError
 
-from dpcore import stages
 from dpcore.cli import render
 from dpcore.errors import DPCoreError, TooFewClients
-from dpcore.scheme import Scheme
+from dpcore.protocol.scheme import Scheme
+from dpcore.rounds import stages
 from flows import folders, key
 from flows.collect import aggregate_batch, may_wait, merge, waiting, waits
 from flows.estimate import compare, estimate_tables

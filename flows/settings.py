@@ -12,8 +12,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from dpcore.cleanup import KEEP_DAYS
-from dpcore.stages import DEFAULT_DATA, DEFAULT_SCHEME
+from dpcore.rounds.cleanup import KEEP_DAYS
+from dpcore.rounds.stages import DEFAULT_DATA, DEFAULT_SCHEME
 
 _LARGEST_SEED = 2**63 - 1
 _MOST_CLIENTS = 10**9

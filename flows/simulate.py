@@ -6,8 +6,8 @@ from pathlib import Path
 
 from prefect import unmapped
 
-from dpcore import stages
 from dpcore.errors import TooFewClients
+from dpcore.rounds import stages
 from flows.runner import batches, each, flat
 from flows.settings import RoundSettings
 from flows.stage import follow, prepare, run_name, stage, whole

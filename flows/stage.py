@@ -20,8 +20,8 @@ from prefect.cache_policies import NO_CACHE
 from prefect.futures import PrefectFuture, as_completed
 from prefect.tasks import exponential_backoff
 
-from dpcore import stages
 from dpcore.errors import DPCoreError
+from dpcore.rounds import stages
 from flows.folders import guarded
 from flows.hooks import tell_failure
 from flows.runner import task_runner

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from dpcore.laboratory.studies import accuracy, coverage, targets
 from dpcore.laboratory.studies.reproduce import FIGURES
-from dpcore.stages import DEFAULT_DATA
+from dpcore.rounds.stages import DEFAULT_DATA
 from flows.settings import FORM
 
 FIGURE_NAMES = tuple(FIGURES)

@@ -20,15 +20,16 @@ from typing import Any
 import numpy as np
 
 import dpcore as dp
-from dpcore import tokens, wire
+from dpcore import wire
 from dpcore.collector.access import Access
 from dpcore.collector.desk import Desk
 from dpcore.collector.doors import Doors, Listener
 from dpcore.collector.protocol import Server, config_of
 from dpcore.collector.serve import listening
 from dpcore.collector.service import LINES, ONE, STREAM, Service
-from dpcore.report import ReportBatch, with_ids
-from dpcore.scheme import Scheme
+from dpcore.protocol import tokens
+from dpcore.protocol.report import ReportBatch, with_ids
+from dpcore.protocol.scheme import Scheme
 
 HOST = "127.0.0.1"
 TEXT = """

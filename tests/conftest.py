@@ -89,7 +89,7 @@ def small_text() -> str:
 
 @pytest.fixture(scope="session")
 def small():  # type: ignore[no-untyped-def]
-    from dpcore.scheme import Scheme
+    from dpcore.protocol.scheme import Scheme
 
     return Scheme.from_toml(SMALL)
 
@@ -121,7 +121,7 @@ def runs_may_use_what_tests_make(tmp_path_factory: pytest.TempPathFactory) -> It
 @pytest.fixture(scope="session", autouse=True)
 def warehouses_are_copies(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Where code makes a warehouse, copy one it made before, which takes a hundredth; `made_anew` is for tests of making."""
-    from dpcore.warehouse import connection
+    from dpcore.results.warehouse import connection
 
     make, made = connection._create_if_missing, tmp_path_factory.mktemp("made") / "warehouse.duckdb"
 
@@ -145,7 +145,7 @@ def warehouses_are_copies(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 @pytest.fixture
 def made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let warehouses be made as they are outside the tests."""
-    from dpcore.warehouse import connection
+    from dpcore.results.warehouse import connection
 
     monkeypatch.setattr(connection, "_create_if_missing", connection._create_if_missing.__wrapped__)  # type: ignore[attr-defined]
 
@@ -153,7 +153,7 @@ def made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def created(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A warehouse in which nothing has landed, as it was made; copy it before you write."""
-    from dpcore.warehouse import open_for_writing
+    from dpcore.results.warehouse import open_for_writing
 
     path = tmp_path_factory.mktemp("created") / "deep" / "er" / "warehouse.duckdb"  # the folders are made
     with open_for_writing(path):
@@ -170,7 +170,7 @@ def fresh(created: Path, tmp_path: Path) -> Path:
 @pytest.fixture
 def unpublished(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let landings copy nothing for readers, who then read the warehouse: where many rounds land, a third of the time."""
-    module = import_module("dpcore.warehouse.published")  # the package has a function of that name
+    module = import_module("dpcore.results.warehouse.published")  # the package has a function of that name
     monkeypatch.setattr(module, "_publish", lambda connection, path: None)
 
 
@@ -187,14 +187,14 @@ def commands_are_built_once() -> Iterator[None]:
 @pytest.fixture
 def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let rounds draw nothing, which is most of a small one's time."""
-    from dpcore import stages
+    from dpcore.rounds import stages
 
     monkeypatch.setattr(stages, "draw", lambda folder: {})
 
 
 def _blank_pictures() -> Iterator[None]:
     """Let pages have pictures on which nothing is drawn, where a test reads what is written: most of a page's time."""
-    from dpcore.pages import pictures
+    from dpcore.results.pages import pictures
 
     with pytest.MonkeyPatch.context() as patch:
         for name in ("density", "groups", "frequencies"):
@@ -229,8 +229,8 @@ def _land_shipped_schemes(data: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from dpcore import outbox, stages
-    from dpcore.scheme import Scheme
+    from dpcore.protocol.scheme import Scheme
+    from dpcore.rounds import outbox, stages
 
     schemes = ROOT / "data/schemes"
     for round_ in ("2026-11-18", "2026-11-19", "2026-11-20"):
@@ -250,7 +250,7 @@ def _land_shipped_schemes(data: Path) -> None:
 
 
 def _estimate_and_land(folder: Path, shards: list[Path]) -> None:
-    from dpcore import stages
+    from dpcore.rounds import stages
 
     stages.merge(folder, [stages.aggregate_shard(folder, shard) for shard in shards])
     stages.estimate(folder)

@@ -29,8 +29,8 @@ from collectors import SCHEME, Sender, Serving
 import dpcore as dp
 from dpcore import wire
 from dpcore.collector.sealing import landing
-from dpcore.report import Report, ReportBatch, batch_of
-from dpcore.warehouse import query
+from dpcore.protocol.report import Report, ReportBatch, batch_of
+from dpcore.results.warehouse import query
 
 BATCH = 200
 SENDERS = 2

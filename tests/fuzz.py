@@ -30,17 +30,17 @@ def decoders(runs: int, seed: int, corpus: Path) -> None:
     """Run the decoders on inputs that libFuzzer makes; a failure ends the process with its own status."""
     import atheris
 
-    with atheris.instrument_imports(include=["dpcore.wire", "dpcore.tokens"]):
-        from dpcore import tokens, wire  # noqa: F401
+    with atheris.instrument_imports(include=["dpcore.wire", "dpcore.protocol.tokens"]):
+        from dpcore import wire  # noqa: F401
         from dpcore.wire import bulk, codec, payload, single  # noqa: F401
 
     import client_cases
 
     import dpcore as dp
-    from dpcore.aggregates import Aggregate
     from dpcore.errors import InvalidReport, RefusedReport
-    from dpcore.report import batch_of
-    from dpcore.scheme import Scheme
+    from dpcore.protocol.aggregates import Aggregate
+    from dpcore.protocol.report import batch_of
+    from dpcore.protocol.scheme import Scheme
 
     schemes = [Scheme.from_toml(text) for text in client_cases.SCHEMES.values()]
 
@@ -89,9 +89,10 @@ def seed_corpus(corpus: Path) -> None:
     import client_cases
 
     import dpcore as dp
-    from dpcore import tokens, wire
-    from dpcore.report import batch_of
-    from dpcore.scheme import Scheme
+    from dpcore import wire
+    from dpcore.protocol import tokens
+    from dpcore.protocol.report import batch_of
+    from dpcore.protocol.scheme import Scheme
 
     corpus.mkdir()
     for number, (name, text) in enumerate(client_cases.SCHEMES.items()):

@@ -24,12 +24,14 @@ import pytest
 from schemes import QUESTION as SCHEME
 from standing import Model, Run
 
-from dpcore import stages, warehouse, wire
+from dpcore import wire
 from dpcore._random import seeded
 from dpcore.errors import AlreadyLanded, DPCoreError
 from dpcore.pipeline import privatize
-from dpcore.report import with_ids
-from dpcore.scheme import Scheme
+from dpcore.protocol.report import with_ids
+from dpcore.protocol.scheme import Scheme
+from dpcore.results import warehouse
+from dpcore.rounds import stages
 
 ROUND = "2026-11-20"
 EPSILON = 2.0

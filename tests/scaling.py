@@ -21,7 +21,7 @@ import psutil
 from prefect import unmapped
 from prefect.testing.utilities import prefect_test_harness
 
-from dpcore import stages
+from dpcore.rounds import stages
 from flows import folders, runner
 from flows.collect import aggregate_batch
 from flows.simulate import privatize_batch
@@ -55,7 +55,7 @@ def main() -> int:
         share = overhead / (overhead + work)
         print(f"tasks        {overhead:.1f} CPU s beside {work:.1f} CPU s of work at ten million clients: {share:.1%}")
         print(f"             at most {MOST_OVERHEAD:.0%} is asked")
-    alone, through = _importing("dpcore.stages"), _importing("flows.round")
+    alone, through = _importing("dpcore.rounds.stages"), _importing("flows.round")
     print(f"start        {through:.1f} CPU s of imports through Prefect, {alone:.1f} without")
     return 0 if same and scaling >= LEAST_SCALING and share <= MOST_OVERHEAD else 1
 

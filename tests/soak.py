@@ -248,8 +248,8 @@ class Soak:
 
 def differences(left: Path, right: Path) -> list[str]:
     """Return what differs between two warehouses, a line for each table."""
-    from dpcore import warehouse
-    from dpcore.warehouse.rows import RESULT_TABLES
+    from dpcore.results import warehouse
+    from dpcore.results.warehouse.rows import RESULT_TABLES
 
     lines = []
     for table in ("runs", *RESULT_TABLES):

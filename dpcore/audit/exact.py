@@ -33,7 +33,6 @@ from dpcore.audit.channel import largest_ratio
 from dpcore.audit.loss import Loss
 from dpcore.audit.lower_bound import LowerBound
 from dpcore.audit.pairs import largest_loss, largest_square
-from dpcore.calibration.tables import tables_digest
 from dpcore.errors import CalibrationError
 from dpcore.mechanisms import (
     HadamardResponse,
@@ -43,10 +42,11 @@ from dpcore.mechanisms import (
     SubsetSelection,
     UnaryEncoding,
 )
+from dpcore.mechanisms.calibration.tables import tables_digest
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.budget import Budget
 from dpcore.privacy.concentrated import approximate_epsilon
-from dpcore.scheme import Scheme
+from dpcore.protocol.scheme import Scheme
 
 _LISTED = 2048  # categories up to which randomized response is listed: a matrix of 2^22 entries, as the other oracles'
 

@@ -8,7 +8,7 @@ from dpcore._random import Source
 from dpcore.audit.averaging import averaging
 from dpcore.audit.exact import SchemeAudit
 from dpcore.audit.lower_bound import TRIALS, lower_bound
-from dpcore.scheme import Scheme
+from dpcore.protocol.scheme import Scheme
 
 _TRIALS_A_PERSON = 1000  # a person's answers cost as much as so many reports of a mechanism
 _PEOPLE = (20, 500)

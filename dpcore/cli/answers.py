@@ -22,7 +22,7 @@ def query(
 
     Example: ldpflow query "select attribute, category, estimate from latest_frequencies order by all"
     """
-    from dpcore.warehouse import query as ask
+    from dpcore.results.warehouse import query as ask
 
     if format_ not in ("table", "csv", "json"):
         raise typer.BadParameter(f"format must be table, csv or json, got {format_!r}")
@@ -45,7 +45,7 @@ def export(
 
     Example: ldpflow export latest_estimates estimates.csv
     """
-    from dpcore.warehouse import export as write
+    from dpcore.results.warehouse import export as write
 
     write(file_of(warehouse, data), table, file)
     print(f"wrote {file}")
@@ -64,7 +64,7 @@ def publish(
 
     Example: ldpflow publish --round 2026-11-20 round.html
     """
-    from dpcore.pages import publish as write
+    from dpcore.results.pages import publish as write
 
     with progress("drawing", None):
         name, landed = write(file_of(warehouse, data), target, round_=round_, scheme=scheme)

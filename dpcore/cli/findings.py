@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from dpcore.cli.printing import as_text, new_table, relative
 
 if TYPE_CHECKING:
-    from dpcore.tables import Line
+    from dpcore.results.tables import Line
 
 
 def render(folder: Path) -> str:
     """Return what a person reads after a round: the estimates, the epsilon spent, and where things are."""
-    from dpcore import stages
+    from dpcore.rounds import stages
 
     plan = stages.plan_of(folder)
     parsed = plan.scheme
@@ -59,8 +59,8 @@ def render(folder: Path) -> str:
 
 def _changes(folder: Path) -> list[str]:
     """What has changed since the earlier round, and how groups differ; no line where there is neither."""
-    from dpcore import stages
-    from dpcore.changes import CERTAINTY
+    from dpcore.results.changes import CERTAINTY
+    from dpcore.rounds import stages
 
     round_, since, among = stages.changes_of(folder)
     lines = _differences(f"change since round {round_}", "moved", since) if round_ else []
@@ -74,7 +74,7 @@ def _changes(folder: Path) -> list[str]:
 
 
 def _differences(title: str, verdict: str, found: list[Line]) -> list[str]:
-    from dpcore.changes import telling
+    from dpcore.results.changes import telling
 
     if not found:
         return []

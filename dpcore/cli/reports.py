@@ -47,9 +47,9 @@ def privatize(
     Example: ldpflow privatize data/schemes/health_insurance.toml data/samples/health_insurance.parquet reports/
     """
     from dpcore.errors import exact
-    from dpcore.outbox import Keeping, send
     from dpcore.privacy.budget import Budget
-    from dpcore.scheme import Scheme
+    from dpcore.protocol.scheme import Scheme
+    from dpcore.rounds.outbox import Keeping, send
 
     total, most = None if budget is None else Budget.parse(budget), exact(delta=delta)
     keeping = Keeping(key=key, person=person, sends_token=tokens, ledger=ledger, total=total, delta=most)

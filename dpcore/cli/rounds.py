@@ -59,7 +59,7 @@ def run(
 
     Example: ldpflow run --clients 100000 --seed 7
     """
-    from dpcore import stages
+    from dpcore.rounds import stages
 
     folder = stages.prepare(
         scheme,
@@ -94,7 +94,7 @@ def collect(
 
     Example: ldpflow collect data/schemes/health_insurance.toml reports/ --round 2026-11-20
     """
-    from dpcore import stages
+    from dpcore.rounds import stages
 
     made = stages.prepare(
         scheme,
@@ -120,8 +120,8 @@ def estimate(
 
     Example: ldpflow estimate data/schemes/health_insurance.toml --round 2026-11-20
     """
-    from dpcore import stages
-    from dpcore.scheme import Scheme
+    from dpcore.protocol.scheme import Scheme
+    from dpcore.rounds import stages
 
     folder = stages.newest(Scheme.from_toml(scheme), round_, data)
     with _landing_failures(folder):
@@ -147,9 +147,9 @@ def backfill(
 
     Example: ldpflow backfill 2026-11-01 2026-11-20 --clients 100000
     """
-    from dpcore import stages
-    from dpcore.backfill import rounds_of
-    from dpcore.scheme import Scheme
+    from dpcore.protocol.scheme import Scheme
+    from dpcore.rounds import stages
+    from dpcore.rounds.backfill import rounds_of
 
     source = "simulated" if reports is None else "reports"
     file = file_of(warehouse, data)
@@ -197,7 +197,7 @@ def cleanup(
 
     Example: ldpflow cleanup --keep-days 14 --dry-run
     """
-    from dpcore.cleanup import clean, in_words
+    from dpcore.rounds.cleanup import clean, in_words
 
     removals = clean(data, keep_days=keep_days, reports=reports, warehouse_file=warehouse, dry_run=dry_run)
     for removal in removals:
@@ -207,7 +207,7 @@ def cleanup(
 
 def _carry_out(folder: Path, seed: int | None = None) -> None:
     """A whole round that has been prepared, to its landing; seed: of a rehearsal."""
-    from dpcore import stages
+    from dpcore.rounds import stages
 
     collect: dict[str, Callable[[Path], list[Path]]] = {
         "simulated": _collect_simulated,
@@ -223,7 +223,7 @@ def _carry_out(folder: Path, seed: int | None = None) -> None:
 
 def _check_clients(folder: Path) -> None:
     """A round with too few clients ends here, and waits."""
-    from dpcore import stages
+    from dpcore.rounds import stages
 
     if said := stages.waits(folder):
         raise TooFewClients(said)
@@ -232,7 +232,7 @@ def _check_clients(folder: Path) -> None:
 def _collect_simulated(folder: Path) -> list[Path]:
     from concurrent.futures import ThreadPoolExecutor
 
-    from dpcore import stages
+    from dpcore.rounds import stages
 
     def one(shard: int) -> Path:
         return stages.aggregate_shard(folder, stages.privatize_shard(folder, shard))
@@ -248,7 +248,7 @@ def _collect_simulated(folder: Path) -> list[Path]:
 
 
 def _collect_records(seed: int | None, folder: Path) -> list[Path]:
-    from dpcore import stages
+    from dpcore.rounds import stages
 
     with progress("privatizing records", None) as advance:
         files = stages.privatize_records(folder, advance, seed=seed)
@@ -256,14 +256,14 @@ def _collect_records(seed: int | None, folder: Path) -> list[Path]:
 
 
 def _collect_reports(folder: Path) -> list[Path]:
-    from dpcore import stages
+    from dpcore.rounds import stages
 
     return [stages.aggregate_shard(folder, path) for path in stages.collected(folder)]
 
 
 def _finish(folder: Path, parts: list[Path] | None = None) -> None:
     """Merge, estimate, compare, draw, and land."""
-    from dpcore import stages
+    from dpcore.rounds import stages
 
     with progress("estimating", None):
         if parts is not None:
@@ -277,7 +277,7 @@ def _finish(folder: Path, parts: list[Path] | None = None) -> None:
 @contextmanager
 def _landing_failures(folder: Path) -> Iterator[None]:
     """A run that fails is known in the warehouse to have failed; the error goes on."""
-    from dpcore import stages
+    from dpcore.rounds import stages
 
     try:
         yield

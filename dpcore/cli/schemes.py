@@ -12,8 +12,8 @@ from dpcore.cli.printing import new_table, progress, relative, show
 
 if TYPE_CHECKING:
     from dpcore.audit import SchemeAudit
-    from dpcore.scheme import Scheme
-    from dpcore.theory.planner import Plan
+    from dpcore.protocol.scheme import Scheme
+    from dpcore.rounds.planner.plan import Plan
 
 AUDIT_TRIALS = 200_000
 
@@ -33,7 +33,7 @@ def scheme(
     Example: ldpflow scheme data/schemes/consumer_expenditure.toml
     """
     from dpcore.pipeline import check_estimates
-    from dpcore.scheme import Scheme
+    from dpcore.protocol.scheme import Scheme
     from dpcore.wire import write_bundle
 
     if len(files) > 2 or (canonical and len(files) > 1):
@@ -71,7 +71,7 @@ def scheme(
 
 def _show_revision(before: Scheme, after: Scheme) -> None:
     """What differs between two schemes, and what may be said of rounds under both."""
-    from dpcore.revision import revise
+    from dpcore.protocol.revision import revise
 
     found = revise(before, after)
     columns = [f"{scheme.name} {scheme.digest[:16]}" for scheme in (before, after)]
@@ -101,7 +101,7 @@ def plan(
 
     Example: ldpflow plan data/schemes/consumer_expenditure.toml --aim "income: mean" --epsilon 1 --error 300
     """
-    from dpcore.theory.planner import Aim, Planner
+    from dpcore.rounds.planner.plan import Aim, Planner
 
     with progress("planning", None):
         found = Planner.read(scheme).plan(Aim.parse(aim), clients=clients, epsilon=epsilon, error=error)
@@ -110,7 +110,7 @@ def plan(
 
 def _show_plan(plan: Plan) -> None:
     """The answer, the mechanisms beside it, and the epsilons that others have published."""
-    from dpcore.theory.published import PUBLISHED
+    from dpcore.rounds.planner.published import PUBLISHED
 
     def number(error: float | None) -> str:
         return "refused" if error is None else f"{error:,.4g} {plan.unit}".strip()
@@ -165,7 +165,7 @@ def audit(
 
     Example: ldpflow audit data/schemes/consumer_expenditure.toml --out certificate.md
     """
-    from dpcore import certify
+    from dpcore.rounds import certify
 
     if out is not None:
         certify.check_target(out)

@@ -7,8 +7,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from dpcore.collector.intake import UNREADABLE
-from dpcore.inbox import SECOND
 from dpcore.wire import REASONS
+from dpcore.wire.inbox import SECOND
 
 Reason = Literal[(*REASONS, UNREADABLE, SECOND)]  # type: ignore[valid-type]
 DIGEST = "^[0-9a-f]{64}$"

@@ -18,7 +18,7 @@ from dpcore.collector.metrics import Metrics
 from dpcore.collector.sealing import Sealer
 from dpcore.collector.store import Store
 from dpcore.errors import SchemeError, StoreError
-from dpcore.scheme import Scheme
+from dpcore.protocol.scheme import Scheme
 from dpcore.wire import judge, rows_of, write_bundle
 
 _PAGE = "consent.html"

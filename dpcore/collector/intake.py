@@ -20,10 +20,10 @@ import numpy as np
 
 from dpcore.collector.store import Store
 from dpcore.errors import InvalidReport, RefusedReport, StoreError
-from dpcore.inbox import SECOND
-from dpcore.report import Report
-from dpcore.scheme import Scheme
+from dpcore.protocol.report import Report
+from dpcore.protocol.scheme import Scheme
 from dpcore.wire import LEAST_BYTES, REASONS, Rows, joined, judge, read_report, read_stream, rows_of
+from dpcore.wire.inbox import SECOND
 
 Kind = Literal["one", "lines", "stream", "excess"]
 UNREADABLE = "unreadable_batch"  # the reason of a batch that is none: how many reports it held is unknown

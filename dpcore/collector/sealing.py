@@ -23,9 +23,9 @@ from pathlib import Path
 
 from dpcore.collector.store import checksum, connect, forget_order, locked, transaction, words_of
 from dpcore.errors import StoreError
-from dpcore.inbox import sealed_name
-from dpcore.scheme import Scheme
+from dpcore.protocol.scheme import Scheme
 from dpcore.wire import private_file, private_folder, sync_folder, write_segment
+from dpcore.wire.inbox import sealed_name
 
 MOST_REPORTS = 131_072  # in a file: what a round aggregates at a time
 SECONDS = 10.0  # that sealing goes on before what else is to be done has its turn; what is left stays in the store

@@ -23,7 +23,7 @@ from dpcore.collector.doors import Doors, Listener
 from dpcore.collector.protocol import Server, config_of
 from dpcore.collector.service import Service
 from dpcore.errors import SchemeError, StoreError
-from dpcore.scheme import Scheme
+from dpcore.protocol.scheme import Scheme
 
 _GRACE = 30  # seconds that requests under way have at the end
 

@@ -27,11 +27,11 @@ import numpy as np
 
 from dpcore.collector.known import KnownIds
 from dpcore.errors import StoreError
-from dpcore.inbox import SECOND
-from dpcore.scheme import Scheme
-from dpcore.tokens import NAME_BYTES, are_there
+from dpcore.protocol.scheme import Scheme
+from dpcore.protocol.tokens import NAME_BYTES, are_there
 from dpcore.wire import Rows, private_file, private_folder, sync_folder
 from dpcore.wire.codec import names_of, order_of
+from dpcore.wire.inbox import SECOND
 from dpcore.wire.schema import NAMES
 
 FORMAT = 2

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore._random import Source
-from dpcore.estimators.sensitivity import Averaged
+from dpcore.estimation.estimators.sensitivity import Averaged
 from dpcore.mechanisms import (
     Mechanism,
     RandomizedResponse,

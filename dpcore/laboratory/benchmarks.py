@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpcore import plots, warehouse, wire
+from dpcore import wire
 from dpcore.errors import SchemeError, check_one_of
 from dpcore.laboratory.plots.accuracy import plot_fits, plot_ratios
 from dpcore.laboratory.plots.coverage import plot_coverage
@@ -38,7 +38,8 @@ from dpcore.laboratory.studies import (
 from dpcore.laboratory.studies.figures import Effort
 from dpcore.laboratory.studies.runner import Cell
 from dpcore.laboratory.studies.speed import memory, rounds
-from dpcore.scheme import check_clients
+from dpcore.protocol.scheme import check_clients
+from dpcore.results import plots, warehouse
 
 PICTURED = ("ise", "w1", "ks", "mean", "entropy", "integrated_square")
 _SENT = {  # what malicious clients send

@@ -28,17 +28,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpcore import pipeline, populations, warehouse, wire
+from dpcore import pipeline, populations, wire
 from dpcore._random import secure, seeded
-from dpcore.aggregates import Aggregate
 from dpcore.collector.intake import Outcome, Parcel
 from dpcore.collector.sealing import landing
 from dpcore.collector.serve import Settings, serve
 from dpcore.errors import StoreError, check_within
 from dpcore.laboratory.studies.accuracy import interval
 from dpcore.laboratory.studies.aims import Verdict
-from dpcore.report import with_ids
-from dpcore.scheme import Scheme
+from dpcore.protocol.aggregates import Aggregate
+from dpcore.protocol.report import with_ids
+from dpcore.protocol.scheme import Scheme
+from dpcore.results import warehouse
 
 STUDY = "collector"
 _HOST = "127.0.0.1"

@@ -18,11 +18,13 @@ from pathlib import Path
 from time import process_time
 from typing import Any
 
-from dpcore import aggregates, stages, wire
+from dpcore import wire
 from dpcore.mechanisms.wave import WaveMechanism
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.populations import Population
-from dpcore.scheme import CATEGORICAL, Scheme
+from dpcore.protocol import aggregates
+from dpcore.protocol.scheme import CATEGORICAL, Scheme
+from dpcore.rounds import stages
 
 SEED = 7
 

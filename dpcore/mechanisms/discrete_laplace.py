@@ -14,9 +14,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dpcore import _kernels
 from dpcore._random import WORD, Source
 from dpcore.errors import check_within
+from dpcore.mechanisms import _kernels
 
 _BATCH = 1 << 15  # proposals at a time: small enough to stay in the processor's cache
 _SUMS = 1 << 13  # sums simulated at a time: they stay in a core's cache

@@ -14,8 +14,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
-from dpcore.calibration import level_sampling, wave_design
 from dpcore.errors import SchemeError, check_within
+from dpcore.mechanisms.calibration import level_sampling, wave_design
 from dpcore.mechanisms.observation import Wave
 from dpcore.mechanisms.wave import LARGEST_INPUTS, WaveMechanism, check_cells, half_width_of, wave_weights
 from dpcore.privacy.budget import Budget

@@ -15,9 +15,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpcore import _kernels
 from dpcore._random import WORD, Source
 from dpcore.errors import CalibrationError, check_within
+from dpcore.mechanisms import _kernels
 from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, chunks, integer_weights, one_of_level_zero
 from dpcore.mechanisms.observation import ScoreSums
 from dpcore.mechanisms.received import accepted_integers, by_ranges

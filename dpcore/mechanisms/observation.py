@@ -16,8 +16,8 @@ from math import inf
 import numpy as np
 
 from dpcore._random import WORD
-from dpcore.bases import Basis, bspline
 from dpcore.errors import CalibrationError
+from dpcore.mechanisms.bases import Basis, bspline
 
 
 @dataclass(frozen=True)
@@ -351,7 +351,7 @@ class NoisyFeatures:
 
         Where levels are orthogonal, only the blocks up to V_level count.
         """
-        from dpcore.bases.dual import to_orthogonal  # scipy only where it is needed
+        from dpcore.mechanisms.bases.dual import to_orthogonal  # scipy only where it is needed
 
         orthogonal, used = self.basis.orthogonal, level - self.basis.coarsest_level + 1
         turn = to_orthogonal(self.basis, len(self.tables))

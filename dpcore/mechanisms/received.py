@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from dpcore import _kernels
+from dpcore.mechanisms import _kernels
 from dpcore.mechanisms.base import Reports
 
 _BESIDE = 256  # integers that are handled side by side

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
-from dpcore.calibration import level_sampling, wave_design
 from dpcore.errors import SchemeError
+from dpcore.mechanisms.calibration import level_sampling, wave_design
 from dpcore.mechanisms.observation import Wave
 from dpcore.mechanisms.wave import WaveMechanism, check_cells, half_width_of, wave_weights
 from dpcore.privacy.budget import Budget

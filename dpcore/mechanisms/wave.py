@@ -13,11 +13,11 @@ from functools import cached_property
 
 import numpy as np
 
-from dpcore import _kernels
 from dpcore._random import Source
-from dpcore.calibration import level_sampling
 from dpcore.errors import CalibrationError, SchemeError, check_within
+from dpcore.mechanisms import _kernels
 from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, chunks, integer_weights
+from dpcore.mechanisms.calibration import level_sampling
 from dpcore.mechanisms.observation import FiniteChannel, Wave
 from dpcore.mechanisms.received import accepted_integers
 from dpcore.privacy.budget import Budget

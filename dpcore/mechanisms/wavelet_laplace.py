@@ -31,15 +31,15 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from dpcore._random import WORD, Source
-from dpcore.bases import Basis, FilterBank, named
-from dpcore.bases.spline_wavelet import smallest_coarsest_level
-from dpcore.calibration import allocation as _allocation
-from dpcore.calibration import level_sampling
-from dpcore.calibration.sensitivity import joint_loss
-from dpcore.calibration.tables import Scales, default_cells, integer_tables, tables_digest
 from dpcore.errors import CalibrationError, SchemeError, check_one_of, check_positive
 from dpcore.mechanisms import discrete_gaussian, discrete_laplace
 from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, starts_of
+from dpcore.mechanisms.bases import Basis, FilterBank, named
+from dpcore.mechanisms.bases.spline_wavelet import smallest_coarsest_level
+from dpcore.mechanisms.calibration import allocation as _allocation
+from dpcore.mechanisms.calibration import level_sampling
+from dpcore.mechanisms.calibration.sensitivity import joint_loss
+from dpcore.mechanisms.calibration.tables import Scales, default_cells, integer_tables, tables_digest
 from dpcore.mechanisms.observation import NoisyFeatures
 from dpcore.privacy.budget import Budget
 from dpcore.privacy.concentrated import approximate_epsilon, check_delta

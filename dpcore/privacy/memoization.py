@@ -6,7 +6,7 @@ same state therefore gives the same integers for life, on any machine that holds
 it is charged once.  A person whose value moves through s states spends s epsilon, and no more in any number of rounds.
 What makes integers of the words has a version in the scheme (`scheme.DRAWS`), so that a change of it is another digest.
 
-Level and unit must be fixed for life too, which a token does (`dpcore.tokens`).  What this does not hide: that an answer
+Level and unit must be fixed for life too, which a token does (`protocol.tokens`).  What this does not hide: that an answer
 changed, and when.
 """
 

@@ -18,10 +18,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dpcore import tokens
 from dpcore.errors import InvalidReport
-from dpcore.report import Report, ReportBatch
-from dpcore.scheme import Scheme
+from dpcore.protocol import tokens
+from dpcore.protocol.report import Report, ReportBatch
+from dpcore.protocol.scheme import Scheme
 from dpcore.wire.codec import UNKNOWN_LEVEL, answers_of, by_id, layout, names_of, table_of
 from dpcore.wire.schema import DIGEST, KIND, NAMES, REFUSED, ROUND, is_single, report_schema, sizes_of
 from dpcore.wire.single import REASONS, ROUND_NAME
@@ -69,7 +69,7 @@ class Rows:
 def write_stream(batch: ReportBatch, scheme: Scheme, sent_for: str = "") -> bytes:
     """Return reports as a client posts many of them; raises InvalidReport where one has no id."""
     if batch.ids is None or not tokens.are_there(batch.ids).all():
-        raise InvalidReport("a report travels with an id; see dpcore.report.with_ids")
+        raise InvalidReport("a report travels with an id; see dpcore.protocol.report.with_ids")
     return _stream_of(table_of(scheme, batch, ""), sent_for)
 
 

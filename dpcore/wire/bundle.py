@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dpcore.scheme import Scheme
+from dpcore.protocol.scheme import Scheme
 from dpcore.wire.files import write_bytes
 
 

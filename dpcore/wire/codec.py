@@ -17,12 +17,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dpcore.aggregates import Aggregate
 from dpcore.errors import InvalidReport, SchemeMismatch
 from dpcore.mechanisms import Reports
-from dpcore.report import Answers, ReportBatch, concatenate
-from dpcore.scheme import Scheme
-from dpcore.tokens import NAME_BYTES, are_there
+from dpcore.protocol.aggregates import Aggregate
+from dpcore.protocol.report import Answers, ReportBatch, concatenate
+from dpcore.protocol.scheme import Scheme
+from dpcore.protocol.tokens import NAME_BYTES, are_there
 from dpcore.wire.files import opened, write_whole
 from dpcore.wire.schema import (
     AGGREGATE,

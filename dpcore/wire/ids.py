@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dpcore.errors import InvalidReport
-from dpcore.tokens import NAME_BYTES, are_there
+from dpcore.protocol.tokens import NAME_BYTES, are_there
 from dpcore.wire.codec import names_of, unreadable
 from dpcore.wire.files import opened
 from dpcore.wire.schema import NAMES

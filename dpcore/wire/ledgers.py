@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from dpcore import tokens
 from dpcore.errors import DPCoreError
+from dpcore.protocol import tokens
 from dpcore.wire.files import sync_folder
 from dpcore.wire.store import FileStore, locked, make_whole
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from dpcore import tokens
-from dpcore.report import Report, ReportBatch, concatenate
-from dpcore.scheme import Scheme
+from dpcore.protocol import tokens
+from dpcore.protocol.report import Report, ReportBatch, concatenate
+from dpcore.protocol.scheme import Scheme
 from dpcore.wire.codec import batch_of, by_id, table_of
 from dpcore.wire.files import write_whole
 from dpcore.wire.single import write_report

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from dpcore.errors import InvalidReport, RefusedReport
 from dpcore.mechanisms import Mechanism
-from dpcore.scheme import Scheme
+from dpcore.protocol.scheme import Scheme
 
 Answer = tuple[int, tuple[int, ...]]
 

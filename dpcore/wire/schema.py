@@ -13,8 +13,8 @@ from functools import lru_cache
 
 import pyarrow as pa
 
-from dpcore.scheme import Scheme
-from dpcore.tokens import NAME_BYTES
+from dpcore.protocol.scheme import Scheme
+from dpcore.protocol.tokens import NAME_BYTES
 
 DIGEST = b"ldpflow.scheme_digest"
 KIND = b"ldpflow.kind"

@@ -18,10 +18,10 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from dpcore import tokens
 from dpcore.errors import InvalidReport, RefusedReport
-from dpcore.report import Report
-from dpcore.scheme import Scheme
+from dpcore.protocol import tokens
+from dpcore.protocol.report import Report
+from dpcore.protocol.scheme import Scheme
 from dpcore.wire.payload import Answer, layouts
 
 FORMAT = 1
@@ -57,7 +57,7 @@ def write_report(report: Report, scheme: Scheme) -> bytes:
     answers = {name: tokens.to_text(known[name].pack(report.answers[name])) for name in known if name in report.answers}
     if not _is_name(report.id) or not (report.token is None or _is_name(report.token)):
         raise InvalidReport(
-            "a report travels with an id and a token of 16 bytes each, or without a token; see dpcore.tokens"
+            "a report travels with an id and a token of 16 bytes each, or without a token; see dpcore.protocol.tokens"
         )
     if not ROUND_NAME.fullmatch(report.sent_for):
         raise InvalidReport("a round is at most 63 letters, digits and ._:- such as 2026-11-20")

@@ -11,7 +11,7 @@ import pytest
 from serving import serving
 
 from dpcore import wire
-from dpcore.scheme import Scheme
+from dpcore.protocol.scheme import Scheme
 
 pytestmark = [
     pytest.mark.slow,

@@ -15,8 +15,8 @@ from serving import serving
 import dpcore as dp
 from dpcore import wire
 from dpcore.collector.sealing import landing
-from dpcore.report import batch_of
-from dpcore.scheme import Scheme
+from dpcore.protocol.report import batch_of
+from dpcore.protocol.scheme import Scheme
 
 pytestmark = [
     pytest.mark.slow,

@@ -8,7 +8,7 @@ from pathlib import Path
 import chromium
 import pytest
 
-from dpcore.pages import publish
+from dpcore.results.pages import publish
 
 pytestmark = [
     pytest.mark.slow,

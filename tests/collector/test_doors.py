@@ -38,6 +38,9 @@ def answered(port: int, source: str = HOST) -> tuple[bytes, float]:
         return connection.recv(65536).partition(b"\r\n")[0], time.monotonic() - began
 
 
+SOON = 8  # seconds, of a machine that does other things, too; whoever is kept out waits for a deadline of ten
+
+
 @contextmanager
 def many_files() -> Iterator[None]:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -69,7 +72,7 @@ def test_a_thousand_half_sent_requests_keep_nobody_out(tmp_path: Path, files: in
                 for _ in range(3):
                     line, seconds = answered(port, source)
                     assert line == b"HTTP/1.1 200 OK"
-                    assert seconds < 2
+                    assert seconds < SOON
         status, said = serving.stop()
         assert status == 0
         assert "Too many open files" not in said

@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 from collectors import SCHEME, collector
 
-from dpcore import outbox, stages
 from dpcore.collector import store
 from dpcore.collector.sealing import Sealer, landing
 from dpcore.collector.store import Store
+from dpcore.rounds import outbox, stages
 
 FOR_OTHERS = ("warehouse", "figures")  # tables and pictures, of which none holds a report
 

@@ -23,7 +23,7 @@ from dpcore.collector.access import Access, add_key
 from dpcore.collector.sealing import landing
 from dpcore.collector.serve import Settings, listening, serve
 from dpcore.errors import DPCoreError, SchemeError, StoreError
-from dpcore.scheme import Scheme
+from dpcore.protocol.scheme import Scheme
 
 
 @pytest.fixture(scope="module")

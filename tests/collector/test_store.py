@@ -19,13 +19,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpcore as dp
-from dpcore import inbox, wire
+from dpcore import wire
 from dpcore.collector import sealing, store
 from dpcore.collector.known import KnownIds
 from dpcore.collector.sealing import Sealer, landing
 from dpcore.collector.store import Store
 from dpcore.errors import InvalidReport, StoreError
-from dpcore.tokens import are_there
+from dpcore.protocol.tokens import are_there
+from dpcore.wire import inbox
 
 
 def rows(seed: int, count: int = 20, sent_for: str = "") -> wire.Rows:

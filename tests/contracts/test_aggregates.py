@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 import dpcore as dp
 from dpcore import wire
-from dpcore.aggregates import Aggregate
 from dpcore.errors import SchemeMismatch
 from dpcore.mechanisms import Reports
-from dpcore.report import Answers, ReportBatch, batch_of, concatenate
-from dpcore.scheme import Scheme
+from dpcore.protocol.aggregates import Aggregate
+from dpcore.protocol.report import Answers, ReportBatch, batch_of, concatenate
+from dpcore.protocol.scheme import Scheme
 
 People = Callable[..., dict[str, np.ndarray]]
 

@@ -13,7 +13,6 @@ from cases import every_value_once
 from enumeration import law_of_clients
 from planted import CutDyadicWave, CutWave, CutWindow, OneTooMany, TellingLevel, lies
 
-from dpcore import scheme as schemes
 from dpcore.audit import Loss, audit_mechanism, audit_scheme, check_rows, exact, to_json, to_markdown
 from dpcore.audit.channel import largest_ratio
 from dpcore.errors import CalibrationError
@@ -29,7 +28,8 @@ from dpcore.mechanisms import (
 )
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.budget import Budget
-from dpcore.scheme import Scheme
+from dpcore.protocol import scheme as schemes
+from dpcore.protocol.scheme import Scheme
 
 ORACLES = (RandomizedResponse, UnaryEncoding, SubsetSelection, HadamardResponse, LocalHashing)
 EPSILONS = ("0.1", "1", "ln 3", "2.5", "6")

@@ -12,13 +12,13 @@ import pywt
 from cascade import coarser, inner_products, lowpass
 from cases import of_each_kind
 
-from dpcore.bases import FilterBank, SplineWavelet, bspline
-from dpcore.bases.dual import to_orthogonal
-from dpcore.bases.filter_bank import ACCEPTED, REFUSED, degree_of, filters
-from dpcore.bases.named import build
-from dpcore.bases.named import degree_of as degree_of_any
-from dpcore.bases.spline_wavelet import smallest_coarsest_level
 from dpcore.errors import CalibrationError, SchemeError
+from dpcore.mechanisms.bases import FilterBank, SplineWavelet, bspline
+from dpcore.mechanisms.bases.dual import to_orthogonal
+from dpcore.mechanisms.bases.filter_bank import ACCEPTED, REFUSED, degree_of, filters
+from dpcore.mechanisms.bases.named import build
+from dpcore.mechanisms.bases.named import degree_of as degree_of_any
+from dpcore.mechanisms.bases.spline_wavelet import smallest_coarsest_level
 
 FINEST = 6
 
@@ -48,7 +48,7 @@ def test_filters_are_exact_and_those_of_pywavelets(basis: FilterBank) -> None:
 
 
 def test_filters_that_are_not_the_familys_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dpcore.bases import filter_bank
+    from dpcore.mechanisms.bases import filter_bank
 
     right = filter_bank._published("bior2.4")
     planted = [*right[1]]

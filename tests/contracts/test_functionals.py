@@ -9,10 +9,8 @@ import pytest
 from cases import every_value_once
 from scipy import integrate, stats
 
-from dpcore import scheme
-from dpcore.bases import bspline
-from dpcore.densities import Spline
 from dpcore.errors import SchemeError
+from dpcore.estimation.densities import Spline
 from dpcore.functionals import (
     NAMES,
     CentralMoment,
@@ -28,6 +26,8 @@ from dpcore.functionals import (
     Wasserstein,
     parse,
 )
+from dpcore.mechanisms.bases import bspline
+from dpcore.protocol import scheme
 
 LOWER, UPPER, DEGREE, LEVEL = -1.0, 3.0, 3, 3
 TEXTS = (

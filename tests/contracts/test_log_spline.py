@@ -11,15 +11,15 @@ from cases import of_each_kind
 
 from dpcore import pipeline
 from dpcore._random import seeded
-from dpcore.aggregates import Aggregate
 from dpcore.errors import NotEstimable, SchemeError
-from dpcore.estimates import DensityEstimate
-from dpcore.estimators import LogSpline, smoothing
+from dpcore.estimation.estimates import DensityEstimate
+from dpcore.estimation.estimators import LogSpline, smoothing
 from dpcore.functionals import parse
 from dpcore.populations.base import Population
 from dpcore.populations.laws import Beta, CategoricalLaw, NumericLaw
-from dpcore.scheme import Scheme
-from dpcore.simulation import simulate
+from dpcore.protocol.aggregates import Aggregate
+from dpcore.protocol.scheme import Scheme
+from dpcore.protocol.simulation import simulate
 
 LOWER, UPPER, N = 0.5, 2.5, 400_000
 MECHANISMS = {

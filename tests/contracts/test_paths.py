@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from enumeration import EveryDraw, law_of_clients
 
-from dpcore import _kernels
 from dpcore._random import Source, seeded
 from dpcore.mechanisms import (
     DyadicWave,
@@ -23,6 +22,7 @@ from dpcore.mechanisms import (
     SquareWave,
     SubsetSelection,
     UnaryEncoding,
+    _kernels,
     discrete_laplace,
 )
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcore.bases import SplineWavelet, bspline
-from dpcore.bases.dual import synthesis, upper_band
-from dpcore.bases.spline_wavelet import smallest_coarsest_level, stencils
 from dpcore.errors import CalibrationError, SchemeError
+from dpcore.mechanisms.bases import SplineWavelet, bspline
+from dpcore.mechanisms.bases.dual import synthesis, upper_band
+from dpcore.mechanisms.bases.spline_wavelet import smallest_coarsest_level, stencils
 
 FINEST = 7  # blocks reach V_8
 

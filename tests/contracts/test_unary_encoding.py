@@ -9,10 +9,9 @@ from cases import every_value_once
 from enumeration import largest_ratio, law_of_clients, moments_agree
 from statistical import law_agrees, mean_agrees, variance_agrees
 
-from dpcore import _kernels
 from dpcore._random import Source, seeded
 from dpcore.errors import CalibrationError, SchemeError
-from dpcore.mechanisms import unary_encoding
+from dpcore.mechanisms import _kernels, unary_encoding
 from dpcore.mechanisms.base import Reports
 from dpcore.mechanisms.unary_encoding import VARIANTS, UnaryEncoding
 from dpcore.privacy.budget import Budget

@@ -14,10 +14,10 @@ from statistical import law_agrees, variance_agrees
 import dpcore as dp
 from dpcore.audit import audit_mechanism, audit_scheme
 from dpcore.audit.pairs import largest_square
-from dpcore.calibration.sensitivity import squared_sensitivity
 from dpcore.errors import CalibrationError, SchemeError
 from dpcore.laboratory.definitions import gaussian_delta
 from dpcore.mechanisms import discrete_gaussian
+from dpcore.mechanisms.calibration.sensitivity import squared_sensitivity
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.concentrated import approximate_epsilon, largest_rho
 

@@ -16,11 +16,11 @@ from cases import of_each_kind
 from statistical import law_agrees, mean_agrees, variance_agrees
 
 from dpcore._random import Source, keyed, secure, seeded
-from dpcore.bases import FilterBank, SplineWavelet
-from dpcore.calibration.sensitivity import sensitivity
-from dpcore.calibration.tables import integer_tables, unscaled
 from dpcore.errors import CalibrationError, DPCoreError, InvalidRecord, SchemeError
 from dpcore.mechanisms import Reports, discrete_laplace
+from dpcore.mechanisms.bases import FilterBank, SplineWavelet
+from dpcore.mechanisms.calibration.sensitivity import sensitivity
+from dpcore.mechanisms.calibration.tables import integer_tables, unscaled
 from dpcore.mechanisms.wavelet_laplace import ALLOCATIONS, WaveletLaplace, default_finest_level
 from dpcore.privacy.budget import Budget
 

@@ -16,9 +16,9 @@ from enumeration import EveryDraw, largest_ratio
 from statistical import law_agrees, mean_agrees, variance_agrees
 
 from dpcore._random import Source, seeded
-from dpcore.calibration import level_sampling, wave_design
 from dpcore.errors import CalibrationError, InvalidRecord, SchemeError
 from dpcore.mechanisms import DyadicWave, Reports, SquareWave
+from dpcore.mechanisms.calibration import level_sampling, wave_design
 from dpcore.mechanisms.observation import FiniteChannel, Wave
 from dpcore.mechanisms.wave import WaveMechanism
 from dpcore.privacy.budget import Budget

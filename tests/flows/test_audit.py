@@ -8,9 +8,9 @@ import pytest
 from artifacts import shown
 from planted import OneTooMany
 
-from dpcore import scheme as schemes
-from dpcore import warehouse
 from dpcore.errors import CalibrationError
+from dpcore.protocol import scheme as schemes
+from dpcore.results import warehouse
 from flows.audit import audit
 from flows.settings import AuditSettings
 

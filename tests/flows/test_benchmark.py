@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from artifacts import shown
 
-from dpcore import warehouse
 from dpcore.laboratory import benchmarks
+from dpcore.results import warehouse
 from flows import benchmark as flow
 from flows.study_settings import BenchmarkSettings
 

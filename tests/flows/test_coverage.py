@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from artifacts import shown
 
-from dpcore import warehouse
+from dpcore.results import warehouse
 from flows.coverage import coverage
 from flows.study_settings import CoverageSettings
 

@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 from services import free_port
 
-from dpcore import stages, wire
-from dpcore.aggregates import Aggregate
+from dpcore import wire
 from dpcore.errors import DPCoreError, InvalidReport
+from dpcore.protocol.aggregates import Aggregate
+from dpcore.rounds import stages
 from flows import runner
 from flows.collect import aggregate_batch, merge
 from flows.round import run_round

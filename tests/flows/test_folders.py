@@ -16,8 +16,8 @@ from prefect import Flow, Task
 from pydantic import BaseModel
 
 import flows
-from dpcore import stages
 from dpcore.errors import DPCoreError
+from dpcore.rounds import stages
 from flows import folders, hooks, settings, study_settings
 from flows.audit import enumerate_loss, land_checks
 from flows.collect import aggregate_batch

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from artifacts import shown
 
-from dpcore import warehouse
+from dpcore.results import warehouse
 from flows.reproduce import reproduce
 from flows.study_settings import ReproduceSettings
 

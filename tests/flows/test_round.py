@@ -12,8 +12,10 @@ import pytest
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRunId
 
-from dpcore import stages, warehouse, wire
+from dpcore import wire
 from dpcore.errors import InvalidRecord, InvalidReport, SchemeError
+from dpcore.results import warehouse
+from dpcore.rounds import stages
 from flows import collect as collecting
 from flows import publish as publishing
 from flows import round as rounds

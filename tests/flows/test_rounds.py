@@ -10,7 +10,8 @@ import pytest
 from artifacts import shown
 from prefect.client.orchestration import get_client
 
-from dpcore import stages, warehouse
+from dpcore.results import warehouse
+from dpcore.rounds import stages
 from flows.backfill import backfill
 from flows.cleanup import cleanup, delete_history
 from flows.collect import WAITING

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from services import PATIENCE, Up, artifacts, ask, deployment, ended, receiver, running, soon, start, state
 
-from dpcore import warehouse
+from dpcore.results import warehouse
 from flows import up
 
 pytestmark = [pytest.mark.flows, pytest.mark.slow]

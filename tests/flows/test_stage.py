@@ -11,9 +11,9 @@ import pytest
 from prefect.states import Failed
 from pydantic import ValidationError
 
-from dpcore import stages
 from dpcore.errors import SchemeError, WarehouseError
-from dpcore.warehouse import Locked
+from dpcore.results.warehouse import Locked
+from dpcore.rounds import stages
 from flows import audit, backfill, benchmark, cleanup, collect, coverage, estimate, publish, simulate
 from flows import round as rounds
 from flows.hooks import advice, folder_of

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpcore.warehouse import reader
-from dpcore.warehouse.catalogue import BEGIN, END, catalogue
+from dpcore.results.warehouse import reader
+from dpcore.results.warehouse.catalogue import BEGIN, END, catalogue
 
 TEXT = (Path(__file__).parents[2] / "data/README.md").read_text(encoding="utf-8")
 QUESTIONS = re.findall(r"^\*\*(\d+)\. (.*?)\*\*$.*?```sql\n(.*?)```", TEXT, re.M | re.S)
@@ -79,4 +79,4 @@ def test_answers_are_right(ask: Ask) -> None:
 
 def test_the_catalogue_is_the_warehouses() -> None:
     written = TEXT.partition(BEGIN)[2].partition(END)[0].strip()
-    assert written == catalogue(), "run: python -m dpcore.warehouse.catalogue data/README.md"
+    assert written == catalogue(), "run: python -m dpcore.results.warehouse.catalogue data/README.md"

@@ -103,7 +103,7 @@ from dpcore._random import secure
 from dpcore.client import Client
 from dpcore.privacy.budget import Budget
 from dpcore.privacy.ledger import Ledger
-from dpcore.scheme import Scheme
+from dpcore.protocol.scheme import Scheme
 from dpcore.wire import FileStore, write_report
 
 ledger = Ledger(Budget.parse("20"), FileStore(Path(sys.argv[1])))
@@ -126,12 +126,12 @@ def test_a_round_starts_without_the_studies(root: Path) -> None:
         "import sys, flows.round; print(sorted(name for name in sys.modules if name.startswith(('dpcore.', 'scipy.'))))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root)
-    assert "'dpcore.stages'" in done.stdout
+    assert "'dpcore.rounds.stages'" in done.stdout
     for needless in (
         "dpcore.audit",
         "dpcore.laboratory.central",
         "dpcore.laboratory.studies",
-        "dpcore.theory",
+        "dpcore.rounds.planner",
         "scipy.stats",
     ):
         assert f"'{needless}'" not in done.stdout, needless
@@ -147,8 +147,8 @@ def test_every_citation_resolves_both_ways(root: Path) -> None:
 
 def test_functional_names_are_the_same_in_schemes_and_functionals() -> None:
     from dpcore.functionals import NAMES, REFERENCES
-    from dpcore.scheme import FUNCTIONALS
-    from dpcore.scheme import REFERENCES as NAMED
+    from dpcore.protocol.scheme import FUNCTIONALS
+    from dpcore.protocol.scheme import REFERENCES as NAMED
 
     assert sorted(NAMES) == sorted(FUNCTIONALS)
     assert REFERENCES == NAMED
@@ -159,7 +159,7 @@ def test_nothing_on_the_clients_path_asks_for_a_generator_or_a_float(root: Path)
     import ast
     import inspect
 
-    from dpcore.scheme import CATEGORICAL, NUMERIC
+    from dpcore.protocol.scheme import CATEGORICAL, NUMERIC
 
     for name, kind in {**CATEGORICAL, **NUMERIC}.items():
         assert Path(str(inspect.getsourcefile(kind))) == root / f"dpcore/mechanisms/{name}.py"

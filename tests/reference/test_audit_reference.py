@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from dpcore.audit.channel import largest_ratio
 from dpcore.audit.pairs import largest_loss
-from dpcore.bases.spline_wavelet import SplineWavelet
-from dpcore.calibration.sensitivity import joint_loss
-from dpcore.calibration.tables import integer_tables, unscaled
 from dpcore.errors import CalibrationError
+from dpcore.mechanisms.bases.spline_wavelet import SplineWavelet
+from dpcore.mechanisms.calibration.sensitivity import joint_loss
+from dpcore.mechanisms.calibration.tables import integer_tables, unscaled
 
 
 def slow_ratio(weights: list[list[int]]) -> Fraction | None:

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from dpcore.bases import SplineWavelet
-from dpcore.bases.spline_wavelet import smallest_coarsest_level
-from dpcore.calibration.allocation import boundary_scales
-from dpcore.calibration.sensitivity import joint_loss, sensitivity
-from dpcore.calibration.tables import integer_tables, unscaled
 from dpcore.errors import CalibrationError
+from dpcore.mechanisms.bases import SplineWavelet
+from dpcore.mechanisms.bases.spline_wavelet import smallest_coarsest_level
+from dpcore.mechanisms.calibration.allocation import boundary_scales
+from dpcore.mechanisms.calibration.sensitivity import joint_loss, sensitivity
+from dpcore.mechanisms.calibration.tables import integer_tables, unscaled
 
 
 def slow_loss(tables: Sequence[np.ndarray], scales: Sequence[int]) -> Fraction:

@@ -7,8 +7,8 @@ import pytest
 from cases import every_value_once
 from scipy.optimize import LinearConstraint, minimize
 
-from dpcore.bases import bspline
-from dpcore.estimators.consistency import project_density, project_simplex, refinements
+from dpcore.estimation.estimators.consistency import project_density, project_simplex, refinements
+from dpcore.mechanisms.bases import bspline
 
 
 def _slow_projection(raw: np.ndarray, degree: int, level: int) -> np.ndarray:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpcore._random import seeded
-from dpcore.estimators.expectation_maximization import maximize
+from dpcore.estimation.estimators.expectation_maximization import maximize
 from dpcore.mechanisms import DyadicWave, SquareWave
 from dpcore.mechanisms.wave import WaveMechanism
 from dpcore.privacy.budget import Budget

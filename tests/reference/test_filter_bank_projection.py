@@ -18,10 +18,10 @@ import numpy as np
 import pytest
 from cascade import inner_products
 
-from dpcore.bases import Basis, FilterBank, bspline
-from dpcore.bases.filter_bank import ACCEPTED, degree_of
-from dpcore.estimators import ladder
-from dpcore.estimators.ladder import Ladder
+from dpcore.estimation.estimators import ladder
+from dpcore.estimation.estimators.ladder import Ladder
+from dpcore.mechanisms.bases import Basis, FilterBank, bspline
+from dpcore.mechanisms.bases.filter_bank import ACCEPTED, degree_of
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.budget import Budget
 

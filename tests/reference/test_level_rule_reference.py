@@ -10,11 +10,11 @@ from cases import every_value_once
 from estimate_cases import SMOOTH, draw, mechanism
 from scipy import stats
 
-from dpcore.densities import Spline
 from dpcore.errors import EmptyWindow, NotEstimable, SchemeError
-from dpcore.estimators import Lepski, Undersmoothed, ladder
-from dpcore.estimators.chi_square_mixture import ChiSquareMixture, error_law
-from dpcore.estimators.level_rule import distances, thresholds
+from dpcore.estimation.densities import Spline
+from dpcore.estimation.estimators import Lepski, Undersmoothed, ladder
+from dpcore.estimation.estimators.chi_square_mixture import ChiSquareMixture, error_law
+from dpcore.estimation.estimators.level_rule import distances, thresholds
 
 GRID = (np.arange(1 << 14) + 0.5) / (1 << 14)
 

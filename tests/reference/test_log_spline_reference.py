@@ -13,9 +13,9 @@ from scipy.linalg import cho_solve
 from statistical import mean_agrees, variance_agrees
 
 from dpcore.errors import NotEstimable
-from dpcore.estimators import ladder, smoothing
-from dpcore.estimators import likelihood as likelihood_module
-from dpcore.estimators.likelihood import Averages, Counts, group_counts, whiten
+from dpcore.estimation.estimators import ladder, smoothing
+from dpcore.estimation.estimators import likelihood as likelihood_module
+from dpcore.estimation.estimators.likelihood import Averages, Counts, group_counts, whiten
 from dpcore.mechanisms.observation import FiniteChannel, Wave
 
 LEVEL, INPUTS, SIZE = 3, 32, 11

@@ -10,13 +10,13 @@ from cases import every_value_once
 from scipy import stats
 from scipy.interpolate import BSpline
 
-from dpcore.bases import bspline
-from dpcore.densities import ExponentialSpline
-from dpcore.estimators.likelihood import Averages, Counts, group_counts
-from dpcore.estimators.log_spline import LogSplineInference
-from dpcore.estimators.one_step import OneStep
-from dpcore.estimators.posterior import Posterior
+from dpcore.estimation.densities import ExponentialSpline
+from dpcore.estimation.estimators.likelihood import Averages, Counts, group_counts
+from dpcore.estimation.estimators.log_spline import LogSplineInference
+from dpcore.estimation.estimators.one_step import OneStep
+from dpcore.estimation.estimators.posterior import Posterior
 from dpcore.functionals import parse
+from dpcore.mechanisms.bases import bspline
 from dpcore.mechanisms.observation import FiniteChannel, Wave
 
 LOWER, UPPER, LEVEL, INPUTS, N = -1.0, 3.0, 3, 64, 300_000

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.interpolate import BSpline
 
-from dpcore.bases import SplineWavelet, bspline
+from dpcore.mechanisms.bases import SplineWavelet, bspline
 
 
 def slow_spline(knots: list[float], k: int, degree: int, x: float) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from dpcore.estimators.consistency import project_cumulative, project_simplex
+from dpcore.estimation.estimators.consistency import project_cumulative, project_simplex
 from dpcore.laboratory.studies.peers import hierarchy, histogram, square_wave
 from dpcore.laboratory.studies.targets import FINEST, target
 

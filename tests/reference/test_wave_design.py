@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from dpcore.calibration import wave_design
 from dpcore.laboratory.studies.wave_design import criterion, search
+from dpcore.mechanisms.calibration import wave_design
 from dpcore.privacy.budget import Budget
 
 

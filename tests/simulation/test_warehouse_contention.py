@@ -8,14 +8,14 @@ import time
 
 import pytest
 
-from dpcore.warehouse import query
+from dpcore.results.warehouse import query
 
 # Lands `count` runs of 200 rows each and says so after every one.
 WORKER = """
 import sys
 from datetime import UTC, datetime
 import pandas as pd
-from dpcore.warehouse import Landing, Run, land, run_id
+from dpcore.results.warehouse import Landing, Run, land, run_id
 path, worker, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 for number in range(count):
     now = datetime.now(UTC)

@@ -7,11 +7,11 @@ import pytest
 from statistical import mean_agrees, variance_agrees
 
 from dpcore._random import seeded
-from dpcore.bases import bspline
-from dpcore.densities import Spline
 from dpcore.errors import NotEstimable
-from dpcore.estimators.channel_projection import project
+from dpcore.estimation.densities import Spline
+from dpcore.estimation.estimators.channel_projection import project
 from dpcore.mechanisms import DyadicWave, RandomizedResponse, SquareWave
+from dpcore.mechanisms.bases import bspline
 from dpcore.mechanisms.wave import WaveMechanism
 from dpcore.privacy.budget import Budget
 

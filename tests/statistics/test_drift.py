@@ -12,10 +12,10 @@ import pytest
 from scipy import stats
 
 import dpcore as dp
-from dpcore.changes import CERTAINTY, between_groups, between_rounds, drift_checks, numbers_of
 from dpcore.pipeline import estimate_all
 from dpcore.populations import consumer_expenditure
-from dpcore.tables import tables_of, truths
+from dpcore.results.changes import CERTAINTY, between_groups, between_rounds, drift_checks, numbers_of
+from dpcore.results.tables import tables_of, truths
 
 pytestmark = pytest.mark.slow
 TEXT = """

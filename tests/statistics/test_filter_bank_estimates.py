@@ -10,9 +10,9 @@ from scipy.interpolate import BSpline
 from statistical import mean_agrees
 
 import dpcore as dp
-from dpcore.bases import bspline
-from dpcore.estimators import ladder
-from dpcore.estimators.level_rule import accepted, distances, thresholds
+from dpcore.estimation.estimators import ladder
+from dpcore.estimation.estimators.level_rule import accepted, distances, thresholds
+from dpcore.mechanisms.bases import bspline
 
 TEXT = """
 name = "bank"

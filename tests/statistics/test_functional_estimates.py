@@ -9,7 +9,7 @@ import pytest
 from estimate_cases import SMOOTH, cell_law, draw, mechanism
 from scipy import stats
 
-from dpcore.estimators import Projection
+from dpcore.estimation.estimators import Projection
 from dpcore.functionals import FunctionDensity, parse
 
 REPETITIONS = 300

@@ -13,8 +13,8 @@ from scipy import stats
 from scipy.linalg import cho_factor, cho_solve, eigh
 
 from dpcore import _random as dp_random
-from dpcore.estimators import ladder
-from dpcore.estimators.level_rule import accepted, distances, thresholds
+from dpcore.estimation.estimators import ladder
+from dpcore.estimation.estimators.level_rule import accepted, distances, thresholds
 from dpcore.mechanisms import discrete_laplace
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.budget import Budget

@@ -11,13 +11,13 @@ from cases import every_value_once
 from scipy import stats
 
 from dpcore._random import seeded
-from dpcore.aggregates import Aggregate
-from dpcore.estimates import DensityEstimate
-from dpcore.estimators import LogSpline
+from dpcore.estimation.estimates import DensityEstimate
+from dpcore.estimation.estimators import LogSpline
 from dpcore.functionals import FunctionDensity, parse
 from dpcore.laboratory.studies import targets
-from dpcore.scheme import Scheme
-from dpcore.simulation import simulate
+from dpcore.protocol.aggregates import Aggregate
+from dpcore.protocol.scheme import Scheme
+from dpcore.protocol.simulation import simulate
 
 REPETITIONS = 120
 SMOOTH = ("beta_2_5", "bimodal")

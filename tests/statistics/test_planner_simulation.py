@@ -9,9 +9,9 @@ from dpcore import pipeline
 from dpcore._random import seeded
 from dpcore.functionals import parse
 from dpcore.privacy.budget import Budget
-from dpcore.scheme import CATEGORICAL, NUMERIC, Scheme
-from dpcore.theory.assumed import Assumed
-from dpcore.theory.planner import Aim, Planner
+from dpcore.protocol.scheme import CATEGORICAL, NUMERIC, Scheme
+from dpcore.rounds.planner.assumed import Assumed
+from dpcore.rounds.planner.plan import Aim, Planner
 
 WITHIN = 0.1
 CLIENTS = 300_000

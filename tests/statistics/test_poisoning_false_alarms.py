@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom, chi2
 
-from dpcore.audit import poisoning
 from dpcore.laboratory.studies.poisoning import DENSITIES, ORACLES, Trial
 from dpcore.mechanisms import DyadicWave, UnaryEncoding
 from dpcore.privacy.budget import Budget
+from dpcore.results import poisoning
 from tests.statistical import P_VALUE
 
 pytestmark = pytest.mark.slow

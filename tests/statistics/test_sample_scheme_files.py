@@ -12,7 +12,7 @@ from dpcore import pipeline
 from dpcore._random import seeded
 from dpcore.functionals import parse
 from dpcore.populations import read_records
-from dpcore.scheme import Scheme
+from dpcore.protocol.scheme import Scheme
 
 DATA = Path(__file__).parents[2] / "data"
 ROUNDS = 150

@@ -10,8 +10,8 @@ import pytest
 from statistical import mean_agrees, variance_agrees
 
 import dpcore as dp
-from dpcore.aggregates import Aggregate
-from dpcore.scheme import Scheme
+from dpcore.protocol.aggregates import Aggregate
+from dpcore.protocol.scheme import Scheme
 
 People = Callable[..., dict[str, np.ndarray]]
 RUNS, CLIENTS = 1500, 40

@@ -7,7 +7,7 @@ import pytest
 from statistical import mean_agrees
 
 from dpcore._random import seeded
-from dpcore.bases import bspline
+from dpcore.mechanisms.bases import bspline
 from dpcore.mechanisms.wavelet_laplace import ALLOCATIONS, WaveletLaplace
 from dpcore.privacy.budget import Budget
 

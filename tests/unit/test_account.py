@@ -9,12 +9,14 @@ import pandas as pd
 import pytest
 from schemes import QUESTION as SCHEME
 
-from dpcore import cli, pages, stages, warehouse, wire
+from dpcore import cli, wire
 from dpcore._random import seeded
 from dpcore.errors import AlreadyLanded, InvalidReport, TooFewClients, WarehouseError
 from dpcore.pipeline import privatize
-from dpcore.report import with_ids
-from dpcore.scheme import Scheme
+from dpcore.protocol.report import with_ids
+from dpcore.protocol.scheme import Scheme
+from dpcore.results import pages, warehouse
+from dpcore.rounds import stages
 
 pytestmark = pytest.mark.usefixtures("no_pictures", "unpublished")
 

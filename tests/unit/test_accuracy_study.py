@@ -12,13 +12,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpcore import cli, plots, warehouse
+from dpcore import cli
 from dpcore.errors import SchemeError
 from dpcore.laboratory import benchmarks
 from dpcore.laboratory.plots.accuracy import plot_fits, plot_ratios
 from dpcore.laboratory.studies import accuracy, aims, metrics
 from dpcore.laboratory.studies.accuracy import Cell, Grid
 from dpcore.laboratory.studies.contestants import contestants
+from dpcore.results import plots, warehouse
 
 pytestmark = pytest.mark.usefixtures("unpublished")
 

@@ -11,7 +11,7 @@ from dpcore.functionals import Atom, Entropy, Mean, Quantile
 from dpcore.pipeline import check_estimates, estimate_all
 from dpcore.populations import consumer_expenditure
 from dpcore.populations.laws import Beta, NumericLaw
-from dpcore.tables import summary, tables_of
+from dpcore.results.tables import summary, tables_of
 
 UPPER = 16_000.0
 SCHEME = f"""

@@ -12,9 +12,11 @@ import duckdb
 import pytest
 from planted import CutDyadicWave, CutWave, CutWindow, OneTooMany, known_seed
 
-from dpcore import certify, cli, warehouse
-from dpcore import scheme as schemes
+from dpcore import cli
 from dpcore.errors import SchemeError
+from dpcore.protocol import scheme as schemes
+from dpcore.results import warehouse
+from dpcore.rounds import certify
 
 TEXT = """
 name = "pets"

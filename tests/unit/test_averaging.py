@@ -13,8 +13,8 @@ from dpcore._random import Source, seeded
 from dpcore.audit.averaging import Averaging, averaging, forgetting, memoizing, value_of
 from dpcore.client import Client
 from dpcore.errors import SchemeError
-from dpcore.report import Report
-from dpcore.scheme import Scheme
+from dpcore.protocol.report import Report
+from dpcore.protocol.scheme import Scheme
 
 
 def now_and_then(scheme: Scheme, random: Source, secret: bytes) -> Callable[[Mapping[str, Any]], Report]:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpcore.bases import bspline
-from dpcore.estimators.bands import critical_value, invert_band, standard_errors
+from dpcore.estimation.estimators.bands import critical_value, invert_band, standard_errors
+from dpcore.mechanisms.bases import bspline
 
 DRAWS = 20_000
 

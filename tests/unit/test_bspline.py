@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.interpolate import BSpline
 
-from dpcore.bases import bspline
 from dpcore.errors import SchemeError
+from dpcore.mechanisms.bases import bspline
 
 SPACES = [(degree, level) for degree in range(4) for level in (0, 1, 2, 3, 5, 9)]
 

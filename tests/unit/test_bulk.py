@@ -11,10 +11,11 @@ import pyarrow as pa
 import pytest
 
 import dpcore as dp
-from dpcore import tokens, wire
+from dpcore import wire
 from dpcore.errors import InvalidReport
-from dpcore.report import Report, batch_of
-from dpcore.scheme import Scheme
+from dpcore.protocol import tokens
+from dpcore.protocol.report import Report, batch_of
+from dpcore.protocol.scheme import Scheme
 
 SCHEMES = {name: Scheme.from_toml(text) for name, text in client_cases.SCHEMES.items()}
 

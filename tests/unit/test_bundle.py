@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from dpcore import wire
-from dpcore.scheme import Scheme
+from dpcore.protocol.scheme import Scheme
 
 
 def test_a_client_of_another_language_finds_the_integers_it_needs(tmp_path: Path, small: Scheme) -> None:

@@ -11,12 +11,12 @@ import pytest
 from statistical import law_agrees
 
 from dpcore._random import seeded
-from dpcore.bases import SplineWavelet
-from dpcore.bases.spline_wavelet import smallest_coarsest_level
-from dpcore.calibration import allocation, level_sampling
-from dpcore.calibration.sensitivity import joint_loss, sensitivity
-from dpcore.calibration.tables import Scales, integer_tables, largest_wavelet_value, unscaled
 from dpcore.errors import CalibrationError, SchemeError
+from dpcore.mechanisms.bases import SplineWavelet
+from dpcore.mechanisms.bases.spline_wavelet import smallest_coarsest_level
+from dpcore.mechanisms.calibration import allocation, level_sampling
+from dpcore.mechanisms.calibration.sensitivity import joint_loss, sensitivity
+from dpcore.mechanisms.calibration.tables import Scales, integer_tables, largest_wavelet_value, unscaled
 
 
 def energies(basis: SplineWavelet, scales: Scales, cells: int = 4096) -> np.ndarray:

@@ -7,11 +7,17 @@ import time
 import numpy as np
 import pytest
 
-from dpcore.bases import SplineWavelet
-from dpcore.bases.spline_wavelet import smallest_coarsest_level
-from dpcore.calibration import tables as module
-from dpcore.calibration.tables import default_cells, integer_tables, largest_wavelet_value, tables_digest, unscaled
 from dpcore.errors import SchemeError
+from dpcore.mechanisms.bases import SplineWavelet
+from dpcore.mechanisms.bases.spline_wavelet import smallest_coarsest_level
+from dpcore.mechanisms.calibration import tables as module
+from dpcore.mechanisms.calibration.tables import (
+    default_cells,
+    integer_tables,
+    largest_wavelet_value,
+    tables_digest,
+    unscaled,
+)
 
 # Frozen on one machine: another one, another numpy or another scipy must give the same bits.
 DIGESTS = {

@@ -57,7 +57,7 @@ def records(path: Path, rows: int = 30, **changes: object) -> Path:
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which `ldpflow run` has run twice with one seed."""
-    from dpcore import stages
+    from dpcore.rounds import stages
 
     folder = tmp_path_factory.mktemp("cli")
     (folder / "coarse.toml").write_text(COARSE, encoding="utf-8")
@@ -298,7 +298,7 @@ def test_a_process_of_its_own_says_one_line_and_exits(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt(), RuntimeError("Query interrupted")], ids=["here", "in DuckDB"])
 def test_ctrl_c_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: BaseException) -> None:
-    from dpcore import stages
+    from dpcore.rounds import stages
 
     def stopped(*_: object, **__: object) -> None:
         raise stop

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 import dpcore as dp
-from dpcore import tokens, wire
+from dpcore import wire
 from dpcore._random import WORD, Source
 from dpcore.errors import InvalidRecord
-from dpcore.report import batch_of
-from dpcore.scheme import Scheme
+from dpcore.protocol import tokens
+from dpcore.protocol.report import batch_of
+from dpcore.protocol.scheme import Scheme
 
 RECORD = {"side": "left", "colour": "red", "height": 1.2}
 

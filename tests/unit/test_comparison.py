@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import dpcore as dp
-from dpcore.comparison import difference, related, simultaneous_deviations
 from dpcore.errors import SchemeError
-from dpcore.estimates import FunctionalEstimate, Sample
+from dpcore.estimation.comparison import difference, related, simultaneous_deviations
+from dpcore.estimation.estimates import FunctionalEstimate, Sample
 
 MEAN = dp.functionals.Mean()
 TEXT = """
@@ -282,7 +282,7 @@ def test_the_size_of_a_group() -> None:
         text = TEXT.replace('["left", "right"]', str(names)).replace("values = [0, 1]", "")
         side = np.array(names)[np.arange(60_000) % k]
         records = {"side": side, "height": np.full(60_000, 1.0)}
-        from dpcore.estimators.groups import groups
+        from dpcore.estimation.estimators.groups import groups
 
         made = dp.simulate(dp.Scheme.from_toml(text), records, random=dp.seeded(1))
         for sample in groups(made, "height", "side").values():

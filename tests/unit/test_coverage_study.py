@@ -17,15 +17,16 @@ from cases import of_each_kind
 from scipy.integrate import quad
 from scipy.special import beta
 
-from dpcore import cli, plots, warehouse
+from dpcore import cli
 from dpcore.errors import NotEstimable, SchemeError
-from dpcore.estimates import FunctionalEstimate
+from dpcore.estimation.estimates import FunctionalEstimate
 from dpcore.functionals import Functional, parse
 from dpcore.laboratory import benchmarks
 from dpcore.laboratory.plots.coverage import plot_coverage
 from dpcore.laboratory.studies import coverage, coverage_aims
 from dpcore.laboratory.studies.coverage import Cell, Grid
 from dpcore.laboratory.studies.targets import target
+from dpcore.results import plots, warehouse
 
 pytestmark = pytest.mark.usefixtures("unpublished")
 

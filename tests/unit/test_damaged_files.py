@@ -11,12 +11,13 @@ import duckdb
 import pandas as pd
 import pytest
 
-from dpcore import cli, outbox, stages
+from dpcore import cli
 from dpcore.errors import InvalidRecord, InvalidReport, NotEstimable, WarehouseError
 from dpcore.populations import read_blocks
-from dpcore.scheme import Scheme
-from dpcore.warehouse import export, latest_version, query, reader
-from dpcore.warehouse.views import shipped_views
+from dpcore.protocol.scheme import Scheme
+from dpcore.results.warehouse import export, latest_version, query, reader
+from dpcore.results.warehouse.views import shipped_views
+from dpcore.rounds import outbox, stages
 
 ROOT = Path(__file__).parents[2]
 INSURANCE = ROOT / "data/schemes/health_insurance.toml"

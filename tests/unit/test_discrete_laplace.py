@@ -12,10 +12,9 @@ import pytest
 from scipy import special, stats
 from statistical import P_VALUE, law_agrees, mean_agrees, variance_agrees
 
-from dpcore import _kernels
 from dpcore._random import WORD, Source, secure, seeded
 from dpcore.errors import SchemeError
-from dpcore.mechanisms import discrete_laplace
+from dpcore.mechanisms import _kernels, discrete_laplace
 from dpcore.mechanisms.discrete_laplace import pmf, sample, simulate_sums, variance
 
 SIZE = 200_000

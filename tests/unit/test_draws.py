@@ -13,18 +13,18 @@ import numpy as np
 import pytest
 
 import dpcore as dp
-from dpcore import scheme as schemes
 from dpcore import wire
-from dpcore.bases.filter_bank import FilterBank
-from dpcore.bases.spline_wavelet import SplineWavelet
 from dpcore.errors import SchemeError
 from dpcore.mechanisms import RandomizedResponse, UnaryEncoding
 from dpcore.mechanisms.base import Reports
+from dpcore.mechanisms.bases.filter_bank import FilterBank
+from dpcore.mechanisms.bases.spline_wavelet import SplineWavelet
 from dpcore.mechanisms.randomized_response import DESIGNS
 from dpcore.mechanisms.unary_encoding import VARIANTS
 from dpcore.mechanisms.wavelet_laplace import ALLOCATIONS, NOISES, WaveletLaplace
 from dpcore.privacy.memoization import Memory
-from dpcore.scheme import CATEGORICAL, DRAWS, NUMERIC, Scheme
+from dpcore.protocol import scheme as schemes
+from dpcore.protocol.scheme import CATEGORICAL, DRAWS, NUMERIC, Scheme
 
 VECTORS = {
     path.stem: json.loads(path.read_text("utf-8"))
@@ -33,8 +33,8 @@ VECTORS = {
 SECRETS = (bytes(range(16)), bytes(range(100, 132)), b"the secret of another client")
 SAY = (
     "the same secret gives {name} other answers than version {draws} of draws did: who has paid for an answer would draw fresh "
-    "noise, unpaid. Raise dpcore.scheme.DRAWS, and DRAWS in ldpflow.mjs, so that the digest changes; then freeze the new "
-    "version here beside this one, which stays as it is"
+    "noise, unpaid. Raise DRAWS in dpcore/protocol/scheme.py and in ldpflow.mjs, so that the digest changes; then freeze the "
+    "new version here beside this one, which stays as it is"
 )
 FROZEN: dict[int, dict[str, str]] = {
     1: {
@@ -127,7 +127,7 @@ def test_another_order_of_draws_fails_with_what_to_do(monkeypatch: pytest.Monkey
         return honest(self, values, random)
 
     monkeypatch.setattr(RandomizedResponse, "privatize", later)
-    with pytest.raises(AssertionError, match=r"Raise dpcore\.scheme\.DRAWS"):
+    with pytest.raises(AssertionError, match="Raise DRAWS in dpcore"):
         check()
 
 

@@ -10,8 +10,10 @@ import fsspec
 import pytest
 from schemes import HOUSEHOLDS
 
-from dpcore import populations, stages, warehouse, wire
+from dpcore import populations, wire
 from dpcore.errors import DPCoreError, InvalidReport, SchemeError
+from dpcore.results import warehouse
+from dpcore.rounds import stages
 
 SCHEME = HOUSEHOLDS.replace("200000", "3000")
 

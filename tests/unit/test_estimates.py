@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from estimate_cases import SMOOTH, draw, mechanism
 
-from dpcore.bases import bspline
 from dpcore.errors import SchemeError
-from dpcore.estimators import Fixed, Projection, project_density
+from dpcore.estimation.estimators import Fixed, Projection, project_density
 from dpcore.functionals import Cdf, Derivative, Mean, Quantile, Variance, parse
+from dpcore.mechanisms.bases import bspline
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.budget import Budget
 

@@ -8,7 +8,7 @@ from cases import every_value_once, of_each_kind
 
 from dpcore._random import seeded
 from dpcore.errors import NotEstimable, SchemeError
-from dpcore.estimators.expectation_maximization import maximize
+from dpcore.estimation.estimators.expectation_maximization import maximize
 from dpcore.mechanisms import DyadicWave, SquareWave
 from dpcore.privacy.budget import Budget
 

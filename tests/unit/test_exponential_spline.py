@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from dpcore.bases import bspline
-from dpcore.densities import ExponentialSpline, Spline, cumulated
 from dpcore.errors import SchemeError
+from dpcore.estimation.densities import ExponentialSpline, Spline, cumulated
 from dpcore.functionals import Cdf, Entropy, IntegratedSquare, Mean, Probability
+from dpcore.mechanisms.bases import bspline
 
 LOWER, UPPER, DEGREE, LEVEL = -1.0, 3.0, 3, 3
 ATOMS = (0.1, 0.25)

@@ -12,10 +12,10 @@ from statistical import law_agrees, mean_agrees
 
 import dpcore as dp
 from dpcore.errors import SchemeError
-from dpcore.estimators import goodness_of_fit
-from dpcore.estimators.likelihood import Averages, Counts
+from dpcore.estimation.estimators import goodness_of_fit
+from dpcore.estimation.estimators.likelihood import Averages, Counts
 from dpcore.pipeline import estimate_all
-from dpcore.tables import tables_of
+from dpcore.results.tables import tables_of
 
 MEAN = dp.functionals.Mean()
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcore import _kernels
 from dpcore.errors import DPCoreError
+from dpcore.mechanisms import _kernels
 
 MACHINE_CODE = _kernels._machine_code
 

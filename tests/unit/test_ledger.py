@@ -16,14 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpcore as dp
-from dpcore import tokens
 from dpcore._random import Source
 from dpcore.errors import BudgetExceeded, DPCoreError, InvalidRecord
 from dpcore.privacy.budget import Budget
 from dpcore.privacy.ledger import Charge, InMemory, Ledger
 from dpcore.privacy.memoization import Memory
-from dpcore.report import Report
-from dpcore.scheme import Scheme
+from dpcore.protocol import tokens
+from dpcore.protocol.report import Report
+from dpcore.protocol.scheme import Scheme
 from dpcore.wire import FileStore
 
 SECRET = b"a client's secret"

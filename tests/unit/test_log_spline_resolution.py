@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from dpcore._random import seeded
-from dpcore.estimators import smoothing
-from dpcore.estimators.bands import within
-from dpcore.estimators.likelihood import Counts
+from dpcore.estimation.estimators import smoothing
+from dpcore.estimation.estimators.bands import within
+from dpcore.estimation.estimators.likelihood import Counts
 from dpcore.laboratory.studies import targets
 from dpcore.mechanisms.dyadic_wave import DyadicWave
 from dpcore.privacy.budget import Budget

@@ -13,11 +13,11 @@ import pytest
 
 import dpcore as dp
 from dpcore.errors import SchemeError
-from dpcore.estimates import DensityEstimate
+from dpcore.estimation.estimates import DensityEstimate
 from dpcore.functionals import Expansion, Functional, Influence, parse
 from dpcore.laboratory.studies import targets
 from dpcore.laboratory.studies.coverage import FUNCTIONALS
-from dpcore.scheme import Scheme
+from dpcore.protocol.scheme import Scheme
 
 METHODS = {
     "dyadic_wave": 'mechanism = "dyadic_wave"',

@@ -10,8 +10,8 @@ import pytest
 from orders import EVENTS, LENGTH, ROUND, Skipped, check_orders
 
 from dpcore import cli
-from dpcore.backfill import rounds_of
-from dpcore.scheme import Scheme
+from dpcore.protocol.scheme import Scheme
+from dpcore.rounds.backfill import rounds_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_pictures", "unpublished")]
 

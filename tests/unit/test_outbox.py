@@ -15,12 +15,14 @@ import pandas as pd
 import pytest
 
 import dpcore as dp
-from dpcore import cli, outbox, tokens, wire
+from dpcore import cli, wire
 from dpcore.errors import DPCoreError
 from dpcore.privacy.budget import Budget
 from dpcore.privacy.ledger import Ledger
-from dpcore.report import Report
-from dpcore.scheme import Scheme
+from dpcore.protocol import tokens
+from dpcore.protocol.report import Report
+from dpcore.protocol.scheme import Scheme
+from dpcore.rounds import outbox
 
 PEOPLE = [
     {"side": "left", "colour": "red", "height": 1.2, "who": "ann"},

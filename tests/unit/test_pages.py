@@ -16,12 +16,22 @@ import pandas as pd
 import pytest
 
 from dpcore.errors import MigrationError, WarehouseError
-from dpcore.pages import publish
-from dpcore.pages.content import _factor, _numbers
-from dpcore.pages.words import WHAT_LEAVES, phrase, rank
-from dpcore.plots import rounded
-from dpcore.scheme import CATEGORICAL, NUMERIC
-from dpcore.warehouse import REHEARSAL, Landing, Run, land, latest_version, open_for_writing, query, reader, run_id
+from dpcore.protocol.scheme import CATEGORICAL, NUMERIC
+from dpcore.results.pages import publish
+from dpcore.results.pages.content import _factor, _numbers
+from dpcore.results.pages.words import WHAT_LEAVES, phrase, rank
+from dpcore.results.plots import rounded
+from dpcore.results.warehouse import (
+    REHEARSAL,
+    Landing,
+    Run,
+    land,
+    latest_version,
+    open_for_writing,
+    query,
+    reader,
+    run_id,
+)
 
 VOID = {"meta", "img", "br", "link", "hr"}
 START = datetime(2026, 11, 20, 6, 30, tzinfo=UTC)
@@ -282,7 +292,7 @@ def test_a_rehearsal_is_called_one(fresh: Path, tmp_path: Path) -> None:
 
 
 def test_a_warehouse_of_older_code_is_brought_up_to_date(tmp_path: Path) -> None:
-    from dpcore.warehouse.migrate import migrate, shipped_migrations
+    from dpcore.results.warehouse.migrate import migrate, shipped_migrations
 
     path = tmp_path / "w.duckdb"
     with duckdb.connect(path) as connection:
@@ -339,7 +349,7 @@ def test_no_reader_is_left_open(landed: Path, tmp_path: Path) -> None:
         pass
 
 
-QUERIES = sorted((Path(__file__).parents[2] / "dpcore/pages/queries").glob("*.sql"))
+QUERIES = sorted((Path(__file__).parents[2] / "dpcore/results/pages/queries").glob("*.sql"))
 
 
 @pytest.mark.parametrize("path", QUERIES, ids=lambda path: str(path.stem))

@@ -14,7 +14,7 @@ import pytest
 import dpcore as dp
 from dpcore import pipeline, wire
 from dpcore.errors import InvalidRecord
-from dpcore.scheme import Scheme
+from dpcore.protocol.scheme import Scheme
 
 People = Callable[..., dict[str, np.ndarray]]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from dpcore.pages import Pieces, pieces, plain
-from dpcore.warehouse import query
+from dpcore.results.pages import Pieces, pieces, plain
+from dpcore.results.warehouse import query
 
 pytestmark = pytest.mark.usefixtures("blank_pictures_throughout")  # they are drawn as those of pages are
 

@@ -13,9 +13,9 @@ import pytest
 from dpcore import cli
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.privacy.budget import Budget
-from dpcore.theory.expectation import expected_statistics
-from dpcore.theory.planner import Aim, Planner
-from dpcore.theory.search import least, rounded_clients, rounded_epsilon
+from dpcore.rounds.planner.expectation import expected_statistics
+from dpcore.rounds.planner.plan import Aim, Planner
+from dpcore.rounds.planner.search import least, rounded_clients, rounded_epsilon
 
 PETS = """
 name = "pets"

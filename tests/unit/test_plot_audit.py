@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from dpcore.plots import new_axes, plot_audit, plot_averaging, svg
-from dpcore.plots.style import ESTIMATE, TRUTH
+from dpcore.results.plots import new_axes, plot_audit, plot_averaging, svg
+from dpcore.results.plots.style import ESTIMATE, TRUTH
 
 BOUNDS = pd.DataFrame(
     {

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from dpcore.laboratory.plots.curves import plot_curves
-from dpcore.plots import new_axes, new_panels, png
+from dpcore.results.plots import new_axes, new_panels, png
 
 NAN = float("nan")
 ROWS = pd.DataFrame(

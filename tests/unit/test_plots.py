@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpcore.plots import (
+from dpcore.results.plots import (
     attribute_pictures,
     height_for,
     new_axes,
@@ -21,7 +21,7 @@ from dpcore.plots import (
     png,
     svg,
 )
-from dpcore.plots.style import rounded, separated
+from dpcore.results.plots.style import rounded, separated
 
 X = np.linspace(0, 250_000, 51)
 PDF = 6 * (X / 250_000) * (1 - X / 250_000) / 250_000
@@ -263,7 +263,7 @@ def test_a_picture_is_the_same_svg_twice_and_needs_no_font(plot, frame):
 
 @pytest.mark.slow
 def test_pyplot_is_never_imported():
-    code = "import sys, dpcore.plots; sys.exit('matplotlib.pyplot' in sys.modules)"
+    code = "import sys, dpcore.results.plots; sys.exit('matplotlib.pyplot' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

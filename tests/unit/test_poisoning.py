@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 import dpcore as dp
-from dpcore import tokens, wire
-from dpcore.audit import poisoning
+from dpcore import wire
 from dpcore.errors import SchemeError
-from dpcore.estimates import Sensitivity
-from dpcore.estimators import Fixed, Projection
-from dpcore.estimators.sensitivity import averaged
+from dpcore.estimation.estimates import Sensitivity
+from dpcore.estimation.estimators import Fixed, Projection
+from dpcore.estimation.estimators.sensitivity import averaged
 from dpcore.functionals import Cdf, Entropy, Mean, Quantile
 from dpcore.laboratory import attacks, gains
 from dpcore.laboratory.attacks import Attack, MaximalGain, MaximalInfluence, RandomItem, RandomReports, poisoned
@@ -31,7 +30,9 @@ from dpcore.mechanisms import (
 )
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.budget import Budget
-from dpcore.report import Answers, ReportBatch, batch_of
+from dpcore.protocol import tokens
+from dpcore.protocol.report import Answers, ReportBatch, batch_of
+from dpcore.results import poisoning
 
 LN3 = Budget.parse("ln 3")
 ORACLES: dict[str, Any] = {

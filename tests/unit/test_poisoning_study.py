@@ -9,12 +9,13 @@ import pytest
 from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
-from dpcore import cli, warehouse
+from dpcore import cli
 from dpcore.errors import SchemeError
 from dpcore.laboratory import benchmarks
 from dpcore.laboratory.attacks import MaximalGain
 from dpcore.laboratory.plots.poisoning import plot_power
 from dpcore.laboratory.studies import poisoning
+from dpcore.results import warehouse
 
 
 def row(method: str, attack: str, beta: float, metric: str, value: float, **more: float) -> dict[str, object]:

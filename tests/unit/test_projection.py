@@ -9,11 +9,11 @@ import pytest
 from estimate_cases import SMOOTH, FakeAggregate, cell_law, draw, mechanism, noiseless
 
 from dpcore import _random as dp_random
-from dpcore.bases import bspline
 from dpcore.errors import NotEstimable, SchemeError
-from dpcore.estimators import Fixed, Lepski, Projection, ladder
+from dpcore.estimation.estimators import Fixed, Lepski, Projection, ladder
 from dpcore.functionals import Mean
 from dpcore.mechanisms import RandomizedResponse
+from dpcore.mechanisms.bases import bspline
 from dpcore.privacy.budget import Budget
 
 

@@ -12,10 +12,12 @@ import pytest
 from schemes import HOUSEHOLDS
 
 import dpcore as dp
-from dpcore import changes, pipeline, quality, stages, warehouse
+from dpcore import pipeline
 from dpcore.populations import consumer_expenditure
-from dpcore.scheme import Scheme
-from dpcore.tables import tables_of
+from dpcore.protocol.scheme import Scheme
+from dpcore.results import changes, quality, warehouse
+from dpcore.results.tables import tables_of
+from dpcore.rounds import stages
 
 Tables = dict[str, pd.DataFrame]
 

@@ -10,14 +10,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpcore import cli, pipeline, plots, warehouse
+from dpcore import cli, pipeline
 from dpcore._random import seeded
 from dpcore.errors import SchemeError
-from dpcore.estimators import Fixed, Projection
+from dpcore.estimation.estimators import Fixed, Projection
 from dpcore.laboratory import benchmarks
 from dpcore.laboratory.plots.rates import plot_rates
 from dpcore.laboratory.studies import pointwise, rates, rates_aims
 from dpcore.laboratory.studies.rates import SELF_SIMILAR, Grid
+from dpcore.results import plots, warehouse
 
 LINEAR = "projection_degree_1"
 FEW = (10**6, 4 * 10**6)

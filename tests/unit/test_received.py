@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcore import _kernels
-from dpcore.mechanisms import Reports
+from dpcore.mechanisms import Reports, _kernels
 from dpcore.mechanisms.received import accepted_integers, accepted_rows, by_ranges, within
 
 LIMITS = st.lists(st.integers(1, 5), min_size=1, max_size=3)

@@ -8,11 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpcore import cli, warehouse
+from dpcore import cli
 from dpcore.errors import SchemeError
 from dpcore.laboratory import benchmarks
 from dpcore.laboratory.studies import figures, reproduce
 from dpcore.laboratory.studies.figures import COLUMNS, Effort
+from dpcore.results import warehouse
 
 CHEAP = (
     "contraction",

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from dpcore import cli
-from dpcore.revision import Revision, revise
-from dpcore.scheme import Scheme
+from dpcore.protocol.revision import Revision, revise
+from dpcore.protocol.scheme import Scheme
 
 
 def against(text: str, *replacements: tuple[str, str]) -> Revision:

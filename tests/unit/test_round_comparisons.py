@@ -12,11 +12,13 @@ import pandas as pd
 import pytest
 
 import dpcore as dp
-from dpcore import cli, plots, populations, stages, warehouse
-from dpcore.changes import CERTAINTY, MOST, SHORT, between_rounds, drift_checks, numbers_of, telling
-from dpcore.estimates import normal_quantile
+from dpcore import cli, populations
+from dpcore.estimation.estimates import normal_quantile
 from dpcore.pipeline import estimate_all
-from dpcore.tables import Line, summary, tables_of
+from dpcore.results import plots, warehouse
+from dpcore.results.changes import CERTAINTY, MOST, SHORT, between_rounds, drift_checks, numbers_of, telling
+from dpcore.results.tables import Line, summary, tables_of
+from dpcore.rounds import stages
 
 SCHEME = """
 name = "consumer_expenditure"

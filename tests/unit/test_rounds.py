@@ -14,16 +14,18 @@ import pytest
 import typer
 
 import dpcore as dp
-from dpcore import cli, stages, warehouse, wire
+from dpcore import cli, wire
 from dpcore._random import seeded
-from dpcore.backfill import rounds_of
-from dpcore.cleanup import clean, in_words
 from dpcore.collector.sealing import landing
 from dpcore.errors import InvalidReport, NotEstimable, SchemeError, TooFewClients, WarehouseError
 from dpcore.pipeline import privatize
-from dpcore.report import ReportBatch, concatenate, with_ids
-from dpcore.scheme import Scheme
-from dpcore.warehouse.rows import RESULT_TABLES
+from dpcore.protocol.report import ReportBatch, concatenate, with_ids
+from dpcore.protocol.scheme import Scheme
+from dpcore.results import warehouse
+from dpcore.results.warehouse.rows import RESULT_TABLES
+from dpcore.rounds import stages
+from dpcore.rounds.backfill import rounds_of
+from dpcore.rounds.cleanup import clean, in_words
 
 pytestmark = pytest.mark.slow  # dozens of small rounds
 

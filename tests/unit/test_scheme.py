@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from dpcore.errors import InvalidRecord, SchemeError
-from dpcore.scheme import Scheme
+from dpcore.protocol.scheme import Scheme
 
 
 def test_canonical_text_reads_back_to_the_same_digest(small: Scheme) -> None:

@@ -12,7 +12,7 @@ import pytest
 from dpcore._random import seeded
 from dpcore.errors import InvalidRecord, SchemeError
 from dpcore.populations import NAMES, by_scheme, read_blocks, read_records
-from dpcore.scheme import Scheme
+from dpcore.protocol.scheme import Scheme
 
 DATA = Path(__file__).parents[2] / "data"
 FILES = sorted((DATA / "schemes").glob("*.toml"))

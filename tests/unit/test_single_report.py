@@ -13,11 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpcore as dp
-from dpcore import tokens, wire
+from dpcore import wire
 from dpcore.errors import InvalidReport, RefusedReport, SchemeError
 from dpcore.mechanisms import Reports
-from dpcore.report import Report, batch_of
-from dpcore.scheme import Scheme
+from dpcore.protocol import tokens
+from dpcore.protocol.report import Report, batch_of
+from dpcore.protocol.scheme import Scheme
 from dpcore.wire.payload import layouts
 
 SCHEMES = {name: Scheme.from_toml(text) for name, text in client_cases.SCHEMES.items()}

@@ -11,10 +11,12 @@ import pytest
 from schemes import QUESTION as SCHEME
 
 import dpcore as dp
-from dpcore import cli, pipeline, stages, warehouse
+from dpcore import cli, pipeline
 from dpcore.errors import AlreadyLanded, NotEstimable, SchemeError, TooFewClients, WarehouseError
-from dpcore.scheme import Scheme
-from dpcore.tables import tables_of
+from dpcore.protocol.scheme import Scheme
+from dpcore.results import warehouse
+from dpcore.results.tables import tables_of
+from dpcore.rounds import stages
 
 pytestmark = pytest.mark.usefixtures("no_pictures", "unpublished")
 

@@ -8,11 +8,12 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from dpcore import cli, warehouse
+from dpcore import cli
 from dpcore.errors import SchemeError
 from dpcore.laboratory import benchmarks, profiling
 from dpcore.laboratory.studies import speed
 from dpcore.laboratory.studies.speed import clients, memory, peers, reports, rounds, table
+from dpcore.results import warehouse
 
 SCHEME = Path("data/schemes/consumer_expenditure.toml")
 

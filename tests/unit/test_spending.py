@@ -12,15 +12,18 @@ import pandas as pd
 import pytest
 
 import dpcore as dp
-from dpcore import pages, pipeline, spending, stages, warehouse, wire
+from dpcore import pipeline, wire
 from dpcore.client import Client
 from dpcore.mechanisms import DyadicWave, RandomizedResponse
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.budget import Budget
-from dpcore.report import batch_of
-from dpcore.scheme import Scheme
-from dpcore.spending import Known, known_spending, states
-from dpcore.tables import scheme_tables, tables_of
+from dpcore.protocol.report import batch_of
+from dpcore.protocol.scheme import Scheme
+from dpcore.results import account as spending
+from dpcore.results import pages, warehouse
+from dpcore.results.account import Known, known_spending, states
+from dpcore.results.tables import scheme_tables, tables_of
+from dpcore.rounds import stages
 
 RECORD = {"side": "left", "colour": "red", "height": 1.2}
 SECRETS = [bytes([number]) * 16 for number in range(4)]

@@ -18,10 +18,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 from standing import Model, Run
 
-from dpcore import stages, warehouse
 from dpcore.errors import AlreadyLanded
-from dpcore.pages.content import find, gather
-from dpcore.warehouse import connection
+from dpcore.results import warehouse
+from dpcore.results.pages.content import find, gather
+from dpcore.results.warehouse import connection
+from dpcore.rounds import stages
 
 DIGESTS = {"a" * 64: 1.0, "b" * 64: 0.5}  # of two schemes of one name, with what a client spends under each
 ROUNDS = ("2026-11-01", "2026-11-02", "2026-11-03")

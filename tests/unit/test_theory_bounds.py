@@ -12,7 +12,7 @@ from dpcore.errors import SchemeError
 from dpcore.laboratory.central.truncated_mean import ApproximateMean, KullbackLeiblerMean, SmoothMean, risk_bound
 from dpcore.laboratory.theory import barber_duchi, rates
 from dpcore.privacy.budget import Budget
-from dpcore.theory import lower_bounds as bounds
+from dpcore.rounds.planner import lower_bounds as bounds
 
 
 def slope(f, n: float = 1e10, step: float = 1e6) -> float:

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 import dpcore as dp
-from dpcore import tokens, wire
+from dpcore import wire
 from dpcore._random import Source
 from dpcore.errors import InvalidRecord, RefusedReport, SchemeError
 from dpcore.mechanisms import RandomizedResponse
 from dpcore.mechanisms.base import Reports
-from dpcore.scheme import Scheme
+from dpcore.protocol import tokens
+from dpcore.protocol.scheme import Scheme
 
 FILES = sorted((Path(__file__).parents[1] / "vectors").glob("*.json"))
 VECTORS: dict[str, dict[str, Any]] = {path.stem: json.loads(path.read_text("utf-8")) for path in FILES}
@@ -70,7 +71,7 @@ def test_what_must_be_refused_is(name: str) -> None:
 def test_the_vectors_have_every_reason_and_every_mechanism() -> None:
     reasons = {case["reason"] for vectors in VECTORS.values() for case in vectors["refused_reports"]}
     assert reasons == set(wire.REASONS)
-    from dpcore.scheme import CATEGORICAL, NUMERIC
+    from dpcore.protocol.scheme import CATEGORICAL, NUMERIC
 
     used = {a.mechanism.name for scheme in SCHEMES.values() for a in scheme.attributes.values()}
     assert used == {*CATEGORICAL, *NUMERIC}

@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from dpcore.errors import WarehouseError
-from dpcore.warehouse import open_for_reading, open_for_writing
+from dpcore.results.warehouse import open_for_reading, open_for_writing
 
 # Holds the file for writing until told to stop, or for a number of seconds.
 HOLDER = """
@@ -153,7 +153,7 @@ def test_a_warehouse_appears_whole_and_leaves_no_draft(created):
 
 CREATOR = """
 import sys, time
-from dpcore.warehouse import open_for_writing
+from dpcore.results.warehouse import open_for_writing
 time.sleep(max(0.0, float(sys.argv[2]) - time.time()))
 with open_for_writing(sys.argv[1]) as connection:
     connection.execute("insert into rejects select '0123456789abcdef', ?, 1, 0", [sys.argv[3]])

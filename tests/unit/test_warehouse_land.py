@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpcore.errors import AlreadyLanded, WarehouseError
-from dpcore.warehouse import (
+from dpcore.results.warehouse import (
     Landing,
     Run,
     land,
@@ -24,7 +24,7 @@ from dpcore.warehouse import (
     reader,
     run_id,
 )
-from dpcore.warehouse.rows import RESULT_TABLES
+from dpcore.results.warehouse.rows import RESULT_TABLES
 
 pytestmark = pytest.mark.usefixtures("unpublished")
 
@@ -266,7 +266,7 @@ def test_an_interruption_in_mid_transaction_leaves_the_file_as_it_was(path, monk
         if len(inserted) > 12 + 5:  # the rehearsal inserts 12 tables; this is the sixth of the file
             raise KeyboardInterrupt
 
-    module = importlib.import_module("dpcore.warehouse.land")
+    module = importlib.import_module("dpcore.results.warehouse.land")
     real = module._insert
     monkeypatch.setattr(module, "_insert", insert)
     for identity in (run(), run(seed=8)):

@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import norm
 
 from dpcore.errors import WarehouseError
-from dpcore.warehouse import Landing, Run, land, query, run_id
+from dpcore.results.warehouse import Landing, Run, land, query, run_id
 
 pytestmark = pytest.mark.usefixtures("unpublished")
 

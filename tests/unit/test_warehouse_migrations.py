@@ -7,9 +7,9 @@ import duckdb
 import pytest
 
 from dpcore.errors import MigrationError, WarehouseError
-from dpcore.warehouse import latest_version, open_for_reading, open_for_writing
-from dpcore.warehouse.migrate import Migration, migrate, read_migrations, shipped_migrations
-from dpcore.warehouse.views import shipped_macros, shipped_views
+from dpcore.results.warehouse import latest_version, open_for_reading, open_for_writing
+from dpcore.results.warehouse.migrate import Migration, migrate, read_migrations, shipped_migrations
+from dpcore.results.warehouse.views import shipped_macros, shipped_views
 
 TABLES = {
     "runs": "run_id scheme scheme_digest round source clients accepted rejected randomness seed state started_at "

@@ -11,10 +11,10 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from dpcore import warehouse
 from dpcore.errors import WarehouseError
-from dpcore.warehouse import Landing, Run, open_for_writing, published, query
-from dpcore.warehouse.transaction import transaction
+from dpcore.results import warehouse
+from dpcore.results.warehouse import Landing, Run, open_for_writing, published, query
+from dpcore.results.warehouse.transaction import transaction
 
 COUNT = "select count(*) as n from runs"
 
@@ -66,7 +66,8 @@ def test_a_reader_that_holds_the_copy_open_blocks_no_landing_and_keeps_what_it_s
 
 def test_a_question_while_somebody_writes_is_answered_at_once_from_before(path: Path) -> None:
     code = (
-        "import sys; from dpcore.warehouse import open_for_writing as writing; from dpcore.warehouse.transaction import *\n"
+        "import sys; from dpcore.results.warehouse import open_for_writing as writing\n"
+        "from dpcore.results.warehouse.transaction import *\n"
         "with writing(sys.argv[1]) as c, transaction(c):\n"
         "    c.execute('delete from runs'); print('deleted', flush=True); sys.stdin.readline()"
     )

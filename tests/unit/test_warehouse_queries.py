@@ -7,7 +7,7 @@ import pyarrow.parquet
 import pytest
 
 from dpcore.errors import WarehouseError
-from dpcore.warehouse import Landing, Run, export, land, query, run_id
+from dpcore.results.warehouse import Landing, Run, export, land, query, run_id
 
 START = datetime(2026, 11, 20, 6, 30, tzinfo=UTC)
 

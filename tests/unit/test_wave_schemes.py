@@ -14,7 +14,7 @@ from dpcore.errors import NotEstimable, SchemeError
 from dpcore.mechanisms import DyadicWave, SquareWave
 from dpcore.pipeline import check_estimates
 from dpcore.privacy.budget import Budget
-from dpcore.scheme import NUMERIC
+from dpcore.protocol.scheme import NUMERIC
 from dpcore.wire import read_aggregate, read_reports, write_aggregate, write_reports
 
 WAVES = ("dyadic_wave", "square_wave")

@@ -10,10 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import dpcore as dp
-from dpcore import inbox, wire
+from dpcore import wire
 from dpcore.errors import InvalidReport, SchemeMismatch
-from dpcore.report import with_ids
-from dpcore.scheme import Scheme
+from dpcore.protocol.report import with_ids
+from dpcore.protocol.scheme import Scheme
+from dpcore.wire import inbox
 from dpcore.wire.codec import order_of
 
 People = Callable[..., dict[str, np.ndarray]]

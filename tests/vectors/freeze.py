@@ -13,9 +13,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import client_cases
 
 import dpcore as dp
-from dpcore import tokens, wire
+from dpcore import wire
 from dpcore.errors import RefusedReport
-from dpcore.scheme import Scheme
+from dpcore.protocol import tokens
+from dpcore.protocol.scheme import Scheme
 
 FOLDER = Path(__file__).parent
 SECRETS = [bytes(range(16)), bytes(range(200, 232)), b"a secret of a client"]

@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from dpcore.plots import style
+from dpcore.results.plots import style
 
 _COLOURS = (style.ESTIMATE, "#009E73", "#CC79A7", style.PREVIOUS)  # of methods, in their order
 _MARKERS = "osD^v<>P"  # of places, in their order

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.axes import Axes
 
-from dpcore.plots import style
+from dpcore.results.plots import style
 
 _COLOURS = {
     "levels": "#009E73",

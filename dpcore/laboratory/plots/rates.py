@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from dpcore.plots import style
+from dpcore.results.plots import style
 
 _COLOURS = (style.ESTIMATE, "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # of functionals, in their order
 _MARKERS = "osD^v<"  # the same

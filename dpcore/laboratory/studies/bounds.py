@@ -32,8 +32,8 @@ from dpcore.laboratory.central.queries import Mean as MeanQuery
 from dpcore.laboratory.central.truncated_mean import SmoothMean
 from dpcore.mechanisms.observation import ScoreSums
 from dpcore.privacy.budget import Budget
-from dpcore.scheme import CATEGORICAL, NUMERIC, Scheme
-from dpcore.theory import lower_bounds as bounds
+from dpcore.protocol.scheme import CATEGORICAL, NUMERIC, Scheme
+from dpcore.rounds.planner import lower_bounds as bounds
 
 CLIENTS, EPSILONS = (10_000, 1_000_000), (0.5, 2.0)
 CENTRAL = (0.05, 0.5)

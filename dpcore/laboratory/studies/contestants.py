@@ -11,11 +11,11 @@ import numpy as np
 
 from dpcore import pipeline
 from dpcore._random import seeded
-from dpcore.estimates import DensityEstimate
+from dpcore.estimation.estimates import DensityEstimate
 from dpcore.laboratory.studies import metrics
 from dpcore.laboratory.studies.method import Method, Setting
 from dpcore.laboratory.studies.targets import Target
-from dpcore.scheme import Scheme
+from dpcore.protocol.scheme import Scheme
 
 ATTRIBUTE = "x"
 _CUBIC = 'mechanism = "wavelet_laplace"\nallocation = "sample"\ndegree = 3'

@@ -20,13 +20,13 @@ import numpy as np
 
 from dpcore import pipeline
 from dpcore._random import seeded
-from dpcore.bases import bspline
-from dpcore.estimators import Fixed, Projection
+from dpcore.estimation.estimators import Fixed, Projection
 from dpcore.laboratory.studies.contestants import ATTRIBUTE, Contestant
 from dpcore.laboratory.studies.targets import Target
+from dpcore.mechanisms.bases import bspline
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
-from dpcore.scheme import Scheme
-from dpcore.theory.expectation import expected_aggregate
+from dpcore.protocol.scheme import Scheme
+from dpcore.rounds.planner.expectation import expected_aggregate
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)  # on each cell, where every density here is smooth
 _BALANCED_AT, _REFERENCE_LEVEL = 1e8, 5  # n epsilon^2, and a level near the balance there

@@ -28,11 +28,9 @@ import pandas as pd
 
 from dpcore import pipeline
 from dpcore._random import seeded
-from dpcore.aggregates import Aggregate
-from dpcore.audit import poisoning
 from dpcore.audit.lower_bound import binomial_interval
 from dpcore.errors import check_one_of, check_within
-from dpcore.estimators import Estimator, Fixed, Projection
+from dpcore.estimation.estimators import Estimator, Fixed, Projection
 from dpcore.functionals import Cdf, Entropy, Functional, Mean, Quantile
 from dpcore.laboratory import gains
 from dpcore.laboratory.attacks import Attack, MaximalGain, MaximalInfluence, RandomItem, RandomReports
@@ -40,7 +38,9 @@ from dpcore.laboratory.studies import runner, targets
 from dpcore.laboratory.studies.aims import Verdict
 from dpcore.laboratory.studies.runner import Cell
 from dpcore.mechanisms import Mechanism
-from dpcore.scheme import Scheme
+from dpcore.protocol.aggregates import Aggregate
+from dpcore.protocol.scheme import Scheme
+from dpcore.results import poisoning
 
 STUDY = "poisoning"
 CLIENTS = 100_000

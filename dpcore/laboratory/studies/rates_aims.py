@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from dpcore.bases.spline_wavelet import smallest_coarsest_level
-from dpcore.calibration.level_sampling import TOTAL, level_weights
 from dpcore.laboratory.studies import rates
 from dpcore.laboratory.studies.aims import Verdict
+from dpcore.mechanisms.bases.spline_wavelet import smallest_coarsest_level
+from dpcore.mechanisms.calibration.level_sampling import TOTAL, level_weights
 from dpcore.mechanisms.wavelet_laplace import default_finest_level
 
 _SLOPE, _RATIO = 0.05, 0.15

@@ -21,9 +21,9 @@ from math import exp, log
 import numpy as np
 from scipy.optimize import minimize
 
-from dpcore.bases import bspline
-from dpcore.calibration import wave_design
-from dpcore.calibration.wave_design import WaveDesign
+from dpcore.mechanisms.bases import bspline
+from dpcore.mechanisms.calibration import wave_design
+from dpcore.mechanisms.calibration.wave_design import WaveDesign
 from dpcore.mechanisms.dyadic_wave import DyadicWave
 from dpcore.mechanisms.observation import Wave
 from dpcore.privacy.budget import Budget

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore._random import Source
-from dpcore.bases import bspline
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.mechanisms import RandomizedResponse
+from dpcore.mechanisms.bases import bspline
 from dpcore.mechanisms.observation import NoisyFeatures
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.budget import Budget

@@ -28,8 +28,8 @@ from dpcore.laboratory.definitions import (
 from dpcore.mechanisms.observation import NoisyFeatures
 from dpcore.mechanisms.randomized_response import RandomizedResponse
 from dpcore.privacy.budget import Budget
-from dpcore.scheme import Scheme
-from dpcore.theory import lower_bounds
+from dpcore.protocol.scheme import Scheme
+from dpcore.rounds.planner import lower_bounds
 
 _STEPS = 40  # of the level
 _CLIENTS = 1_000_000

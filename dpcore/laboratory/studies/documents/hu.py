@@ -22,7 +22,7 @@ from dpcore.laboratory.central.queries import Count, Mean, Query
 from dpcore.populations import consumer_expenditure
 from dpcore.populations.consumer_expenditure import EXPENDITURE_UPPER, INCOME_UPPER
 from dpcore.privacy.budget import Budget
-from dpcore.scheme import Scheme
+from dpcore.protocol.scheme import Scheme
 
 QUERIES = ("rural units", "mean income", "mean expenditure")
 

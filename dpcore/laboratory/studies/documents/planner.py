@@ -11,9 +11,9 @@ from dpcore import pipeline
 from dpcore._random import Source
 from dpcore.functionals import parse
 from dpcore.privacy.budget import Budget
-from dpcore.scheme import CATEGORICAL, NUMERIC, Scheme
-from dpcore.theory.assumed import Assumed
-from dpcore.theory.planner import Aim, Planner
+from dpcore.protocol.scheme import CATEGORICAL, NUMERIC, Scheme
+from dpcore.rounds.planner.assumed import Assumed
+from dpcore.rounds.planner.plan import Aim, Planner
 
 _CLIENTS = {"categorical": 5000, "numeric": 300_000}
 _CHEAP = 4  # times the repetitions, where a repetition costs next to nothing

@@ -15,7 +15,7 @@ import pandas as pd
 
 from dpcore import pipeline
 from dpcore._random import Source, seeded
-from dpcore.estimators import Lepski, Projection
+from dpcore.estimation.estimators import Lepski, Projection
 from dpcore.laboratory.studies import pointwise, rates
 from dpcore.laboratory.studies.contestants import ATTRIBUTE
 from dpcore.laboratory.studies.runner import Cell

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpcore import _kernels
 from dpcore._random import Source, secure, seeded
 from dpcore.laboratory.studies.speed.peers import VECTOR, Peers
 from dpcore.laboratory.studies.speed.table import BASELINE, rate, row
@@ -27,6 +26,7 @@ from dpcore.mechanisms import (
     SquareWave,
     SubsetSelection,
     UnaryEncoding,
+    _kernels,
 )
 from dpcore.mechanisms.discrete_laplace import simulate_sums
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace

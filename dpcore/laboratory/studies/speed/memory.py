@@ -17,11 +17,12 @@ from typing import Any
 
 import pandas as pd
 
-from dpcore import _kernels, populations
+from dpcore import populations
 from dpcore.errors import SchemeError
 from dpcore.laboratory.studies.speed.rounds import SECONDS, SMALL, SMALL_SCHEME, kernel_seconds
 from dpcore.laboratory.studies.speed.table import row
-from dpcore.scheme import Scheme
+from dpcore.mechanisms import _kernels
+from dpcore.protocol.scheme import Scheme
 
 PEAK, KERNELS, RUN = "peak_bytes", "to_kernels", "run"
 WHOLE = "consumer_expenditure"

@@ -15,15 +15,15 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pandas as pd
 
-from dpcore import _kernels, pipeline, wire
+from dpcore import pipeline, wire
 from dpcore._random import seeded
-from dpcore.aggregates import Aggregate
 from dpcore.laboratory.studies.speed.clients import CATEGORIES, COMPILED, COUNTED, WAVES, paths
 from dpcore.laboratory.studies.speed.table import BASELINE, EPSILON, rate, row
-from dpcore.mechanisms import UnaryEncoding
+from dpcore.mechanisms import UnaryEncoding, _kernels
 from dpcore.pipeline import BLOCK
-from dpcore.report import ReportBatch
-from dpcore.scheme import Scheme
+from dpcore.protocol.aggregates import Aggregate
+from dpcore.protocol.report import ReportBatch
+from dpcore.protocol.scheme import Scheme
 from dpcore.wire.codec import PART
 from dpcore.wire.schema import report_schema
 

@@ -21,7 +21,7 @@ from dpcore.laboratory.studies.speed.table import EPSILON, row, seconds
 from dpcore.laboratory.studies.targets import target
 from dpcore.pipeline import BLOCK
 from dpcore.populations import Population
-from dpcore.scheme import Scheme
+from dpcore.protocol.scheme import Scheme
 
 TARGETS = ("beta_2_5", "claw", "lognormal")  # smooth, fine, and with an atom
 FEW, MANY = 100_000, 1_000_000_000

@@ -1,0 +1,238 @@
+"""Densities on an interval, as coefficients and a basis: what estimates show and functionals are asked of.
+
+Both are cubic or other splines on the unit interval, read in the attribute's units: a `Spline` is the density, the logarithm of
+an `ExponentialSpline` is one.  An exponential spline is positive and of known mass by construction, and may leave some of the
+mass to atoms at the two ends of the interval, where values outside the bounds have been clipped to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from math import comb
+from typing import Any
+
+import numpy as np
+from scipy.interpolate import BSpline
+
+from dpcore.errors import SchemeError, check_within
+from dpcore.mechanisms.bases import bspline
+
+_STEPS = 12  # of Newton, which doubles the digits once near; in steps that do not help, halvings of a knot interval
+_TINY = 1e-300
+_HALVINGS = 60  # bisection steps: 2^-60 of the interval is below the spacing of doubles
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)  # on each knot interval
+
+
+def cumulated(u: np.ndarray, degree: int, level: int) -> np.ndarray:
+    """Return the integrals of the B-splines of V_level from 0 to u (n,) in [0, 1], shape (n, 2^level + degree)."""
+    each = BSpline.construct_fast(bspline.knots(degree, level), np.eye(bspline.size(degree, level)), degree)
+    return np.asarray(each.antiderivative()(np.asarray(u, dtype=np.float64)))
+
+
+def cell_masses(degree: int, level: int, cells: int) -> np.ndarray:
+    """Return the integral of each B-spline of V_level over each of equal cells, shape (cells, 2^level + degree)."""
+    return np.diff(cumulated(np.arange(cells + 1) / cells, degree, level), axis=0)
+
+
+@dataclass(frozen=True, eq=False)
+class Spline:
+    """A function on [lower, upper]: a spline of V_level on the unit interval, read as a density in the attribute's units.
+
+    coefficients: (2^level + degree,) of the B-splines; the density with respect to u = (x - lower) / (upper - lower).
+    It need be neither nonnegative nor of mass one; `quantile` wants both.
+    """
+
+    lower: float
+    upper: float
+    degree: int
+    level: int
+    coefficients: np.ndarray
+
+    def __repr__(self) -> str:
+        return f"<Spline of degree {self.degree} in V_{self.level} on [{self.lower:g}, {self.upper:g}]>"
+
+    @property
+    def width(self) -> float:
+        """upper - lower."""
+        return self.upper - self.lower
+
+    @property
+    def atoms(self) -> tuple[float, float]:
+        """No mass outside the spline."""
+        return 0.0, 0.0
+
+    @cached_property
+    def breakpoints(self) -> np.ndarray:
+        """The knots, shape (2^level + 1,), in the attribute's units."""
+        return self.lower + self.width * np.arange((1 << self.level) + 1) / (1 << self.level)
+
+    def pdf(self, x: Any) -> np.ndarray:
+        """Return the density at x (any shape), per unit of x; 0 outside [lower, upper]."""
+        return self.derivative(0)(x)
+
+    def derivative(self, order: int) -> Callable[[Any], np.ndarray]:
+        """Return the derivative of that order >= 0, a function of x (any shape); 0 outside [lower, upper]."""
+        check_within(0, 16, order=order)
+        if order > self.degree:
+            return lambda x: np.zeros(np.shape(x))
+        spline = self._spline.derivative(order) if order else self._spline
+
+        def evaluate(x: Any) -> np.ndarray:
+            u = (np.asarray(x, dtype=np.float64) - self.lower) / self.width
+            inside = (u >= 0) & (u <= 1)
+            return np.where(inside, spline(np.clip(u, 0.0, 1.0)), 0.0) / self.width ** (order + 1)
+
+        return evaluate
+
+    def cdf(self, x: Any) -> np.ndarray:
+        """Return the integral from lower to x (any shape)."""
+        u = (np.asarray(x, dtype=np.float64) - self.lower) / self.width
+        return np.asarray(self._integral(np.clip(u, 0.0, 1.0)))
+
+    def quantile(self, t: Any) -> np.ndarray:
+        """Return the smallest x with cdf(x) >= t, t in [0, 1] (any shape); the spline must be a proper density."""
+        t = np.asarray(t, dtype=np.float64)
+        if not np.all((t >= 0) & (t <= 1)):
+            raise SchemeError("t of a quantile must lie between 0 and 1")
+        low, high = np.zeros(t.shape), np.ones(t.shape)
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            below = self._integral(middle) < t
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return self.lower + self.width * high
+
+    def features(self, x: np.ndarray, order: int = 0) -> np.ndarray:
+        """Return d (order-th derivative at x) / d coefficients, shape (n, K); x: (n,) in [lower, upper]."""
+        u = np.clip((np.asarray(x, dtype=np.float64) - self.lower) / self.width, 0.0, 1.0)
+        return bspline.evaluate(u, self.degree, self.level, order) / self.width ** (order + 1)
+
+    def cumulative_features(self, x: np.ndarray) -> np.ndarray:
+        """Return d cdf(x) / d coefficients, shape (n, K)."""
+        u = np.clip((np.asarray(x, dtype=np.float64) - self.lower) / self.width, 0.0, 1.0)
+        return cumulated(np.ravel(u), self.degree, self.level)
+
+    @cached_property
+    def _spline(self) -> BSpline:
+        return BSpline(bspline.knots(self.degree, self.level), self.coefficients, self.degree)
+
+    @cached_property
+    def _integral(self) -> BSpline:
+        return self._spline.antiderivative()
+
+
+@dataclass(frozen=True, eq=False)
+class ExponentialSpline:
+    """A density on [lower, upper] whose logarithm is a cubic spline, beside atoms at the two ends.
+
+    coefficients: (2^level + degree,) of the B-splines of V_level on the unit interval: the log density but for a constant.
+    atoms: masses at lower and at upper, each in [0, 1); the density integrates to what they leave.
+    `pdf` and `derivative` are of the continuous part; `cdf` and `quantile` of the whole law.
+    """
+
+    lower: float
+    upper: float
+    degree: int
+    level: int
+    coefficients: np.ndarray
+    atoms: tuple[float, float] = (0.0, 0.0)
+
+    def __repr__(self) -> str:
+        return f"<ExponentialSpline of degree {self.degree} in V_{self.level} on [{self.lower:g}, {self.upper:g}]>"
+
+    @property
+    def width(self) -> float:
+        """upper - lower."""
+        return self.upper - self.lower
+
+    @cached_property
+    def breakpoints(self) -> np.ndarray:
+        """The knots, shape (2^level + 1,), in the attribute's units."""
+        return self.lower + self.width * np.arange((1 << self.level) + 1) / (1 << self.level)
+
+    def pdf(self, x: Any) -> np.ndarray:
+        """Return the density of the continuous part at x (any shape), per unit of x; 0 outside [lower, upper]."""
+        return self.derivative(0)(x)
+
+    def derivative(self, order: int) -> Callable[[Any], np.ndarray]:
+        """Return the derivative of that order >= 0, a function of x (any shape); 0 outside [lower, upper].
+
+        f = exp(s) gives f^(n) = sum_k C(n-1, k) f^(k) s^(n-k): exact, though s^(4) and higher are zero between knots only.
+        """
+        check_within(0, 16, order=order)
+        parts = [self._spline.derivative(k) if k else self._spline for k in range(min(order, self.degree) + 1)]
+
+        def evaluate(x: Any) -> np.ndarray:
+            u = (np.asarray(x, dtype=np.float64) - self.lower) / self.width
+            inside, u = (u >= 0) & (u <= 1), np.clip(u, 0.0, 1.0)
+            s = [part(u) for part in parts] + [np.zeros(np.shape(u))] * (order + 1 - len(parts))
+            f = [np.exp(s[0] - self._log_scale)]
+            for n in range(1, order + 1):
+                f.append(sum((comb(n - 1, k) * f[k] * s[n - k] for k in range(n)), np.zeros(np.shape(u))))
+            return np.where(inside, f[order], 0.0) / self.width ** (order + 1)
+
+        return evaluate
+
+    def cdf(self, x: Any) -> np.ndarray:
+        """Return the share of at most x (any shape), atoms included: from the atom at lower up to 1 at upper."""
+        x = np.asarray(x, dtype=np.float64)
+        u = (x - self.lower) / self.width
+        total = self.atoms[0] + self._integral(np.clip(u, 0.0, 1.0)) + np.where(u >= 1, self.atoms[1], 0.0)
+        return np.where(u < 0, 0.0, np.where(u >= 1, 1.0, np.clip(total, 0.0, 1.0)))
+
+    def quantile(self, t: Any) -> np.ndarray:
+        """Return the smallest x with cdf(x) >= t, t in [0, 1] (any shape)."""
+        t = np.asarray(t, dtype=np.float64)
+        if not np.all((t >= 0) & (t <= 1)):
+            raise SchemeError("t of a quantile must lie between 0 and 1")
+        # Within a knot interval, Newton's steps, halved where they leave what is left of it
+        masses, pieces = self.atoms[0] + self._cumulated, 1 << self.level
+        piece = np.clip(np.searchsorted(masses, t, side="left") - 1, 0, pieces - 1)
+        low, high = piece / pieces, (piece + 1) / pieces
+        u = low + (high - low) * np.clip(
+            (t - masses[piece]) / np.maximum(masses[piece + 1] - masses[piece], _TINY), 0, 1
+        )
+        for _ in range(_STEPS):
+            missing = t - self.atoms[0] - self._integral(u)
+            low, high = np.where(missing > 0, u, low), np.where(missing > 0, high, u)
+            step = u + missing / np.maximum(np.exp(self._spline(u) - self._log_scale), _TINY)
+            u = np.where((step >= low) & (step <= high), step, (low + high) / 2)
+        return self.lower + self.width * np.where(t <= self.atoms[0], 0.0, np.where(t >= masses[-1], 1.0, u))
+
+    def _integral(self, u: np.ndarray) -> np.ndarray:
+        """The mass of the continuous part on [0, u], u in [0, 1]."""
+        pieces = 1 << self.level
+        piece = np.clip((u * pieces).astype(np.int64), 0, pieces - 1)
+        start = piece / pieces
+        rest = np.asarray(u - start)
+        inside = np.exp(self._spline(start[..., None] + rest[..., None] * (_NODES + 1) / 2) - self._log_scale)
+        return self._cumulated[piece] + (inside @ _WEIGHTS) * rest / 2
+
+    @cached_property
+    def _spline(self) -> BSpline:
+        return BSpline(bspline.knots(self.degree, self.level), self.coefficients, self.degree)
+
+    @cached_property
+    def _pieces(self) -> np.ndarray:
+        """int exp(s - max s) over each knot interval, shape (2^level,)."""
+        count = 1 << self.level
+        values = self._spline((np.arange(count)[:, None] + (_NODES + 1) / 2) / count)
+        return np.asarray(np.exp(values - self._highest) @ _WEIGHTS) / (2 * count)
+
+    @cached_property
+    def _highest(self) -> float:
+        return float(np.max(self.coefficients))  # above the spline everywhere, and never far
+
+    @cached_property
+    def _log_scale(self) -> float:
+        """log of int exp(s) over the mass that is to be."""
+        return self._highest + float(np.log(self._pieces.sum()) - np.log(1 - sum(self.atoms)))
+
+    @cached_property
+    def _cumulated(self) -> np.ndarray:
+        masses = self._pieces * np.exp(self._highest - self._log_scale)
+        return np.concatenate([[0.0], np.cumsum(masses)])
+
+
+DensityOnInterval = Spline | ExponentialSpline

@@ -1,0 +1,85 @@
+"""Bands: standard errors along a curve, the deviations that hold all of it at once, and the inversion of a cdf's band."""
+
+from __future__ import annotations
+
+from math import exp, pi
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import ndtr
+
+from dpcore.estimation.estimates import normal_quantile
+
+
+def root(covariance: np.ndarray) -> np.ndarray:
+    """Return S^{1/2}, (K, K), whose product with its transpose is S (K, K); what rounding made negative counts as zero."""
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+
+
+def standard_errors(features: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+    """Return sqrt(diag(F S F')), shape (n,); features F (n, K), covariance S (K, K)."""
+    variance = np.einsum("nk,nk->n", features @ covariance, features)
+    return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
+
+
+def critical_value(features: np.ndarray, covariance: np.ndarray, confidence: float) -> float:
+    """Return c with P(max |Z| <= c) = confidence for Z = F x / sd(F x), x ~ N(0, S), along a curve of points.
+
+    features: F (n, K), one row for each of n neighbouring points.  The tube formula: P(max |Z| > c) is about
+    (kappa / pi) exp(-c^2 / 2) + 2 (1 - Phi(c)), kappa the length of the curve S^{1/2} F' / |S^{1/2} F'| on the sphere
+    [SunLoader1994].
+
+    >>> round(critical_value(np.ones((5, 1)), np.eye(1), 0.95), 3)  # a constant: the pointwise value
+    1.96
+    """
+    path = features @ root(covariance)
+    norms = np.linalg.norm(path, axis=1)
+    path = path[norms > 1e-12 * norms.max()] / norms[norms > 1e-12 * norms.max(), None]
+    kappa = float(np.linalg.norm(np.diff(path, axis=0), axis=1).sum())
+
+    def excess(c: float) -> float:
+        return kappa / pi * exp(-c * c / 2) + 2 * float(ndtr(-c)) - (1 - confidence)
+
+    least = normal_quantile(confidence)
+    return least if excess(least) <= 0 else float(brentq(excess, least, 40.0))
+
+
+def within(value: float, low: float, high: float, least: float, most: float) -> tuple[float, float, float]:
+    """Return value, low and high with the value brought into [least, most], its interval with it, and then cut to the range.
+
+    A value outside what is possible says that its error is large, and must not leave an interval of no length.
+
+    >>> within(1.5, 1.25, 1.75, 0.0, 1.0)
+    (1.0, 0.75, 1.0)
+    """
+    shift = float(np.clip(value, least, most)) - value
+    value, low, high = (float(np.clip(number + shift, least, most)) for number in (value, low, high))
+    return value, low, high
+
+
+def invert_band(
+    x: np.ndarray, cdf: np.ndarray, errors: np.ndarray, t: float, confidence: float
+) -> tuple[float, float, float, float]:
+    """Return value, standard error, low and high of the t-quantile of a cdf known at x, (n,), up to standard errors (n,).
+
+    low and high end {x: |F(x) - t| <= z SE(x)}; the value is halfway between the first and the last x with F(x) = t; the
+    standard error is the interval's half-width over z.
+    """
+    z = normal_quantile(confidence)
+    low, high = _first_above(x, cdf + z * errors - t), _last_below(x, cdf - z * errors - t)
+    value = (_first_above(x, cdf - t) + _last_below(x, cdf - t)) / 2
+    return value, (high - low) / (2 * z), low, high
+
+
+def _first_above(x: np.ndarray, g: np.ndarray) -> float:
+    """The first x at which g reaches zero from below, interpolated."""
+    if g[0] >= 0 or not np.any(g >= 0):
+        return float(x[0] if g[0] >= 0 else x[-1])
+    i = int(np.argmax(g >= 0))
+    return float(x[i] - (x[i] - x[i - 1]) * g[i] / (g[i] - g[i - 1]))
+
+
+def _last_below(x: np.ndarray, g: np.ndarray) -> float:
+    """The last x at which g leaves zero from below."""
+    return float(-_first_above(-x[::-1], -g[::-1]))

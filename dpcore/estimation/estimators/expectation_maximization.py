@@ -1,0 +1,196 @@
+"""Expectation maximisation for any finite channel, with a smoothing step after each iteration (EMS) or without (EM).
+
+Source: [LiSquareWave2020].  From probabilities f of the input cells, one iteration shares every reported cell out among the
+input cells in proportion to how likely each is to have led to it, and counts:
+
+    f_c <- f_c / n  sum over levels and cells of counts_z A_zc / (A f)_z.
+
+Products with A are prefix sums (`FiniteChannel`), so that an iteration costs O(cells), not O(cells^2).
+
+When to stop.  EMS converges, to a law that depends on the smoothing and hardly on the rule: it stops where a step moves less
+than a given share of the mass, which means the same whatever the number of reports.  EM's limit is the most likely law, a few
+spikes that follow the noise; where it stops is its only smoothing.  It stops where a step adds less than a twentieth to the
+log-likelihood, in which noise makes differences of one: in trials the errors of mean, distribution function and density
+are all near their least there, and the published 10^-3 e^epsilon is far into the spikes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from dpcore.errors import NotEstimable, SchemeError, check_within
+from dpcore.estimation.densities import Spline, cell_masses
+from dpcore.estimation.estimates import DensityEstimate, GoodnessOfFit
+from dpcore.estimation.estimators import goodness_of_fit, one_step
+from dpcore.estimation.estimators.base import Estimator
+from dpcore.estimation.estimators.channel_projection import project
+from dpcore.estimation.estimators.frequency import left_inverse
+from dpcore.estimation.estimators.inference import DeltaMethod
+from dpcore.estimation.estimators.ladder import Rung
+from dpcore.estimation.estimators.likelihood import Counts, Likelihood, group_counts
+from dpcore.estimation.estimators.one_step import OneStep
+from dpcore.mechanisms.observation import FiniteChannel, ScoreSums
+
+TOLERANCE = 1e-5  # of the mass: a hundredth of it, at most, is then left to move
+ITERATIONS = 10_000
+_GAIN = 0.05  # of the log-likelihood, natural-log units
+_JUDGED = (
+    3,
+    6,
+)  # degree and level at most of the space, with an atom at either end, that any density is thought to lie in
+_BANDS = 2, 4  # degree and level of the space that bands are made in
+
+
+@dataclass(frozen=True)
+class ExpectationMaximization(Estimator):
+    """The most likely law of the input cells, smoothed after each iteration ("ems") or not ("em"), as a piecewise constant.
+
+    Functionals are one-step corrected through the counts' likelihood (`one_step`); `.plug_in` is that of the density shown.
+    Bands are those of the unbiased least squares estimate in a space of sixteen quadratic splines (`channel_projection`).
+    """
+
+    smoothing: bool = True
+    name = "ems"
+
+    def estimate(
+        self, aggregate: Any, attribute: str, given: str | None = None
+    ) -> DensityEstimate | dict[str, DensityEstimate]:
+        """Return the attribute's density; with `given`, {category: density}, without the categories too rare to tell.
+
+        Groups are fitted together: cell and true category are one hidden thing, reported cell and category what is seen.
+        Raises NotEstimable without reports, SchemeError for a mechanism without a finite channel, for one whose input cells
+        are no power of two, or for a pair that the scheme does not keep.
+        """
+        described = aggregate.scheme.attributes[attribute]
+        model = described.mechanism.model()
+        if not isinstance(model, FiniteChannel) or model.inputs & (model.inputs - 1):
+            raise SchemeError(
+                f"em and ems need a mechanism that reports cells of a wave; {attribute} has {described.mechanism.name}"
+            )
+        if aggregate.reports(attribute) == 0:
+            raise NotEstimable(f"{attribute} has no report; collect some first")
+        if given is not None:
+            return self._groups(aggregate, attribute, given, model)
+        counts = aggregate.statistics[attribute]
+        law = maximize(model, counts, self.smoothing)
+        return self._estimate(described, model, counts[:, None], np.ones(1), law, "")
+
+    def _groups(self, aggregate: Any, attribute: str, given: str, model: FiniteChannel) -> dict[str, DensityEstimate]:
+        if (attribute, given) not in aggregate.pairs:
+            kept = ", ".join(f"{numeric} given {other}" for numeric, other in aggregate.pairs) or "none"
+            raise SchemeError(f"{attribute} given {given} is not kept; name the pair in the scheme (it keeps: {kept})")
+        described, other = aggregate.scheme.attributes[attribute], aggregate.scheme.attributes[given]
+        channel = other.mechanism.model()
+        if not isinstance(channel, ScoreSums) or not channel.is_one_category:
+            raise SchemeError(f"groups need reports of one category each; {given} has {other.mechanism.name}")
+        response, tables = channel.response(), aggregate.pairs[attribute, given].T
+        joint = maximize(model, tables, self.smoothing, response=response)
+        found = {}
+        for row, category, column in zip(left_inverse(response), other.categories, joint.T, strict=True):
+            try:
+                law = column / max(float(column.sum()), 1e-300)
+                found[category] = self._estimate(described, model, tables, row, law, f"{given}={category}")
+            except NotEstimable:
+                continue  # too few for this group; the others stand
+        if not found:
+            raise NotEstimable(f"no group of {given} has enough reports of {attribute}; collect more")
+        return found
+
+    def _estimate(
+        self, described: Any, model: FiniteChannel, tables: np.ndarray, weights: np.ndarray, law: np.ndarray, given: str
+    ) -> DensityEstimate:
+        bounds = float(described.lower), float(described.upper)
+        density = Spline(*bounds, 0, model.inputs.bit_length() - 1, law * model.inputs)
+        rung = project(model, tables, weights, law, *_BANDS, bounds)
+        shown = Rung(density, density, rung.covariance)
+        return DensityEstimate(
+            attribute=described.name,
+            unit=described.unit,
+            density=density,
+            covariance=rung.covariance,
+            raw=rung.raw,
+            n=round(float((tables @ weights).sum())),
+            estimator=self.name if self.smoothing else "em",
+            given=given,
+            inference=DeltaMethod(
+                shown,
+                rung,
+                partial(_goodness, model, tables, weights, law),
+                partial(_corrected, model, tables, weights, density),
+            ),
+        )
+
+
+def _likelihood(model: FiniteChannel, tables: np.ndarray, weights: np.ndarray) -> Likelihood:
+    return Counts(model, tables[:, 0]) if tables.shape[1] == 1 else group_counts(model, tables.T, weights)
+
+
+def _corrected(model: FiniteChannel, tables: np.ndarray, weights: np.ndarray, shown: Spline) -> OneStep:
+    """The inference of functionals: through a log-spline of the same counts."""
+    return one_step.of_likelihood(_likelihood(model, tables, weights), shown.lower, shown.upper, shown)
+
+
+def _goodness(model: FiniteChannel, tables: np.ndarray, weights: np.ndarray, law: np.ndarray) -> GoodnessOfFit | None:
+    """How any density can explain the counts; how well EM's own law does follows from where it stopped."""
+    degree, level = _JUDGED[0], min(_JUDGED[1], model.inputs.bit_length() - 1)
+    space = np.hstack([cell_masses(degree, level, model.inputs), np.eye(model.inputs)[:, [0, -1]]])
+    return goodness_of_fit.of_space(_likelihood(model, tables, weights), law, space)
+
+
+def maximize(
+    channel: FiniteChannel,
+    counts: np.ndarray,
+    smoothing: bool,
+    *,
+    response: np.ndarray | None = None,
+    tolerance: float = TOLERANCE,
+    iterations: int = ITERATIONS,
+) -> np.ndarray:
+    """Return probabilities of the input cells, (inputs,), nonnegative and of sum one, from counts (S,) of reported cells.
+
+    smoothing: average neighbours, weights (1, 2, 1) / 4 renormalised at the ends, after each iteration.
+    response: for counts (S, k) by reported category, the probabilities (k, k) of what is said (rows) given what is true; the
+    result is then the joint law (inputs, k) of cell and true category, smoothed along the cells.
+    tolerance: share of the mass that the last step of EMS may move; 0 makes all iterations, of EM too.
+    iterations: at most so many, 1 or more.
+
+    Raises NotEstimable without reports, SchemeError for a tolerance or iterations out of range.
+    """
+    check_within(0, 1, tolerance=tolerance)
+    check_within(1, 10**7, iterations=iterations)
+    counts = np.asarray(counts, dtype=np.float64)
+    n = counts.sum()
+    if n <= 0:
+        raise NotEstimable("no report, so that no law is more likely than another; collect some first")
+    said = np.eye(1) if response is None else np.asarray(response, dtype=np.float64)
+    counts = counts.reshape(len(counts), len(said))
+    law = np.full((channel.inputs, len(said)), 1 / (channel.inputs * len(said)))
+    likelihood = -np.inf
+    for _ in range(iterations):
+        expected = channel.probabilities(law) @ said.T
+        if tolerance > 0 and not smoothing:
+            before, likelihood = likelihood, float(np.sum(counts * np.log(expected)))
+            if likelihood - before < _GAIN:
+                break
+        step = law * channel.adjoint(counts / expected @ said) / n
+        if smoothing:
+            step = _smoothed(step)
+        is_still = smoothing and np.abs(step - law).sum() / 2 < tolerance
+        law = step
+        if is_still:
+            break
+    return law[:, 0] if response is None else law
+
+
+def _smoothed(law: np.ndarray) -> np.ndarray:
+    """Averages of neighbouring rows with weights (1, 2, 1) / 4, at the ends (2, 1) / 3, of mass one."""
+    averages = 2 * law
+    averages[1:] += law[:-1]
+    averages[:-1] += law[1:]
+    averages[1:-1] /= 4
+    averages[[0, -1]] /= 3
+    return np.asarray(averages / averages.sum())

@@ -1,0 +1,349 @@
+"""One-step corrected functionals: what a smooth fit leaves in the data, put back where a functional looks.
+
+A penalised density f is smoother than the truth f*, so that L(f) is biased and intervals around it do not cover.  With delta
+= f* - f, of posterior covariance V, and h its estimate in a span of B-splines without a penalty, of covariance S (`span`),
+
+    value = L(f) + T(h) + tr(Q V) - 2 tr(Q C),     SE^2 = t' S t + u' V u + 2 tr((Q V)^2),
+
+t and T the functional's derivative along the span, Q half its second; u what T takes of delta that the span cannot see; C the
+covariance of f and h: T is taken at f, whose noise is that of h, and with a span that sees everything the second-order term
+is minus tr(Q V).  The span is the coarsest of V_4, V_5, V_6 in which u adds little: it does not depend on how smooth f was
+found to be, only on how fine the functional looks and what that costs.  It is the undersmoothing of [Szabo2024] in one line.
+
+Values at a point (`Influence.points`) have no weight that a span could see: every finer one costs a power of its width.  Their
+interval holds, beside the corrected value's, those of all priors that the data do not reject, each the posterior's own: what
+the coarsest span blurs is within what the roughest of these allows, and where smoothness misleads the span says so.
+
+A functional is refused where its second-order term, or its standard deviation, exceeds the first-order error, unless the
+density itself is known so well that what comes third is small.  Nonlinear ones are asked of the roughest such prior, too, and
+of the uniform density if the data do not reject it: the interval holds them all.  Distances that have no derivative, since law
+and reference are all but equal, move by no more than the law does: | L(f*) - L(f) | <= W_2(f*, f), to first order the root of a
+sum of weighted squares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import ceil
+
+import numpy as np
+
+from dpcore.errors import SchemeError
+from dpcore.estimation.densities import DensityOnInterval, Spline
+from dpcore.estimation.estimates import FunctionalEstimate, normal_quantile, refused
+from dpcore.estimation.estimators import posterior as posteriors
+from dpcore.estimation.estimators import smoothing, span
+from dpcore.estimation.estimators.bands import invert_band, standard_errors, within
+from dpcore.estimation.estimators.chi_square_mixture import ChiSquareMixture, error_law
+from dpcore.estimation.estimators.likelihood import Likelihood
+from dpcore.estimation.estimators.posterior import Posterior
+from dpcore.estimation.estimators.span import Span
+from dpcore.functionals import Cdf, Curvature, Expansion, Functional, Influence, Quantile
+
+LEVEL, ORDERS = 6, (1, 2, 3, 4)  # of the log-splines and their priors, where nobody says otherwise
+_LEVELS = (4, 5, 6)  # of spans: 19, 35 and 67 B-splines
+_UNSEEN = 0.15  # of the standard error, that the span may leave unseen
+_DEAR = 2.0  # times the standard error, that seeing more must not cost
+_REJECTED = 0.01  # of the best prior's marginal likelihood, below which the data reject another
+_SECOND_ORDER_SHARE = 0.1  # of the variance, above which the normal law is left
+_WELL_KNOWN = 0.1  # relative error of a density below which a third term without derivatives is small beside the second
+_APART = 0.5  # standard errors within which two distribution functions are equal; the pilot would be nearer still
+_WINDOW = 1 / 8  # of the interval: two of the coarsest span's knot intervals, so that its knots do not show
+_BY_RATIO, _BY_ERROR = 6, 3  # powers of n in which, with two derivatives, ratio and relative error fall by one
+_LEAST, _HOPELESS = 1e-3, 1e6
+_RARE = 0.01  # of the uniform density: quantiles where there is less move as if there were so much
+
+
+@dataclass(frozen=True, eq=False)
+class Corrected:
+    """A corrected functional; share: of the variance that is of second order.
+
+    missing: times the reports that would do, where its second-order term is too large; 0 where it is not.
+    """
+
+    value: float
+    error: float
+    low: float
+    high: float
+    share: float = 0.0
+    missing: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class OneStep:
+    """Functionals of a density found through a likelihood.
+
+    posterior: averaged over priors.  priors: one for each prior that the data do not reject, best first.
+    shown: the density that plug-in values are of.  is_uniform: whether the data do not reject the uniform density.
+    """
+
+    posterior: Posterior
+    priors: Sequence[Posterior]
+    shown: DensityOnInterval
+    is_uniform: bool = False
+    _spans: dict[tuple[int, int], Span] = field(default_factory=dict, repr=False)
+
+    def estimate(self, functional: Functional, confidence: float) -> FunctionalEstimate:
+        """Return the functional's corrected estimate, or a refusal; the caller has checked the confidence."""
+        density = self.posterior.density
+        reason = functional.refuses(density.lower, density.upper, self.shown.degree)
+        if reason is not None:
+            return refused(functional, reason, confidence)
+        plug_in, found = self._tried(functional, confidence)
+        if found is None:
+            reason = "the fit leaves this functional without a finite value; the density is too concentrated for it"
+            return refused(functional, reason, confidence)
+        if found.missing > 1:
+            return refused(functional, self._too_noisy(found.missing), confidence, plug_in)
+        value, low, high = within(found.value, found.low, found.high, *self._range(functional))
+        return FunctionalEstimate(
+            functional=str(functional),
+            value=value,
+            standard_error=found.error,
+            low=low,
+            high=high,
+            confidence=confidence,
+            plug_in=plug_in,
+            kind=functional.kind,
+            second_order=found.share,
+        )
+
+    def influence(self, functional: Functional) -> tuple[np.ndarray, bool] | None:
+        """Return the weights of the average reports in the corrected value, (Z,): its derivative, at the priors' weights found.
+
+        With T the functional's derivative along the fit's parameters and t along the span, R and its reach A F as `span` says,
+        and the fit moving by V J' W dy with what was observed: T V J' W + t' R - t' R J V J' W.  False: not all of it.
+        """
+        posterior, density = self.posterior, self.posterior.density
+        if functional.refuses(density.lower, density.upper, self.shown.degree) is not None:
+            return None
+        asked: Functional = functional
+        scale = 1.0
+        if isinstance(functional, Quantile):
+            at = float(density.quantile(functional.t))
+            asked = Cdf(at)
+            scale = -1 / max(float(density.pdf(np.array([at]))[0]), _RARE / density.width)
+        try:
+            with np.errstate(all="ignore"):
+                seen, t, _ = self._sight(posterior, asked.expand(density).influence)
+                along = posterior.along(asked.expand(density).influence)
+        except (SchemeError, np.linalg.LinAlgError, ArithmeticError, ValueError):
+            return None
+        moved = (along - seen.reach.T @ t) @ posterior.covariance @ posterior.slope.T
+        weights = moved * posterior.likelihood.weights(posterior.expected) + t @ seen.solve
+        return posterior.likelihood.of_reports(scale * weights), False
+
+    def density_errors(self, x: np.ndarray) -> np.ndarray:
+        """Return the standard errors of the corrected density's average over an eighth of the range around x, (n,)."""
+        density, seen = self.posterior.density, self._span(self.posterior, _LEVELS[0])
+        half = _WINDOW / 2 * density.width
+        middle = np.clip(np.asarray(x, dtype=np.float64), density.lower + half, density.upper - half)
+        each = seen.cdf_features(middle + half) - seen.cdf_features(middle - half)
+        each[:, len(seen.correction) - len(seen.ends) :] = 0.0  # of the density alone
+        return standard_errors(each / (2 * half), seen.covariance)
+
+    def _tried(self, functional: Functional, confidence: float) -> tuple[float, Corrected | None]:
+        """The plug-in and the corrected value; none of a density that is all but in one place."""
+        try:
+            with np.errstate(all="ignore"):
+                plug_in, found = float(functional.value(self.shown)), self._found(functional, confidence)
+        except (np.linalg.LinAlgError, ArithmeticError, ValueError):
+            return np.nan, None
+        except SchemeError:
+            if functional.is_distance:  # a spike between two points of a quadrature looks equal to anything
+                return np.nan, None
+            raise
+        is_finite = np.all(np.isfinite([plug_in, found.value, found.error, found.low, found.high]))
+        return plug_in, found if is_finite else None
+
+    def _found(self, functional: Functional, confidence: float) -> Corrected:
+        if isinstance(functional, Quantile):
+            return self._quantile(functional.t, confidence)
+        if functional.is_distance and not functional.has_normal_limit(self.posterior.density, self._cdf_error):
+            return self._distance(functional, confidence)
+        density = self.posterior.density
+        expansion = functional.expand(density)
+        found = self._corrected(self.posterior, functional, expansion, confidence)
+        if expansion.influence.points:
+            found = self._at_point(found, functional, confidence)
+        if expansion.curvature is not None:
+            rough = self._corrected(self._roughest, functional, functional.expand(self._roughest.density), confidence)
+            low, high = min(found.low, rough.low), max(found.high, rough.high)
+            flat = self._flat(functional) if self.is_uniform else found.value
+            low, high = min(low, flat), max(high, flat)
+            share, missing = max(found.share, rough.share), max(found.missing, rough.missing)
+            found = Corrected(found.value, found.error, low, high, share, missing)
+        elif not functional.is_linear:
+            raise SchemeError(f"{functional} must say its second derivative, or that it is linear")
+        return self._distance(functional, confidence) if functional.is_distance and found.missing > 1 else found
+
+    def _corrected(
+        self, posterior: Posterior, functional: Functional, expansion: Expansion, confidence: float
+    ) -> Corrected:
+        """The corrected functional, in the coarsest span that sees what it looks at."""
+        V = posterior.covariance
+        seen, t, variance = self._sight(posterior, expansion.influence)
+        value = expansion.value + float(t @ seen.correction)
+        first = float(np.sqrt(variance))
+        weights = np.zeros(0)
+        if expansion.curvature is not None:
+            Q, crossed = _curvatures(posterior, seen, expansion.curvature)
+            weights = np.linalg.eigvalsh(posterior.root.T @ Q @ posterior.root)  # x' Q x is their sum of squares
+            value += float(weights.sum()) - 2 * float(np.sum(V @ seen.reach.T * crossed))
+        second = float(np.sqrt(2 * np.sum(weights**2)))
+        error = float(np.hypot(first, second))
+        if second**2 > _SECOND_ORDER_SHARE * first**2:
+            law = ChiSquareMixture(-weights, linear=first, constant=float(weights.sum()))  # of value - truth
+            below, above = law.quantile((1 + confidence) / 2), -law.quantile((1 - confidence) / 2)
+        else:
+            below = above = normal_quantile(confidence) * error
+        largest = max(abs(float(weights.sum())), second)
+        missing = 0.0
+        if largest > first:
+            missing = (largest / max(first, _LEAST * largest)) ** _BY_RATIO
+            if functional.index is None:
+                missing = min(missing, (posterior.relative_error / _WELL_KNOWN) ** _BY_ERROR)
+        share = (second / error) ** 2 if error > 0 else 0.0
+        return Corrected(value, error, value - below, value + above, share, missing)
+
+    def _sight(self, posterior: Posterior, influence: Influence) -> tuple[Span, np.ndarray, float]:
+        """The span that a functional is corrected in, T of its functions, and the first-order variance.
+
+        The coarsest that leaves next to nothing unseen; but none that makes the error more than twice that of the one before.
+        """
+        along = posterior.along(influence)
+        found: list[tuple[Span, np.ndarray, float]] = []
+        for level in _LEVELS:
+            seen = self._span(posterior, level)
+            t = seen.along(influence, posterior.density.breakpoints)
+            left = _square(along - seen.reach.T @ t, posterior.covariance)
+            variance = _square(t, seen.covariance) + left
+            if found and variance > _DEAR**2 * found[-1][2]:
+                break
+            found.append((seen, t, variance))
+            if left <= _UNSEEN**2 * variance:
+                break
+        return found[-1]
+
+    def _at_point(self, found: Corrected, functional: Functional, confidence: float) -> Corrected:
+        """The corrected value, its interval wide enough for what every prior says that the data do not reject."""
+        z, ends = normal_quantile(confidence), [(found.low, found.high)]
+        for posterior in (self.posterior, *self.priors):
+            expansion = functional.expand(posterior.density)
+            half = z * float(np.sqrt(_square(posterior.along(expansion.influence), posterior.covariance)))
+            ends.append((expansion.value - half, expansion.value + half))
+        lows, highs = zip(*ends, strict=True)
+        return Corrected(found.value, found.error, min(lows), max(highs), found.share, found.missing)
+
+    def _quantile(self, t: float, confidence: float) -> Corrected:
+        posterior, density = self.posterior, self.posterior.density
+        at = Cdf(float(density.quantile(t)))
+        seen, _, _ = self._sight(posterior, at.expand(density).influence)
+        x, cdf, features = posterior.grid, density.cdf(posterior.grid), seen.cdf_features(posterior.grid)
+        unseen = posterior.cdf_features - features @ seen.reach
+        if density.atoms[1] > 0:  # it jumps at upper: there stands what is below, too, or the jump would be a slope
+            below = np.append(features[-1, :-1], 0.0)
+            x, cdf = np.append(x, x[-1]), np.insert(cdf, -1, 1 - density.atoms[1])
+            features = np.insert(features, -1, below, axis=0)
+            unseen = np.insert(unseen, -1, unseen[-2], axis=0)
+        errors = np.hypot(standard_errors(features, seen.covariance), standard_errors(unseen, posterior.covariance))
+        value, error, low, high = invert_band(x, cdf + features @ seen.correction, errors, t, confidence)
+        return Corrected(value, error, low, high)
+
+    def _distance(self, functional: Functional, confidence: float) -> Corrected:
+        """The plug-in, and how far the law is from the fit at most."""
+        posterior, density = self.posterior, self.posterior.density
+        seen = self._span(posterior, _LEVELS[0])
+        middles = (posterior.grid[1:] + posterior.grid[:-1]) / 2
+        scale = density.width / len(middles) / np.maximum(density.pdf(middles), 1 / (100 * density.width))
+        features, c, S = seen.cdf_features(middles), seen.correction, seen.covariance
+        Q = (features.T * scale) @ features
+        law = error_law(2 * Q @ c, Q, S)  # of (c + x)' Q (c + x), x ~ N(0, S), less its mean
+        half = float(np.sqrt(max(0.0, law.quantile(confidence) + np.sum(Q * S) + c @ Q @ c)))
+        value = float(functional.value(density))
+        return Corrected(value, half / normal_quantile(confidence), value - half, value + half, share=1.0)
+
+    def _too_noisy(self, missing: float) -> str:
+        """What would do if the density has two derivatives, whose squared error falls as (n epsilon^2)^(-2/3)."""
+        cause = "the noise is too large for this functional: its second-order term exceeds the first-order error"
+        if missing > _HOPELESS:
+            return f"{cause}, and no number of reports that one could hope for would do"
+        reports = _rounded(missing * self.posterior.likelihood.n)
+        return f"{cause}; about {reports:,} reports or {missing**0.5:.2g} times the epsilon would do"
+
+    def _flat(self, functional: Functional) -> float:
+        """The functional of the uniform density, or of the fit where it has none there."""
+        density = self.posterior.density
+        try:
+            flat = float(functional.value(Spline(density.lower, density.upper, 0, 0, np.ones(1))))
+        except (SchemeError, ArithmeticError):
+            return float(functional.value(density))
+        return flat if np.isfinite(flat) else float(functional.value(density))
+
+    def _range(self, functional: Functional) -> tuple[float, float]:
+        density = self.posterior.density
+        least, most = functional.range_on(density.lower, density.upper)
+        is_of_law = isinstance(functional, Quantile) or functional.is_distance
+        if len(self.posterior.ends) and not is_of_law and not functional.expand(density).influence.of_law:
+            return min(least, 0.0), np.inf  # the density beside atoms has less mass than one
+        return least, most
+
+    @cached_property
+    def _roughest(self) -> Posterior:
+        """Of the priors that are not rejected, the one that leaves the log density least known."""
+
+        def spread(posterior: Posterior) -> float:
+            return float(np.trace(posterior.covariance[: len(posterior.density.coefficients)]))
+
+        return max(self.priors, key=spread, default=self.posterior)
+
+    @cached_property
+    def _cdf_error(self) -> float:
+        """Within how much distribution functions are equal: half a standard error of the corrected one, at its median point."""
+        seen = self._span(self.posterior, _LEVELS[0])
+        errors = standard_errors(seen.cdf_features(self.posterior.grid), seen.covariance)
+        return _APART * float(np.median(errors))
+
+    def _span(self, posterior: Posterior, level: int) -> Span:
+        key = id(posterior), level
+        if key not in self._spans:
+            self._spans[key] = span.of(posterior, level)
+        return self._spans[key]
+
+
+def of_likelihood(
+    likelihood: Likelihood, lower: float, upper: float, shown: DensityOnInterval | None = None
+) -> OneStep:
+    """Return the inference through a log-spline fitted to the likelihood; shown: another estimate of the same density."""
+    return of_fit(smoothing.fit(likelihood, LEVEL, ORDERS), lower, upper, shown)
+
+
+def of_fit(fit: smoothing.Fit, lower: float, upper: float, shown: DensityOnInterval | None = None) -> OneStep:
+    """Return the inference through a fit, its density on [lower, upper]."""
+    posterior = posteriors.of_fit(fit, lower, upper)
+    priors = posteriors.of_models(fit, lower, upper, _REJECTED)
+    return OneStep(posterior, priors, shown or posterior.density, posteriors.holds_uniform(fit, _REJECTED))
+
+
+def _rounded(number: float) -> int:
+    """Up to two digits."""
+    unit = 10 ** max(0, len(str(int(number))) - 2)
+    return unit * ceil(number / unit)
+
+
+def _square(t: np.ndarray, covariance: np.ndarray) -> float:
+    return max(0.0, float(t @ covariance @ t))
+
+
+def _curvatures(posterior: Posterior, seen: Span, curvature: Curvature) -> tuple[np.ndarray, np.ndarray]:
+    """Q of the parameters' features, (D, D), and of these with the span's, (D, K)."""
+    size = len(posterior.covariance)
+
+    def both(x: np.ndarray, order: int) -> np.ndarray:
+        return np.hstack([posterior.features(x, order), seen.features(x, order)])
+
+    masses = np.hstack([posterior.masses, seen.masses])
+    whole = curvature.on(both, posterior.density.breakpoints, masses.shape[1], masses)
+    return whole[:size, :size], whole[:size, size:]

@@ -1,0 +1,258 @@
+"""Aggregates: integer sufficient statistics, a commutative monoid.
+
+zero, add and merge are exact integer sums, so any split into shards, any order and any tree of merges gives the same bits.
+A table belongs to one attribute, or to a declared pair: the numeric attribute's statistics kept apart by the reported
+category of the other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dpcore.errors import SchemeMismatch
+from dpcore.mechanisms import Reports
+from dpcore.protocol import tokens
+from dpcore.protocol.report import Answers, ReportBatch
+from dpcore.protocol.scheme import Scheme
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Aggregate:
+    """Everything the aggregator keeps of any number of reports.
+
+    n: clients whose reports were accepted.
+    statistics: attribute -> (S,) int64, as the mechanism's `labels` name them.
+    pairs: (numeric, categorical) -> (k, S) int64, the numeric attribute's statistics by reported category.
+    answered: attribute -> how many clients reported it (all n, but for `reporting = "one"`).
+    rejected: reason -> how many clients' reports were refused; examples: reason -> position of the first of them.
+    marginals: attribute -> what its reports show beside the truth, for checks (`Mechanism.marginals`); none where reports were
+    never seen, as in an aggregate that is drawn from its law.
+    """
+
+    scheme: Scheme
+    n: int
+    statistics: Mapping[str, np.ndarray]
+    pairs: Mapping[Pair, np.ndarray]
+    answered: Mapping[str, int]
+    rejected: Mapping[str, int] = field(default_factory=dict)
+    examples: Mapping[str, int] = field(default_factory=dict)
+    marginals: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    @classmethod
+    def zero(cls, scheme: Scheme) -> Aggregate:
+        """Return the aggregate of no reports."""
+        size = {name: len(attribute.mechanism.labels().level) for name, attribute in scheme.attributes.items()}
+        return cls(
+            scheme,
+            0,
+            {name: np.zeros(size[name], dtype=np.int64) for name in scheme.attributes},
+            {
+                pair: np.zeros((scheme.attributes[pair[1]].mechanism.inputs, size[pair[0]]), dtype=np.int64)
+                for pair in scheme.pairs
+            },
+            dict.fromkeys(scheme.attributes, 0),
+        )
+
+    @classmethod
+    def of(cls, scheme: Scheme, batch: ReportBatch, first: int = 0) -> Aggregate:
+        """Return the aggregate of a batch's reports.
+
+        first: the position of the batch's first report, where it is part of more.
+        A report that no client could have sent is refused whole and counted by reason.  Raises SchemeMismatch where the
+        batch was made under another scheme.
+        """
+        _same(scheme.digest, batch.digest)
+        good, reasons, examples = _validate(scheme, batch)
+        answers = {name: batch.of(name) for name in scheme.attributes}
+        if not good.all():
+            answers = {name: _keep(scheme, name, column, good) for name, column in answers.items()}
+        tallies = {name: scheme.attributes[name].mechanism.tally(column.reports) for name, column in answers.items()}
+        statistics = {name: counted for name, (counted, _) in tallies.items()}
+        return cls(
+            scheme,
+            int(np.count_nonzero(good)),
+            statistics,
+            {pair: _joint(scheme, pair, answers, statistics[pair[0]]) for pair in scheme.pairs},
+            {name: len(column) for name, column in answers.items()},
+            {reason: reasons[reason] for reason in sorted(reasons)},
+            {reason: first + examples[reason] for reason in sorted(examples)},
+            {name: tallies[name][1] for name in sorted(tallies) if len(tallies[name][1]) and len(answers[name])},
+        )
+
+    def __repr__(self) -> str:
+        return f"<Aggregate of {self.n} clients under {self.scheme.name} {self.scheme.digest[:12]}>"
+
+    @property
+    def is_empty(self) -> bool:
+        return self.n == 0
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the scheme and of every integer: two aggregates of the same reports have the same one."""
+        digest = hashlib.sha256(self.scheme.digest.encode())
+        for _, table in [*sorted(self.statistics.items()), *sorted(self.pairs.items())]:
+            digest.update(np.ascontiguousarray(table, dtype="<i8").tobytes())
+        return digest.hexdigest()
+
+    def reports(self, attribute: str) -> int:
+        """Return how many clients reported the attribute."""
+        return self.answered[attribute]
+
+    def add(self, batch: ReportBatch, first: int = 0) -> Aggregate:
+        """Return this aggregate with a batch's reports added, as `of` counts them."""
+        return self.merge(Aggregate.of(self.scheme, batch, first))
+
+    def merge(self, other: Aggregate) -> Aggregate:
+        """Return the aggregate of both sets of reports; raises SchemeMismatch where the schemes differ."""
+        _same(self.scheme.digest, other.scheme.digest)
+        examples = {**other.examples, **self.examples}
+        return Aggregate(
+            self.scheme,
+            self.n + other.n,
+            {name: table + other.statistics[name] for name, table in self.statistics.items()},
+            {pair: table + other.pairs[pair] for pair, table in self.pairs.items()},
+            {name: count + other.answered[name] for name, count in self.answered.items()},
+            _sum_counts(self.rejected, other.rejected),
+            {reason: examples[reason] for reason in sorted(examples)},
+            _sum_tables(self.marginals, other.marginals),
+        )
+
+    def equals(self, other: Aggregate) -> bool:
+        """Return whether the two hold the same bits."""
+        return (
+            self.scheme.digest == other.scheme.digest
+            and self.n == other.n
+            and dict(self.answered) == dict(other.answered)
+            and dict(self.rejected) == dict(other.rejected)
+            and all(np.array_equal(table, other.statistics[name]) for name, table in self.statistics.items())
+            and all(np.array_equal(table, other.pairs[pair]) for pair, table in self.pairs.items())
+            and self.marginals.keys() == other.marginals.keys()
+            and all(np.array_equal(table, other.marginals[name]) for name, table in self.marginals.items())
+        )
+
+
+def accepted(scheme: Scheme, batch: ReportBatch) -> np.ndarray:
+    """Return which clients' reports an aggregate takes, shape (n,), bool."""
+    return _validate(scheme, batch)[0]
+
+
+def _validate(scheme: Scheme, batch: ReportBatch) -> tuple[np.ndarray, dict[str, int], dict[str, int]]:
+    """Which clients' reports could have been sent, and why the others could not."""
+    good = np.ones(batch.n, dtype=bool)
+    reasons: dict[str, int] = {}
+    examples: dict[str, int] = {}
+
+    def refuse(reason: str, clients: np.ndarray) -> None:
+        refused = clients[good[clients]]  # a client is counted once, under its first fault
+        if refused.size:
+            reasons[reason], examples[reason] = int(refused.size), int(refused[0])
+            good[refused] = False
+
+    refuse("incomplete", _incomplete(scheme, batch))
+    public = _public_levels(scheme, batch)
+    for name, attribute in scheme.attributes.items():
+        column = batch.of(name)
+        if public is not None:
+            said = np.full(batch.n, tokens.NOT_ASKED, dtype=np.int16)
+            said[column.clients] = column.reports.level
+            refuse(
+                f"{name}: not for its token", np.flatnonzero((public[name] != tokens.NO_TOKEN) & (public[name] != said))
+            )
+        refuse(f"{name}: out of range", _without(column, attribute.mechanism.accepts(column.reports)))
+        is_likely = attribute.mechanism.is_likely(column.reports, scheme.clients)
+        refuse(f"{name}: beyond honest noise", _without(column, is_likely))
+    return good, reasons, examples
+
+
+def _without(column: Answers, good: np.ndarray) -> np.ndarray:
+    """The clients whose answers are not among the good ones."""
+    return column.clients[:0] if good.all() else column.clients[~good]
+
+
+def _public_levels(scheme: Scheme, batch: ReportBatch) -> dict[str, np.ndarray] | None:
+    """What each client's token says by its public hash (`tokens.levels_said`).
+
+    None where no token says anything: nobody has one, and where everybody answers everything at the only level.
+    """
+    is_free = scheme.reporting == "one" or any(len(each.mechanism.sizes) > 1 for each in scheme.attributes.values())
+    if batch.tokens is None or not is_free:
+        return None
+    return tokens.levels_said(scheme, batch.tokens, np.flatnonzero(tokens.are_there(batch.tokens)))
+
+
+def _incomplete(scheme: Scheme, batch: ReportBatch) -> np.ndarray:
+    """The clients who did not answer what the scheme asks of one: every unit, or exactly one, and each unit whole."""
+    if scheme.reporting == "all" and all(len(batch.of(name)) == batch.n for name in scheme.attributes):
+        return np.zeros(0, dtype=np.int64)
+    whole, begun = np.zeros(batch.n, dtype=np.int64), np.zeros(batch.n, dtype=np.int64)
+    for unit in scheme.units:
+        answered = np.zeros(batch.n, dtype=np.int64)
+        for name in unit:
+            answered[batch.of(name).clients] += 1
+        whole += answered == len(unit)
+        begun += answered > 0
+    wanted = len(scheme.units) if scheme.reporting == "all" else 1
+    return np.flatnonzero((whole != wanted) | (begun != wanted))
+
+
+def _keep(scheme: Scheme, name: str, column: Answers, good: np.ndarray) -> Answers:
+    """The answers of the accepted clients."""
+    kept = good[column.clients]
+    return column if kept.all() else Answers(column.clients[kept], _select(scheme, name, column.reports, kept))
+
+
+def _select(scheme: Scheme, name: str, reports: Reports, kept: np.ndarray) -> Reports:
+    if not kept.any():  # perhaps because nobody's integers can be told from the next one's
+        return Reports(reports.level[:0], reports.values[:0])
+    sizes = np.array([*scheme.attributes[name].mechanism.sizes, 0])  # a level nobody knows has no integers
+    lengths = sizes[np.minimum(reports.level, len(sizes) - 1)]
+    return Reports(reports.level[kept], reports.values[np.repeat(kept, lengths)])
+
+
+def _joint(scheme: Scheme, pair: Pair, answers: Mapping[str, Answers], whole: np.ndarray) -> np.ndarray:
+    """The numeric attribute's statistics by reported category; a pair's attributes are answered by the same clients.
+
+    whole: those of all categories together.
+    """
+    name, other = pair
+    numeric, categorical = answers[name], answers[other]
+    mechanism = scheme.attributes[name].mechanism
+    said = categorical.reports.values
+    if len(numeric) != len(categorical) or not np.array_equal(numeric.clients, categorical.clients):
+        raise SchemeMismatch(
+            f"the clients that answered {name} and {other} must be the same, as the scheme's pair says"
+        )
+    counts = np.bincount(said, minlength=scheme.attributes[other].mechanism.inputs)
+    said_most = int(counts.argmax())  # statistics add: the largest group's are everybody's less the others'
+    tables = {
+        c: mechanism.statistics(_select(scheme, name, numeric.reports, said == c))
+        for c in range(len(counts))
+        if c != said_most
+    }
+    tables[said_most] = whole - sum(tables.values())
+    return np.stack([tables[c] for c in range(len(counts))])
+
+
+def _sum_counts(left: Mapping[str, int], right: Mapping[str, int]) -> dict[str, int]:
+    return {reason: left.get(reason, 0) + right.get(reason, 0) for reason in sorted({*left, *right})}
+
+
+def _sum_tables(left: Mapping[str, np.ndarray], right: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The sums of what both have; one's own where the other has none."""
+    names = sorted({*left, *right})
+    return {
+        name: left[name] + right[name] if name in left and name in right else {**left, **right}[name] for name in names
+    }
+
+
+def _same(digest: str, other: str) -> None:
+    if digest != other:
+        raise SchemeMismatch(
+            f"expected reports under scheme {digest[:12]}, got {other[:12]}; aggregate each scheme's reports on their own"
+        )

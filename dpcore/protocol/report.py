@@ -1,0 +1,135 @@
+"""What leaves a client: a Report, and a ReportBatch of many.
+
+A report names the scheme by digest and holds, for each attribute, a public level and a few integers.  It holds no value, no
+time and no identity.  So that it is counted once it has an id, drawn at random; a client may add a token, by which a
+collector knows it again within one scheme (`tokens`), and the round it is sent for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpcore._random import Source
+from dpcore.errors import SchemeMismatch
+from dpcore.mechanisms import Reports
+from dpcore.protocol.tokens import NAME_BYTES, from_text
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """One client's privatized answers: attribute -> (level, integers).
+
+    With `reporting = "one"` only the drawn unit's attributes are present.  id: 128 random bits as 22 characters of
+    base64url, '' where it has none.  token: the client's under this scheme.  sent_for: the round, '' for whichever counts it.
+    """
+
+    digest: str
+    answers: Mapping[str, tuple[int, tuple[int, ...]]]
+    id: str = ""
+    token: str | None = None
+    sent_for: str = ""
+
+    def __repr__(self) -> str:
+        return f"<Report of {', '.join(self.answers)} under {self.digest[:12]}>"
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """The answers of some of a batch's clients to one attribute.
+
+    clients: (m,) positions 0..n-1 in the batch, ascending, of those who answered; reports: their m answers, in that order.
+    """
+
+    clients: np.ndarray
+    reports: Reports
+
+    def __len__(self) -> int:
+        return len(self.clients)
+
+
+@dataclass(frozen=True, eq=False)
+class ReportBatch:
+    """The reports of n clients under one scheme, column by column.
+
+    ids, tokens: (n, 16) uint8, the bytes of each report's id and of its client's token, zeros where it has none; None where
+    nobody in the batch has one.
+    """
+
+    digest: str
+    n: int
+    answers: Mapping[str, Answers]
+    ids: np.ndarray | None = None
+    tokens: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return self.n
+
+    def of(self, attribute: str) -> Answers:
+        """Return the answers to an attribute; none where nobody in the batch reported it."""
+        return self.answers.get(attribute, _NOBODY)
+
+    def __repr__(self) -> str:
+        return f"<ReportBatch of {self.n} clients, {', '.join(self.answers)}, under {self.digest[:12]}>"
+
+
+_NOBODY = Answers(np.zeros(0, dtype=np.int64), Reports(np.zeros(0, dtype=np.uint8), np.zeros(0, dtype=np.int64)))
+
+
+def concatenate(batches: Iterable[ReportBatch]) -> ReportBatch:
+    """Return one batch of all clients, in order; at least one batch, all of the same scheme, else SchemeMismatch."""
+    parts = list(batches)
+    if len(parts) == 1:
+        return parts[0]
+    digest = parts[0].digest
+    if any(part.digest != digest for part in parts):
+        raise SchemeMismatch("the batches were made under different schemes; aggregate each under its own")
+    starts = np.cumsum([0, *(part.n for part in parts)])
+    answers = {}
+    for name in dict.fromkeys(name for part in parts for name in part.answers):
+        columns = [part.of(name) for part in parts]
+        answers[name] = Answers(
+            np.concatenate([column.clients + start for column, start in zip(columns, starts[:-1], strict=True)]),
+            Reports.joined([column.reports for column in columns]),
+        )
+    ids, tokens = (_stacked([getattr(part, name) for part in parts], np.diff(starts)) for name in ("ids", "tokens"))
+    return ReportBatch(digest, int(starts[-1]), answers, ids, tokens)
+
+
+def _stacked(parts: list[np.ndarray | None], sizes: np.ndarray) -> np.ndarray | None:
+    """The names of all parts, one after another, zeros for those of parts that have none."""
+    if all(part is None for part in parts):
+        return None
+    filled = [
+        np.zeros((n, NAME_BYTES), np.uint8) if part is None else part for part, n in zip(parts, sizes, strict=True)
+    ]
+    return np.concatenate(filled)
+
+
+def with_ids(batch: ReportBatch, random: Source) -> ReportBatch:
+    """Return the batch with a fresh id for every report, so that each is counted once."""
+    words = random.words(batch.n * NAME_BYTES // 4).astype("<u4")
+    return replace(batch, ids=words.view(np.uint8).reshape(-1, NAME_BYTES))
+
+
+def batch_of(reports: Iterable[Report]) -> ReportBatch:
+    """Return single reports as one batch."""
+    return concatenate(_single(report) for report in reports)
+
+
+def _single(report: Report) -> ReportBatch:
+    answers = {
+        name: Answers(
+            np.zeros(1, dtype=np.int64), Reports(np.array([level], dtype=np.uint8), np.array(values, dtype=np.int64))
+        )
+        for name, (level, values) in report.answers.items()
+    }
+    return ReportBatch(report.digest, 1, answers, _bytes_of(report.id), _bytes_of(report.token or ""))
+
+
+def _bytes_of(name: str) -> np.ndarray | None:
+    """The 16 bytes of an id or a token, shape (1, 16); None where it is none that travels."""
+    data = from_text(name)
+    return np.frombuffer(data, dtype=np.uint8)[None, :] if data and len(data) == NAME_BYTES else None

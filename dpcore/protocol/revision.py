@@ -1,0 +1,127 @@
+"""How two schemes differ, and what may be said of rounds under both.
+
+The warehouse never mixes them: reports, aggregates and `pooled_estimates` go by the digest, while views join on the scheme's
+name.  Whether a number of one means the same as that of the other depends on what was asked: two attributes ask the same where
+their domain, and how values outside it or missing are read, are the same.  Then estimates under either, whose clients drew
+their noise apart, may be compared and averaged by inverse variance, whatever epsilon and mechanism were.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from dpcore.protocol.scheme import Scheme
+
+_ASKED = ("type", "lower", "upper", "unit", "outside", "missing", "categories", "codes", "values")
+_LISTED = 6  # parts of a list that are shown
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """One thing that differs, as texts; where: the attribute, '' for the whole scheme."""
+
+    where: str
+    what: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Revision:
+    """What differs between two schemes.
+
+    alike: attributes that ask the same, so that their estimates may be averaged.  apart: those of both that do not.
+    """
+
+    same: bool
+    renamed: bool
+    changes: tuple[Change, ...]
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    alike: tuple[str, ...]
+    apart: tuple[str, ...]
+
+    @property
+    def verdict(self) -> tuple[str, ...]:
+        """Whether rounds under both can be pooled, in lines."""
+        if self.same:
+            return ("the same scheme: its rounds go on in one line, and are pooled",)
+        lines = [
+            "another digest starts a new line: no report of one is counted under the other, nothing is pooled by itself"
+        ]
+        if self.renamed:
+            lines.append("another name: views such as latest_estimates keep them apart as two schemes")
+        if self.alike:
+            lines.append(f"ask the same, so that estimates may be compared and averaged: {', '.join(self.alike)}")
+        if self.apart:
+            lines.append(f"ask something else, so that they may not: {', '.join(self.apart)}")
+        return tuple(lines)
+
+
+def revise(before: Scheme, after: Scheme) -> Revision:
+    """Return what differs between two schemes, the earlier one first."""
+    left, right = (tomllib.loads(scheme.canonical) for scheme in (before, after))
+    tables = [document.pop("attributes") for document in (left, right)]
+    both = [name for name in after.attributes if name in before.attributes]
+    alike = [name for name in both if all(tables[0][name].get(key) == tables[1][name].get(key) for key in _ASKED)]
+    changes = list(_differences("", left, right))
+    if before.budget.text != after.budget.text:
+        changes.append(Change(where="", what="epsilon a client", before=_spent(before), after=_spent(after)))
+    for name in dict.fromkeys([*before.attributes, *after.attributes]):
+        if name in both:
+            changes += _differences(name, tables[0][name], tables[1][name])
+        else:
+            texts = [_summary(table[name]) if name in table else "-" for table in tables]
+            what = "added" if name in after.attributes else "removed"
+            changes.append(Change(where=name, what=what, before=texts[0], after=texts[1]))
+    return Revision(
+        same=before.digest == after.digest,
+        renamed=before.name != after.name,
+        changes=tuple(changes),
+        added=tuple(name for name in after.attributes if name not in both),
+        removed=tuple(name for name in before.attributes if name not in both),
+        alike=tuple(alike),
+        apart=tuple(name for name in both if name not in alike),
+    )
+
+
+def _differences(where: str, left: dict[str, Any], right: dict[str, Any]) -> Iterator[Change]:
+    for key in dict.fromkeys([*left, *right]):
+        old, new = left.get(key), right.get(key)
+        if old == new:
+            continue
+        if isinstance(old, dict) and isinstance(new, dict) and key == "client":
+            yield from _differences(where, old, new)
+        else:
+            texts = (_text(old), _text(new))
+            if texts[0] == texts[1]:  # alike in what is shown
+                texts = (f"{texts[0]} (other ones)", f"{texts[1]} (other ones)")
+            yield Change(where=where, what=key, before=texts[0], after=texts[1])
+
+
+def _text(value: Any) -> str:
+    if value is None or value in ("", [], {}):
+        return "-"
+    if isinstance(value, dict):
+        value = [f"{code} = {label}" for code, label in value.items()]
+    if isinstance(value, list):
+        shown = [
+            " and ".join(part) if isinstance(part, list) and part and isinstance(part[0], str) else str(part)
+            for part in value
+        ]
+        more = f", ... ({len(value)} in all)" if len(value) > _LISTED else ""
+        return ", ".join(shown[:_LISTED]) + more
+    text = str(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _summary(table: dict[str, Any]) -> str:
+    asks = f"{table['lower']} to {table['upper']} {table['unit']}".strip() if table["type"] == "numeric" else ""
+    return f"{asks or str(len(table['categories'])) + ' categories'}, {table['mechanism']}, epsilon {table['epsilon']}"
+
+
+def _spent(scheme: Scheme) -> str:
+    return f"{scheme.epsilon:.4f} ({scheme.budget.text})"

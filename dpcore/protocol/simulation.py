@@ -1,0 +1,113 @@
+"""Draw an aggregate from its exact law, without making a single report.
+
+Given what is said of the paired categories, everything else is independent, so the order is: draw how many say what, then
+for each such combination draw the other attributes' statistics from a histogram of input cells.  The cost depends on the
+number of cells, not of clients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import reduce
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from dpcore._random import Source
+from dpcore.errors import SchemeError
+from dpcore.mechanisms.observation import ScoreSums
+from dpcore.protocol.aggregates import Aggregate
+from dpcore.protocol.scheme import Scheme
+
+# What is said of the paired categories, by how many clients, and the histogram of an attribute's input cells among them.
+Said = tuple[tuple[int, ...], int, Callable[[str], np.ndarray]]
+
+
+def simulate(scheme: Scheme, people: Any, random: Source, clients: int | None = None) -> Aggregate:
+    """Return an aggregate drawn from the exact law of `aggregate(privatize(people))`.
+
+    It has no marginals, whose joint law with the statistics cannot be drawn without making reports.
+
+    people: a mapping or DataFrame of records, or a population, whose cell probabilities make 10^9 clients cost what 10^5 do.
+    clients: how many of a population (default: the scheme's number).  Raises SchemeError unless `reporting = "all"`.
+    """
+    if scheme.reporting != "all":
+        raise SchemeError('simulate needs reporting = "all", got "one"; use privatize and aggregate')
+    paired = [name for name in scheme.attributes if any(name == categorical for _, categorical in scheme.pairs)]
+    if hasattr(people, "cell_probabilities"):
+        said = _said_by_population(scheme, people, clients or scheme.clients, paired, random)
+    else:
+        said = _said_by_records(scheme, scheme.encode(people), paired, random)
+    return _draw(scheme, said, paired, random)
+
+
+def _draw(scheme: Scheme, said: Iterator[Said], paired: list[str], random: Source) -> Aggregate:
+    zero = Aggregate.zero(scheme)
+    statistics, pairs, n = dict(zero.statistics), dict(zero.pairs), 0
+    for combination, size, histogram in said:
+        n += size
+        for name, category in zip(paired, combination, strict=True):
+            statistics[name][category] += size
+        for name, attribute in scheme.attributes.items():
+            if name in paired or size == 0:
+                continue
+            drawn = attribute.mechanism.simulate(histogram(name), random)
+            statistics[name] += drawn
+            for numeric, categorical in scheme.pairs:
+                if numeric == name:
+                    pairs[numeric, categorical][combination[paired.index(categorical)]] += drawn
+    return Aggregate(scheme, n, statistics, pairs, dict.fromkeys(scheme.attributes, n))
+
+
+def _said_by_records(
+    scheme: Scheme, cells: Mapping[str, np.ndarray], paired: list[str], random: Source
+) -> Iterator[Said]:
+    n = len(next(iter(cells.values())))
+    answers = [scheme.attributes[name].mechanism.privatize(cells[name], random).values for name in paired]
+    for combination in product(*(range(scheme.attributes[name].mechanism.inputs) for name in paired)):
+        members = np.ones(n, dtype=bool)
+        for answer, category in zip(answers, combination, strict=True):
+            members &= answer == category
+
+        def histogram(name: str, members: np.ndarray = members) -> np.ndarray:
+            return np.bincount(cells[name][members], minlength=scheme.attributes[name].mechanism.inputs)
+
+        yield combination, int(members.sum()), histogram
+
+
+def _said_by_population(
+    scheme: Scheme, population: Any, clients: int, paired: list[str], random: Source
+) -> Iterator[Said]:
+    """Within a category of the population's group attribute, all attributes are independent."""
+    generator = random.generator()
+    groups = list(population.weights)
+    sizes = generator.multinomial(clients, [population.weights[group] for group in groups])
+    for group, group_size in zip(groups, sizes, strict=True):
+        laws = {name: _cell_law(scheme, population, name, group) for name in scheme.attributes}
+        answers = [_answer_law(scheme, name, laws[name]) for name in paired]
+        joint = reduce(np.multiply.outer, answers, np.ones(()))
+        counts = generator.multinomial(group_size, joint.ravel() / joint.sum()).reshape(joint.shape)
+        for combination, size in np.ndenumerate(counts):
+
+            def histogram(name: str, size: int = int(size), laws: Mapping[str, np.ndarray] = laws) -> np.ndarray:
+                return generator.multinomial(size, laws[name])
+
+            yield combination, int(size), histogram
+
+
+def _cell_law(scheme: Scheme, population: Any, name: str, group: str) -> np.ndarray:
+    """The probabilities of an attribute's input cells within a group."""
+    attribute = scheme.attributes[name]
+    if not attribute.is_numeric:
+        return np.asarray(population.probabilities(name, attribute.categories, given=group))
+    bounds = float(attribute.lower), float(attribute.upper)
+    return np.asarray(population.cell_probabilities(name, *bounds, attribute.mechanism.inputs, given=group))
+
+
+def _answer_law(scheme: Scheme, name: str, law: np.ndarray) -> np.ndarray:
+    """The probabilities of what is said, from those of what is true."""
+    model = scheme.attributes[name].mechanism.model()
+    if not isinstance(model, ScoreSums) or not model.is_one_category:
+        raise SchemeError(f"a pair's categorical attribute must be reported as one category; {name} is not")
+    return model.means(law)

@@ -1,0 +1,203 @@
+"""What has changed since an earlier round, and how groups differ: rows of `comparisons`, their verdict, and lines to read.
+
+A row's interval is pointwise: it alone holds with its confidence.  Of a hundred rows a few exclude zero by chance, so whether
+anything `differs` is judged of all rows of two runs at once.  With A attributes and m rows of one of them, its rows differ
+where they lie more than z(c^(1/(A m))) standard errors from zero: where nothing has changed, no row does with probability c at
+least, however the errors are correlated [Sidak1967], and an attribute of ten thousand categories does not dull the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
+
+import pandas as pd
+
+from dpcore.estimation.comparison import Comparison, difference, related, simultaneous_deviations
+from dpcore.estimation.estimates import FunctionalEstimate
+from dpcore.functionals import parse
+from dpcore.pipeline import Group, Round
+from dpcore.protocol.scheme import Scheme
+from dpcore.results.tables import SHOWN, Line, of_group, records, unit_of
+
+CERTAINTY = (
+    0.99  # of all verdicts of two runs at once: where nothing changes, a daily round calls once in a hundred days
+)
+SHORT, MOST = 12, 100  # lines that are shown whatever they are; that are shown at all
+NAMED = 3  # differences that a check's detail names
+_KEY = ["attribute", "given", "functional"]
+_NUMBERS = ["difference", "standard_error", "correlation", "confidence", "low", "high", "deviations"]
+_COLUMNS = ["other_run_id", "attribute", "given", "other_given", "functional", *_NUMBERS, "reason"]
+_PREFIX = "drift("
+
+
+def numbers_of(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    """Return what can be compared of a run's tables, one row per attribute, group and functional or category.
+
+    A category's share is the unbiased one (`raw`), under the name frequency(CATEGORY).
+    """
+    frames = [tables["functionals"]] if "functionals" in tables else []
+    if "frequencies" in tables:
+        shares = tables["frequencies"]
+        names = "frequency(" + shares["category"].astype(str) + ")"
+        frames.append(
+            shares.assign(functional=names, kind="smooth", plug_in=shares["estimate"], estimate=shares["raw"])
+        )
+    columns = [*_KEY, "kind", "estimate", "plug_in", "standard_error", "confidence", "low", "high", "reason"]
+    return pd.concat([frame.reindex(columns=columns) for frame in frames]) if frames else pd.DataFrame(columns=columns)
+
+
+def between_rounds(now: pd.DataFrame, before: pd.DataFrame, remark: str | None = None) -> pd.DataFrame:
+    """Return the rows of `comparisons` of a round and an earlier one: every number that both have, of everyone and of groups.
+
+    now, before: as `numbers_of` makes them; before with its run_id.  remark: what there is to be said of all differences.
+    """
+    earlier = {tuple(row[name] for name in _KEY): row for row in records(before)}
+    rows = []
+    for row in records(now):
+        other = earlier.get(tuple(row[name] for name in _KEY))
+        if other is None or other["confidence"] != row["confidence"]:
+            continue
+        found = difference(_result(row), _result(other), remark=remark)
+        rows.append(_row(found, other["run_id"], row["attribute"], row["given"], row["given"], "the earlier round"))
+    return _judged(rows)
+
+
+def between_groups(round_: Round, run_id: str) -> pd.DataFrame:
+    """Return the rows of `comparisons` of a round with itself: every two groups of one attribute that both have an estimate.
+
+    They are made of the same reports, so their errors are correlated; how that was counted stands in each row.
+    """
+    return _judged([row for left, right in _pairs(round_) for row in _of_pair(left, right, run_id)])
+
+
+def _pairs(round_: Round) -> Iterator[tuple[Group, Group]]:
+    for left, right in combinations([group for group in round_.groups if group.estimate is not None], 2):
+        of = (left.attribute, left.given.partition("=")[0])
+        if of == (right.attribute, right.given.partition("=")[0]):
+            yield left, right
+
+
+def _of_pair(left: Group, right: Group, run_id: str) -> Iterator[tuple[Any, ...]]:
+    others = {result.functional: result for result in right.functionals}
+    for result in left.functionals:
+        if result.functional in others:
+            rho, remark = related(left.estimate, right.estimate, parse(result.functional))
+            found = difference(result, others[result.functional], correlation=rho, remark=remark)
+            yield _row(found, run_id, left.attribute, left.given, right.given, right.given, left.given)
+
+
+def _row(
+    found: Comparison, run_id: str, attribute: str, given: str, other: str, right: str, left: str = "this round"
+) -> tuple[Any, ...]:
+    reason = found.reason
+    if found.is_refused and reason is not None:
+        reason = reason.replace("left: ", f"{left}: ").replace("right: ", f"{right}: ")
+    numbers = [getattr(found, name) for name in _NUMBERS]
+    return (run_id, attribute, given, other, found.functional, *numbers, reason)
+
+
+def _result(row: dict[str, Any]) -> FunctionalEstimate:
+    names = ("functional", "standard_error", "low", "high", "confidence", "plug_in", "kind", "reason")
+    return FunctionalEstimate(value=row["estimate"], **{name: row[name] for name in names})
+
+
+def _judged(rows: list[tuple[Any, ...]]) -> pd.DataFrame:
+    frame = pd.DataFrame(rows, columns=_COLUMNS).astype(dict.fromkeys(_NUMBERS, "float64"))
+    threshold = frame["attribute"].map(_limits(frame)).astype("float64").mask(frame["difference"].isna())
+    differs = (frame["deviations"] > threshold).astype("boolean").mask(frame["difference"].isna())
+    return frame.assign(threshold=threshold, differs=differs)
+
+
+def _limits(frame: pd.DataFrame) -> dict[str, float]:
+    """Attribute -> the deviations beyond which its rows differ; without the attributes all of whose rows were refused."""
+    counted = frame.loc[frame["difference"].notna(), "attribute"].value_counts()
+    return {
+        str(name): simultaneous_deviations(CERTAINTY, len(counted) * int(number)) for name, number in counted.items()
+    }
+
+
+def drift_checks(frame: pd.DataFrame, round_: str) -> pd.DataFrame:
+    """Return the rows of `checks` that say of each attribute whether it has moved since the round of that name.
+
+    frame: as `between_rounds` makes it.  observed: the deviations of the difference furthest from zero; threshold: what no
+    difference of the round exceeds by chance, with CERTAINTY.
+    """
+    rows = []
+    for attribute, limit in _limits(frame).items():
+        own = frame[(frame["attribute"] == attribute) & frame["difference"].notna()]
+        own = own.sort_values("deviations", ascending=False, kind="stable")
+        moved = records(own[own["differs"]])
+        said = [f"{of_group(row['functional'], row)} {row['difference']:+.4g}" for row in moved[:NAMED]]
+        said += ["..."] * (len(moved) > NAMED)
+        detail = f"{len(moved)} of {len(own)} differences from round {round_} are more than chance explains"
+        detail += ": " * bool(said) + ", ".join(said)
+        rows.append((f"{_PREFIX}{attribute})", not moved, float(own["deviations"].iloc[0]), limit, detail))
+    return pd.DataFrame(rows, columns=["name", "passed", "observed", "threshold", "detail"])
+
+
+def without_drift(checks: pd.DataFrame) -> pd.DataFrame:
+    """Return the checks that `drift_checks` does not make."""
+    return checks[~checks["name"].str.startswith(_PREFIX)]
+
+
+def since(tables: dict[str, pd.DataFrame], scheme: Scheme, run_id: str) -> list[Line]:
+    """Return what a person reads of how a round differs from the one before: the 30 largest shares, then functionals."""
+    shown, found = _largest_shares(tables), _rows(tables, scheme)
+    return [
+        _line(row, of_group(row["functional"], row), scheme)
+        for row in found
+        if row["other_run_id"] != run_id and (not _is_share(row) or (row["attribute"], row["functional"]) in shown)
+    ]
+
+
+def among(tables: dict[str, pd.DataFrame], scheme: Scheme, run_id: str) -> list[Line]:
+    """Return what a person reads of how a round's groups differ; the quantity is `mean | urban_rural: urban - rural`."""
+    lines = []
+    for row in _rows(tables, scheme):
+        if row["other_run_id"] == run_id:
+            name, _, category = row["given"].partition("=")
+            other = row["other_given"].partition("=")[2]
+            lines.append(_line(row, f"{row['functional']} | {name}: {category} - {other}", scheme))
+    return lines
+
+
+def telling(lines: list[Line]) -> tuple[list[Line], int]:
+    """Return the lines to show, and how many are left out: of many, groups' that are not told from zero, and all after 100."""
+    if len(lines) > SHORT:
+        shown = [line for line in lines if "|" not in line.quantity or line.verdict in ("yes", "perhaps")][:MOST]
+        return shown, len(lines) - len(shown)
+    return lines, 0
+
+
+def _rows(tables: dict[str, pd.DataFrame], scheme: Scheme) -> list[dict[str, Any]]:
+    """The rows of `comparisons` in the scheme's order of attributes, everyone's before groups', shares before functionals."""
+    order = {name: place for place, name in enumerate(scheme.attributes)}
+    found = records(tables["comparisons"]) if "comparisons" in tables else []
+    return sorted(found, key=lambda row: (order[row["attribute"]], row["given"] != "", not _is_share(row)))
+
+
+def _is_share(row: dict[str, Any]) -> bool:
+    return bool(row["functional"].startswith("frequency("))
+
+
+def _largest_shares(tables: dict[str, pd.DataFrame]) -> set[tuple[str, str]]:
+    if "frequencies" not in tables:
+        return set()
+    rows = tables["frequencies"].sort_values("estimate", ascending=False, kind="stable").groupby("attribute")
+    return {(row["attribute"], f"frequency({row['category']})") for row in records(rows.head(SHOWN))}
+
+
+def _line(row: dict[str, Any], quantity: str, scheme: Scheme) -> Line:
+    return Line(
+        attribute=row["attribute"],
+        quantity=quantity,
+        unit=unit_of(row["functional"], scheme.attributes[row["attribute"]]),
+        estimate=row["difference"],
+        low=row["low"],
+        high=row["high"],
+        reason=row["reason"] or "",
+        truth=None,
+        differs=row["differs"],
+    )

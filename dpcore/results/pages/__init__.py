@@ -1,0 +1,7 @@
+"""Pages: what a landed round shows, as one HTML file that needs nothing else, or in pieces.  The only door to jinja2."""
+
+from dpcore.results.pages.filling import plain
+from dpcore.results.pages.pieces import Pieces, pieces
+from dpcore.results.pages.round import publish
+
+__all__ = ["Pieces", "pieces", "plain", "publish"]

@@ -1,0 +1,31 @@
+"""Pictures: each takes rows of a table and an Axes, and returns the Axes.  The door to matplotlib."""
+
+from dpcore.results.plots.attribute import attribute_pictures
+from dpcore.results.plots.audit import plot_audit, plot_averaging
+from dpcore.results.plots.comparison import plot_comparison
+from dpcore.results.plots.density import plot_density
+from dpcore.results.plots.differences import difference_pictures
+from dpcore.results.plots.frequency import plot_frequency
+from dpcore.results.plots.functional import plot_functional
+from dpcore.results.plots.groups import plot_groups
+from dpcore.results.plots.style import height_for, in_words, new_axes, new_panels, png, rounded, separated, svg
+
+__all__ = [
+    "attribute_pictures",
+    "difference_pictures",
+    "height_for",
+    "in_words",
+    "new_axes",
+    "new_panels",
+    "plot_audit",
+    "plot_averaging",
+    "plot_comparison",
+    "plot_density",
+    "plot_frequency",
+    "plot_functional",
+    "plot_groups",
+    "png",
+    "rounded",
+    "separated",
+    "svg",
+]

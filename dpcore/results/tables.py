@@ -1,0 +1,395 @@
+"""A round as tables: one frame for each table of the warehouse, built from estimates and, for simulated people, the truth.
+
+No estimation happens here and no file is touched.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpcore.errors import SchemeError
+from dpcore.estimation.estimates import DensityEstimate, FrequencyEstimate
+from dpcore.functionals import parse
+from dpcore.pipeline import Estimate, Round
+from dpcore.protocol.aggregates import Aggregate
+from dpcore.protocol.scheme import Attribute, Scheme
+from dpcore.results.account import states
+from dpcore.wire.codec import statistic_rows
+
+_REJECTED_SHARE = 0.01  # more than one report in a hundred refused means that something is wrong with a client
+SHOWN = 30  # categories that are printed and drawn; all of them land
+POINTS = 201  # of a landed density; lines drawn through them look smooth on any screen
+_CURVES = ("density", "cdf")  # in `sensitivities`
+
+
+def tables_of(
+    round_: Round, population: Any = None, rehearsal: bool = False, parts: Sequence[Aggregate] = ()
+) -> dict[str, pd.DataFrame]:
+    """Return the frames of a round, without run_id: table -> frame.
+
+    population: the simulated people's, whose truth then lands too.  rehearsal: real records were privatized with a known
+    seed, which the check `secure_randomness` then says.  parts: the aggregates of batches, as they came, which are checked for
+    having one law.
+    """
+    tables = {
+        **scheme_tables(round_.aggregate.scheme),
+        "aggregates": _aggregates(round_),
+        "frequencies": _frequencies(round_),
+        "densities": _densities(round_),
+        "functionals": _functionals(round_),
+        "sensitivities": _sensitivities(round_),
+        "levels": _levels(round_),
+        "budgets": _budgets(round_),
+        "rejects": _rejects(round_),
+        "checks": _checks(round_, rehearsal, parts),
+    }
+    if population is not None:
+        tables["truths"] = truths(round_, population)
+    return {name: frame for name, frame in tables.items() if len(frame)}
+
+
+def scheme_tables(scheme: Scheme) -> dict[str, pd.DataFrame]:
+    """Return the frames of `schemes`, `attributes` and `categories`: what clients and aggregator agreed on."""
+    agreed = (
+        scheme.description,
+        scheme.clients,
+        scheme.reporting,
+        scheme.budget.text,
+        scheme.epsilon,
+        float(scheme.delta),
+        scheme.canonical,
+    )
+    attributes: list[tuple[Any, ...]] = []
+    categories: list[tuple[Any, ...]] = []
+    for position, (name, attribute) in enumerate(scheme.attributes.items()):
+        bounds = (float(attribute.lower), float(attribute.upper)) if attribute.is_numeric else (None, None)
+        attributes.append((name, position, attribute.type, attribute.unit, *bounds))
+        values = attribute.values or (None,) * len(attribute.categories)
+        numbered = enumerate(zip(attribute.categories, values, strict=True))
+        categories += [(name, place, category, value) for place, (category, value) in numbered]
+    return {
+        "schemes": _frame([agreed], "description planned_clients reporting stated epsilon delta canonical"),
+        "attributes": _frame(attributes, "attribute position type unit lower upper").astype(
+            {"lower": "float64", "upper": "float64"}
+        ),
+        "categories": _frame(categories, "attribute position category value").astype({"value": "float64"}),
+    }
+
+
+def _frame(rows: list[tuple[Any, ...]], columns: str) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=columns.split())
+
+
+def _aggregates(round_: Round) -> pd.DataFrame:
+    aggregate = round_.aggregate
+    rows: list[tuple[Any, ...]] = []
+    for name, statistics in aggregate.statistics.items():
+        rows += statistic_rows(aggregate.scheme, name, "", statistics)
+    for (name, other), tables in aggregate.pairs.items():
+        if (name, other) in round_.withheld:
+            continue
+        for category, statistics in zip(aggregate.scheme.attributes[other].categories, tables, strict=True):
+            rows += statistic_rows(aggregate.scheme, name, f"{other}={category}", statistics)
+    return _frame(rows, "attribute given statistic level cell value")
+
+
+def _frequencies(round_: Round) -> pd.DataFrame:
+    return _stack(round_, FrequencyEstimate, lambda estimate: estimate.to_frame().assign(raw=estimate.raw))
+
+
+def _densities(round_: Round) -> pd.DataFrame:
+    return _stack(round_, DensityEstimate, lambda estimate: estimate.to_frame(POINTS))
+
+
+def _stack(round_: Round, kind: type, frame_of: Any) -> pd.DataFrame:
+    frames = [
+        frame_of(estimate).assign(attribute=estimate.attribute, estimator=estimate.estimator, given=estimate.given)
+        for estimate in _estimates(round_)
+        if isinstance(estimate, kind)
+    ]
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+
+
+def _estimates(round_: Round) -> list[Estimate]:
+    """Everyone's, then the groups'."""
+    return [*round_.estimates.values(), *(group.estimate for group in round_.groups if group.estimate is not None)]
+
+
+def _functionals(round_: Round) -> pd.DataFrame:
+    asked = [(name, round_.estimates[name].estimator, "", results) for name, results in round_.functionals.items()]
+    asked += [(group.attribute, group.estimator, group.given, group.functionals) for group in round_.groups]
+    rows = [
+        (
+            name,
+            estimator,
+            given,
+            result.functional,
+            result.kind,
+            result.value,
+            result.plug_in,
+            result.standard_error,
+            result.confidence,
+            result.low,
+            result.high,
+            result.reason,
+        )
+        for name, estimator, given, results in asked
+        for result in results
+    ]
+    frame = _frame(
+        rows, "attribute estimator given functional kind estimate plug_in standard_error confidence low high reason"
+    )
+    numbers = ["estimate", "plug_in", "standard_error", "confidence", "low", "high"]
+    return frame.astype(dict.fromkeys(numbers, "float64"))  # where every one was refused, None would not be a number
+
+
+def _sensitivities(round_: Round) -> pd.DataFrame:
+    """How far malicious clients can have moved each number, and the curves where they are most exposed; where known."""
+    asked = [(each, round_.functionals[name]) for name, each in round_.estimates.items()]
+    asked += [(group.estimate, group.functionals) for group in round_.groups if group.estimate is not None]
+    rows: list[tuple[Any, ...]] = []
+    for estimate, results in asked:
+        who = (estimate.attribute, estimate.estimator, estimate.given)
+        if isinstance(estimate, FrequencyEstimate) and estimate.sensitivities is not None:
+            each = zip(estimate.categories, estimate.sensitivities, strict=True)
+            rows += [(*who, f"frequency({category})", float(moved), True) for category, moved in each]
+        if isinstance(estimate, DensityEstimate):
+            along = estimate.curve_sensitivity(np.linspace(estimate.density.lower, estimate.density.upper, POINTS))
+            rows += [(*who, name, float(each.max()), False) for name, each in zip(_CURVES, along or (), strict=False)]
+        told = {one.functional: estimate.sensitivity(parse(one.functional)) for one in results if not one.is_refused}
+        rows += [
+            (*who, name, found.value, found.is_exact)
+            for name, found in told.items()
+            if found is not None and math.isfinite(found.value)
+        ]
+    return _frame(rows, "attribute estimator given number sensitivity is_exact")
+
+
+def _levels(round_: Round) -> pd.DataFrame:
+    rows = [
+        (estimate.attribute, estimate.given, row.level, row.statistic, row.threshold, row.selected)
+        for estimate in _estimates(round_)
+        if isinstance(estimate, DensityEstimate)
+        for row in estimate.levels
+    ]
+    return _frame(rows, "attribute given level statistic threshold selected")
+
+
+def _budgets(round_: Round) -> pd.DataFrame:
+    """What is promised and charged; what tokens show of it is known of collected reports only (`spending`)."""
+    rows, unknown = [], (None,) * 3
+    for name, attribute in round_.aggregate.scheme.attributes.items():
+        budget = attribute.budget
+        charges = round_.aggregate.reports(name)
+        rows.append(
+            (
+                name,
+                attribute.mechanism.name,
+                budget.text,
+                float(budget),
+                float(attribute.delta),
+                attribute.mechanism.certificate().text,
+                charges,
+                states(attribute.mechanism),
+                *unknown,
+            )
+        )
+    names = (
+        "attribute mechanism stated epsilon delta certificate charges states known_charges known_clients most_charges"
+    )
+    return _frame(rows, names).astype(dict.fromkeys(names.split()[-3:], "Int64"))
+
+
+def _rejects(round_: Round) -> pd.DataFrame:
+    aggregate = round_.aggregate
+    rows = [(reason, count, aggregate.examples.get(reason)) for reason, count in aggregate.rejected.items()]
+    return _frame(rows, "reason count example_position")
+
+
+def _checks(round_: Round, rehearsal: bool, parts: Sequence[Aggregate]) -> pd.DataFrame:
+    from dpcore.results import poisoning  # the other audits are no part of a round's start
+
+    aggregate = round_.aggregate
+    rows: list[tuple[Any, ...]] = []
+    for name, attribute in aggregate.scheme.attributes.items():
+        certificate = attribute.mechanism.certificate()
+        promised = math.exp(float(attribute.budget)) if certificate.kind == "ratio" else float(attribute.budget)
+        rows.append((f"privacy({name})", certificate.holds, float(certificate.kept), promised, certificate.text))
+        if name in round_.unavailable:
+            rows.append((f"estimable({name})", False, float(aggregate.reports(name)), None, round_.unavailable[name]))
+    for estimate in _estimates(round_):
+        fit = estimate.fit if isinstance(estimate, DensityEstimate) else None
+        if fit is not None:
+            name = f"fit({of_group(estimate.attribute, {'given': estimate.given})})"
+            rows.append((name, fit.passed, fit.statistic, fit.threshold, str(fit)))
+    for check in poisoning.checks(aggregate, parts):
+        said = f"{check.name}({check.attribute})"
+        seen = (check.statistic, check.threshold) if check.is_available else (None, None)
+        rows.append((said, check.passed, *seen, check.detail))
+    refused = sum(aggregate.rejected.values())
+    share = refused / max(1, aggregate.n + refused)
+    detail = f"{refused} of {aggregate.n + refused} reports refused"
+    rows.append(("rejected_share", share <= _REJECTED_SHARE, share, _REJECTED_SHARE, detail))
+    if rehearsal:
+        detail = "a rehearsal: real records were privatized with a known seed; do not share its reports"
+        rows.append(("secure_randomness", False, 0.0, 1.0, detail))
+    return _frame(rows, "name passed observed threshold detail")
+
+
+def truths(round_: Round, population: Any) -> pd.DataFrame:
+    """Return what is true of the population, in the rows of `truths`: densities, frequencies and functionals."""
+    rows: list[tuple[Any, ...]] = []
+    for name, attribute in round_.aggregate.scheme.attributes.items():
+        found = [result.functional for result in round_.functionals.get(name, ())]
+        asked = list(dict.fromkeys([*attribute.functionals, *found]))
+        rows += list(_truth_rows(attribute, asked, population, round_.estimates.get(name)))
+    for group in round_.groups:
+        attribute = round_.aggregate.scheme.attributes[group.attribute]
+        asked = list(dict.fromkeys([*attribute.functionals, *(result.functional for result in group.functionals)]))
+        try:
+            rows += list(_numeric_truths(attribute, asked, population, group.estimate, group.given))
+        except SchemeError:
+            continue  # nobody simulated has that category, so that nothing is true of them
+    return _frame(rows, "attribute given quantity x value")
+
+
+def _truth_rows(attribute: Attribute, asked: list[str], population: Any, estimate: Any) -> Iterator[tuple[Any, ...]]:
+    name = attribute.name
+    if attribute.is_numeric:
+        yield from _numeric_truths(attribute, asked, population, estimate, "")
+    else:
+        probabilities = np.asarray(population.probabilities(name, attribute.categories))
+        for category, value in zip(attribute.categories, probabilities, strict=True):
+            yield name, "", f"frequency({category})", None, float(value)
+        for text in asked:
+            functional = parse(text)
+            yield (
+                name,
+                "",
+                str(functional),
+                None,
+                functional.of_probabilities(probabilities, np.asarray(attribute.values)),
+            )
+
+
+def _numeric_truths(
+    attribute: Attribute, asked: list[str], population: Any, estimate: Any, given: str
+) -> Iterator[tuple[Any, ...]]:
+    name = attribute.name
+    truth = population.truth(name, given or None).clipped(attribute.lower, attribute.upper)
+    if estimate is not None:
+        x = estimate.to_frame(POINTS)["x"].to_numpy()
+        for point, value in zip(x, truth.pdf(x), strict=True):
+            yield name, given, "density", float(point), float(value)
+    for text in asked:
+        functional = parse(text)
+        yield name, given, str(functional), None, functional.value(truth)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """One printed estimate.  estimate, low and high are None where it was refused, truth where nobody knows it.
+
+    quantity: with the group it is of, if it is of one: 'mean | urban_rural=rural'.
+    differs: of a difference, whether it is more than chance explains; None where nobody asked.
+    """
+
+    attribute: str
+    quantity: str
+    unit: str
+    estimate: float | None
+    low: float | None
+    high: float | None
+    reason: str
+    truth: float | None
+    differs: bool | None = None
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether the interval contains the truth; None where either is unknown."""
+        if self.truth is None or self.low is None or self.high is None:
+            return None
+        return self.low <= self.truth <= self.high
+
+    @property
+    def verdict(self) -> str:
+        """Whether a difference is one: 'yes', 'perhaps' where only its own interval says so, 'no'; '' where it was refused."""
+        if self.low is None or self.high is None:
+            return ""
+        return "yes" if self.differs else "no" if self.low <= 0 <= self.high else "perhaps"
+
+    @property
+    def interval(self) -> str:
+        """The interval as a person reads it."""
+        return f"{self.number(self.low)} to {self.number(self.high)}" if self.low is not None else ""
+
+    def number(self, value: float | None) -> str:
+        """Return a number as a person reads it: four significant digits, thousands separated, with the line's unit."""
+        if value is None:
+            return ""
+        magnitude = abs(value)
+        text = f"{value:,.0f}" if magnitude >= 10_000 else f"{value:,.1f}" if magnitude >= 1000 else f"{value:.4g}"
+        return f"{text} {self.unit}".strip()
+
+
+def summary(tables: dict[str, pd.DataFrame], scheme: Scheme) -> list[Line]:
+    """Return what a person reads of a round, attribute by attribute: functionals, and the 30 largest frequencies."""
+    known: dict[tuple[str, str], float] = {}
+    for row in _records(tables, "truths"):
+        if row["quantity"] != "density":
+            known[row["attribute"], of_group(row["quantity"], row)] = row["value"]
+    lines = []
+    for name, attribute in scheme.attributes.items():
+        rows = [(f"frequency({row['category']})", "", row) for row in _records(tables, "frequencies", name)]
+        rows += [
+            (of_group(row["functional"], row), unit_of(row["functional"], attribute), row)
+            for row in _records(tables, "functionals", name)
+        ]
+        lines += [
+            Line(
+                attribute=name,
+                quantity=quantity,
+                unit=unit,
+                estimate=row["estimate"],
+                low=row["low"],
+                high=row["high"],
+                reason=row.get("reason") or "",
+                truth=known.get((name, quantity)),
+            )
+            for quantity, unit, row in rows
+        ]
+    return lines
+
+
+def unit_of(functional: str, attribute: Attribute) -> str:
+    """Return the unit of a functional that has the attribute's, '' for others."""
+    return attribute.unit if functional.startswith(("mean", "quantile")) else ""
+
+
+def of_group(quantity: str, row: dict[str, Any]) -> str:
+    """Return the quantity with the group that a row is of, if it is of one."""
+    return f"{quantity} | {row['given']}" if row["given"] else quantity
+
+
+def _records(tables: dict[str, pd.DataFrame], table: str, attribute: str | None = None) -> list[dict[str, Any]]:
+    """A table's rows, of one attribute or all, with None for what is null."""
+    frame = tables.get(table)
+    if frame is None:
+        return []
+    rows = frame if attribute is None else frame[frame["attribute"] == attribute]
+    if table == "frequencies":
+        rows = rows.loc[rows["estimate"].nlargest(SHOWN).index.sort_values()]
+    return records(rows)
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return a frame's rows, with None for what is null."""
+    return [
+        {str(key): None if pd.isna(value) else value for key, value in row.items()} for row in frame.to_dict("records")
+    ]

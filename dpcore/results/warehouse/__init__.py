@@ -1,0 +1,61 @@
+"""The warehouse: one DuckDB file that people ask SQL.  The only door to duckdb."""
+
+from dpcore.results.warehouse.batches import counted_files, counted_since
+from dpcore.results.warehouse.connection import Locked, bring_up_to_date, open_for_reading, open_for_writing
+from dpcore.results.warehouse.counting import counting
+from dpcore.results.warehouse.drawings import charge
+from dpcore.results.warehouse.land import (
+    REHEARSAL,
+    Landing,
+    Run,
+    add_benchmarks,
+    add_figures,
+    land,
+    land_benchmarks,
+    land_checks,
+    land_failure,
+    land_waiting,
+    run_id,
+)
+from dpcore.results.warehouse.landed import forget_figures, landed_rounds, standing_rounds, stands
+from dpcore.results.warehouse.migrate import latest_version, migrate
+from dpcore.results.warehouse.previous import previous_numbers
+from dpcore.results.warehouse.published import publish_copy, published
+from dpcore.results.warehouse.queries import export, query, reader
+from dpcore.results.warehouse.standing import Claim, check_free
+
+__all__ = [
+    "REHEARSAL",
+    "Claim",
+    "Landing",
+    "Locked",
+    "Run",
+    "add_benchmarks",
+    "add_figures",
+    "bring_up_to_date",
+    "charge",
+    "check_free",
+    "counted_files",
+    "counted_since",
+    "counting",
+    "export",
+    "forget_figures",
+    "land",
+    "land_benchmarks",
+    "land_checks",
+    "land_failure",
+    "land_waiting",
+    "landed_rounds",
+    "latest_version",
+    "migrate",
+    "open_for_reading",
+    "open_for_writing",
+    "previous_numbers",
+    "publish_copy",
+    "published",
+    "query",
+    "reader",
+    "run_id",
+    "standing_rounds",
+    "stands",
+]

@@ -1,0 +1,92 @@
+"""The catalogue of tables, views and macros, as Markdown, from the comments in the warehouse itself.
+
+`python -m dpcore.results.warehouse.catalogue FILE` writes it between the two marks of a Markdown file; a test compares
+data/README.md.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import duckdb
+
+from dpcore.results.warehouse.migrate import migrate, shipped_migrations
+from dpcore.results.warehouse.views import a_row, shipped_macros, shipped_views
+
+BEGIN, END = "<!-- catalogue: begin -->", "<!-- catalogue: end -->"
+
+
+def catalogue() -> str:
+    """Return every table with its columns, every view and every macro, each with what a row is."""
+    with duckdb.connect(":memory:", config={"threads": 1}) as connection:
+        migrate(connection)
+        rows = connection.execute(
+            "select table_name, column_name, data_type, comment from duckdb_columns() where not internal "
+            "order by table_name, column_index"
+        ).fetchall()
+        grains = dict(connection.execute("select table_name, comment from duckdb_tables()").fetchall())
+        signatures = dict(
+            connection.execute(
+                "select function_name, array_to_string(parameters, ', ') from duckdb_functions() where not internal"
+            ).fetchall()
+        )
+        given = {name: _columns_of(connection, name, signatures[name]) for name, _ in shipped_macros()}
+    columns: dict[str, list[tuple[str, str, str]]] = {}
+    for table, *column in rows:
+        columns.setdefault(table, []).append(tuple(column))
+    tables = list(dict.fromkeys(table for _, table in _order(grains)))
+    views = dict(sorted((name, a_row(sql)) for name, sql in shipped_views()))
+    plain = {f"latest_{table}" for table in tables} & views.keys()
+    parts = ["### Tables"]
+    parts += [_described(name, grains[name], columns[name]) for name in tables]
+    parts += ["### Views", "A `latest_` view has the columns of its table, with `scheme` and `round` before them:"]
+    parts += [_table(("view", "one row per"), [(f"`{name}`", _grain(views[name])) for name in views if name in plain])]
+    parts += [_described(name, views[name], columns[name]) for name in views if name not in plain]
+    parts += ["### Macros", "Asked like tables: `from share_between('income', 0, 50000)`."]
+    macros = [(f"`{name}({signatures[name]})`", _grain(a_row(sql)), given[name]) for name, sql in shipped_macros()]
+    parts += [_table(("macro", "one row per", "columns"), macros)]
+    return "\n\n".join(parts)
+
+
+def write(file: Path) -> None:
+    """Replace what stands between the marks of a Markdown file by the catalogue."""
+    text = file.read_text(encoding="utf-8")
+    before, _, rest = text.partition(BEGIN)
+    file.write_text(f"{before}{BEGIN}\n\n{catalogue()}\n\n{END}{rest.partition(END)[2]}", encoding="utf-8")
+
+
+def _order(grains: dict[str, str]) -> list[tuple[int, str]]:
+    """The tables in the order of their migrations, but the ledger, which is for programs, last."""
+    found = [
+        (migration.version, name)
+        for migration in shipped_migrations()
+        for name in re.findall(r"^create table (\w+)", migration.sql, re.M)
+    ]
+    return sorted((version if name != "migrations" else len(grains) + version, name) for version, name in found)
+
+
+def _columns_of(connection: duckdb.DuckDBPyConnection, macro: str, signature: str) -> str:
+    numbers = ", 0" * signature.count(",")
+    described = connection.execute(f"describe from {macro}(''{numbers})").fetchall()
+    return ", ".join(f"`{column[0]}`" for column in described)
+
+
+def _described(name: str, grain: str, columns: list[tuple[str, str, str]]) -> str:
+    rows = [(f"`{column}`", kind.lower(), comment) for column, kind, comment in columns]
+    return f"**`{name}`**: {grain}\n\n" + _table(("column", "type", "what"), rows)
+
+
+def _grain(first_line: str) -> str:
+    return first_line.removeprefix("one row per ")
+
+
+def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    lines = [head, ("---",) * len(head), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]))

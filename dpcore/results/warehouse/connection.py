@@ -1,0 +1,193 @@
+"""Opens the warehouse: late, for one purpose, and for a short time.
+
+DuckDB lets one process write a file while nobody reads it, or many read it while nobody writes.  So whoever finds the
+file taken waits a little, at irregular intervals, and says who holds it when patience ends.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import duckdb
+
+from dpcore.errors import WarehouseError
+from dpcore.results.warehouse.migrate import applied_versions, check_history, migrate, shipped_migrations
+from dpcore.results.warehouse.transaction import one_line
+
+# The network is never asked for an extension; the storage version keeps files readable by DuckDB 1.4 clients.
+_OFFLINE: dict[str, str | bool | int | float | list[str]] = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+}
+STORAGE = "v1.4.0"
+_WRITING = _OFFLINE | {"storage_compatibility_version": STORAGE}
+# A reader reads this one file: no other files, no settings.
+_READING = _OFFLINE | {"enable_external_access": "false", "lock_configuration": "true"}
+
+_MAGIC, _MAGIC_AT = b"DUCK", 8  # after the checksum of the header
+_TAKEN = ("Could not set lock", "different configuration")  # by another process; by this process
+_DAMAGED = ("Could not read enough bytes", "checksum", "Corrupt", "Failed to deserialize")  # in DuckDB's messages
+_HOLDER = re.compile(r"held in (.+? \(PID \d+\))")
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5  # seconds; a landing takes about 0.1 s
+_one_writer = threading.Lock()  # threads of one process would share the file and collide row by row
+
+
+class Locked(WarehouseError):
+    """Somebody else has the file, and had it until patience ended."""
+
+
+@contextmanager
+def open_for_writing(path: str | Path, *, patience: float = 30.0) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open the warehouse for writing, created with its folders and migrated where needed; closed at the end.
+
+    path: a DuckDB file, or the name of one to be.  patience: seconds to wait for others to let go of it.
+    Only one writer at a time, across threads and processes; opening it twice in one thread waits for itself.
+    Raises WarehouseError when the file stays locked (naming the holder), is not a DuckDB file, or holds other tables;
+    MigrationError when it cannot be migrated.  Errors of DuckDB inside the block become WarehouseErrors of one line.
+    """
+    path = Path(path)
+    deadline = time.monotonic() + patience
+    if not _one_writer.acquire(timeout=patience):
+        raise WarehouseError(
+            f"another thread of this process has been writing {path} for {patience:g} s; try again later"
+        )
+    try:
+        _create_if_missing(path)
+        _check_kind(path)
+        connection = _connect(path, read_only=False, deadline=deadline)
+        try:
+            with _in_our_words(path):
+                with _named(path):
+                    migrate(connection)
+                yield connection
+        finally:
+            connection.close()
+    finally:
+        _one_writer.release()
+
+
+@contextmanager
+def open_for_reading(path: str | Path, *, patience: float = 30.0) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open an existing warehouse for reading only; closed at the end.
+
+    The connection sees this file and no other, and cannot change settings.  Times are UTC.
+    Raises WarehouseError when the file is missing, locked for longer than `patience` seconds or not a warehouse, and
+    MigrationError when newer code wrote it.  Errors of DuckDB inside the block become WarehouseErrors of one line.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise WarehouseError(f"no warehouse at {path}: run `ldpflow run` first, or name another file with --warehouse")
+    _check_kind(path)
+    connection = _connect(path, read_only=True, deadline=time.monotonic() + patience)
+    try:
+        with _in_our_words(path):
+            with _named(path):
+                applied = applied_versions(connection)
+                if not applied:
+                    raise WarehouseError("the file holds no tables yet: run `ldpflow run` first")
+                check_history(applied, shipped_migrations())
+            yield connection
+    finally:
+        connection.close()
+
+
+def bring_up_to_date(path: str | Path, *, patience: float = 30.0) -> None:
+    """Migrate an existing warehouse that older code wrote, as its next landing would; one of this version is not touched.
+
+    Raises WarehouseError and MigrationError as the two openings do.
+    """
+    with open_for_reading(path, patience=patience) as connection:
+        behind = len(applied_versions(connection)) < len(shipped_migrations())
+    if behind:
+        with open_for_writing(path, patience=patience):
+            pass
+
+
+def _connect(path: Path, *, read_only: bool, deadline: float) -> duckdb.DuckDBPyConnection:
+    pause = _FIRST_PAUSE
+    while True:
+        try:
+            return duckdb.connect(str(path), read_only=read_only, config=_READING if read_only else _WRITING)
+        except (duckdb.IOException, duckdb.ConnectionException) as error:
+            message = one_line(error)
+            if not any(sign in message for sign in _TAKEN):
+                raise WarehouseError(f"{path} could not be opened: {_told(error)}") from error
+            if time.monotonic() >= deadline:
+                raise Locked(_locked(path, message)) from error
+        except duckdb.Error as error:
+            raise WarehouseError(f"{path} could not be opened: {_told(error)}") from error
+        # Nothing private hangs on this jitter, so the clock's last digits do.
+        jitter = 0.5 + (time.perf_counter_ns() % 1009) / 1009
+        time.sleep(min(pause * jitter, max(0.0, deadline - time.monotonic())))
+        pause = min(2 * pause, _LONGEST_PAUSE)
+
+
+def _locked(path: Path, message: str) -> str:
+    holder = _HOLDER.search(message)
+    who = holder[1] if holder else "a connection of this process"
+    return f"{path} is locked by {who}; end it, or try again when it has finished"
+
+
+def _check_kind(path: Path) -> None:
+    """Refuse what is not a DuckDB file: DuckDB itself would open a CSV file and show it as a table."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(_MAGIC_AT + len(_MAGIC))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise WarehouseError(f"{path} could not be opened: {error.strerror}") from error
+    if start[_MAGIC_AT:] != _MAGIC:
+        kind = "not a DuckDB file" if start else "an empty file, not a DuckDB file,"
+        raise WarehouseError(f"{path} is {kind} and was left as it is; name another file with --warehouse")
+
+
+def _create_if_missing(path: Path) -> None:
+    """Make the file appear whole: one that is being created looks like no DuckDB file to everybody else."""
+    if path.exists():
+        return
+    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft.unlink(missing_ok=True)  # of a process of the same number that was killed here
+        with duckdb.connect(str(draft), config=_WRITING) as connection:
+            migrate(connection)
+        with suppress(PermissionError, NotImplementedError):  # file systems without links: opening will create it
+            os.link(draft, path)  # unlike a rename, never over another's file
+    except FileExistsError:
+        pass  # another process was first; or the parent is a file, which opening will say
+    except (OSError, duckdb.Error) as error:
+        reason = error.strerror if isinstance(error, OSError) else one_line(error)
+        raise WarehouseError(f"{path} could not be created: {reason}") from error
+    finally:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def _in_our_words(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except duckdb.Error as error:
+        raise WarehouseError(f"{path}: {_told(error)}") from error
+
+
+def _told(error: duckdb.Error) -> str:
+    message = one_line(error)
+    if any(sign in message for sign in _DAMAGED):
+        return f"the file is cut short or damaged ({message}); put back a copy, or name another file with --warehouse"
+    return message
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except WarehouseError as error:
+        raise type(error)(f"{path}: {error}") from error

@@ -1,0 +1,81 @@
+"""Finds what a round is compared with: the functionals and shares of the latest earlier round of the same scheme."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pandas as pd
+
+from dpcore.results.warehouse.connection import open_for_reading
+
+_STANDS = "state = 'landed' and replaced_by is null and not trial"
+
+_NUMBERS = """
+with numbers as (
+    select
+        run_id, attribute, given, functional, kind, estimate, plug_in, standard_error, confidence, low, high, reason,
+        1 as part, rowid as place
+    from functionals
+    union all
+    select
+        run_id, attribute, given, 'frequency(' || category || ')', 'smooth', coalesce(raw, estimate), estimate,
+        standard_error, confidence, low, high, null, 2, rowid
+    from frequencies
+)
+select runs."round", runs.seed, runs.source, numbers.* exclude (part, place)
+from runs
+join numbers on numbers.run_id = runs.run_id
+where runs.run_id = ?
+order by part, place
+"""
+
+_EARLIER = f"""
+select run_id
+from runs
+where {_STANDS} and scheme_digest = ? and source = ? and "round" < ? and run_id <> ?
+order by "round" desc
+limit 1
+"""
+
+_AROUND = f"""
+select run_id, "round"
+from runs
+where {_STANDS} and scheme_digest = ? and source = ? and "round" >= ?
+order by "round"
+limit 2
+"""
+
+
+def previous_numbers(
+    path: str | Path, *, scheme_digest: str, source: str, round_: str, run_id: str, patience: float = 30.0
+) -> pd.DataFrame:
+    """Return the numbers, with run_id, round, seed and source, of the latest earlier round's run that stands.
+
+    One row per attribute, group and functional, or frequency(CATEGORY), whose estimate is then the unbiased share.
+    Of the same scheme, by its digest, and the same source: simulated people are not compared with real ones.  Rounds sort as
+    text.  Empty where there is none.  Raises WarehouseError where the warehouse cannot be read.
+    """
+    with open_for_reading(path, patience=patience) as connection:
+        return numbers_before(connection, scheme_digest, source, round_, run_id)
+
+
+def numbers_before(
+    connection: duckdb.DuckDBPyConnection, scheme_digest: str, source: str, round_: str, run_id: str
+) -> pd.DataFrame:
+    """Return what `previous_numbers` returns, of an open warehouse."""
+    found = connection.execute(_EARLIER, [scheme_digest, source, round_, run_id]).fetchall()
+    return numbers(connection, found[0][0] if found else "")
+
+
+def numbers(connection: duckdb.DuckDBPyConnection, run_id: str) -> pd.DataFrame:
+    """Return the numbers of one run, as `previous_numbers` does, in the order in which they landed."""
+    found: pd.DataFrame = connection.execute(_NUMBERS, [run_id]).df()
+    return found
+
+
+def around(
+    connection: duckdb.DuckDBPyConnection, scheme_digest: str, source: str, round_: str
+) -> list[tuple[str, str]]:
+    """Return (run_id, round) of a round's run that stands, and of the next round's; of one that does not, of the next two."""
+    return connection.execute(_AROUND, [scheme_digest, source, round_]).fetchall()

@@ -1,0 +1,121 @@
+"""Asks the warehouse: one statement that reads, as a frame or a file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from dpcore.errors import WarehouseError
+from dpcore.results.warehouse.published import open_published
+from dpcore.results.warehouse.transaction import one_line
+
+_READS = {
+    duckdb.StatementType.SELECT,  # with, from, values, table, describe, show and summarize are selects too
+    duckdb.StatementType.EXPLAIN,
+    duckdb.StatementType.MULTI,  # pivot, which DuckDB splits in two
+}
+
+
+def query(path: str | Path, sql: str, *, patience: float = 30.0) -> pd.DataFrame:
+    """Return the rows of one statement that reads the warehouse.
+
+    sql: select, with, from, values, table, describe, show, summarize, pivot or explain; no other file is read.
+    Integers stay exact where they fit 64 bits; times are UTC; intervals are Timedeltas.
+    Raises WarehouseError, in one line, when the warehouse cannot be read, the SQL is wrong, or it is anything else.
+    """
+    _check_reads(sql)
+    with open_published(path, patience=patience) as connection:
+        return _to_frame(_table(connection, sql))
+
+
+@contextmanager
+def reader(path: str | Path, *, patience: float = 30.0) -> Iterator[Callable[[str], pd.DataFrame]]:
+    """Open a function from SQL to rows, as `query` answers it; all its answers are of one state of the warehouse.
+
+    Raises WarehouseError as `query` does.
+    """
+    with open_published(path, patience=patience) as connection:
+
+        def ask(sql: str) -> pd.DataFrame:
+            _check_reads(sql)
+            return _to_frame(_table(connection, sql))
+
+        yield ask
+
+
+def export(path: str | Path, table: str, file: str | Path, *, patience: float = 30.0) -> None:
+    """Write a table or view, sorted by its columns, to a .parquet or .csv file, replaced only when it is whole.
+
+    Raises WarehouseError for another suffix, an unknown table, a folder that does not exist or cannot be written.
+    """
+    file = Path(file)
+    if file.suffix not in (".parquet", ".csv"):
+        raise WarehouseError(f"an export is a .parquet or a .csv file, got {file.name}")
+    with open_published(path, patience=patience) as connection:
+        names = [name for (name,) in connection.execute("select name from (show tables) order by name").fetchall()]
+        if table not in names:
+            raise WarehouseError(f"the warehouse has no table {table!r}; it has {', '.join(names)}")
+        content = _table(connection, f'from "{table}" order by all')
+    unfinished = file.with_name(f".{file.name}.{os.getpid()}.tmp")
+    try:
+        if file.suffix == ".parquet":
+            pyarrow.parquet.write_table(content, unfinished)
+        else:
+            pyarrow.csv.write_csv(content, unfinished)
+        os.replace(unfinished, file)
+    except OSError as error:
+        raise WarehouseError(f"{file} could not be written: {error.strerror or one_line(error)}") from error
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _check_reads(sql: str) -> None:
+    try:
+        statements = duckdb.extract_statements(sql)
+    except duckdb.Error as error:
+        raise WarehouseError(one_line(error)) from error
+    if len(statements) != 1:
+        raise WarehouseError(f"a query is one statement, got {len(statements)}")
+    if statements[0].type not in _READS:
+        raise WarehouseError(f"a query only reads (select, with, from, describe, ...), got {statements[0].type.name}")
+
+
+def _table(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
+    relation = connection.sql(sql)
+    if relation is None:
+        raise WarehouseError("a query returns rows; this statement returned none")
+    return relation.to_arrow_table()
+
+
+def _to_frame(table: pa.Table) -> pd.DataFrame:
+    columns = [_readable(column) for column in table.columns]
+    frame: pd.DataFrame = pa.Table.from_arrays(columns, names=table.column_names).to_pandas()
+    return frame
+
+
+def _readable(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    # Sums of integers are 128 bits wide in DuckDB and would arrive as Decimal objects.
+    if pa.types.is_decimal(column.type) and column.type.scale == 0:
+        try:
+            return column.cast(pa.int64())
+        except pa.ArrowInvalid:
+            return column
+    # An interval has months, days and nanoseconds; differences of times have no months.
+    if column.type == pa.month_day_nano_interval():
+        parts = column.to_pylist()
+        if all(part is None or part.months == 0 for part in parts):
+            return pa.chunked_array([_durations(parts)])
+    return column
+
+
+def _durations(parts: list[pa.MonthDayNano | None]) -> pa.Array:
+    nanoseconds = [None if part is None else part.days * 86_400 * 10**9 + part.nanoseconds for part in parts]
+    return pa.array(nanoseconds, type=pa.duration("ns"))

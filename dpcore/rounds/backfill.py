@@ -1,0 +1,35 @@
+"""Which rounds of past days are missing: what a backfill runs."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from pathlib import Path
+
+from dpcore.errors import SchemeError
+from dpcore.protocol.scheme import Scheme
+from dpcore.results import warehouse
+
+MOST = 3660  # days at once, ten years
+
+
+def rounds_of(
+    scheme: Scheme, warehouse_file: Path, first: date, last: date, *, source: str = "simulated", again: bool = False
+) -> list[str]:
+    """Return the rounds, named by their days from first to last, that have not landed; with `again` these, too.
+
+    source: of the runs there are to be, as in `runs`.  A round of real people is never run with simulated ones; one of
+    simulated people has not landed for real ones.  Raises SchemeError where there are no days, or too many.
+    """
+    days = (last - first).days + 1
+    if not 0 < days <= MOST:
+        raise SchemeError(f"a backfill is of 1 to {MOST} days, the first one first; got {first} to {last}")
+    rounds = [(first + timedelta(days=day)).isoformat() for day in range(days)]
+    standing = warehouse.standing_rounds(warehouse_file)
+    simulates = source == "simulated"
+
+    def is_missing(round_: str) -> bool:
+        stands = standing.get((scheme.name, round_))
+        is_of_kind = stands is not None and (stands == "simulated") == simulates
+        return again if is_of_kind else stands is None or not simulates
+
+    return [round_ for round_ in rounds if is_missing(round_)]

@@ -1,0 +1,155 @@
+"""Deletes what rounds have left behind and nobody needs any longer: files of runs, pictures, and reports that were counted.
+
+Rule 1.  Of a round that has not landed nothing is deleted: not its reports, not its folder, whatever its age.
+Rule 2.  The warehouse's tables stay; only `figures`, which names pictures, forgets those that are gone.
+Rule 3.  What is being deleted is first moved out of sight, so that a cleanup that was killed leaves no half of a run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from dpcore import wire
+from dpcore.errors import SchemeError
+from dpcore.results import warehouse
+from dpcore.rounds import stages
+
+KEEP_DAYS = 30
+_WORDS = {
+    "run": "runs' folders",
+    "pictures": "folders of pictures",
+    "reports": "files of counted reports",
+    "result": "results of tasks",
+    "leftover": "leftovers",
+}
+_LEAVING = ".leaving-"  # of the name of what is being deleted
+_UNFINISHED = timedelta(days=1)  # after which nobody is still writing a file
+
+
+@dataclass(frozen=True, kw_only=True)
+class Removal:
+    """Something that is deleted, or would be.
+
+    kind: 'run' (its folder: reports, aggregates, tables), 'pictures', 'reports' (a file that clients sent and a round
+    counted), 'result' (of a task, kept by Prefect) or 'leftover' (of a process that was killed).
+    round: where it is of one.  size: bytes.
+    """
+
+    kind: str
+    path: Path
+    round: str
+    size: int
+
+
+def clean(
+    data: Path,
+    *,
+    keep_days: int = KEEP_DAYS,
+    reports: Path | None = None,
+    warehouse_file: Path | None = None,
+    dry_run: bool = False,
+    now: datetime | None = None,
+) -> list[Removal]:
+    """Delete what is older than `keep_days`, and return it; with `dry_run` return it only.
+
+    reports: a folder of reports that clients sent, of which the counted ones go too; without it none do.
+    warehouse_file: where those were counted.  Default: warehouse.duckdb in `data`.
+    Raises SchemeError for a negative number of days or data that is elsewhere, WarehouseError where a warehouse cannot be read.
+    """
+    if keep_days < 0:
+        raise SchemeError(f"keep_days must be 0 or more, got {keep_days}")
+    if not wire.is_here(wire.location(data)):
+        raise SchemeError(
+            f"cleanup deletes files of this machine; let {wire.location(data)} forget old ones by its own rules"
+        )
+    now = now or datetime.now(UTC)
+    cutoff = now - timedelta(days=keep_days)
+    runs = list(_runs(data, cutoff))
+    found = [removal for _, removals in runs for removal in removals]
+    if reports is not None:
+        found += _counted(reports, warehouse_file or data / "warehouse.duckdb", cutoff)
+    found += _leftovers(data, now - _UNFINISHED)
+    if not dry_run:
+        for plan, _ in runs:
+            warehouse.forget_figures(plan.warehouse, [plan.run_id])
+        for removal in found:
+            _delete(removal.path)
+    return found
+
+
+def clean_folder(folder: Path, *, keep_days: int, dry_run: bool = False, now: datetime | None = None) -> list[Removal]:
+    """Delete the files of a folder that nobody has written for so many days, and return them; with `dry_run` return only."""
+    cutoff = (now or datetime.now(UTC)) - timedelta(days=keep_days)
+    files = sorted(path for path in folder.rglob("*") if path.is_file()) if folder.is_dir() else []
+    found = [_removal("result", path, "") for path in files if _changed(path) < cutoff]
+    for removal in [] if dry_run else found:
+        removal.path.unlink(missing_ok=True)
+    return found
+
+
+def in_words(removals: list[Removal], dry_run: bool) -> str:
+    """Return what was deleted, or would be, in a line."""
+    counts = Counter(removal.kind for removal in removals)
+    parts = [f"{counts[kind]:,} {words}" for kind, words in _WORDS.items() if counts[kind]]
+    size = sum(removal.size for removal in removals) / 1e6
+    verb = "would be deleted" if dry_run else "deleted"
+    return f"{verb}: {', '.join(parts)}; {size:,.1f} MB" if parts else "nothing is old enough to be deleted"
+
+
+def _runs(data: Path, cutoff: datetime) -> Iterator[tuple[stages.Plan, list[Removal]]]:
+    """The runs whose round has landed, and which are old, with what there is of each."""
+    landed: dict[str, dict[tuple[str, str, str], datetime]] = {}
+    for file in sorted((data / "runs").glob("*/plan.json")):
+        plan = stages.plan_of(file.parent)
+        known = landed.setdefault(plan.warehouse, warehouse.landed_rounds(plan.warehouse))
+        at = known.get((plan.scheme.digest, plan.source, plan.round))
+        if at is None or at >= cutoff or datetime.fromisoformat(plan.started_at) >= cutoff:
+            continue
+        pictures = Path(plan.figures)
+        removals = [_removal("pictures", pictures, plan.round)] if pictures.exists() else []
+        yield plan, [*removals, _removal("run", file.parent, plan.round)]
+
+
+def _counted(reports: Path, warehouse_file: Path, cutoff: datetime) -> list[Removal]:
+    """The files of reports that a round has counted long enough ago."""
+    since = warehouse.counted_since(warehouse_file)
+    found = []
+    for path in sorted(reports.glob("*.parquet")):
+        at = since.get(hashlib.sha256(path.read_bytes()).hexdigest())
+        if at is not None and at < cutoff:
+            found.append(_removal("reports", path, ""))
+    return found
+
+
+def _leftovers(data: Path, cutoff: datetime) -> list[Removal]:
+    """What killed processes left: files that were being written, and folders that were being deleted."""
+    files = [path for path in data.rglob(".*.partial") if _changed(path) < cutoff]
+    return [_removal("leftover", path, "") for path in (*files, *data.glob(f"*/{_LEAVING}*"))]
+
+
+def _removal(kind: str, path: Path, round_: str) -> Removal:
+    files = path.rglob("*") if path.is_dir() else [path]
+    return Removal(
+        kind=kind, path=path, round=round_, size=sum(file.stat().st_size for file in files if file.is_file())
+    )
+
+
+def _changed(path: Path) -> datetime:
+    return datetime.fromtimestamp(path.stat().st_mtime, UTC)
+
+
+def _delete(path: Path) -> None:
+    if path.is_dir():
+        away = path if path.name.startswith(_LEAVING) else path.with_name(f"{_LEAVING}{path.name}")
+        if away != path:
+            os.replace(path, away)
+        shutil.rmtree(away, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,50 @@
+"""The aggregate that is expected: every count and sum what its mean is, rounded, so that nothing is random.
+
+Its estimate has the standard errors that a round of so many people will have; what is planned is read off it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dpcore.mechanisms import Mechanism
+from dpcore.mechanisms.observation import FiniteChannel, ScoreSums
+from dpcore.protocol.aggregates import Aggregate
+from dpcore.protocol.scheme import Attribute, Scheme
+
+
+def expected_aggregate(scheme: Scheme, people: Any, clients: int) -> Aggregate:
+    """Return the expected aggregate of so many reports of every attribute; pairs are left empty.
+
+    people: a population, as `simulate` takes it.
+    """
+    zero = Aggregate.zero(scheme)
+    statistics = {
+        name: expected_statistics(attribute.mechanism, cell_law(attribute, people), clients)
+        for name, attribute in scheme.attributes.items()
+    }
+    return Aggregate(scheme, clients, statistics, dict(zero.pairs), dict.fromkeys(scheme.attributes, clients))
+
+
+def cell_law(attribute: Attribute, people: Any) -> np.ndarray:
+    """Return the probabilities of an attribute's input cells, shape (inputs,)."""
+    if not attribute.is_numeric:
+        return np.asarray(people.probabilities(attribute.name, attribute.categories))
+    bounds = float(attribute.lower), float(attribute.upper)
+    return np.asarray(people.cell_probabilities(attribute.name, *bounds, attribute.mechanism.inputs))
+
+
+def expected_statistics(mechanism: Mechanism, law: np.ndarray, n: int) -> np.ndarray:
+    """Return the rounded means of the statistics of n reports, shape (S,), int64; law: (inputs,)."""
+    model = mechanism.model()
+    if isinstance(model, ScoreSums):
+        means = n * model.means(law)
+    elif isinstance(model, FiniteChannel):
+        means = model.expected(law, n * model.level_law)
+    else:
+        reports = n * (np.ones(len(model.tables)) if model.block_law is None else model.block_law)
+        sums = [count * (law @ table) for count, table in zip(reports, model.tables, strict=True)]
+        means = np.concatenate([reports, *sums])
+    return np.rint(means).astype(np.int64)

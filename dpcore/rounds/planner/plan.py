@@ -1,0 +1,379 @@
+"""The planner: of clients, epsilon and error, the one that is missing, for one number that a scheme is to find.
+
+The error of a functional or a frequency is its standard error in the estimate of the expected aggregate (`expectation`): the
+mechanism, the estimator and the inference are the ones that a round uses, so that no formula stands here a second time.  The
+error of a density is the root of its mean integrated squared error, relative to that of the density itself; no closed form
+knows what a level rule or a prior chooses, so that it is the mean over a few simulated rounds with fixed seeds.
+
+Rules.  (1) Exactly one of the three is found, from the other two.  (2) What is found does: the error at the clients or the
+epsilon that come back, written with three digits, is at most the one asked for.  (3) People are those that the scheme's
+population says, or assumed, and the plan names which.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from dpcore import pipeline
+from dpcore._random import seeded
+from dpcore.errors import DPCoreError, NotEstimable, SchemeError, check_positive, check_within
+from dpcore.estimation.estimates import DensityEstimate, FrequencyEstimate
+from dpcore.functionals import parse
+from dpcore.populations.registry import NAMES, by_scheme
+from dpcore.privacy.budget import Budget
+from dpcore.protocol import _toml
+from dpcore.protocol.scheme import CATEGORICAL, NUMERIC, Scheme
+from dpcore.rounds.planner import lower_bounds
+from dpcore.rounds.planner.assumed import Assumed
+from dpcore.rounds.planner.expectation import cell_law, expected_aggregate
+from dpcore.rounds.planner.search import least, rounded_clients, rounded_epsilon
+
+DENSITY, FREQUENCY = "density", "frequency"
+LEAST_CLIENTS, MOST_CLIENTS = 100, 10**12
+LEAST_EPSILON, MOST_EPSILON = Fraction(1, 100), Fraction(16)
+_WITHIN = 2e-3  # of log10: three digits
+_ROUNDS = 12  # simulated, for the error of a density
+_AIM = re.compile(r"^\s*([a-z][a-z0-9_]*)\s*:\s*(.+?)\s*$")
+_FREQUENCY = re.compile(r"^frequency\((.+)\)$")
+_OWN = {  # keys that belong to a mechanism's design or to what goes with it; another mechanism is asked without them
+    True: ("client", "basis", "degree", "coarsest_level", "finest_level", "allocation", "a", "noise", "delta", "cells")
+    + ("levels", "level_law", "widths", "estimator", "level_rule", "level"),
+    False: ("client", "design", "variant"),
+}
+
+
+@dataclass(frozen=True)
+class Aim:
+    """A number of one attribute: a functional's name, 'frequency(CATEGORY)', or 'density'.
+
+    >>> Aim.parse("income: quantile(0.5)")
+    Aim(attribute='income', quantity='quantile(0.5)')
+    """
+
+    attribute: str
+    quantity: str
+
+    @classmethod
+    def parse(cls, text: str) -> Aim:
+        """Return the aim written "ATTRIBUTE: QUANTITY"; raises SchemeError for anything else."""
+        match = _AIM.match(text)
+        if match is None:
+            raise SchemeError(
+                f'an aim is "ATTRIBUTE: QUANTITY", such as "income: mean", "race: frequency(asian)" or "income: density"; '
+                f"got {text!r}"
+            )
+        return cls(match[1], match[2])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forecast:
+    """What an attribute's reports will say.
+
+    error: the standard error in the aim's unit, or of a density the relative error; None where the estimate would refuse.
+    value: of the quantity among the people planned for; None for a density.  reason: why it is refused.
+    """
+
+    mechanism: str
+    error: float | None
+    value: float | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """The answer; missing: which of 'clients', 'epsilon' and 'error' was found.
+
+    unit: of the error.  forecast: of the scheme as planned.  choices: beside it every other mechanism by its own defaults, the
+    least error first.  needed: the clients or the epsilon (as `missing` says) that the first of them needs for the same aim.
+    floor: an error below which no mechanism comes for all laws, None where none is known.
+    total: what a client then spends in one round, all attributes together.  delta, total_delta: what goes with either.
+    people: whose law was planned with.
+    """
+
+    aim: Aim
+    missing: str
+    clients: int
+    epsilon: Budget
+    total: Budget
+    delta: Fraction
+    total_delta: Fraction
+    error: float
+    unit: str
+    people: str
+    forecast: Forecast
+    choices: tuple[Forecast, ...]
+    needed: int | Budget | None
+    floor: float | None
+
+    @property
+    def best(self) -> Forecast:
+        """The choice with the least error."""
+        return self.choices[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Planner:
+    """A scheme as it was written, and people.
+
+    document: the TOML, decimals as texts.  people: a population; those of the scheme's name, or assumed, where None.
+    """
+
+    document: Mapping[str, Any]
+    population: Any = None
+
+    @classmethod
+    def read(cls, source: str | Path, population: Any = None) -> Planner:
+        """Return the planner of a scheme file (a path) or TOML text (a string with a line break)."""
+        scheme = Scheme.from_toml(source)  # refuses what is no scheme, in words
+        text = source if isinstance(source, str) and "\n" in source else Path(source).read_text(encoding="utf-8")
+        document = tomllib.loads(text, parse_float=str)
+        if population is None and scheme.name in NAMES:
+            population = by_scheme(scheme.name)
+        return cls(MappingProxyType(document), population)
+
+    def plan(
+        self,
+        aim: Aim,
+        *,
+        clients: int | None = None,
+        epsilon: str | float | Fraction | Budget | None = None,
+        error: float | None = None,
+    ) -> Plan:
+        """Return the one of clients, epsilon and error that is not given.
+
+        Without an error, clients and epsilon are those of the scheme where they are not given.
+        Raises SchemeError where none or two are missing, or where nothing within reach would do.
+        """
+        self._check(aim)
+        budget = None if epsilon is None else Budget.parse(epsilon)
+        if clients is not None:
+            check_within(LEAST_CLIENTS, MOST_CLIENTS, clients=clients)
+        if error is None:
+            clients = clients or self._scheme.clients
+            budget = budget or self._scheme.attributes[aim.attribute].budget
+            found = self.forecast(aim, clients, budget)
+            if found.error is None:
+                raise NotEstimable(f"{aim.quantity} of {aim.attribute} would be refused: {found.reason}")
+            return self._answer(aim, "error", clients, budget, found)
+        check_positive(error=error)
+        if (clients is None) == (budget is None):
+            raise SchemeError(
+                "give exactly two of clients, epsilon and error, and the third is found; got "
+                + ("all three" if clients is not None else "the error alone: say how many clients, or which epsilon")
+            )
+        if budget is not None:
+            clients = self._clients(aim, budget, error)
+            return self._answer(aim, "clients", clients, budget, self.forecast(aim, clients, budget), error)
+        assert clients is not None  # the line above told
+        budget = self._epsilon(aim, clients, error)
+        return self._answer(aim, "epsilon", clients, budget, self.forecast(aim, clients, budget), error)
+
+    def forecast(self, aim: Aim, clients: int, budget: Budget, mechanism: str | None = None) -> Forecast:
+        """Return what so many clients' reports will say; mechanism: another one than the scheme's, by its own defaults."""
+        scheme, reports = self._redesigned(aim, clients, budget, mechanism)
+        attribute = scheme.attributes[aim.attribute]
+        name = attribute.mechanism.name
+        people = self._people
+        if aim.quantity == DENSITY:
+            return Forecast(mechanism=name, error=_density_error(scheme, aim.attribute, people, reports))
+        try:
+            estimate = pipeline.estimate(expected_aggregate(scheme, people, reports), aim.attribute)
+        except (NotEstimable, np.linalg.LinAlgError) as why:
+            return Forecast(mechanism=name, error=None, reason=str(why))
+        return _read(estimate, aim, name, cell_law(attribute, people))
+
+    # The parts of `plan`
+
+    def _clients(self, aim: Aim, budget: Budget, error: float, mechanism: str | None = None) -> int:
+        """The fewest clients, to three digits."""
+
+        def errs(exponent: float) -> float | None:
+            return self.forecast(aim, rounded_clients(exponent), budget, mechanism).error
+
+        low, high = math.log10(LEAST_CLIENTS), math.log10(MOST_CLIENTS)
+        start = math.log10(self._scheme.clients)
+        exponent = least(errs, error, low=low, high=high, start=start, slope=0.5, within=_WITHIN)
+        if exponent is None:
+            raise NotEstimable(
+                f"not even {MOST_CLIENTS:,} clients would bring {aim.quantity} of {aim.attribute} to {error:g} at epsilon = "
+                f"{budget.text}; raise epsilon or ask for less"
+            )
+        return rounded_clients(exponent)
+
+    def _epsilon(self, aim: Aim, clients: int, error: float, mechanism: str | None = None) -> Budget:
+        """The smallest epsilon, to three digits."""
+
+        def errs(exponent: float) -> float | None:
+            return self.forecast(aim, clients, Budget.parse(rounded_epsilon(exponent)), mechanism).error
+
+        low, high = (math.log10(float(end)) for end in (LEAST_EPSILON, MOST_EPSILON))
+        start = math.log10(float(self._scheme.attributes[aim.attribute].budget))
+        exponent = least(errs, error, low=low, high=high, start=start, slope=1.0, within=_WITHIN)
+        if exponent is None:
+            best = min(self._choices(aim, clients, Budget(MOST_EPSILON)), key=_size)
+            raise NotEstimable(
+                f"no epsilon up to {MOST_EPSILON} would bring {aim.quantity} of {aim.attribute} to {error:g} with {clients:,} "
+                f"clients; the least that any mechanism comes to is {_size(best):.3g}, {best.mechanism}"
+            )
+        return Budget.parse(rounded_epsilon(exponent))
+
+    def _choices(self, aim: Aim, clients: int, budget: Budget, apart: str = "") -> list[Forecast]:
+        """What every mechanism but one would give, by its own defaults."""
+        found = []
+        for name in NUMERIC if self._scheme.attributes[aim.attribute].is_numeric else CATEGORICAL:
+            if name == apart:
+                continue
+            try:
+                found.append(self.forecast(aim, clients, budget, name))
+            except DPCoreError as why:  # this mechanism cannot keep such an epsilon
+                found.append(Forecast(mechanism=name, error=None, reason=str(why)))
+        return found
+
+    def _answer(
+        self, aim: Aim, missing: str, clients: int, budget: Budget, found: Forecast, error: float | None = None
+    ) -> Plan:
+        assert found.error is not None
+        choices = sorted([found, *self._choices(aim, clients, budget, found.mechanism)], key=_size)
+        needed: int | Budget | None = None
+        if error is not None and choices[0] is not found:
+            name = choices[0].mechanism
+            other = missing == "clients"
+            needed = self._clients(aim, budget, error, name) if other else self._epsilon(aim, clients, error, name)
+        return Plan(
+            aim=aim,
+            missing=missing,
+            clients=clients,
+            epsilon=budget,
+            total=self._total(aim, budget),
+            delta=self._scheme.attributes[aim.attribute].delta,
+            total_delta=self._scheme.delta,
+            error=found.error,
+            unit=self._unit(aim),
+            people=self._people.name,
+            forecast=found,
+            choices=tuple(choices),
+            needed=needed,
+            floor=self._floor(aim, clients, budget),
+        )
+
+    def _total(self, aim: Aim, budget: Budget) -> Budget:
+        document = {**self.document, "attributes": dict(self.document["attributes"])}
+        table = dict(document["attributes"][aim.attribute])
+        if Budget.parse(table["epsilon"]) != budget:
+            document["attributes"][aim.attribute] = table | {"epsilon": budget.text}
+        return _parsed(document).budget
+
+    def _floor(self, aim: Aim, clients: int, budget: Budget) -> float | None:
+        """The minimax bound of a mean or a share, whatever the mechanism."""
+        attribute, reports = self._scheme.attributes[aim.attribute], self._reports(clients)
+        release = lower_bounds.Local(reports, float(budget))
+        if _FREQUENCY.match(aim.quantity):
+            return math.sqrt(lower_bounds.mean(release))
+        if aim.quantity == "mean" and attribute.is_numeric:
+            return math.sqrt(lower_bounds.mean(release)) * float(attribute.upper - attribute.lower)
+        return None
+
+    # The scheme, planned otherwise
+
+    @cached_property
+    def _scheme(self) -> Scheme:
+        return _parsed(self.document)
+
+    @cached_property
+    def _people(self) -> Any:
+        return self.population if self.population is not None else Assumed()
+
+    def _reports(self, clients: int) -> int:
+        return clients if self._scheme.reporting == "all" else max(1, clients // len(self._scheme.units))
+
+    def _redesigned(self, aim: Aim, clients: int, budget: Budget, mechanism: str | None) -> tuple[Scheme, int]:
+        """The scheme of that attribute alone, and how many of the clients report it."""
+        table = dict(self.document["attributes"][aim.attribute])
+        attribute = self._scheme.attributes[aim.attribute]
+        planned = clients if self._scheme.reporting == "all" else max(1, clients // len(self._scheme.attributes))
+        is_changed = (clients, budget) != (self._scheme.clients, attribute.budget)
+        if mechanism is not None:
+            table = {key: value for key, value in table.items() if key not in _OWN[attribute.is_numeric]}
+            table["mechanism"] = mechanism
+        elif "client" in table and is_changed:
+            raise SchemeError(
+                f"attributes.{aim.attribute} has its integers fixed by a client table; plan with the scheme as it was written"
+            )
+        table["epsilon"] = budget.text
+        document = {"name": self._scheme.name, "clients": planned, "attributes": {aim.attribute: table}}
+        return _parsed(document), self._reports(clients)
+
+    def _check(self, aim: Aim) -> None:
+        """Raise SchemeError where the aim asks for what the attribute has not."""
+        attributes = self._scheme.attributes
+        if aim.attribute not in attributes:
+            raise SchemeError(f"the scheme has no attribute {aim.attribute!r}; it has {', '.join(attributes)}")
+        attribute, share = attributes[aim.attribute], _FREQUENCY.match(aim.quantity)
+        if share is not None:
+            if attribute.is_numeric or share[1] not in attribute.categories:
+                kinds = "no categories" if attribute.is_numeric else f"the categories {', '.join(attribute.categories)}"
+                raise SchemeError(f"{aim.attribute} has {kinds}; got {aim.quantity!r}")
+        elif aim.quantity == DENSITY:
+            if not attribute.is_numeric:
+                raise SchemeError(f"{aim.attribute} has categories and no density; ask for frequency(CATEGORY)")
+        else:
+            functional = parse(aim.quantity)
+            if not attribute.is_numeric and attribute.values is None:
+                raise SchemeError(f"the categories of {aim.attribute} have no numbers; ask for frequency(CATEGORY)")
+            bounds = float(attribute.lower), float(attribute.upper)
+            reason = functional.refuses(*bounds) if attribute.is_numeric else functional.refuses_probabilities()
+            if reason is not None:
+                raise SchemeError(f"{aim.quantity!r} of {aim.attribute}: {reason}")
+
+    def _unit(self, aim: Aim) -> str:
+        if aim.quantity == DENSITY:
+            return "of the density's own size"
+        attribute = self._scheme.attributes[aim.attribute]
+        has_unit = attribute.is_numeric and aim.quantity.split("(")[0] in ("mean", "quantile", "wasserstein")
+        return attribute.unit if has_unit else ""
+
+
+def _size(forecast: Forecast) -> float:
+    return math.inf if forecast.error is None else forecast.error
+
+
+def _parsed(document: Mapping[str, Any]) -> Scheme:
+    return Scheme.from_toml(_toml.dumps(document) + "\n")
+
+
+def _read(estimate: DensityEstimate | FrequencyEstimate, aim: Aim, mechanism: str, law: np.ndarray) -> Forecast:
+    share = _FREQUENCY.match(aim.quantity)
+    if share is not None and isinstance(estimate, FrequencyEstimate):
+        place = estimate.categories.index(share[1])
+        return Forecast(mechanism=mechanism, error=float(estimate.standard_errors[place]), value=float(law[place]))
+    found = estimate.functional(parse(aim.quantity))
+    return Forecast(mechanism=mechanism, error=found.standard_error, value=found.value, reason=found.reason or "")
+
+
+def _density_error(scheme: Scheme, attribute: str, people: Any, reports: int) -> float | None:
+    """The root of the mean integrated squared error over that of the density; None where no round has an estimate."""
+    described = scheme.attributes[attribute]
+    lower, upper = float(described.lower), float(described.upper)
+    cells = 1 << 10
+    edges = np.linspace(lower, upper, cells + 1)
+    truth = np.asarray(people.cell_probabilities(attribute, lower, upper, cells)) * cells
+    middle, width = (edges[1:] + edges[:-1]) / 2, upper - lower
+    squares = []
+    for seed in range(_ROUNDS):
+        try:
+            found = pipeline.estimate(pipeline.simulate(scheme, people, seeded(seed), reports), attribute)
+        except (NotEstimable, np.linalg.LinAlgError):
+            continue
+        squares.append(np.mean((found(middle) * width - truth) ** 2))
+    return float(np.sqrt(np.mean(squares) / np.mean(truth**2))) if squares else None

@@ -1,0 +1,138 @@
+"""Which of the files of reports that clients sent a round counts.
+
+Rule 1.  A round takes every file that no landed round has counted, if it was sent for this round, for an earlier one (it is
+then late) or for none in particular.  What was sent for a later round is left to it.
+Rule 2.  A round that has landed is closed: a retry takes the files it counted, and what arrived since is for the next, unless
+somebody says `again`: then it takes both.
+Rule 3.  A file is known by its bytes, so that renaming or copying it counts nobody twice.  One whose name says the hash of its
+bytes, as a collector's does, is refused where they have changed.
+Rule 4.  A report is known by its id, whichever way it came: one that another file holds, or that a landed round has counted, is
+left out and counted as such.  So is the second report of a token, which is one person's, in a round; late ones give way.  It
+stops no round: whoever may send could send one report to two collectors.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from dpcore import wire
+from dpcore.errors import InvalidReport
+from dpcore.protocol.scheme import Scheme
+from dpcore.protocol.tokens import NAME_BYTES, are_there
+from dpcore.wire.ids import among, read_names, repeated
+
+AGAIN, SECOND = "already_counted", "second_of_token"  # why a report is left out
+_NAMED_BY_HASH = re.compile(r".*\.sha256-([0-9a-f]{16})\.parquet")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batch:
+    """A file of reports.
+
+    file: SHA-256 of its bytes, hex digits.  sent_for: the round it says it is for, '' where it says none.
+    """
+
+    path: str
+    file: str
+    sent_for: str
+    reports: int
+
+    def is_late(self, round_: str) -> bool:
+        """Return whether it was sent for a round before this one."""
+        return bool(self.sent_for) and self.sent_for < round_
+
+
+def sealed_name(number: int, content: bytes) -> str:
+    """Return the name of a file of a collector: its number, and the hash by which it is seen to be whole."""
+    return f"{number:08d}.sha256-{hashlib.sha256(content).hexdigest()[:16]}.parquet"
+
+
+def report_files(folder: Path) -> list[Path]:
+    """Return the report files of a folder, sorted; raises InvalidReport where there are none."""
+    files = sorted(folder.glob("*.parquet")) if folder.is_dir() else []
+    if not files:
+        sealed = sorted({path.parent for path in folder.glob("reports/*/*.parquet")})
+        where = f"a collector's are in {', '.join(map(str, sealed))}" if sealed else "`ldpflow privatize` writes them"
+        raise InvalidReport(f"{folder} holds no .parquet files of reports; {where}")
+    return files
+
+
+def batches_of(folder: Path, scheme: Scheme) -> list[Batch]:
+    """Return the report files of a folder as batches.
+
+    Raises InvalidReport for a copy, whose clients would count twice, for a file that is not what its name says, and as
+    `wire.read_stamp` does.
+    """
+    found: dict[str, Batch] = {}
+    for path in report_files(folder):
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        if digest in found:
+            first = Path(found[digest].path).name
+            raise InvalidReport(f"{path} is a copy of {first}; remove it, or its clients count twice")
+        named = _NAMED_BY_HASH.fullmatch(path.name)
+        if named and named[1] != digest[:16]:
+            raise InvalidReport(
+                f"{path} is damaged: its bytes are not those that its collector wrote; start the collector again, which writes "
+                "it anew from its store, or put back a copy"
+            )
+        sent_for, reports = wire.read_stamp(path, scheme)
+        found[digest] = Batch(path=str(path.absolute()), file=digest, sent_for=sent_for, reports=reports)
+    return list(found.values())
+
+
+def due(batches: Iterable[Batch], round_: str, counted: Mapping[str, str], *, again: bool = False) -> list[Batch]:
+    """Return the batches that a round takes.
+
+    counted: file -> the landed round that counted it.  again: whether a round that has landed takes what arrived since.
+    """
+    if again:
+        counted = {file: by for file, by in counted.items() if by != round_}
+    if round_ in counted.values():
+        return [batch for batch in batches if counted.get(batch.file) == round_]
+    return [batch for batch in batches if batch.file not in counted and batch.sent_for <= round_]
+
+
+def left_out(
+    batches: Iterable[Batch], round_: str, counted: Iterable[np.ndarray]
+) -> tuple[dict[str, dict[str, list[int]]], dict[str, np.ndarray]]:
+    """Return what a round leaves out, file -> reason -> positions, and the ids of what it counts, file -> (n, 16) uint8.
+
+    counted: the ids, (m, 16) uint8 each, that landed rounds have counted.  Raises InvalidReport as `wire.ids.read_names` does.
+    """
+    ordered = sorted(batches, key=lambda batch: (batch.is_late(round_), batch.file))
+    names = [read_names(wire.location(batch.path)) for batch in ordered]
+    ids, tokens = (np.concatenate([np.zeros((0, NAME_BYTES), np.uint8), *each]) for each in zip(*names, strict=True))
+    again = repeated(ids) | among(ids, counted)
+    tokens[again] = 0
+    second = repeated(tokens)
+    ends = np.cumsum([len(own) for own, _ in names])[:-1]
+    found: dict[str, dict[str, list[int]]] = {}
+    kept = {}
+    parts = (np.split(each, ends) for each in (ids, again, second))
+    for batch, own, is_again, is_second in zip(ordered, *parts, strict=True):
+        of = {AGAIN: np.flatnonzero(is_again).tolist(), SECOND: np.flatnonzero(is_second).tolist()}
+        if any(of.values()):
+            found[batch.file] = {reason: positions for reason, positions in of.items() if positions}
+        kept[batch.file] = own[are_there(own) & ~is_again & ~is_second]
+    return found, kept
+
+
+def nothing_due(folder: Path, round_: str, batches: list[Batch], counted: Mapping[str, str]) -> InvalidReport:
+    """Return the error that says why a round has no reports to take."""
+    taken = sum(batch.file in counted for batch in batches)
+    later = len(batches) - taken
+    return InvalidReport(
+        f"{folder} holds no reports for round {round_}: of its {len(batches)} files other rounds have counted {taken}, "
+        f"and {later} are for later rounds"
+    )
+
+
+def content_of(files: Iterable[str]) -> str:
+    """Return a hash of the files' hashes, so that collecting the same reports again is the same run."""
+    return hashlib.sha256("".join(sorted(files)).encode()).hexdigest()
