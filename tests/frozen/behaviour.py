@@ -284,7 +284,9 @@ def _landed(
     with duckdb.connect(str(file), read_only=True) as ask:
         runs = ask.execute(
             """
-            select run_id, concat_ws(' ', 'run', nullif(row_number() over (partition by round order by started_at), 1), 'of', round)
+            select
+                run_id,
+                concat_ws(' ', 'run', nullif(row_number() over (partition by round order by started_at), 1), 'of', round)
             from runs
             where source <> 'simulated'
             """
