@@ -1,1 +1,1 @@
-"""Prefect flows: the stages of `dpcore.rounds.stages` as tasks, scheduled, retried and watched.  One flow a file."""
+"""Prefect flows: the steps of `dpcore.rounds` as tasks, scheduled, retried and watched.  One flow a file."""

@@ -10,6 +10,7 @@ from prefect.states import Completed, Failed
 
 from dpcore.protocol.scheme import Scheme
 from dpcore.rounds.backfill import rounds_of
+from dpcore.rounds.defaults import warehouse_of
 from flows.round import run_round
 from flows.settings import BackfillSettings, RoundSettings
 from flows.stage import stage, whole
@@ -20,7 +21,7 @@ def find_missing(settings: BackfillSettings) -> list[str]:
     """Return the rounds that have not landed; where they are to be run again, all."""
     return rounds_of(
         Scheme.from_toml(settings.scheme),
-        settings.warehouse or settings.data / "warehouse.duckdb",
+        settings.warehouse or warehouse_of(settings.data),
         settings.first,
         settings.last,
         source="simulated" if settings.reports is None else "reports",

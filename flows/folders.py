@@ -21,7 +21,8 @@ from urllib.parse import unquote
 from pydantic import BaseModel
 
 from dpcore.errors import DPCoreError
-from dpcore.rounds import stages
+from dpcore.rounds.counted import batches_of
+from dpcore.rounds.run import Run
 
 SETTING = "LDPFLOW_FOLDERS"
 DEFAULT = "data"
@@ -32,17 +33,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def guarded(function: F) -> F:
-    """Return the function of a flow or task that looks at the paths in its arguments first; `folder` is a run's."""
+    """Return the function of a flow or task that looks at the paths in its arguments first."""
     signature = inspect.signature(function, eval_str=True)  # Prefect reads it, too, where the names mean nothing
 
     @wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
         given = signature.bind(*args, **kwargs)
         given.apply_defaults()
-        for name, value in given.arguments.items():
+        for value in given.arguments.values():
             check(value)
-            if name == "folder":
-                check_run(value)
         return function(*args, **kwargs)
 
     checked.__signature__ = signature  # type: ignore[attr-defined]
@@ -55,7 +54,7 @@ def name(*paths: Path | None) -> None:
 
 
 def check(value: Any) -> None:
-    """Raise DPCoreError for a path that is not in a named folder: a path itself, or any in a form, list or mapping."""
+    """Raise DPCoreError for a path that is not in a named folder: a path itself, or any in a form, list, mapping or run."""
     if isinstance(value, BaseModel):
         for field in type(value).model_fields:
             check(getattr(value, field))
@@ -65,16 +64,18 @@ def check(value: Any) -> None:
     elif isinstance(value, (list, tuple, set)):
         for each in value:
             check(each)
+    elif isinstance(value, Run):
+        _check_run(value)
     elif isinstance(value, Path) or hasattr(value, "protocol"):  # the latter are URLs, which are no `Path`
         _check_path(value)
 
 
-def check_run(folder: Path) -> None:
-    """Raise DPCoreError where a run's folder, or what its plan names, is not in a named folder."""
-    check(folder)
-    plan = stages.plan_of(folder)
+def _check_run(run: Run) -> None:
+    """A run's folder, what its plan names, and where the reports are that it counts."""
+    plan = run.plan
+    check(run.folder)
     check([Path(path) for path in (plan.scheme_file, plan.input, plan.warehouse, plan.figures) if path])
-    check([Path(parent) for parent in {os.path.dirname(batch.path) for batch in stages.batches_of(folder)}])
+    check([Path(parent) for parent in {os.path.dirname(batch.path) for batch in batches_of(run)}])
 
 
 def _check_path(path: Any) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-from pathlib import Path
 from typing import Any
 
 from prefect.client.orchestration import get_client
@@ -16,7 +15,9 @@ from dpcore.errors import DPCoreError
 from dpcore.protocol.scheme import Scheme
 from dpcore.results.pages import plain
 from dpcore.results.warehouse import Locked
-from dpcore.rounds import stages
+from dpcore.rounds.defaults import DEFAULT_DATA
+from dpcore.rounds.landing import land_failure
+from dpcore.rounds.run import Run, newest
 from flows import folders
 from flows.settings import NamedRound
 
@@ -52,10 +53,10 @@ def tell_failure(flow: Any, flow_run: Any, state: Any) -> None:
     A run that never got a folder has nothing to land.  The arguments' names are Prefect's: a worker passes them by name.
     """
     logger = flow_run_logger(flow_run, flow)
-    folder = folder_of(str(flow_run.id), flow_run.parameters.get("settings") or {})
+    run = run_of(str(flow_run.id), flow_run.parameters.get("settings") or {})
     kept = "Nothing was started, so nothing was landed and nobody's privacy was spent."
-    if folder is not None:
-        kept = _land(folder)
+    if run is not None:
+        kept = _land(run)
     said = advice(state)
     logger.error("%s %s", said.replace("**", ""), kept.replace("`", ""))
     page = [f"# {flow_run.name}: {state.name}", f"> {plain(state.message or 'No message was left.')}", "## What to do"]
@@ -74,32 +75,32 @@ def tell_failure(flow: Any, flow_run: Any, state: Any) -> None:
         )
 
 
-def folder_of(flow_run_id: str, settings: dict[str, Any]) -> Path | None:
-    """Return the folder that a flow's run prepared, or that of the collected round it was told; None without one.
+def run_of(flow_run_id: str, settings: dict[str, Any]) -> Run | None:
+    """Return the run that a flow's run prepared, or that of the collected round it was told; None without one.
 
     There is none where runs may not look, either.
     """
     try:
-        data = wire.location(settings.get("data", stages.DEFAULT_DATA))
+        data = wire.location(settings.get("data", DEFAULT_DATA))
         folders.check(data)
         for path in (data / "runs").glob("*/plan.json"):
             folders.check(path.parent)
-            if stages.plan_of(path.parent).flow_run_id == flow_run_id:
-                return path.parent
+            if (run := Run.at(path.parent)).plan.flow_run_id == flow_run_id:
+                return run
         named = NamedRound.model_validate(settings)
         folders.check(named)
-        return stages.newest(Scheme.from_toml(named.scheme), named.round, named.data)
+        return newest(Scheme.from_toml(named.scheme), named.round, named.data)
     except (ValueError, DPCoreError):
         return None
 
 
-def _land(folder: Path) -> str:
+def _land(run: Run) -> str:
     """Land the failure and say what stands."""
-    plan = stages.plan_of(folder)
-    said = f"Round {plan.round}, run `{plan.run_id}`: what is finished stands in `{folder}`, and is not done again."
+    plan = run.plan
+    said = f"Round {plan.round}, run `{plan.run_id}`: what is finished stands in `{run.folder}`, and is not done again."
     try:
-        folders.check_run(folder)
-        stages.land_failure(folder)
+        folders.check(run)
+        land_failure(run)
     except DPCoreError as error:
         return f"{said} That it failed could not be written to the warehouse: {error}"
     return (

@@ -10,33 +10,21 @@ from prefect.artifacts import create_markdown_artifact, create_table_artifact
 from prefect.states import Completed
 
 from dpcore.results import pages
-from dpcore.rounds import stages
-from flows.estimate import find
+from dpcore.rounds import sequence
+from dpcore.rounds.run import Run
 from flows.settings import NamedRound
 from flows.stage import key, run_name, stage, whole
+from flows.steps import Tasks, find
 
 CHECKS_FAILED = "ChecksFailed"  # the name of the state of a round that landed, of which a check did not pass
 _NAMED = 3  # failed checks that a state's message quotes
 
 
-@stage("draw")
-def draw(folder: Path) -> dict[str, Path]:
-    """Draw pictures of each attribute and return name -> file."""
-    return stages.draw(folder)
-
-
-@stage("land")
-def land(folder: Path) -> str:
-    """Land the run in the warehouse, in one transaction, and return the warehouse's file."""
-    return stages.land(folder).warehouse
-
-
 @stage("show")
-def show(folder: Path) -> pages.Pieces:
+def show(run: Run) -> pages.Pieces:
     """Put tables of what the landed run estimated and of what changed, and a page for each attribute, into Prefect's UI."""
-    plan = stages.plan_of(folder)
-    found = pages.pieces(plan.warehouse, plan.run_id)
-    title, scheme = f"Round {plan.round}", plan.scheme.name
+    found = pages.pieces(run.plan.warehouse, run.plan.run_id)
+    title, scheme = f"Round {run.plan.round}", run.scheme.name
     tables = {
         "estimates": (found.estimates, f"{title}: {len(found.estimates)} estimates with their intervals"),
         "changes": (found.changes, f"{title} minus round {found.since}"),
@@ -50,27 +38,26 @@ def show(folder: Path) -> pages.Pieces:
     return found
 
 
-def ended(folder: Path, found: pages.Pieces) -> Any:
+def ended(run: Run, found: pages.Pieces) -> Any:
     """Put the round's front page into the UI, among the flow's own artifacts, and return the state the round ends in.
 
     A round of which a check failed has landed all the same; its state has a name of its own, which is seen in every list of
     runs and which an automation can wait for.  The run's folder is its result.
     """
-    front = key(stages.plan_of(folder).scheme.name, "round")
+    front = key(run.scheme.name, "round")
     create_markdown_artifact(found.front, key=front, description=found.headline)
     said = "; ".join(found.failed[:_NAMED] + ["..."] * (len(found.failed) > _NAMED))
     if found.failed:
-        return Completed(name=CHECKS_FAILED, message=f"{found.headline}: {said}", data=folder)
-    return Completed(message=found.headline, data=folder)
+        return Completed(name=CHECKS_FAILED, message=f"{found.headline}: {said}", data=run.folder)
+    return Completed(message=found.headline, data=run.folder)
 
 
 @whole("publish", hours=2, run_name=run_name)
 def publish(settings: NamedRound) -> Path:
     """Find an estimated round, draw it, land it, show it in the UI, and return the run's folder."""
-    folder = find(settings)
-    draw(folder)
-    land(folder)
-    return ended(folder, show(folder))
+    run = find(settings)
+    sequence.publish(run, Tasks())
+    return ended(run, show(run))
 
 
 def embedded(picture: Path) -> str:

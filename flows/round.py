@@ -11,7 +11,7 @@ import logging
 import sys
 from pathlib import Path
 
-from prefect import tags, unmapped
+from prefect import tags
 from prefect.logging.handlers import PrefectConsoleHandler
 from prefect.settings import PREFECT_API_URL
 from pydantic import ValidationError
@@ -19,40 +19,26 @@ from pydantic import ValidationError
 from dpcore.cli import render
 from dpcore.errors import DPCoreError, TooFewClients
 from dpcore.protocol.scheme import Scheme
-from dpcore.rounds import stages
+from dpcore.rounds import sequence
+from dpcore.rounds.run import Run
+from dpcore.rounds.waiting import reason
 from flows import folders, key
-from flows.collect import aggregate_batch, may_wait, merge, waiting, waits
-from flows.estimate import compare, estimate_tables
-from flows.publish import draw, ended, land, show
-from flows.runner import batches, flat
+from flows.collect import waiting
+from flows.publish import ended, show
 from flows.settings import RoundSettings
-from flows.simulate import privatize_batch, privatize_records
-from flows.stage import TAG, follow, prepare, run_name, whole
+from flows.stage import TAG, run_name, whole
+from flows.steps import Tasks, prepare
 
 
 @whole("round", hours=12, run_name=run_name)
 def run_round(settings: RoundSettings = RoundSettings()) -> Path:  # noqa: B008 - frozen
-    """Prepare, privatize in shards, aggregate them, merge, estimate, compare, draw, land, show; return the run's folder."""
-    folder = prepare(settings)
-    if not settings.reports and may_wait(folder) and (said := waits(folder)):
-        return waiting(folder, said)  # before anybody is privatized
-    simulated = []
-    if settings.reports:
-        reports = batches(stages.collected(folder))
-    elif settings.records:
-        reports = batches(privatize_records(folder))
-    else:
-        reports = simulated = privatize_batch.map(unmapped(folder), batches(stages.shards(folder)))
-    parts = aggregate_batch.map(unmapped(folder), reports)
-    follow(folder, privatized=simulated, aggregated=parts)
-    merge(folder, flat(parts.result()))
-    if may_wait(folder) and (said := waits(folder)):
-        return waiting(folder, said)
-    estimate_tables(folder)
-    compare(folder)
-    draw(folder)
-    land(folder)
-    return ended(folder, show(folder))
+    """Prepare, privatize in shards, aggregate them, merge, estimate, draw, land, show; return the run's folder."""
+    run = prepare(settings)
+    try:
+        sequence.carry_out(run, Tasks())
+    except TooFewClients as error:
+        return waiting(run, error)
+    return ended(run, show(run))
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -69,10 +55,10 @@ def main(arguments: list[str] | None = None) -> int:
         Scheme.from_toml(settings.scheme)  # a slip is told at once, not after the engine has started
         print("starting Prefect (about 15 s without a server) ...", file=sys.stderr)
         with tags(TAG):
-            folder = run_round(settings)
-        if said := stages.waits(folder):
+            run = Run.at(run_round(settings))
+        if said := reason(run):
             raise TooFewClients(said)
-        print(render(folder))
+        print(render(run))
     except ValidationError as error:
         first = error.errors()[0]
         said = first["msg"]

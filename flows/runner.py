@@ -14,15 +14,15 @@ import re
 import threading
 from collections.abc import Callable, Sequence
 from functools import cache, partial
-from pathlib import Path
 from typing import Any, TypeVar
 
 from prefect.task_runners import ThreadPoolTaskRunner
 
 from dpcore.errors import DPCoreError
+from dpcore.rounds.defaults import WORKERS
+from dpcore.rounds.run import Run
 
 SETTING = "LDPFLOW_DASK"
-WORKERS = 2  # threads; numpy lets go of the interpreter while it draws
 PATIENCE = 30  # seconds in which a scheduler must answer
 BATCHES = 32  # of shards at most, each a task of Prefect, which costs some 20 ms: hundreds of clusters' cores stay busy
 _LOCAL = re.compile(r"local:([1-9]\d*)")
@@ -48,13 +48,13 @@ def flat(made: Sequence[Sequence[T]]) -> list[T]:
     return [item for batch in made for item in batch]
 
 
-def each(work: Callable[[Path, Any], T], folder: Path, items: Sequence[Any]) -> list[T]:
+def each(work: Callable[[Run, Any], T], run: Run, items: Sequence[Any]) -> list[T]:
     """Return what `work` makes of each item, in order: one after another in this thread, or all at once on Dask."""
     with _one_cluster:
         client = _connect(where())
     if client is None:
-        return [work(folder, item) for item in items]
-    return client.gather(client.map(partial(work, folder), list(items), pure=False))
+        return [work(run, item) for item in items]
+    return client.gather(client.map(partial(work, run), list(items), pure=False))
 
 
 def disconnect() -> None:

@@ -12,8 +12,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from dpcore.rounds.cleanup import KEEP_DAYS
-from dpcore.rounds.stages import DEFAULT_DATA, DEFAULT_SCHEME
+from dpcore.rounds.defaults import DEFAULT_DATA, DEFAULT_SCHEME, DEFAULT_SCHEMES, KEEP_DAYS, warehouse_of
 
 _LARGEST_SEED = 2**63 - 1
 _MOST_CLIENTS = 10**9
@@ -129,8 +128,8 @@ class AuditSettings(BaseModel):
 
     model_config = FORM
 
-    schemes: Path = Field(DEFAULT_SCHEME.parent, description="Folder of scheme files (TOML), on the worker's machine.")
-    warehouse: Path = Field(DEFAULT_DATA / "warehouse.duckdb", description="The DuckDB file that the checks land in.")
+    schemes: Path = Field(DEFAULT_SCHEMES, description="Folder of scheme files (TOML), on the worker's machine.")
+    warehouse: Path = Field(warehouse_of(DEFAULT_DATA), description="The DuckDB file that the checks land in.")
     trials: int = Field(
         1_000_000, ge=1000, le=10**9, description="Reports of either of two values that are looked at, an attribute."
     )

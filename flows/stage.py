@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 from prefect import flow, get_run_logger, runtime, task
@@ -21,11 +20,12 @@ from prefect.futures import PrefectFuture, as_completed
 from prefect.tasks import exponential_backoff
 
 from dpcore.errors import DPCoreError
-from dpcore.rounds import stages
+from dpcore.rounds.defaults import DEFAULT_SCHEME
+from dpcore.rounds.names import round_of
+from dpcore.rounds.run import Run
 from flows.folders import guarded
 from flows.hooks import tell_failure
 from flows.runner import task_runner
-from flows.settings import CollectSettings, RoundSettings
 
 TAG = "ldpflow"  # of every run: what automations watch
 _LINES = 10  # of progress in the log, however many batches there are
@@ -42,7 +42,7 @@ def stage(
     """Return the decorator of a round's task: three retries after about 1, 2 and 4 s, a time limit, and names to read.
 
     seconds: one attempt's limit, some hundred times what it takes; None for shards, whose threads no limit can stop.
-    run_name: what the UI calls a run; a format of the task's arguments, such as "{folder.name}".
+    run_name: what the UI calls a run; a format of the task's arguments, such as "{run.folder.name}".
     """
     made = task(
         name=name,
@@ -76,34 +76,23 @@ def whole(name: str, *, hours: float, run_name: str | Callable[[], str]) -> Call
     return lambda function: made(guarded(function))
 
 
-@stage("prepare")
-def prepare(settings: RoundSettings | CollectSettings) -> Path:
-    """Check everything that can be checked before work starts, and return the run's folder.
-
-    The round defaults to the day the run was scheduled for, so that a late or repeated run belongs to its own day.
-    """
-    options = settings.model_dump(exclude={"scheme", "round", "warehouse"})
-    return stages.prepare(
-        settings.scheme,
-        round_=settings.round,
-        day=_day(),
-        warehouse_file=settings.warehouse,
-        flow_run_id=runtime.flow_run.id,
-        **options,
-    )
-
-
 def run_name() -> str:
     """Return what the UI calls a flow's run: the scheme and the round."""
     given = runtime.flow_run.parameters.get("settings")
-    scheme = getattr(given, "scheme", stages.DEFAULT_SCHEME)
+    scheme = getattr(given, "scheme", DEFAULT_SCHEME)
     told = {name: getattr(given, name, None) for name in ("clients", "seed", "records", "reports")}
-    round_ = getattr(given, "round", None) or stages.round_of(_day(), **told)
+    round_ = getattr(given, "round", None) or round_of(scheduled_day(), **told)
     return f"{scheme.stem.replace('_', '-')}-{round_}"
 
 
-def _day() -> str:
+def scheduled_day() -> str:
+    """Return the day a flow was scheduled for, UTC."""
     return runtime.flow_run.scheduled_start_time.strftime("%Y-%m-%d")
+
+
+def flow_run_id() -> str:
+    """Return the id by which Prefect knows the flow's run."""
+    return str(runtime.flow_run.id)
 
 
 def key(*words: str) -> str:
@@ -111,14 +100,14 @@ def key(*words: str) -> str:
     return re.sub("[^a-z0-9]+", "-", "-".join(words).lower()).strip("-")
 
 
-def follow(folder: Path, **phases: Sequence[PrefectFuture[Any]]) -> None:
+def follow(run: Run, **phases: Sequence[PrefectFuture[Any]]) -> None:
     """Wait for the tasks of each phase and show how far they are; the first error ends the waiting and goes on.
 
     phases: what is being done -> its tasks, in the order they are done.
     """
     logger = get_run_logger()
     total = sum(len(futures) for futures in phases.values())
-    name = stages.plan_of(folder).scheme.name
+    name = run.scheme.name
     artifact = create_progress_artifact(0.0, key=key(name, "progress"), description="started")
     done = 0
     for phase, futures in phases.items():

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from dpcore.laboratory.studies import accuracy, coverage, targets
 from dpcore.laboratory.studies.reproduce import FIGURES
-from dpcore.rounds.stages import DEFAULT_DATA
+from dpcore.rounds.defaults import DEFAULT_DATA, warehouse_of
 from flows.settings import FORM
 
 FIGURE_NAMES = tuple(FIGURES)
@@ -41,7 +41,7 @@ class BenchmarkSettings(BaseModel):
         description="Repetitions a cell; an even number, half to choose the best peer and half to measure it.",
     )
     workers: Processes = 2
-    warehouse: Path = Field(DEFAULT_DATA / "warehouse.duckdb", description="The DuckDB file the rows land in.")
+    warehouse: Path = Field(warehouse_of(DEFAULT_DATA), description="The DuckDB file the rows land in.")
     figures: Path = Field(DEFAULT_DATA / "figures" / "accuracy", description="Folder of the pictures.")
 
 
@@ -70,7 +70,7 @@ class CoverageSettings(BaseModel):
         coverage.REPETITIONS, ge=2, le=1_000_000, description="Repetitions a cell; more can be added later."
     )
     workers: Processes = 2
-    warehouse: Path = Field(DEFAULT_DATA / "warehouse.duckdb", description="The DuckDB file the rows land in.")
+    warehouse: Path = Field(warehouse_of(DEFAULT_DATA), description="The DuckDB file the rows land in.")
     figures: Path = Field(DEFAULT_DATA / "figures" / "coverage", description="Folder of the pictures.")
 
 
@@ -82,5 +82,5 @@ class ReproduceSettings(BaseModel):
     names: list[Figure] = Field(list(FIGURE_NAMES), min_length=1, description="Figures of the documents.")
     quick: bool = Field(False, description="A tenth of the repetitions.")
     again: bool = Field(False, description="Measure anew what the warehouse has.")
-    warehouse: Path = Field(DEFAULT_DATA / "warehouse.duckdb", description="The DuckDB file the rows land in.")
+    warehouse: Path = Field(warehouse_of(DEFAULT_DATA), description="The DuckDB file the rows land in.")
     figures: Path = Field(DEFAULT_DATA / "figures" / "reproduce", description="Folder of the pictures.")

@@ -52,43 +52,18 @@ def root() -> Path:
     return ROOT
 
 
-SMALL = """
-name = "small"
-clients = 20000
-pairs = [["height", "side"]]
-
-[attributes.side]
-type = "categorical"
-categories = ["left", "right"]
-codes = { 1 = "left", 2 = "right" }
-epsilon = "ln 3"
-design = "two_coin"
-
-[attributes.colour]
-type = "categorical"
-categories = ["red", "green", "blue"]
-values = [0, 1, 2.5]
-epsilon = 0.5
-
-[attributes.height]
-type = "numeric"
-lower = 0.5
-upper = 2.5
-unit = "m"
-degree = 1
-finest_level = 3
-epsilon = 1
-"""
-
-
 @pytest.fixture(scope="session")
 def small_text() -> str:
     """A scheme small enough to try everything on."""
+    from schemes import SMALL
+
     return SMALL
 
 
 @pytest.fixture(scope="session")
 def small():  # type: ignore[no-untyped-def]
+    from schemes import SMALL
+
     from dpcore.protocol.scheme import Scheme
 
     return Scheme.from_toml(SMALL)
@@ -187,9 +162,12 @@ def commands_are_built_once() -> Iterator[None]:
 @pytest.fixture
 def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let rounds draw nothing, which is most of a small one's time."""
-    from dpcore.rounds import stages
+    from dpcore.rounds import landing
 
-    monkeypatch.setattr(stages, "draw", lambda folder: {})
+    def draw(run: landing.Run) -> dict[str, Path]:  # flows know steps by their names
+        return {}
+
+    monkeypatch.setattr(landing, "draw", draw)
 
 
 def _blank_pictures() -> Iterator[None]:
@@ -230,13 +208,12 @@ def _land_shipped_schemes(data: Path) -> None:
     import pyarrow.parquet as pq
 
     from dpcore.protocol.scheme import Scheme
-    from dpcore.rounds import outbox, stages
+    from dpcore.rounds import outbox, preparing, sequence
 
     schemes = ROOT / "data/schemes"
     for round_ in ("2026-11-18", "2026-11-19", "2026-11-20"):
-        folder = stages.prepare(schemes / "consumer_expenditure.toml", round_=round_, clients=30_000, data=data)
-        shards = [stages.privatize_shard(folder, shard) for shard in stages.shards(folder)]
-        _estimate_and_land(folder, shards)
+        run = preparing.prepare(schemes / "consumer_expenditure.toml", round_=round_, clients=30_000, data=data)
+        sequence.carry_out(run, sequence.Here())
     insurance = schemes / "health_insurance.toml"
     outbox.send(Scheme.from_toml(insurance), ROOT / "data/samples/health_insurance.parquet", data / "reports")
     first = min((data / "reports").glob("*.parquet"))
@@ -245,14 +222,5 @@ def _land_shipped_schemes(data: Path) -> None:
     visits[5] = visits[11] = 200  # there are eleven categories
     column = pa.array(visits, type=table.schema.field("visits").type)
     pq.write_table(table.set_column(table.column_names.index("visits"), table.schema.field("visits"), column), first)
-    folder = stages.prepare(insurance, reports=data / "reports", round_="2026-11-20", data=data)
-    _estimate_and_land(folder, stages.collected(folder))
-
-
-def _estimate_and_land(folder: Path, shards: list[Path]) -> None:
-    from dpcore.rounds import stages
-
-    stages.merge(folder, [stages.aggregate_shard(folder, shard) for shard in shards])
-    stages.estimate(folder)
-    stages.compare(folder)
-    stages.land(folder)
+    run = preparing.prepare(insurance, reports=data / "reports", round_="2026-11-20", data=data)
+    sequence.carry_out(run, sequence.Here())

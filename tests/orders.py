@@ -31,7 +31,7 @@ from dpcore.pipeline import privatize
 from dpcore.protocol.report import with_ids
 from dpcore.protocol.scheme import Scheme
 from dpcore.results import warehouse
-from dpcore.rounds import stages
+from dpcore.rounds import aggregating
 
 ROUND = "2026-11-20"
 EPSILON = 2.0
@@ -121,7 +121,7 @@ class World:
             self.model.draw(digest, identity, source, ROUND)
         with pytest.MonkeyPatch.context() as patch:
             if fails:
-                patch.setattr(stages, "merge", _fail)
+                patch.setattr(aggregating, "merge", _fail)
             options = {"again": again, "records": records, "reports": reports, "identity": identity}
             try:
                 self._go(self.data, **options)

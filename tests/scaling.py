@@ -18,14 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from prefect import unmapped
 from prefect.testing.utilities import prefect_test_harness
 
-from dpcore.rounds import stages
+from dpcore.rounds import aggregating, defaults, preparing, privatizing
+from dpcore.rounds.run import Run
 from flows import folders, runner
-from flows.collect import aggregate_batch
-from flows.simulate import privatize_batch
-from flows.stage import follow, whole
+from flows.stage import whole
+from flows.steps import Tasks
 
 LEAST_SCALING, MOST_OVERHEAD = 1.7, 0.05  # what is asked of two workers, and of Prefect's tasks
 TEN_MILLION = 10_000_000
@@ -44,18 +43,18 @@ def main() -> int:
         same = here["bits"] == one["bits"] == two["bits"]
         scaling = one["wall"] / two["wall"]
         for name, found in (("threads off", here), ("1 worker", one), ("2 workers", two)):
-            rate = shards * stages.SHARD_BLOCKS * 65_536 / found["wall"]
+            rate = shards * privatizing.SHARD_BLOCKS * 65_536 / found["wall"]
             print(
                 f"{name:12} {found['wall']:7.1f} s   {rate:12,.0f} clients/s   {found['cpu'] / shards:6.2f} CPU s a shard"
             )
         print(f"bit-equal    {same}")
         print(f"scaling      {scaling:.2f} of two workers to one, at least {LEAST_SCALING} is asked")
-        work = here["cpu"] / shards * TEN_MILLION / (stages.SHARD_BLOCKS * 65_536)
+        work = here["cpu"] / shards * TEN_MILLION / (privatizing.SHARD_BLOCKS * 65_536)
         overhead = _overhead(data / "tasks")
         share = overhead / (overhead + work)
         print(f"tasks        {overhead:.1f} CPU s beside {work:.1f} CPU s of work at ten million clients: {share:.1%}")
         print(f"             at most {MOST_OVERHEAD:.0%} is asked")
-    alone, through = _importing("dpcore.rounds.stages"), _importing("flows.round")
+    alone, through = _importing("dpcore.rounds.sequence"), _importing("flows.round")
     print(f"start        {through:.1f} CPU s of imports through Prefect, {alone:.1f} without")
     return 0 if same and scaling >= LEAST_SCALING and share <= MOST_OVERHEAD else 1
 
@@ -64,40 +63,45 @@ def _aggregate(data: Path, where: str, shards: int) -> dict[str, Any]:
     """Wall and CPU seconds of privatizing and aggregating so many shards, and the aggregate's bytes."""
     os.environ[runner.SETTING] = where
     small, whole_ = (
-        stages.prepare(stages.DEFAULT_SCHEME, round_=name, clients=n * stages.SHARD_BLOCKS * 65_536, seed=7, data=data)
+        preparing.prepare(
+            defaults.DEFAULT_SCHEME, round_=name, clients=n * privatizing.SHARD_BLOCKS * 65_536, seed=7, data=data
+        )
         for name, n in (("warm", 4), ("scaling", shards))
     )
-    runner.each(stages.privatize_shard, small, stages.shards(small))  # imports, and the scheme's tables
+    runner.each(privatizing.privatize_shard, small, privatizing.shards(small))  # imports, and the scheme's tables
     before, begun = _cpu_by_process(whole_), time.perf_counter()
     parts = runner.each(
-        stages.aggregate_shard, whole_, runner.each(stages.privatize_shard, whole_, stages.shards(whole_))
+        aggregating.aggregate_file, whole_, runner.each(privatizing.privatize_shard, whole_, privatizing.shards(whole_))
     )
     wall, after = time.perf_counter() - begun, _cpu_by_process(whole_)
-    bits = stages.merge(whole_, parts).read_bytes()
+    bits = aggregating.merge(whole_, parts).read_bytes()
     runner.disconnect()
     return {"wall": wall, "cpu": sum(after.values()) - sum(before.values()), "bits": bits}
 
 
-def _cpu_by_process(folder: Path) -> dict[int, float]:
+def _cpu_by_process(run: Run) -> dict[int, float]:
     """The CPU seconds of each worker, asked often enough that everyone answers."""
-    return dict(runner.each(lambda folder, item: (os.getpid(), time.process_time()), folder, range(40)))
+    return dict(runner.each(lambda run, item: (os.getpid(), time.process_time()), run, range(40)))
 
 
 def _overhead(data: Path) -> float:
     """CPU seconds, here and in the server, of the shards' tasks of a round of ten million clients, in which nobody works."""
     os.environ[runner.SETTING] = ""
-    stages.privatize_shard = lambda folder, shard: folder / f"{shard:05d}.parquet"
-    stages.aggregate_shard = lambda folder, reports: reports
+
+    def privatize_shard(run: Run, shard: int) -> Path:
+        return run.reports(shard)
+
+    def aggregate_file(run: Run, reports: Path) -> Path:
+        return reports
+
+    privatizing.privatize_shard, aggregating.aggregate_file = privatize_shard, aggregate_file
 
     @whole("tasks", hours=1, run_name="tasks")
-    def tasks(folder: Path) -> list[Path]:
-        reports = privatize_batch.map(unmapped(folder), runner.batches(stages.shards(folder)))
-        parts = aggregate_batch.map(unmapped(folder), reports)
-        follow(folder, privatized=reports, aggregated=parts)
-        return runner.flat(parts.result())
+    def tasks(run: Run) -> list[Path]:
+        return Tasks().each([privatize_shard, aggregate_file], run, privatizing.shards(run))
 
-    few = stages.prepare(stages.DEFAULT_SCHEME, round_="few", clients=1000, seed=7, data=data)
-    many = stages.prepare(stages.DEFAULT_SCHEME, round_="many", clients=TEN_MILLION, seed=7, data=data)
+    few = preparing.prepare(defaults.DEFAULT_SCHEME, round_="few", clients=1000, seed=7, data=data)
+    many = preparing.prepare(defaults.DEFAULT_SCHEME, round_="many", clients=TEN_MILLION, seed=7, data=data)
     with prefect_test_harness(server_startup_timeout=240):
         tasks(few)  # imports, and the server's first queries
         begun = _cpu_of_all()

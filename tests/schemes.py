@@ -1,4 +1,4 @@
-"""Small schemes of rounds that are told apart by other things than their scheme."""
+"""Small schemes, of rounds and of what is tried on one of everything."""
 
 from __future__ import annotations
 
@@ -33,3 +33,31 @@ type = "categorical"
 categories = ["urban", "rural"]
 epsilon = 2
 """  # one that takes no time, of people who can be simulated
+
+SMALL = """
+name = "small"
+clients = 20000
+pairs = [["height", "side"]]
+
+[attributes.side]
+type = "categorical"
+categories = ["left", "right"]
+codes = { 1 = "left", 2 = "right" }
+epsilon = "ln 3"
+design = "two_coin"
+
+[attributes.colour]
+type = "categorical"
+categories = ["red", "green", "blue"]
+values = [0, 1, 2.5]
+epsilon = 0.5
+
+[attributes.height]
+type = "numeric"
+lower = 0.5
+upper = 2.5
+unit = "m"
+degree = 1
+finest_level = 3
+epsilon = 1
+"""

@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from dpcore.cli.options import DEFAULT_DATA, DataOption, WarehouseOption, file_of
+from dpcore.cli.options import DataOption, WarehouseOption, file_of
 from dpcore.cli.printing import progress, show_rows
+from dpcore.rounds.defaults import DEFAULT_DATA
 
 
 def query(

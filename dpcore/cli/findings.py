@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpcore.cli.printing import as_text, new_table, relative
 
 if TYPE_CHECKING:
     from dpcore.results.tables import Line
+    from dpcore.rounds.run import Run
 
 
-def render(folder: Path) -> str:
+def render(run: Run) -> str:
     """Return what a person reads after a round: the estimates, the epsilon spent, and where things are."""
-    from dpcore.rounds import stages
+    from dpcore.results import warehouse
+    from dpcore.results.tables import summary
+    from dpcore.rounds.landing import row_of
 
-    plan = stages.plan_of(folder)
-    parsed = plan.scheme
-    found = stages.summary_of(folder)
+    plan, parsed = run.plan, run.scheme
+    found = summary(run.tables(), parsed)
     known = any(line.truth is not None for line in found)
     columns = ("attribute", "quantity", "estimate", "95 % interval", *(("truth", "holds") if known else ()), "epsilon")
-    row = stages.run_row(folder)
+    row = row_of(run)
     table = new_table(f"{parsed.name}, round {plan.round}, {row.accepted or 0:,} clients", *columns)
     previous = ""
     refusals: list[str] = []
@@ -40,12 +41,13 @@ def render(folder: Path) -> str:
     if known:
         held = [line.holds for line in found if line.holds is not None]
         lines.append(f"{sum(held)} of {len(held)} intervals hold the truth")
-    lines += _changes(folder)
+    lines += _changes(run)
     if plan.is_rehearsal:
         lines.append(
             "REHEARSAL: real records under a known seed are not private; share nothing of it, and delete the run's folder"
         )
-    lines += [f"CHECK clients: {detail}" for detail in stages.fewer_than_usual(folder)]
+    few = f"select detail from checks where run_id = '{plan.run_id}' and name = 'clients' and not passed"
+    lines += [f"CHECK clients: {detail}" for detail in warehouse.query(plan.warehouse, few)["detail"]]
     if plan.is_trial:
         lines.append(f"TRIAL: round {plan.round} is never the day's, nor compared with it")
     lines += [
@@ -57,13 +59,31 @@ def render(folder: Path) -> str:
     return "\n".join(lines)
 
 
-def _changes(folder: Path) -> list[str]:
+def compared(run: Run) -> tuple[str, list[Line], list[Line]]:
+    """Return the round that a landed run was compared with, what has changed since, and how its groups differ."""
+    from dpcore.results import changes, warehouse
+
+    plan, scheme = run.plan, run.scheme
+    tables = {
+        table: warehouse.query(plan.warehouse, f"from {table} where run_id = '{plan.run_id}'")
+        for table in ("comparisons", "frequencies")
+    }
+    before = f"""
+        select any_value(runs."round") as previous
+        from comparisons join runs on runs.run_id = other_run_id
+        where comparisons.run_id = '{plan.run_id}' and other_run_id <> comparisons.run_id
+    """
+    round_ = warehouse.query(plan.warehouse, before)["previous"].iloc[0]
+    since, among = (of(tables, scheme, plan.run_id) for of in (changes.since, changes.among))
+    return str(round_), since, among
+
+
+def _changes(run: Run) -> list[str]:
     """What has changed since the earlier round, and how groups differ; no line where there is neither."""
     from dpcore.results.changes import CERTAINTY
-    from dpcore.rounds import stages
 
-    round_, since, among = stages.changes_of(folder)
-    lines = _differences(f"change since round {round_}", "moved", since) if round_ else []
+    round_, since, among = compared(run)
+    lines = _differences(f"change since round {round_}", "moved", since)
     lines += _differences("differences between groups", "differ", among)
     if lines:
         lines.append(

@@ -8,9 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-WORKERS = 2
-DEFAULT_SCHEME = Path("data/schemes/consumer_expenditure.toml")
-DEFAULT_DATA = Path("data/var")
+from dpcore.rounds.defaults import warehouse_of
 
 SchemeArgument = Annotated[Path, typer.Argument(help="The scheme file (TOML).")]
 RoundOption = Annotated[
@@ -35,7 +33,7 @@ AgainOption = Annotated[
 
 def file_of(warehouse: Path | None, data: Path) -> Path:
     """The DuckDB file that the options name."""
-    return warehouse or data / "warehouse.duckdb"
+    return warehouse or warehouse_of(data)
 
 
 def listed(text: str, kind: Callable[[str], Any], option: str) -> tuple[Any, ...]:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dpcore.cli.findings import render
 from dpcore.cli.options import (
-    DEFAULT_DATA,
-    DEFAULT_SCHEME,
-    WORKERS,
     AgainOption,
     DataOption,
     MinClientsOption,
@@ -27,8 +23,10 @@ from dpcore.cli.options import (
 )
 from dpcore.cli.printing import progress, relative
 from dpcore.errors import DPCoreError, TooFewClients
+from dpcore.rounds.defaults import DEFAULT_DATA, DEFAULT_SCHEME, KEEP_DAYS
 
-KEEP_DAYS = 30
+if TYPE_CHECKING:
+    from dpcore.rounds.run import Run
 
 
 def run(
@@ -59,9 +57,9 @@ def run(
 
     Example: ldpflow run --clients 100000 --seed 7
     """
-    from dpcore.rounds import stages
+    from dpcore.rounds.preparing import prepare
 
-    folder = stages.prepare(
+    made = prepare(
         scheme,
         round_=round_,
         clients=clients,
@@ -74,8 +72,8 @@ def run(
         min_clients=min_clients,
         again=again,
     )
-    _carry_out(folder, seed if records is not None else None)
-    print(render(folder))
+    _carry_out(made)
+    print(render(made))
 
 
 def collect(
@@ -94,9 +92,10 @@ def collect(
 
     Example: ldpflow collect data/schemes/health_insurance.toml reports/ --round 2026-11-20
     """
-    from dpcore.rounds import stages
+    from dpcore.rounds import sequence
+    from dpcore.rounds.preparing import prepare
 
-    made = stages.prepare(
+    made = prepare(
         scheme,
         reports=folder,
         round_=round_,
@@ -105,10 +104,8 @@ def collect(
         min_clients=min_clients,
         again=again,
     )
-    stages.merge(made, [stages.aggregate_shard(made, path) for path in stages.collected(made)])
-    _check_clients(made)
-    plan = stages.plan_of(made)
-    print(f"collected round {plan.round}; next: ldpflow estimate {scheme} --round {plan.round}")
+    sequence.collect(made, sequence.Here(progress))
+    print(f"collected round {made.plan.round}; next: ldpflow estimate {scheme} --round {made.plan.round}")
 
 
 def estimate(
@@ -121,12 +118,14 @@ def estimate(
     Example: ldpflow estimate data/schemes/health_insurance.toml --round 2026-11-20
     """
     from dpcore.protocol.scheme import Scheme
-    from dpcore.rounds import stages
+    from dpcore.rounds import estimating, sequence
+    from dpcore.rounds.run import newest
 
-    folder = stages.newest(Scheme.from_toml(scheme), round_, data)
-    with _landing_failures(folder):
-        _finish(folder)
-    print(render(folder))
+    found, hands = newest(Scheme.from_toml(scheme), round_, data), sequence.Here(progress)
+    with _landing_failures(found):
+        hands.one(estimating.estimate, found)
+        sequence.publish(found, hands)
+    print(render(found))
 
 
 def backfill(
@@ -148,8 +147,8 @@ def backfill(
     Example: ldpflow backfill 2026-11-01 2026-11-20 --clients 100000
     """
     from dpcore.protocol.scheme import Scheme
-    from dpcore.rounds import stages
     from dpcore.rounds.backfill import rounds_of
+    from dpcore.rounds.preparing import prepare
 
     source = "simulated" if reports is None else "reports"
     file = file_of(warehouse, data)
@@ -157,7 +156,7 @@ def backfill(
     failed = []
     for round_ in [] if dry_run else rounds:
         try:
-            folder = stages.prepare(
+            made = prepare(
                 scheme,
                 round_=round_,
                 clients=clients,
@@ -167,7 +166,7 @@ def backfill(
                 data=data,
                 warehouse_file=warehouse,
             )
-            _carry_out(folder)
+            _carry_out(made)
         except DPCoreError as error:
             failed.append(round_)
             print(f"ldpflow: round {round_}: {error}", file=sys.stderr)
@@ -205,79 +204,18 @@ def cleanup(
     print(in_words(removals, dry_run))
 
 
-def _carry_out(folder: Path, seed: int | None = None) -> None:
-    """A whole round that has been prepared, to its landing; seed: of a rehearsal."""
-    from dpcore.rounds import stages
+def _carry_out(run: Run) -> None:
+    """A whole round that has been prepared, to its landing."""
+    from dpcore.rounds.sequence import Here, carry_out
 
-    collect: dict[str, Callable[[Path], list[Path]]] = {
-        "simulated": _collect_simulated,
-        "records": partial(_collect_records, seed),
-        "reports": _collect_reports,
-    }
-    with _landing_failures(folder):
-        source = stages.plan_of(folder).source
-        if source != "reports":
-            _check_clients(folder)
-        _finish(folder, collect[source](folder))
-
-
-def _check_clients(folder: Path) -> None:
-    """A round with too few clients ends here, and waits."""
-    from dpcore.rounds import stages
-
-    if said := stages.waits(folder):
-        raise TooFewClients(said)
-
-
-def _collect_simulated(folder: Path) -> list[Path]:
-    from concurrent.futures import ThreadPoolExecutor
-
-    from dpcore.rounds import stages
-
-    def one(shard: int) -> Path:
-        return stages.aggregate_shard(folder, stages.privatize_shard(folder, shard))
-
-    numbers = stages.shards(folder)
-    what = f"privatizing {stages.plan_of(folder).clients:,} clients"
-    parts = []
-    with progress(what, len(numbers)) as advance, ThreadPoolExecutor(WORKERS) as pool:
-        for path in pool.map(one, numbers):
-            parts.append(path)
-            advance(1)
-    return parts
-
-
-def _collect_records(seed: int | None, folder: Path) -> list[Path]:
-    from dpcore.rounds import stages
-
-    with progress("privatizing records", None) as advance:
-        files = stages.privatize_records(folder, advance, seed=seed)
-    return [stages.aggregate_shard(folder, path) for path in files]
-
-
-def _collect_reports(folder: Path) -> list[Path]:
-    from dpcore.rounds import stages
-
-    return [stages.aggregate_shard(folder, path) for path in stages.collected(folder)]
-
-
-def _finish(folder: Path, parts: list[Path] | None = None) -> None:
-    """Merge, estimate, compare, draw, and land."""
-    from dpcore.rounds import stages
-
-    with progress("estimating", None):
-        if parts is not None:
-            stages.merge(folder, parts)
-        stages.estimate(folder)
-        stages.compare(folder)
-        stages.draw(folder)
-        stages.land(folder)
+    with _landing_failures(run):
+        carry_out(run, Here(progress))
 
 
 @contextmanager
-def _landing_failures(folder: Path) -> Iterator[None]:
+def _landing_failures(run: Run) -> Iterator[None]:
     """A run that fails is known in the warehouse to have failed; the error goes on."""
-    from dpcore.rounds import stages
+    from dpcore.rounds.landing import land_failure
 
     try:
         yield
@@ -285,7 +223,7 @@ def _landing_failures(folder: Path) -> Iterator[None]:
         raise  # the round waits, which has landed
     except Exception:
         try:
-            stages.land_failure(folder)
+            land_failure(run)
         except DPCoreError as second:
             print(f"ldpflow: the failure could not be recorded: {second}", file=sys.stderr)
         raise

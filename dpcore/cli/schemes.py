@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dpcore.cli.options import DEFAULT_DATA, DataOption, SchemeArgument
+from dpcore.cli.options import DataOption, SchemeArgument
 from dpcore.cli.printing import new_table, progress, relative, show
+from dpcore.rounds.defaults import DEFAULT_DATA, today
 
 if TYPE_CHECKING:
     from dpcore.audit import SchemeAudit
@@ -169,7 +170,7 @@ def audit(
 
     if out is not None:
         certify.check_target(out)
-    day, audits = certify.today(), []
+    day, audits = today(), []
     for file in schemes:
         with progress(f"enumerating {file.name}", None):
             exact = certify.audit_file(file)

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from dpcore.cli.options import DEFAULT_DATA, WORKERS, DataOption, WarehouseOption, file_of, listed, place
+from dpcore.cli.options import DataOption, WarehouseOption, file_of, listed, place
 from dpcore.cli.printing import measure, new_table, progress, show, show_aims, show_lines, show_places
+from dpcore.rounds.defaults import DEFAULT_DATA, WORKERS
 
 
 def reproduce(

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from dpcore.cli.options import DEFAULT_DATA, DEFAULT_SCHEME, DataOption, WarehouseOption, file_of, listed
+from dpcore.cli.options import DataOption, WarehouseOption, file_of, listed
 from dpcore.cli.printing import measure, new_table, progress, show, show_aims, show_lines, show_places
+from dpcore.rounds.defaults import DEFAULT_DATA, DEFAULT_SCHEME
 
 
 def speed(

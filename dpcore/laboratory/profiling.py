@@ -1,7 +1,7 @@
-"""Where the time and memory of a round go: the stages of `ldpflow run`, one after another on one core.
+"""Where the time and memory of a round go: the steps of `ldpflow run`, one after another on one core.
 
 `python -m dpcore.laboratory.profiling SCHEME CLIENTS FOLDER` runs a whole round in that folder and writes one line of JSON;
-with `--plain` it is told by stages alone, and nothing else is timed.
+with `--plain` it is told by steps alone, and nothing else is timed.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import resource
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import partial, reduce
 from inspect import isgenerator
 from pathlib import Path
 from time import process_time
@@ -24,7 +24,9 @@ from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.populations import Population
 from dpcore.protocol import aggregates
 from dpcore.protocol.scheme import CATEGORICAL, Scheme
-from dpcore.rounds import stages
+from dpcore.rounds.preparing import prepare
+from dpcore.rounds.run import Run
+from dpcore.rounds.sequence import carry_out
 
 SEED = 7
 
@@ -49,9 +51,9 @@ _WHAT: tuple[tuple[Any, str, str], ...] = (
 
 @dataclass(frozen=True, kw_only=True)
 class Profiled:
-    """One round: processor seconds in all and by what they went to, and the largest resident memory of each stage, bytes.
+    """One round: processor seconds in all and by what they went to, and the largest resident memory of each step, bytes.
 
-    seconds: stage, or what part of the shards' time -> processor seconds; they add up to `total`.
+    seconds: step, or what part of the shards' time -> processor seconds; they add up to `total`.
     """
 
     clients: int
@@ -61,34 +63,47 @@ class Profiled:
 
 
 def profile(scheme: Path, clients: int, data: Path, *, plain: bool = False) -> Profiled:
-    """Run a round of simulated people and return what it took; plain: by stages alone."""
+    """Run a round of simulated people and return what it took; plain: by steps alone."""
     seconds: dict[str, float] = {}
     peaks: dict[str, int] = {}
     within: dict[str, float] = {}
 
-    @contextmanager
-    def stage(name: str) -> Iterator[None]:
-        _forget_peak()
-        begun = process_time()
-        yield
-        seconds[name], peaks[name] = process_time() - begun, _peak()
-
     begun = process_time()
-    with stage("prepare"):
-        folder = stages.prepare(scheme, clients=clients, seed=SEED, data=data)
-    with stage("shards"), nullcontext(within) if plain else _timed(within):
-        parts = [
-            stages.aggregate_shard(folder, stages.privatize_shard(folder, shard)) for shard in stages.shards(folder)
-        ]
-    with stage("merge"):
-        stages.merge(folder, parts)
-    for done in (stages.estimate, stages.compare, stages.draw, stages.land):
-        with stage(done.__name__):
-            done(folder)
+    with _measured("prepare", seconds, peaks):
+        run = prepare(scheme, clients=clients, seed=SEED, data=data)
+    carry_out(run, _Watched(seconds, peaks, None if plain else within))
     total = process_time() - begun
     if within:
         seconds |= within | {"the rest of the shards": seconds.pop("shards") - sum(within.values())}
     return Profiled(clients=clients, total=total, seconds=seconds, peaks=peaks)
+
+
+@contextmanager
+def _measured(name: str, seconds: dict[str, float], peaks: dict[str, int]) -> Iterator[None]:
+    _forget_peak()
+    begun = process_time()
+    yield
+    seconds[name], peaks[name] = process_time() - begun, _peak()
+
+
+@dataclass(frozen=True)
+class _Watched:
+    """Hands of this process that measure each step, one piece after another."""
+
+    seconds: dict[str, float]
+    peaks: dict[str, int]
+    within: dict[str, float] | None
+
+    def one(self, step: Callable[..., Any], run: Run, *given: Any) -> Any:
+        with _measured(step.__name__, self.seconds, self.peaks):
+            return step(run, *given)
+
+    def each(self, steps: Sequence[Callable[..., Any]], run: Run, items: Sequence[Any]) -> list[Path]:
+        with (
+            _measured("shards", self.seconds, self.peaks),
+            nullcontext() if self.within is None else _timed(self.within),
+        ):
+            return [reduce(lambda made, step: step(run, made), steps, item) for item in items]
 
 
 @contextmanager

@@ -32,26 +32,11 @@ _COLUMNS = ["other_run_id", "attribute", "given", "other_given", "functional", *
 _PREFIX = "drift("
 
 
-def numbers_of(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """Return what can be compared of a run's tables, one row per attribute, group and functional or category.
-
-    A category's share is the unbiased one (`raw`), under the name frequency(CATEGORY).
-    """
-    frames = [tables["functionals"]] if "functionals" in tables else []
-    if "frequencies" in tables:
-        shares = tables["frequencies"]
-        names = "frequency(" + shares["category"].astype(str) + ")"
-        frames.append(
-            shares.assign(functional=names, kind="smooth", plug_in=shares["estimate"], estimate=shares["raw"])
-        )
-    columns = [*_KEY, "kind", "estimate", "plug_in", "standard_error", "confidence", "low", "high", "reason"]
-    return pd.concat([frame.reindex(columns=columns) for frame in frames]) if frames else pd.DataFrame(columns=columns)
-
-
 def between_rounds(now: pd.DataFrame, before: pd.DataFrame, remark: str | None = None) -> pd.DataFrame:
     """Return the rows of `comparisons` of a round and an earlier one: every number that both have, of everyone and of groups.
 
-    now, before: as `numbers_of` makes them; before with its run_id.  remark: what there is to be said of all differences.
+    now, before: one row per attribute, group and functional, or frequency(CATEGORY), whose estimate is then the unbiased share;
+    before with its run_id.  remark: what there is to be said of all differences.
     """
     earlier = {tuple(row[name] for name in _KEY): row for row in records(before)}
     rows = []
@@ -62,6 +47,34 @@ def between_rounds(now: pd.DataFrame, before: pd.DataFrame, remark: str | None =
         found = difference(_result(row), _result(other), remark=remark)
         rows.append(_row(found, other["run_id"], row["attribute"], row["given"], row["given"], "the earlier round"))
     return _judged(rows)
+
+
+def judge(now: pd.DataFrame, before: pd.DataFrame, groups: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return a landed run's rows of `comparisons` with the round before it, and the `checks` that depend on them.
+
+    now, before: as `warehouse.land` hands them over, before empty where there is no earlier round.  groups: the run's rows of
+    `comparisons` with itself.
+    """
+    from dpcore.results import quality  # pandera takes most of a second to import
+
+    found = between_rounds(now, before, _remark(now, before))
+    drift = drift_checks(found, str(before["round"].iloc[0]) if len(before) else "")
+    rows = pd.concat([groups, found], ignore_index=True) if len(groups) else found
+    return found, pd.concat([drift, quality.verdicts({"comparisons": rows})], ignore_index=True)
+
+
+def _remark(now: pd.DataFrame, before: pd.DataFrame) -> str | None:
+    """What there is to be said of every difference from the earlier round; both with source and seed."""
+    if not len(now) or not len(before):
+        return None
+    source, seed = now["source"].iloc[0], now["seed"].iloc[0]
+    if source == "simulated" and seed == before["seed"].iloc[0]:
+        return f"both rounds are simulated with seed {seed}: the same people, whose errors are not independent"
+    if source == "reports":
+        return (
+            "the rounds are counted as independent; memoised reports, which repeat, are correlated by an unknown amount"
+        )
+    return None
 
 
 def between_groups(round_: Round, run_id: str) -> pd.DataFrame:
@@ -135,11 +148,6 @@ def drift_checks(frame: pd.DataFrame, round_: str) -> pd.DataFrame:
         detail += ": " * bool(said) + ", ".join(said)
         rows.append((f"{_PREFIX}{attribute})", not moved, float(own["deviations"].iloc[0]), limit, detail))
     return pd.DataFrame(rows, columns=["name", "passed", "observed", "threshold", "detail"])
-
-
-def without_drift(checks: pd.DataFrame) -> pd.DataFrame:
-    """Return the checks that `drift_checks` does not make."""
-    return checks[~checks["name"].str.startswith(_PREFIX)]
 
 
 def since(tables: dict[str, pd.DataFrame], scheme: Scheme, run_id: str) -> list[Line]:

@@ -36,11 +36,6 @@ def verdicts(tables: Tables) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["name", "passed", "observed", "threshold", "detail"])
 
 
-def without_verdicts(checks: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of `checks` that are not verdicts, so that a table can be judged again."""
-    return checks[~checks["name"].str.startswith("quality(")]
-
-
 def _broken(schema: pa.DataFrameSchema, frame: pd.DataFrame) -> dict[str, set[object]]:
     """Rule -> the rows that break it; where it cannot be asked, as of a column that is missing, every row does."""
     try:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from importlib.metadata import version
 from math import nan
 from pathlib import Path
@@ -23,8 +22,6 @@ from dpcore.audit import measure as black_box
 from dpcore.errors import CalibrationError, SchemeError
 from dpcore.protocol.scheme import Scheme
 from dpcore.results import plots, warehouse
-
-DEFAULT_SCHEMES = Path("data/schemes")
 
 
 def scheme_files(folder: Path) -> list[Path]:
@@ -47,11 +44,6 @@ def audit_file(file: Path) -> SchemeAudit:
 def measure(audit: SchemeAudit, trials: int) -> SchemeAudit:
     """Return the audit with its black-box half, of clients that draw with the operating system's randomness."""
     return black_box(audit, secure(), trials=trials)
-
-
-def today() -> str:
-    """Return the UTC date."""
-    return datetime.now(UTC).strftime("%Y-%m-%d")
 
 
 def draw(audit: SchemeAudit) -> Any:

@@ -19,9 +19,9 @@ from pathlib import Path
 from dpcore import wire
 from dpcore.errors import SchemeError
 from dpcore.results import warehouse
-from dpcore.rounds import stages
+from dpcore.rounds.defaults import KEEP_DAYS, warehouse_of
+from dpcore.rounds.run import Run
 
-KEEP_DAYS = 30
 _WORDS = {
     "run": "runs' folders",
     "pictures": "folders of pictures",
@@ -74,11 +74,11 @@ def clean(
     runs = list(_runs(data, cutoff))
     found = [removal for _, removals in runs for removal in removals]
     if reports is not None:
-        found += _counted(reports, warehouse_file or data / "warehouse.duckdb", cutoff)
+        found += _counted(reports, warehouse_file or warehouse_of(data), cutoff)
     found += _leftovers(data, now - _UNFINISHED)
     if not dry_run:
-        for plan, _ in runs:
-            warehouse.forget_figures(plan.warehouse, [plan.run_id])
+        for run, _ in runs:
+            warehouse.forget_figures(run.plan.warehouse, [run.plan.run_id])
         for removal in found:
             _delete(removal.path)
     return found
@@ -103,18 +103,19 @@ def in_words(removals: list[Removal], dry_run: bool) -> str:
     return f"{verb}: {', '.join(parts)}; {size:,.1f} MB" if parts else "nothing is old enough to be deleted"
 
 
-def _runs(data: Path, cutoff: datetime) -> Iterator[tuple[stages.Plan, list[Removal]]]:
+def _runs(data: Path, cutoff: datetime) -> Iterator[tuple[Run, list[Removal]]]:
     """The runs whose round has landed, and which are old, with what there is of each."""
     landed: dict[str, dict[tuple[str, str, str], datetime]] = {}
     for file in sorted((data / "runs").glob("*/plan.json")):
-        plan = stages.plan_of(file.parent)
+        run = Run.at(file.parent)
+        plan = run.plan
         known = landed.setdefault(plan.warehouse, warehouse.landed_rounds(plan.warehouse))
-        at = known.get((plan.scheme.digest, plan.source, plan.round))
+        at = known.get((run.scheme.digest, plan.source, plan.round))
         if at is None or at >= cutoff or datetime.fromisoformat(plan.started_at) >= cutoff:
             continue
         pictures = Path(plan.figures)
         removals = [_removal("pictures", pictures, plan.round)] if pictures.exists() else []
-        yield plan, [*removals, _removal("run", file.parent, plan.round)]
+        yield run, [*removals, _removal("run", file.parent, plan.round)]
 
 
 def _counted(reports: Path, warehouse_file: Path, cutoff: datetime) -> list[Removal]:

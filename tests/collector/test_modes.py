@@ -11,10 +11,11 @@ import pandas as pd
 import pytest
 from collectors import SCHEME, collector
 
-from dpcore.collector import store
-from dpcore.collector.sealing import Sealer, landing
+from dpcore import wire
+from dpcore.collector import sealing, store
+from dpcore.collector.sealing import Sealer
 from dpcore.collector.store import Store
-from dpcore.rounds import outbox, stages
+from dpcore.rounds import estimating, landing, outbox, preparing, privatizing, sequence
 
 FOR_OTHERS = ("warehouse", "figures")  # tables and pictures, of which none holds a report
 
@@ -41,7 +42,7 @@ def test_what_a_collector_keeps_is_its_owners(tmp_path: Path) -> None:
         sender.one(collectors.single(3))
         assert {path.name for path in folder.glob("store.*")} > {store.FILE}  # the log and its index, beside it
         assert open_to_others(folder) == {}
-    assert list(landing(folder, SCHEME.digest).glob("*.parquet"))
+    assert list(sealing.landing(folder, SCHEME.digest).glob("*.parquet"))
     assert open_to_others(folder) == {}
     assert folder.parent.stat().st_mode & 0o777 == 0o777  # others' matter
 
@@ -76,22 +77,20 @@ def test_a_round_leaves_nothing_open_but_what_is_for_others(tmp_path: Path, sour
     if source == "reports":
         outbox.send(SCHEME, people, tmp_path / "sent")
         given = {"reports": tmp_path / "sent"}
-    folder = stages.prepare(tmp_path / "colours.toml", round_="r1", data=data, **given)
-    shards = stages.privatize_records(folder) if source == "records" else stages.collected(folder)
-    stages.merge(folder, [stages.aggregate_shard(folder, shard) for shard in shards])
-    stages.estimate(folder)
-    stages.compare(folder)
+    run = preparing.prepare(tmp_path / "colours.toml", round_="r1", data=data, **given)
+    sequence.collect(run, sequence.Here())
+    estimating.estimate(run)
 
     def others() -> dict[str, str]:
         places = [place for place in data.iterdir() if not place.name.startswith((*FOR_OTHERS, ".warehouse"))]
         return open_to_others(*places)
 
     assert others() == {}
-    stages.land(folder)
+    landing.land(run)
     assert others() == {}
     assert (data / "counted").exists() == (source == "reports")
-    folder.chmod(0o755)  # as an older ldpflow made it
-    stages.prepare(tmp_path / "colours.toml", round_="r1", data=data, again=True, **given)
+    run.folder.chmod(0o755)  # as an older ldpflow made it
+    preparing.prepare(tmp_path / "colours.toml", round_="r1", data=data, again=True, **given)
     assert source == "records" or others() == {}
 
 
@@ -101,11 +100,11 @@ def test_a_runs_own_reports_are_not_in_the_order_of_its_records(tmp_path: Path) 
     people.to_csv(tmp_path / "people.csv")
     (tmp_path / "colours.toml").write_text(collectors.TEXT, encoding="utf-8")
     for seed in (None, 7):
-        folder = stages.prepare(
+        run = preparing.prepare(
             tmp_path / "colours.toml", records=tmp_path / "people.csv", data=tmp_path / f"{seed}", seed=seed
         )
-        [path] = stages.privatize_records(folder, seed=seed)
-        ids = stages.wire.read_reports(path, SCHEME).ids
+        [path] = privatizing.privatize_records(run)
+        ids = wire.read_reports(path, SCHEME).ids
         assert (ids is None) == (seed is not None)
         if ids is not None:
             names = [row.tobytes() for row in ids]

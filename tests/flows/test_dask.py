@@ -16,12 +16,12 @@ from services import free_port
 from dpcore import wire
 from dpcore.errors import DPCoreError, InvalidReport
 from dpcore.protocol.aggregates import Aggregate
-from dpcore.rounds import stages
+from dpcore.rounds import aggregating, preparing, privatizing
+from dpcore.rounds.run import Run
 from flows import runner
-from flows.collect import aggregate_batch, merge
 from flows.round import run_round
 from flows.settings import RoundSettings
-from flows.simulate import privatize_batch
+from flows.steps import aggregate_batch, merge, privatize_batch
 
 pytestmark = pytest.mark.flows
 
@@ -40,17 +40,17 @@ def two_workers() -> Iterator[None]:
         runner.disconnect()
 
 
-def folder_of(scheme_file: Path, data: Path, clients: int = 200_000) -> Path:
-    return stages.prepare(scheme_file, seed=7, round_="2026-11-20", clients=clients, data=data)
+def run_of(scheme_file: Path, data: Path, clients: int = 200_000) -> Run:
+    return preparing.prepare(scheme_file, seed=7, round_="2026-11-20", clients=clients, data=data)
 
 
 @pytest.mark.usefixtures("two_workers")
 def test_two_worker_processes_give_the_bits_of_threads(scheme_file: Path, by_command: Path, tmp_path: Path) -> None:
-    folder = folder_of(scheme_file, tmp_path)
-    reports = privatize_batch.fn(folder, list(stages.shards(folder)))
-    whole = merge.fn(folder, aggregate_batch.fn(folder, reports))
+    run = run_of(scheme_file, tmp_path)
+    reports = privatize_batch.fn(run, list(privatizing.shards(run)))
+    whole = merge.fn(run, aggregate_batch.fn(run, reports))
     assert whole.read_bytes() == (by_command / "aggregate.parquet").read_bytes()
-    pids = runner.each(lambda folder, item: os.getpid(), folder, list(range(40)))
+    pids = runner.each(lambda run, item: os.getpid(), run, list(range(40)))
     assert len(set(pids)) == 2
     assert os.getpid() not in pids
 
@@ -63,9 +63,10 @@ def test_a_flow_needs_no_change_but_the_setting(scheme_file: Path, by_command: P
 
 @pytest.mark.usefixtures("two_workers")
 def test_what_a_worker_refuses_is_refused_here_in_the_same_words(scheme_file: Path, tmp_path: Path) -> None:
-    folder = folder_of(scheme_file, tmp_path, clients=1000)
+    run = run_of(scheme_file, tmp_path, clients=1000)
+    privatizing.privatize_shard(run, 0)
     with pytest.raises(InvalidReport, match=r"no reports at .*absent\.parquet"):
-        runner.each(stages.aggregate_shard, folder, [tmp_path / "absent.parquet"])
+        runner.each(aggregating.aggregate_file, run, [tmp_path / "absent.parquet"])
 
 
 @pytest.mark.slow
@@ -78,12 +79,12 @@ def test_a_scheduler_at_an_address_gives_the_same_bits_though_one_of_its_workers
         workers = [started(stack, "worker", address, "--nthreads", "1", "--no-dashboard") for _ in range(2)]
         monkeypatch.setenv(runner.SETTING, address)
         stack.callback(runner.disconnect)
-        pids = runner.each(lambda folder, item: (time.sleep(0.1), os.getpid())[1], tmp_path, list(range(40)))
+        pids = runner.each(lambda run, item: (time.sleep(0.1), os.getpid())[1], tmp_path, list(range(40)))
         assert os.getpid() not in pids
-        folder = folder_of(scheme_file, tmp_path)
-        reports = privatize_batch.fn(folder, list(stages.shards(folder)))
+        run = run_of(scheme_file, tmp_path)
+        reports = privatize_batch.fn(run, list(privatizing.shards(run)))
         workers[0].kill()
-        whole = merge.fn(folder, aggregate_batch.fn(folder, reports))
+        whole = merge.fn(run, aggregate_batch.fn(run, reports))
         assert whole.read_bytes() == (by_command / "aggregate.parquet").read_bytes()
 
 
@@ -93,7 +94,7 @@ def test_a_scheduler_that_does_not_answer_is_named_with_what_to_do(
     monkeypatch.setattr(runner, "PATIENCE", 1)
     monkeypatch.setenv(runner.SETTING, f"tcp://127.0.0.1:{free_port()}")
     with pytest.raises(DPCoreError, match=r"no Dask scheduler answers at tcp://.*; start it, or correct LDPFLOW_DASK"):
-        runner.each(stages.aggregate_shard, tmp_path, [tmp_path])
+        runner.each(aggregating.aggregate_file, tmp_path, [tmp_path])
 
 
 def started(stack: ExitStack, what: str, *words: str) -> subprocess.Popen[bytes]:
@@ -109,16 +110,16 @@ def started(stack: ExitStack, what: str, *words: str) -> subprocess.Popen[bytes]
 def test_a_tree_of_merges_gives_the_same_bits(
     scheme_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stages, "SHARD_BLOCKS", 1)
-    folder = folder_of(scheme_file, tmp_path)
-    reports = [stages.privatize_shard(folder, shard) for shard in stages.shards(folder)]
-    parts = [stages.aggregate_shard(folder, report) for report in reports]
-    whole = stages.merge(folder, parts).read_bytes()
-    monkeypatch.setattr("flows.collect.BATCHES", 2)  # four leaves, two branches
+    monkeypatch.setattr(privatizing, "SHARD_BLOCKS", 1)
+    run = run_of(scheme_file, tmp_path)
+    reports = [privatizing.privatize_shard(run, shard) for shard in privatizing.shards(run)]
+    parts = [aggregating.aggregate_file(run, report) for report in reports]
+    whole = aggregating.merge(run, parts).read_bytes()
+    monkeypatch.setattr("flows.steps.BATCHES", 2)  # four leaves, two branches
     assert len(parts) == 4
-    assert merge.fn(folder, [*parts, parts[0]]).read_bytes() == whole  # each once
-    assert len(list((folder / "merged").iterdir())) == 2
-    assert isinstance(wire.read_aggregate(folder / "aggregate.parquet", stages.plan_of(folder).scheme), Aggregate)
+    assert merge.fn(run, [*parts, parts[0]]).read_bytes() == whole  # each once
+    assert len(list((run.folder / "merged").iterdir())) == 2
+    assert isinstance(wire.read_aggregate(run.aggregate, run.scheme), Aggregate)
 
 
 def test_a_round_has_few_tasks_however_many_its_shards() -> None:
@@ -136,4 +137,4 @@ def test_a_setting_that_is_none_is_told_in_one_line(wrong: str, monkeypatch: pyt
     with pytest.raises(
         DPCoreError, match=r"LDPFLOW_DASK is local:N, such as local:4, or a scheduler's tcp://HOST:PORT"
     ):
-        runner.each(stages.privatize_shard, Path(), [1])
+        runner.each(privatizing.privatize_shard, Path(), [1])

@@ -17,13 +17,12 @@ from pydantic import BaseModel
 
 import flows
 from dpcore.errors import DPCoreError
-from dpcore.rounds import stages
+from dpcore.rounds import defaults, preparing
+from dpcore.rounds.run import Run
 from flows import folders, hooks, settings, study_settings
 from flows.audit import enumerate_loss, land_checks
-from flows.collect import aggregate_batch
-from flows.publish import land
 from flows.settings import RoundSettings
-from flows.stage import prepare
+from flows.steps import aggregate_batch, land, prepare
 
 pytestmark = pytest.mark.flows
 
@@ -102,7 +101,7 @@ def test_every_form_is_the_form_of_a_flow_that_is_guarded() -> None:
 def test_every_flow_and_task_is_guarded(made: Any) -> None:
     assert made.fn.__code__ is folders.guarded(lambda: None).__code__
     paths = {name for name, one in inspect.signature(made.fn).parameters.items() if one.annotation is Path}
-    assert paths <= {"folder", "file", "warehouse"}, "a run's folder is called that, so that its plan is looked at"
+    assert paths <= {"file", "warehouse"}, "a run is given whole, so that its plan is looked at"
 
 
 @pytest.mark.parametrize("turn", ["{here}/../outside/it", "{here}/link/it", "file://{outside}/it", "s3://bucket/it"])
@@ -157,34 +156,34 @@ def test_a_command_line_names_its_own(here: Path, outside: Path, monkeypatch: py
     folders.check(outside / "it")
 
 
-def forged(here: Path, **names: str) -> Path:
-    """A run's folder whose plan names something else."""
-    folder = stages.prepare(stages.DEFAULT_SCHEME, round_="2026-11-20", clients=1000, data=here)
+def forged(here: Path, **names: str) -> Run:
+    """A run whose plan names something else."""
+    folder = preparing.prepare(defaults.DEFAULT_SCHEME, round_="2026-11-20", clients=1000, data=here).folder
     plan = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
     (folder / "plan.json").write_text(json.dumps(plan | names), encoding="utf-8")
-    return folder
+    return Run.at(folder)
 
 
 @pytest.mark.parametrize("name", ["scheme_file", "input", "warehouse", "figures"])
 def test_what_a_runs_plan_names_is_looked_at_in_each_task(name: str, here: Path, outside: Path) -> None:
-    folder = forged(here, **{name: str(outside / "it")})
+    run = forged(here, **{name: str(outside / "it")})
     with pytest.raises(DPCoreError, match=REFUSED):
-        land.fn(folder)
+        land.fn(run)
     assert list(outside.iterdir()) == []
 
 
 def test_a_link_that_is_turned_between_two_tasks_is_seen_by_the_second(
     here: Path, outside: Path, scheme_file: Path, records_file: Path
 ) -> None:
-    from flows.simulate import privatize_records
+    from flows.steps import privatize_records
 
     (here / "small.toml").write_text(scheme_file.read_text(encoding="utf-8"), encoding="utf-8")
     (here / "people.csv").write_text(records_file.read_text(encoding="utf-8"), encoding="utf-8")
-    folder = stages.prepare(here / "small.toml", round_="2026-11-20", records=here / "people.csv", data=here)
+    run = preparing.prepare(here / "small.toml", round_="2026-11-20", records=here / "people.csv", data=here)
     (here / "people.csv").rename(outside / "people.csv")
     (here / "people.csv").symlink_to(outside / "people.csv")
     with pytest.raises(DPCoreError, match=f"which is {outside}/people.csv"):
-        privatize_records.fn(folder)
+        privatize_records.fn(run)
 
 
 def test_other_arguments_are_looked_at(here: Path, outside: Path) -> None:
@@ -200,10 +199,12 @@ def test_other_arguments_are_looked_at(here: Path, outside: Path) -> None:
 
 
 def test_what_tells_of_a_failure_looks_nowhere_else(here: Path, outside: Path) -> None:
-    folder = stages.prepare(stages.DEFAULT_SCHEME, round_="2026-11-20", clients=1000, data=outside, flow_run_id="asked")
-    assert hooks.folder_of("asked", {"data": str(outside)}) is None
+    run = preparing.prepare(
+        defaults.DEFAULT_SCHEME, round_="2026-11-20", clients=1000, data=outside, flow_run_id="asked"
+    )
+    assert hooks.run_of("asked", {"data": str(outside)}) is None
     (here / "runs").symlink_to(outside / "runs")
-    assert hooks.folder_of("asked", {"data": str(here)}) is None
+    assert hooks.run_of("asked", {"data": str(here)}) is None
     (here / "runs").unlink()
     (outside / "runs").rename(here / "runs")
-    assert hooks.folder_of("asked", {"data": str(here)}) == here / "runs" / folder.name
+    assert hooks.run_of("asked", {"data": str(here)}).folder == here / "runs" / run.folder.name

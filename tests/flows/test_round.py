@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,13 @@ from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRun
 from dpcore import wire
 from dpcore.errors import InvalidRecord, InvalidReport, SchemeError
 from dpcore.results import warehouse
-from dpcore.rounds import stages
+from dpcore.rounds import aggregating, landing, preparing, privatizing
+from dpcore.rounds.run import Run
 from flows import collect as collecting
 from flows import publish as publishing
 from flows import round as rounds
 from flows import simulate as simulating
+from flows import steps
 from flows.settings import CollectSettings, NamedRound, RoundSettings
 
 pytestmark = [pytest.mark.flows, pytest.mark.usefixtures("harness")]
@@ -30,7 +33,7 @@ def settings_of(scheme: Path, data: Path, **options: Any) -> RoundSettings:
 
 
 def same_aggregate(left: Path, right: Path) -> bool:
-    scheme = stages.plan_of(left).scheme
+    scheme = Run.at(left).scheme
     return wire.read_aggregate(left / "aggregate.parquet", scheme).equals(
         wire.read_aggregate(right / "aggregate.parquet", scheme)
     )
@@ -52,6 +55,7 @@ def artifacts_of(flow_run_id: str) -> list[Any]:
 def fail_once_after(function: Callable[..., Any], seen: dict[Any, int]) -> Callable[..., Any]:
     """The function, which does its work and then fails, the first time for each of its last arguments."""
 
+    @wraps(function)
     def flaky(*arguments: Any) -> Any:
         result = function(*arguments)
         key = (function.__name__, str(arguments[-1]))
@@ -72,14 +76,14 @@ def test_the_flow_gives_the_same_bits_as_the_command_and_shows_what_it_found(
     scheme_file: Path, by_command: Path, tmp_path: Path
 ) -> None:
     folder = rounds.run_round(settings_of(scheme_file, tmp_path))
-    assert len(stages.shards(folder)) == 2
+    assert len(privatizing.shards(Run.at(folder))) == 2
     assert same_aggregate(folder, by_command)
     for table in ("functionals", "frequencies", "densities"):
         left, right = (pd.read_parquet(made / "tables" / f"{table}.parquet") for made in (folder, by_command))
         pd.testing.assert_frame_equal(left, right)
 
     run = runs_in(tmp_path).iloc[0]
-    plan = stages.plan_of(folder)
+    plan = Run.at(folder).plan
     assert (run["state"], run["accepted"], run["seed"]) == ("landed", 200_000, 7)
     assert run["flow_run_id"] == plan.flow_run_id is not None
     assert not (folder / "reports").exists()
@@ -98,12 +102,11 @@ def test_the_flow_gives_the_same_bits_as_the_command_and_shows_what_it_found(
 def test_a_task_that_fails_after_its_effect_counts_nobody_twice(
     scheme_file: Path, by_command: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    without_waiting(
-        monkeypatch, simulating.privatize_batch, collecting.aggregate_batch, collecting.merge, publishing.land
-    )
+    without_waiting(monkeypatch, steps.privatize_batch, steps.aggregate_batch, steps.merge, steps.land)
     seen: dict[Any, int] = {}
-    for name in ("privatize_shard", "aggregate_shard", "merge", "land"):
-        monkeypatch.setattr(stages, name, fail_once_after(getattr(stages, name), seen))
+    of = {privatizing: ["privatize_shard"], aggregating: ["aggregate_file", "merge"], landing: ["land"]}
+    for module, name in ((module, name) for module, names in of.items() for name in names):
+        monkeypatch.setattr(module, name, fail_once_after(getattr(module, name), seen))
     folder = rounds.run_round(settings_of(scheme_file, tmp_path))
     assert sorted(seen.values()) == [2] * 6  # two shards privatized and aggregated, one merge, one landing
     assert same_aggregate(folder, by_command)
@@ -113,25 +116,25 @@ def test_a_task_that_fails_after_its_effect_counts_nobody_twice(
 def test_shards_of_another_size_give_the_same_bits(
     scheme_file: Path, by_command: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stages, "SHARD_BLOCKS", 1)
+    monkeypatch.setattr(privatizing, "SHARD_BLOCKS", 1)
     assert same_aggregate(rounds.run_round(settings_of(scheme_file, tmp_path)), by_command)
 
 
 def test_records_that_are_privatized_twice_are_reported_once(
     scheme_file: Path, records_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    without_waiting(monkeypatch, simulating.privatize_records)
+    without_waiting(monkeypatch, steps.privatize_records)
     seen: dict[Any, int] = {}
     written = []
-    flaky = fail_once_after(stages.privatize_records, seen)
+    flaky = fail_once_after(privatizing.privatize_records, seen)
 
-    def watched(folder: Path) -> Any:
+    def privatize_records(run: Run) -> Any:
         try:
-            return flaky(folder)
+            return flaky(run)
         finally:
-            written.append([path.read_bytes() for path in sorted((folder / "reports").glob("*.parquet"))])
+            written.append([path.read_bytes() for path in sorted((run.folder / "reports").glob("*.parquet"))])
 
-    monkeypatch.setattr(stages, "privatize_records", watched)
+    monkeypatch.setattr(privatizing, "privatize_records", privatize_records)
     rounds.run_round(settings_of(scheme_file, tmp_path, records=records_file, seed=None))
     assert len(written) == 2
     assert written[0] == written[1]
@@ -145,15 +148,15 @@ def test_records_of_a_run_that_is_retried_after_landing_are_not_privatized_again
     folder = rounds.run_round(settings_of(scheme_file, tmp_path, records=records_file, seed=None))
     first = (folder / "aggregate.parquet").read_bytes()
     assert not (folder / "reports").exists()
-    again = stages.prepare(
+    again = preparing.prepare(
         scheme_file,
         round_="2026-11-20",
         records=records_file,
         data=tmp_path,
-        flow_run_id=stages.plan_of(folder).flow_run_id,
+        flow_run_id=Run.at(folder).plan.flow_run_id,
     )
-    assert again == folder
-    stages.merge(again, [stages.aggregate_shard(again, path) for path in stages.privatize_records(again)])
+    assert again.folder == folder
+    aggregating.merge(again, [aggregating.aggregate_file(again, path) for path in privatizing.privatize_records(again)])
     assert (folder / "aggregate.parquet").read_bytes() == first
 
 
@@ -166,7 +169,7 @@ def test_no_flow_rehearses(
     assert rounds.main([str(scheme_file), "--records", str(records_file), "--seed", "7", "--data", str(tmp_path)]) == 1
     assert "rehearse with `ldpflow run --records FILE --seed S`" in capsys.readouterr().err
     with pytest.raises(SchemeError, match="which no flow is"):
-        stages.prepare(scheme_file, records=records_file, seed=7, data=tmp_path, flow_run_id="mine")
+        preparing.prepare(scheme_file, records=records_file, seed=7, data=tmp_path, flow_run_id="mine")
     assert not list(tmp_path.glob("runs/*"))
 
 
@@ -175,11 +178,11 @@ def test_what_is_refused_is_not_retried_and_lands_as_failed(
 ) -> None:
     calls = []
 
-    def refuse(folder: Path, reports: Path) -> Path:
+    def aggregate_file(run: Run, reports: Path) -> Path:
         calls.append(reports.name)
         raise InvalidReport("the reports are of another kind; collect them anew")
 
-    monkeypatch.setattr(stages, "aggregate_shard", refuse)
+    monkeypatch.setattr(aggregating, "aggregate_file", aggregate_file)
     assert rounds.main([str(scheme_file), "--seed", "7", "--data", str(tmp_path)]) == 1
     errors = [line for line in capsys.readouterr().err.splitlines() if line.startswith("ldpflow:")]
     assert errors == ["ldpflow: the reports are of another kind; collect them anew"]

@@ -11,7 +11,6 @@ from artifacts import shown
 from prefect.client.orchestration import get_client
 
 from dpcore.results import warehouse
-from dpcore.rounds import stages
 from flows.backfill import backfill
 from flows.cleanup import cleanup, delete_history
 from flows.collect import WAITING
@@ -23,8 +22,8 @@ pytestmark = [pytest.mark.flows, pytest.mark.usefixtures("harness")]
 
 
 @pytest.fixture(autouse=True)
-def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stages, "draw", lambda folder: {})
+def without_pictures(no_pictures: None) -> None:
+    """Nothing here is about pictures."""
 
 
 def ask(data: Path, sql: str) -> list[list[Any]]:

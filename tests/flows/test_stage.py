@@ -13,27 +13,28 @@ from pydantic import ValidationError
 
 from dpcore.errors import SchemeError, WarehouseError
 from dpcore.results.warehouse import Locked
-from dpcore.rounds import stages
-from flows import audit, backfill, benchmark, cleanup, collect, coverage, estimate, publish, simulate
+from dpcore.rounds import aggregating, defaults, preparing, privatizing
+from flows import audit, backfill, benchmark, cleanup, collect, coverage, estimate, publish, simulate, steps
 from flows import round as rounds
-from flows.hooks import advice, folder_of
+from flows.hooks import advice, run_of
 from flows.settings import RoundSettings
-from flows.stage import is_transient, key, prepare
+from flows.stage import is_transient, key
 
 pytestmark = pytest.mark.flows
 
 TASKS = (
-    prepare,
-    simulate.privatize_batch,
-    simulate.privatize_records,
-    collect.aggregate_batch,
-    collect.merge,
-    collect.waits,
-    estimate.find,
-    estimate.estimate_tables,
-    publish.draw,
+    steps.prepare,
+    steps.find,
+    steps.privatize_batch,
+    steps.privatize_records,
+    steps.aggregate_batch,
+    steps.merge,
+    steps.reason,
+    steps.wait,
+    steps.estimate,
+    steps.draw,
+    steps.land,
     publish.show,
-    publish.land,
     audit.enumerate_loss,
     audit.show_certificate,
     audit.land_checks,
@@ -66,7 +67,7 @@ def test_every_task_retries_has_a_limit_and_caches_nothing(task) -> None:  # typ
     assert task.retry_delay_seconds == [1, 2, 4]
     assert task.retry_jitter_factor > 0
     assert task.retry_condition_fn is is_transient
-    if task in (simulate.privatize_batch, collect.aggregate_batch):
+    if task in (steps.privatize_batch, steps.aggregate_batch):
         assert task.timeout_seconds is None  # they run in threads, where Prefect can only warn
     else:
         assert task.timeout_seconds >= 60
@@ -120,15 +121,14 @@ def test_every_field_of_the_form_is_described_and_bounded(flow) -> None:  # type
 def test_preparing_passes_every_setting_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     given = {}
 
-    def record(scheme: Path, **options: object) -> Path:
+    def record(scheme: Path, **options: object) -> None:
         given.update(options, scheme=scheme)
-        return tmp_path
 
-    monkeypatch.setattr(stages, "prepare", record)
+    monkeypatch.setattr(preparing, "prepare", record)
     settings = RoundSettings(clients=5, seed=3, data=tmp_path, warehouse=tmp_path / "w.duckdb", keep_reports=True)
-    prepare.fn(settings)
+    steps.prepare.fn(settings)
     assert given["round_"] is None
-    assert given["day"] == stages.today()
+    assert given["day"] == defaults.today()
     assert {name: given[name] for name in ("clients", "seed", "data", "warehouse_file", "keep_reports", "records")} == {
         "clients": 5,
         "seed": 3,
@@ -143,15 +143,15 @@ def test_a_run_that_failed_is_found_by_its_flow_run_or_by_the_round_it_was_told(
     scheme_file: Path, tmp_path: Path
 ) -> None:
     options = {"round_": "2026-11-20", "data": tmp_path, "clients": 100}
-    mine = stages.prepare(scheme_file, seed=1, flow_run_id="mine", **options)
-    other = stages.prepare(scheme_file, seed=2, flow_run_id="other", **options)
+    mine = preparing.prepare(scheme_file, seed=1, flow_run_id="mine", **options)
+    other = preparing.prepare(scheme_file, seed=2, flow_run_id="other", **options)
     settings = {"scheme": str(scheme_file), "data": str(tmp_path)}
-    assert folder_of("mine", settings) == mine
-    assert folder_of("absent", settings) is None
-    assert folder_of("absent", settings | {"round": "2026-11-20"}) is None  # nothing is collected yet
-    stages.merge(other, [stages.aggregate_shard(other, stages.privatize_shard(other, 0))])
-    assert folder_of("absent", settings | {"round": "2026-11-20"}) == other
-    assert folder_of("absent", {"data": str(tmp_path / "nowhere")}) is None
+    assert run_of("mine", settings) == mine
+    assert run_of("absent", settings) is None
+    assert run_of("absent", settings | {"round": "2026-11-20"}) is None  # nothing is collected yet
+    aggregating.merge(other, [aggregating.aggregate_file(other, privatizing.privatize_shard(other, 0))])
+    assert run_of("absent", settings | {"round": "2026-11-20"}) == other
+    assert run_of("absent", {"data": str(tmp_path / "nowhere")}) is None
 
 
 @pytest.mark.parametrize(

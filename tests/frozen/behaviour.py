@@ -28,7 +28,6 @@ from pathlib import Path
 from typing import Any
 
 import client_cases
-import conftest
 import duckdb
 import numpy as np
 import pandas as pd
@@ -48,7 +47,7 @@ Section = dict[str, list[Any]]
 Document = dict[str, Section]
 
 _SHIPPED = {path.stem: path for path in sorted((ROOT / "data/schemes").glob("*.toml"))}
-_OF_TESTS = {"small": conftest.SMALL, "households": schemes.HOUSEHOLDS, "question": schemes.QUESTION}
+_OF_TESTS = {"small": schemes.SMALL, "households": schemes.HOUSEHOLDS, "question": schemes.QUESTION}
 _DIGITS, _TOLERANCE, _WIDER_TOLERANCE = 12, 1e-9, 1e-6
 _WIDER = ("table densities", "sums of densities", "table sensitivities", "view pooled_estimates")
 _CLIENTS = 20_000

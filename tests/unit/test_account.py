@@ -16,7 +16,8 @@ from dpcore.pipeline import privatize
 from dpcore.protocol.report import with_ids
 from dpcore.protocol.scheme import Scheme
 from dpcore.results import pages, warehouse
-from dpcore.rounds import stages
+from dpcore.rounds import landing, privatizing
+from dpcore.rounds.run import Run
 
 pytestmark = pytest.mark.usefixtures("no_pictures", "unpublished")
 
@@ -62,7 +63,7 @@ def test_records_are_charged_before_the_first_of_them_is_privatized(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(stages.pipeline, "privatize", killed)
+        patch.setattr(privatizing.pipeline, "privatize", killed)
         with pytest.raises(KeyboardInterrupt):
             cli.run(scheme, records=records(tmp_path), round_="r", data=tmp_path)
     cli.run(scheme, records=records(tmp_path), round_="r", data=tmp_path)
@@ -156,6 +157,6 @@ def test_again_is_said_once(scheme: Path, tmp_path: Path) -> None:
 def test_real_people_land_with_what_they_spent_or_not_at_all(scheme: Path, tmp_path: Path) -> None:
     cli.run(scheme, records=records(tmp_path), round_="r", data=tmp_path)
     [folder] = (tmp_path / "runs").iterdir()
-    row = stages.run_row(folder)
+    row = landing.row_of(Run.at(folder))
     with pytest.raises(WarehouseError, match="lands with its budgets and schemes"):
         warehouse.land(tmp_path / "another.duckdb", warehouse.Landing(row, {}))

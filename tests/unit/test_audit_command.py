@@ -16,7 +16,7 @@ from dpcore import cli
 from dpcore.errors import SchemeError
 from dpcore.protocol import scheme as schemes
 from dpcore.results import warehouse
-from dpcore.rounds import certify
+from dpcore.rounds import certify, defaults
 
 TEXT = """
 name = "pets"
@@ -104,13 +104,13 @@ def test_a_scheme_that_keeps_its_promises(pets: str, tmp_path: Path) -> None:
 def test_auditing_twice_on_a_day_lands_once(pets: str, tmp_path: Path) -> None:
     for _ in range(2):
         assert audit(pets, "--warehouse", "w.duckdb", at=tmp_path)[0] == 0
-    day = certify.today()
+    day = defaults.today()
     rows = warehouse.query(
         tmp_path / "w.duckdb", "select distinct run_id, scheme, audited_on, length(scheme_digest) from audits"
     )
     assert rows.values.tolist() in (
         [[rows["run_id"][0], "pets", day, 16]],
-        [[rows["run_id"][0], "pets", certify.today(), 16]],
+        [[rows["run_id"][0], "pets", defaults.today(), 16]],
     )
     assert warehouse.query(tmp_path / "w.duckdb", "select count(*) as n from checks")["n"][0] == 7
     assert warehouse.query(

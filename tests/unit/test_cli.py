@@ -57,7 +57,7 @@ def records(path: Path, rows: int = 30, **changes: object) -> Path:
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which `ldpflow run` has run twice with one seed."""
-    from dpcore.rounds import stages
+    from dpcore.rounds import landing
 
     folder = tmp_path_factory.mktemp("cli")
     (folder / "coarse.toml").write_text(COARSE, encoding="utf-8")
@@ -66,7 +66,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for _ in range(2):
             done = ldpflow(*command, at=folder)
             assert done.returncode == 0, done.stderr
-            patch.setattr(stages, "draw", lambda folder: {})  # pictures are most of the time, and have been drawn
+            patch.setattr(landing, "draw", lambda run: {})  # pictures are most of the time, and have been drawn
     (folder / "out.txt").write_text(done.stdout)
     return folder
 
@@ -298,12 +298,12 @@ def test_a_process_of_its_own_says_one_line_and_exits(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt(), RuntimeError("Query interrupted")], ids=["here", "in DuckDB"])
 def test_ctrl_c_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: BaseException) -> None:
-    from dpcore.rounds import stages
+    from dpcore.rounds import preparing
 
     def stopped(*_: object, **__: object) -> None:
         raise stop
 
-    monkeypatch.setattr(stages, "prepare", stopped)
+    monkeypatch.setattr(preparing, "prepare", stopped)
     done = ldpflow("run", SCHEME, at=tmp_path)
     assert done.returncode == 130
     assert done.stderr == "ldpflow: interrupted; what had landed stays, and nothing is half landed\n"

@@ -17,7 +17,8 @@ from dpcore.populations import read_blocks
 from dpcore.protocol.scheme import Scheme
 from dpcore.results.warehouse import export, latest_version, query, reader
 from dpcore.results.warehouse.views import shipped_views
-from dpcore.rounds import outbox, stages
+from dpcore.rounds import aggregating, estimating, landing, outbox, preparing, sequence
+from dpcore.rounds.run import Run
 
 ROOT = Path(__file__).parents[2]
 INSURANCE = ROOT / "data/schemes/health_insurance.toml"
@@ -72,11 +73,11 @@ def collected(tmp_path_factory: pytest.TempPathFactory) -> Path:
     data = tmp_path_factory.mktemp("collected")
     pd.read_parquet(SAMPLE).iloc[:500].to_parquet(data / "people.parquet")
     outbox.send(Scheme.from_toml(INSURANCE), data / "people.parquet", data / "reports")
-    folder = stages.prepare(INSURANCE, reports=data / "reports", round_="r1", data=data)
-    stages.merge(folder, [stages.aggregate_shard(folder, file) for file in stages.collected(folder)])
-    stages.estimate(folder)
-    stages.land(folder)
-    return folder
+    run = preparing.prepare(INSURANCE, reports=data / "reports", round_="r1", data=data)
+    sequence.collect(run, sequence.Here())
+    estimating.estimate(run)
+    landing.land(run)
+    return run.folder
 
 
 @pytest.mark.parametrize("how", DAMAGES)
@@ -84,8 +85,8 @@ def test_damaged_reports_and_aggregates_are_refused(tmp_path: Path, collected: P
     folder = Path(shutil.copytree(collected, tmp_path / "run"))
     (reports,) = (collected.parents[1] / "reports").glob("*.parquet")
     for file, refused in (
-        (reports, lambda path: stages.aggregate_shard(folder, path)),
-        (folder / "aggregate.parquet", lambda _: stages.estimate(folder)),
+        (reports, lambda path: aggregating.aggregate_file(Run.at(folder), path)),
+        (folder / "aggregate.parquet", lambda _: estimating.estimate(Run.at(folder))),
     ):
         path = damage(file, folder / file.name, how)
         with pytest.raises(InvalidReport, match="cut short") as caught:
@@ -102,7 +103,7 @@ def test_damaged_tables_are_not_landed_and_say_how_they_are_made_anew(
     with pytest.raises(
         NotEstimable, match=r"frequencies\.parquet is cut short .*ldpflow estimate .* --round r1"
     ) as caught:
-        stages.land(folder)
+        landing.land(Run.at(folder))
     assert "\n" not in str(caught.value)
 
 

@@ -13,7 +13,8 @@ from schemes import HOUSEHOLDS
 from dpcore import populations, wire
 from dpcore.errors import DPCoreError, InvalidReport, SchemeError
 from dpcore.results import warehouse
-from dpcore.rounds import stages
+from dpcore.rounds import aggregating, estimating, landing, preparing, privatizing, sequence
+from dpcore.rounds.run import Run, newest
 
 SCHEME = HOUSEHOLDS.replace("200000", "3000")
 
@@ -34,27 +35,26 @@ def scheme_file(tmp_path: Path) -> Path:
     return path
 
 
-def whole_round(scheme: Path, data: str | Path, tmp_path: Path, **options: Any) -> Path:
-    folder = stages.prepare(
+def whole_round(scheme: Path, data: str | Path, tmp_path: Path, **options: Any) -> Run:
+    run = preparing.prepare(
         scheme, round_="2026-11-20", data=wire.location(data), warehouse_file=tmp_path / "w.duckdb", **options
     )
-    made = stages.privatize_records(folder) if options.get("records") else [stages.privatize_shard(folder, 0)]
-    stages.merge(folder, [stages.merge_some(folder, [stages.aggregate_shard(folder, reports)]) for reports in made])
-    stages.estimate(folder)
-    stages.compare(folder)
-    return folder
+    made = sequence.privatize(run, sequence.Here())
+    aggregating.merge(run, [aggregating.merge_some(run, [aggregating.aggregate_file(run, each)]) for each in made])
+    estimating.estimate(run)
+    return run
 
 
 @pytest.mark.slow
 def test_a_round_elsewhere_has_the_bits_of_one_here(store: Any, scheme_file: Path, tmp_path: Path) -> None:
     here = whole_round(scheme_file, tmp_path / "here", tmp_path, seed=7)
     there = whole_round(scheme_file, "memory://bucket/ldpflow", tmp_path, seed=7)
-    assert str(there) == f"memory://bucket/ldpflow/runs/{here.name}"
+    assert str(there.folder) == f"memory://bucket/ldpflow/runs/{here.folder.name}"
     for file in ("reports/00000.parquet", "aggregates/00000.parquet", "aggregate.parquet"):
-        assert (there / file).read_bytes() == (here / file).read_bytes()
-    assert stages.newest(stages.plan_of(there).scheme, "2026-11-20", Path("memory:/bucket/ldpflow")) == there
-    stages.land(there)
-    assert not store.exists(f"/bucket/ldpflow/runs/{here.name}/reports")
+        assert (there.folder / file).read_bytes() == (here.folder / file).read_bytes()
+    assert newest(there.scheme, "2026-11-20", Path("memory:/bucket/ldpflow")) == Run.at(there.folder)
+    landing.land(there)
+    assert not store.exists(f"/bucket/ldpflow/runs/{here.folder.name}/reports")
     assert list(warehouse.query(tmp_path / "w.duckdb", "select accepted from runs")["accepted"]) == [3000]
 
 
@@ -62,10 +62,10 @@ def test_a_round_elsewhere_has_the_bits_of_one_here(store: Any, scheme_file: Pat
 def test_records_are_read_from_elsewhere(store: Any, scheme_file: Path, tmp_path: Path) -> None:
     rows = "".join(f"{1 + n % 2},{n * 100}\n" for n in range(500))
     store.pipe_file("/people/records.csv", f"urban_rural,income\n{rows}".encode())
-    folder = whole_round(scheme_file, tmp_path, tmp_path, records=Path("memory://people/records.csv"))
-    assert stages.plan_of(folder).input == "memory://people/records.csv"
-    scheme = stages.plan_of(folder).scheme
-    assert wire.read_aggregate(folder / "aggregate.parquet", scheme).n == 500
+    run = whole_round(scheme_file, tmp_path, tmp_path, records=Path("memory://people/records.csv"))
+    assert run.plan.input == "memory://people/records.csv"
+    scheme = run.scheme
+    assert wire.read_aggregate(run.aggregate, scheme).n == 500
     frame = populations.read_records("memory://people/records.csv", scheme)
     frame.to_parquet(tmp_path / "records.parquet")
     store.pipe_file("/people/records.parquet", (tmp_path / "records.parquet").read_bytes())
@@ -83,16 +83,17 @@ def test_a_file_elsewhere_is_whole_or_absent(store: Any, scheme_file: Path, tmp_
         wire.write_whole(path, broken)
     assert not path.exists()
     wire.write_bytes(path, b"cut short")
-    folder = stages.prepare(scheme_file, round_="r", data=tmp_path)
+    run = preparing.prepare(scheme_file, round_="r", data=tmp_path)
+    privatizing.privatize_shard(run, 0)
     with pytest.raises(InvalidReport, match=r"memory://bucket/file\.parquet cannot be read as Parquet"):
-        stages.aggregate_shard(folder, path)
+        aggregating.aggregate_file(run, path)
     with pytest.raises(InvalidReport, match=r"no reports at memory://bucket/absent\.parquet"):
-        stages.aggregate_shard(folder, wire.location("memory://bucket/absent.parquet"))
+        aggregating.aggregate_file(run, wire.location("memory://bucket/absent.parquet"))
 
 
 def test_the_warehouse_is_here(store: Any, scheme_file: Path) -> None:
     with pytest.raises(SchemeError, match="with data at memory://bucket, name it with --warehouse"):
-        stages.prepare(scheme_file, data=Path("memory://bucket"))
+        preparing.prepare(scheme_file, data=Path("memory://bucket"))
     assert not store.store
 
 

@@ -17,7 +17,7 @@ from dpcore.populations import consumer_expenditure
 from dpcore.protocol.scheme import Scheme
 from dpcore.results import changes, quality, warehouse
 from dpcore.results.tables import tables_of
-from dpcore.rounds import stages
+from dpcore.rounds import estimating, landing, preparing, sequence
 
 Tables = dict[str, pd.DataFrame]
 
@@ -100,22 +100,15 @@ def test_a_missing_column_breaks_its_rules_and_no_more(tables: Tables) -> None:
     assert rows.loc["quality(comparisons)", "observed"] == len(tables["comparisons"])
 
 
-def test_verdicts_are_told_apart_from_other_checks() -> None:
-    checks = pd.DataFrame({"name": ["privacy(income)", "quality(densities)"]})
-    assert list(quality.without_verdicts(checks)["name"]) == ["privacy(income)"]
-
-
 @pytest.mark.slow
 def test_what_lands_says_so_and_a_damaged_table_lands_as_one(tmp_path: Path) -> None:
     scheme = tmp_path / "scheme.toml"
     scheme.write_text(HOUSEHOLDS, encoding="utf-8")
-    folder = stages.prepare(scheme, round_="2026-11-20", clients=2_000, data=tmp_path)
-    stages.merge(folder, [stages.aggregate_shard(folder, stages.privatize_shard(folder, 0))])
-    file = stages.estimate(folder) / "functionals.parquet"
-    stages.compare(folder)
+    run = preparing.prepare(scheme, round_="2026-11-20", clients=2_000, data=tmp_path)
+    sequence.collect(run, sequence.Here())
+    file = estimating.estimate(run) / "functionals.parquet"
     pd.read_parquet(file).assign(low=0.0, estimate=9e9, high=9.1e9).to_parquet(file)
-    stages.compare(folder)  # again: what was said before is replaced
-    stages.land(folder)
+    landing.land(run)
     rows = warehouse.query(tmp_path / "warehouse.duckdb", "select name, passed, detail from checks order by name")
     rows = rows[rows["name"].str.startswith("quality(")]
     assert list(rows.loc[~rows["passed"], "name"]) == ["quality(functionals)"]

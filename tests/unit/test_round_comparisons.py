@@ -13,12 +13,14 @@ import pytest
 
 import dpcore as dp
 from dpcore import cli, populations
+from dpcore.cli import findings
 from dpcore.estimation.estimates import normal_quantile
 from dpcore.pipeline import estimate_all
-from dpcore.results import plots, warehouse
-from dpcore.results.changes import CERTAINTY, MOST, SHORT, between_rounds, drift_checks, numbers_of, telling
+from dpcore.results import changes, plots, warehouse
+from dpcore.results.changes import CERTAINTY, MOST, SHORT, between_rounds, drift_checks, telling
 from dpcore.results.tables import Line, summary, tables_of
-from dpcore.rounds import stages
+from dpcore.rounds import estimating, landing, preparing, privatizing, sequence
+from dpcore.rounds.run import Run
 
 SCHEME = """
 name = "consumer_expenditure"
@@ -44,16 +46,15 @@ functionals = ["mean", "cdf(50000)", "entropy"]
 
 def land_round(
     data: Path, round_: str, *, clients: int | None = None, seed: int | None = None, again: bool = False
-) -> Path:
+) -> Run:
     file = data / "scheme.toml"
     file.write_text(SCHEME, encoding="utf-8")
-    folder = stages.prepare(file, round_=round_, clients=clients, seed=seed, data=data, again=again)
-    paths = [stages.privatize_shard(folder, shard) for shard in stages.shards(folder)]
-    stages.merge(folder, [stages.aggregate_shard(folder, path) for path in paths])
-    stages.estimate(folder)
-    stages.compare(folder)
-    stages.land(folder)
-    return folder
+    run = preparing.prepare(file, round_=round_, clients=clients, seed=seed, data=data, again=again)
+    hands = sequence.Here()
+    sequence.collect(run, hands)
+    hands.one(estimating.estimate, run)
+    hands.one(landing.land, run)
+    return run
 
 
 @pytest.fixture(scope="module")
@@ -82,9 +83,8 @@ def test_a_round_is_compared_with_the_newest_run_of_the_latest_earlier_round(dat
         ["2026-11-02", 40_000, "2026-11-01", 40_000],
         ["2026-11-03", 40_000, "2026-11-02", 30_000],
     ]
-    folder = next(p.parent for p in data.glob("runs/*/plan.json") if stages.plan_of(p.parent).round == "2026-11-03")
-    assert stages.compare(folder) == "2026-11-02"  # landed since, by the newest of its runs
-    stages.land(folder)
+    run = next(run for p in data.glob("runs/*/plan.json") if (run := Run.at(p.parent)).plan.round == "2026-11-03")
+    landing.land(run)
     again = ask(
         data,
         "select distinct other_run_id, other_round from latest_comparisons where round = '2026-11-03' "
@@ -92,7 +92,7 @@ def test_a_round_is_compared_with_the_newest_run_of_the_latest_earlier_round(dat
     )
     newest = ask(data, "select run_id from latest_runs where round = '2026-11-02'")
     assert again.values.tolist() == [[newest["run_id"].iloc[0], "2026-11-02"]]
-    round_, since, among = stages.changes_of(folder)
+    round_, since, among = findings.compared(run)
     assert round_ == "2026-11-02"
     groups = [
         (f"{functional} | urban_rural={side}", unit)
@@ -188,12 +188,12 @@ def test_a_round_of_other_people_has_drifted_and_says_so(
     shutil.copy(data / "warehouse.duckdb", tmp_path)
     people = populations.by_scheme("consumer_expenditure")
     moved = replace(people, weights={"urban": 0.5, "rural": 0.5})
-    monkeypatch.setattr(stages.populations, "by_scheme", lambda name: moved)
-    folder = land_round(tmp_path, "2026-11-09")
-    checks = stages.read_tables(folder)["checks"].set_index("name")
+    monkeypatch.setattr(privatizing.populations, "by_scheme", lambda name: moved)
+    run = land_round(tmp_path, "2026-11-09")
+    checks = ask(tmp_path, "from latest_checks where round = '2026-11-09'").set_index("name")
     assert not checks.loc["drift(urban_rural)", "passed"]
     assert "2 of 3 differences" in checks.loc["drift(urban_rural)", "detail"]
-    rows = stages.read_tables(folder)["comparisons"]
+    rows = ask(tmp_path, "from latest_comparisons where round = '2026-11-09'")
     assert set(rows.loc[rows["differs"].fillna(False) & (rows["attribute"] == "urban_rural"), "functional"]) == {
         "frequency(urban)",
         "frequency(rural)",
@@ -206,25 +206,29 @@ def test_a_round_of_other_people_has_drifted_and_says_so(
     assert set(moved["other_round"]) == {"2026-11-03"}
     assert set(divide["round"]) == {"2026-11-01", "2026-11-02", "2026-11-03", "2026-11-09"}
     assert drifted["name"].tolist().count("drift(urban_rural)") == 1
-    said = cli.render(folder)
+    said = cli.render(run)
     assert "change since round 2026-11-03" in said
     assert any("frequency(rural)" in line and line.rstrip().endswith("yes") for line in said.splitlines())
     assert any("frequency(at sea)" in line and line.rstrip().endswith("no") for line in said.splitlines())
     assert "differences between groups" in said
     asked: dict[str, object] = {}
-    monkeypatch.setattr(plots, "attribute_pictures", lambda *_, **options: asked.update(options) or {})
-    stages.draw(folder)
-    assert asked == {"previous": "2026-11-03", "run_id": folder.name}
+    landing.draw(run)
+    monkeypatch.setattr(plots, "difference_pictures", lambda *_, **options: asked.update(options) or {})
+    landing.land(run)
+    assert asked == {"previous": "2026-11-03", "run_id": run.plan.run_id, "unit": "USD"}
 
 
 @pytest.mark.slow
 def test_rounds_simulated_with_one_seed_say_so(tmp_path: Path) -> None:
     for round_ in ("1", "2"):
-        folder = land_round(tmp_path, round_, seed=7, clients=5_000)
-    _, lines, _ = stages.changes_of(folder)
-    assert all(line.reason for line in lines)
-    assert all(check for check in stages.read_tables(folder)["checks"].query("name.str.startswith('drift')")["passed"])
-    assert any("the same people" in line.reason for line in lines)
+        land_round(tmp_path, round_, seed=7, clients=5_000)
+    rows = ask(tmp_path, "from latest_comparisons where round = '2' and other_run_id <> run_id")
+    assert len(rows)
+    assert rows["reason"].str.contains("the same people").any()
+    assert rows["reason"].notna().all()
+    assert ask(tmp_path, "select bool_and(passed) from checks where starts_with(name, 'drift(')").values.tolist() == [
+        [True]
+    ]
 
 
 def test_a_refused_side_is_a_row_with_a_reason() -> None:
@@ -251,7 +255,6 @@ def test_a_refused_side_is_a_row_with_a_reason() -> None:
     assert found[["deviations", "threshold"]].isna().all(axis=1).tolist() == [False, True]
     assert between_rounds(now, now.iloc[:0].assign(run_id="")).empty
     assert drift_checks(between_rounds(now, now.iloc[[1]].assign(run_id="b" * 16)), "1").empty
-    assert numbers_of({}).empty
 
 
 @pytest.mark.slow
@@ -294,7 +297,7 @@ def test_of_many_lines_those_that_tell_something_are_shown() -> None:
 def test_collected_rounds_are_counted_as_independent_and_say_so() -> None:
     before = pd.DataFrame({"seed": [None]})
     for source, seed, part in (("reports", None, "memoised"), ("records", None, None), ("simulated", 3, None)):
-        remark = stages._remark(pd.DataFrame({"source": [source], "seed": [seed]}), before)
+        remark = changes._remark(pd.DataFrame({"source": [source], "seed": [seed]}), before)
         assert (remark is None) if part is None else part in remark
 
 

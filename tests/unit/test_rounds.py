@@ -6,6 +6,7 @@ import subprocess
 import sys
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import collectors
 import numpy as np
@@ -16,16 +17,17 @@ import typer
 import dpcore as dp
 from dpcore import cli, wire
 from dpcore._random import seeded
-from dpcore.collector.sealing import landing
+from dpcore.collector import sealing
 from dpcore.errors import InvalidReport, NotEstimable, SchemeError, TooFewClients, WarehouseError
 from dpcore.pipeline import privatize
 from dpcore.protocol.report import ReportBatch, concatenate, with_ids
 from dpcore.protocol.scheme import Scheme
 from dpcore.results import warehouse
 from dpcore.results.warehouse.rows import RESULT_TABLES
-from dpcore.rounds import stages
+from dpcore.rounds import aggregating, estimating, landing, preparing, privatizing, sequence
 from dpcore.rounds.backfill import rounds_of
 from dpcore.rounds.cleanup import clean, in_words
+from dpcore.rounds.run import Run
 
 pytestmark = pytest.mark.slow  # dozens of small rounds
 
@@ -50,7 +52,7 @@ def scheme_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def no_pictures(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     if "same_pictures" not in request.function.__name__:
-        monkeypatch.setattr(stages, "draw", lambda folder: {})
+        monkeypatch.setattr(landing, "draw", lambda run: {})
 
 
 def send(scheme_file: Path, folder: Path, name: str, n: int, sent_for: str = "", seed: int = 1) -> Path:
@@ -95,7 +97,7 @@ DAYS = ("2026-11-01", "2026-11-02", "2026-11-03")
 def in_order(scheme_file: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, pd.DataFrame]:
     """The tables of three rounds, one after the other and undisturbed."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stages, "draw", lambda folder: {})
+        patch.setattr(landing, "draw", lambda run: {})
         data = tmp_path_factory.mktemp("order")
         simulate(scheme_file, data, *DAYS)
     found = tables(data)
@@ -139,14 +141,14 @@ def test_a_backfill_runs_what_is_missing_and_ends_in_the_same_tables(
 def test_a_backfill_goes_on_after_a_round_that_fails(
     scheme_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    real = stages.estimate
+    real = estimating.estimate
 
-    def refuse(folder: Path) -> Path:
-        if stages.plan_of(folder).round == DAYS[1]:
+    def refuse(run: Run) -> Path:
+        if run.plan.round == DAYS[1]:
             raise NotEstimable("not today")
-        return real(folder)
+        return real(run)
 
-    monkeypatch.setattr(stages, "estimate", refuse)
+    monkeypatch.setattr(estimating, "estimate", refuse)
     with pytest.raises(typer.Exit) as caught:
         cli.backfill(*(datetime.fromisoformat(day) for day in (DAYS[0], DAYS[2])), scheme_file, data=tmp_path)
     assert caught.value.exit_code == 1
@@ -169,17 +171,22 @@ def test_a_backfill_is_of_days(scheme_file: Path, tmp_path: Path) -> None:
         rounds_of(scheme, tmp_path / "none.duckdb", date(2026, 3, 1), date(2026, 2, 27))
 
 
-@pytest.mark.parametrize("stage", ["aggregate_shard", "merge", "estimate", "compare", "land"])
+@pytest.mark.parametrize(
+    ("module", "step"),
+    [(aggregating, "aggregate_file"), (aggregating, "merge"), (estimating, "estimate"), (landing, "land")],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
 def test_a_round_that_was_stopped_and_goes_on_ends_in_the_same_tables(
     scheme_file: Path,
     tmp_path: Path,
     in_order: dict[str, pd.DataFrame],
     monkeypatch: pytest.MonkeyPatch,
-    stage: str,
+    module: Any,
+    step: str,
 ) -> None:
     simulate(scheme_file, tmp_path, *DAYS[:2])
     with monkeypatch.context() as patch:
-        patch.setattr(stages, stage, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(module, step, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             simulate(scheme_file, tmp_path, DAYS[2])
     assert ask(tmp_path, "select count(*) from latest_runs") == [[2]]
@@ -191,7 +198,7 @@ def test_a_round_that_fails_when_it_is_run_again_stays_landed(
     scheme_file: Path, tmp_path: Path, in_order: dict[str, pd.DataFrame], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     simulate(scheme_file, tmp_path, *DAYS)
-    monkeypatch.setattr(stages, "merge", lambda *_: (_ for _ in ()).throw(NotEstimable("no")))
+    monkeypatch.setattr(aggregating, "merge", lambda *_: (_ for _ in ()).throw(NotEstimable("no")))
     with pytest.raises(NotEstimable):
         simulate(scheme_file, tmp_path, DAYS[1])
     same(in_order, tables(tmp_path))
@@ -202,7 +209,7 @@ def test_two_at_the_same_moment_end_in_the_same_tables(
 ) -> None:
     """Each round twice at once, and all rounds at once; a go that trips over the other's files may be refused, and says so."""
     code = (
-        "import sys; from pathlib import Path; from dpcore import cli, stages; stages.draw = lambda folder: {}\n"
+        "import sys; from dpcore import cli; from dpcore.rounds import landing; landing.draw = lambda run: {}\n"
         "cli.main(['run', *sys.argv[1:]])"
     )
     words = [sys.executable, "-c", code, str(scheme_file), "--data", str(tmp_path), "--round"]
@@ -218,14 +225,14 @@ def test_two_at_the_same_moment_end_in_the_same_tables(
 
 
 def test_a_go_that_began_later_does_not_spoil_the_landing_of_an_earlier_one(scheme_file: Path, tmp_path: Path) -> None:
-    folder = stages.prepare(scheme_file, round_="r", data=tmp_path, flow_run_id="first")
-    parts = [stages.aggregate_shard(folder, stages.privatize_shard(folder, shard)) for shard in stages.shards(folder)]
-    stages.merge(folder, parts)
-    stages.estimate(folder)
-    assert stages.prepare(scheme_file, round_="r", data=tmp_path, flow_run_id="second") == folder
-    stages.land(folder)
+    first = preparing.prepare(scheme_file, round_="r", data=tmp_path, flow_run_id="first")
+    sequence.collect(first, sequence.Here())
+    estimating.estimate(first)
+    second = preparing.prepare(scheme_file, round_="r", data=tmp_path, flow_run_id="second")
+    assert second.folder == first.folder
+    landing.land(first)
     assert ask(tmp_path, "select state, flow_run_id from runs") == [["landed", "first"]]
-    stages.land_failure(folder)  # of the second
+    landing.land_failure(second)
     assert ask(tmp_path, "select state, flow_run_id from runs") == [["landed", "first"]]
 
 
@@ -266,7 +273,7 @@ def test_a_renamed_file_is_counted_once_and_a_copy_is_refused(scheme_file: Path,
 def test_a_report_is_counted_once_whichever_way_it_came(scheme_file: Path, tmp_path: Path) -> None:
     """Posted, dropped by hand in the same round, and again when a round has counted it and its file is gone."""
     scheme = Scheme.from_toml(scheme_file)
-    inbox = landing(tmp_path, scheme.digest)
+    inbox = sealing.landing(tmp_path, scheme.digest)
     people = {"urban_rural": ["urban", "rural", "urban"] * 100}
     posted, other, third, last = (with_ids(privatize(scheme, people, seeded(k)), seeded((k, 1))) for k in range(4))
     with collectors.collector(tmp_path, scheme) as sender:
@@ -293,35 +300,35 @@ def test_a_report_is_counted_once_whichever_way_it_came(scheme_file: Path, tmp_p
     assert counted(DAYS[2], gone=gone) == ([[300, 900]], [["already_counted", 900]])
 
 
-def up_to_landing(scheme_file: Path, reports: Path, day: str, data: Path) -> Path:
-    """Estimate a round, and return its folder, which is to be landed."""
-    folder = stages.prepare(scheme_file, reports=reports, round_=day, data=data)
-    stages.merge(folder, [stages.aggregate_shard(folder, path) for path in stages.collected(folder)])
-    stages.estimate(folder)
-    return folder
+def up_to_landing(scheme_file: Path, reports: Path, day: str, data: Path) -> Run:
+    """Estimate a round, and return its run, which is to be landed."""
+    run = preparing.prepare(scheme_file, reports=reports, round_=day, data=data)
+    sequence.collect(run, sequence.Here())
+    estimating.estimate(run)
+    return run
 
 
 def test_two_rounds_that_took_the_same_report_do_not_both_land(scheme_file: Path, tmp_path: Path) -> None:
     """Of two folders, as two collectors have them; run again, the one that was overtaken leaves it out."""
-    scheme, folders = Scheme.from_toml(scheme_file), []
+    scheme, runs = Scheme.from_toml(scheme_file), []
     people = {"urban_rural": ["urban", "rural", "urban"] * 100}
     first, second = (with_ids(privatize(scheme, people, seeded(k)), seeded((k, 1))) for k in range(2))
     for day, there, batch in ((DAYS[0], "here", concatenate([first, second])), (DAYS[1], "elsewhere", first)):
         wire.write_reports(tmp_path / there / "a.parquet", scheme, batch)
-        folders.append(up_to_landing(scheme_file, tmp_path / there, day, tmp_path))
-    stages.land(folders[1])
+        runs.append(up_to_landing(scheme_file, tmp_path / there, day, tmp_path))
+    landing.land(runs[1])
     with pytest.raises(InvalidReport, match="overtaken: a round that landed since has counted 300 of its reports"):
-        stages.land(folders[0])
+        landing.land(runs[0])
     cli.run(scheme_file, reports=tmp_path / "here", round_=DAYS[0], data=tmp_path)
     assert ask(tmp_path, "select accepted, rejected from latest_runs order by round") == [[300, 300], [300, 0]]
 
 
 def test_two_rounds_that_took_the_same_file_do_not_both_land(scheme_file: Path, tmp_path: Path) -> None:
     send(scheme_file, tmp_path / "inbox", "a", 600)
-    folders = [up_to_landing(scheme_file, tmp_path / "inbox", day, tmp_path) for day in DAYS[:2]]
-    stages.land(folders[1])
+    runs = [up_to_landing(scheme_file, tmp_path / "inbox", day, tmp_path) for day in DAYS[:2]]
+    landing.land(runs[1])
     with pytest.raises(WarehouseError, match="overtaken, 1 of its files of reports in round 2026-11-02: run it again"):
-        stages.land(folders[0])
+        landing.land(runs[0])
     assert ask(tmp_path, "select round, state from runs") == [[DAYS[1], "landed"]]
 
 
@@ -397,8 +404,8 @@ def test_cleanup_deletes_what_landed_long_ago_and_never_what_has_not(scheme_file
     waiting = send(scheme_file, inbox, "b", 20, DAYS[1], seed=2)
     with pytest.raises(TooFewClients):
         collect(scheme_file, tmp_path, DAYS[1], min_clients=500)
-    begun = stages.prepare(scheme_file, round_=DAYS[2], data=tmp_path)
-    stages.privatize_shard(begun, 0)
+    begun = preparing.prepare(scheme_file, round_=DAYS[2], data=tmp_path)
+    privatizing.privatize_shard(begun, 0)
     before = tables(tmp_path)
 
     assert clean(tmp_path, keep_days=30, reports=inbox, now=later(29)) == []
@@ -410,7 +417,7 @@ def test_cleanup_deletes_what_landed_long_ago_and_never_what_has_not(scheme_file
     assert not any(removal.path.exists() for removal in deleted)
     assert "2 runs' folders, 1 files of counted reports" in in_words(deleted, False)
     assert waiting.exists()
-    assert (begun / "reports" / "00000.parquet").exists()
+    assert begun.reports(0).exists()
     assert len(list((tmp_path / "runs").iterdir())) == 2
     same(before, tables(tmp_path))
     assert clean(tmp_path, keep_days=30, reports=inbox, now=later(31)) == []
@@ -431,10 +438,10 @@ def test_cleanup_forgets_the_pictures_it_deletes_and_takes_what_was_left_behind(
 ) -> None:
     simulate(scheme_file, tmp_path, *DAYS[:2])
     for folder in (tmp_path / "runs").iterdir():
-        plan = stages.plan_of(folder)
+        plan = Run.at(folder).plan
         (tmp_path / "figures" / plan.run_id).mkdir(parents=True)
         (tmp_path / "figures" / plan.run_id / "urban_rural.png").write_bytes(b"a picture")
-        stages.land(folder)
+        landing.land(Run.at(folder))
     assert ask(tmp_path, "select count(*) from figures where name = 'urban_rural'") == [[2]]
     half = tmp_path / "runs" / ".leaving-1234"
     half.mkdir()

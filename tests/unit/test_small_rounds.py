@@ -16,7 +16,8 @@ from dpcore.errors import AlreadyLanded, NotEstimable, SchemeError, TooFewClient
 from dpcore.protocol.scheme import Scheme
 from dpcore.results import warehouse
 from dpcore.results.tables import tables_of
-from dpcore.rounds import stages
+from dpcore.rounds import defaults, landing, preparing, privatizing
+from dpcore.rounds.run import Run, newest
 
 pytestmark = pytest.mark.usefixtures("no_pictures", "unpublished")
 
@@ -46,7 +47,7 @@ def test_a_single_persons_round_waits_and_nobody_is_privatized(scheme: Path, tmp
     assert ask(tmp_path, "select state, clients from runs") == [["waiting", 1]]
     assert ask(tmp_path, "from aggregates") == ask(tmp_path, "from drawings") == []
     assert not list(tmp_path.glob("runs/*/reports"))
-    cli.run(scheme, records=people(tmp_path, stages.MIN_CLIENTS), round_="r", data=tmp_path)
+    cli.run(scheme, records=people(tmp_path, defaults.MIN_CLIENTS), round_="r", data=tmp_path)
     assert ask(tmp_path, "select state, accepted from runs") == [["landed", 50]]
     cli.run(scheme, clients=3, data=tmp_path)  # nobody is there to protect
     assert ask(tmp_path, "select round, accepted from latest_runs where trial") == [["0-trial-3", 3]]
@@ -142,9 +143,9 @@ def test_a_rehearsal_lands_in_its_own_folder_and_its_seed_nowhere(
     assert ask(tmp_path, "select accepted, randomness from runs") == [[100, "secure"]]
     assert ask(tmp_path, "select distinct drawing from drawings") != [[folder.name]]
     cli.run(scheme, records=people(tmp_path, 100), seed=SEED, round_="r", data=tmp_path)  # newer than the round itself
-    assert not stages.plan_of(stages.newest(Scheme.from_toml(scheme), "r", tmp_path)).is_rehearsal
+    assert not newest(Scheme.from_toml(scheme), "r", tmp_path).plan.is_rehearsal
     with pytest.raises(SchemeError, match="nothing else has one"):  # neither a flow nor a retry
-        stages.privatize_records(folder)
+        privatizing.privatize_records(Run.at(folder))
 
 
 @pytest.mark.parametrize(
@@ -162,11 +163,11 @@ def test_a_rehearsal_of_an_older_version_lands_no_more(scheme: Path, tmp_path: P
     [folder] = (tmp_path / "runs").iterdir()
     plan = json.loads((folder / "plan.json").read_text())
     (folder / "plan.json").write_text(json.dumps(plan | {"seed": 7, "is_rehearsal": False}))
-    assert stages.plan_of(folder).is_rehearsal
+    assert Run.at(folder).plan.is_rehearsal
     with pytest.raises(NotEstimable):
-        stages.newest(Scheme.from_toml(scheme), "r", tmp_path)
+        newest(Scheme.from_toml(scheme), "r", tmp_path)
     with pytest.raises(WarehouseError, match=r"a rehearsal of real people lands in a rehearsal.duckdb of its own"):
-        stages.land(folder)
+        landing.land(Run.at(folder))
 
 
 def test_a_round_is_refused_the_name_of_a_trial(scheme: Path, tmp_path: Path) -> None:
@@ -179,4 +180,4 @@ def test_a_round_is_refused_the_name_of_a_trial(scheme: Path, tmp_path: Path) ->
 
 def test_no_rehearsal_is_of_reports(scheme: Path, tmp_path: Path) -> None:
     with pytest.raises(SchemeError, match="a seed is for simulated people, or for a rehearsal"):
-        stages.prepare(scheme, reports=tmp_path, seed=1, data=tmp_path)
+        preparing.prepare(scheme, reports=tmp_path, seed=1, data=tmp_path)

@@ -19,10 +19,9 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_s
 from standing import Model, Run
 
 from dpcore.errors import AlreadyLanded
-from dpcore.results import warehouse
+from dpcore.results import changes, warehouse
 from dpcore.results.pages.content import find, gather
 from dpcore.results.warehouse import connection
-from dpcore.rounds import stages
 
 DIGESTS = {"a" * 64: 1.0, "b" * 64: 0.5}  # of two schemes of one name, with what a client spends under each
 ROUNDS = ("2026-11-01", "2026-11-02", "2026-11-03")
@@ -164,10 +163,10 @@ class Hostile(RuleBasedStateMachine):
         if not self.model.may_land(run):
             before = self.table("runs")
             with pytest.raises(AlreadyLanded):
-                warehouse.land(self.file, landing, judge=stages._judge)
+                warehouse.land(self.file, landing, judge=changes.judge)
             pd.testing.assert_frame_equal(self.table("runs"), before)
             return
-        warehouse.land(self.file, landing, judge=stages._judge)
+        warehouse.land(self.file, landing, judge=changes.judge)
         self.model.land(run)
         if run.source == "records":
             self.model.draw(run.digest, run.run_id, run.source, run.round)

@@ -19,7 +19,6 @@ from dpcore.results.warehouse.land import (
 )
 from dpcore.results.warehouse.landed import forget_figures, landed_rounds, standing_rounds, stands
 from dpcore.results.warehouse.migrate import latest_version, migrate
-from dpcore.results.warehouse.previous import previous_numbers
 from dpcore.results.warehouse.published import publish_copy, published
 from dpcore.results.warehouse.queries import export, query, reader
 from dpcore.results.warehouse.standing import Claim, check_free
@@ -50,7 +49,6 @@ __all__ = [
     "migrate",
     "open_for_reading",
     "open_for_writing",
-    "previous_numbers",
     "publish_copy",
     "published",
     "query",

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import duckdb
 import pandas as pd
-
-from dpcore.results.warehouse.connection import open_for_reading
 
 _STANDS = "state = 'landed' and replaced_by is null and not trial"
 
@@ -47,29 +43,21 @@ limit 2
 """
 
 
-def previous_numbers(
-    path: str | Path, *, scheme_digest: str, source: str, round_: str, run_id: str, patience: float = 30.0
+def numbers_before(
+    connection: duckdb.DuckDBPyConnection, scheme_digest: str, source: str, round_: str, run_id: str
 ) -> pd.DataFrame:
     """Return the numbers, with run_id, round, seed and source, of the latest earlier round's run that stands.
 
     One row per attribute, group and functional, or frequency(CATEGORY), whose estimate is then the unbiased share.
     Of the same scheme, by its digest, and the same source: simulated people are not compared with real ones.  Rounds sort as
-    text.  Empty where there is none.  Raises WarehouseError where the warehouse cannot be read.
+    text.  Empty where there is none.
     """
-    with open_for_reading(path, patience=patience) as connection:
-        return numbers_before(connection, scheme_digest, source, round_, run_id)
-
-
-def numbers_before(
-    connection: duckdb.DuckDBPyConnection, scheme_digest: str, source: str, round_: str, run_id: str
-) -> pd.DataFrame:
-    """Return what `previous_numbers` returns, of an open warehouse."""
     found = connection.execute(_EARLIER, [scheme_digest, source, round_, run_id]).fetchall()
     return numbers(connection, found[0][0] if found else "")
 
 
 def numbers(connection: duckdb.DuckDBPyConnection, run_id: str) -> pd.DataFrame:
-    """Return the numbers of one run, as `previous_numbers` does, in the order in which they landed."""
+    """Return the numbers of one run, as `numbers_before` does, in the order in which they landed."""
     found: pd.DataFrame = connection.execute(_NUMBERS, [run_id]).df()
     return found
 

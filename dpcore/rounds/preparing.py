@@ -1,0 +1,156 @@
+"""Before the first step: everything that can be checked is, and a run's folder is made, with its plan in it.
+
+What cannot be carried out is refused with nothing written; that real people are asked is written down before they are.
+"""
+
+from __future__ import annotations
+
+import secrets
+from datetime import UTC, datetime
+from pathlib import Path
+
+from dpcore import pipeline, populations, wire
+from dpcore.errors import SchemeError
+from dpcore.protocol.scheme import Scheme, check_clients
+from dpcore.results import warehouse
+from dpcore.rounds import counted
+from dpcore.rounds.defaults import DEFAULT_DATA, MIN_CLIENTS, today, warehouse_of
+from dpcore.rounds.names import check_name, round_of, seed_of
+from dpcore.rounds.privatizing import charge
+from dpcore.rounds.run import Plan, Run
+
+
+def prepare(
+    scheme: Path,
+    *,
+    round_: str | None = None,
+    day: str | None = None,
+    clients: int | None = None,
+    records: Path | None = None,
+    reports: Path | None = None,
+    seed: int | None = None,
+    data: Path = DEFAULT_DATA,
+    warehouse_file: Path | None = None,
+    keep_reports: bool = False,
+    min_clients: int | None = None,
+    again: bool = False,
+    flow_run_id: str | None = None,
+) -> Run:
+    """Check everything that can be checked before work starts, and return the run.
+
+    round_: as `round_of` says where None; day: the day's round, today's where None.
+    data, records, reports: folders and files of this machine or URLs that fsspec knows; the warehouse and pictures are here.
+    seed: with records a rehearsal, of which the warehouse is a file in the run's folder; no file ever holds it.
+    min_clients: 50 of real people where None; simulated ones never wait then.
+    again: whether the run may take the place of one that has landed for the round; of reports, it takes those that came since.
+    Raises SchemeError, InvalidRecord, InvalidReport, or AlreadyLanded, with nothing written.
+    """
+    data = wire.location(data)
+    records, reports = (None if path is None else wire.location(path) for path in (records, reports))
+    if warehouse_file is None and not wire.is_here(data):
+        raise SchemeError(f"the warehouse is a file of this machine; with data at {data}, name it with --warehouse")
+    parsed = Scheme.from_toml(scheme)
+    pipeline.check_estimates(parsed)
+    if records is not None and reports is not None:
+        raise SchemeError("a round is of records or of reports that clients sent, got both; leave one out")
+    source = "records" if records is not None else "reports" if reports is not None else "simulated"
+    day = day or today()
+    own = round_of(day, clients=clients, seed=seed, records=records, reports=reports)
+    is_trial = own != day and round_ in (None, own)
+    round_ = round_ or own
+    check_name(round_, is_trial=is_trial)
+    is_rehearsal = source != "simulated" and seed is not None
+    if is_rehearsal:
+        _check_rehearsal(source, flow_run_id, data, warehouse_file)
+    if source == "simulated":
+        populations.by_scheme(parsed.name)  # refuses a scheme nobody can be simulated for
+        clients = parsed.clients if clients is None else clients
+        seed = seed_of(round_) if seed is None else seed
+        check_clients(clients)
+    elif clients is not None:
+        raise SchemeError(f"clients is for simulated people; with {source}, every one of them is one client")
+    if records is not None:
+        next(populations.read_blocks(records, parsed))  # refuses what is not a file of the scheme's columns
+    if seed is not None and not 0 <= seed < 2**63:
+        raise SchemeError(f"seed must be a whole number between 0 and 2^63 - 1, got {seed}")
+    if min_clients is None:
+        min_clients = 0 if source == "simulated" else MIN_CLIENTS
+    elif min_clients < 0:
+        raise SchemeError(f"min_clients must be 0 or more, got {min_clients}")
+    landing = warehouse_file or warehouse_of(data)
+    came = None if reports is None else counted.due(parsed, round_, reports, landing, data, again=again)
+    if came is not None:
+        salt = came.salt
+    elif source == "simulated":  # a smaller round is another run
+        salt = f"{seed} {clients}" if clients != parsed.clients else str(seed)
+    else:  # not of a rehearsal's seed: the run_id would give it away, and two rehearsals would share shards
+        salt = flow_run_id or secrets.token_hex(16)
+    run_id = warehouse.run_id(parsed.digest, round_, salt)
+    folder = (data / "runs" / run_id).absolute()
+    pictures = (data if wire.is_here(data) else landing.parent) / "figures" / run_id
+    if is_rehearsal:
+        landing, pictures = folder / warehouse.REHEARSAL, folder / "figures"
+        _make(folder)
+    plan = Plan(
+        run_id=run_id,
+        scheme_file=str(folder / "scheme.toml"),
+        round=round_,
+        source=source,
+        input=str((records or reports or Path()).absolute()) if source != "simulated" else "",
+        clients=clients or 0,
+        seed=None if is_rehearsal else seed,
+        warehouse=str(landing.absolute()),
+        figures=str(pictures.absolute()),
+        keep_reports=keep_reports,
+        started_at=datetime.now(UTC).isoformat(),
+        flow_run_id=flow_run_id,
+        min_clients=min_clients,
+        again=again or is_trial,
+        is_trial=is_trial,
+        is_rehearsal=is_rehearsal,
+    )
+    run = Run(folder, plan, rehearsal_seed=seed if is_rehearsal else None)
+    with warehouse.open_for_writing(landing) as connection:  # what is no warehouse is refused before anyone reports
+        warehouse.check_free(connection, _claim(plan, parsed))
+    _make(folder)
+    wire.write_bytes(folder / "scheme.toml", parsed.canonical.encode(), private=True)
+    if came is not None:
+        counted.take(run, came)
+        charge(run, {batch.file: batch.sent_for or round_ for batch in came.batches})
+    run.keep()
+    return run
+
+
+def _check_rehearsal(source: str, flow_run_id: str | None, data: Path, warehouse_file: Path | None) -> None:
+    if source != "records" or flow_run_id is not None:
+        raise SchemeError(
+            "a seed is for simulated people, or for a rehearsal of `ldpflow run --records`, which no flow is; leave it out"
+        )
+    if warehouse_file is not None or not wire.is_here(data):
+        raise SchemeError(
+            "a rehearsal lands in its own folder of this machine and nowhere else; leave the warehouse out, and let data be a "
+            "folder"
+        )
+
+
+def _make(folder: Path) -> None:
+    """Make a run's folder, into which its owner alone can look; pictures and the warehouse, beside it, are for others, too."""
+    runs = folder.parent
+    if not wire.is_here(folder):
+        return
+    runs.parent.mkdir(parents=True, exist_ok=True)
+    for made in (runs, folder):
+        wire.private_folder(made)
+    if folder.stat().st_mode & 0o077:  # an older ldpflow made it
+        folder.chmod(0o700)
+
+
+def _claim(plan: Plan, scheme: Scheme) -> warehouse.Claim:
+    return warehouse.Claim(
+        run_id=plan.run_id,
+        scheme=scheme.name,
+        round=plan.round,
+        source=plan.source,
+        again=plan.again,
+        flow_run_id=plan.flow_run_id,
+    )
