@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
 from dpcore.cli.options import DataOption, WarehouseOption, file_of, listed, place
-from dpcore.cli.printing import measure, new_table, progress, show, show_aims, show_lines, show_places
+from dpcore.cli.printing import measure, progress, show_aims, show_lines, show_places
 from dpcore.rounds.defaults import DEFAULT_DATA, WORKERS
+
+Targets = Annotated[str, typer.Option("--targets", help="Densities, separated by commas. Default: all.")]
+Workers = Annotated[int, typer.Option("--workers", min=1, max=64, help="Processes.")]
+Again = Annotated[bool, typer.Option("--again", help="Measure anew what the study has of these methods.")]
+ReportAlone = Annotated[bool, typer.Option("--report", help="Measure nothing; print and draw the newest study.")]
 
 
 def reproduce(
@@ -27,7 +34,7 @@ def reproduce(
 
     Example: ldpflow reproduce beta_histograms warner_survey --quick
     """
-    from dpcore.laboratory import benchmarks
+    from dpcore.laboratory.benchmarks import figures
     from dpcore.laboratory.studies.reproduce import FIGURES
 
     if list_:
@@ -35,25 +42,24 @@ def reproduce(
         show_lines("figures", ("name", "document", "what it shows", "processor"), lines)
         return
     file, wanted = file_of(warehouse, data), tuple(names or FIGURES)
-    measure(benchmarks.measure_figures(file, wanted, quick=quick, again=again))
-    points = {name: rows for name, rows in benchmarks.figure_points(file).items() if name in wanted}
-    figures = data / "figures" / "reproduce"
+    measure(figures.measure(file, wanted, quick=quick, again=again))
+    points = {name: rows for name, rows in figures.points(file).items() if name in wanted}
+    pictures = data / "figures" / "reproduce"
     with progress("drawing", None):
-        benchmarks.draw_figures(points, figures)
-    columns = ("figure", "what", "may be", "found", "reached")
-    show_lines("what is to be seen", columns, benchmarks.figure_lines(points))
-    show_places(file, figures)
+        figures.draw(points, pictures)
+    show_lines("what is to be seen", figures.COLUMNS, figures.seen(points))
+    show_places(file, pictures)
 
 
 def accuracy(
-    targets: Annotated[str, typer.Option(help="Densities, separated by commas. Default: all.")] = "",
+    targets: Targets = "",
     clients: Annotated[str, typer.Option(help="Numbers of clients, separated by commas.")] = "10000,100000,1000000",
     epsilon: Annotated[str, typer.Option(help="Epsilons, separated by commas.")] = "0.5,1,2,4",
     methods: Annotated[str, typer.Option(help="Methods, separated by commas; `peers` for all. Default: all.")] = "",
     repetitions: Annotated[int, typer.Option(help="Repetitions a cell, an even number.")] = 50,
-    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes.")] = WORKERS,
-    again: Annotated[bool, typer.Option("--again", help="Measure anew what the study has of these methods.")] = False,
-    report: Annotated[bool, typer.Option("--report", help="Measure nothing; print and draw the newest study.")] = False,
+    workers: Workers = WORKERS,
+    again: Again = False,
+    report: ReportAlone = False,
     warehouse: WarehouseOption = None,
     data: DataOption = DEFAULT_DATA,
 ) -> None:
@@ -63,7 +69,7 @@ def accuracy(
 
     Example: ldpflow benchmark accuracy --targets beta_2_5,claw --clients 100000 --epsilon 1 --repetitions 10
     """
-    from dpcore.laboratory import benchmarks
+    from dpcore.laboratory.benchmarks import accuracy as study
     from dpcore.laboratory.studies.accuracy import Grid
     from dpcore.laboratory.studies.targets import NAMES
 
@@ -76,33 +82,21 @@ def accuracy(
             methods=listed(methods, str, "methods"),
             repetitions=repetitions,
         )
-        measure(benchmarks.measure_accuracy(file, grid, workers, again=again))
-    found = benchmarks.report(file)
-    figures = data / "figures" / "accuracy"
-    with progress("drawing", None):
-        benchmarks.draw(file, figures)
-    columns = ("method", "metric", "cells", "to best peer", "to SW-EMS 1024", "cells won", "worst target", "its ratio")
-    table = new_table("errors over the peers', geometric means; below 1 ours are smaller", *columns)
-    for row in found.summary.to_dict("records"):
-        ratios = (f"{row[name]:.2f}" for name in ("to_hindsight", "to_published"))
-        worst = (str(row["worst_target"]), f"{row['worst_ratio']:.2f}")
-        table.add_row(row["method"], row["metric"], str(row["cells"]), *ratios, f"{row['won']:.0%}", *worst)
-    if len(found.summary):
-        show(table)
-    show_aims(benchmarks.lines(found))
-    show_places(file, figures)
+        measure(study.measure(file, grid, workers, again=again))
+    title = "errors over the peers', geometric means; below 1 ours are smaller"
+    _show(study, file, data / "figures" / "accuracy", title, study.COLUMNS)
 
 
 def coverage(
-    targets: Annotated[str, typer.Option(help="Densities, separated by commas. Default: all.")] = "",
+    targets: Targets = "",
     at: Annotated[
         str, typer.Option("--at", help="CLIENTS@EPSILON, separated by commas.")
     ] = "100000@1,1000000@1,200000@2,100000@4",
     methods: Annotated[str, typer.Option(help="Methods, separated by commas.")] = "dyadic_wave,wavelet_laplace",
     repetitions: Annotated[int, typer.Option(help="Repetitions a cell; more can be added later.")] = 1000,
-    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes.")] = WORKERS,
+    workers: Workers = WORKERS,
     again: Annotated[bool, typer.Option("--again", help="Measure anew what the study has of these cells.")] = False,
-    report: Annotated[bool, typer.Option("--report", help="Measure nothing; print and draw the newest study.")] = False,
+    report: ReportAlone = False,
     warehouse: WarehouseOption = None,
     data: DataOption = DEFAULT_DATA,
 ) -> None:
@@ -112,7 +106,7 @@ def coverage(
 
     Example: ldpflow benchmark coverage --targets bimodal,age --at 100000@1,100000@4 --repetitions 50
     """
-    from dpcore.laboratory import benchmarks
+    from dpcore.laboratory.benchmarks import coverage as study
     from dpcore.laboratory.studies.coverage import TARGETS, Grid
 
     file = file_of(warehouse, data)
@@ -123,25 +117,18 @@ def coverage(
             methods=listed(methods, str, "methods"),
             repetitions=repetitions,
         )
-        measure(benchmarks.measure_coverage(file, grid, workers, again=again))
-    cells = benchmarks.coverage_cells(file)
-    figures = data / "figures" / "coverage"
-    with progress("drawing", None):
-        benchmarks.draw_coverage(file, figures)
-    counted = ("method", "functional", "cells", "refused", "least", "median", "most")
+        measure(study.measure(file, grid, workers, again=again))
     title = "coverage of nominal 95 % intervals, over targets, clients and epsilons"
-    if len(cells):
-        columns = (*counted, "least where", "length / 3.92 sd", "error / sd")
-        show_lines(title, columns, benchmarks.coverage_summary(cells))
-    show_aims(benchmarks.coverage_lines(cells))
-    show_places(file, figures)
+    counted = ("method", "functional", "cells", "refused", "least", "median", "most")
+    columns = (*counted, "least where", "length / 3.92 sd", "error / sd")
+    _show(study, file, data / "figures" / "coverage", title, columns)
 
 
 def poisoning(
     methods: Annotated[str, typer.Option(help="Mechanisms, separated by commas. Default: all.")] = "",
     repetitions: Annotated[int, typer.Option(help="Rounds of each attack; fewer are fitted.")] = 400,
-    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes.")] = WORKERS,
-    report: Annotated[bool, typer.Option("--report", help="Measure nothing; print and draw the newest study.")] = False,
+    workers: Workers = WORKERS,
+    report: ReportAlone = False,
     warehouse: WarehouseOption = None,
     data: DataOption = DEFAULT_DATA,
 ) -> None:
@@ -149,31 +136,23 @@ def poisoning(
 
     Example: ldpflow benchmark poisoning --methods randomized_response,unary_encoding --repetitions 100
     """
-    from dpcore.laboratory import benchmarks
+    from dpcore.laboratory.benchmarks import poisoning as study
     from dpcore.laboratory.studies.poisoning import METHODS
 
     file = file_of(warehouse, data)
     if not report:
-        names = listed(methods, str, "methods") or METHODS
-        measure(benchmarks.measure_poisoning(file, names, repetitions, workers))
-    found = benchmarks.poisoning_report(file)
-    figures = data / "figures" / "poisoning"
-    with progress("drawing", None):
-        benchmarks.draw_poisoning(found, figures)
+        measure(study.measure(file, listed(methods, str, "methods") or METHODS, repetitions, workers))
     title = "rise of the mean, or of the frequency of five targets together; rounds in which a check sees it"
-    if len(found.summary):
-        columns = ("mechanism", "attack", "1 % malicious", "5 %", "10 %")
-        show_lines(title, columns, benchmarks.poisoning_summary(found))
-    show_aims(benchmarks.lines(found))
-    show_places(file, figures)
+    columns = ("mechanism", "attack", "1 % malicious", "5 %", "10 %")
+    _show(study, file, data / "figures" / "poisoning", title, columns)
 
 
 def rates(
     methods: Annotated[str, typer.Option(help="Methods, separated by commas. Default: all.")] = "",
     repetitions: Annotated[int, typer.Option(help="Repetitions a cell; more can be added later.")] = 50,
-    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes.")] = WORKERS,
-    again: Annotated[bool, typer.Option("--again", help="Measure anew what the study has of these methods.")] = False,
-    report: Annotated[bool, typer.Option("--report", help="Measure nothing; print and draw the newest study.")] = False,
+    workers: Workers = WORKERS,
+    again: Again = False,
+    report: ReportAlone = False,
     warehouse: WarehouseOption = None,
     data: DataOption = DEFAULT_DATA,
 ) -> None:
@@ -183,19 +162,26 @@ def rates(
 
     Example: ldpflow benchmark rates --methods projection_degree_0,projection_degree_1
     """
-    from dpcore.laboratory import benchmarks
+    from dpcore.laboratory.benchmarks import rates as study
     from dpcore.laboratory.studies.rates import METHODS, Grid
 
     file = file_of(warehouse, data)
     if not report:
         grid = Grid(methods=listed(methods, str, "methods") or METHODS, repetitions=repetitions)
-        measure(benchmarks.measure_rates(file, grid, workers, again=again))
-    cells = benchmarks.rates_cells(file)
-    figures = data / "figures" / "rates"
+        measure(study.measure(file, grid, workers, again=again))
+    title = "minus the slope of log error in log n epsilon^2"
+    columns = ("method", "density", "functional", "from", "to", "slope", "by theory", "error / predicted")
+    _show(study, file, data / "figures" / "rates", title, columns)
+
+
+def _show(study: Any, file: Path, figures: Path, title: str, columns: Sequence[str]) -> None:
+    """Draw the newest study, and print what was found; study: a module of `laboratory.benchmarks`."""
+    from dpcore.laboratory.benchmarks.report import lines
+
+    found = study.report(file)
     with progress("drawing", None):
-        benchmarks.draw_rates(file, figures)
-    if len(cells):
-        columns = ("method", "density", "functional", "from", "to", "slope", "by theory", "error / predicted")
-        show_lines("minus the slope of log error in log n epsilon^2", columns, benchmarks.rates_summary(cells))
-    show_aims(benchmarks.rates_lines(cells))
+        study.draw(file, figures)
+    if len(found.rows):
+        show_lines(title, columns, study.summary(found))
+    show_aims(lines(found.verdicts))
     show_places(file, figures)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dpcore.cli.options import DataOption, WarehouseOption, file_of, listed
-from dpcore.cli.printing import measure, new_table, progress, show, show_aims, show_lines, show_places
+from dpcore.cli.printing import measure, progress, show_aims, show_lines, show_places
 from dpcore.rounds.defaults import DEFAULT_DATA, DEFAULT_SCHEME
 
 
@@ -29,22 +29,19 @@ def speed(
 
     Example: ldpflow benchmark speed --parts clients,reports
     """
-    from dpcore.laboratory import benchmarks
+    from dpcore.laboratory.benchmarks import speed as study
+    from dpcore.laboratory.benchmarks.report import lines
     from dpcore.laboratory.studies.speed import PARTS
 
     file = file_of(warehouse, data)
     if not report:
         wanted = listed(parts, str, "parts") or PARTS
-        steps = benchmarks.measure_speed(file, DEFAULT_SCHEME, repetitions, parts=wanted, peers=peers, full=full)
+        steps = study.measure(file, DEFAULT_SCHEME, repetitions, parts=wanted, peers=peers, full=full)
         measure(steps, goes_on=False)
-    found = benchmarks.speed_report(file)
-    title = "medians, with the interval of the median"
-    table = new_table(title, "metric", "method", "path", "of", "clients", "estimate", "95 % interval")
-    for row in found.summary.to_dict("records"):
-        numbers = (f"{row['value']:,.4g}", f"{row['low']:,.4g} to {row['high']:,.4g}")
-        table.add_row(row["metric"], row["method"], row["parameters"], row["target"], f"{row['clients']:,}", *numbers)
-    show(table)
-    show_aims(benchmarks.lines(found))
+    found = study.report(file)
+    columns = ("metric", "method", "path", "of", "clients", "estimate", "95 % interval")
+    show_lines("medians, with the interval of the median", columns, study.summary(found))
+    show_aims(lines(found.verdicts))
     if not peers.exists():
         print(f"peers      not installed in {peers}: make peers")
     show_places(file)
@@ -60,12 +57,12 @@ def profile(
 
     Example: ldpflow benchmark profile --clients 1000000,10000000
     """
-    from dpcore.laboratory import benchmarks
+    from dpcore.laboratory.benchmarks import speed as study
 
     file = file_of(warehouse, data)
-    measure(benchmarks.measure_profile(file, scheme, listed(clients, int, "clients")), goes_on=False)
+    measure(study.measure_profile(file, scheme, listed(clients, int, "clients")), goes_on=False)
     columns = ("what", "clients", "seconds", "share", "peak MiB")
-    show_lines("one core", columns, benchmarks.profile_lines(file))
+    show_lines("one core", columns, study.profile_summary(file))
     show_places(file)
 
 
@@ -84,7 +81,7 @@ def collector(
     Example: ldpflow benchmark collector --reports 50000
     """
     from dpcore.laboratory import load
-    from dpcore.laboratory.benchmarks import Report, lines
+    from dpcore.laboratory.benchmarks.report import lines
 
     file = file_of(warehouse, data)
     steps = load.measure(scheme, load.Load(reports=reports, batch=batch, connections=connections), file)
@@ -92,11 +89,8 @@ def collector(
     with progress("sending", total) as advance:
         for _ in steps:
             advance(1)
-    found = load.found(file)
-    table = new_table("over HTTP, in turns; intervals are of the median turn", "metric", "estimate", "95 % interval")
-    for row in found.rows.to_dict("records"):
-        between = "" if row["low"] != row["low"] else f"{row['low']:,.4g} to {row['high']:,.4g}"
-        table.add_row(row["metric"], f"{row['value']:,.4g}", between)
-    show(table)
-    show_aims(lines(Report(found.rows, found.verdicts())))
+    found = load.report(file)
+    title = "over HTTP, in turns; intervals are of the median turn"
+    show_lines(title, ("metric", "estimate", "95 % interval"), load.summary(found))
+    show_aims(lines(found.verdicts))
     show_places(file)

@@ -34,6 +34,8 @@ from dpcore.collector.intake import Outcome, Parcel
 from dpcore.collector.sealing import landing
 from dpcore.collector.serve import Settings, serve
 from dpcore.errors import StoreError, check_within
+from dpcore.laboratory.benchmarks.landing import newest
+from dpcore.laboratory.benchmarks.report import Report
 from dpcore.laboratory.studies.accuracy import interval
 from dpcore.laboratory.studies.aims import Verdict
 from dpcore.protocol.aggregates import Aggregate
@@ -62,24 +64,8 @@ class Load:
         check_within(1, 256, connections=self.connections)
 
 
-@dataclass(frozen=True, eq=False)
-class Found:
-    """What was measured: rows of `benchmarks`, and how many reports were sent and found in the collector's files, once each."""
-
-    rows: pd.DataFrame
-    sent: int
-    counted: int
-
-    def verdicts(self) -> list[Verdict]:
-        by_metric = self.rows.set_index("metric")["value"]
-        return [
-            Verdict("rate over that of an empty handler", by_metric["ratio"], _SHARE, at_least=True),
-            Verdict("reports lost or counted twice", float(abs(self.sent - self.counted)), 0.0),
-        ]
-
-
 def measure(scheme: Path, load: Load, file: Path) -> Iterator[tuple[int, int]]:
-    """Measure, check the totals and land, yielding (done, all) turns, first (0, all); `found` then says what there is.
+    """Measure, check the totals and land, yielding (done, all) turns, first (0, all); `report` then says what there is.
 
     file: the warehouse.  Raises StoreError where a batch was not taken whole or the files do not hold what was sent.
     """
@@ -109,14 +95,27 @@ def measure(scheme: Path, load: Load, file: Path) -> Iterator[tuple[int, int]]:
     warehouse.land_benchmarks(file, rows.assign(measured_at=datetime.now(UTC), version=version("ldpflow")))
 
 
-def found(file: Path) -> Found:
-    """Return the newest measurement; raises WarehouseError where there is no warehouse."""
-    newest = f"select max(measured_at) from benchmarks where study = '{STUDY}'"
-    rows = warehouse.query(
-        file, f"from benchmarks where study = '{STUDY}' and measured_at = ({newest}) order by metric"
-    )
-    sent, counted = (int(rows.loc[rows["metric"] == name, "value"].sum()) for name in ("sent", "counted"))
-    return Found(rows, sent, counted)
+def report(file: Path) -> Report:
+    """Return the newest measurement, rows of `benchmarks`, and the aims; raises WarehouseError where there is no warehouse."""
+    rows = newest(file, STUDY, "metric")
+    value = rows.set_index("metric")["value"]
+    verdicts = [
+        Verdict("rate over that of an empty handler", value["ratio"], _SHARE, at_least=True),
+        Verdict("reports lost or counted twice", float(abs(value["sent"] - value["counted"])), 0.0),
+    ]
+    return Report(rows, verdicts)
+
+
+def summary(report: Report) -> list[tuple[str, ...]]:
+    """Return a line a metric, as a person reads it: metric, estimate, and the interval where there is one."""
+    return [
+        (
+            row["metric"],
+            f"{row['value']:,.4g}",
+            "" if pd.isna(row["low"]) else f"{row['low']:,.4g} to {row['high']:,.4g}",
+        )
+        for row in report.rows.to_dict("records")
+    ]
 
 
 def _rows(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from artifacts import shown
 
-from dpcore.laboratory import benchmarks
+from dpcore.laboratory.benchmarks import landing
 from dpcore.results import warehouse
 from flows import benchmark as flow
 from flows.study_settings import BenchmarkSettings
@@ -35,7 +35,7 @@ def test_a_run_that_fails_half_way_goes_on_and_is_shown(tmp_path: Path, monkeypa
         if len(landed) == 1:
             raise OSError("the connection was lost after the work was done")
 
-    monkeypatch.setattr(benchmarks.warehouse, "add_benchmarks", once_broken)
+    monkeypatch.setattr(landing.warehouse, "add_benchmarks", once_broken)
     monkeypatch.setattr(flow.measure, "retry_delay_seconds", [0.01, 0.01, 0.01])
     flow.benchmark(settings)
     assert len(landed) == 2  # each piece of work once, though the task ran twice

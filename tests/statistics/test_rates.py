@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpcore.laboratory import benchmarks
+from dpcore.laboratory.benchmarks import rates as benchmark
 from dpcore.laboratory.studies import rates, rates_aims
 from dpcore.mechanisms import discrete_laplace
 
@@ -18,8 +18,8 @@ _LIMIT, _CERTAIN = 0.05, 5  # of a slope; standard errors, since the study is sm
 
 
 def measured(file: Path, methods: tuple[str, ...], repetitions: int) -> pd.DataFrame:
-    list(benchmarks.measure_rates(file, rates.Grid(methods=methods, repetitions=repetitions)))
-    return benchmarks.rates_cells(file)
+    list(benchmark.measure(file, rates.Grid(methods=methods, repetitions=repetitions)))
+    return benchmark.cells(file)
 
 
 def reached(cells: pd.DataFrame) -> dict[str, bool | None]:

@@ -14,7 +14,7 @@ import pytest
 
 from dpcore import cli
 from dpcore.errors import SchemeError
-from dpcore.laboratory import benchmarks
+from dpcore.laboratory.benchmarks import accuracy as benchmark
 from dpcore.laboratory.plots.accuracy import plot_fits, plot_ratios
 from dpcore.laboratory.studies import accuracy, aims, metrics
 from dpcore.laboratory.studies.accuracy import Cell, Grid
@@ -86,21 +86,21 @@ def test_a_wrong_grid_is_refused_in_one_line(changes: dict[str, Any], message: s
 @pytest.mark.slow
 def test_a_study_goes_on_where_it_was_stopped(fresh: Path) -> None:
     grid = Grid(**(SMALL | {"targets": ("lognormal",), "repetitions": 2}), methods=TWO)
-    steps = benchmarks.measure_accuracy(fresh, grid)
+    steps = benchmark.measure(fresh, grid)
     assert next(steps) == (0, 2)
     assert next(steps) == (1, 2)
     steps.close()  # and then the machine was switched off
     before = warehouse.query(fresh, "from benchmarks")
-    assert list(benchmarks.measure_accuracy(fresh, grid)) == [(0, 1), (1, 1)]
+    assert list(benchmark.measure(fresh, grid)) == [(0, 1), (1, 1)]
     after = warehouse.query(fresh, "from benchmarks")
     assert len(after) > len(before)
     assert after["measured_at"].nunique() == 1
-    assert list(benchmarks.measure_accuracy(fresh, grid)) == [(0, 0)]
+    assert list(benchmark.measure(fresh, grid)) == [(0, 0)]
     again = warehouse.query(fresh, "from benchmarks order by all")
-    assert list(benchmarks.measure_accuracy(fresh, grid, again=True))[-1] == (2, 2)
+    assert list(benchmark.measure(fresh, grid, again=True))[-1] == (2, 2)
     pd.testing.assert_frame_equal(warehouse.query(fresh, "from benchmarks order by all"), again)  # replaced by the same
     other = Grid(**(SMALL | {"targets": ("lognormal",)}), methods=TWO)
-    assert next(iter(benchmarks.measure_accuracy(fresh, other))) == (0, 2)  # another study
+    assert next(iter(benchmark.measure(fresh, other))) == (0, 2)  # another study
 
 
 @pytest.mark.slow
@@ -155,7 +155,7 @@ def test_views_choose_the_best_peer_on_one_half_and_measure_it_on_the_other(judg
 
 
 def test_aims_are_reached_or_not_or_not_measured(judged: Path) -> None:
-    found = {verdict.aim: verdict for verdict in benchmarks.report(judged).verdicts}
+    found = {verdict.aim: verdict for verdict in benchmark.report(judged).verdicts}
     first = found["ise: geometric mean, to best peer in hindsight"]
     assert (first.reached, first.limit) == (True, 0.5)
     assert found["ise: geometric mean, to SW-EMS, 1024 bins"].reached is False
@@ -194,7 +194,7 @@ def test_pictures_are_drawn_of_what_was_measured(judged: Path) -> None:
     assert plots.png(figure)[:4] == b"\x89PNG"
     with pytest.raises(ValueError, match="one metric"):
         plot_ratios(pd.concat([cells, cells.assign(metric="w1")]), axes)
-    assert benchmarks.draw(judged, judged.parent / "figures").keys() == {"ratios_ise"}
+    assert benchmark.draw(judged, judged.parent / "figures").keys() == {"ratios_ise"}
 
 
 def test_a_representative_fit_is_drawn_beside_the_peers() -> None:

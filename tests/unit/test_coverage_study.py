@@ -21,7 +21,7 @@ from dpcore import cli
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation.estimates import FunctionalEstimate
 from dpcore.functionals import Functional, parse
-from dpcore.laboratory import benchmarks
+from dpcore.laboratory.benchmarks import coverage as benchmark
 from dpcore.laboratory.plots.coverage import plot_coverage
 from dpcore.laboratory.studies import coverage, coverage_aims
 from dpcore.laboratory.studies.coverage import Cell, Grid
@@ -93,8 +93,8 @@ def planted(
     grid = Grid(targets=("bimodal",), places=((10_000, 1.0),), methods=("planted",), repetitions=repetitions)
     with monkeypatch.context() as patch:
         patch.setattr(coverage, "truths", lambda name: truths)
-        list(benchmarks.measure_coverage(file, grid))
-    return benchmarks.coverage_cells(file)
+        list(benchmark.measure(file, grid))
+    return benchmark.cells(file)
 
 
 @pytest.mark.parametrize(
@@ -138,11 +138,11 @@ def test_a_study_goes_on_and_takes_more_repetitions(
 ) -> None:
     first = planted(monkeypatch, fresh, 1.0, 120)
     more = Grid(targets=("bimodal",), places=((10_000, 1.0),), methods=("planted",), repetitions=170)
-    assert list(benchmarks.measure_coverage(fresh, more)) == [(0, 2), (1, 2), (2, 2)]  # the third anew, and a fourth
-    assert list(benchmarks.measure_coverage(fresh, more)) == [(0, 0)]
-    assert next(iter(benchmarks.measure_coverage(fresh, more, again=True))) == (0, 4)
+    assert list(benchmark.measure(fresh, more)) == [(0, 2), (1, 2), (2, 2)]  # the third anew, and a fourth
+    assert list(benchmark.measure(fresh, more)) == [(0, 0)]
+    assert next(iter(benchmark.measure(fresh, more, again=True))) == (0, 4)
     at_once = planted(monkeypatch, tmp_path / "other.duckdb", 1.0, 170)
-    pd.testing.assert_frame_equal(benchmarks.coverage_cells(fresh), at_once)
+    pd.testing.assert_frame_equal(benchmark.cells(fresh), at_once)
     assert set(first["repetitions"]) == {120}
     assert warehouse.query(fresh, "from benchmarks")["measured_at"].nunique() == 1
 
@@ -359,5 +359,5 @@ def test_studies_of_other_versions_are_not_gone_on_with(fresh: Path, monkeypatch
     monkeypatch.setattr(coverage, "EDITION", coverage.EDITION + 1)
     grid = Grid(targets=("bimodal",), places=((10_000, 1.0),), methods=("planted",), repetitions=4)
     begun = datetime(2100, 1, 1, tzinfo=UTC)
-    assert list(benchmarks.measure_coverage(fresh, grid, begun=begun)) == [(0, 1), (1, 1)]
+    assert list(benchmark.measure(fresh, grid, begun=begun)) == [(0, 1), (1, 1)]
     assert warehouse.query(fresh, "from benchmarks")["measured_at"].nunique() == 2

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from dpcore import cli
 from dpcore.errors import SchemeError
-from dpcore.laboratory import benchmarks
 from dpcore.laboratory.attacks import MaximalGain
+from dpcore.laboratory.benchmarks import poisoning as benchmark
 from dpcore.laboratory.plots.poisoning import plot_power
 from dpcore.laboratory.studies import poisoning
 from dpcore.results import warehouse
@@ -102,7 +102,7 @@ def test_a_study_lands_what_it_prints(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     landed = warehouse.query(tmp_path / "warehouse.duckdb", "from latest_benchmarks where study = 'poisoning'")
     assert set(landed["method"]) == {"randomized_response", "wavelet_laplace_fixed"}
-    found = {verdict.aim: verdict for verdict in benchmarks.poisoning_report(tmp_path / "warehouse.duckdb").verdicts}
+    found = {verdict.aim: verdict for verdict in benchmark.report(tmp_path / "warehouse.duckdb").verdicts}
     exact = found["exact bounds: largest bias over the bound"]
     assert exact.reached
     assert exact.found is not None

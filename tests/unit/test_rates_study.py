@@ -14,7 +14,7 @@ from dpcore import cli, pipeline
 from dpcore._random import seeded
 from dpcore.errors import SchemeError
 from dpcore.estimation.estimators import Fixed, Projection
-from dpcore.laboratory import benchmarks
+from dpcore.laboratory.benchmarks import rates as benchmark
 from dpcore.laboratory.plots.rates import plot_rates
 from dpcore.laboratory.studies import pointwise, rates, rates_aims
 from dpcore.laboratory.studies.rates import SELF_SIMILAR, Grid
@@ -221,14 +221,14 @@ def test_a_study_goes_on_and_takes_more_repetitions(
     monkeypatch.setattr(rates, "CLIENTS", FEW)
     monkeypatch.setattr(rates, "CHUNK", 2)
     file, other = fresh, tmp_path / "other.duckdb"
-    list(benchmarks.measure_rates(file, Grid(methods=(LINEAR,), repetitions=3)))
+    list(benchmark.measure(file, Grid(methods=(LINEAR,), repetitions=3)))
     more = Grid(methods=(LINEAR,), repetitions=4)
-    assert list(benchmarks.measure_rates(file, more)) == [(0, 2), (1, 2), (2, 2)]  # both cells' second chunk, anew
-    assert list(benchmarks.measure_rates(file, more)) == [(0, 0)]
-    assert next(iter(benchmarks.measure_rates(file, more, again=True))) == (0, 4)
-    list(benchmarks.measure_rates(other, more))
-    cells = benchmarks.rates_cells(file)
-    pd.testing.assert_frame_equal(cells, benchmarks.rates_cells(other))
+    assert list(benchmark.measure(file, more)) == [(0, 2), (1, 2), (2, 2)]  # both cells' second chunk, anew
+    assert list(benchmark.measure(file, more)) == [(0, 0)]
+    assert next(iter(benchmark.measure(file, more, again=True))) == (0, 4)
+    list(benchmark.measure(other, more))
+    cells = benchmark.cells(file)
+    pd.testing.assert_frame_equal(cells, benchmark.cells(other))
     assert set(cells["returned"]) == {40}
     row = cells.set_index(["functional", "clients"]).loc[("derivative(1, 0.3)", FEW[0])]
     law, level = rates.target("cosine"), int(row["level"])

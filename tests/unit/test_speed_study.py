@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 
 from dpcore import cli
 from dpcore.errors import SchemeError
-from dpcore.laboratory import benchmarks, profiling
+from dpcore.laboratory import profiling
+from dpcore.laboratory.benchmarks import speed as benchmark
 from dpcore.laboratory.studies import speed
 from dpcore.laboratory.studies.speed import clients, memory, peers, reports, rounds, table
 from dpcore.results import warehouse
@@ -125,7 +126,7 @@ def test_a_line_has_the_slope_one(monkeypatch):
 @pytest.mark.parametrize(("clients", "said"), [((), "such as 1000000"), ((0,), "between 1 and")])
 def test_a_profile_of_no_clients_is_refused_before_anything_runs(tmp_path, clients, said):
     with pytest.raises(SchemeError, match=said):
-        next(benchmarks.measure_profile(tmp_path / "warehouse.duckdb", SCHEME, clients))
+        next(benchmark.measure_profile(tmp_path / "warehouse.duckdb", SCHEME, clients))
     assert not list(tmp_path.iterdir())
 
 

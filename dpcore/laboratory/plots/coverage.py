@@ -37,7 +37,7 @@ class _Row:
 def plot_coverage(frame: pd.DataFrame, axes: Axes, *, title: str = "") -> Axes:
     """Draw the coverage of each functional's intervals on one target, and return the Axes.
 
-    frame: rows of `benchmarks.coverage_cells` of one target: method, clients, epsilon, functional, coverage, low, high,
+    frame: rows of `benchmarks.coverage.cells` of one target: method, clients, epsilon, functional, coverage, low, high,
     refused.  A point is a cell, its line the binomial interval; a cross at the left edge is a refused one.
     Raises ValueError when rows or columns are missing, or are of several targets.
     """
