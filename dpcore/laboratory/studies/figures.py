@@ -121,6 +121,17 @@ def through_middle(points: pd.DataFrame, rates: Mapping[str, float]) -> pd.DataF
     return points.assign(stated=stated)
 
 
+def rate_curves(table: pd.DataFrame, panel: str, by: str, runs: int) -> pd.DataFrame:
+    """Return points of errors at epsilon 1 against n, a curve for each name in the column `by`, with the stated rates.
+
+    table: columns n, error, standard_error, and rate, the power of n that is stated.  runs: repetitions of a point.
+    """
+    points = curves(
+        table, panel, "n", "error", by=by, error="standard_error", clients="n", epsilon=1.0, repetitions=runs
+    )
+    return through_middle(points, dict(zip(table[by], table["rate"], strict=True)))
+
+
 def slope(points: pd.DataFrame, column: str = "value") -> float:
     """Return the slope of log value, or of another column, in log x, by least squares; NaN for fewer than two points."""
     rows = points[(points[column] > 0) & (points["x"] > 0)]

@@ -9,7 +9,7 @@ import pandas as pd
 from dpcore._random import Source
 from dpcore.laboratory.studies.aims import Verdict
 from dpcore.laboratory.studies.documents import definitions, szabo
-from dpcore.laboratory.studies.figures import Effort, Figure, Panel, curves, least, slope, slope_aims, through_middle
+from dpcore.laboratory.studies.figures import Effort, Figure, Panel, curves, least, rate_curves, slope, slope_aims
 
 _CLIENTS = "clients"
 _ORDERS = {0: "the density, p = 1", 1: "first derivative, p = 2", 2: "second derivative, p = 3"}
@@ -20,18 +20,7 @@ def _derivative_rates(effort: Effort, random: Source) -> pd.DataFrame:
     table = szabo.derivative_rates(runs=runs, random=random)
     table["name"] = table["order"].map(_ORDERS)
     for where, rows in table.groupby("where", sort=False):
-        points = curves(
-            rows,
-            "at a point" if where == "point" else "in L2",
-            "n",
-            "error",
-            by="name",
-            error="standard_error",
-            clients="n",
-            epsilon=1.0,
-            repetitions=runs,
-        )
-        parts.append(through_middle(points, dict(zip(rows["name"], rows["rate"], strict=True))))
+        parts.append(rate_curves(rows, "at a point" if where == "point" else "in L2", "name", runs))
     return pd.concat(parts)
 
 
@@ -67,35 +56,13 @@ def _elbow_aims(points: pd.DataFrame) -> list[Verdict]:
 def _lepski(effort: Effort, random: Source) -> pd.DataFrame:
     runs = effort.runs(20)
     table = szabo.lepski(places=3 if effort.quick else 5, runs=runs, random=random)
-    points = curves(
-        table,
-        "a density with two derivatives",
-        "n",
-        "error",
-        by="method",
-        error="standard_error",
-        clients="n",
-        epsilon=1.0,
-        repetitions=runs,
-    )
-    return through_middle(points, dict(zip(table["method"], table["rate"], strict=True)))
+    return rate_curves(table, "a density with two derivatives", "method", runs)
 
 
 def _smooth_functionals(effort: Effort, random: Source) -> pd.DataFrame:
     runs = effort.runs(100)
     table = szabo.smooth_rates(runs=runs, places=2 if effort.quick else 4)
-    points = curves(
-        table,
-        "dyadic wave",
-        "n",
-        "error",
-        by="functional",
-        error="standard_error",
-        clients="n",
-        epsilon=1.0,
-        repetitions=runs,
-    )
-    return through_middle(points, dict(zip(table["functional"], table["rate"], strict=True)))
+    return rate_curves(table, "dyadic wave", "functional", runs)
 
 
 def _gaussian_noise(effort: Effort, random: Source) -> pd.DataFrame:

@@ -11,7 +11,7 @@ from dpcore.laboratory.studies import bounds
 from dpcore.laboratory.studies.aims import Verdict
 from dpcore.laboratory.studies.documents import planner as planned
 from dpcore.laboratory.studies.documents import two_stages
-from dpcore.laboratory.studies.figures import Effort, Figure, Panel, curves, least, most, slope_aims, through_middle
+from dpcore.laboratory.studies.figures import Effort, Figure, Panel, curves, least, most, rate_curves, slope_aims
 
 _CLIENTS = "clients"
 
@@ -20,18 +20,7 @@ def _two_stages(effort: Effort, random: Source) -> pd.DataFrame:
     runs = effort.runs(60, 6)
     sizes = [10**6, 10**7] if effort.quick else [10**5, 10**6, 10**7, 10**8]
     table = two_stages.errors(smoothness=0.3, sizes=sizes, runs=runs, random=random)
-    points = curves(
-        table,
-        "density of smoothness 0.3",
-        "n",
-        "error",
-        by="method",
-        error="standard_error",
-        clients="n",
-        epsilon=1.0,
-        repetitions=runs,
-    )
-    return through_middle(points, dict(zip(table["method"], table["rate"], strict=True)))
+    return rate_curves(table, "density of smoothness 0.3", "method", runs)
 
 
 def _two_stage_aims(points: pd.DataFrame) -> list[Verdict]:

@@ -17,8 +17,8 @@ from dpcore.laboratory.studies.figures import (
     curves,
     least,
     most,
+    rate_curves,
     slope_aims,
-    through_middle,
 )
 
 _N = "n, records"
@@ -50,19 +50,7 @@ def _beta_histograms(effort: Effort, random: Source) -> pd.DataFrame:
 
 def _rates(table: pd.DataFrame, panel: str, runs: int) -> pd.DataFrame:
     """Points of a table with mechanism, n, error, standard_error and rate."""
-    table = table.assign(name=table["mechanism"].str.replace("_", " "))
-    points = curves(
-        table,
-        panel,
-        "n",
-        "error",
-        by="name",
-        error="standard_error",
-        clients="n",
-        epsilon=1.0,
-        repetitions=runs,
-    )
-    return through_middle(points, dict(zip(table["name"], table["rate"], strict=True)))
+    return rate_curves(table.assign(name=table["mechanism"].str.replace("_", " ")), panel, "name", runs)
 
 
 def _histogram_rates(effort: Effort, random: Source) -> pd.DataFrame:
