@@ -1,4 +1,9 @@
-"""Audits: what a scheme really keeps, found without asking its mechanisms what they believe."""
+"""Audits: what a scheme really keeps, found without asking its mechanisms what they believe.
+
+Here: the exact loss of every attribute by enumeration, what an attacker finds who has reports alone or asks again and again,
+and the certificate.  Not here: what mechanisms certify of themselves (`mechanisms`), when an audit is made and landed
+(`rounds`).  May import client, protocol, mechanisms, privacy and errors; its arithmetic is its own.
+"""
 
 from dpcore.audit.certificate import at_most, averaged, check_rows, to_json, to_markdown
 from dpcore.audit.exact import AttributeAudit, SchemeAudit, audit_mechanism, audit_scheme

@@ -1,7 +1,8 @@
-"""`ldpflow`: a command parses, calls, prints.  It never imports Prefect.
+"""`ldpflow`: a command parses, calls, prints; 0 is done, 1 refused in one line on standard error, 2 written wrongly.
 
-Exit status: 0 done; 1 the input or the data were refused, in one line on standard error; 2 the command was written wrongly.
-A command imports what it needs when it is called, so that help is shown before anything is loaded.
+Here: commands, their options, and printing.  Not here: arithmetic, and Prefect (`flows`).  A command imports what it needs when
+it is called, so that help is shown before anything is loaded.  May import all of dpcore; the laboratory in commands of studies
+alone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Numbers of a density, each with its influence: `Mean()`, `Quantile(0.5)`, `IntegratedSquare(0)`, ..."""
+"""Numbers of a density, each with its influence: `Mean()`, `Quantile(0.5)`, `IntegratedSquare(0)`, ...
+
+Here: value, range, unit, words and influence of each, and their names, which are read here alone.  Not here: densities that
+are estimated, and error bars (`estimation`).  May import errors.
+"""
 
 from dpcore.functionals.base import Curvature, Density, Expansion, Functional, FunctionDensity, Influence
 from dpcore.functionals.distance import KullbackLeibler, Wasserstein

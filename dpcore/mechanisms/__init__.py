@@ -1,4 +1,9 @@
-"""Local randomizers, one a file, named as the literature names them."""
+"""Local randomizers, one a file, named as the literature names them.
+
+Here: both halves of each, what it certifies, the bases and tables it needs, and how the statistics depend on the density. Not
+here: what was agreed on (`protocol`), estimates (`estimation`), whether the promise is kept (`audit`).  May import privacy and
+errors, and where randomness comes from.
+"""
 
 from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports
 from dpcore.mechanisms.dyadic_wave import DyadicWave

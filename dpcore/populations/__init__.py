@@ -1,4 +1,8 @@
-"""Simulated people with a known truth, and readers for real records."""
+"""People: simulated ones with a known truth, and readers for real records.
+
+Here: laws, the people of each sample scheme, and files of records.  Not here: what becomes of a record (`client`, `pipeline`).
+May import wire's files, protocol and errors.
+"""
 
 from dpcore.populations.base import BLOCK, Population
 from dpcore.populations.consumer_expenditure import consumer_expenditure

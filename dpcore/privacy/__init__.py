@@ -1,1 +1,5 @@
-"""Exact epsilons: a Budget is a rational plus the logarithm of a rational."""
+"""What a person spends: budgets, which are exact, ledgers, and answers that stay the same.
+
+Here: a Budget is a rational plus the logarithm of a rational; adding budgets up; a client's ledger and memory.  Not here:
+noise (`mechanisms`), what a landed round has spent (`results`).  May import errors, and where randomness comes from.
+"""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 import dpcore as dp
 
 PYTHON = sorted(p for d in ("dpcore", "flows") for p in (Path(__file__).parents[2] / d).rglob("*.py"))
+ROOMS = sorted((Path(__file__).parents[2] / "dpcore").glob("*/__init__.py"))
 
 
 def test_imports_point_back_up_the_story(root: Path) -> None:
@@ -32,6 +34,14 @@ def test_public_names_are_documented_and_exported() -> None:
 @pytest.mark.parametrize("path", PYTHON, ids=lambda p: str(p.name))
 def test_every_module_opens_with_what_it_is(path: Path) -> None:
     assert re.match(r'"""[A-Z`].{20,}', path.read_text()), path
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=lambda p: p.parent.name)
+def test_a_room_says_what_belongs_there_and_what_it_may_import(room: Path) -> None:
+    told = ast.get_docstring(ast.parse(room.read_text(encoding="utf-8")), clean=True) or ""
+    assert len(told.splitlines()) <= 6, "five lines, and a blank one after the first"
+    for words in ("Here:", "Not here:", "May import"):
+        assert words in " ".join(told.split()), words
 
 
 def test_the_lock_holds_no_host(root: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from dpcore.laboratory.studies.reproduce import FIGURES
 
-README = (Path(__file__).parents[2] / "dpcore" / "README.md").read_text(encoding="utf-8")
+README = (Path(__file__).parents[2] / "dpcore/laboratory/README.md").read_text(encoding="utf-8")
 TABLE = README.partition("| document | system | implemented by | figure |")[2].splitlines()[2:]
 ROWS = [[cell.strip() for cell in line.strip("|").split("|")] for line in TABLE if line.startswith("|")]
 
