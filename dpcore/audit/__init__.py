@@ -6,7 +6,8 @@ and the certificate.  Not here: what mechanisms certify of themselves (`mechanis
 """
 
 from dpcore.audit.certificate import at_most, averaged, check_rows, to_json, to_markdown
-from dpcore.audit.exact import AttributeAudit, SchemeAudit, audit_mechanism, audit_scheme
+from dpcore.audit.exact import audit_mechanism, audit_scheme
+from dpcore.audit.findings import AttributeAudit, SchemeAudit
 from dpcore.audit.loss import Loss
 from dpcore.audit.measure import measure
 

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from dpcore.audit.averaging import Averaging
-from dpcore.audit.exact import AttributeAudit, SchemeAudit
+from dpcore.audit.findings import AttributeAudit, SchemeAudit
 from dpcore.audit.loss import Loss
 from dpcore.audit.lower_bound import LowerBound
 
@@ -151,7 +151,8 @@ def _scheme_page(audit: SchemeAudit, day: str, version: str, pictures: Mapping[s
         "|---|---|---|---|---|---|",
     ]
     lines += [
-        f"| {a.name} | {a.mechanism} | {a.promised.text} | {at_most(a.found.kept)} | {a.found.kept.text} | {_yes(a)} |"
+        f"| {a.name} | {a.mechanism} | {a.promised.text} | {at_most(a.found.kept)} | {a.found.kept.text} "
+        f"| {'yes' if a.holds else 'NO'} |"
         for a in audit.attributes
     ]
     measured = _measured(audit, pictures.get(audit.name))
@@ -177,13 +178,16 @@ def _measured(audit: SchemeAudit, picture: str | None) -> list[str]:
 
 
 def _section(attribute: AttributeAudit) -> str:
-    found = attribute.found
+    found, sensitivity = attribute.found, ", ".join(map(str, attribute.found.sensitivity))
     lines = [
         f"- enumerated: {found.how}",
         f"- attained: {found.worst}",
-        *([f"- sensitivity of each table, lattice units: {_listed(found.sensitivity)}"] if found.sensitivity else []),
+        *([f"- sensitivity of each table, lattice units: {sensitivity}"] if sensitivity else []),
         *(f"- DOUBT: {doubt}" for doubt in found.doubts),
-        *(f"- {key} = {_value(value)}" for key, value in attribute.configuration.items()),
+        *(
+            f"- {key} = {json.dumps(value) if isinstance(value, (list, tuple)) else value}"
+            for key, value in attribute.configuration.items()
+        ),
         f"- digest of these: `{attribute.digest}`",
     ]
     return f"## {attribute.name}\n\n" + "\n".join(lines)
@@ -193,10 +197,6 @@ def _value(value: Any) -> str:
     return json.dumps(value) if isinstance(value, (list, tuple)) else str(value)
 
 
-def _listed(numbers: Sequence[int]) -> str:
-    return ", ".join(map(str, numbers))
-
-
 def at_most(kept: Loss) -> str:
     """Twelve digits that are not below the loss."""
     return "unbounded" if kept.ratio is None else f"{_ROUND_UP.create_decimal(kept.bracket[1]).normalize():f}"
@@ -204,7 +204,3 @@ def at_most(kept: Loss) -> str:
 
 def _whole(audit: SchemeAudit) -> str:
     return "the sum over attributes" if audit.reporting == "all" else "the dearest unit; a client reports one"
-
-
-def _yes(attribute: AttributeAudit) -> str:
-    return "yes" if attribute.holds else "NO"

@@ -17,21 +17,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import reduce, singledispatch
 from math import comb
 from operator import add
-from typing import Any
 
 import numpy as np
 
 from dpcore._random import seeded
-from dpcore.audit.averaging import Averaging
 from dpcore.audit.channel import largest_ratio
+from dpcore.audit.findings import AttributeAudit, Finding, SchemeAudit
 from dpcore.audit.loss import Loss
-from dpcore.audit.lower_bound import LowerBound
 from dpcore.audit.pairs import largest_loss, largest_square
 from dpcore.errors import CalibrationError
 from dpcore.mechanisms import (
@@ -44,116 +42,12 @@ from dpcore.mechanisms import (
 )
 from dpcore.mechanisms.calibration.tables import tables_digest
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
-from dpcore.privacy.budget import Budget
 from dpcore.privacy.concentrated import approximate_epsilon
 from dpcore.protocol.scheme import Scheme
 
 _LISTED = 2048  # categories up to which randomized response is listed: a matrix of 2^22 entries, as the other oracles'
 
-
-@dataclass(frozen=True, kw_only=True)
-class Finding:
-    """What enumeration found: the exact loss, how every case was seen, and a case that attains it.
-
-    sensitivity: for additive noise the largest l1 distance of two rows of each table, lattice units.
-    doubts: anything else that forbids a signature, each a sentence.
-    """
-
-    kept: Loss
-    how: str
-    worst: str
-    sensitivity: tuple[int, ...] = ()
-    doubts: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class AttributeAudit:
-    """What one attribute promises and what it keeps.
-
-    configuration: the integers both sides use.  digest: their SHA-256, with the mechanism's name and epsilon, 64 hex digits.
-    measured: what reports alone show, None where nobody has looked.
-    """
-
-    name: str
-    mechanism: str
-    configuration: Mapping[str, Any]
-    digest: str
-    promised: Budget
-    found: Finding
-    measured: LowerBound | None = None
-
-    @property
-    def proven(self) -> bool:
-        """Whether the loss is within the promise, exactly, and nothing forbids a signature."""
-        return self.found.kept.is_within(Loss.of(self.promised)) and not self.found.doubts
-
-    @property
-    def holds(self) -> bool:
-        """Whether the promise is proven, and reports do not belie it."""
-        return self.proven and not self.belied
-
-    @property
-    def belied(self) -> str:
-        """What reports show beyond the promise, a sentence; empty where they do not."""
-        bound = self.measured
-        if bound is None or bound.epsilon <= float(self.promised):
-            return ""
-        return (
-            f"reports show an epsilon of at least {bound.epsilon:.4g} where {self.promised.text} is promised ({bound.event}; "
-            f"input cells {bound.values[0]} and {bound.values[1]})"
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class SchemeAudit:
-    """What a scheme promises a client for one round, and what it keeps.
-
-    kept: the sum over attributes, whose draws are independent, or where a client reports one unit the largest of the units'
-    sums; the unit is drawn without looking at a record.  averaging: what asking again and again finds, None where nobody has.
-    """
-
-    name: str
-    digest: str
-    canonical: str
-    reporting: str
-    promised: Budget
-    kept: Loss
-    attributes: tuple[AttributeAudit, ...]
-    averaging: Averaging | None = None
-
-    @property
-    def proven(self) -> bool:
-        """Whether every attribute's promise and that of the whole are proven."""
-        return self.kept.is_within(Loss.of(self.promised)) and all(attribute.proven for attribute in self.attributes)
-
-    @property
-    def holds(self) -> bool:
-        """Whether they are proven, and neither reports nor asking again belie them."""
-        belied = any(attribute.belied for attribute in self.attributes)
-        return self.proven and not belied and (self.averaging is None or self.averaging.holds)
-
-    @property
-    def broken(self) -> tuple[str, ...]:
-        """What does not hold, each a sentence; empty where everything does."""
-        said = []
-        for attribute in self.attributes:
-            if not attribute.found.kept.is_within(Loss.of(attribute.promised)):
-                said.append(
-                    f"{attribute.name} of {self.name} keeps epsilon = {float(attribute.found.kept):.9g} where "
-                    f"{attribute.promised.text} is promised ({attribute.found.worst})"
-                )
-            doubts = [*attribute.found.doubts, *([attribute.belied] if attribute.belied else [])]
-            said += [f"{attribute.name} of {self.name}: {doubt}" for doubt in doubts]
-        if self.averaging is not None and not self.averaging.holds:
-            said.append(
-                f"{self.name}: {self.averaging.changed} of {self.averaging.people} clients with a secret, asked again, gave "
-                "other answers though nothing had changed; their answers average out"
-            )
-        if not said and not self.holds:
-            said.append(
-                f"{self.name} keeps epsilon = {float(self.kept):.9g} in total where {self.promised.text} is promised"
-            )
-        return tuple(said)
+Class = tuple[str, int, int, int]  # of reports: its name, how many they are, the weight of one under x, and under x'
 
 
 def audit_scheme(scheme: Scheme) -> SchemeAudit:
@@ -178,14 +72,14 @@ def audit_scheme(scheme: Scheme) -> SchemeAudit:
         )
         for name, attribute in read.attributes.items()
     }
-    units = [_sum([attributes[name].found.kept for name in unit]) for unit in read.units]
+    units = [reduce(add, [attributes[name].found.kept for name in unit]) for unit in read.units]
     return SchemeAudit(
         name=read.name,
         digest=read.digest,
         canonical=read.canonical,
         reporting=read.reporting,
         promised=read.budget,
-        kept=_sum(units) if read.reporting == "all" else reduce(_larger, units),
+        kept=reduce(add if read.reporting == "all" else _larger, units),
         attributes=tuple(attributes.values()),
     )
 
@@ -198,6 +92,7 @@ def audit_mechanism(mechanism: Mechanism) -> Finding:
 
     Raises CalibrationError where the mechanism cannot be enumerated.
 
+    >>> from dpcore.privacy.budget import Budget
     >>> two_coins = RandomizedResponse(Budget.parse("ln 3"), 2, 3, 1)
     >>> audit_mechanism(two_coins).kept
     Loss(rational=Fraction(0, 1), ratio=Fraction(3, 1))
@@ -211,13 +106,15 @@ def audit_mechanism(mechanism: Mechanism) -> Finding:
 
 @singledispatch
 def _enumerate(mechanism: Mechanism) -> Finding:
-    """The exact loss; here for any mechanism whose channel can be listed."""
-    channel = mechanism.channel()
-    if channel is None:
-        raise CalibrationError(
-            f"{mechanism.name} has neither a channel that can be listed nor an enumeration of its own; add one to the audit"
-        )
-    return _listed(channel)
+    """The exact loss: of all weights where they can be listed, else of the classes of reports."""
+    channel = _channel(mechanism)
+    return _by_classes(*_classes(mechanism)) if channel is None else _listed(channel)
+
+
+def _channel(mechanism: Mechanism) -> Sequence[np.ndarray] | None:
+    if isinstance(mechanism, RandomizedResponse) and mechanism.categories > _LISTED:
+        return None
+    return mechanism.channel()
 
 
 def _listed(channel: Sequence[np.ndarray]) -> Finding:
@@ -233,34 +130,35 @@ def _listed(channel: Sequence[np.ndarray]) -> Finding:
     )
 
 
-def _by_classes(classes: Sequence[tuple[str, int, int, int]], how: str) -> Finding:
-    """The loss between two values x and x' from classes of reports: (name, how many, weight under x, under x')."""
+def _by_classes(classes: Sequence[Class], how: str) -> Finding:
+    """The loss between two values x and x'."""
     there = [entry for entry in classes if entry[1]]
     weights = np.array([[entry[side] for entry in there] for side in (2, 3)], dtype=object)
     at = largest_ratio(weights, [entry[1] for entry in there])
     return Finding(kept=Loss(ratio=at.ratio), how=how, worst=there[at.output][0])
 
 
-def _small(mechanism: Mechanism) -> Finding | None:
-    channel = mechanism.channel()
-    return None if channel is None else _listed(channel)
+@singledispatch
+def _classes(mechanism: Mechanism) -> tuple[list[Class], str]:
+    """The classes of reports that no two categories x and x' tell apart, and how every case is seen by them."""
+    raise CalibrationError(
+        f"{mechanism.name} has neither a channel that can be listed nor an enumeration of its own; add one to the audit"
+    )
 
 
-@_enumerate.register
-def _(mechanism: RandomizedResponse) -> Finding:
-    if mechanism.categories <= _LISTED:
-        return _listed(mechanism.channel())
+@_classes.register
+def _(mechanism: RandomizedResponse) -> tuple[list[Class], str]:
     inside, outside = mechanism.weight_in, mechanism.weight_out
     classes = [
         ("saying x", 1, inside, outside),
         ("saying x'", 1, outside, inside),
         ("saying a third category", mechanism.categories - 2, outside, outside),
     ]
-    return _by_classes(classes, "the three kinds of answers to any two categories x and x', which are all alike")
+    return classes, "the three kinds of answers to any two categories x and x', which are all alike"
 
 
-@_enumerate.register
-def _(mechanism: UnaryEncoding) -> Finding:
+@_classes.register
+def _(mechanism: UnaryEncoding) -> tuple[list[Class], str]:
     total, true, other = mechanism.total, mechanism.weight_true, mechanism.weight_other
     weight = {(1, 1): true, (0, 1): total - true, (1, 0): other, (0, 0): total - other}  # (bit, is it the true one)
     classes = [
@@ -268,12 +166,11 @@ def _(mechanism: UnaryEncoding) -> Finding:
         for x in (0, 1)
         for y in (0, 1)
     ]
-    how = "the four values of the bits of any two categories x and x'; other bits are drawn alike and cancel"
-    return _small(mechanism) or _by_classes(classes, how)
+    return classes, "the four values of the bits of any two categories x and x'; other bits are drawn alike and cancel"
 
 
-@_enumerate.register
-def _(mechanism: SubsetSelection) -> Finding:
+@_classes.register
+def _(mechanism: SubsetSelection) -> tuple[list[Class], str]:
     """As clients draw: whether the truth is held, then a uniform subset of either kind."""
     k, w, total = mechanism.categories, mechanism.size, mechanism.total
     held = w * mechanism.weight_in  # draws of `total` that hold the truth, C(k-1, w-1) subsets
@@ -285,23 +182,22 @@ def _(mechanism: SubsetSelection) -> Finding:
         ("subsets with x', without x", comb(k - 2, w - 1), outside, inside),
         ("subsets with neither", comb(k - 2, w), outside, outside),
     ]
-    how = "the four kinds of subsets for any two categories x and x', counted by binomial coefficients"
-    return _small(mechanism) or _by_classes(classes, how)
+    return classes, "the four kinds of subsets for any two categories x and x', counted by binomial coefficients"
 
 
-@_enumerate.register
-def _(mechanism: HadamardResponse) -> Finding:
+@_classes.register
+def _(mechanism: HadamardResponse) -> tuple[list[Class], str]:
     inside, outside = mechanism.weight_in, mechanism.weight_out
     classes = [
         ("the symbol of x, in a column that tells x from x'", 1, inside, outside),
         ("the symbol of x', in a column that tells x from x'", 1, outside, inside),
     ]
     how = "the two symbols of a column that tells any two categories x and x' apart; the column is uniform and cancels"
-    return _small(mechanism) or _by_classes(classes, how)
+    return classes, how
 
 
-@_enumerate.register
-def _(mechanism: LocalHashing) -> Finding:
+@_classes.register
+def _(mechanism: LocalHashing) -> tuple[list[Class], str]:
     inside, outside = mechanism.weight_in, mechanism.weight_out
     classes = [
         ("the bin of x, under a line that separates x and x'", 1, inside, outside),
@@ -309,46 +205,30 @@ def _(mechanism: LocalHashing) -> Finding:
         ("a third bin", mechanism.bins - 2, outside, outside),
     ]
     how = "the bins of any two categories x and x' under a line that separates them; the line is uniform and cancels"
-    return _small(mechanism) or _by_classes(classes, how)
+    return classes, how
 
 
 @_enumerate.register
 def _(mechanism: WaveletLaplace) -> Finding:
-    if mechanism.is_gaussian:
-        return _gaussian(mechanism)
+    """Of Gaussian noise the epsilon that a theorem gives for the exact concentration, at the delta that the scheme states."""
     tables, scales = mechanism.tables, mechanism.noise_scales
-    single = [largest_loss([table], [1]) for table in tables]
+    cells, is_gaussian = len(tables[0]), mechanism.is_gaussian
+    single = [largest_square(table) if is_gaussian else largest_loss([table], [1]) for table in tables]
     sensitivity = tuple(int(distance) for distance, _ in single)
-    cells = len(tables[0])
-    if mechanism.is_sampled:
-        losses = [Fraction(distance, t) for distance, t in zip(sensitivity, scales, strict=True)]
+    how = f"all {cells * (cells - 1) // 2:,} pairs of the {cells:,} input cells in {len(tables)} coefficient tables"
+    if mechanism.is_sampled or is_gaussian:
+        losses = [Fraction(d, 2 * t * t if is_gaussian else t) for d, t in zip(sensitivity, scales, strict=True)]
         block = max(range(len(losses)), key=losses.__getitem__)
-        loss, pair, named = losses[block], single[block][1], f"block {block}, "
+        loss, pair, named = losses[block], single[block][1], f"block {block}"
     else:
-        (loss, pair), named = largest_loss(tables, scales), "all blocks, "
-    doubts = _doubts(mechanism, sensitivity)
+        (loss, pair), named = largest_loss(tables, scales), "all blocks"
+    if is_gaussian:
+        how += f": Gaussian noise, {float(loss):.6g}-concentrated, keeps this epsilon at delta = {float(mechanism.delta):g}"
+        loss = approximate_epsilon(loss, mechanism.delta)
     return Finding(
         kept=Loss(loss),
-        how=f"all {cells * (cells - 1) // 2:,} pairs of the {cells:,} input cells in {len(tables)} coefficient tables",
-        worst=f"{named}input cells {pair[0]} and {pair[1]}",
-        sensitivity=sensitivity,
-        doubts=doubts,
-    )
-
-
-def _gaussian(mechanism: WaveletLaplace) -> Finding:
-    """The epsilon that a theorem gives for the exact concentration, at the delta that the scheme states."""
-    tables, scales = mechanism.tables, mechanism.noise_scales
-    single = [largest_square(table) for table in tables]
-    sensitivity = tuple(square for square, _ in single)
-    rhos = [Fraction(square, 2 * s * s) for square, s in zip(sensitivity, scales, strict=True)]
-    block = max(range(len(rhos)), key=rhos.__getitem__)
-    cells = len(tables[0])
-    return Finding(
-        kept=Loss(approximate_epsilon(rhos[block], mechanism.delta)),
-        how=f"all {cells * (cells - 1) // 2:,} pairs of the {cells:,} input cells in {len(tables)} coefficient tables: "
-        f"Gaussian noise, {float(rhos[block]):.6g}-concentrated, keeps this epsilon at delta = {float(mechanism.delta):g}",
-        worst=f"block {block}, input cells {single[block][1][0]} and {single[block][1][1]}",
+        how=how,
+        worst=f"{named}, input cells {pair[0]} and {pair[1]}",
         sensitivity=sensitivity,
         doubts=_doubts(mechanism, sensitivity),
     )
@@ -375,10 +255,6 @@ def _levels_ignore_values(mechanism: Mechanism) -> bool:
     cells = np.arange(mechanism.inputs)
     forwards, backwards = (mechanism.privatize(values, seeded(1)).level for values in (cells, cells[::-1]))
     return bool(np.array_equal(forwards, backwards))
-
-
-def _sum(losses: Sequence[Loss]) -> Loss:
-    return reduce(add, losses)
 
 
 def _larger(first: Loss, second: Loss) -> Loss:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from dpcore._random import Source
 from dpcore.audit.averaging import averaging
-from dpcore.audit.exact import SchemeAudit
+from dpcore.audit.findings import SchemeAudit
 from dpcore.audit.lower_bound import TRIALS, lower_bound
 from dpcore.protocol.scheme import Scheme
 

@@ -50,8 +50,7 @@ def test_classes_of_reports_give_what_the_list_gives(
 ) -> None:
     mechanism = oracle.design(Budget.parse(epsilon), categories=categories)
     listed = audit_mechanism(mechanism)
-    monkeypatch.setattr(exact, "_small", lambda mechanism: None)
-    monkeypatch.setattr(exact, "_LISTED", 0)
+    monkeypatch.setattr(exact, "_channel", lambda mechanism: None)
     by_classes = audit_mechanism(mechanism)
     assert "any two categories" in by_classes.how
     assert by_classes.kept == listed.kept
@@ -185,12 +184,8 @@ def test_tables_that_are_not_those_of_the_scheme_are_found() -> None:
 
 
 def test_a_mechanism_nobody_can_enumerate_is_refused() -> None:
-    class Opaque(RandomizedResponse):
-        def channel(self) -> None:  # type: ignore[override]
-            return None
-
     with pytest.raises(CalibrationError, match="randomized_response"):
-        exact._enumerate.dispatch(Mechanism)(Opaque(Budget.parse("1"), 2, 2, 1))
+        exact._classes.dispatch(Mechanism)(RandomizedResponse(Budget.parse("1"), 2, 2, 1))
 
 
 @pytest.mark.parametrize("name", [pytest.param("consumer_expenditure", marks=pytest.mark.slow), "health_insurance"])

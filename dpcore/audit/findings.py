@@ -1,0 +1,117 @@
+"""What an audit finds of a scheme, and whether it keeps what it promises."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dpcore.audit.averaging import Averaging
+from dpcore.audit.loss import Loss
+from dpcore.audit.lower_bound import LowerBound
+from dpcore.privacy.budget import Budget
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """What enumeration found: the exact loss, how every case was seen, and a case that attains it.
+
+    sensitivity: for additive noise the largest l1 distance of two rows of each table, lattice units.
+    doubts: anything else that forbids a signature, each a sentence.
+    """
+
+    kept: Loss
+    how: str
+    worst: str
+    sensitivity: tuple[int, ...] = ()
+    doubts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttributeAudit:
+    """What one attribute promises and what it keeps.
+
+    configuration: the integers both sides use.  digest: their SHA-256, with the mechanism's name and epsilon, 64 hex digits.
+    measured: what reports alone show, None where nobody has looked.
+    """
+
+    name: str
+    mechanism: str
+    configuration: Mapping[str, Any]
+    digest: str
+    promised: Budget
+    found: Finding
+    measured: LowerBound | None = None
+
+    @property
+    def proven(self) -> bool:
+        """Whether the loss is within the promise, exactly, and nothing forbids a signature."""
+        return self.found.kept.is_within(Loss.of(self.promised)) and not self.found.doubts
+
+    @property
+    def holds(self) -> bool:
+        """Whether the promise is proven, and reports do not belie it."""
+        return self.proven and not self.belied
+
+    @property
+    def belied(self) -> str:
+        """What reports show beyond the promise, a sentence; empty where they do not."""
+        bound = self.measured
+        if bound is None or bound.epsilon <= float(self.promised):
+            return ""
+        return (
+            f"reports show an epsilon of at least {bound.epsilon:.4g} where {self.promised.text} is promised ({bound.event}; "
+            f"input cells {bound.values[0]} and {bound.values[1]})"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SchemeAudit:
+    """What a scheme promises a client for one round, and what it keeps.
+
+    kept: the sum over attributes, whose draws are independent, or where a client reports one unit the largest of the units'
+    sums; the unit is drawn without looking at a record.  averaging: what asking again and again finds, None where nobody has.
+    """
+
+    name: str
+    digest: str
+    canonical: str
+    reporting: str
+    promised: Budget
+    kept: Loss
+    attributes: tuple[AttributeAudit, ...]
+    averaging: Averaging | None = None
+
+    @property
+    def proven(self) -> bool:
+        """Whether every attribute's promise and that of the whole are proven."""
+        return self.kept.is_within(Loss.of(self.promised)) and all(attribute.proven for attribute in self.attributes)
+
+    @property
+    def holds(self) -> bool:
+        """Whether they are proven, and neither reports nor asking again belie them."""
+        belied = any(attribute.belied for attribute in self.attributes)
+        return self.proven and not belied and (self.averaging is None or self.averaging.holds)
+
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """What does not hold, each a sentence; empty where everything does."""
+        said = []
+        for attribute in self.attributes:
+            if not attribute.found.kept.is_within(Loss.of(attribute.promised)):
+                said.append(
+                    f"{attribute.name} of {self.name} keeps epsilon = {float(attribute.found.kept):.9g} where "
+                    f"{attribute.promised.text} is promised ({attribute.found.worst})"
+                )
+            doubts = [*attribute.found.doubts, *([attribute.belied] if attribute.belied else [])]
+            said += [f"{attribute.name} of {self.name}: {doubt}" for doubt in doubts]
+        if self.averaging is not None and not self.averaging.holds:
+            said.append(
+                f"{self.name}: {self.averaging.changed} of {self.averaging.people} clients with a secret, asked again, gave "
+                "other answers though nothing had changed; their answers average out"
+            )
+        if not said and not self.holds:
+            said.append(
+                f"{self.name} keeps epsilon = {float(self.kept):.9g} in total where {self.promised.text} is promised"
+            )
+        return tuple(said)
