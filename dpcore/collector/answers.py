@@ -92,3 +92,35 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
         503: {"model": Trouble, "description": "It cannot be kept now, and was not; send it again later."},
     }
     return {status: known[status] for status in statuses}
+
+
+REPORT: dict[str, Any] = {
+    "type": "object",
+    "required": ["format", "scheme", "report", "round", "answers"],
+    "additionalProperties": False,
+    "properties": {
+        "format": {"const": 1},
+        "scheme": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+        "report": {"type": "string", "pattern": "^[A-Za-z0-9_-]{22}$"},
+        "client": {"type": "string", "pattern": "^[A-Za-z0-9_-]{22}$"},
+        "round": {"type": "string", "pattern": "^([0-9A-Za-z][0-9A-Za-z._:-]{0,62})?$"},
+        "answers": {"type": "object", "additionalProperties": {"type": "string", "pattern": "^[A-Za-z0-9_-]*$"}},
+    },
+    "description": "In this order, without spaces, escapes or repeated keys: a report has one spelling.",
+}
+A_LINE_EACH = {"type": "string", "description": "A report a line, each as it would be sent alone."}
+
+
+AGAIN: dict[int | str, dict[str, Any]] = {200: {"model": Taken, "description": "It had been taken before."}}
+
+
+def gives(*kinds: str) -> dict[int | str, dict[str, Any]]:
+    """Return what OpenAPI says of an answer that is a text or bytes, of one of these content types."""
+    return {200: {"content": {kind: {"schema": {"type": "string"}} for kind in kinds}}}
+
+
+def takes(content: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Return what OpenAPI says of a body; content: its schema, by content type."""
+    return {
+        "requestBody": {"required": True, "content": {kind: {"schema": schema} for kind, schema in content.items()}}
+    }

@@ -16,8 +16,8 @@ import json
 import logging
 import os
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, suppress
 from functools import lru_cache
 from pathlib import Path
 
@@ -60,14 +60,15 @@ class Sealer:
 
     def waiting(self) -> int:
         """Return how many reports are in the store and in no file."""
-        with words_of(self._folder):
-            counted = self._database.execute("select coalesce(sum(reports), 0) from arrivals where segment is null")
-            return int(counted.fetchone()[0])
+        return self._reports("is null")
 
     def set_aside(self) -> int:
         """Return how many reports were taken whose bytes have changed in the store since."""
+        return self._reports("= 0")
+
+    def _reports(self, segment: str) -> int:
         with words_of(self._folder):
-            counted = self._database.execute("select coalesce(sum(reports), 0) from arrivals where segment = 0")
+            counted = self._database.execute(f"select coalesce(sum(reports), 0) from arrivals where segment {segment}")
             return int(counted.fetchone()[0])
 
     def mend(self) -> None:
@@ -194,7 +195,7 @@ class Sealer:
         sent_for, refused = self._database.execute(asked, (number,)).fetchone()
         asked = "select body from bodies join arrivals using (number) where segment = ? order by number"
         bodies = (body for (body,) in self._database.execute(asked, (number,)))
-        return write_segment(self._scheme(digest), sent_for, bodies, _counts(refused), as_they_came=as_they_came)
+        return write_segment(self._scheme(digest), sent_for, bodies, json.loads(refused), as_they_came=as_they_came)
 
     def _keep(self, number: int, name: str, content: bytes) -> None:
         """Keep a file's name and bytes, and forget in which order came what it holds."""
@@ -293,20 +294,14 @@ class Sealer:
     def _draft(place: Path, number: int) -> Path:
         return place / f".{number:08d}.partial"
 
-    @contextmanager
-    def _alone(self) -> Iterator[bool]:
+    def _alone(self) -> AbstractContextManager[bool]:
         """Keep other collectors from sealing; false where one is at it.  The lock ends with the process."""
-        with locked(self._folder / ".sealing.lock", waits=False) as is_alone:
-            yield is_alone
+        return locked(self._folder / ".sealing.lock", waits=False)
 
 
 @lru_cache(maxsize=16)
 def _parsed(canonical: str) -> Scheme:
     return Scheme.from_toml(canonical)
-
-
-def _counts(text: str) -> Mapping[str, int]:
-    return {str(reason): int(count) for reason, count in json.loads(text).items()}
 
 
 def _write_durably(path: Path, content: bytes) -> None:

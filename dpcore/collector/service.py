@@ -1,63 +1,52 @@
 """The collector over HTTP: schemes go out, reports come in, and the answer comes when they are on the disk.
 
 Every path is documented in its OpenAPI (`/openapi.json`).  Bodies of reports are read by `dpcore.wire` alone, so that each has
-the one reason it is refused for; no framework looks into them.  Nothing of a request but its path, its status and the name of
-its scheme is counted or logged, and no answer says more than `answers` does.
+the one reason it is refused for; no framework looks into them.
 """
 
 from __future__ import annotations
 
-import logging
-import math
-import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, FastAPI, Path, Request, Response
-from fastapi.exceptions import RequestValidationError
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import JSONResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
-from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from dpcore.collector import limits
 from dpcore.collector.access import Access
-from dpcore.collector.answers import BatchTaken, Health, Refused, SchemeEntry, Taken, Trouble, documented
+from dpcore.collector.answers import (
+    A_LINE_EACH,
+    AGAIN,
+    REPORT,
+    BatchTaken,
+    Health,
+    Refused,
+    SchemeEntry,
+    Taken,
+    documented,
+    gives,
+    takes,
+)
+from dpcore.collector.around import Ended, Watched, explain, trouble
 from dpcore.collector.desk import Desk, Offer
-from dpcore.collector.intake import UNREADABLE, Kind, Outcome, Parcel, where
+from dpcore.collector.intake import UNREADABLE, Kind, Outcome, Parcel
 from dpcore.collector.metrics import CONTENT_TYPE
 from dpcore.wire import most_bytes
 
 ONE, LINES, STREAM = "application/json", "application/x-ndjson", "application/vnd.apache.arrow.stream"
 _KINDS: dict[str, Kind] = {LINES: "lines", STREAM: "stream"}
 _TOML, _BYTES = "application/toml", "application/octet-stream"
-_HEADERS = [(b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer")]
 _FAILURES: dict[str, tuple[int, str, float | None]] = {
     "busy": (503, "busy", 1),
     "store": (503, "the store cannot be written", 10),
     "internal": (500, "internal", None),
 }
-_log = logging.getLogger(__name__)
-
-
-class Ended(Exception):
-    """A request that ends here, with a status and what is said."""
-
-    def __init__(self, status: int, said: Trouble | Refused, after: float | None = None) -> None:
-        self.status = status
-        self.said = said
-        self.headers = {} if after is None else {"Retry-After": str(max(1, math.ceil(after)))}
-        if status == 401:
-            self.headers["WWW-Authenticate"] = "Bearer"
-
-
-def trouble(status: int, reason: Any, after: float | None = None) -> Ended:
-    return Ended(status, Trouble(reason=reason), after)
 
 
 _SHARED = (401, 403, 421, 429, 500)
@@ -105,7 +94,7 @@ class Service:
         )
         app.state.service = self
         app.include_router(_router)
-        _explain(app)
+        explain(app)
         if origins:
             app.add_middleware(
                 CORSMiddleware,
@@ -176,36 +165,6 @@ Name = Annotated[str, Path(description="A file's name.", max_length=128)]
 _READ, _SUBMIT, _WATCH = ([_admitted(right)] for right in ("read", "submit", "watch"))
 
 
-_REPORT: dict[str, Any] = {
-    "type": "object",
-    "required": ["format", "scheme", "report", "round", "answers"],
-    "additionalProperties": False,
-    "properties": {
-        "format": {"const": 1},
-        "scheme": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
-        "report": {"type": "string", "pattern": "^[A-Za-z0-9_-]{22}$"},
-        "client": {"type": "string", "pattern": "^[A-Za-z0-9_-]{22}$"},
-        "round": {"type": "string", "pattern": "^([0-9A-Za-z][0-9A-Za-z._:-]{0,62})?$"},
-        "answers": {"type": "object", "additionalProperties": {"type": "string", "pattern": "^[A-Za-z0-9_-]*$"}},
-    },
-    "description": "In this order, without spaces, escapes or repeated keys: a report has one spelling.",
-}
-_LINES = {"type": "string", "description": "A report a line, each as it would be sent alone."}
-
-
-_AGAIN: dict[int | str, dict[str, Any]] = {200: {"model": Taken, "description": "It had been taken before."}}
-
-
-def _gives(*kinds: str) -> dict[int | str, dict[str, Any]]:
-    return {200: {"content": {kind: {"schema": {"type": "string"}} for kind in kinds}}}
-
-
-def _body(content: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    return {
-        "requestBody": {"required": True, "content": {kind: {"schema": schema} for kind, schema in content.items()}}
-    }
-
-
 @_router.get("/schemes", dependencies=_READ, response_model=list[SchemeEntry], responses=documented(*_SHARED))
 async def schemes(service: Served) -> Response:
     """The schemes that reports are taken under."""
@@ -226,7 +185,7 @@ async def schemes(service: Served) -> Response:
     "/schemes/{ref}",
     dependencies=_READ,
     response_class=Response,
-    responses=_gives(_TOML) | documented(404, *_SHARED),
+    responses=gives(_TOML) | documented(404, *_SHARED),
 )
 async def scheme(offer: Offered) -> Response:
     """The canonical text, whose SHA-256 is the digest."""
@@ -237,7 +196,7 @@ async def scheme(offer: Offered) -> Response:
     "/schemes/{ref}/bundle/{file}",
     dependencies=_READ,
     response_class=Response,
-    responses=_gives(ONE, _TOML, _BYTES) | documented(404, *_SHARED),
+    responses=gives(ONE, _TOML, _BYTES) | documented(404, *_SHARED),
 )
 async def bundle(offer: Offered, file: Name) -> Response:
     """A file of the client bundle: `manifest.json`, which names the others, `scheme.toml`, and tables of integers."""
@@ -248,7 +207,7 @@ async def bundle(offer: Offered, file: Name) -> Response:
     "/survey/{ref}/",
     dependencies=_READ,
     response_class=Response,
-    responses=_gives("text/html") | documented(404, *_SHARED),
+    responses=gives("text/html") | documented(404, *_SHARED),
 )
 async def page(offer: Offered) -> Response:
     """The consent page: a form that is privatized in the browser and shown before it is sent."""
@@ -261,7 +220,7 @@ async def page(offer: Offered) -> Response:
     "/survey/{ref}/{file}",
     dependencies=_READ,
     response_class=Response,
-    responses=_gives("text/javascript") | documented(404, *_SHARED),
+    responses=gives("text/javascript") | documented(404, *_SHARED),
 )
 async def module(offer: Offered, file: Name) -> Response:
     """The browser's client, `ldpflow.mjs`, and the page's own module."""
@@ -273,8 +232,8 @@ async def module(offer: Offered, file: Name) -> Response:
     dependencies=_SUBMIT,
     status_code=201,
     response_model=Taken,
-    responses=_AGAIN | documented(400, 404, 408, 413, 415, 422, 503, *_SHARED),
-    openapi_extra=_body({ONE: _REPORT}),
+    responses=AGAIN | documented(400, 404, 408, 413, 415, 422, 503, *_SHARED),
+    openapi_extra=takes({ONE: REPORT}),
 )
 async def report(request: Request, service: Served, offer: Offered) -> Response:
     """Take one report, in the one spelling that `dpcore.wire` gives it."""
@@ -292,7 +251,7 @@ async def report(request: Request, service: Served, offer: Offered) -> Response:
     dependencies=_SUBMIT,
     response_model=BatchTaken,
     responses=documented(400, 404, 408, 413, 415, 422, 503, *_SHARED),
-    openapi_extra=_body({LINES: _LINES, STREAM: {"type": "string", "format": "binary"}}),
+    openapi_extra=takes({LINES: A_LINE_EACH, STREAM: {"type": "string", "format": "binary"}}),
 )
 async def batch(request: Request, service: Served, offer: Offered) -> Response:
     """Take many reports, one a line or as an Arrow stream; each is taken or refused by itself."""
@@ -314,7 +273,7 @@ async def health(service: Served) -> Response:
 
 
 @_router.get(
-    "/metrics", dependencies=_WATCH, response_class=Response, responses=_gives("text/plain") | documented(*_SHARED)
+    "/metrics", dependencies=_WATCH, response_class=Response, responses=gives("text/plain") | documented(*_SHARED)
 )
 async def metrics(service: Served) -> Response:
     """What is counted, as Prometheus reads it."""
@@ -334,66 +293,3 @@ def _file(files: dict[str, bytes], name: str, types: dict[str, str]) -> Response
     return Response(
         files[name], media_type=types.get(name.rpartition(".")[2], _BYTES), headers={"Cache-Control": "no-cache"}
     )
-
-
-def _explain(app: FastAPI) -> None:
-    """Let every error be one of `answers`, whoever finds it."""
-
-    @app.exception_handler(Ended)
-    async def ended(_: Request, error: Ended) -> Response:
-        return JSONResponse(error.said.model_dump(), error.status, error.headers)
-
-    @app.exception_handler(HTTPException)
-    async def other(_: Request, error: HTTPException) -> Response:
-        reason = {404: "no such place", 405: "no such method"}.get(error.status_code, "not understood")
-        return JSONResponse(Trouble(reason=reason).model_dump(), error.status_code, dict(error.headers or {}))  # type: ignore[arg-type]
-
-    @app.exception_handler(RequestValidationError)
-    async def malformed(_: Request, error: RequestValidationError) -> Response:
-        return JSONResponse(Trouble(reason="no such place").model_dump(), 404)
-
-
-class Watched:
-    """Around everything: counts requests, adds headers, and lets no error out that says what was sent.
-
-    A request for another host is refused: a page elsewhere whose name was made to lead here would else be let by its browser
-    to read and send here as its own (DNS rebinding).
-    """
-
-    def __init__(self, app: ASGIApp, desk: Desk, names: frozenset[str]) -> None:
-        self._app = app
-        self._desk = desk
-        self._names = names
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        began, status = time.perf_counter(), 0
-
-        async def watched(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-                message["headers"] = [*message["headers"], *_HEADERS]
-            await send(message)
-
-        try:
-            if self._is_ours(scope):
-                await self._app(scope, receive, watched)
-            else:
-                await JSONResponse(Trouble(reason="another host").model_dump(), 421)(scope, receive, watched)
-        except Exception as error:
-            _log.error("a request failed: %s", where(error))
-            if not status:
-                await JSONResponse(Trouble(reason="internal").model_dump(), 500)(scope, receive, watched)
-        finally:
-            path = getattr(scope.get("route"), "path", "other")
-            self._desk.metrics.requests.labels(path, status).inc()
-            self._desk.metrics.seconds.labels(path).observe(time.perf_counter() - began)
-
-    def _is_ours(self, scope: Scope) -> bool:
-        """Whether a request asks for this host, or, as old clients do, for none."""
-        asked = [value for name, value in scope["headers"] if name == b"host"]
-        at = (scope.get("server") or ("",))[0]
-        return all(limits.is_asked_here(value.decode("latin-1"), self._names, at) for value in asked)
