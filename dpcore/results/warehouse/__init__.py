@@ -18,7 +18,7 @@ from dpcore.results.warehouse.land import (
     run_id,
 )
 from dpcore.results.warehouse.landed import forget_figures, landed_rounds, standing_rounds, stands
-from dpcore.results.warehouse.migrate import latest_version, migrate
+from dpcore.results.warehouse.migrate import migrate
 from dpcore.results.warehouse.published import publish_copy, published
 from dpcore.results.warehouse.queries import export, query, reader
 from dpcore.results.warehouse.standing import Claim, check_free
@@ -45,7 +45,6 @@ __all__ = [
     "land_failure",
     "land_waiting",
     "landed_rounds",
-    "latest_version",
     "migrate",
     "open_for_reading",
     "open_for_writing",

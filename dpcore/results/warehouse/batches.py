@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 
 from dpcore.errors import WarehouseError
-from dpcore.results.warehouse.connection import open_for_reading
+from dpcore.results.warehouse.connection import rows_there
 
 # What a round has counted it has counted, whichever of its runs stands now: one that is run again counts all of it.
 _COUNTED = """
@@ -24,25 +24,18 @@ from counted_by
 """
 
 
-def counted_files(path: str | Path, scheme_digest: str, *, patience: float = 30.0) -> dict[str, str]:
+def counted_files(path: str | Path, scheme_digest: str) -> dict[str, str]:
     """Return SHA-256 of a file of reports -> the round that counted it, of one scheme; {} where nothing has landed.
 
     Raises WarehouseError where the warehouse cannot be read.
     """
-    if not Path(path).exists():
-        return {}
-    with open_for_reading(path, patience=patience) as connection:
-        found = connection.execute(f"{_COUNTED} where counted_by.scheme_digest = ?", [scheme_digest]).fetchall()
+    found = rows_there(path, f"{_COUNTED} where counted_by.scheme_digest = ?", [scheme_digest])
     return {file: round_ for file, round_, _ in found}
 
 
-def counted_since(path: str | Path, *, patience: float = 30.0) -> dict[str, datetime]:
+def counted_since(path: str | Path) -> dict[str, datetime]:
     """Return SHA-256 of a file of reports -> when the run that counts it ended, of every scheme."""
-    if not Path(path).exists():
-        return {}
-    with open_for_reading(path, patience=patience) as connection:
-        found = connection.execute(_COUNTED).fetchall()
-    return {file: at.replace(tzinfo=UTC) for file, _, at in found}
+    return {file: at.replace(tzinfo=UTC) for file, _, at in rows_there(path, _COUNTED)}
 
 
 def refuse_counted(connection: duckdb.DuckDBPyConnection, run_id: str) -> None:

@@ -10,9 +10,10 @@ import os
 import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -97,15 +98,26 @@ def open_for_reading(path: str | Path, *, patience: float = 30.0) -> Iterator[du
         connection.close()
 
 
-def bring_up_to_date(path: str | Path, *, patience: float = 30.0) -> None:
+def rows_there(path: str | Path, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    """Return the rows of a query with its values; none where there is no warehouse.
+
+    Raises WarehouseError where the warehouse cannot be read.
+    """
+    if not Path(path).exists():
+        return []
+    with open_for_reading(path) as connection:
+        return connection.execute(sql, values).fetchall()
+
+
+def bring_up_to_date(path: str | Path) -> None:
     """Migrate an existing warehouse that older code wrote, as its next landing would; one of this version is not touched.
 
     Raises WarehouseError and MigrationError as the two openings do.
     """
-    with open_for_reading(path, patience=patience) as connection:
+    with open_for_reading(path) as connection:
         behind = len(applied_versions(connection)) < len(shipped_migrations())
     if behind:
-        with open_for_writing(path, patience=patience):
+        with open_for_writing(path):
             pass
 
 

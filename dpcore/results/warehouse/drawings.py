@@ -18,13 +18,13 @@ from dpcore.results.warehouse.published import open_to_publish
 from dpcore.results.warehouse.rows import to_rows
 
 
-def charge(path: str | Path, frame: pd.DataFrame, *, patience: float = 30.0) -> None:
+def charge(path: str | Path, frame: pd.DataFrame) -> None:
     """Write rows of `drawings`; those that are there already stay as they are.
 
     Raises WarehouseError, with nothing written, where the warehouse cannot be written: then nothing may be drawn.
     """
     content = to_rows("drawings", frame)
-    with open_to_publish(path, patience=patience) as connection:
+    with open_to_publish(path) as connection:
         connection.register("incoming", content)
         connection.execute("insert into drawings by name select * from incoming on conflict do nothing")
         connection.unregister("incoming")

@@ -64,11 +64,6 @@ def shipped_migrations() -> tuple[Migration, ...]:
     return read_migrations(files(__package__) / "migrations")
 
 
-def latest_version() -> int:
-    """Return the version this code writes: the number of its last migration."""
-    return len(shipped_migrations())
-
-
 def migrate(connection: duckdb.DuckDBPyConnection, migrations: Sequence[Migration] | None = None) -> int:
     """Apply what is missing, create the views, and return how many migrations were applied.
 

@@ -37,12 +37,12 @@ def open_to_publish(path: str | Path, *, patience: float = 30.0) -> Iterator[duc
         _publish(connection, Path(path))
 
 
-def publish_copy(path: str | Path, *, patience: float = 30.0) -> None:
+def publish_copy(path: str | Path) -> None:
     """Copy the warehouse as it stands into the published copy, after changes that were written without publishing.
 
     Raises WarehouseError as `open_for_writing` does, and where the copy cannot be written.
     """
-    with open_for_writing(path, patience=patience) as connection:
+    with open_for_writing(path) as connection:
         _publish(connection, Path(path))
 
 

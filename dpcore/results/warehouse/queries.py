@@ -37,12 +37,12 @@ def query(path: str | Path, sql: str, *, patience: float = 30.0) -> pd.DataFrame
 
 
 @contextmanager
-def reader(path: str | Path, *, patience: float = 30.0) -> Iterator[Callable[[str], pd.DataFrame]]:
+def reader(path: str | Path) -> Iterator[Callable[[str], pd.DataFrame]]:
     """Open a function from SQL to rows, as `query` answers it; all its answers are of one state of the warehouse.
 
     Raises WarehouseError as `query` does.
     """
-    with open_published(path, patience=patience) as connection:
+    with open_published(path) as connection:
 
         def ask(sql: str) -> pd.DataFrame:
             _check_reads(sql)
@@ -51,7 +51,7 @@ def reader(path: str | Path, *, patience: float = 30.0) -> Iterator[Callable[[st
         yield ask
 
 
-def export(path: str | Path, table: str, file: str | Path, *, patience: float = 30.0) -> None:
+def export(path: str | Path, table: str, file: str | Path) -> None:
     """Write a table or view, sorted by its columns, to a .parquet or .csv file, replaced only when it is whole.
 
     Raises WarehouseError for another suffix, an unknown table, a folder that does not exist or cannot be written.
@@ -59,7 +59,7 @@ def export(path: str | Path, table: str, file: str | Path, *, patience: float = 
     file = Path(file)
     if file.suffix not in (".parquet", ".csv"):
         raise WarehouseError(f"an export is a .parquet or a .csv file, got {file.name}")
-    with open_published(path, patience=patience) as connection:
+    with open_published(path) as connection:
         names = [name for (name,) in connection.execute("select name from (show tables) order by name").fetchall()]
         if table not in names:
             raise WarehouseError(f"the warehouse has no table {table!r}; it has {', '.join(names)}")
