@@ -16,7 +16,7 @@ from prefect.logging.handlers import PrefectConsoleHandler
 from prefect.settings import PREFECT_API_URL
 from pydantic import ValidationError
 
-from dpcore.cli import render
+from dpcore.cli.findings import render
 from dpcore.errors import DPCoreError, TooFewClients
 from dpcore.protocol.scheme import Scheme
 from dpcore.rounds import sequence

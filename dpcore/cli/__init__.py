@@ -15,42 +15,12 @@ from collections.abc import Callable
 import typer
 
 from dpcore.cli.answers import export, publish, query
-from dpcore.cli.findings import render
 from dpcore.cli.reports import key, privatize, serve
 from dpcore.cli.rounds import backfill, cleanup, collect, estimate, run
 from dpcore.cli.schemes import audit, plan, scheme
 from dpcore.cli.studies import accuracy, coverage, poisoning, rates, reproduce
 from dpcore.cli.timings import collector, profile, speed
 from dpcore.errors import DPCoreError
-
-__all__ = [
-    "accuracy",
-    "app",
-    "audit",
-    "backfill",
-    "benchmarks_app",
-    "cleanup",
-    "collect",
-    "collector",
-    "coverage",
-    "estimate",
-    "export",
-    "key",
-    "main",
-    "plan",
-    "poisoning",
-    "privatize",
-    "profile",
-    "publish",
-    "query",
-    "rates",
-    "render",
-    "reproduce",
-    "run",
-    "scheme",
-    "serve",
-    "speed",
-]
 
 app = typer.Typer(
     name="ldpflow",
