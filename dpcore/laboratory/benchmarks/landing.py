@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from dpcore import wire
-from dpcore.laboratory.studies import coverage
+from dpcore.laboratory.studies.runner import chunk_of
 from dpcore.results import plots, warehouse
 
 _KNOWN = ("method", "parameters", "target", "clients", "epsilon", "repetitions")
@@ -76,7 +76,7 @@ def chunks(
     """
     begun, rows = known(file, study, "metric = 'failed'", begun)
     there = {
-        (row.method, row.target, row.clients, row.epsilon, coverage.chunk_of(str(row.parameters))): row.repetitions
+        (row.method, row.target, row.clients, row.epsilon, chunk_of(str(row.parameters))): row.repetitions
         for row in rows.itertuples(index=False)
         if not again
     }

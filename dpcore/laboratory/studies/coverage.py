@@ -31,7 +31,7 @@ from dpcore.functionals import NAMES, Functional, parse
 from dpcore.functionals.base import nodes
 from dpcore.laboratory.studies import runner, targets
 from dpcore.laboratory.studies.contestants import Contestant, contestants
-from dpcore.laboratory.studies.runner import Cell
+from dpcore.laboratory.studies.runner import Cell, Chunk, Known
 from dpcore.laboratory.studies.targets import Target
 
 STUDY = "coverage"
@@ -73,10 +73,6 @@ _HALVINGS = 60
 _LEAST = 2.0**-_HALVINGS  # below 0, where nobody is
 _ROUNDING = 1e-9  # relative; at the uniform some truths are the least or largest possible, where intervals are cut
 
-# A chunk that a table has: (method, target, clients, epsilon, chunk) -> its repetitions.
-Known = Mapping[tuple[str, str, int, float, int], int]
-Piece = tuple[str, Cell, int, int]  # method, cell, chunk, repetitions up to which the chunk is measured
-
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
@@ -103,15 +99,10 @@ class Grid:
         check_within(2, 1_000_000, repetitions=self.repetitions)
 
 
-def pending(grid: Grid, known: Known) -> list[Piece]:
-    """Return the chunks that are left: every cell's first before any cell's second, so that a stopped study shows all."""
-    pieces: list[Piece] = []
-    for chunk in range(-(-grid.repetitions // CHUNK)):
-        upto = min((chunk + 1) * CHUNK, grid.repetitions)
-        for target, (clients, epsilon), method in product(grid.targets, grid.places, grid.methods):
-            if known.get((method, target, clients, epsilon, chunk), 0) < upto - chunk * CHUNK:
-                pieces.append((method, Cell(target, clients, epsilon), chunk, upto))
-    return pieces
+def pending(grid: Grid, known: Known) -> list[Chunk]:
+    """Return the chunks that are left."""
+    cells = [(method, Cell(target, *at)) for target, at, method in product(grid.targets, grid.places, grid.methods)]
+    return runner.left(cells, grid.repetitions, CHUNK, known, lambda method: 1)
 
 
 def measured(grid: Grid, known: Known | None = None, workers: int = 1) -> Iterator[pd.DataFrame]:
@@ -134,11 +125,6 @@ def measure(method: str, cell: Cell, chunk: int, upto: int) -> pd.DataFrame:
             for metric, value in sums.items()
         ]
     )
-
-
-def chunk_of(parameters: str) -> int:
-    """Return the chunk's number from a row's `parameters`."""
-    return int(parameters.partition("=")[2])
 
 
 def _sums(contestant: Contestant, cell: Cell, seeds: list[tuple[int, ...]]) -> dict[str, float]:

@@ -58,7 +58,7 @@ from dpcore.errors import DPCoreError, check_one_of, check_within
 from dpcore.functionals import Derivative, Functional, FunctionDensity, parse
 from dpcore.laboratory.studies import pointwise, runner
 from dpcore.laboratory.studies.contestants import ATTRIBUTE, Contestant
-from dpcore.laboratory.studies.runner import Cell
+from dpcore.laboratory.studies.runner import Cell, Chunk, Known
 from dpcore.laboratory.studies.targets import Target
 
 STUDY = "rates"
@@ -77,16 +77,11 @@ DEGREES = {"projection_degree_0": 0, "projection_degree_1": 1}  # method -> degr
 METHODS = (WAVE, KEPT, REPLANNED, *DEGREES)
 _WIDE = tuple(10**k for k in range(6, 11))
 SIZES = {WAVE: tuple(2 * 10**k for k in range(6, 10)), KEPT: _WIDE, REPLANNED: _WIDE}  # n epsilon^2
-_ROUNDS = 10  # rounds of an atomic cell for each repetition: one costs a fiftieth of a smooth one's
 _LINES = {
     WAVE: 'mechanism = "dyadic_wave"',
     KEPT: 'mechanism = "wavelet_laplace"',
     REPLANNED: 'mechanism = "wavelet_laplace"',
 }
-
-# A chunk that a table has: (method, target, clients, epsilon, chunk) -> its rounds.
-Known = Mapping[tuple[str, str, int, float, int], int]
-Piece = tuple[str, Cell, int, int]  # method, cell, chunk, repetitions up to which the chunk is measured
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,19 +109,10 @@ def cells(method: str) -> list[Cell]:
     return [Cell(target, round(size / epsilon**2), epsilon) for target, size, epsilon in places]
 
 
-def pending(grid: Grid, known: Known) -> list[Piece]:
-    """Return the chunks that are left: every cell's first before any cell's second, so that a stopped study shows all."""
-    pieces: list[Piece] = []
-    for chunk in range(-(-grid.repetitions // CHUNK)):
-        upto = min((chunk + 1) * CHUNK, grid.repetitions)
-        pieces += [
-            (method, cell, chunk, upto)
-            for method in grid.methods
-            for cell in cells(method)
-            if known.get((method, cell.target, cell.clients, cell.epsilon, chunk), 0)
-            < len(_rounds(method, chunk, upto))
-        ]
-    return pieces
+def pending(grid: Grid, known: Known) -> list[Chunk]:
+    """Return the chunks that are left."""
+    asked = [(method, cell) for method in grid.methods for cell in cells(method)]
+    return runner.left(asked, grid.repetitions, CHUNK, known, _rounds_each)
 
 
 def measured(grid: Grid, known: Known | None = None, workers: int = 1) -> Iterator[pd.DataFrame]:
@@ -139,7 +125,8 @@ def measured(grid: Grid, known: Known | None = None, workers: int = 1) -> Iterat
 
 def measure(method: str, cell: Cell, chunk: int, upto: int) -> pd.DataFrame:
     """Return the rows of one chunk: repetitions chunk * CHUNK up to `upto`."""
-    rounds = _rounds(method, chunk, upto)
+    each = _rounds_each(method)
+    rounds = range(chunk * CHUNK * each, upto * each)
     seeds = [runner.seed(cell, method, each) for each in rounds]
     sums = _atomic(DEGREES[method], cell, seeds) if method in DEGREES else _smooth(method, cell, seeds)
     common = {"study": STUDY, "method": method, "parameters": f"chunk={chunk:03d}", **cell.__dict__}
@@ -151,9 +138,9 @@ def measure(method: str, cell: Cell, chunk: int, upto: int) -> pd.DataFrame:
     )
 
 
-def _rounds(method: str, chunk: int, upto: int) -> range:
-    each = _ROUNDS if method in DEGREES else 1
-    return range(chunk * CHUNK * each, upto * each)
+def _rounds_each(method: str) -> int:
+    """How many rounds of an atomic cell go with a repetition: one costs a fiftieth of a smooth one's."""
+    return 10 if method in DEGREES else 1
 
 
 def _smooth(method: str, cell: Cell, seeds: list[tuple[int, ...]]) -> dict[str, float]:

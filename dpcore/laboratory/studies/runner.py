@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,6 +29,11 @@ class Cell:
     epsilon: float
 
 
+# A chunk of repetitions that a table has: (method, target, clients, epsilon, chunk) -> its rounds.
+Known = Mapping[tuple[str, str, int, float, int], int]
+Chunk = tuple[str, Cell, int, int]  # method, cell, chunk, repetitions up to which the chunk is measured
+
+
 def seed(cell: Cell, method: str, repetition: int) -> tuple[int, ...]:
     """Return what one repetition's randomness is seeded with; method: name and parameters of its first setting."""
     return (
@@ -38,6 +43,28 @@ def seed(cell: Cell, method: str, repetition: int) -> tuple[int, ...]:
         zlib.crc32(method.encode()),
         repetition,
     )
+
+
+def left(
+    cells: Sequence[tuple[str, Cell]], repetitions: int, size: int, known: Known, rounds: Callable[[str], int]
+) -> list[Chunk]:
+    """Return the chunks that are left: every cell's first before any cell's second, so that a stopped study shows all.
+
+    cells: with their methods.  size: repetitions of a chunk.  rounds: how many a method has for each repetition.
+    """
+    chunks = range(-(-repetitions // size))
+    return [
+        (method, cell, chunk, upto)
+        for chunk, upto in ((chunk, min((chunk + 1) * size, repetitions)) for chunk in chunks)
+        for method, cell in cells
+        if known.get((method, cell.target, cell.clients, cell.epsilon, chunk), 0)
+        < (upto - chunk * size) * rounds(method)
+    ]
+
+
+def chunk_of(parameters: str) -> int:
+    """Return the chunk's number from a row's `parameters`, such as chunk=003."""
+    return int(parameters.partition("=")[2])
 
 
 def measured(

@@ -86,11 +86,6 @@ def atomic(p: int, s: int, a: Fraction = Fraction(0)) -> Rate:
     return _local(Fraction(p - s), p, 2 * a)
 
 
-def atomic_adaptive(p: int, s: int, a: Fraction = Fraction(0)) -> Rate:
-    """Return the error of an atomic functional at the level that Lepski's rule chooses; p >= s + 1."""
-    return density_adaptive(p, s, a)
-
-
 def smooth() -> Rate:
     """Return the error of a smooth functional, n^{-1/2} or (n epsilon^2)^{-1/2} (theorem 3 of [Szabo2024])."""
     return Rate((Term(Fraction(1, 2), Fraction(1)), Term(Fraction(1, 2))))
