@@ -9,7 +9,7 @@ frequencies; what is inferred starts from the raw, unbiased ones, which are kept
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import NormalDist
@@ -169,7 +169,7 @@ class Inference(Protocol):
 class DensityEstimate:
     """The density of a numeric attribute: call it, differentiate it, integrate it.
 
-    density: what is shown, nonnegative and of mass one with its atoms: `proper`.
+    density: what is shown, nonnegative and of mass one with its atoms; to give to a functional as a density.
     covariance: (K, K), of the coefficients that the estimator solved for: of `raw` where there is one, else of the shown ones.
     raw: the unbiased estimate that was made proper, where there was one (projection).
     n: reports used.  given: '' or 'ATTRIBUTE=CATEGORY'.  levels: what the level rule compared.  sample: whose reports.
@@ -193,7 +193,7 @@ class DensityEstimate:
         given = f" given {self.given}" if self.given else ""
         return (
             f"<DensityEstimate of {self.attribute}{given} on [{self.lower:g}, {self.upper:g}] by {self.estimator}: "
-            f"degree {self.degree}, level {self.level}, {self.n} reports>"
+            f"degree {self.density.degree}, level {self.level}, {self.n} reports>"
         )
 
     @property
@@ -205,61 +205,30 @@ class DensityEstimate:
         return self.density.upper
 
     @property
-    def degree(self) -> int:
-        """Of the spline that the density, or its logarithm, is."""
-        return self.density.degree
-
-    @property
     def level(self) -> int:
         """j of the space V_j that the spline is of."""
         return self.density.level
-
-    @property
-    def coefficients(self) -> np.ndarray:
-        """Of the spline, (2^level + degree,) B-splines on the unit interval."""
-        return self.density.coefficients
 
     @property
     def atoms(self) -> tuple[float, float]:
         """The masses at lower and at upper that no density holds: values clipped to the bounds."""
         return self.density.atoms
 
-    @property
-    def proper(self) -> DensityOnInterval:
-        """The density that is shown."""
-        return self.density
-
-    @property
-    def raw_coefficients(self) -> np.ndarray:
-        """Of `raw`, (K,); raises SchemeError where the estimator has none."""
-        if self.raw is None:
-            raise SchemeError(f"{self.estimator} makes a proper density at once; it has no raw coefficients")
-        return self.raw.coefficients
-
-    @property
-    def breakpoints(self) -> np.ndarray:
-        """The knots in the attribute's units, shape (2^level + 1,)."""
-        return self.density.breakpoints
-
     def __call__(self, x: Any) -> np.ndarray:
         """Return the density at x (any shape), per unit of x; 0 outside [lower, upper]."""
-        return self.proper.pdf(x)
-
-    def pdf(self, x: Any) -> np.ndarray:
-        """Return the density at x, as calling the estimate does."""
-        return self.proper.pdf(x)
+        return self.density.pdf(x)
 
     def derivative(self, order: int) -> Callable[[Any], np.ndarray]:
         """Return the density's derivative of that order >= 0, a function of x; zero above the degree."""
-        return self.proper.derivative(order)
+        return self.density.derivative(order)
 
     def cdf(self, x: Any) -> np.ndarray:
         """Return the share at or below x (any shape), nondecreasing from 0 at lower to 1 at upper."""
-        return np.clip(self.proper.cdf(x), 0.0, 1.0)
+        return np.clip(self.density.cdf(x), 0.0, 1.0)
 
     def quantile(self, t: Any) -> np.ndarray:
         """Return the x with cdf(x) = t, t in [0, 1] (any shape); raises SchemeError for other t."""
-        return self.proper.quantile(t)
+        return self.density.quantile(t)
 
     def band(self, x: Any, confidence: float = 0.95, simultaneous: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Return low and high, shapes (n,), of the band of the density at x, (n,), per unit of x.
@@ -487,10 +456,6 @@ class FrequencyEstimate:
         return random.generator().choice(
             np.array(self.categories, dtype=object), size=n, p=self.values / self.values.sum()
         )
-
-    def as_mapping(self) -> Mapping[str, float]:
-        """Return category -> frequency."""
-        return dict(zip(self.categories, map(float, self.values), strict=True))
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per category: category, estimate, standard_error, confidence, low, high."""

@@ -35,7 +35,7 @@ Features = Callable[[np.ndarray, int], np.ndarray]  # (x, order) -> (n, K)
 
 
 class Density(Protocol):
-    """What functionals ask of a density on [lower, upper]: estimates, splines and simulated truths all are one."""
+    """What functionals ask of a density on [lower, upper]: splines, exponential splines and simulated truths all are one."""
 
     @property
     def lower(self) -> float: ...
@@ -269,11 +269,6 @@ class Functional(ABC):
     @abstractmethod
     def expand(self, density: Density) -> Expansion:
         """Return the value, T and Q at a density; raises SchemeError where they do not exist."""
-
-    def value_and_influence(self, density: Density) -> tuple[float, Influence]:
-        """Return the value and T at a density."""
-        expansion = self.expand(density)
-        return expansion.value, expansion.influence
 
     def value(self, density: Density) -> float:
         """Return the functional of a density, a truth's for instance."""

@@ -46,7 +46,7 @@ REFERENCES = tuple(_NAMED)
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """A density under a name of your own, which then stands in the functional's name: `Reference("last_year", estimate)`.
+    """A density under a name of your own, which then stands in the name: `Reference("last_year", estimate.density)`.
 
     name: lower-case letters, digits and _, none of those that schemes know.
     """
@@ -64,11 +64,15 @@ class Reference:
 
 def check(reference: Any) -> None:
     """Refuse what is neither a known name nor a density."""
-    if isinstance(reference, Reference) or (isinstance(reference, str) and reference in _NAMED):
+    if isinstance(reference, str) and reference in _NAMED:
         return
-    if any(not hasattr(reference, part) for part in ("lower", "upper", "breakpoints", "pdf", "cdf", "quantile")):
-        got = repr(reference[:40]) if isinstance(reference, str) else f"a {type(reference).__name__}"
-        raise SchemeError(f"reference must be {', '.join(map(repr, REFERENCES))} or, from Python, a density; got {got}")
+    density = reference.density if isinstance(reference, Reference) else reference
+    if any(not hasattr(density, part) for part in ("lower", "upper", "breakpoints", "pdf", "cdf", "quantile")):
+        got = repr(density[:40]) if isinstance(density, str) else f"a {type(density).__name__}"
+        raise SchemeError(
+            f"reference must be {', '.join(map(repr, REFERENCES))} or, from Python, a density such as an estimate's "
+            f"`.density`; got {got}"
+        )
 
 
 def on(reference: Any, lower: float, upper: float) -> Density:

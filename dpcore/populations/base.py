@@ -8,7 +8,7 @@ People come in blocks of 65,536, each with a stream of its own, so that they are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -129,14 +129,6 @@ class Population:
                 )
             parts.append((share, law))
         return mixture(parts)
-
-    def density(self, attribute: str, given: str | None = None) -> Callable[[Any], np.ndarray]:
-        """Return the density of a numeric attribute, a function of x in its units."""
-        return self.truth(attribute, given).pdf
-
-    def cdf(self, attribute: str, given: str | None = None) -> Callable[[Any], np.ndarray]:
-        """Return the distribution function of a numeric attribute, a function of x in its units."""
-        return self.truth(attribute, given).cdf
 
     def _laws(self, attribute: str) -> Mapping[str, Law]:
         if attribute == self.group:

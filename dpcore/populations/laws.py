@@ -165,7 +165,7 @@ class NumericLaw:
         ends = [end for _, component in self.components for end in component.support()]
         return np.unique(np.concatenate([np.linspace(self.lower, self.upper, _PIECES + 1), ends]))
 
-    def sample(self, n: int, generator: np.random.Generator) -> np.ndarray:
+    def draw(self, n: int, generator: np.random.Generator) -> np.ndarray:
         """Return n independent draws, shape (n,)."""
         if len(self.components) == 1:
             return np.asarray(self.components[0][1].rvs(n, generator))
@@ -175,8 +175,6 @@ class NumericLaw:
             members = np.flatnonzero(which == index)
             drawn[members] = component.rvs(members.size, generator)
         return drawn
-
-    draw = sample
 
     def clipped(self, lower: float, upper: float) -> NumericLaw | ClippedLaw:
         """Return the law of the values brought to [lower, upper]: what a scheme with these bounds is told."""
@@ -246,10 +244,6 @@ class CategoricalLaw:
                 f"categories and {len(self.probabilities)} probabilities"
             )
         _check_probabilities(self.probabilities, "probabilities of a law's categories")
-
-    def sample(self, n: int, generator: np.random.Generator) -> np.ndarray:
-        """Return n independent categories, shape (n,), labels as objects (one string shared by all who have it)."""
-        return np.array(self.categories, dtype=object)[self.draw(n, generator)]
 
     def draw(self, n: int, generator: np.random.Generator) -> np.ndarray:
         """Return the places of n independent categories, shape (n,), int64."""

@@ -170,7 +170,8 @@ def test_other_names_are_refused(text):
 @pytest.mark.parametrize(("text", "name"), every_value_once(TEXTS, LAWS))
 def test_influence_is_the_derivative_with_a_quadratic_remainder(text, name):
     functional, (law, step) = parse(text), LAWS[name]
-    value, influence = functional.value_and_influence(law)
+    expansion = functional.expand(law)
+    value, influence = expansion.value, expansion.influence
     slope = influence(step)
     size = max(abs(slope), abs(value), 1e-3)
     remainders = []
@@ -207,7 +208,8 @@ def test_curvature_is_half_the_second_derivative(text, name):
 def test_integrals_are_expanded_in_directions_that_change_the_mass_too(text):
     """Inference expands around a density kept above its noise, whose mass is not one."""
     functional, (density, _) = parse(text), _density_and_step()
-    value, influence = functional.value_and_influence(_spline(density))
+    expansion = functional.expand(_spline(density))
+    value, influence = expansion.value, expansion.influence
     step = _spline(np.full(len(density), 1e-4))
     change = functional.value(_spline(density + 1e-4)) - value
     assert influence(step) == pytest.approx(change, rel=1e-2)
@@ -293,7 +295,8 @@ def test_a_wrong_influence_would_be_caught():
     """The pair to the test above: with the weight off by a tenth the remainder is no longer quadratic."""
     density, step = _density_and_step()
     functional = IntegratedSquare(0)
-    value, right = functional.value_and_influence(_spline(density))
+    expansion = functional.expand(_spline(density))
+    value, right = expansion.value, expansion.influence
     wrong = Influence(LOWER, UPPER, ((0, lambda x: 1.1 * right.weights[0][1](x)),), (), right.breaks)
     for influence, is_right in ((right, True), (wrong, False)):
         slope = influence(_spline(step))
@@ -305,7 +308,8 @@ def test_a_wrong_influence_would_be_caught():
 def test_a_wrong_sign_would_be_caught(text):
     """The pair to the tests above, for every functional with a remainder: T with a weight of the wrong sign, and Q."""
     functional, (law, step) = parse(text), LAWS["wavy"]
-    value, right = functional.value_and_influence(law)
+    expansion = functional.expand(law)
+    value, right = expansion.value, expansion.influence
     signs = [(order, lambda x, weight=weight: -weight(x)) for order, weight in right.weights[:1]]
     wrong = Influence(LOWER, UPPER, (*signs, *right.weights[1:]), right.points, right.breaks, right.of_law)
     slope = wrong(step)
@@ -334,7 +338,8 @@ def test_fisher_information_of_a_known_density_and_after_integration_by_parts():
         return scale * np.exp(-rate * np.asarray(x))
 
     law = FunctionDensity(LOWER, UPPER, falling, derivatives=(lambda x: -rate * falling(x),))
-    value, influence = FisherInformation().value_and_influence(law)
+    expansion = FisherInformation().expand(law)
+    value, influence = expansion.value, expansion.influence
     assert value == pytest.approx(rate**2)
     _, step = LAWS["wavy"]
     at_ends = -2 * rate * (float(step.pdf(UPPER)) - float(step.pdf(LOWER)))
@@ -366,7 +371,7 @@ def test_names_of_references():
     law = LAWS["wavy"][0]
     assert str(Wasserstein(2, law)) == "wasserstein(2, given)"
     assert str(KullbackLeibler(Reference("last_year", law))) == "kullback_leibler(last_year)"
-    for wrong in ("normal", 3, None):
+    for wrong in ("normal", 3, None, Reference("last_year", 3)):
         with pytest.raises(SchemeError, match="reference must be 'uniform' or, from Python, a density"):
             KullbackLeibler(wrong)
     for wrong in ("uniform", "Last year"):

@@ -74,7 +74,7 @@ def test_reports_become_proper_densities(basis: str) -> None:
     assert np.all((low <= estimate(x)) & (estimate(x) <= high))
     fixed = dp.estimate(aggregate, "x", estimator=dp.Projection(level_rule=dp.Fixed(4)))
     assert fixed.level == 4
-    assert len(fixed.coefficients) == 16 + fixed.degree
+    assert len(fixed.density.coefficients) == 16 + fixed.density.degree
     groups = dp.estimate(aggregate, "x", given="side")
     assert set(groups) == {"left", "right"}
 

@@ -42,7 +42,7 @@ def test_an_atom_lands_unasked_with_its_interval_and_its_truth(tables) -> None:
     rows = tables["functionals"].set_index("functional")
     assert list(rows.index) == ["mean", "quantile(0.95)", "cdf(10000)", "atom(16000)"]
     true = tables["truths"].query("quantity == 'atom(16000)'")["value"].item()
-    assert true == pytest.approx(float(1 - consumer_expenditure().cdf("expenditure")(UPPER)))
+    assert true == pytest.approx(float(1 - consumer_expenditure().truth("expenditure").cdf(UPPER)))
     row = rows.loc["atom(16000)"]
     assert row["low"] < true < row["high"]
     assert abs(row["plug_in"] - true) < 0.02

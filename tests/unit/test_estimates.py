@@ -49,7 +49,7 @@ def test_derivatives_are_slopes(estimate):
     x, step = np.array([0.31, 1.17]), 1e-5
     slopes = (estimate(x + step) - estimate(x - step)) / (2 * step)
     np.testing.assert_allclose(estimate.derivative(1)(x), slopes, atol=1e-5)
-    assert np.all(estimate.derivative(estimate.degree + 1)(x) == 0)
+    assert np.all(estimate.derivative(estimate.density.degree + 1)(x) == 0)
 
 
 def test_bands_are_the_intervals_of_point_functionals(fixed):
@@ -88,7 +88,7 @@ def test_the_frame_is_a_grid_with_nested_columns(estimate):
 def test_no_representation_shows_a_coefficient(estimate):
     for shown in (repr(estimate), repr(estimate.raw), str(estimate)):
         assert "array" not in shown
-        assert f"{estimate.coefficients[0]:.4f}" not in shown
+        assert f"{estimate.density.coefficients[0]:.4f}" not in shown
     assert "level" in repr(estimate)
 
 

@@ -70,13 +70,13 @@ def test_fisher_information_needs_a_curve() -> None:
 
 
 def test_a_round_against_an_earlier_estimate(incomes: dict[str, Any]) -> None:
-    earlier = Reference("earlier", incomes["wavelet_laplace"])
+    earlier = Reference("earlier", incomes["wavelet_laplace"].density)
     for functional in (Wasserstein(1, earlier), Wasserstein(2, earlier)):
         found = incomes["dyadic_wave"].functional(functional)
         assert found.functional.endswith("earlier)")
         assert found.plug_in < 4_000  # two estimates of one law
     narrow = dp.estimate(_uniform(20_000), "income")
-    refused = narrow.functional(KullbackLeibler(incomes["dyadic_wave"]))
+    refused = narrow.functional(KullbackLeibler(incomes["dyadic_wave"].density))
     assert "the reference lives on [0, 250000], the attribute on [0, 1]" in refused.reason
 
 

@@ -73,8 +73,8 @@ def test_density_and_slope_vanish_at_the_bounds() -> None:
 
 def test_everybody_is_the_mixture_of_the_groups() -> None:
     x = np.linspace(0, 250_000, 101)
-    mixed = 0.78 * PEOPLE.density("income", "urban")(x) + 0.22 * PEOPLE.density("income", "rural")(x)
-    np.testing.assert_allclose(PEOPLE.density("income")(x), mixed, rtol=1e-12)
+    mixed = 0.78 * PEOPLE.truth("income", "urban").pdf(x) + 0.22 * PEOPLE.truth("income", "rural").pdf(x)
+    np.testing.assert_allclose(PEOPLE.truth("income").pdf(x), mixed, rtol=1e-12)
     urban, rural = (integral(PEOPLE.truth("income", group), lambda x: x) for group in ("urban", "rural"))
     assert urban == pytest.approx(250_000 * (0.55 * 3 / 15 + 0.35 * 4 / 12 + 0.10 * 8 / 14), rel=1e-12)
     assert urban - rural > 15_000  # the groups must differ visibly, or `given` has nothing to show
@@ -102,7 +102,7 @@ def test_cell_probabilities_are_the_mass_of_the_density(given: str | None, cells
     nodes, weights = np.polynomial.legendre.leggauss(20)
     width = 250_000 / cells
     x = (np.arange(cells)[:, None] + (1 + nodes) / 2) * width
-    np.testing.assert_allclose(found, PEOPLE.density("income", given)(x) @ weights * width / 2, atol=1e-13)
+    np.testing.assert_allclose(found, PEOPLE.truth("income", given).pdf(x) @ weights * width / 2, atol=1e-13)
 
 
 def test_cell_probabilities_put_what_is_outside_in_the_end_cells() -> None:
@@ -147,7 +147,7 @@ def test_scipys_distributions_are_components() -> None:
     law = NumericLaw(0.0, 10.0, ((0.5, stats.uniform(2, 3)), (0.5, stats.truncnorm(-2, 2, loc=6, scale=1))))
     assert integral(law) == pytest.approx(1, abs=1e-3)
     assert {2.0, 5.0, 4.0, 8.0} <= set(law.breakpoints)
-    drawn = law.sample(1000, np.random.default_rng(1))
+    drawn = law.draw(1000, np.random.default_rng(1))
     assert drawn.min() > 2
     assert drawn.max() < 8
     with pytest.raises(SchemeError, match="without derivatives"):

@@ -28,7 +28,7 @@ def test_without_noise_the_raw_estimate_is_the_least_squares_projection(degree, 
     design = bspline.evaluate(centres, degree, level)
     slow, *_ = np.linalg.lstsq(design, law * of.inputs, rcond=None)
     tolerance = 2e-3 * np.abs(slow).max()  # rounding of the integer tables
-    np.testing.assert_allclose(estimate.raw_coefficients, slow, atol=tolerance)
+    np.testing.assert_allclose(estimate.raw.coefficients, slow, atol=tolerance)
     x = np.linspace(-0.9, 2.9, 7)
     np.testing.assert_allclose(
         estimate.raw.pdf(x), bspline.evaluate((x + 1) / 4, degree, level) @ slow / 4, atol=tolerance
@@ -48,7 +48,7 @@ def test_the_covariance_is_that_of_repeated_aggregates(allocation, epsilon):
     of = mechanism(1, epsilon, 3, allocation)
     rule = Projection(level_rule=Fixed(3))
     estimates = [rule.estimate(draw(of, SMOOTH["raised"], 50_000, seed=s), "x") for s in range(100)]
-    spread = np.cov(np.array([estimate.raw_coefficients for estimate in estimates]).T)
+    spread = np.cov(np.array([estimate.raw.coefficients for estimate in estimates]).T)
     stated = np.mean([estimate.covariance for estimate in estimates], axis=0)
     gram = bspline.gram(1, 3)
     assert np.sum(gram * spread) == pytest.approx(np.sum(gram * stated), rel=0.15)
@@ -62,9 +62,9 @@ def test_knowing_the_mass_takes_noise_from_the_mean_and_nothing_else():
     with_mass = Projection(level_rule=Fixed(4)).estimate(aggregate, "x")
     literal = Projection(level_rule=Fixed(4), unit_mass=False).estimate(aggregate, "x")
     mass = bspline.integrals(2, 4)
-    assert mass @ with_mass.raw_coefficients == pytest.approx(1, abs=1e-9)
+    assert mass @ with_mass.raw.coefficients == pytest.approx(1, abs=1e-9)
     assert mass @ with_mass.covariance @ mass == pytest.approx(0, abs=1e-12)
-    assert abs(mass @ literal.raw_coefficients - 1) > 1e-4
+    assert abs(mass @ literal.raw.coefficients - 1) > 1e-4
     assert mass @ literal.covariance @ mass > 1e-6
     change = np.linalg.eigvalsh(literal.covariance - with_mass.covariance)
     assert change.min() > -1e-9 * change.max()
@@ -75,7 +75,7 @@ def test_knowing_the_mass_takes_noise_from_the_mean_and_nothing_else():
 def test_the_same_aggregate_gives_the_same_answer():
     aggregate = draw(mechanism(1), SMOOTH["beta"], 30_000, seed=4)
     first, second = (Projection().estimate(aggregate, "x") for _ in range(2))
-    assert np.array_equal(first.coefficients, second.coefficients)
+    assert np.array_equal(first.density.coefficients, second.density.coefficients)
     assert first.levels == second.levels
 
 

@@ -166,7 +166,7 @@ def test_estimates_are_densities_near_the_truth(mechanism: str, smoothing: bool)
     simulated = dp.simulate(scheme, columns, random=dp.seeded(3))
     estimate: Any = dp.estimate(simulated, "height")
     assert estimate.estimator == ("ems" if smoothing else "em")
-    assert estimate.degree == 0
+    assert estimate.density.degree == 0
     assert 2**estimate.level == scheme.attributes["height"].mechanism.inputs
     assert estimate.n == 40_000
     grid = np.linspace(0.5, 2.5, 4097)
