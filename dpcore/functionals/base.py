@@ -141,6 +141,11 @@ class Influence:
     breaks: tuple[float, ...] = ()
     of_law: bool = True
 
+    @classmethod
+    def of_density(cls, density: Density, *weights: tuple[int, Function]) -> Influence:
+        """Return a T of the density alone, with weights that are as smooth as it is."""
+        return cls(density.lower, density.upper, weights, breaks=tuple(density.breakpoints), of_law=False)
+
     def __call__(self, h: Any) -> float:
         """Return T(h), h with `derivative`, `breakpoints` and, where it has any, `atoms`."""
         x, w = nodes(self.lower, self.upper, h.breakpoints, self.breaks)
@@ -319,6 +324,13 @@ class Functional(ABC):
     def __str__(self) -> str:
         arguments = [written(getattr(self, field.name)) for field in fields(self)]  # type: ignore[arg-type]
         return f"{self.name}({', '.join(arguments)})" if arguments else self.name
+
+
+def needs_degree(order: int, degree: int | None) -> str | None:
+    """Return why a spline of that degree has no derivative of that order, or None."""
+    if degree is None or order <= degree:
+        return None
+    return f"a spline of degree {degree} has no derivative of order {order}; collect with degree >= {order}"
 
 
 def written(value: Any) -> str:

@@ -32,8 +32,5 @@ class Entropy(Functional):
 
         x, w = nodes(density.lower, density.upper, density.breakpoints)
         f = np.maximum(density.pdf(x), 0.0)
-        breaks = tuple(density.breakpoints)
-        influence = Influence(
-            density.lower, density.upper, ((0, lambda u: -1 - np.log(positive(u))),), (), breaks, of_law=False
-        )
+        influence = Influence.of_density(density, (0, lambda u: -1 - np.log(positive(u))))
         return Expansion(-float(np.sum(w * xlogy(f, f))), influence, Curvature(((0, lambda u: -0.5 / positive(u)),)))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dpcore.functionals.base import Curvature, Density, Expansion, Functional, Influence, nodes
+from dpcore.functionals.base import Curvature, Density, Expansion, Functional, Influence, needs_degree, nodes
 
 _TINY = 1e-90  # the third power of its inverse is still a number
 
@@ -30,9 +30,7 @@ class FisherInformation(Functional):
         return 0
 
     def refuses(self, lower: float, upper: float, degree: int | None = None) -> str | None:
-        if degree is None or degree >= 1:
-            return None
-        return f"a spline of degree {degree} has no derivative of order 1; collect with degree >= 1"
+        return needs_degree(1, degree)
 
     def range_on(self, lower: float, upper: float) -> tuple[float, float]:
         return 0.0, np.inf
@@ -48,14 +46,7 @@ class FisherInformation(Functional):
 
         x, w = nodes(density.lower, density.upper, density.breakpoints)
         value = float(np.sum(w * np.where(density.pdf(x) > _TINY, slope(x) * score(x), 0.0)))
-        influence = Influence(
-            density.lower,
-            density.upper,
-            ((1, lambda u: 2 * score(u)), (0, lambda u: -(score(u) ** 2))),
-            (),
-            tuple(density.breakpoints),
-            of_law=False,
-        )
+        influence = Influence.of_density(density, (1, lambda u: 2 * score(u)), (0, lambda u: -(score(u) ** 2)))
         curvature = Curvature(
             ((1, lambda u: 1 / positive(u)), (0, lambda u: score(u) ** 2 / positive(u))),
             mixed=((0, 1, lambda u: -2 * score(u) / positive(u)),),

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from dpcore.errors import SchemeError, check_positive, check_within
-from dpcore.functionals.base import Curvature, Density, Expansion, Functional, Influence, nodes
+from dpcore.functionals.base import Curvature, Density, Expansion, Functional, Influence, needs_degree, nodes
+
+_TINY = 1e-90  # the third power of its inverse is still a number
 
 
 @dataclass(frozen=True)
@@ -41,9 +43,7 @@ class IntegratedSquare(Functional):
         return True
 
     def refuses(self, lower: float, upper: float, degree: int | None = None) -> str | None:
-        if degree is None or self.m <= degree:
-            return None
-        return f"a spline of degree {degree} has no derivative of order {self.m}; collect with degree >= {self.m}"
+        return needs_degree(self.m, degree)
 
     def range_on(self, lower: float, upper: float) -> tuple[float, float]:
         return (1 / (upper - lower) if self.m == 0 else 0.0), np.inf  # Cauchy-Schwarz: the uniform is flattest
@@ -53,10 +53,7 @@ class IntegratedSquare(Functional):
         derivative = density.derivative(order)
         x, w = nodes(density.lower, density.upper, density.breakpoints)
         value = float(np.sum(w * derivative(x) ** 2))
-        breaks = tuple(density.breakpoints)
-        influence = Influence(
-            density.lower, density.upper, ((order, lambda u: 2 * derivative(u)),), (), breaks, of_law=False
-        )
+        influence = Influence.of_density(density, (order, lambda u: 2 * derivative(u)))
         return Expansion(value, influence, Curvature(((order, lambda u: np.ones(np.shape(u))),)))
 
 
@@ -97,12 +94,6 @@ class PowerIntegral(Functional):
             return f**exponent if float(exponent).is_integer() and exponent >= 0 else np.maximum(f, _TINY) ** exponent
 
         x, w = nodes(density.lower, density.upper, density.breakpoints)
-        breaks = tuple(density.breakpoints)
-        influence = Influence(
-            density.lower, density.upper, ((0, lambda u: q * power(u, q - 1)),), (), breaks, of_law=False
-        )
+        influence = Influence.of_density(density, (0, lambda u: q * power(u, q - 1)))
         curvature = Curvature(((0, lambda u: q * (q - 1) / 2 * power(u, q - 2)),))
         return Expansion(float(np.sum(w * power(x, q))), influence, curvature)
-
-
-_TINY = 1e-90  # the third power of its inverse is still a number

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from math import comb
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpcore.errors import SchemeError, check_within
-from dpcore.functionals.base import Curvature, Density, Expansion, Function, Functional, Influence
+from dpcore.functionals.base import Curvature, Density, Expansion, Function, Functional, Influence, needs_degree
 
 _LARGEST_MOMENT = 8  # higher ones are ruled by the last cell
 _EXTREMES = 4001  # grid on which the range of a power is looked up
@@ -19,133 +20,128 @@ def _power(k: int, centre: float = 0.0) -> Function:
     return lambda x: (np.asarray(x, dtype=np.float64) - centre) ** k
 
 
-def _linear(density: Density, influence: Influence) -> Expansion:
-    return Expansion(influence(density), influence)
+class _Linear(Functional):
+    """int w f, w a weight that does not depend on the density."""
+
+    is_linear = True
+
+    @abstractmethod
+    def _weight(self, x: Any) -> np.ndarray:
+        """w at x (any shape)."""
+
+    @property
+    def _breaks(self) -> tuple[float, ...]:
+        """Where w is not smooth."""
+        return ()
+
+    def expand(self, density: Density) -> Expansion:
+        influence = Influence(density.lower, density.upper, ((0, self._weight),), breaks=self._breaks)
+        return Expansion(influence(density), influence)
 
 
-class _OfNumbers(Functional):
-    """A functional that is also one of categories with numbers."""
+class _LinearOfNumbers(_Linear):
+    """One that is also asked of categories with numbers."""
 
     def refuses_probabilities(self) -> str | None:
         return None
 
+    def expand_probabilities(
+        self, probabilities: np.ndarray, numbers: np.ndarray
+    ) -> tuple[float, np.ndarray, np.ndarray]:
+        weights = self._weight(numbers)
+        return float(probabilities @ weights), weights, np.zeros((len(numbers),) * 2)
 
-@dataclass(frozen=True)
-class Moment(_OfNumbers):
-    """int x^k f, k = 1..8, in the attribute's unit to the power k."""
+
+class _Power(_LinearOfNumbers):
+    """int x^k f."""
 
     k: int
 
-    name = "moment"
-    is_linear = True
-
-    def __post_init__(self) -> None:
-        _check_order(self.k)
-
-    def expand(self, density: Density) -> Expansion:
-        return _linear(density, Influence(density.lower, density.upper, ((0, _power(self.k)),)))
+    def _weight(self, x: Any) -> np.ndarray:
+        return _power(self.k)(x)
 
     def range_on(self, lower: float, upper: float) -> tuple[float, float]:
         ends = [lower**self.k, upper**self.k] + ([0.0] if lower < 0 < upper else [])
         return min(ends), max(ends)
 
-    def expand_probabilities(
-        self, probabilities: np.ndarray, numbers: np.ndarray
-    ) -> tuple[float, np.ndarray, np.ndarray]:
-        weights = numbers**self.k
-        return float(probabilities @ weights), weights, np.zeros((len(numbers),) * 2)
+
+@dataclass(frozen=True)
+class Moment(_Power):
+    """int x^k f, k = 1..8, in the attribute's unit to the power k."""
+
+    k: int
+
+    name = "moment"
+
+    def __post_init__(self) -> None:
+        _check_order(self.k)
 
 
 @dataclass(frozen=True)
-class Mean(_OfNumbers):
+class Mean(_Power):
     """int x f, in the attribute's unit."""
 
     name = "mean"
-    is_linear = True
-
-    def expand(self, density: Density) -> Expansion:
-        return Moment(1).expand(density)
-
-    def range_on(self, lower: float, upper: float) -> tuple[float, float]:
-        return lower, upper
-
-    def expand_probabilities(
-        self, probabilities: np.ndarray, numbers: np.ndarray
-    ) -> tuple[float, np.ndarray, np.ndarray]:
-        return Moment(1).expand_probabilities(probabilities, numbers)
+    k = 1
 
 
 @dataclass(frozen=True)
-class Cdf(_OfNumbers):
+class Cdf(_LinearOfNumbers):
     """The share at or below x; x in the attribute's unit."""
 
     x: float
 
     name = "cdf"
-    is_linear = True
 
     def refuses_density(self, density: Density) -> str | None:
         """At lower it is an atom's mass: who was clipped to it."""
         return Atom(self.x).refuses_density(density) if self.x == density.lower else None
 
-    def expand(self, density: Density) -> Expansion:
-        influence = Influence(
-            density.lower, density.upper, ((0, lambda u: (np.asarray(u) <= self.x).astype(np.float64)),), (), (self.x,)
-        )
-        return _linear(density, influence)
+    def _weight(self, x: Any) -> np.ndarray:
+        return (np.asarray(x) <= self.x).astype(np.float64)
+
+    @property
+    def _breaks(self) -> tuple[float, ...]:
+        return (self.x,)
 
     def range_on(self, lower: float, upper: float) -> tuple[float, float]:
         return float(self.x >= upper), float(self.x >= lower)
 
-    def expand_probabilities(
-        self, probabilities: np.ndarray, numbers: np.ndarray
-    ) -> tuple[float, np.ndarray, np.ndarray]:
-        weights = (numbers <= self.x).astype(np.float64)
-        return float(probabilities @ weights), weights, np.zeros((len(numbers),) * 2)
-
 
 @dataclass(frozen=True)
-class Probability(_OfNumbers):
+class Probability(_LinearOfNumbers):
     """The share from a to b, both included; a < b in the attribute's unit."""
 
     a: float
     b: float
 
     name = "probability"
-    is_linear = True
 
     def __post_init__(self) -> None:
         if not self.a < self.b:
             raise SchemeError(f"probability needs a < b, got {self.a} and {self.b}")
 
-    def expand(self, density: Density) -> Expansion:
-        influence = Influence(density.lower, density.upper, ((0, self._inside),), (), (self.a, self.b))
-        return _linear(density, influence)
+    def _weight(self, x: Any) -> np.ndarray:
+        x = np.asarray(x)
+        return ((x >= self.a) & (x <= self.b)).astype(np.float64)
+
+    @property
+    def _breaks(self) -> tuple[float, ...]:
+        return (self.a, self.b)
 
     def range_on(self, lower: float, upper: float) -> tuple[float, float]:
         covers, meets = self.a <= lower and upper <= self.b, self.a <= upper and lower <= self.b
         return float(covers), float(meets)
 
-    def expand_probabilities(
-        self, probabilities: np.ndarray, numbers: np.ndarray
-    ) -> tuple[float, np.ndarray, np.ndarray]:
-        weights = self._inside(numbers)
-        return float(probabilities @ weights), weights, np.zeros((len(numbers),) * 2)
-
-    def _inside(self, x: Any) -> np.ndarray:
-        x = np.asarray(x)
-        return ((x >= self.a) & (x <= self.b)).astype(np.float64)
-
 
 @dataclass(frozen=True)
-class Atom(Functional):
+class Atom(_Linear):
     """The share of exactly x, a bound of the attribute: people whose values were clipped to it."""
 
     x: float
 
     name = "atom"
     kind = "atomic"
-    is_linear = True
 
     def refuses(self, lower: float, upper: float, degree: int | None = None) -> str | None:
         if self.x in (lower, upper):
@@ -158,11 +154,8 @@ class Atom(Functional):
             return self.refuses(density.lower, density.upper)
         return f"no atom at {self.x:g} was told from a density; more reports, or an estimator with atoms (log_spline), would"
 
-    def expand(self, density: Density) -> Expansion:
-        influence = Influence(
-            density.lower, density.upper, ((0, lambda u: (np.asarray(u) == self.x).astype(np.float64)),)
-        )
-        return _linear(density, influence)
+    def _weight(self, x: Any) -> np.ndarray:
+        return (np.asarray(x) == self.x).astype(np.float64)
 
     def range_on(self, lower: float, upper: float) -> tuple[float, float]:
         return 0.0, 1.0
@@ -191,7 +184,7 @@ class Derivative(Functional):
     def refuses(self, lower: float, upper: float, degree: int | None = None) -> str | None:
         if not lower <= self.x <= upper:
             return f"x = {self.x:g} lies outside [{lower:g}, {upper:g}]; name a point inside"
-        return _needs_degree(self.r, degree)
+        return needs_degree(self.r, degree)
 
     def expand(self, density: Density) -> Expansion:
         influence = Influence(density.lower, density.upper, (), ((int(self.r), float(self.x), 1.0),))
@@ -201,9 +194,8 @@ class Derivative(Functional):
         return (0.0 if self.r == 0 else -np.inf), np.inf
 
 
-@dataclass(frozen=True)
-class CentralMoment(_OfNumbers):
-    """int (x - mean)^k f, k = 2..8, in the attribute's unit to the power k.
+class _AroundMean(Functional):
+    """int (x - mean)^k f.
 
     With a = int x h:  T(h) = int (x - mu)^k h - k mu_{k-1} a,
     Q(h) = -k a int (x - mu)^{k-1} h + k (k - 1) / 2 mu_{k-2} a^2.
@@ -211,10 +203,8 @@ class CentralMoment(_OfNumbers):
 
     k: int
 
-    name = "central_moment"
-
-    def __post_init__(self) -> None:
-        _check_order(self.k, least=2)
+    def refuses_probabilities(self) -> str | None:
+        return None
 
     @property
     def is_quadratic(self) -> bool:
@@ -256,33 +246,25 @@ class CentralMoment(_OfNumbers):
 
 
 @dataclass(frozen=True)
-class Variance(_OfNumbers):
+class CentralMoment(_AroundMean):
+    """int (x - mean)^k f, k = 2..8, in the attribute's unit to the power k."""
+
+    k: int
+
+    name = "central_moment"
+
+    def __post_init__(self) -> None:
+        _check_order(self.k, least=2)
+
+
+@dataclass(frozen=True)
+class Variance(_AroundMean):
     """int (x - mean)^2 f, in the attribute's unit squared."""
 
     name = "variance"
-
-    @property
-    def is_quadratic(self) -> bool:
-        return True
-
-    def expand(self, density: Density) -> Expansion:
-        return CentralMoment(2).expand(density)
-
-    def range_on(self, lower: float, upper: float) -> tuple[float, float]:
-        return 0.0, (upper - lower) ** 2 / 4
-
-    def expand_probabilities(
-        self, probabilities: np.ndarray, numbers: np.ndarray
-    ) -> tuple[float, np.ndarray, np.ndarray]:
-        return CentralMoment(2).expand_probabilities(probabilities, numbers)
+    k = 2
 
 
 def _check_order(k: int, least: int = 1) -> None:
     if k != int(k) or not least <= k <= _LARGEST_MOMENT:
         raise SchemeError(f"the order of a moment must be a whole number from {least} to {_LARGEST_MOMENT}, got {k}")
-
-
-def _needs_degree(order: int, degree: int | None) -> str | None:
-    if degree is None or order <= degree:
-        return None
-    return f"a spline of degree {degree} has no derivative of order {order}; collect with degree >= {order}"
