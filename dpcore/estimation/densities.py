@@ -37,12 +37,8 @@ def cell_masses(degree: int, level: int, cells: int) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Spline:
-    """A function on [lower, upper]: a spline of V_level on the unit interval, read as a density in the attribute's units.
-
-    coefficients: (2^level + degree,) of the B-splines; the density with respect to u = (x - lower) / (upper - lower).
-    It need be neither nonnegative nor of mass one; `quantile` wants both.
-    """
+class _OnInterval:
+    """A spline of V_level on the unit interval, and the interval in the attribute's units that it is read on."""
 
     lower: float
     upper: float
@@ -51,17 +47,13 @@ class Spline:
     coefficients: np.ndarray
 
     def __repr__(self) -> str:
-        return f"<Spline of degree {self.degree} in V_{self.level} on [{self.lower:g}, {self.upper:g}]>"
+        where = f"[{self.lower:g}, {self.upper:g}]"
+        return f"<{type(self).__name__} of degree {self.degree} in V_{self.level} on {where}>"
 
     @property
     def width(self) -> float:
         """upper - lower."""
         return self.upper - self.lower
-
-    @property
-    def atoms(self) -> tuple[float, float]:
-        """No mass outside the spline."""
-        return 0.0, 0.0
 
     @cached_property
     def breakpoints(self) -> np.ndarray:
@@ -69,8 +61,34 @@ class Spline:
         return self.lower + self.width * np.arange((1 << self.level) + 1) / (1 << self.level)
 
     def pdf(self, x: Any) -> np.ndarray:
-        """Return the density at x (any shape), per unit of x; 0 outside [lower, upper]."""
+        """Return the density, without atoms, at x (any shape), per unit of x; 0 outside [lower, upper]."""
         return self.derivative(0)(x)
+
+    def derivative(self, order: int) -> Callable[[Any], np.ndarray]:
+        """Return its derivative of that order >= 0, a function of x (any shape); 0 outside [lower, upper]."""
+        raise NotImplementedError
+
+    def _share(self, x: Any) -> np.ndarray:
+        """x on the unit interval, uncut."""
+        return np.asarray((np.asarray(x, dtype=np.float64) - self.lower) / self.width)
+
+    @cached_property
+    def _spline(self) -> BSpline:
+        return BSpline(bspline.knots(self.degree, self.level), self.coefficients, self.degree)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Spline(_OnInterval):
+    """A function on [lower, upper]: a spline of V_level on the unit interval, read as a density in the attribute's units.
+
+    coefficients: (2^level + degree,) of the B-splines; the density with respect to u = (x - lower) / (upper - lower).
+    It need be neither nonnegative nor of mass one; `quantile` wants both.
+    """
+
+    @property
+    def atoms(self) -> tuple[float, float]:
+        """No mass outside the spline."""
+        return 0.0, 0.0
 
     def derivative(self, order: int) -> Callable[[Any], np.ndarray]:
         """Return the derivative of that order >= 0, a function of x (any shape); 0 outside [lower, upper]."""
@@ -80,7 +98,7 @@ class Spline:
         spline = self._spline.derivative(order) if order else self._spline
 
         def evaluate(x: Any) -> np.ndarray:
-            u = (np.asarray(x, dtype=np.float64) - self.lower) / self.width
+            u = self._share(x)
             inside = (u >= 0) & (u <= 1)
             return np.where(inside, spline(np.clip(u, 0.0, 1.0)), 0.0) / self.width ** (order + 1)
 
@@ -88,7 +106,7 @@ class Spline:
 
     def cdf(self, x: Any) -> np.ndarray:
         """Return the integral from lower to x (any shape)."""
-        u = (np.asarray(x, dtype=np.float64) - self.lower) / self.width
+        u = self._share(x)
         return np.asarray(self._integral(np.clip(u, 0.0, 1.0)))
 
     def quantile(self, t: Any) -> np.ndarray:
@@ -105,25 +123,21 @@ class Spline:
 
     def features(self, x: np.ndarray, order: int = 0) -> np.ndarray:
         """Return d (order-th derivative at x) / d coefficients, shape (n, K); x: (n,) in [lower, upper]."""
-        u = np.clip((np.asarray(x, dtype=np.float64) - self.lower) / self.width, 0.0, 1.0)
+        u = np.clip(self._share(x), 0.0, 1.0)
         return bspline.evaluate(u, self.degree, self.level, order) / self.width ** (order + 1)
 
     def cumulative_features(self, x: np.ndarray) -> np.ndarray:
         """Return d cdf(x) / d coefficients, shape (n, K)."""
-        u = np.clip((np.asarray(x, dtype=np.float64) - self.lower) / self.width, 0.0, 1.0)
+        u = np.clip(self._share(x), 0.0, 1.0)
         return cumulated(np.ravel(u), self.degree, self.level)
-
-    @cached_property
-    def _spline(self) -> BSpline:
-        return BSpline(bspline.knots(self.degree, self.level), self.coefficients, self.degree)
 
     @cached_property
     def _integral(self) -> BSpline:
         return self._spline.antiderivative()
 
 
-@dataclass(frozen=True, eq=False)
-class ExponentialSpline:
+@dataclass(frozen=True, eq=False, repr=False)
+class ExponentialSpline(_OnInterval):
     """A density on [lower, upper] whose logarithm is a cubic spline, beside atoms at the two ends.
 
     coefficients: (2^level + degree,) of the B-splines of V_level on the unit interval: the log density but for a constant.
@@ -131,29 +145,7 @@ class ExponentialSpline:
     `pdf` and `derivative` are of the continuous part; `cdf` and `quantile` of the whole law.
     """
 
-    lower: float
-    upper: float
-    degree: int
-    level: int
-    coefficients: np.ndarray
     atoms: tuple[float, float] = (0.0, 0.0)
-
-    def __repr__(self) -> str:
-        return f"<ExponentialSpline of degree {self.degree} in V_{self.level} on [{self.lower:g}, {self.upper:g}]>"
-
-    @property
-    def width(self) -> float:
-        """upper - lower."""
-        return self.upper - self.lower
-
-    @cached_property
-    def breakpoints(self) -> np.ndarray:
-        """The knots, shape (2^level + 1,), in the attribute's units."""
-        return self.lower + self.width * np.arange((1 << self.level) + 1) / (1 << self.level)
-
-    def pdf(self, x: Any) -> np.ndarray:
-        """Return the density of the continuous part at x (any shape), per unit of x; 0 outside [lower, upper]."""
-        return self.derivative(0)(x)
 
     def derivative(self, order: int) -> Callable[[Any], np.ndarray]:
         """Return the derivative of that order >= 0, a function of x (any shape); 0 outside [lower, upper].
@@ -164,7 +156,7 @@ class ExponentialSpline:
         parts = [self._spline.derivative(k) if k else self._spline for k in range(min(order, self.degree) + 1)]
 
         def evaluate(x: Any) -> np.ndarray:
-            u = (np.asarray(x, dtype=np.float64) - self.lower) / self.width
+            u = self._share(x)
             inside, u = (u >= 0) & (u <= 1), np.clip(u, 0.0, 1.0)
             s = [part(u) for part in parts] + [np.zeros(np.shape(u))] * (order + 1 - len(parts))
             f = [np.exp(s[0] - self._log_scale)]
@@ -176,8 +168,7 @@ class ExponentialSpline:
 
     def cdf(self, x: Any) -> np.ndarray:
         """Return the share of at most x (any shape), atoms included: from the atom at lower up to 1 at upper."""
-        x = np.asarray(x, dtype=np.float64)
-        u = (x - self.lower) / self.width
+        u = self._share(x)
         total = self.atoms[0] + self._integral(np.clip(u, 0.0, 1.0)) + np.where(u >= 1, self.atoms[1], 0.0)
         return np.where(u < 0, 0.0, np.where(u >= 1, 1.0, np.clip(total, 0.0, 1.0)))
 
@@ -208,10 +199,6 @@ class ExponentialSpline:
         rest = np.asarray(u - start)
         inside = np.exp(self._spline(start[..., None] + rest[..., None] * (_NODES + 1) / 2) - self._log_scale)
         return self._cumulated[piece] + (inside @ _WEIGHTS) * rest / 2
-
-    @cached_property
-    def _spline(self) -> BSpline:
-        return BSpline(bspline.knots(self.degree, self.level), self.coefficients, self.degree)
 
     @cached_property
     def _pieces(self) -> np.ndarray:

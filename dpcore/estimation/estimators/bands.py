@@ -17,6 +17,11 @@ def root(covariance: np.ndarray) -> np.ndarray:
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
+def massless(total: np.ndarray) -> np.ndarray:
+    """Return orthonormal coefficients, (K, K - 1), of the functions of mass zero; total: (K,), the masses of a basis."""
+    return np.asarray(np.linalg.qr(np.column_stack([total, np.eye(len(total))[:, 1:]]))[0][:, 1:])
+
+
 def standard_errors(features: np.ndarray, covariance: np.ndarray) -> np.ndarray:
     """Return sqrt(diag(F S F')), shape (n,); features F (n, K), covariance S (K, K)."""
     variance = np.einsum("nk,nk->n", features @ covariance, features)

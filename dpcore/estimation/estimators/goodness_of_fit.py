@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpcore.estimation.estimates import GoodnessOfFit
-from dpcore.estimation.estimators.bands import root
+from dpcore.estimation.estimators.bands import massless, root
 from dpcore.estimation.estimators.chi_square_mixture import ChiSquareMixture
 from dpcore.estimation.estimators.likelihood import Counts, Likelihood
 
@@ -48,10 +48,9 @@ def of_space(likelihood: Likelihood, law: np.ndarray, masses: np.ndarray) -> Goo
     expected = likelihood.expected(law)
     residual, scale, number = _whitened(likelihood, expected)
     total = masses.sum(axis=0)
-    free = np.linalg.qr(np.column_stack([total, np.eye(len(total))[:, 1:]]))[0][:, 1:]  # of mass zero
     # Towards the span from the law itself, which need not lie in it
     inside = masses @ (total / (total @ total)) - law
-    seen = likelihood.expected(np.column_stack([masses @ free, inside])) * scale[:, None]
+    seen = likelihood.expected(np.column_stack([masses @ massless(total), inside])) * scale[:, None]
     residual = residual - seen[:, -1]
     axes, values, _ = np.linalg.svd(seen[:, :-1], full_matrices=False)
     axes = axes[:, values > _SEEN * max(values.max(initial=0.0), 1e-300)]

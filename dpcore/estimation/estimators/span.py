@@ -15,7 +15,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpcore.estimation.densities import cumulated
+from dpcore.estimation.densities import cell_masses, cumulated
+from dpcore.estimation.estimators.bands import massless
 from dpcore.estimation.estimators.posterior import Posterior
 from dpcore.functionals import Influence
 from dpcore.mechanisms.bases import bspline
@@ -71,11 +72,11 @@ def of(posterior: Posterior, level: int) -> Span:
     """Return the projection of a posterior's residual on the span of V_level."""
     likelihood, density, ends = posterior.likelihood, posterior.density, posterior.told
     inputs = likelihood.inputs
-    masses = np.diff(cumulated(np.arange(inputs + 1) / inputs, DEGREE, level), axis=0)
+    masses = cell_masses(DEGREE, level, inputs)
     atoms = np.zeros((inputs, len(ends)))
     atoms[-ends, np.arange(len(ends))] = 1.0  # cell 0 or cell -1
     total = np.concatenate([bspline.integrals(DEGREE, level), np.ones(len(ends))])
-    free = np.linalg.qr(np.column_stack([total, np.eye(len(total))[:, 1:]]))[0][:, 1:]  # of mass zero
+    free = massless(total)
     seen, weights = likelihood.expected(np.hstack([masses, atoms])) @ free, likelihood.weights(posterior.expected)
     information = (seen * weights[:, None]).T @ seen
     inverse = np.linalg.pinv(information, rcond=_SINGULAR, hermitian=True)
