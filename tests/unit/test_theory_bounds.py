@@ -11,8 +11,9 @@ import pytest
 from dpcore.errors import SchemeError
 from dpcore.laboratory.central.truncated_mean import ApproximateMean, KullbackLeiblerMean, SmoothMean, risk_bound
 from dpcore.laboratory.theory import barber_duchi, rates
+from dpcore.laboratory.theory import lower_bounds as bounds
 from dpcore.privacy.budget import Budget
-from dpcore.rounds.planner import lower_bounds as bounds
+from dpcore.rounds.planner import floor
 
 
 def slope(f, n: float = 1e10, step: float = 1e6) -> float:
@@ -63,12 +64,12 @@ def test_contraction_bounds_every_private_report_and_is_below_the_printed_one() 
             m1, m2 = p1 @ q, p2 @ q
             tv = np.abs(p1 - p2).sum() / 2
             both = float((m1 - m2) @ np.log(m1 / m2))
-            assert both <= bounds.contraction(true, tv) * (1 + 1e-9)
-    assert bounds.contraction(1.0, 0.3) < bounds.printed_contraction(1.0, 0.3)
+            assert both <= floor.contraction(true, tv) * (1 + 1e-9)
+    assert floor.contraction(1.0, 0.3) < bounds.printed_contraction(1.0, 0.3)
     # it is attained to first order by two coins at a small epsilon
     p = math.exp(0.01) / (1 + math.exp(0.01))
     coins = (2 * p - 1) * math.log(p / (1 - p))
-    assert coins > 0.49 * bounds.contraction(0.01, 1.0)
+    assert coins > 0.49 * floor.contraction(0.01, 1.0)
 
 
 def test_two_points_bound_the_best_guess_between_two_coins() -> None:
@@ -78,9 +79,9 @@ def test_two_points_bound_the_best_guess_between_two_coins() -> None:
     laws = [heads * q ** np.arange(n + 1) * (1 - q) ** np.arange(n, -1, -1) for q in ((1 + t) / 2, (1 - t) / 2)]
     exact = np.abs(laws[0] - laws[1]).sum() / 2
     chi = 2 * t * math.log((1 + t) / (1 - t))
-    assert exact <= bounds.Direct(n).variation(t, chi) <= 1
-    assert bounds.le_cam(t, chi / 2, n) <= bounds.two_points(t, exact)
-    assert bounds.le_cam_private(t, t, n, 0.1) == pytest.approx(bounds.two_points(t, -math.expm1(-n * 0.1 * t)))
+    assert exact <= floor.Direct(n).variation(t, chi) <= 1
+    assert bounds.le_cam(t, chi / 2, n) <= floor.two_points(t, exact)
+    assert bounds.le_cam_private(t, t, n, 0.1) == pytest.approx(floor.two_points(t, -math.expm1(-n * 0.1 * t)))
     # reports of two coins, exactly: each says the truth with probability e / (1 + e)
     for epsilon in (0.3, 1.0, 2.0):
         keep = math.tanh(epsilon / 2)
@@ -88,22 +89,22 @@ def test_two_points_bound_the_best_guess_between_two_coins() -> None:
             heads * q ** np.arange(n + 1) * (1 - q) ** np.arange(n, -1, -1)
             for q in ((1 + keep * t) / 2, (1 - keep * t) / 2)
         ]
-        assert np.abs(said[0] - said[1]).sum() / 2 <= bounds.Local(n, epsilon).variation(t, chi)
+        assert np.abs(said[0] - said[1]).sum() / 2 <= floor.Local(n, epsilon).variation(t, chi)
 
 
 @pytest.mark.slow
 def test_bounds_fall_as_they_should() -> None:
-    local = [bounds.mean(bounds.Local(n, 0.5)) for n in (10**4, 10**6)]
+    local = [floor.mean(floor.Local(n, 0.5)) for n in (10**4, 10**6)]
     assert local[0] / local[1] == pytest.approx(100, rel=0.05)
-    assert bounds.mean(bounds.Local(10**4, 8.0)) == pytest.approx(bounds.mean(bounds.Direct(10**4)))
-    assert bounds.mean(bounds.Central(10**3, 0.001)) > bounds.mean(bounds.Direct(10**3))
+    assert floor.mean(floor.Local(10**4, 8.0)) == pytest.approx(floor.mean(floor.Direct(10**4)))
+    assert floor.mean(bounds.Central(10**3, 0.001)) > floor.mean(floor.Direct(10**3))
     for p in (1, 2):
-        found = [bounds.density(bounds.Local(n, 0.5), p, 2.0).bound for n in (1e6, 1e8)]
+        found = [bounds.density(floor.Local(n, 0.5), p, 2.0).bound for n in (1e6, 1e8)]
         assert math.log(found[0] / found[1]) / math.log(100) == pytest.approx(
             float(rates.density(p).exponent), abs=0.05
         )
     for p, s in ((1, 0), (2, 0), (2, 1)):
-        found = [bounds.derivative(bounds.Local(n, 0.5), p, 20.0, s, 0.4).bound for n in (1e7, 1e10)]
+        found = [bounds.derivative(floor.Local(n, 0.5), p, 20.0, s, 0.4).bound for n in (1e7, 1e10)]
         assert math.log(found[0] / found[1]) / math.log(1e3) == pytest.approx(
             float(rates.density(p, s).exponent), abs=0.06
         )
@@ -112,7 +113,7 @@ def test_bounds_fall_as_they_should() -> None:
 
 
 def test_the_hard_densities_are_densities_of_their_class() -> None:
-    hard = bounds.density(bounds.Local(10**4, 1.0), 2, 30.0)
+    hard = bounds.density(floor.Local(10**4, 1.0), 2, 30.0)
     signs = np.where(np.random.default_rng(1).random(hard.cells) < 0.5, 1, -1)
     x = np.linspace(0, 1, 20_001)
     f = hard.density(signs, x)
@@ -120,7 +121,7 @@ def test_the_hard_densities_are_densities_of_their_class() -> None:
     assert np.trapezoid(f, x) == pytest.approx(1, abs=1e-6)
     assert np.abs(np.diff(f, 2)).max() / (x[1] - x[0]) ** 2 <= 30.0 * 1.01
     np.testing.assert_allclose(np.gradient(hard.distribution(signs, x), x)[1:-1], f[1:-1], atol=1e-4)
-    point = bounds.derivative(bounds.Local(10**4, 1.0), 2, 30.0, 1, 0.4)
+    point = bounds.derivative(floor.Local(10**4, 1.0), 2, 30.0, 1, 0.4)
     g = point.density(-1, x)
     assert g.min() >= 0
     assert np.gradient(g, x)[8000] == pytest.approx(point.truth(-1, 1, 0.4), rel=1e-3)

@@ -30,10 +30,11 @@ from dpcore.laboratory.central.laplace_mechanism import LaplaceMechanism
 from dpcore.laboratory.central.perturbed_histogram import PerturbedHistogram
 from dpcore.laboratory.central.queries import Mean as MeanQuery
 from dpcore.laboratory.central.truncated_mean import SmoothMean
+from dpcore.laboratory.theory import lower_bounds as bounds
 from dpcore.mechanisms.observation import ScoreSums
 from dpcore.privacy.budget import Budget
 from dpcore.protocol.scheme import CATEGORICAL, NUMERIC, Scheme
-from dpcore.rounds.planner import lower_bounds as bounds
+from dpcore.rounds.planner.floor import Local, mean_pair
 
 CLIENTS, EPSILONS = (10_000, 1_000_000), (0.5, 2.0)
 CENTRAL = (0.05, 0.5)
@@ -94,8 +95,8 @@ def rows() -> Iterator[Row]:
 
 
 def _local(n: int, epsilon: float) -> Iterator[Row]:
-    release = bounds.Local(n, epsilon)
-    coins = bounds.mean_pair(release)
+    release = Local(n, epsilon)
+    coins = mean_pair(release)
     for name in CATEGORICAL:
         yield Row(
             "mean, local",
@@ -116,7 +117,7 @@ def _local(n: int, epsilon: float) -> Iterator[Row]:
 
 def _central(n: int, epsilon: float) -> Iterator[Row]:
     budget, release = Budget.parse(str(epsilon)), bounds.Central(n, epsilon)
-    coins = bounds.mean_pair(release)
+    coins = mean_pair(release)
     laplace = LaplaceMechanism.design(budget, MeanQuery((0.0,), (1.0,)))
     truncated = SmoothMean.design(budget, n=n, moment=inf, bound=1.0)
 

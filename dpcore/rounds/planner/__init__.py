@@ -1,1 +1,1 @@
-"""What theory says an error must be, what it may be, and what a scheme will give: rates, lower bounds, plans."""
+"""What a scheme will give before anyone reports: the expected error, and the clients or the epsilon that an error needs."""

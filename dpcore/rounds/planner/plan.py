@@ -34,7 +34,7 @@ from dpcore.populations.registry import NAMES, by_scheme
 from dpcore.privacy.budget import Budget
 from dpcore.protocol import _toml
 from dpcore.protocol.scheme import CATEGORICAL, NUMERIC, Scheme
-from dpcore.rounds.planner import lower_bounds
+from dpcore.rounds.planner import floor
 from dpcore.rounds.planner.assumed import Assumed
 from dpcore.rounds.planner.expectation import cell_law, expected_aggregate
 from dpcore.rounds.planner.search import least, rounded_clients, rounded_epsilon
@@ -277,11 +277,11 @@ class Planner:
     def _floor(self, aim: Aim, clients: int, budget: Budget) -> float | None:
         """The minimax bound of a mean or a share, whatever the mechanism."""
         attribute, reports = self._scheme.attributes[aim.attribute], self._reports(clients)
-        release = lower_bounds.Local(reports, float(budget))
+        release = floor.Local(reports, float(budget))
         if _FREQUENCY.match(aim.quantity):
-            return math.sqrt(lower_bounds.mean(release))
+            return math.sqrt(floor.mean(release))
         if aim.quantity == "mean" and attribute.is_numeric:
-            return math.sqrt(lower_bounds.mean(release)) * float(attribute.upper - attribute.lower)
+            return math.sqrt(floor.mean(release)) * float(attribute.upper - attribute.lower)
         return None
 
     # The scheme, planned otherwise

@@ -25,11 +25,12 @@ from dpcore.laboratory.definitions import (
     trade_off_of_channel,
     trade_off_of_promise,
 )
+from dpcore.laboratory.theory.lower_bounds import printed_contraction
 from dpcore.mechanisms.observation import NoisyFeatures
 from dpcore.mechanisms.randomized_response import RandomizedResponse
 from dpcore.privacy.budget import Budget
 from dpcore.protocol.scheme import Scheme
-from dpcore.rounds.planner import lower_bounds
+from dpcore.rounds.planner.floor import contraction
 
 _STEPS = 40  # of the level
 _CLIENTS = 1_000_000
@@ -122,7 +123,7 @@ def contractions(epsilons: Sequence[str], *, runs: int, random: Source) -> pd.Da
         symmetric = (m - k) * (np.log(m / (1 - m)) - np.log(k / (1 - k)))
         tv = np.abs(p - q)
         e = float(budget)
-        bound, printed = (f(e, 1.0) for f in (lower_bounds.contraction, lower_bounds.printed_contraction))
+        bound, printed = (f(e, 1.0) for f in (contraction, printed_contraction))
         rows.append((e, float((symmetric / tv**2).max()), bound, printed))
     return pd.DataFrame(rows, columns=["epsilon", "largest", "bound", "printed"])
 

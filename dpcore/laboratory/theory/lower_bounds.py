@@ -1,19 +1,13 @@
 """Lower bounds with their constants: no estimator of data released in a given way has a smaller largest risk.
 
-Two laws that the released data cannot tell apart force an error of half their distance (Le Cam).  How well they can be told
-apart is said by the total variation of what is released, and bounded by the way of release:
+Two laws that the released data cannot tell apart force an error of half their distance; `planner.floor` has the two points, the
+mean, and two ways of release, Direct and Local.  Here are those of a curator,
 
-    Direct    the n records themselves
-    Local     each client's own report is epsilon-private
     Central   one release of all records is epsilon-private
     Diverging one release of all records is alpha-total-variation private
 
-Many such pairs side by side bound the integrated error of a density (Assouad).  Bounds for two points are those of Garivier
-[Garivier2022], [BarberDuchi2014] and [Duchi2018]; the constants for densities are worked out here.
-
-Local.  m1 - m2 = int q(z | x) (p1 - p2)(x) dx, whose size is at most (sup_x q - inf_x q) TV <= q0 (e^epsilon - 1) TV, q0 =
-inf_x q(z | x) <= m1, m2.  So KL(M1 || M2) + KL(M2 || M1) = int (m1 - m2) log(m1 / m2) <= int (m1 - m2)^2 / min(m1, m2) <=
-(e^epsilon - 1)^2 TV^2: `contraction`, without the factor min(4, e^{2 epsilon}) that [Duchi2018] prints.
+and many pairs of laws side by side, which bound the integrated error of a density (Assouad).  Bounds for two points are those
+of Garivier [Garivier2022], [BarberDuchi2014] and [Duchi2018]; the constants for densities are worked out here.
 """
 
 from __future__ import annotations
@@ -22,46 +16,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
 
 import numpy as np
 from numpy.polynomial import Polynomial
 
 from dpcore.errors import check_positive, check_within
+from dpcore.rounds.planner.floor import HEIGHTS, Direct, Release, contraction, two_points
 
-_HEIGHTS = np.geomspace(1e-6, 1.0, 140)  # shares of the largest height that a bump may have
 _MOST_CELLS = 4096
-
-
-class Release(Protocol):
-    """A way to release data about n people."""
-
-    def variation(self, tv: float, chi: float) -> float:
-        """Return a bound, at most 1, of the total variation of the releases under two laws.
-
-        tv: total variation of the laws of one record.  chi: a bound of their symmetrised Kullback-Leibler divergence.
-        """
-
-
-@dataclass(frozen=True)
-class Direct:
-    """n records, as they are: TV^2 <= n chi / 4 (Pinsker), and 1 - TV >= e^{-n chi / 2} / 2 (Bretagnolle and Huber)."""
-
-    n: float
-
-    def variation(self, tv: float, chi: float) -> float:
-        return min(math.sqrt(self.n * chi / 4), 1 - math.exp(-self.n * chi / 2) / 2, self.n * tv, 1.0)
-
-
-@dataclass(frozen=True)
-class Local:
-    """n reports, each epsilon-private and made without knowing the others."""
-
-    n: float
-    epsilon: float
-
-    def variation(self, tv: float, chi: float) -> float:
-        return min(math.sqrt(self.n * contraction(self.epsilon, tv) / 4), Direct(self.n).variation(tv, chi))
 
 
 @dataclass(frozen=True)
@@ -86,25 +48,9 @@ class Diverging:
         return min(self.n * self.alpha * tv, Direct(self.n).variation(tv, chi))
 
 
-def contraction(epsilon: float, tv: float) -> float:
-    """Return the most that KL(M1 || M2) + KL(M2 || M1) of an epsilon-private report can be, (e^epsilon - 1)^2 tv^2."""
-    return math.expm1(epsilon) ** 2 * tv * tv
-
-
 def printed_contraction(epsilon: float, tv: float) -> float:
     """Return min(4, e^{2 epsilon}) (e^epsilon - 1)^2 tv^2, as [Duchi2018] has it."""
     return min(4.0, math.exp(2 * epsilon)) * contraction(epsilon, tv)
-
-
-# Two points
-
-
-def two_points(separation: float, variation: float, power: int = 1) -> float:
-    """Return (separation / 2)^power (1 - variation) / 2, below the larger of the two risks E |error|^power.
-
-    An estimate nearer to the wrong one of two values is at least half their separation off the right one.
-    """
-    return (separation / 2) ** power * (1 - min(variation, 1.0)) / 2
 
 
 def le_cam(separation: float, kl: float, n: int) -> float:
@@ -115,30 +61,6 @@ def le_cam(separation: float, kl: float, n: int) -> float:
 def le_cam_private(separation: float, tv: float, n: int, epsilon: float) -> float:
     """Return the bound separation e^{-n epsilon TV} / 4 of the expected distance with a trusted curator [Garivier2022]."""
     return separation / 4 * math.exp(-n * epsilon * tv)
-
-
-@dataclass(frozen=True)
-class HardCoins:
-    """Coins of probability (1 +- separation) / 2 that force the bound of a mean."""
-
-    bound: float
-    separation: float
-
-
-def mean_pair(release: Release, power: int = 2) -> HardCoins:
-    """Return a bound of the risk E |error|^power of the mean of laws on [0, 1], and the coins that force it."""
-    best = HardCoins(0.0, 1.0)
-    for t in _HEIGHTS[:-1]:
-        chi = 2 * t * np.log((1 + t) / (1 - t))
-        bound = two_points(float(t), release.variation(float(t), float(chi)), power)
-        if bound > best.bound:
-            best = HardCoins(float(bound), float(t))
-    return best
-
-
-def mean(release: Release, power: int = 2) -> float:
-    """Return the bound of `mean_pair`."""
-    return mean_pair(release, power).bound
 
 
 # Unbiased answers about a database (Garivier); for discrete answers see `central.inverse_sensitivity.truth_upper_bound`
@@ -246,7 +168,7 @@ def density(release: Release, smoothness: int, size: float) -> HardDensities:
         w = 1 / cells
         highest = min(size, 1 / (w**smoothness * shape.height))
         found = 0.0
-        for height in highest * _HEIGHTS:
+        for height in highest * HEIGHTS:
             amplitude = height * w**smoothness
             least = 1 - amplitude * shape.height
             chi = 4 * amplitude**2 * w * shape.energy / least if least > 0 else math.inf
@@ -311,7 +233,7 @@ def derivative(release: Release, smoothness: int, size: float, order: int, x: fl
     best = HardPoint(bound=0.0, smoothness=smoothness, start=x, width=widest, amplitude=0.0)
     for width in widest * np.geomspace(1e-3, 1.0, 150):
         highest = min(size * width**smoothness, 1 / shape.height)
-        for amplitude in highest * _HEIGHTS[::2]:
+        for amplitude in highest * HEIGHTS[::2]:
             least = 1 - amplitude * shape.height
             chi = 4 * amplitude**2 * width * shape.energy / least if least > 0 else math.inf
             separation = 2 * amplitude * width**-order * float(np.max(steep))
