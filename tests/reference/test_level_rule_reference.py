@@ -15,6 +15,7 @@ from dpcore.estimation.densities import Spline
 from dpcore.estimation.estimators import Lepski, Undersmoothed, ladder
 from dpcore.estimation.estimators.chi_square_mixture import ChiSquareMixture, error_law
 from dpcore.estimation.estimators.level_rule import distances, thresholds
+from dpcore.laboratory.theory.level_rules import PaperLepski, PaperUndersmoothed
 
 GRID = (np.arange(1 << 14) + 0.5) / (1 << 14)
 
@@ -84,11 +85,11 @@ def test_the_papers_rule_is_its_formula():
     chosen = []
     for tau in (1.0, 10.0, 100.0, 1000.0, 1e6):
         slow = next(j for j in rungs.levels if holds(j, tau))
-        chosen.append(Lepski.paper(tau).select(rungs)[0])
+        chosen.append(PaperLepski(tau).select(rungs)[0])
         assert chosen[-1] == slow
     assert chosen[0] > chosen[-1] == rungs.levels[0]  # the constant rules the answer, which is why it is calibrated
     with pytest.raises(SchemeError):
-        Lepski.paper(0)
+        PaperLepski(0)
 
 
 def test_a_larger_constant_never_chooses_a_finer_level():
@@ -107,7 +108,7 @@ def test_the_undersmoothed_level_is_its_formula(degree, n, level):
 
 
 def test_the_literal_window_is_empty_until_9e19_and_says_both_ends():
-    rule = Undersmoothed.paper(a=1.5, p=4)
+    rule = PaperUndersmoothed(a=1.5, p=4)
     for size, is_empty in ((1e6, True), (0.8e20, True), (0.9e20, False)):
         lowest, highest = rule.window(size, 1.0)
         assert lowest == pytest.approx(size ** (1 / 8))
@@ -122,13 +123,13 @@ def test_the_literal_window_is_empty_until_9e19_and_says_both_ends():
 
 def test_the_literal_window_where_it_is_not_empty():
     """(n ^ N)^{1/2p} with little privacy: 1e6 reports of epsilon 1e9 leave the sampling end, n^{1/3} / log n^1.01 = 7.0."""
-    rule = Undersmoothed.paper(a=1.01, p=10)
+    rule = PaperUndersmoothed(a=1.01, p=10)
     assert rule.window(1e6, 1e9) == pytest.approx((10**0.3, 100 / np.log(1e6) ** 1.01))
     rungs = replace(_ladder(1, 10**6), epsilon=1e9)
     assert rule.select(rungs)[0] == rungs.levels[0] == 2  # 2^1 is enough, the basis begins at 2
     for wrong in ({"a": 1.0, "p": 4}, {"a": 1.5, "p": 0}, {"a": 1.5, "p": 4, "order": 4}):
         with pytest.raises(SchemeError):
-            Undersmoothed.paper(**wrong)
+            PaperUndersmoothed(**wrong)
 
 
 @pytest.mark.parametrize("k", [2, 5, 40])

@@ -1,8 +1,8 @@
 """Which level an estimate uses.
 
 `Lepski` takes the coarsest level from which no finer one differs by more than its noise explains; the noise's law is known, so
-the thresholds are its quantiles and nothing is tuned.  `Lepski.paper(tau)` is the source's literal rule, whose constant has no
-universal value.  Source: [Szabo2024]; the calibration is ours.
+the thresholds are its quantiles and nothing is tuned.  The source's literal rules, whose constants have no universal value, are
+in `laboratory.theory.level_rules`.  Source: [Szabo2024]; the calibration is ours.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.errors import EmptyWindow, NotEstimable, SchemeError, check_positive, check_within
-from dpcore.estimation.densities import Spline
+from dpcore.errors import NotEstimable, SchemeError, check_positive
 from dpcore.estimation.estimates import LevelRow
 from dpcore.estimation.estimators.chi_square_mixture import ChiSquareMixture
 from dpcore.estimation.estimators.ladder import Ladder
@@ -64,60 +63,11 @@ class Undersmoothed(LevelRule):
     before their noise does; this one overfits the curve on purpose.
     """
 
-    @staticmethod
-    def paper(a: float, p: float, order: int = 0) -> PaperUndersmoothed:
-        """Return the source's literal window for smooth functionals; a > 1 is the mechanism's exponent, p the smoothness."""
-        return PaperUndersmoothed(a, p, order)
-
     def select(self, ladder: Ladder) -> tuple[int, tuple[LevelRow, ...]]:
         size = np.log2(ladder.n * ladder.epsilon**2)
         wanted = int(np.ceil(size / (2 * (ladder.basis.degree + 1) + 2))) + 1
         level = min(max(min(wanted, int(np.floor(size / 4))), ladder.levels[0]), ladder.levels[-1])
         return level, tuple(LevelRow(j, None, None, j == level) for j in ladder.levels)
-
-
-@dataclass(frozen=True)
-class PaperUndersmoothed(LevelRule):
-    """The coarsest level j of the source's window for smooth functionals, its third theorem:
-
-        (n ^ N)^{1/(2p)} <= 2^j <= [log^{-a/(m+1)}(N) N^{1/(4m+4)}] ^ [log^{-a}(n) n^{1/(4m+3)}],   N = n epsilon^2,
-
-    where ^ is the smaller of the two and a bound with log of less than one is taken without its logarithm.  The lower end makes
-    the bias vanish, the upper end the remainder.  For p = 4, a = 1.5, m = 0 it is empty until N is about 1e20: the logarithms
-    stand for constants that no theorem chose.  `Undersmoothed()` is what to use.
-
-    a: > 1, of the mechanism.  p: > 0, derivatives of the density.  order: m, 0..3, of the derivatives in the remainder.
-    """
-
-    a: float
-    p: float
-    order: int = 0
-
-    def __post_init__(self) -> None:
-        check_positive(p=self.p)
-        check_within(0, 3, order=self.order)
-        if not 1 < self.a < np.inf:
-            raise SchemeError(f"a must be a finite number above 1, got {self.a}")
-
-    def window(self, n: float, epsilon: float) -> tuple[float, float]:
-        """Return the two ends of 2^j for n reports of epsilon (natural-log units, > 0) each."""
-        N, m = n * epsilon**2, int(self.order)
-        lowest = min(n, N) ** (1 / (2 * self.p))
-        noise = max(1.0, np.log(N)) ** (-self.a / (m + 1)) * N ** (1 / (4 * m + 4))
-        sampling = max(1.0, np.log(n)) ** -self.a * n ** (1 / (4 * m + 3))
-        return float(lowest), float(min(noise, sampling))
-
-    def select(self, ladder: Ladder) -> tuple[int, tuple[LevelRow, ...]]:
-        """Return the coarsest level within; raises EmptyWindow where the basis has none there."""
-        lowest, highest = self.window(ladder.n, ladder.epsilon)
-        level = max(int(np.ceil(np.log2(lowest))), ladder.basis.coarsest_level)
-        if 2.0**level > highest:
-            raise EmptyWindow(
-                f"the source's window has no level j >= {ladder.basis.coarsest_level}: 2^j must be at least {lowest:.4g} for "
-                f"the bias and at most {highest:.4g} for the noise, with {ladder.n:.4g} reports of epsilon {ladder.epsilon:g}, "
-                f"a = {self.a:g}, p = {self.p:g}; use Undersmoothed()"
-            )
-        return Fixed(level).select(ladder)
 
 
 @dataclass(frozen=True)
@@ -136,50 +86,8 @@ class Lepski(LevelRule):
     def __post_init__(self) -> None:
         check_positive(constant=self.constant)
 
-    @staticmethod
-    def paper(tau: float, a: float = 1.5) -> PaperLepski:
-        """Return the source's literal rule with constant tau > 0; a > 1 is the mechanism's exponent."""
-        return PaperLepski(tau, a)
-
     def select(self, ladder: Ladder) -> tuple[int, tuple[LevelRow, ...]]:
-        return _first_accepted(ladder, distances(ladder.energies), self.constant * thresholds(ladder.spectra))
-
-
-@dataclass(frozen=True)
-class PaperLepski(LevelRule):
-    """The smallest j such that for every l > j and q = 0..max(0, degree - 1)
-
-        ||(f^j - f^l)^(q)||^2 v max_t |(f^j - f^l)^(q)(t)|^2 <= tau / n 2^{2lq} (2^l + 2^{2l} l^{2a} / epsilon^2).
-
-    Printed with q up to the unknown smoothness and a grid of n^{4/3} points; splines of degree d have d - 1 continuous
-    derivatives, and piecewise polynomials show their maximum on 12 points per finest cell.
-    """
-
-    tau: float
-    a: float = 1.5
-    undersmoothing = 1
-
-    def __post_init__(self) -> None:
-        check_positive(tau=self.tau)
-
-    def select(self, ladder: Ladder) -> tuple[int, tuple[LevelRow, ...]]:
-        size, degree = len(ladder.levels), ladder.basis.degree
-        grid = (np.arange(12 << ladder.levels[-1]) + 0.5) / (12 << ladder.levels[-1])
-        statistic, threshold = np.zeros((size, size)), np.ones((size, size))
-        for q in range(max(1, degree)):
-            values = np.array(
-                [Spline(0.0, 1.0, degree, j, ladder.coefficients(j)).derivative(q)(grid) for j in ladder.levels]
-            )
-            for j in range(size):
-                for k in range(j + 1, size):
-                    square = (values[k] - values[j]) ** 2  # its maximum is at least its mean, the squared L2 norm
-                    l = ladder.levels[k]
-                    bound = self.tau / ladder.n * 4.0 ** (l * q)
-                    bound *= 2.0**l + 4.0**l * l ** (2 * self.a) / ladder.epsilon**2
-                    ratio = square.max() / bound
-                    if q == 0 or ratio > (statistic[j, k] / threshold[j, k]) ** 2:
-                        statistic[j, k], threshold[j, k] = np.sqrt(square.max()), np.sqrt(bound)
-        return _first_accepted(ladder, statistic, threshold)
+        return first_accepted(ladder, distances(ladder.energies), self.constant * thresholds(ladder.spectra))
 
 
 def distances(energies: np.ndarray) -> np.ndarray:
@@ -205,7 +113,8 @@ def accepted(statistic: np.ndarray, threshold: np.ndarray) -> np.ndarray:
     return np.asarray(np.argmin(np.any((statistic > threshold) & finer, axis=-1), axis=-1))
 
 
-def _first_accepted(ladder: Ladder, statistic: np.ndarray, threshold: np.ndarray) -> tuple[int, tuple[LevelRow, ...]]:
+def first_accepted(ladder: Ladder, statistic: np.ndarray, threshold: np.ndarray) -> tuple[int, tuple[LevelRow, ...]]:
+    """Return the first level that no finer one contradicts, and of each level what came closest to it; both (L, L)."""
     chosen = ladder.levels[int(accepted(statistic, threshold))]
     rows = []
     for index, level in enumerate(ladder.levels):
