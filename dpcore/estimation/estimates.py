@@ -21,6 +21,7 @@ import pandas as pd
 from dpcore._random import Source
 from dpcore.errors import SchemeError, check_within
 from dpcore.estimation.densities import DensityOnInterval, Spline
+from dpcore.functionals import Mean
 
 _FINE = 16385  # points of a grid on which a law is integrated or inverted
 
@@ -150,7 +151,7 @@ class Inference(Protocol):
 
     Bands are pointwise, `deviations` standard errors to either side, uncut, at x (n,) in the attribute's units.
     critical_value: the deviations with which the density's band holds the whole density at once.
-    goodness: how the fit explains what was observed.  mean_error: the standard error of the mean.
+    goodness: how the fit explains what was observed.
     influence: the weights of the average reports in a functional's estimate, its derivative, and whether they are all of it;
     None where it has none.  curve: of the density and of its cdf at x, (n, S) each, to first order; None likewise.
     """
@@ -162,7 +163,6 @@ class Inference(Protocol):
     def goodness(self) -> GoodnessOfFit | None: ...
     def influence(self, functional: Any) -> tuple[np.ndarray, bool] | None: ...
     def curve(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None: ...
-    def mean_error(self) -> float: ...
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -286,11 +286,9 @@ class DensityEstimate:
         """
         x, width = np.linspace(self.lower, self.upper, _FINE), self.upper - self.lower
         above, share = 1 - self.cdf(x), (x - self.lower) / width
-        mean, square = (
-            np.trapezoid(above, share),
-            np.trapezoid(2 * share * above, share),
-        )  # of the share of the interval
-        return float((square - mean**2) * width**2 / self.inference.mean_error() ** 2)
+        mean, square = np.trapezoid(above, share), np.trapezoid(2 * share * above, share)
+        error = self.inference.estimate(Mean(), 0.95).standard_error or np.nan
+        return float((square - mean**2) * width**2 / error**2)
 
     def draw(self, n: int, random: Source) -> np.ndarray:
         """Return n >= 0 values, shape (n,), drawn from the law that is shown, atoms included; in the attribute's units.

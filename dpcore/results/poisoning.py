@@ -28,7 +28,7 @@ from scipy.optimize import brentq
 from scipy.special import chdtrc, chdtri, gammaln
 
 from dpcore.estimation.estimators import project_simplex
-from dpcore.estimation.estimators.ladder import inner_products, mass_weights
+from dpcore.estimation.estimators.inner_products import InnerProducts, told
 from dpcore.mechanisms.observation import FiniteChannel, NoisyFeatures, ScoreSums, Wave
 from dpcore.protocol.aggregates import Aggregate
 
@@ -170,10 +170,9 @@ def _consistency(aggregate: Aggregate, name: str, parts: Sequence[Aggregate]) ->
     if isinstance(model, NoisyFeatures):
         if model.split(statistics)[0][0] < _ENOUGH:
             return None
-        z, covariance = inner_products(model, statistics)
-        weights = np.zeros(len(covariance))
-        weights[: model.basis.size(0)] = mass_weights(model.basis)
-        off, variance = float(weights @ z) - 1.0, float(weights @ covariance @ weights)
+        found = InnerProducts.of(model, statistics)
+        weights, _ = told(model.basis, found.covariance)
+        off, variance = float(weights @ found.stacked) - 1.0, float(weights @ found.covariance @ weights)
         return _chi_squared(off**2 / variance, 1, "the density's mass, which is one")
     n = aggregate.reports(name)
     raw = model.frequencies(statistics, n) if model.contrast > 0 else np.zeros(0)
@@ -265,7 +264,7 @@ def _one_average(model: NoisyFeatures, tables: Sequence[np.ndarray]) -> Found | 
     if len(tables) < 2:
         return None
     whole = np.sum(tables, axis=0)
-    _, covariance = inner_products(model, whole)
+    covariance = InnerProducts.of(model, whole).covariance
     ends = np.cumsum([0, *(table.shape[1] for table in model.tables)])
     statistic, free = 0.0, 0
     blocks = range(len(model.tables)) if model.block_law is not None else range(1)  # a client's own blocks go together

@@ -155,7 +155,7 @@ def test_functionals_are_within_their_ranges_and_intervals(name, text):
 
 def test_the_same_aggregate_twice_gives_the_same_numbers(name):
     again = pipeline.estimate(_aggregate(name).merge(Aggregate.zero(_scheme(name))), "height")
-    assert np.array_equal(again.coefficients, _estimate(name).coefficients)
+    assert np.array_equal(again.density.coefficients, _estimate(name).density.coefficients)
     assert np.array_equal(again.covariance, _estimate(name).covariance)
     assert again.functional(parse("entropy")) == _estimate(name).functional(parse("entropy"))
 
@@ -210,7 +210,7 @@ def test_repr_shows_no_coefficient(name):
     text = repr(_estimate(name))
     assert "height" in text
     assert "log_spline" in text
-    for number in (*_estimate(name).coefficients, *np.diagonal(_estimate(name).covariance)):
+    for number in (*_estimate(name).density.coefficients, *np.diagonal(_estimate(name).covariance)):
         assert f"{number:.3g}" not in text
     assert "array" not in text
 

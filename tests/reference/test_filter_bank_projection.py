@@ -19,6 +19,7 @@ import pytest
 from cascade import inner_products
 
 from dpcore.estimation.estimators import ladder
+from dpcore.estimation.estimators.inner_products import InnerProducts
 from dpcore.estimation.estimators.ladder import Ladder
 from dpcore.mechanisms.bases import Basis, FilterBank, bspline
 from dpcore.mechanisms.bases.filter_bank import ACCEPTED, degree_of
@@ -75,7 +76,7 @@ def without_noise(name: str, f: Function, degree: int, finest: int, cells: int =
     products = exact_products(of.basis, f, cells)
     reports = np.full(of.basis.blocks, 1e6)
     sums = [z / unit * 1e6 for z, unit in zip(products, of.units, strict=True)]
-    return ladder.build(of, np.concatenate([reports, *sums]), 1.0, unit_mass=False)
+    return ladder.build(InnerProducts.of(of, np.concatenate([reports, *sums])), 1.0, unit_mass=False)
 
 
 def apart(name: str, f: Function, x: np.ndarray, levels: range | None = None, cells: int = 1) -> dict[int, float]:

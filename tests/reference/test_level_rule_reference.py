@@ -14,6 +14,7 @@ from dpcore.errors import EmptyWindow, NotEstimable, SchemeError
 from dpcore.estimation.densities import Spline
 from dpcore.estimation.estimators import Lepski, Undersmoothed, ladder
 from dpcore.estimation.estimators.chi_square_mixture import ChiSquareMixture, error_law
+from dpcore.estimation.estimators.inner_products import InnerProducts
 from dpcore.estimation.estimators.level_rule import distances, thresholds
 from dpcore.laboratory.theory.level_rules import PaperLepski, PaperUndersmoothed
 
@@ -22,7 +23,7 @@ GRID = (np.arange(1 << 14) + 0.5) / (1 << 14)
 
 def _ladder(degree: int, n: int = 2_000_000, seed: int = 1, name: str = "bimodal"):
     of = mechanism(degree)
-    return ladder.build(of.model(), draw(of, SMOOTH[name], n, seed).statistics["x"], 1.0)
+    return ladder.build(InnerProducts.of(of.model(), draw(of, SMOOTH[name], n, seed).statistics["x"]), 1.0)
 
 
 def _values(rungs, level: int, order: int = 0) -> np.ndarray:

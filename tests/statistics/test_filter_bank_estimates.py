@@ -11,6 +11,7 @@ from statistical import mean_agrees
 
 import dpcore as dp
 from dpcore.estimation.estimators import ladder
+from dpcore.estimation.estimators.inner_products import InnerProducts
 from dpcore.estimation.estimators.level_rule import accepted, distances, thresholds
 from dpcore.mechanisms.bases import bspline
 
@@ -95,7 +96,7 @@ def test_means_are_unbiased_and_their_errors_stated(basis: str, more: str) -> No
     scaled = []
     for run in range(600):
         statistics = mechanism.simulate(rng.multinomial(n, law), dp.seeded(run))
-        rungs = ladder.build(model, statistics, 2.0)
+        rungs = ladder.build(InnerProducts.of(model, statistics), 2.0)
         variance = first_moments @ rungs.covariance_of(level) @ first_moments
         scaled.append((first_moments @ rungs.coefficients(level) - stats.beta(2, 4).mean()) / np.sqrt(variance))
     squares = np.array(scaled) ** 2
@@ -111,7 +112,7 @@ def test_a_level_that_describes_the_density_is_rarely_refused(basis: str) -> Non
     bank = scheme(basis)
     uniform = {"x": np.random.default_rng(1).uniform(10, 14, 100_000), "side": np.full(100_000, "left")}
     aggregate = dp.simulate(bank, uniform, random=dp.seeded(1))
-    rungs = ladder.build(bank.attributes["x"].mechanism.model(), aggregate.statistics["x"], 2.0)
+    rungs = ladder.build(InnerProducts.of(bank.attributes["x"].mechanism.model(), aggregate.statistics["x"]), 2.0)
     values, vectors = np.linalg.eigh(rungs.covariance)
     noise = np.random.default_rng(2).standard_normal((40_000, len(values))) * np.sqrt(np.maximum(values, 0))
     blocks = np.split(noise @ vectors.T, np.cumsum([len(z) for z in rungs.inner_products])[:-1], axis=1)

@@ -13,7 +13,7 @@ from scipy import stats
 from scipy.linalg import cho_factor, cho_solve, eigh
 
 from dpcore import _random as dp_random
-from dpcore.estimation.estimators import ladder
+from dpcore.estimation.estimators.inner_products import conditioned
 from dpcore.estimation.estimators.level_rule import accepted, distances, thresholds
 from dpcore.mechanisms import discrete_laplace
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
@@ -75,7 +75,7 @@ class Bulk:
             noise += rng.standard_normal(noise.shape) @ root.T / np.sqrt(sizes[:, b : b + 1])
             z = truth + noise
             if b == 0:
-                z = np.array([ladder._condition(self.model.basis, row, self.covariance(0))[0] for row in z])
+                z = np.array([conditioned(self.model.basis, row, self.covariance(0))[0] for row in z])
             else:
                 energies.append(np.sum(z * cho_solve(self.factors[b], z.T).T, axis=1))
             errors.append(np.sum((z - truth) * cho_solve(self.factors[b], (z - truth).T).T, axis=1))

@@ -11,7 +11,8 @@ import pytest
 from dpcore._random import seeded
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation.estimators import Frequency, project_cumulative, project_simplex
-from dpcore.estimation.estimators.frequency import invert, left_inverse
+from dpcore.estimation.estimators.frequency import invert
+from dpcore.estimation.estimators.pairs import left_inverse
 from dpcore.functionals import Mean, parse
 from dpcore.mechanisms import RandomizedResponse
 from dpcore.mechanisms.observation import FiniteChannel, ScoreSums, Wave

@@ -11,6 +11,7 @@ from estimate_cases import SMOOTH, FakeAggregate, cell_law, draw, mechanism, noi
 from dpcore import _random as dp_random
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation.estimators import Fixed, Lepski, Projection, ladder
+from dpcore.estimation.estimators.inner_products import InnerProducts
 from dpcore.functionals import Mean
 from dpcore.mechanisms import RandomizedResponse
 from dpcore.mechanisms.bases import bspline
@@ -174,7 +175,7 @@ def test_a_group_too_rare_to_tell_is_left_out():
 def test_a_ladder_is_the_sum_of_its_blocks():
     of = mechanism(1)
     aggregate = draw(of, SMOOTH["bimodal"], 100_000, seed=9)
-    rungs = ladder.build(of.model(), aggregate.statistics["x"], 1.0)
+    rungs = ladder.build(InnerProducts.of(of.model(), aggregate.statistics["x"]), 1.0)
     for index, level in enumerate(rungs.levels[:-1]):
         fine = rungs.coefficients(level + 1)
         step = fine - bspline.refinement(1, level) @ rungs.coefficients(level)

@@ -6,7 +6,14 @@ There is no fit and no state: the same aggregate gives the same answer, and choi
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar
+
+import numpy as np
+
+from dpcore.errors import NotEstimable, SchemeError
+from dpcore.estimation.estimates import DensityEstimate
+from dpcore.estimation.estimators.pairs import Pair
 
 
 class Estimator(ABC):
@@ -23,3 +30,40 @@ class Estimator(ABC):
 
         Raises NotEstimable where there are too few reports, SchemeError where the question does not fit the scheme.
         """
+
+
+class DensityEstimator(Estimator):
+    """One of numeric attributes.  `needs` says which mechanisms it reads, to people whose attribute has another."""
+
+    needs: ClassVar[str]
+
+    def estimate(
+        self, aggregate: Any, attribute: str, given: str | None = None
+    ) -> DensityEstimate | dict[str, DensityEstimate]:
+        """Return the attribute's density; with `given`, {category: density}, without the categories too rare to tell.
+
+        Raises NotEstimable where there are too few reports, SchemeError for a mechanism that this estimator does not read
+        or a pair that the scheme does not keep.
+        """
+        described = aggregate.scheme.attributes[attribute]
+        model = described.mechanism.model()
+        if not self._reads(model):
+            raise SchemeError(f"{self.needs}; {attribute} has {described.mechanism.name}")
+        if aggregate.reports(attribute) == 0:
+            raise NotEstimable(f"{attribute} has no report; collect some first")
+        if given is None:
+            return self._of_everyone(described, model, aggregate.statistics[attribute])
+        pair = Pair.of(aggregate, attribute, given)
+        return pair.each(self._of_groups(described, model, pair))
+
+    @abstractmethod
+    def _reads(self, model: Any) -> bool:
+        """Whether a mechanism's model is one that this estimator knows."""
+
+    @abstractmethod
+    def _of_everyone(self, described: Any, model: Any, statistics: np.ndarray) -> DensityEstimate:
+        """The density of everyone; described: the attribute in the scheme.  statistics: (S,)."""
+
+    @abstractmethod
+    def _of_groups(self, described: Any, model: Any, pair: Pair) -> Callable[[int, str], DensityEstimate]:
+        """What estimates the group at a place of the pair's categories, given 'ATTRIBUTE=CATEGORY'."""

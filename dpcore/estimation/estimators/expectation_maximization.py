@@ -16,24 +16,23 @@ are all near their least there, and the published 10^-3 e^epsilon is far into th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from dpcore.errors import NotEstimable, SchemeError, check_within
+from dpcore.errors import NotEstimable, check_within
 from dpcore.estimation.densities import Spline, cell_masses
-from dpcore.estimation.estimates import DensityEstimate, GoodnessOfFit
-from dpcore.estimation.estimators import goodness_of_fit, one_step
-from dpcore.estimation.estimators.base import Estimator
+from dpcore.estimation.estimates import DensityEstimate
+from dpcore.estimation.estimators.base import DensityEstimator
 from dpcore.estimation.estimators.channel_projection import project
-from dpcore.estimation.estimators.frequency import left_inverse
 from dpcore.estimation.estimators.inference import DeltaMethod
 from dpcore.estimation.estimators.ladder import Rung
 from dpcore.estimation.estimators.likelihood import Counts, Likelihood, group_counts
-from dpcore.estimation.estimators.one_step import OneStep
-from dpcore.mechanisms.observation import FiniteChannel, ScoreSums
+from dpcore.estimation.estimators.pairs import Pair
+from dpcore.mechanisms.observation import FiniteChannel
 
 TOLERANCE = 1e-5  # of the mass: a hundredth of it, at most, is then left to move
 ITERATIONS = 10_000
@@ -46,7 +45,7 @@ _BANDS = 2, 4  # degree and level of the space that bands are made in
 
 
 @dataclass(frozen=True)
-class ExpectationMaximization(Estimator):
+class ExpectationMaximization(DensityEstimator):
     """The most likely law of the input cells, smoothed after each iteration ("ems") or not ("em"), as a piecewise constant.
 
     Functionals are one-step corrected through the counts' likelihood (`one_step`); `.plug_in` is that of the density shown.
@@ -55,50 +54,25 @@ class ExpectationMaximization(Estimator):
 
     smoothing: bool = True
     name = "ems"
+    needs = "em and ems need a mechanism that reports cells of a wave"
 
-    def estimate(
-        self, aggregate: Any, attribute: str, given: str | None = None
-    ) -> DensityEstimate | dict[str, DensityEstimate]:
-        """Return the attribute's density; with `given`, {category: density}, without the categories too rare to tell.
+    def _reads(self, model: Any) -> bool:
+        return isinstance(model, FiniteChannel) and not model.inputs & (model.inputs - 1)
 
-        Groups are fitted together: cell and true category are one hidden thing, reported cell and category what is seen.
-        Raises NotEstimable without reports, SchemeError for a mechanism without a finite channel, for one whose input cells
-        are no power of two, or for a pair that the scheme does not keep.
-        """
-        described = aggregate.scheme.attributes[attribute]
-        model = described.mechanism.model()
-        if not isinstance(model, FiniteChannel) or model.inputs & (model.inputs - 1):
-            raise SchemeError(
-                f"em and ems need a mechanism that reports cells of a wave; {attribute} has {described.mechanism.name}"
-            )
-        if aggregate.reports(attribute) == 0:
-            raise NotEstimable(f"{attribute} has no report; collect some first")
-        if given is not None:
-            return self._groups(aggregate, attribute, given, model)
-        counts = aggregate.statistics[attribute]
+    def _of_everyone(self, described: Any, model: FiniteChannel, counts: np.ndarray) -> DensityEstimate:
         law = maximize(model, counts, self.smoothing)
         return self._estimate(described, model, counts[:, None], np.ones(1), law, "")
 
-    def _groups(self, aggregate: Any, attribute: str, given: str, model: FiniteChannel) -> dict[str, DensityEstimate]:
-        if (attribute, given) not in aggregate.pairs:
-            kept = ", ".join(f"{numeric} given {other}" for numeric, other in aggregate.pairs) or "none"
-            raise SchemeError(f"{attribute} given {given} is not kept; name the pair in the scheme (it keeps: {kept})")
-        described, other = aggregate.scheme.attributes[attribute], aggregate.scheme.attributes[given]
-        channel = other.mechanism.model()
-        if not isinstance(channel, ScoreSums) or not channel.is_one_category:
-            raise SchemeError(f"groups need reports of one category each; {given} has {other.mechanism.name}")
-        response, tables = channel.response(), aggregate.pairs[attribute, given].T
-        joint = maximize(model, tables, self.smoothing, response=response)
-        found = {}
-        for row, category, column in zip(left_inverse(response), other.categories, joint.T, strict=True):
-            try:
-                law = column / max(float(column.sum()), 1e-300)
-                found[category] = self._estimate(described, model, tables, row, law, f"{given}={category}")
-            except NotEstimable:
-                continue  # too few for this group; the others stand
-        if not found:
-            raise NotEstimable(f"no group of {given} has enough reports of {attribute}; collect more")
-        return found
+    def _of_groups(self, described: Any, model: FiniteChannel, pair: Pair) -> Callable[[int, str], DensityEstimate]:
+        """All together: cell and true category are one hidden thing, reported cell and category what is seen."""
+        tables = pair.tables.T
+        joint = maximize(model, tables, self.smoothing, response=pair.response).T
+
+        def one(place: int, group: str) -> DensityEstimate:
+            law = joint[place] / max(float(joint[place].sum()), 1e-300)
+            return self._estimate(described, model, tables, pair.inverse[place], law, group)
+
+        return one
 
     def _estimate(
         self, described: Any, model: FiniteChannel, tables: np.ndarray, weights: np.ndarray, law: np.ndarray, given: str
@@ -119,8 +93,8 @@ class ExpectationMaximization(Estimator):
             inference=DeltaMethod(
                 shown,
                 rung,
-                partial(_goodness, model, tables, weights, law),
-                partial(_corrected, model, tables, weights, density),
+                likelihood=partial(_likelihood, model, tables, weights),
+                space=partial(_space, law),
             ),
         )
 
@@ -129,16 +103,11 @@ def _likelihood(model: FiniteChannel, tables: np.ndarray, weights: np.ndarray) -
     return Counts(model, tables[:, 0]) if tables.shape[1] == 1 else group_counts(model, tables.T, weights)
 
 
-def _corrected(model: FiniteChannel, tables: np.ndarray, weights: np.ndarray, shown: Spline) -> OneStep:
-    """The inference of functionals: through a log-spline of the same counts."""
-    return one_step.of_likelihood(_likelihood(model, tables, weights), shown.lower, shown.upper, shown)
-
-
-def _goodness(model: FiniteChannel, tables: np.ndarray, weights: np.ndarray, law: np.ndarray) -> GoodnessOfFit | None:
-    """How any density can explain the counts; how well EM's own law does follows from where it stopped."""
-    degree, level = _JUDGED[0], min(_JUDGED[1], model.inputs.bit_length() - 1)
-    space = np.hstack([cell_masses(degree, level, model.inputs), np.eye(model.inputs)[:, [0, -1]]])
-    return goodness_of_fit.of_space(_likelihood(model, tables, weights), law, space)
+def _space(law: np.ndarray, likelihood: Likelihood) -> tuple[np.ndarray, np.ndarray]:
+    """What any density can explain of the counts; how well EM's own law does follows from where it stopped."""
+    inputs = likelihood.inputs
+    degree, level = _JUDGED[0], min(_JUDGED[1], inputs.bit_length() - 1)
+    return law, np.hstack([cell_masses(degree, level, inputs), np.eye(inputs)[:, [0, -1]]])
 
 
 def maximize(

@@ -12,6 +12,7 @@ from dpcore.errors import NotEstimable, SchemeError, check_one_of
 from dpcore.estimation.estimates import FrequencyEstimate, Intervals, Spread, check_confidence
 from dpcore.estimation.estimators.base import Estimator
 from dpcore.estimation.estimators.consistency import project_cumulative, project_simplex
+from dpcore.estimation.estimators.pairs import left_inverse
 from dpcore.mechanisms.observation import FiniteChannel, ScoreSums
 
 _PROJECTIONS = {"simplex": project_simplex, "isotonic": project_cumulative}
@@ -100,14 +101,3 @@ def invert(matrix: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, Spread]:
     shares = matrix @ project_simplex(raw)
     weights = (np.diag(shares) - np.outer(shares, shares)) / n
     return raw, Spread(np.zeros(len(raw)), inverse.T, weights)
-
-
-def left_inverse(matrix: np.ndarray) -> np.ndarray:
-    """Return H with H @ matrix = 1, shape (k, outputs); raises NotEstimable where the channel does not tell inputs apart."""
-    outputs, inputs = matrix.shape
-    if np.linalg.matrix_rank(matrix) < inputs:
-        raise NotEstimable("the channel answers some categories alike, so that their frequencies cannot be told apart")
-    if outputs == inputs:
-        return np.asarray(np.linalg.inv(matrix))
-    weighted = matrix / np.maximum(matrix.mean(axis=1), 1e-300)[:, None]
-    return np.asarray(np.linalg.solve(matrix.T @ weighted, weighted.T))

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from dpcore.estimation.estimates import Sample
-from dpcore.estimation.estimators.frequency import left_inverse
 from dpcore.estimation.estimators.likelihood import CERTAINTY
-from dpcore.mechanisms.observation import ScoreSums
+from dpcore.estimation.estimators.pairs import Pair
 
 
 def everyone(aggregate: Any, attribute: str) -> Sample:
@@ -23,16 +22,13 @@ def everyone(aggregate: Any, attribute: str) -> Sample:
 
 
 def groups(aggregate: Any, attribute: str, given: str) -> dict[str, Sample]:
-    """Return category -> whose reports the group's estimate is made of; an estimator has checked that the pair is kept."""
-    other = aggregate.scheme.attributes[given]
-    channel = other.mechanism.model()
-    if not isinstance(channel, ScoreSums) or not channel.is_one_category:
-        return {}
+    """Return category -> whose reports the group's estimate is made of."""
+    pair = Pair.of(aggregate, attribute, given)
     reported = np.asarray(aggregate.statistics[given], dtype=np.float64)
     fingerprint, n = aggregate.fingerprint, aggregate.reports(attribute)
     return {
         category: Sample(aggregate=fingerprint, n=n, weights=row, reported=reported)
-        for category, row in zip(other.categories, left_inverse(channel.response()), strict=True)
+        for category, row in zip(pair.categories, pair.inverse, strict=True)
     }
 
 

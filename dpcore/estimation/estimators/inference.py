@@ -28,11 +28,13 @@ import numpy as np
 from dpcore.errors import SchemeError
 from dpcore.estimation.densities import Spline
 from dpcore.estimation.estimates import FunctionalEstimate, GoodnessOfFit, normal_quantile, refused
+from dpcore.estimation.estimators import goodness_of_fit, one_step
 from dpcore.estimation.estimators.bands import critical_value, invert_band, standard_errors, within
 from dpcore.estimation.estimators.chi_square_mixture import error_law
 from dpcore.estimation.estimators.ladder import Rung
+from dpcore.estimation.estimators.likelihood import Likelihood
 from dpcore.estimation.estimators.one_step import OneStep
-from dpcore.functionals import Expansion, Functional, Mean, Quantile
+from dpcore.functionals import Expansion, Functional, Quantile
 
 _SECOND_ORDER_SHARE = 0.1  # of the variance, above which the normal law is left (ruling R12 of the specification)
 _POINTS_PER_CELL = 16  # of the grid on which distribution functions are inverted
@@ -45,24 +47,22 @@ class DeltaMethod:
     """The inference of one density estimate.
 
     shown: the rung of the density.  rung: where bands are centred and functionals linearised.
-    judge: how the fit explains what was observed.
-    corrected: makes the one-step correction of functionals where the data chose the level; without it they are linearised.
+    likelihood: makes that of what was observed.  space: the law of the input cells to start from, (inputs,), and the masses of
+    a basis there, (inputs, K), by which the fit is judged (`goodness_of_fit.of_space`).
+    is_corrected: whether functionals are one-step corrected, since the data chose the level; else they are linearised.
     is_linear: whether the raw coefficients are sums of the reports with weights that no report moves.
     """
 
     shown: Rung
     rung: Rung
-    judge: Callable[[], GoodnessOfFit | None] | None = None
-    corrected: Callable[[], OneStep] | None = None
+    likelihood: Callable[[], Likelihood]
+    space: Callable[[Likelihood], tuple[np.ndarray, np.ndarray]]
+    is_corrected: bool = True
     is_linear: bool = False
 
     def goodness(self) -> GoodnessOfFit | None:
         """Return how the fit explains what was observed, None where nothing is left to judge it by."""
-        return self.judge() if self.judge is not None else None
-
-    def mean_error(self) -> float:
-        """Return the standard error of the mean."""
-        return float(self.estimate(Mean(), 0.95).standard_error or np.nan)
+        return goodness_of_fit.of_space(self._seen, *self.space(self._seen))
 
     @property
     def raw(self) -> Spline:
@@ -142,8 +142,13 @@ class DeltaMethod:
         return None if weights is None else (raw.features(x) @ weights, raw.cumulative_features(x) @ weights)
 
     @cached_property
+    def _seen(self) -> Likelihood:
+        return self.likelihood()
+
+    @cached_property
     def _corrected(self) -> OneStep | None:
-        return self.corrected() if self.corrected is not None else None
+        shown = self.shown.proper
+        return one_step.of_likelihood(self._seen, shown.lower, shown.upper, shown) if self.is_corrected else None
 
     def _one(self, functional: Functional, confidence: float) -> tuple[float, float, float, float, float]:
         """Value, standard error, low, high, and the second-order share of the variance."""

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from dpcore.errors import NotEstimable, SchemeError, check_within
+from dpcore.errors import SchemeError, check_within
 from dpcore.estimation.estimates import DensityEstimate, FunctionalEstimate, GoodnessOfFit
-from dpcore.estimation.estimators import goodness_of_fit, ladder, one_step, smoothing
+from dpcore.estimation.estimators import goodness_of_fit, one_step, smoothing
 from dpcore.estimation.estimators.bands import critical_value, standard_errors
-from dpcore.estimation.estimators.base import Estimator
-from dpcore.estimation.estimators.frequency import left_inverse
+from dpcore.estimation.estimators.base import DensityEstimator
+from dpcore.estimation.estimators.inner_products import InnerProducts
 from dpcore.estimation.estimators.likelihood import Counts, Likelihood, group_counts
 from dpcore.estimation.estimators.one_step import OneStep
+from dpcore.estimation.estimators.pairs import Pair
 from dpcore.estimation.estimators.posterior import Posterior
-from dpcore.functionals import Functional, Mean
-from dpcore.mechanisms.observation import FiniteChannel, NoisyFeatures, ScoreSums
+from dpcore.functionals import Functional
+from dpcore.mechanisms.observation import FiniteChannel, NoisyFeatures
 
 _LARGEST = 100.0  # logarithm of a factor by which a band may exceed its density, before it is bounded otherwise
 _TINY = 1e-300
 
 
 @dataclass(frozen=True)
-class LogSpline(Estimator):
+class LogSpline(DensityEstimator):
     """The density whose logarithm is a cubic spline, its smoothness averaged over by marginal likelihood (see `smoothing`).
 
     level: the log density is sought in V_level, 2^level + 3 B-splines, and in finer spaces where the data contradict all of it:
@@ -36,58 +38,39 @@ class LogSpline(Estimator):
     level: int = one_step.LEVEL
     orders: tuple[int, ...] = one_step.ORDERS
     name = "log_spline"
+    needs = "log_spline needs a numeric attribute"
 
     def __post_init__(self) -> None:
         check_within(3, 8, level=self.level)
         if not self.orders or any(order not in (1, 2, 3, 4) for order in self.orders):
             raise SchemeError(f"orders must be some of 1, 2, 3, 4, got {self.orders}")
 
-    def estimate(
-        self, aggregate: Any, attribute: str, given: str | None = None
-    ) -> DensityEstimate | dict[str, DensityEstimate]:
-        """Return the attribute's density; with `given`, {category: density}, without the categories too rare to tell.
+    def _reads(self, model: Any) -> bool:
+        return isinstance(model, FiniteChannel | NoisyFeatures)
 
-        Raises NotEstimable where there is no report, SchemeError for a categorical attribute or a pair that is not kept.
-        """
-        described = aggregate.scheme.attributes[attribute]
-        model = described.mechanism.model()
-        if not isinstance(model, FiniteChannel | NoisyFeatures):
-            raise SchemeError(f"log_spline needs a numeric attribute; {attribute} has {described.mechanism.name}")
-        if aggregate.reports(attribute) == 0:
-            raise NotEstimable(f"{attribute} has no report; collect some first")
-        if given is not None:
-            return self._groups(aggregate, attribute, given, model)
-        statistics = aggregate.statistics[attribute]
-        likelihood = (
-            Counts(model, statistics) if isinstance(model, FiniteChannel) else ladder.averages(model, statistics)
-        )
-        return self._estimate(described, likelihood, "")
-
-    def _groups(
-        self, aggregate: Any, attribute: str, given: str, model: FiniteChannel | NoisyFeatures
-    ) -> dict[str, DensityEstimate]:
-        if (attribute, given) not in aggregate.pairs:
-            kept = ", ".join(f"{numeric} given {other}" for numeric, other in aggregate.pairs) or "none"
-            raise SchemeError(f"{attribute} given {given} is not kept; name the pair in the scheme (it keeps: {kept})")
-        described, other = aggregate.scheme.attributes[attribute], aggregate.scheme.attributes[given]
-        channel = other.mechanism.model()
-        if not isinstance(channel, ScoreSums) or not channel.is_one_category:
-            raise SchemeError(f"groups need reports of one category each; {given} has {other.mechanism.name}")
-        tables, found = aggregate.pairs[attribute, given], {}
+    def _of_everyone(
+        self, described: Any, model: FiniteChannel | NoisyFeatures, statistics: np.ndarray
+    ) -> DensityEstimate:
         if isinstance(model, FiniteChannel):
-            shares = np.array([self._shares(model, table) for table in tables])
-        for row, category in zip(left_inverse(channel.response()), other.categories, strict=True):
-            try:
-                if isinstance(model, FiniteChannel):
-                    likelihood: Likelihood = group_counts(model, tables, row, shares)
-                else:
-                    likelihood = ladder.group_averages(model, tables, row)
-            except NotEstimable:
-                continue  # too few for this group; the others stand
-            found[category] = self._estimate(described, likelihood, f"{given}={category}")
-        if not found:
-            raise NotEstimable(f"no group of {given} has enough reports of {attribute}; collect more")
-        return found
+            return self._estimate(described, Counts(model, statistics), "")
+        return self._estimate(described, InnerProducts.of(model, statistics).averages, "")
+
+    def _of_groups(
+        self, described: Any, model: FiniteChannel | NoisyFeatures, pair: Pair
+    ) -> Callable[[int, str], DensityEstimate]:
+        shares = (
+            np.array([self._shares(model, table) for table in pair.tables])
+            if isinstance(model, FiniteChannel)
+            else None
+        )
+
+        def one(place: int, group: str) -> DensityEstimate:
+            row = pair.inverse[place]
+            if isinstance(model, FiniteChannel):
+                return self._estimate(described, group_counts(model, pair.tables, row, shares), group)
+            return self._estimate(described, InnerProducts.of_group(model, pair.tables, row).averages, group)
+
+        return one
 
     def _shares(self, model: FiniteChannel, table: np.ndarray) -> np.ndarray:
         """The fitted shares of each level's outputs among those who reported one category."""
@@ -170,10 +153,6 @@ class LogSplineInference:
         of = np.array([posterior.likelihood.of_reports(row) for row in moved])
         below = np.array([np.interp(x, posterior.grid, column) for column in (posterior.cdf_features @ of).T]).T
         return posterior.features(x) @ of, below
-
-    def mean_error(self) -> float:
-        """Return the standard error of the mean."""
-        return float(self.estimate(Mean(), 0.95).standard_error or np.nan)
 
     def estimate(self, functional: Functional, confidence: float) -> FunctionalEstimate:
         """Return the functional's corrected estimate, or a refusal; the caller has checked the confidence."""

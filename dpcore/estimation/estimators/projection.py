@@ -9,22 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation.densities import Spline, cell_masses
-from dpcore.estimation.estimates import DensityEstimate, GoodnessOfFit
-from dpcore.estimation.estimators import goodness_of_fit, ladder, one_step
-from dpcore.estimation.estimators.base import Estimator
-from dpcore.estimation.estimators.frequency import left_inverse
+from dpcore.estimation.estimates import DensityEstimate
+from dpcore.estimation.estimators import ladder
+from dpcore.estimation.estimators.base import DensityEstimator
 from dpcore.estimation.estimators.inference import DeltaMethod
-from dpcore.estimation.estimators.ladder import Ladder
+from dpcore.estimation.estimators.inner_products import InnerProducts
 from dpcore.estimation.estimators.level_rule import Fixed, Lepski, LevelRule
-from dpcore.estimation.estimators.likelihood import Averages
-from dpcore.estimation.estimators.one_step import OneStep
-from dpcore.mechanisms.observation import NoisyFeatures, ScoreSums
+from dpcore.estimation.estimators.likelihood import Likelihood
+from dpcore.estimation.estimators.pairs import Pair
+from dpcore.mechanisms.observation import NoisyFeatures
 
 
 @dataclass(frozen=True)
-class Projection(Estimator):
+class Projection(DensityEstimator):
     """Least squares in V_j: coefficients through the explicit dual, j chosen by `level_rule`.
 
     unit_mass: use that the density has mass one, which is known (see `ladder`); False is the source's literal plug-in.
@@ -34,57 +32,27 @@ class Projection(Estimator):
     level_rule: LevelRule = field(default_factory=Lepski)
     unit_mass: bool = True
     name = "projection"
+    needs = "projection needs a mechanism of noisy features"
 
-    def estimate(
-        self, aggregate: Any, attribute: str, given: str | None = None
-    ) -> DensityEstimate | dict[str, DensityEstimate]:
-        """Return the attribute's density; with `given`, {category: density}, without the categories too rare to tell.
+    def _reads(self, model: Any) -> bool:
+        return isinstance(model, NoisyFeatures)
 
-        Raises NotEstimable where no level has reports, SchemeError for a mechanism without noisy features or a pair that
-        the scheme does not keep.
-        """
-        described = aggregate.scheme.attributes[attribute]
-        model = described.mechanism.model()
-        if not isinstance(model, NoisyFeatures):
-            raise SchemeError(
-                f"projection needs a mechanism of noisy features; {attribute} has {described.mechanism.name}"
-            )
-        if given is not None:
-            return self._groups(aggregate, attribute, given, model)
-        statistics, epsilon = aggregate.statistics[attribute], float(described.budget)
-        if aggregate.reports(attribute) == 0:
-            raise NotEstimable(f"{attribute} has no report; collect some first")
-        averages = partial(ladder.averages, model, statistics)
-        return self._estimate(described, ladder.build(model, statistics, epsilon, self.unit_mass), "", averages)
+    def _of_everyone(self, described: Any, model: NoisyFeatures, statistics: np.ndarray) -> DensityEstimate:
+        return self._estimate(described, InnerProducts.of(model, statistics), "")
 
-    def _groups(self, aggregate: Any, attribute: str, given: str, model: NoisyFeatures) -> dict[str, DensityEstimate]:
-        if (attribute, given) not in aggregate.pairs:
-            kept = ", ".join(f"{numeric} given {other}" for numeric, other in aggregate.pairs) or "none"
-            raise SchemeError(f"{attribute} given {given} is not kept; name the pair in the scheme (it keeps: {kept})")
-        described, other = aggregate.scheme.attributes[attribute], aggregate.scheme.attributes[given]
-        channel = other.mechanism.model()
-        if not isinstance(channel, ScoreSums) or not channel.is_one_category:
-            raise SchemeError(f"groups need reports of one category each; {given} has {other.mechanism.name}")
-        inverse, tables = left_inverse(channel.response()), aggregate.pairs[attribute, given]
-        found = {}
-        for row, category in zip(inverse, other.categories, strict=True):
-            try:
-                rungs = ladder.build_given(model, tables, row, float(described.budget), self.unit_mass)
-                averages = partial(ladder.group_averages, model, tables, row)
-                found[category] = self._estimate(described, rungs, f"{given}={category}", averages)
-            except NotEstimable:
-                continue  # too few for this group; the others stand
-        if not found:
-            raise NotEstimable(f"no group of {given} has enough reports of {attribute}; collect more")
-        return found
+    def _of_groups(self, described: Any, model: NoisyFeatures, pair: Pair) -> Callable[[int, str], DensityEstimate]:
+        def one(place: int, group: str) -> DensityEstimate:
+            return self._estimate(described, InnerProducts.of_group(model, pair.tables, pair.inverse[place]), group)
 
-    def _estimate(self, described: Any, rungs: Ladder, given: str, averages: Callable[[], Averages]) -> DensityEstimate:
+        return one
+
+    def _estimate(self, described: Any, observed: InnerProducts, given: str) -> DensityEstimate:
         lower, upper = float(described.lower), float(described.upper)
+        rungs = ladder.build(observed, float(described.budget), self.unit_mass)
         level, rows = self.level_rule.select(rungs)
         shown = rungs.rung(level, lower, upper)
         fine = min(level + self.level_rule.undersmoothing, rungs.levels[-1])
         finer = rungs.rung(fine, lower, upper) if fine > level else shown
-        corrected = partial(_corrected, averages, shown.proper) if self.level_rule.undersmoothing else None
         return DensityEstimate(
             attribute=described.name,
             unit=described.unit,
@@ -98,20 +66,15 @@ class Projection(Estimator):
             inference=DeltaMethod(
                 shown,
                 finer,
-                partial(_goodness, averages, finer.proper),
-                corrected,
+                likelihood=lambda: observed.averages,
+                space=partial(_space, finer.proper),
+                is_corrected=self.level_rule.undersmoothing > 0,
                 is_linear=isinstance(self.level_rule, Fixed) and not self.unit_mass and not given,
             ),
         )
 
 
-def _corrected(averages: Callable[[], Averages], shown: Spline) -> OneStep:
-    """The inference of functionals: through a log-spline of the same averages."""
-    return one_step.of_likelihood(averages(), shown.lower, shown.upper, shown)
-
-
-def _goodness(averages: Callable[[], Averages], finest: Spline) -> GoodnessOfFit | None:
-    """How the space that functionals are evaluated in explains the blocks finer than it, and the mass, which is one."""
-    likelihood = averages()
+def _space(finest: Spline, likelihood: Likelihood) -> tuple[np.ndarray, np.ndarray]:
+    """The space that functionals are evaluated in: what is finer than it, and the mass, are left over to judge the fit by."""
     masses = cell_masses(finest.degree, finest.level, likelihood.inputs)
-    return goodness_of_fit.of_space(likelihood, masses @ finest.coefficients, masses)
+    return masses @ finest.coefficients, masses

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from dpcore.estimation.estimates import DensityEstimate, FrequencyEstimate
-from dpcore.estimation.estimators.frequency import left_inverse
+from dpcore.estimation.estimators.pairs import Pair, left_inverse
 from dpcore.mechanisms import Mechanism, Reports
 from dpcore.mechanisms.base import starts_of
 from dpcore.mechanisms.observation import FiniteChannel, NoisyFeatures, ScoreSums
@@ -110,12 +110,8 @@ def _each(mechanism: Mechanism, reports: Reports) -> list[Reports]:
 def exposed(found: Any, aggregate: Any, attribute: str) -> Any:
     """Return an estimate of everyone with what malicious clients can do to it."""
     scheme = aggregate.scheme
-    mechanism, statistics, n = (
-        scheme.attributes[attribute].mechanism,
-        aggregate.statistics[attribute],
-        aggregate.reports(attribute),
-    )
-    exposure = averaged(mechanism, statistics, n, scheme.clients)
+    mechanism = scheme.attributes[attribute].mechanism
+    exposure = averaged(mechanism, aggregate.statistics[attribute], aggregate.reports(attribute), scheme.clients)
     if not isinstance(found, FrequencyEstimate):
         return replace(found, exposure=exposure)
     model = mechanism.model()
@@ -134,12 +130,10 @@ def exposed_groups(
     found: dict[str, DensityEstimate], aggregate: Any, attribute: str, given: str
 ) -> dict[str, DensityEstimate]:
     """Return the estimates of a pair's groups, by category, likewise."""
-    scheme = aggregate.scheme
-    mechanism, other = scheme.attributes[attribute].mechanism, scheme.attributes[given]
-    inverse = dict(zip(other.categories, left_inverse(other.mechanism.model().response()), strict=True))
-    tables = aggregate.pairs[attribute, given]
+    scheme, pair = aggregate.scheme, Pair.of(aggregate, attribute, given)
+    mechanism, rows = scheme.attributes[attribute].mechanism, dict(zip(pair.categories, pair.inverse, strict=True))
     return {
-        category: replace(each, exposure=group_averaged(mechanism, tables, inverse[category], scheme.clients))
+        category: replace(each, exposure=group_averaged(mechanism, pair.tables, rows[category], scheme.clients))
         for category, each in found.items()
     }
 
