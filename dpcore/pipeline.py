@@ -19,7 +19,7 @@ import numpy as np
 
 from dpcore._random import Source
 from dpcore.errors import NotEstimable, SchemeError, check_within
-from dpcore.estimation.estimates import DensityEstimate, FrequencyEstimate, FunctionalEstimate, refused
+from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.estimation.estimators import (
     Estimator,
     ExpectationMaximization,
@@ -33,6 +33,8 @@ from dpcore.estimation.estimators import (
     sensitivity,
     smoothing,
 )
+from dpcore.estimation.frequency_estimate import FrequencyEstimate
+from dpcore.estimation.functional_estimate import FunctionalEstimate, refused
 from dpcore.functionals import Atom, parse
 from dpcore.protocol.aggregates import Aggregate
 from dpcore.protocol.report import Answers, ReportBatch, concatenate

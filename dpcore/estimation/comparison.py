@@ -32,14 +32,10 @@ from typing import Any
 import numpy as np
 
 from dpcore.errors import SchemeError
-from dpcore.estimation.estimates import (
-    DensityEstimate,
-    FrequencyEstimate,
-    FunctionalEstimate,
-    Sample,
-    check_confidence,
-    normal_quantile,
-)
+from dpcore.estimation.density_estimate import DensityEstimate
+from dpcore.estimation.frequency_estimate import FrequencyEstimate
+from dpcore.estimation.functional_estimate import FunctionalEstimate, check_confidence, normal_quantile
+from dpcore.estimation.support import Sample
 from dpcore.functionals import Expansion, Functional, Influence
 
 _MEMOISED = (

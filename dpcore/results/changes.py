@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 from dpcore.estimation.comparison import Comparison, difference, related, simultaneous_deviations
-from dpcore.estimation.estimates import FunctionalEstimate
+from dpcore.estimation.functional_estimate import FunctionalEstimate
 from dpcore.functionals import parse
 from dpcore.pipeline import Group, Round
 from dpcore.protocol.scheme import Scheme

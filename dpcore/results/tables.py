@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 
 from dpcore.errors import SchemeError
-from dpcore.estimation.estimates import DensityEstimate, FrequencyEstimate
+from dpcore.estimation.density_estimate import DensityEstimate
+from dpcore.estimation.frequency_estimate import FrequencyEstimate
 from dpcore.functionals import parse
 from dpcore.pipeline import Estimate, Round
 from dpcore.protocol.aggregates import Aggregate

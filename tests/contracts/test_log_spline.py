@@ -12,7 +12,7 @@ from cases import of_each_kind
 from dpcore import pipeline
 from dpcore._random import seeded
 from dpcore.errors import NotEstimable, SchemeError
-from dpcore.estimation.estimates import DensityEstimate
+from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.estimation.estimators import LogSpline, smoothing
 from dpcore.functionals import parse
 from dpcore.populations.base import Population

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from dpcore._random import seeded
-from dpcore.estimation.estimates import FrequencyEstimate, Spread
 from dpcore.estimation.estimators import Frequency
+from dpcore.estimation.frequency_estimate import FrequencyEstimate, Spread
 from dpcore.mechanisms.base import Mechanism
 from dpcore.mechanisms.hadamard_response import HadamardResponse
 from dpcore.mechanisms.local_hashing import LocalHashing

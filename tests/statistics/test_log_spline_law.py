@@ -11,7 +11,7 @@ from cases import every_value_once
 from scipy import stats
 
 from dpcore._random import seeded
-from dpcore.estimation.estimates import DensityEstimate
+from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.estimation.estimators import LogSpline
 from dpcore.functionals import FunctionDensity, parse
 from dpcore.laboratory.studies import targets

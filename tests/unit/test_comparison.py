@@ -11,7 +11,8 @@ import pytest
 import dpcore as dp
 from dpcore.errors import SchemeError
 from dpcore.estimation.comparison import difference, related, simultaneous_deviations
-from dpcore.estimation.estimates import FunctionalEstimate, Sample
+from dpcore.estimation.functional_estimate import FunctionalEstimate
+from dpcore.estimation.support import Sample
 
 MEAN = dp.functionals.Mean()
 TEXT = """

@@ -19,7 +19,7 @@ from scipy.special import beta
 
 from dpcore import cli
 from dpcore.errors import NotEstimable, SchemeError
-from dpcore.estimation.estimates import FunctionalEstimate
+from dpcore.estimation.functional_estimate import FunctionalEstimate
 from dpcore.functionals import Functional, parse
 from dpcore.laboratory.benchmarks import coverage as benchmark
 from dpcore.laboratory.plots.coverage import plot_coverage

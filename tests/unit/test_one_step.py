@@ -13,7 +13,7 @@ import pytest
 
 import dpcore as dp
 from dpcore.errors import SchemeError
-from dpcore.estimation.estimates import DensityEstimate
+from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.functionals import Expansion, Functional, Influence, parse
 from dpcore.laboratory.studies import targets
 from dpcore.laboratory.studies.coverage import FUNCTIONALS

@@ -11,9 +11,9 @@ import pytest
 import dpcore as dp
 from dpcore import wire
 from dpcore.errors import SchemeError
-from dpcore.estimation.estimates import Sensitivity
 from dpcore.estimation.estimators import Fixed, Projection
 from dpcore.estimation.estimators.sensitivity import averaged
+from dpcore.estimation.support import Sensitivity
 from dpcore.functionals import Cdf, Entropy, Mean, Quantile
 from dpcore.laboratory import attacks, gains
 from dpcore.laboratory.attacks import Attack, MaximalGain, MaximalInfluence, RandomItem, RandomReports, poisoned

@@ -14,7 +14,7 @@ import pytest
 import dpcore as dp
 from dpcore import cli, populations
 from dpcore.cli import findings
-from dpcore.estimation.estimates import normal_quantile
+from dpcore.estimation.functional_estimate import normal_quantile
 from dpcore.pipeline import estimate_all
 from dpcore.results import changes, plots, warehouse
 from dpcore.results.changes import CERTAINTY, MOST, SHORT, between_rounds, drift_checks, telling

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from dpcore.estimation.estimates import normal_quantile
+from dpcore.estimation.functional_estimate import normal_quantile
 
 
 def root(covariance: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpcore.errors import NotEstimable, SchemeError
-from dpcore.estimation.estimates import DensityEstimate
+from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.estimation.estimators.pairs import Pair
 
 

@@ -25,7 +25,7 @@ import numpy as np
 
 from dpcore.errors import NotEstimable, check_within
 from dpcore.estimation.densities import Spline, cell_masses
-from dpcore.estimation.estimates import DensityEstimate
+from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.estimation.estimators.base import DensityEstimator
 from dpcore.estimation.estimators.channel_projection import project
 from dpcore.estimation.estimators.inference import DeltaMethod

@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpcore.estimation.estimates import GoodnessOfFit
 from dpcore.estimation.estimators.bands import massless, root
 from dpcore.estimation.estimators.chi_square_mixture import ChiSquareMixture
 from dpcore.estimation.estimators.likelihood import Counts, Likelihood
+from dpcore.estimation.support import GoodnessOfFit
 
 FALSE_ALARMS = 1e-3  # of a fit whose model is right
 _LEAST_EXPECTED = 5.0  # reports in a cell, for its residual to be all but normal

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from dpcore.estimation.estimates import Sample
 from dpcore.estimation.estimators.likelihood import CERTAINTY
 from dpcore.estimation.estimators.pairs import Pair
+from dpcore.estimation.support import Sample
 
 
 def everyone(aggregate: Any, attribute: str) -> Sample:

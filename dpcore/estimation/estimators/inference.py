@@ -27,13 +27,14 @@ import numpy as np
 
 from dpcore.errors import SchemeError
 from dpcore.estimation.densities import Spline
-from dpcore.estimation.estimates import FunctionalEstimate, GoodnessOfFit, normal_quantile, refused
 from dpcore.estimation.estimators import goodness_of_fit, one_step
 from dpcore.estimation.estimators.bands import critical_value, invert_band, standard_errors, within
 from dpcore.estimation.estimators.chi_square_mixture import error_law
 from dpcore.estimation.estimators.ladder import Rung
 from dpcore.estimation.estimators.likelihood import Likelihood
 from dpcore.estimation.estimators.one_step import OneStep
+from dpcore.estimation.functional_estimate import FunctionalEstimate, normal_quantile, refused
+from dpcore.estimation.support import GoodnessOfFit
 from dpcore.functionals import Expansion, Functional, Quantile
 
 _SECOND_ORDER_SHARE = 0.1  # of the variance, above which the normal law is left (ruling R12 of the specification)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.errors import NotEstimable, SchemeError, check_positive
-from dpcore.estimation.estimates import LevelRow
 from dpcore.estimation.estimators.chi_square_mixture import ChiSquareMixture
 from dpcore.estimation.estimators.ladder import Ladder
+from dpcore.estimation.support import LevelRow
 
 _ERROR = 0.05  # probability of refusing the level just below a finer one when both describe the density
 _PER_LEVEL = 4.0  # how much rarer an error is made per level of distance: squared error grows fourfold per level

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpcore.errors import SchemeError, check_within
-from dpcore.estimation.estimates import DensityEstimate, FunctionalEstimate, GoodnessOfFit
+from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.estimation.estimators import goodness_of_fit, one_step, smoothing
 from dpcore.estimation.estimators.bands import critical_value, standard_errors
 from dpcore.estimation.estimators.base import DensityEstimator
@@ -18,6 +18,8 @@ from dpcore.estimation.estimators.likelihood import Counts, Likelihood, group_co
 from dpcore.estimation.estimators.one_step import OneStep
 from dpcore.estimation.estimators.pairs import Pair
 from dpcore.estimation.estimators.posterior import Posterior
+from dpcore.estimation.functional_estimate import FunctionalEstimate
+from dpcore.estimation.support import GoodnessOfFit
 from dpcore.functionals import Functional
 from dpcore.mechanisms.observation import FiniteChannel, NoisyFeatures
 

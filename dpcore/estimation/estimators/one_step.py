@@ -32,7 +32,6 @@ import numpy as np
 
 from dpcore.errors import SchemeError
 from dpcore.estimation.densities import DensityOnInterval, Spline
-from dpcore.estimation.estimates import FunctionalEstimate, normal_quantile, refused
 from dpcore.estimation.estimators import posterior as posteriors
 from dpcore.estimation.estimators import smoothing, span
 from dpcore.estimation.estimators.bands import invert_band, standard_errors, within
@@ -40,6 +39,7 @@ from dpcore.estimation.estimators.chi_square_mixture import ChiSquareMixture, er
 from dpcore.estimation.estimators.likelihood import Likelihood
 from dpcore.estimation.estimators.posterior import Posterior
 from dpcore.estimation.estimators.span import Span
+from dpcore.estimation.functional_estimate import FunctionalEstimate, normal_quantile, refused
 from dpcore.functionals import Cdf, Curvature, Expansion, Functional, Influence, Quantile
 
 LEVEL, ORDERS = 6, (1, 2, 3, 4)  # of the log-splines and their priors, where nobody says otherwise

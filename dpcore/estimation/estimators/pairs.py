@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dpcore.errors import NotEstimable, SchemeError
-from dpcore.estimation.estimates import DensityEstimate
+from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.mechanisms.observation import ScoreSums
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpcore.estimation.densities import Spline, cell_masses
-from dpcore.estimation.estimates import DensityEstimate
+from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.estimation.estimators import ladder
 from dpcore.estimation.estimators.base import DensityEstimator
 from dpcore.estimation.estimators.inference import DeltaMethod

@@ -21,8 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from dpcore.estimation.estimates import DensityEstimate, FrequencyEstimate
+from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.estimation.estimators.pairs import Pair, left_inverse
+from dpcore.estimation.frequency_estimate import FrequencyEstimate
 from dpcore.mechanisms import Mechanism, Reports
 from dpcore.mechanisms.base import starts_of
 from dpcore.mechanisms.observation import FiniteChannel, NoisyFeatures, ScoreSums

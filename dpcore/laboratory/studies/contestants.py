@@ -11,7 +11,7 @@ import numpy as np
 
 from dpcore import pipeline
 from dpcore._random import seeded
-from dpcore.estimation.estimates import DensityEstimate
+from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.laboratory.studies import metrics
 from dpcore.laboratory.studies.method import Method, Setting
 from dpcore.laboratory.studies.targets import Target

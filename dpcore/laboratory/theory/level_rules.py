@@ -11,9 +11,9 @@ import numpy as np
 
 from dpcore.errors import EmptyWindow, SchemeError, check_positive, check_within
 from dpcore.estimation.densities import Spline
-from dpcore.estimation.estimates import LevelRow
 from dpcore.estimation.estimators.ladder import Ladder
 from dpcore.estimation.estimators.level_rule import Fixed, LevelRule, first_accepted
+from dpcore.estimation.support import LevelRow
 
 
 @dataclass(frozen=True)

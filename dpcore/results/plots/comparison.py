@@ -13,7 +13,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from dpcore.estimation.estimates import normal_quantile
+from dpcore.estimation.functional_estimate import normal_quantile
 from dpcore.results.plots import style
 
 MOST_ROWS = 30  # that a picture can hold; all of them are in the table

@@ -28,7 +28,8 @@ import numpy as np
 from dpcore import pipeline
 from dpcore._random import seeded
 from dpcore.errors import DPCoreError, NotEstimable, SchemeError, check_positive, check_within
-from dpcore.estimation.estimates import DensityEstimate, FrequencyEstimate
+from dpcore.estimation.density_estimate import DensityEstimate
+from dpcore.estimation.frequency_estimate import FrequencyEstimate
 from dpcore.functionals import parse
 from dpcore.populations.registry import NAMES, by_scheme
 from dpcore.privacy.budget import Budget

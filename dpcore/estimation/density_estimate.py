@@ -1,0 +1,209 @@
+"""The estimate of a numeric attribute: its density, and what is inferred from it.
+
+An estimator builds it together with the inference that it needs.  The density is a spline, or the exponential of one:
+coefficients and a space.  Grids exist only in `to_frame`.
+
+Rules.  (1) x and everything returned are in the attribute's units.  (2) What is shown is a proper density; what is inferred
+starts from the raw, unbiased one where there is one, which is kept beside it.  (3) No coefficient is printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+
+from dpcore._random import Source
+from dpcore.errors import check_within
+from dpcore.estimation.densities import DensityOnInterval, Spline
+from dpcore.estimation.functional_estimate import FunctionalEstimate, check_confidence, normal_quantile, refused
+from dpcore.estimation.support import Exposure, GoodnessOfFit, LevelRow, Sample, Sensitivity
+from dpcore.functionals import Mean
+
+_FINE = 16385  # points of a grid on which a law is integrated or inverted
+
+
+class Inference(Protocol):
+    """How an estimator turns its own density estimate into intervals.
+
+    Bands are pointwise, `deviations` standard errors to either side, uncut, at x (n,) in the attribute's units.
+    critical_value: the deviations with which the density's band holds the whole density at once.
+    goodness: how the fit explains what was observed.
+    influence: the weights of the average reports in a functional's estimate, its derivative, and whether they are all of it;
+    None where it has none.  curve: of the density and of its cdf at x, (n, S) each, to first order; None likewise.
+    """
+
+    def density_band(self, x: np.ndarray, deviations: float) -> tuple[np.ndarray, np.ndarray]: ...
+    def cdf_band(self, x: np.ndarray, deviations: float) -> tuple[np.ndarray, np.ndarray]: ...
+    def critical_value(self, confidence: float) -> float: ...
+    def estimate(self, functional: Any, confidence: float) -> FunctionalEstimate: ...
+    def goodness(self) -> GoodnessOfFit | None: ...
+    def influence(self, functional: Any) -> tuple[np.ndarray, bool] | None: ...
+    def curve(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None: ...
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DensityEstimate:
+    """The density of a numeric attribute: call it, differentiate it, integrate it.
+
+    density: what is shown, nonnegative and of mass one with its atoms; to give to a functional as a density.
+    covariance: (K, K), of the coefficients that the estimator solved for: of `raw` where there is one, else of the shown ones.
+    raw: the unbiased estimate that was made proper, where there was one (projection).
+    n: reports used.  given: '' or 'ATTRIBUTE=CATEGORY'.  levels: what the level rule compared.  sample: whose reports.
+    exposure: what one of them can do.
+    """
+
+    attribute: str
+    unit: str
+    density: DensityOnInterval
+    covariance: np.ndarray
+    raw: Spline | None = None
+    n: int
+    estimator: str
+    given: str = ""
+    levels: tuple[LevelRow, ...] = ()
+    inference: Inference = field(repr=False)
+    sample: Sample | None = field(default=None, repr=False)
+    exposure: Exposure | None = field(default=None, repr=False)
+
+    def __repr__(self) -> str:
+        given = f" given {self.given}" if self.given else ""
+        return (
+            f"<DensityEstimate of {self.attribute}{given} on [{self.lower:g}, {self.upper:g}] by {self.estimator}: "
+            f"degree {self.density.degree}, level {self.level}, {self.n} reports>"
+        )
+
+    @property
+    def lower(self) -> float:
+        return self.density.lower
+
+    @property
+    def upper(self) -> float:
+        return self.density.upper
+
+    @property
+    def level(self) -> int:
+        """j of the space V_j that the spline is of."""
+        return self.density.level
+
+    @property
+    def atoms(self) -> tuple[float, float]:
+        """The masses at lower and at upper that no density holds: values clipped to the bounds."""
+        return self.density.atoms
+
+    def __call__(self, x: Any) -> np.ndarray:
+        """Return the density at x (any shape), per unit of x; 0 outside [lower, upper]."""
+        return self.density.pdf(x)
+
+    def derivative(self, order: int) -> Callable[[Any], np.ndarray]:
+        """Return the density's derivative of that order >= 0, a function of x; zero above the degree."""
+        return self.density.derivative(order)
+
+    def cdf(self, x: Any) -> np.ndarray:
+        """Return the share at or below x (any shape), nondecreasing from 0 at lower to 1 at upper."""
+        return np.clip(self.density.cdf(x), 0.0, 1.0)
+
+    def quantile(self, t: Any) -> np.ndarray:
+        """Return the x with cdf(x) = t, t in [0, 1] (any shape); raises SchemeError for other t."""
+        return self.density.quantile(t)
+
+    def band(self, x: Any, confidence: float = 0.95, simultaneous: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """Return low and high, shapes (n,), of the band of the density at x, (n,), per unit of x.
+
+        Pointwise, or with `simultaneous` one that holds the whole density with that confidence.  Centred where the inference
+        says, cut at 0, and widened where needed to hold the density shown.
+        """
+        check_confidence(confidence)
+        x = np.atleast_1d(np.asarray(x, dtype=np.float64))
+        z = self.inference.critical_value(confidence) if simultaneous else normal_quantile(confidence)
+        return _cut(self.inference.density_band(x, z), self(x), np.inf)
+
+    def cdf_band(self, x: Any, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+        """Return low and high, shapes (n,), of the pointwise band of the cdf at x, (n,), made as `band` is; within [0, 1]."""
+        check_confidence(confidence)
+        x = np.atleast_1d(np.asarray(x, dtype=np.float64))
+        return _cut(self.inference.cdf_band(x, normal_quantile(confidence)), self.cdf(x), 1.0)
+
+    def functional(self, functional: Any, confidence: float = 0.95) -> FunctionalEstimate:
+        """Return a functional's corrected estimate with its interval, or a refusal with its reason."""
+        check_confidence(confidence)
+        reason = functional.refuses_density(self.density)
+        if reason is None:
+            return self.inference.estimate(functional, confidence)
+        return refused(functional, reason, confidence)
+
+    def sensitivity(self, functional: Any) -> Sensitivity | None:
+        """Return how far malicious clients can move a functional's estimate; None where it has no derivative or is refused."""
+        if self.exposure is None or functional.refuses_density(self.density) is not None:
+            return None
+        found = self.inference.influence(functional)
+        return None if found is None else Sensitivity(self.exposure.sensitivity(found[0]), found[1])
+
+    def curve_sensitivity(self, x: Any) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return how far malicious clients can move the density and the cdf at x (n,), `Sensitivity.value` of each, (n,).
+
+        To first order in their share, at the smoothness that was found; None where nobody has worked it out.
+        """
+        found = None if self.exposure is None else self.inference.curve(np.atleast_1d(np.asarray(x, dtype=np.float64)))
+        if self.exposure is None or found is None:
+            return None
+        density, cdf = (self.exposure.sensitivities(weights) for weights in found)
+        return density, cdf
+
+    @cached_property
+    def fit(self) -> GoodnessOfFit | None:
+        """How the estimate explains what was observed; None where nothing is left over to judge it by."""
+        return self.inference.goodness()
+
+    @property
+    def effective_n(self) -> float:
+        """How many direct observations would give the mean the standard error it has: variance / SE^2, of the law shown.
+
+        It tells what privacy costs: of n reports, about effective_n are left for the mean.
+        """
+        x, width = np.linspace(self.lower, self.upper, _FINE), self.upper - self.lower
+        above, share = 1 - self.cdf(x), (x - self.lower) / width
+        mean, square = np.trapezoid(above, share), np.trapezoid(2 * share * above, share)
+        error = self.inference.estimate(Mean(), 0.95).standard_error or np.nan
+        return float((square - mean**2) * width**2 / error**2)
+
+    def draw(self, n: int, random: Source) -> np.ndarray:
+        """Return n >= 0 values, shape (n,), drawn from the law that is shown, atoms included; in the attribute's units.
+
+        They are people of the estimate, not of the data: to try a program on, or to simulate another round with.
+        """
+        check_within(0, 10**9, n=n)
+        x, (left, right) = np.linspace(self.lower, self.upper, _FINE), self.atoms
+        # The continuous part's cdf: the last point alone has the atom at upper
+        below = np.append(self.cdf(x[:-1]), 1.0 - right)
+        drawn = random.generator().random(n)
+        values = np.interp(drawn, below, x)
+        return np.where(drawn < left, self.lower, np.where(drawn >= 1 - right, self.upper, values))
+
+    def to_frame(self, points: int = 201, confidence: float = 0.95) -> pd.DataFrame:
+        """Return a grid from lower to upper: x, density, low, high, cdf, cdf_low, cdf_high, confidence."""
+        check_within(2, 1_000_000, points=points)
+        x = np.linspace(self.lower, self.upper, points)
+        low, high = self.band(x, confidence)
+        cdf_low, cdf_high = self.cdf_band(x, confidence)
+        return pd.DataFrame(
+            {
+                "x": x,
+                "density": self(x),
+                "low": low,
+                "high": high,
+                "cdf": self.cdf(x),
+                "cdf_low": cdf_low,
+                "cdf_high": cdf_high,
+                "confidence": confidence,
+            }
+        )
+
+
+def _cut(band: tuple[np.ndarray, np.ndarray], shown: np.ndarray, most: float) -> tuple[np.ndarray, np.ndarray]:
+    low, high = (np.clip(end, 0.0, most) for end in band)
+    return np.minimum(low, shown), np.maximum(high, shown)

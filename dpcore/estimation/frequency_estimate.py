@@ -1,0 +1,194 @@
+"""The estimate of a categorical attribute: its frequencies, proper ones shown, unbiased ones beside them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+
+from dpcore._random import Source
+from dpcore.errors import SchemeError, check_within
+from dpcore.estimation.functional_estimate import FunctionalEstimate, check_confidence, normal_quantile, refused
+from dpcore.estimation.support import Exposure, Sample, Sensitivity
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """A covariance matrix of k numbers, diag(own) + shared' weights shared: exact, and small where k is large.
+
+    own: (k,).  shared: (r, k).  weights: (r, r), symmetric.
+    """
+
+    own: np.ndarray
+    shared: np.ndarray
+    weights: np.ndarray
+
+    @property
+    def variances(self) -> np.ndarray:
+        """The diagonal, shape (k,)."""
+        return np.asarray(self.own + np.einsum("rk,rs,sk->k", self.shared, self.weights, self.shared, optimize=True))
+
+    def along(self, gradient: np.ndarray) -> float:
+        """Return the variance of gradient' x, gradient (k,)."""
+        common = self.shared @ gradient
+        return float(self.own @ gradient**2 + common @ self.weights @ common)
+
+    def trace(self, matrix: np.ndarray) -> float:
+        """Return tr(matrix S), matrix (k, k) symmetric."""
+        return float(self.own @ np.diagonal(matrix) + np.sum(self.weights * (self.shared @ matrix @ self.shared.T)))
+
+    def matrix(self) -> np.ndarray:
+        """Return the whole matrix, (k, k)."""
+        return np.asarray(np.diag(self.own) + self.shared.T @ self.weights @ self.shared)
+
+
+class Intervals(Protocol):
+    """The ends, shapes (k,), of intervals of `deviations` standard errors around unbiased frequencies, uncut."""
+
+    def __call__(self, deviations: float) -> tuple[np.ndarray, np.ndarray]: ...
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FrequencyEstimate:
+    """The frequencies of a categorical attribute, in the order of its categories; arrays have shape (k,).
+
+    values: a projection of `raw`: nonnegative, sum one.  raw: unbiased; may be negative.
+    low, high: pointwise intervals, `interval(confidence)`, cut at 0 and 1 and widened where needed to hold `values`.
+    spread: the covariance of raw, at `values`.  n: reports used.  numbers: the categories' numbers, or None.
+    sensitivities: (k,), how far malicious clients can move each of raw per share of them (`Sensitivity`), exact.
+    exposure: what one report can do to numbers made of raw.
+    """
+
+    attribute: str
+    categories: tuple[str, ...]
+    values: np.ndarray
+    raw: np.ndarray
+    spread: Spread = field(repr=False)
+    intervals: Intervals = field(repr=False)
+    confidence: float
+    n: int
+    numbers: tuple[float, ...] | None
+    estimator: str
+    given: str = ""
+    sample: Sample | None = field(default=None, repr=False)
+    sensitivities: np.ndarray | None = field(default=None, repr=False)
+    exposure: Exposure | None = field(default=None, repr=False)
+
+    def __repr__(self) -> str:
+        return (
+            f"<FrequencyEstimate of {self.attribute} by {self.estimator}: {len(self.categories)} categories, "
+            f"{self.n} reports>"
+        )
+
+    def __getitem__(self, category: str) -> float:
+        """Return one category's frequency."""
+        if category not in self.categories:
+            raise SchemeError(f"{self.attribute} has no category {category!r}; it has {', '.join(self.categories)}")
+        return float(self.values[self.categories.index(category)])
+
+    @cached_property
+    def standard_errors(self) -> np.ndarray:
+        """Of raw, shape (k,)."""
+        return np.sqrt(np.maximum(self.spread.variances, 0.0))
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """Of raw, shape (k, k); made when asked for, 800 MB for 10,000 categories, where `spread` is small."""
+        return self.spread.matrix()
+
+    @property
+    def low(self) -> np.ndarray:
+        return self._shown[0]
+
+    @property
+    def high(self) -> np.ndarray:
+        return self._shown[1]
+
+    @cached_property
+    def _shown(self) -> tuple[np.ndarray, np.ndarray]:
+        low, high = self.interval(self.confidence)
+        return np.minimum(np.clip(low, 0.0, 1.0), self.values), np.maximum(np.clip(high, 0.0, 1.0), self.values)
+
+    def interval(self, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+        """Return low and high, shapes (k,), each of which holds one category's frequency with that confidence.
+
+        Around `raw` and uncut: they may reach below 0 or above 1, and `values` may lie outside them.
+        """
+        check_confidence(confidence)
+        return self.intervals(normal_quantile(confidence))
+
+    def simultaneous(self, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+        """Return low and high, shapes (k,), within [0, 1], that hold all frequencies at once with that confidence.
+
+        Each interval has confidence c^(1/k): for normal errors, however they are correlated, all hold with at least c
+        [Sidak1967].  Errors of different categories are all but uncorrelated, so that for k above a few nothing is lost.
+        """
+        check_confidence(confidence)
+        low, high = self.intervals(normal_quantile(confidence ** (1 / len(self.categories))))
+        return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+
+    @property
+    def effective_n(self) -> float:
+        """How many direct observations would give the frequencies the summed variance they have: (1 - sum f^2) / tr S."""
+        return float((1 - self.values @ self.values) / self.spread.variances.sum())
+
+    def draw(self, n: int, random: Source) -> np.ndarray:
+        """Return n >= 0 categories, shape (n,), drawn from the frequencies that are shown."""
+        check_within(0, 10**9, n=n)
+        return random.generator().choice(
+            np.array(self.categories, dtype=object), size=n, p=self.values / self.values.sum()
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per category: category, estimate, standard_error, confidence, low, high."""
+        return pd.DataFrame(
+            {
+                "category": list(self.categories),
+                "estimate": self.values,
+                "standard_error": self.standard_errors,
+                "confidence": self.confidence,
+                "low": self.low,
+                "high": self.high,
+            }
+        )
+
+    def functional(self, functional: Any, confidence: float = 0.95) -> FunctionalEstimate:
+        """Return a functional of the categories' numbers, such as Mean(), with its interval, or a refusal.
+
+        value = L(raw) - tr(Q S), the second-order bias removed (Q half the second derivative, S the covariance);
+        SE^2 = g' S g, g the gradient.
+        """
+        check_confidence(confidence)
+        name, kind = str(functional), functional.kind
+        reason = functional.refuses_probabilities()
+        if self.numbers is None:
+            reason = f"the categories of {self.attribute} have no numbers; give `values` in the scheme"
+        if reason is not None or self.numbers is None:
+            return refused(functional, str(reason), confidence)
+        numbers = np.asarray(self.numbers, dtype=np.float64)
+        value, gradient, curvature = functional.expand_probabilities(self.raw, numbers)
+        if not functional.is_linear:
+            value -= self.spread.trace(curvature)
+        error = float(np.sqrt(max(0.0, self.spread.along(gradient))))
+        least, most = functional.range_of_numbers(numbers)
+        half = normal_quantile(confidence) * error
+        return FunctionalEstimate(
+            functional=name,
+            value=float(np.clip(value, least, most)),
+            standard_error=error,
+            low=float(np.clip(value - half, least, most)),
+            high=float(np.clip(value + half, least, most)),
+            confidence=confidence,
+            plug_in=float(functional.of_probabilities(self.values, numbers)),
+            kind=kind,
+        )
+
+    def sensitivity(self, functional: Any) -> Sensitivity | None:
+        """Return how far malicious clients can move a functional of the categories' numbers; None where it is refused."""
+        if self.exposure is None or self.numbers is None or functional.refuses_probabilities() is not None:
+            return None
+        _, gradient, _ = functional.expand_probabilities(self.raw, np.asarray(self.numbers, dtype=np.float64))
+        return Sensitivity(self.exposure.sensitivity(gradient), functional.is_linear)

@@ -1,0 +1,62 @@
+"""One number that an aggregate says, with its interval, or why it says none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
+
+from dpcore.errors import SchemeError
+
+
+@dataclass(frozen=True, kw_only=True)
+class FunctionalEstimate:
+    """A number of a density, or of frequencies, with its interval.
+
+    value, standard_error, low, high: the corrected estimate's, in the functional's unit; all None where it was refused.
+    plug_in: the functional of the density that is shown.  kind: 'smooth' or 'atomic'.
+    reason: why it was refused and what would do; None otherwise.
+    second_order: the share of standard_error^2 that the functional's second derivative adds; None where nobody said.
+    """
+
+    functional: str
+    value: float | None
+    standard_error: float | None
+    low: float | None
+    high: float | None
+    confidence: float
+    plug_in: float | None
+    kind: str
+    reason: str | None = None
+    second_order: float | None = None
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether there is no estimate, for the reason given."""
+        return self.value is None
+
+
+def refused(functional: Any, reason: str, confidence: float = 0.95, plug_in: float | None = None) -> FunctionalEstimate:
+    """Return the result of a functional that cannot be inferred, and why; plug_in: of what is shown, where it has one."""
+    return FunctionalEstimate(
+        functional=str(functional),
+        value=None,
+        standard_error=None,
+        low=None,
+        high=None,
+        confidence=confidence,
+        plug_in=plug_in,
+        kind=functional.kind,
+        reason=reason,
+    )
+
+
+def normal_quantile(confidence: float) -> float:
+    """Return z with P(|N(0, 1)| <= z) = confidence."""
+    return NormalDist().inv_cdf((1 + confidence) / 2)
+
+
+def check_confidence(confidence: float) -> None:
+    """Raise SchemeError unless 0 < confidence < 1."""
+    if not 0 < confidence < 1:
+        raise SchemeError(f"confidence must lie strictly between 0 and 1, got {confidence}")
