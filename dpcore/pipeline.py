@@ -31,8 +31,8 @@ from dpcore.estimation.estimators import (
     Undersmoothed,
     groups,
     sensitivity,
-    smoothing,
 )
+from dpcore.estimation.estimators.log_spline_family import DEGREE as LOG_SPLINE_DEGREE
 from dpcore.estimation.frequency_estimate import FrequencyEstimate
 from dpcore.estimation.functional_estimate import FunctionalEstimate, refused
 from dpcore.functionals import Atom, parse
@@ -236,7 +236,7 @@ def _check_attribute(attribute: Attribute) -> None:
         if attribute.is_numeric:
             bounds = float(attribute.lower), float(attribute.upper)
             degrees = {"em": 0, "ems": 0, "projection": getattr(basis, "degree", None)}
-            degree = degrees.get(attribute.estimator, smoothing.DEGREE)
+            degree = degrees.get(attribute.estimator, LOG_SPLINE_DEGREE)
             reason = functional.refuses(*bounds, degree)
         if reason is not None:
             raise SchemeError(f"functionals: {text!r}: {reason}")

@@ -13,7 +13,8 @@ from dpcore import pipeline
 from dpcore._random import seeded
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation.density_estimate import DensityEstimate
-from dpcore.estimation.estimators import LogSpline, smoothing
+from dpcore.estimation.estimators import LogSpline
+from dpcore.estimation.estimators.log_spline_family import Family
 from dpcore.functionals import parse
 from dpcore.populations.base import Population
 from dpcore.populations.laws import Beta, CategoricalLaw, NumericLaw
@@ -224,13 +225,13 @@ def test_a_wrong_choice_is_refused_in_one_line(changes):
 
 @pytest.mark.parametrize("name", ["dyadic_wave", "spline wavelets"])
 def test_a_billion_clients_cost_what_a_hundred_thousand_do(name, monkeypatch):
-    steps, gradient = SimpleNamespace(taken=0), smoothing.Family.gradient
+    steps, gradient = SimpleNamespace(taken=0), Family.gradient
 
     def counted(self, law, expected):
         steps.taken += 1
         return gradient(self, law, expected)
 
-    monkeypatch.setattr(smoothing.Family, "gradient", counted)
+    monkeypatch.setattr(Family, "gradient", counted)
     taken = []
     for n in (100_000, 1_000_000_000):
         steps.taken = 0

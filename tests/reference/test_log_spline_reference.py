@@ -14,9 +14,10 @@ from statistical import mean_agrees, variance_agrees
 
 from dpcore.errors import NotEstimable
 from dpcore.estimation.estimators import likelihood as likelihood_module
-from dpcore.estimation.estimators import smoothing
+from dpcore.estimation.estimators import penalised_likelihood, smoothing
 from dpcore.estimation.estimators.inner_products import InnerProducts
 from dpcore.estimation.estimators.likelihood import Averages, Counts, group_counts, whiten
+from dpcore.estimation.estimators.log_spline_family import Family, prior_of
 from dpcore.mechanisms.observation import FiniteChannel, Wave
 
 LEVEL, INPUTS, SIZE = 3, 32, 11
@@ -57,13 +58,13 @@ LIKELIHOODS = {
 }
 
 
-def _point(family: smoothing.Family, seed: int) -> np.ndarray:
+def _point(family: Family, seed: int) -> np.ndarray:
     eta = np.random.default_rng(seed).normal(size=len(family.start)) * 0.5
     eta[len(eta) - family.atoms :] = [0.1, 0.2][: family.atoms]
     return eta
 
 
-def _value(family: smoothing.Family, precision: np.ndarray, eta: np.ndarray) -> float:
+def _value(family: Family, precision: np.ndarray, eta: np.ndarray) -> float:
     """The penalised log-likelihood, from its definition: cell masses of midpoints, and whole matrices."""
     smooth = family.design.shape[1]
     masses = np.exp(family.design @ eta[:smooth])
@@ -82,13 +83,13 @@ def _value(family: smoothing.Family, precision: np.ndarray, eta: np.ndarray) -> 
     return float(fit - 0.5 * precision @ eta**2)
 
 
-def _precision(family: smoothing.Family, penalty: float) -> np.ndarray:
+def _precision(family: Family, penalty: float) -> np.ndarray:
     return np.append(family.prior.precision(penalty), np.zeros(family.atoms))
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, 4])
 def test_the_prior_is_the_one_of_differences(order):
-    prior = smoothing._prior(LEVEL, order)
+    prior = prior_of(LEVEL, order)
     assert prior.axes.T @ prior.axes == pytest.approx(np.eye(SIZE - 1), abs=1e-12)
     assert prior.axes.sum(axis=0) == pytest.approx(np.zeros(SIZE - 1), abs=1e-12)
     assert np.sum(prior.roughness == 0) == order - 1
@@ -101,7 +102,7 @@ def test_the_prior_is_the_one_of_differences(order):
 @pytest.mark.parametrize("level", [5, 7])
 def test_the_roughness_of_a_wave_does_not_depend_on_the_basis(order, level):
     """About k^(2 order) a^2 / 2 for amplitude a and frequency k."""
-    prior = smoothing._prior(level, order)
+    prior = prior_of(level, order)
     theta = 1.5 * np.sin(2 * np.pi * 3 * (np.arange(len(prior.axes)) - 1) / 2**level)
     rough = prior.roughness @ (prior.axes.T @ theta) ** 2
     assert rough == pytest.approx(3 ** (2 * order) * 1.5**2 / 2, rel=0.15)
@@ -110,7 +111,7 @@ def test_the_roughness_of_a_wave_does_not_depend_on_the_basis(order, level):
 @pytest.mark.parametrize("kind", LIKELIHOODS)
 @pytest.mark.parametrize("ends", ENDS)
 def test_the_slope_is_the_derivative_of_what_is_expected(kind, ends):
-    family = smoothing.Family(LIKELIHOODS[kind](1), smoothing._prior(LEVEL, 2), ends)
+    family = Family(LIKELIHOODS[kind](1), prior_of(LEVEL, 2), ends)
     eta, step = _point(family, 1), 1e-5
     slope = family.slope(family.law(eta))
     for k, along in enumerate(np.eye(len(eta)) * step):
@@ -121,7 +122,7 @@ def test_the_slope_is_the_derivative_of_what_is_expected(kind, ends):
 @pytest.mark.parametrize("kind", LIKELIHOODS)
 @pytest.mark.parametrize("ends", ENDS)
 def test_score_and_weights_are_first_and_expected_second_derivative(kind, ends):
-    family = smoothing.Family(LIKELIHOODS[kind](2), smoothing._prior(LEVEL, 2), ends)
+    family = Family(LIKELIHOODS[kind](2), prior_of(LEVEL, 2), ends)
     likelihood, eta, step = family.likelihood, _point(family, 2), 1e-5
     expected, slope = family.expected(family.law(eta)), family.slope(family.law(eta))
     gradient = slope.T @ likelihood.score(expected)
@@ -147,7 +148,7 @@ def test_score_and_weights_are_first_and_expected_second_derivative(kind, ends):
 )
 def test_gradient_and_information_are_those_of_the_slope(kind, ends, level, largest, monkeypatch):
     monkeypatch.setattr(likelihood_module, "_LARGEST", largest)
-    family = smoothing.Family(LIKELIHOODS[kind](2), smoothing._prior(level, 2), ends)
+    family = Family(LIKELIHOODS[kind](2), prior_of(level, 2), ends)
     likelihood, law = family.likelihood, family.law(_point(family, 2) / level)
     expected, slope = family.expected(law), family.slope(law)
     gradient, information = family.gradient(law, expected), family.information(law, expected)
@@ -184,8 +185,8 @@ def test_a_quasi_newton_step_is_that_of_the_updated_inverse(memory):
     for step, lost, _ in steps:
         left = np.eye(6) - np.outer(step, lost) / (step @ lost)
         inverse = left @ inverse @ left.T + np.outer(step, step) / (step @ lost)
-    factor = smoothing._factor(curvature, np.zeros(6))
-    assert smoothing._direction(factor, steps, gradient) == pytest.approx(inverse @ gradient)
+    factor = penalised_likelihood._factor(curvature, np.zeros(6))
+    assert penalised_likelihood._direction(factor, steps, gradient) == pytest.approx(inverse @ gradient)
 
 
 @pytest.mark.parametrize(("kind", "atoms"), every_value_once(LIKELIHOODS, [(0.0, 0.05), (0.0, 0.0)]))
@@ -194,8 +195,8 @@ def test_what_is_left_out_has_no_weight(kind, atoms, monkeypatch):
     likelihood = LIKELIHOODS[kind](5, atoms)
     fast = smoothing.fit(likelihood, LEVEL, (1, 2, 3))
     monkeypatch.setattr(smoothing, "_BEHIND", np.inf)
-    monkeypatch.setattr(smoothing, "_MEMORY", 1)
-    monkeypatch.setattr(smoothing, "_CONVERGED", 1e-8)
+    monkeypatch.setattr(penalised_likelihood, "_MEMORY", 1)
+    monkeypatch.setattr(penalised_likelihood, "_CONVERGED", 1e-8)
     slow = smoothing.fit(likelihood, LEVEL, (1, 2, 3))
     assert fast.ends == slow.ends
     assert {(m.family.prior.order, m.penalty, m.family.ends) for m in fast.models} == {
@@ -212,9 +213,9 @@ def test_what_is_left_out_has_no_weight(kind, atoms, monkeypatch):
 def test_the_maximum_is_a_general_optimisers(kind, prior, ends):
     order, penalty = prior
     atoms = (0.05, 0.1) if any(ends) else (0.0, 0.0)
-    family = smoothing.Family(LIKELIHOODS[kind](3, atoms), smoothing._prior(LEVEL, order), ends)
+    family = Family(LIKELIHOODS[kind](3, atoms), prior_of(LEVEL, order), ends)
     precision = _precision(family, penalty)
-    found = smoothing._maximise(family, precision, family.start)
+    found = penalised_likelihood.maximise(family, precision, family.start)
     eta, factor = found.eta, found.factor
     value = found.value + np.sum(np.log(np.diagonal(factor[0])))
     slow = optimize.minimize(
@@ -236,7 +237,7 @@ def test_the_evidence_is_the_integral_of_prior_times_likelihood(kind, prior, end
     """By importance sampling around the maximum; the atoms' prior density is one."""
     order, penalty = prior
     atoms = (0.08, 0.12) if any(ends) else (0.0, 0.0)
-    family = smoothing.Family(LIKELIHOODS[kind](4, atoms), smoothing._prior(LEVEL, order), ends)
+    family = Family(LIKELIHOODS[kind](4, atoms), prior_of(LEVEL, order), ends)
     model = next(m for m in smoothing._path(family, LEVEL) if m.penalty == pytest.approx(penalty))
     precision = _precision(family, model.penalty)
     covariance = cho_solve(model.factor, np.eye(len(model.eta)))

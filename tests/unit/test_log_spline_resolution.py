@@ -9,6 +9,7 @@ from dpcore._random import seeded
 from dpcore.estimation.estimators import smoothing
 from dpcore.estimation.estimators.bands import within
 from dpcore.estimation.estimators.likelihood import Counts
+from dpcore.estimation.estimators.log_spline_family import cells_of, points_of
 from dpcore.laboratory.studies import targets
 from dpcore.mechanisms.dyadic_wave import DyadicWave
 from dpcore.privacy.budget import Budget
@@ -27,7 +28,7 @@ def test_thirty_one_atoms_are_told_apart() -> None:
     fit, law = _fit("chronic", "4", 1_000_000)
     assert fit.level > 6
     assert fit.excess < 4
-    cells = smoothing.cells_of(fit.law, len(law), smoothing.points_of(fit.likelihood), fit.ends)
+    cells = cells_of(fit.law, len(law), points_of(fit.likelihood), fit.ends)
     assert np.abs(np.cumsum(cells) - np.cumsum(law)).mean() < 0.0015
 
 

@@ -19,6 +19,7 @@ from scipy.linalg import cho_solve
 from dpcore.estimation.densities import ExponentialSpline
 from dpcore.estimation.estimators import bands, smoothing
 from dpcore.estimation.estimators.likelihood import Likelihood
+from dpcore.estimation.estimators.log_spline_family import DEGREE
 from dpcore.functionals import Influence
 from dpcore.mechanisms.bases import bspline
 
@@ -135,7 +136,7 @@ class Posterior:
 
 def of_fit(fit: smoothing.Fit, lower: float, upper: float) -> Posterior:
     """Return the average over priors as one posterior, its density on [lower, upper]."""
-    density = ExponentialSpline(lower, upper, smoothing.DEGREE, fit.level, fit.coefficients, fit.atoms)
+    density = ExponentialSpline(lower, upper, DEGREE, fit.level, fit.coefficients, fit.atoms)
     return Posterior(fit.likelihood, density, fit.expected, fit.covariance)
 
 
@@ -162,5 +163,5 @@ def _of_model(fit: smoothing.Fit, model: smoothing.Model, lower: float, upper: f
     atoms[ends] = found
     present = np.concatenate([np.full(size, True), found > 0])
     covariance = (model.turn @ cho_solve(model.factor, model.turn.T))[np.ix_(present, present)]
-    density = ExponentialSpline(lower, upper, smoothing.DEGREE, fit.level, parameters[:size], (atoms[0], atoms[1]))
+    density = ExponentialSpline(lower, upper, DEGREE, fit.level, parameters[:size], (atoms[0], atoms[1]))
     return Posterior(fit.likelihood, density, model.family.expected(model.family.law(model.eta)), covariance)

@@ -1,0 +1,126 @@
+"""The most likely law of a log-spline family under one prior: the posterior's maximum, and the evidence by Laplace's method."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import lapack
+
+from dpcore.estimation.estimators.likelihood import Counts
+from dpcore.estimation.estimators.log_spline_family import Family
+
+_STEPS, _HALVINGS = 20, 30
+_MEMORY = 12  # steps that one Fisher information leads
+_CONVERGED = 1e-2  # squared step, in posterior standard deviations: the last one taken
+_CLOSE = 1e-3  # the same, where the Fisher information is computed again
+_NOTHING = 1e-6  # what rounding may take from a log-likelihood
+_MOST_ATOMS = 0.999  # mass of the atoms together, at most
+
+
+class Maximum(NamedTuple):
+    """Where the posterior is highest, the factor of its precision there, the value l - eta' Q eta / 2 - log det(I + Q) / 2.
+
+    information: I, of the last place where it was asked for.  is_behind: whether the value is less than was asked for.
+    """
+
+    eta: np.ndarray
+    factor: tuple[np.ndarray, bool]
+    value: float
+    information: np.ndarray | None
+    is_behind: bool
+
+
+def maximise(
+    family: Family,
+    precision: np.ndarray,
+    eta: np.ndarray,
+    information: np.ndarray | None = None,
+    least: float = -np.inf,
+) -> Maximum:
+    """Return the posterior's maximum, by Fisher scoring with step halving; in between, quasi-Newton steps.
+
+    The Fisher information is what costs.  It is kept while limited-memory BFGS steps, whose first guess it is, lead to
+    the maximum; there it is computed again, and the last step is a Fisher step.
+
+    precision: (D,) of the prior.  information: (D, D), of a place nearby.  least: below which a value need not be exact.
+    """
+    law, expected, value = _seen(family, precision, eta)
+    gradient = family.gradient(law, expected) - precision * eta
+    lowest = float(np.sum(np.log(precision[precision > 0]))) / 2  # of half log det(I + Q)
+    memory: list[tuple[np.ndarray, np.ndarray, float]] = []
+    is_here = information is None
+    for _ in range(_STEPS):
+        if information is None or is_here:
+            information, memory = family.information(law, expected), []
+        factor = _factor(information, precision)
+        half = float(np.sum(np.log(np.diagonal(factor[0]))))
+        for _ in range(_MEMORY):
+            step = _direction(factor, memory, gradient)
+            left = float(gradient @ step)
+            if (is_here or left < _CLOSE) and value + 2 * left - (half if is_here else lowest) < least:
+                return Maximum(eta, factor, value - half, information, True)
+            if left < _CLOSE and not is_here:
+                break
+            for _ in range(_HALVINGS if is_here else 1):
+                tried = _seen(family, precision, eta + step)
+                if tried[2] >= value - _NOTHING:
+                    break
+                step = step / 2
+            else:
+                if is_here:
+                    return Maximum(eta, factor, value - half, information, False)
+                break
+            eta, (law, expected, value) = eta + step, tried
+            if is_here and left < _CONVERGED:
+                return Maximum(eta, factor, value - half, information, False)
+            before, gradient = gradient, family.gradient(law, expected) - precision * eta
+            lost = before - gradient
+            if (curvature := float(lost @ step)) > 0:
+                memory.append((step, lost, curvature))
+            is_here = False
+        is_here = True
+    return Maximum(eta, factor, value - half, information, False)
+
+
+def _seen(family: Family, precision: np.ndarray, eta: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """The law, what is expected, and the penalised value, minus infinity where the law is impossible."""
+    law = family.law(eta)
+    expected = family.expected(law)
+    if (
+        family.atoms and float(np.maximum(law[family.points :], 0.0).sum()) >= _MOST_ATOMS
+    ):  # something is left to the density
+        return law, expected, -np.inf
+    if isinstance(family.likelihood, Counts) and not expected.min() > 0:
+        return law, expected, -np.inf
+    return law, expected, family.likelihood.log_likelihood(expected) - float(precision @ eta**2) / 2
+
+
+def _direction(
+    factor: tuple[np.ndarray, bool], memory: list[tuple[np.ndarray, np.ndarray, float]], gradient: np.ndarray
+) -> np.ndarray:
+    """The limited-memory BFGS step [LiuNocedal1989], the factor standing for the first guess.
+
+    memory: the last steps, what the gradient lost by each, and the product of the two.
+    """
+    shares, rest = [], gradient
+    for step, lost, curvature in reversed(memory):
+        shares.append(float(step @ rest) / curvature)
+        rest = rest - shares[-1] * lost
+    found = np.asarray(lapack.dpotrs(factor[0], rest, lower=0)[0])
+    for (step, lost, curvature), share in zip(memory, reversed(shares), strict=True):
+        found += (share - float(lost @ found) / curvature) * step
+    return found
+
+
+def _factor(information: np.ndarray, precision: np.ndarray) -> tuple[np.ndarray, bool]:
+    """The Cholesky factor of the posterior's precision, with the least ridge that lets it exist."""
+    matrix, ridge = information.copy(), 0.0
+    diagonal = np.diagonal(information) + precision
+    while np.isfinite(ridge):
+        np.fill_diagonal(matrix, diagonal + ridge)
+        factor, failed = lapack.dpotrf(matrix, lower=0, clean=0)
+        if not failed:
+            return factor, False
+        ridge = max(10 * ridge, 1e-12 * float(diagonal.sum()) / len(matrix))
+    raise np.linalg.LinAlgError("the information is not finite")
