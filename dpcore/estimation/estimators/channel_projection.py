@@ -16,10 +16,9 @@ from dpcore.errors import NotEstimable
 from dpcore.estimation.densities import Spline, cell_masses
 from dpcore.estimation.estimators.consistency import project_density
 from dpcore.estimation.estimators.ladder import Rung
+from dpcore.estimation.estimators.likelihood import CERTAINTY
 from dpcore.mechanisms.bases import bspline
 from dpcore.mechanisms.observation import FiniteChannel
-
-_CERTAINTY = 3.0  # standard errors that a level's number of reports must exceed; a plain count exceeds them from 10 on
 
 
 def project(
@@ -44,7 +43,7 @@ def project(
     noise = np.zeros((size, size))
     for wave, y, u in zip(channel.levels, channel.split(counts), channel.split(squares), strict=True):
         n = float(y.sum())
-        if n <= _CERTAINTY * np.sqrt(u.sum()):
+        if n <= CERTAINTY * np.sqrt(u.sum()):
             continue
         p, design = wave.probabilities(fit), wave.probabilities(masses)
         scaled = design / p[:, None] * n  # W M
