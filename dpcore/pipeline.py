@@ -37,8 +37,9 @@ from dpcore.estimation.frequency_estimate import FrequencyEstimate
 from dpcore.estimation.functional_estimate import FunctionalEstimate, refused
 from dpcore.functionals import Atom, parse
 from dpcore.protocol.aggregates import Aggregate
+from dpcore.protocol.attribute import Attribute
 from dpcore.protocol.report import Answers, ReportBatch, concatenate
-from dpcore.protocol.scheme import Attribute, Scheme
+from dpcore.protocol.scheme import Scheme
 from dpcore.protocol.simulation import simulate
 
 __all__ = ["Round", "aggregate", "collect", "estimate", "estimate_all", "privatize", "run", "simulate"]

@@ -19,8 +19,9 @@ from dpcore.audit.likelihood import Pair, hard_pairs, log_ratio
 from dpcore.client import Client
 from dpcore.errors import check_within
 from dpcore.mechanisms.base import Reports
+from dpcore.protocol.attribute import Attribute
 from dpcore.protocol.report import Report
-from dpcore.protocol.scheme import Attribute, Scheme
+from dpcore.protocol.scheme import Scheme
 from dpcore.protocol.tokens import public_levels, token_of
 
 PEOPLE, ROUNDS = 200, 6

@@ -31,7 +31,8 @@ from dpcore.populations.base import BLOCK
 from dpcore.wire.files import location, opened
 
 if TYPE_CHECKING:
-    from dpcore.protocol.scheme import Attribute, Scheme
+    from dpcore.protocol.attribute import Attribute
+    from dpcore.protocol.scheme import Scheme
 
 _CHUNK = 1 << 22  # bytes of CSV parsed at a time; no line may be longer
 _NO_VALUE = ("", "na", "n/a", "nan", "null", "none")  # how files write a missing number, in lower case

@@ -4,7 +4,7 @@ Fresh noise in T rounds is T epsilon: the average of the reports is the record. 
 hash of (scheme, attribute, level, state), where the state is all of the input cell that a report of that level depends on.  The
 same state therefore gives the same integers for life, on any machine that holds the secret, without anything being stored;
 it is charged once.  A person whose value moves through s states spends s epsilon, and no more in any number of rounds.
-What makes integers of the words has a version in the scheme (`scheme.DRAWS`), so that a change of it is another digest.
+What makes integers of the words has a version in the scheme (`canonical.DRAWS`), so that a change of it is another digest.
 
 Level and unit must be fixed for life too, which a token does (`protocol.tokens`).  What this does not hide: that an answer
 changed, and when.

@@ -19,7 +19,8 @@ from dpcore.estimation.frequency_estimate import FrequencyEstimate
 from dpcore.functionals import parse
 from dpcore.pipeline import Estimate, Round
 from dpcore.protocol.aggregates import Aggregate
-from dpcore.protocol.scheme import Attribute, Scheme
+from dpcore.protocol.attribute import Attribute
+from dpcore.protocol.scheme import Scheme
 from dpcore.results.account import states
 from dpcore.wire.codec import statistic_rows
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from dpcore import pipeline, populations, wire
 from dpcore.errors import SchemeError
-from dpcore.protocol.scheme import Scheme, check_clients
+from dpcore.protocol.canonical import check_clients
+from dpcore.protocol.scheme import Scheme
 from dpcore.results import warehouse
 from dpcore.rounds import counted
 from dpcore.rounds.defaults import DEFAULT_DATA, MIN_CLIENTS, today, warehouse_of

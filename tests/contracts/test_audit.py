@@ -25,10 +25,10 @@ from dpcore.mechanisms import (
     SquareWave,
     SubsetSelection,
     UnaryEncoding,
+    named,
 )
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.budget import Budget
-from dpcore.protocol import scheme as schemes
 from dpcore.protocol.scheme import Scheme
 
 ORACLES = (RandomizedResponse, UnaryEncoding, SubsetSelection, HadamardResponse, LocalHashing)
@@ -215,7 +215,7 @@ def test_the_total_is_a_sum_or_the_dearest_unit(small_text: str) -> None:
 
 
 def test_a_broken_promise_breaks_the_scheme_and_says_which(small_text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(schemes.CATEGORICAL, "randomized_response", OneTooMany)
+    monkeypatch.setitem(named.CATEGORICAL, "randomized_response", OneTooMany)
     audit = audit_scheme(Scheme.from_toml(small_text.replace('design = "two_coin"\n', "")))
     assert not audit.holds
     assert [a.holds for a in audit.attributes] == [False, False, True]

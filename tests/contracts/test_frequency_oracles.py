@@ -17,8 +17,8 @@ import dpcore as dp
 from dpcore._random import Source
 from dpcore.errors import CalibrationError, InvalidRecord, SchemeError
 from dpcore.mechanisms import Mechanism, Reports
+from dpcore.mechanisms.named import CATEGORICAL
 from dpcore.privacy.budget import Budget
-from dpcore.protocol.scheme import CATEGORICAL
 from dpcore.wire import read_aggregate, read_reports, write_aggregate, write_reports
 
 NAMES = tuple(CATEGORICAL)

@@ -27,7 +27,7 @@ from dpcore.functionals import (
     parse,
 )
 from dpcore.mechanisms.bases import bspline
-from dpcore.protocol import scheme
+from dpcore.protocol import attribute_table
 
 LOWER, UPPER, DEGREE, LEVEL = -1.0, 3.0, 3, 3
 TEXTS = (
@@ -136,7 +136,7 @@ def test_names_are_read_back(text):
 
 
 def test_schemes_accept_exactly_these_names():
-    assert set(NAMES) == set(scheme.FUNCTIONALS)
+    assert set(NAMES) == set(attribute_table.FUNCTIONALS)
     assert {text.split("(")[0] for text in TEXTS} == set(NAMES)
 
 

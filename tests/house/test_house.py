@@ -131,6 +131,18 @@ for file in sys.argv[2:]:
     assert done.stdout.split() == ["True"] * len(files)
 
 
+def test_a_canonical_text_is_read_without_what_designs_mechanisms(root: Path) -> None:
+    code = """
+import sys
+from dpcore.protocol.scheme import Scheme
+print(Scheme.from_toml(sys.stdin.read()).digest, {"dpcore.protocol.declaration", "dpcore.mechanisms.choose"} & set(sys.modules))
+"""
+    scheme = dp.Scheme.from_toml(root / "data/schemes/consumer_expenditure.toml")
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, input=scheme.canonical, capture_output=True, text=True, check=True, cwd=root)
+    assert done.stdout.strip() == f"{scheme.digest} set()"
+
+
 @pytest.mark.flows
 def test_a_round_starts_without_the_studies(root: Path) -> None:
     """A worker starts a process for every round; what the studies import takes a fifth of its start."""
@@ -159,8 +171,8 @@ def test_every_citation_resolves_both_ways(root: Path) -> None:
 
 def test_functional_names_are_the_same_in_schemes_and_functionals() -> None:
     from dpcore.functionals import NAMES, REFERENCES
-    from dpcore.protocol.scheme import FUNCTIONALS
-    from dpcore.protocol.scheme import REFERENCES as NAMED
+    from dpcore.protocol.attribute_table import FUNCTIONALS
+    from dpcore.protocol.attribute_table import REFERENCES as NAMED
 
     assert sorted(NAMES) == sorted(FUNCTIONALS)
     assert REFERENCES == NAMED
@@ -171,7 +183,7 @@ def test_nothing_on_the_clients_path_asks_for_a_generator_or_a_float(root: Path)
     import ast
     import inspect
 
-    from dpcore.protocol.scheme import CATEGORICAL, NUMERIC
+    from dpcore.mechanisms.named import CATEGORICAL, NUMERIC
 
     for name, kind in {**CATEGORICAL, **NUMERIC}.items():
         assert Path(str(inspect.getsourcefile(kind))) == root / f"dpcore/mechanisms/{name}.py"

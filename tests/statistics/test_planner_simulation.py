@@ -8,8 +8,9 @@ import pytest
 from dpcore import pipeline
 from dpcore._random import seeded
 from dpcore.functionals import parse
+from dpcore.mechanisms.named import CATEGORICAL, NUMERIC
 from dpcore.privacy.budget import Budget
-from dpcore.protocol.scheme import CATEGORICAL, NUMERIC, Scheme
+from dpcore.protocol.scheme import Scheme
 from dpcore.rounds.planner.assumed import Assumed
 from dpcore.rounds.planner.plan import Aim, Planner
 

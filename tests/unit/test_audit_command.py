@@ -14,7 +14,8 @@ from planted import CutDyadicWave, CutWave, CutWindow, OneTooMany, known_seed
 
 from dpcore import cli
 from dpcore.errors import SchemeError
-from dpcore.protocol import scheme as schemes
+from dpcore.mechanisms import named
+from dpcore.protocol.scheme import Scheme
 from dpcore.results import warehouse
 from dpcore.rounds import certify, defaults
 
@@ -125,7 +126,7 @@ def test_auditing_twice_on_a_day_lands_once(pets: str, tmp_path: Path) -> None:
 def test_a_broken_promise_exits_with_1_after_everything_is_said(
     pets: str, tmp_path: Path, planted: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(schemes.CATEGORICAL, "randomized_response", planted)
+    monkeypatch.setitem(named.CATEGORICAL, "randomized_response", planted)
     code, out, err = audit(pets, "--out", "c.json", "--warehouse", "w.duckdb", at=tmp_path)
     assert code == 1
     assert err.count("\n") == 1
@@ -145,8 +146,8 @@ def test_clients_whose_reports_belie_the_promise_exit_with_1(
     pets: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The integers are those of an honest mechanism, and so enumeration finds nothing; the code draws from a known seed."""
-    honest = schemes.Scheme.from_toml(TEXT).attributes["kind"].mechanism
-    monkeypatch.setitem(schemes.CATEGORICAL, "randomized_response", type(known_seed(honest)))
+    honest = Scheme.from_toml(TEXT).attributes["kind"].mechanism
+    monkeypatch.setitem(named.CATEGORICAL, "randomized_response", type(known_seed(honest)))
     code, out, err = audit(pets, "--out", "c.json", "--warehouse", "w.duckdb", at=tmp_path)
     assert code == 1
     assert err.startswith("ldpflow: a promise is broken: kind of pets: reports show an epsilon of at least 5.")
@@ -179,7 +180,7 @@ def test_a_seed_that_landed_with_real_people_exits_with_1(pets: str, fresh: Path
 def test_a_certificate_of_a_broken_promise_says_not_to_sign(
     pets: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(schemes.CATEGORICAL, "randomized_response", OneTooMany)
+    monkeypatch.setitem(named.CATEGORICAL, "randomized_response", OneTooMany)
     assert audit(pets, "--out", "c.md", at=tmp_path)[0] == 1
     page = (tmp_path / "c.md").read_text(encoding="utf-8")
     assert "Do not sign." in page
@@ -196,7 +197,7 @@ def test_a_window_cut_off_at_an_edge_exits_with_1(
     code, out, _ = audit("waves.toml", at=tmp_path)
     assert code == 0
     assert "2 of 2 attributes" in out
-    monkeypatch.setitem(schemes.NUMERIC, planted.name, planted)
+    monkeypatch.setitem(named.NUMERIC, planted.name, planted)
     code, out, err = audit("waves.toml", at=tmp_path)
     assert code == 1
     assert "1 of 2 attributes" in out
@@ -223,7 +224,7 @@ def test_several_schemes_share_a_certificate(pets: str, tmp_path: Path) -> None:
     ids=["no file", "another ending", "a weight raised by hand"],
 )
 def test_what_cannot_be_audited_is_one_line(pets: str, tmp_path: Path, arguments: list[str], parts: list[str]) -> None:
-    canonical = schemes.Scheme.from_toml(TEXT).canonical
+    canonical = Scheme.from_toml(TEXT).canonical
     (tmp_path / "tampered.toml").write_text(canonical.replace("178145", "178146"), encoding="utf-8")
     code, _, err = audit(*arguments, at=tmp_path)
     assert code == 1

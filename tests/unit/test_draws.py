@@ -19,12 +19,14 @@ from dpcore.mechanisms import RandomizedResponse, UnaryEncoding
 from dpcore.mechanisms.base import Reports
 from dpcore.mechanisms.bases.filter_bank import FilterBank
 from dpcore.mechanisms.bases.spline_wavelet import SplineWavelet
+from dpcore.mechanisms.named import CATEGORICAL, NUMERIC
 from dpcore.mechanisms.randomized_response import DESIGNS
 from dpcore.mechanisms.unary_encoding import VARIANTS
 from dpcore.mechanisms.wavelet_laplace import ALLOCATIONS, NOISES, WaveletLaplace
 from dpcore.privacy.memoization import Memory
-from dpcore.protocol import scheme as schemes
-from dpcore.protocol.scheme import CATEGORICAL, DRAWS, NUMERIC, Scheme
+from dpcore.protocol import canonical
+from dpcore.protocol.canonical import DRAWS
+from dpcore.protocol.scheme import Scheme
 
 VECTORS = {
     path.stem: json.loads(path.read_text("utf-8"))
@@ -141,7 +143,7 @@ def test_the_version_is_in_the_digest_and_another_is_refused(
         with pytest.raises(SchemeError, match="draws must be 1, the version of how answers are drawn here") as refused:
             Scheme.from_toml(small.canonical.replace("format = 1\n", f"format = 1\ndraws = {other}\n"))
         assert "\n" not in str(refused.value)
-    monkeypatch.setattr(schemes, "DRAWS", 2)  # as a later ldpflow has it
+    monkeypatch.setattr(canonical, "DRAWS", 2)  # as a later ldpflow has it
     new = Scheme.from_toml(small_text)
     assert new.canonical.startswith("format = 1\ndraws = 2\n")
     assert new.digest != small.digest

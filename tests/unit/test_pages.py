@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from dpcore.errors import MigrationError, WarehouseError
-from dpcore.protocol.scheme import CATEGORICAL, NUMERIC
+from dpcore.mechanisms.named import CATEGORICAL, NUMERIC
 from dpcore.results.pages import publish
 from dpcore.results.pages.content import _factor, _numbers
 from dpcore.results.pages.words import WHAT_LEAVES, phrase, rank

@@ -12,9 +12,9 @@ from cases import every_value_once, of_each_kind
 import dpcore as dp
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.mechanisms import DyadicWave, SquareWave
+from dpcore.mechanisms.named import NUMERIC
 from dpcore.pipeline import check_estimates
 from dpcore.privacy.budget import Budget
-from dpcore.protocol.scheme import NUMERIC
 from dpcore.wire import read_aggregate, read_reports, write_aggregate, write_reports
 
 WAVES = ("dyadic_wave", "square_wave")

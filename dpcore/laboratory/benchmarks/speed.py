@@ -14,7 +14,7 @@ from dpcore.laboratory.benchmarks import landing
 from dpcore.laboratory.benchmarks.report import Report
 from dpcore.laboratory.studies import speed
 from dpcore.laboratory.studies.speed import memory, rounds
-from dpcore.protocol.scheme import check_clients
+from dpcore.protocol.canonical import check_clients
 from dpcore.results import warehouse
 
 

@@ -12,7 +12,8 @@ import numpy as np
 from dpcore.mechanisms import Mechanism
 from dpcore.mechanisms.observation import FiniteChannel, ScoreSums
 from dpcore.protocol.aggregates import Aggregate
-from dpcore.protocol.scheme import Attribute, Scheme
+from dpcore.protocol.attribute import Attribute
+from dpcore.protocol.scheme import Scheme
 
 
 def expected_aggregate(scheme: Scheme, people: Any, clients: int) -> Aggregate:

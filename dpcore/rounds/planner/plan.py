@@ -31,10 +31,11 @@ from dpcore.errors import DPCoreError, NotEstimable, SchemeError, check_positive
 from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.estimation.frequency_estimate import FrequencyEstimate
 from dpcore.functionals import parse
+from dpcore.mechanisms.named import CATEGORICAL, NUMERIC
 from dpcore.populations.registry import NAMES, by_scheme
 from dpcore.privacy.budget import Budget
 from dpcore.protocol import _toml
-from dpcore.protocol.scheme import CATEGORICAL, NUMERIC, Scheme
+from dpcore.protocol.scheme import Scheme
 from dpcore.rounds.planner import floor
 from dpcore.rounds.planner.assumed import Assumed
 from dpcore.rounds.planner.expectation import cell_law, expected_aggregate

@@ -10,8 +10,9 @@ import pandas as pd
 from dpcore import pipeline
 from dpcore._random import Source
 from dpcore.functionals import parse
+from dpcore.mechanisms.named import CATEGORICAL, NUMERIC
 from dpcore.privacy.budget import Budget
-from dpcore.protocol.scheme import CATEGORICAL, NUMERIC, Scheme
+from dpcore.protocol.scheme import Scheme
 from dpcore.rounds.planner.assumed import Assumed
 from dpcore.rounds.planner.plan import Aim, Planner
 

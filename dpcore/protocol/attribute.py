@@ -1,0 +1,149 @@
+"""One attribute of a scheme: its domain, and how values become the input cells of its mechanism."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dpcore.errors import InvalidRecord
+from dpcore.mechanisms import Mechanism
+from dpcore.privacy.budget import Budget
+from dpcore.protocol._fields import listed, number
+
+MISSING = "missing"  # the category that `missing = "category"` adds
+OTHER = "other"  # the declared category that `outside = "other"` maps unlisted values to
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Attribute:
+    """One thing asked of every client: its domain, how values are read, its mechanism, and what is estimated."""
+
+    name: str
+    type: str  # 'numeric' or 'categorical'
+    column: str
+    mechanism: Mechanism
+    missing: str = "refuse"
+    functionals: tuple[str, ...] = ()
+    estimator: str
+    # numeric
+    lower: Fraction = Fraction(0)
+    upper: Fraction = Fraction(1)
+    unit: str = ""
+    outside: str = "clip"
+    level_rule: str = "lepski"
+    level: int | None = None
+    # categorical
+    categories: tuple[str, ...] = ()
+    codes: Mapping[str, str] = field(default_factory=dict)
+    values: tuple[float, ...] | None = None
+    design: str | None = None
+
+    @property
+    def budget(self) -> Budget:
+        """What one report of this attribute spends."""
+        return self.mechanism.budget
+
+    @property
+    def delta(self) -> Fraction:
+        """The delta that goes with the budget; 0 unless the noise is Gaussian."""
+        return Fraction(getattr(self.mechanism, "delta", 0))
+
+    @property
+    def is_numeric(self) -> bool:
+        return self.type == "numeric"
+
+    def encode(self, column: Any, first: int = 0) -> np.ndarray:
+        """Return the input cells, shape (n,), int64, of a column of n values.
+
+        `first` is the position of the column's first record, for messages.  Raises InvalidRecord, naming the column and the
+        position and never the value.
+        """
+        return self._encode_numbers(column, first) if self.is_numeric else self._encode_categories(column, first)
+
+    def _encode_numbers(self, column: Any, first: int) -> np.ndarray:
+        try:
+            x = np.asarray(column, dtype=np.float64).reshape(-1)
+        except (TypeError, ValueError, OverflowError):
+            raise InvalidRecord(
+                f"column {self.column!r} must hold numbers, and at least one value is not; fix the file or the scheme"
+            ) from None
+        _refuse(np.isnan(x), first, f"column {self.column!r} has no value", f"a number in {self._bounds}")
+        outside = (x < float(self.lower)) | (x > float(self.upper))
+        if self.outside == "refuse":
+            remedy = f'a number in {self._bounds}; widen the bounds or set outside = "clip"'
+            _refuse(outside, first, f"column {self.column!r} is outside its bounds", remedy)
+        share = (np.clip(x, float(self.lower), float(self.upper)) - float(self.lower)) / float(self.upper - self.lower)
+        cells = self.mechanism.inputs
+        return np.minimum((share * cells).astype(np.int64), cells - 1)
+
+    def _encode_categories(self, column: Any, first: int) -> np.ndarray:
+        lookup = self._lookup
+        held = getattr(column, "array", column)  # what a Series of pandas holds
+        if hasattr(held, "categories"):  # a Categorical: each label is looked up once
+            labels = np.array([*(lookup.get(label, -1) for label in held.categories), -1], dtype=np.int64)
+            cells = labels[np.asarray(held.codes)]  # -1, who has none, is the last
+            if np.all(cells >= 0):
+                return cells
+        as_list = getattr(column, "to_pylist", None) or getattr(column, "tolist", None)  # Arrow's; pandas' and numpy's
+        values = as_list() if as_list else list(column)
+        try:
+            cells = np.fromiter((lookup.get(value, -1) for value in values), dtype=np.int64, count=len(values))
+        except TypeError:  # a list or another thing without a hash
+            raise InvalidRecord(
+                f"column {self.column!r} must hold texts or numbers, and at least one value is neither"
+            ) from None
+        unknown = np.flatnonzero(cells < 0)
+        if unknown.size:
+            absent = np.array([_is_missing(values[position]) for position in unknown])
+            if self.missing == "category":
+                cells[unknown[absent]] = self.categories.index(MISSING)
+            else:
+                remedy = 'a category; fill it in or set missing = "category"'
+                _refuse(absent, first, f"column {self.column!r} has no value", remedy, unknown)
+            if self.outside == OTHER:
+                cells[unknown[~absent]] = self.categories.index(OTHER)
+            else:
+                _refuse(
+                    ~absent,
+                    first,
+                    f"column {self.column!r} is not one of the scheme's categories",
+                    f"one of {listed(self.categories)}, or a code listed under codes",
+                    unknown,
+                )
+        return cells
+
+    @cached_property
+    def _lookup(self) -> dict[Any, int]:
+        """Every accepted spelling of a category: its label, its codes, and codes read as numbers."""
+        index = {label: position for position, label in enumerate(self.categories)}
+        lookup: dict[Any, int] = dict(index)
+        for code, label in self.codes.items():
+            lookup[code] = index[label]
+        for spelling, position in list(lookup.items()):
+            if re.fullmatch(r"-?\d+", spelling):
+                lookup.setdefault(int(spelling), position)
+        return lookup
+
+    @property
+    def _bounds(self) -> str:
+        return f"[{number(self.lower)}, {number(self.upper)}]"
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return value == "" or (isinstance(value, float) and math.isnan(value))
+
+
+def _refuse(bad: np.ndarray, first: int, what: str, expected: str, positions: np.ndarray | None = None) -> None:
+    """Raise InvalidRecord for the first True in `bad`, saying where it stands and how many there are."""
+    if bad.any():
+        found = np.flatnonzero(bad) if positions is None else positions[bad]
+        raise InvalidRecord(f"{what} at record {first + int(found[0])} ({len(found)} in all); expected {expected}")

@@ -1,0 +1,252 @@
+"""One attribute's table in the text of a scheme: its domain, its mechanism and what is estimated, read and written.
+
+What a person left out has its default here, but for a mechanism's integers, which `declaration` computes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any
+
+from dpcore.errors import SchemeError, check_one_of, check_within
+from dpcore.mechanisms import DyadicWave, Mechanism, SquareWave
+from dpcore.mechanisms.named import CATEGORICAL, NUMERIC, OPTIONS, from_parameters, options_of
+from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
+from dpcore.privacy.budget import Budget
+from dpcore.protocol._fields import fraction, integer, known, listed, number, printable
+from dpcore.protocol.attribute import MISSING, OTHER, Attribute
+
+NAME = re.compile(r"^[a-z][a-z0-9_]{0,62}$")
+AUTO = "auto"  # a categorical attribute's mechanism chosen by `choose`; the canonical scheme names the one it chose
+FUNCTIONALS = (
+    "mean",
+    "variance",
+    "moment",
+    "central_moment",
+    "cdf",
+    "probability",
+    "atom",
+    "quantile",
+    "derivative",
+    "integrated_square",
+    "power_integral",
+    "entropy",
+    "fisher_information",
+    "wasserstein",
+    "kullback_leibler",
+)
+REFERENCES = ("uniform",)  # what distances are taken to
+_LARGEST = 10**30  # of a bound: its eighth power is still a number
+_FINEST = 2.0**-32  # least width of the bounds, relative to them: input cells are then far above rounding
+_FUNCTIONAL = re.compile(rf"^([a-z_]+)(?:\(([-+0-9eE., ]*(?:{'|'.join(REFERENCES)})?)\))?$")
+_ESTIMATORS = {  # by mechanism, the default first; those of categories have frequency
+    WaveletLaplace.name: ("projection", "log_spline"),
+    DyadicWave.name: ("log_spline", "ems", "em"),
+    SquareWave.name: ("ems", "em", "log_spline"),
+}
+_LEVEL_RULES = ("lepski", "undersmoothed", "fixed")
+_SHARED_KEYS = ("type", "column", "missing", "mechanism", "epsilon", "functionals", "estimator", "client")
+_KEYS = {
+    "numeric": ("lower", "upper", "unit", "outside", "level_rule", "level", *options_of(NUMERIC)),
+    "categorical": ("categories", "codes", "values", "outside", *options_of(CATEGORICAL)),
+}
+
+
+def read(name: str, table: Any, clients: int, functionals: tuple[str, ...]) -> Attribute:
+    """Return the attribute that a table describes; raises SchemeError, which names it, where it describes none.
+
+    clients: how many are planned for.  functionals: a numeric attribute's where it names none.
+    """
+    where = f"attributes.{name}"
+    if not isinstance(table, Mapping) or not NAME.match(name):
+        raise SchemeError(f"{where} must be a table whose name is lower-case letters, digits and _")
+    kind = table.get("type")
+    if kind not in ("numeric", "categorical"):
+        raise SchemeError(f"{where}.type must be 'numeric' or 'categorical', got {kind!r}")
+    known(table, _SHARED_KEYS + _KEYS[kind], where)
+    if "epsilon" not in table:
+        raise SchemeError(f'{where}.epsilon is missing; give a number above 0 or "ln 3"')
+    if isinstance(table["epsilon"], bool) or not isinstance(table["epsilon"], (int, str)):
+        raise SchemeError(f'{where}.epsilon must be a number above 0 or "ln 3", got {table["epsilon"]!r}')
+    missing = table.get("missing", "refuse")
+    try:
+        budget = Budget.parse(table["epsilon"])
+        check_one_of(("refuse", "category") if kind == "categorical" else ("refuse",), missing=missing)
+        estimators = _estimators(table) if kind == "numeric" else ("frequency",)
+        shared = {
+            "name": name,
+            "column": str(table.get("column", name)),
+            "missing": missing,
+            "estimator": table.get("estimator", estimators[0]),
+        }
+        check_one_of(estimators, estimator=shared["estimator"])
+        printable(column=shared["column"], unit=str(table.get("unit", "")))
+        if kind == "numeric":
+            return _numeric(table, budget, clients, functionals, shared)
+        return _categorical(table, budget, shared)
+    except SchemeError as error:
+        raise type(error)(f"{where}: {error}") from None
+
+
+def _estimators(table: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names of the estimators that a numeric attribute's mechanism goes with, the default first."""
+    mechanism = table.get("mechanism", next(iter(NUMERIC)))
+    check_one_of(tuple(NUMERIC), mechanism=mechanism)
+    return _ESTIMATORS[mechanism]
+
+
+def _numeric(
+    table: Mapping[str, Any], budget: Budget, clients: int, functionals: tuple[str, ...], shared: dict[str, Any]
+) -> Attribute:
+    lower, upper = fraction(table, "lower"), fraction(table, "upper")
+    check_within(-_LARGEST, _LARGEST, lower=lower, upper=upper)
+    if not lower < upper:
+        raise SchemeError(f"lower must be below upper, got {number(lower)} and {number(upper)}")
+    if float(upper - lower) <= _FINEST * max(abs(float(lower)), abs(float(upper))):
+        raise SchemeError(
+            f"lower and upper are too close to tell values apart, got {number(lower)} and {number(upper)}"
+        )
+    outside, level_rule = table.get("outside", "clip"), table.get("level_rule", "lepski")
+    check_one_of(("clip", "refuse"), outside=outside)
+    check_one_of(_LEVEL_RULES, level_rule=level_rule)
+    if shared["estimator"] != "projection" and ("level_rule" in table or "level" in table):
+        raise SchemeError(
+            f'level_rule and level go with estimator = "projection" only, got estimator = "{shared["estimator"]}"'
+        )
+    level = integer(table, "level", 0, 20) if "level" in table else None
+    if (level_rule == "fixed") != (level is not None):
+        raise SchemeError('level goes with level_rule = "fixed", and only with it')
+    return Attribute(
+        type="numeric",
+        mechanism=_numeric_mechanism(table, budget, clients),
+        functionals=read_functionals(table["functionals"]) if "functionals" in table else functionals,
+        lower=lower,
+        upper=upper,
+        unit=str(table.get("unit", "")),
+        outside=outside,
+        level_rule=level_rule,
+        level=level,
+        **shared,
+    )
+
+
+def _numeric_mechanism(table: Mapping[str, Any], budget: Budget, clients: int) -> Mechanism:
+    """The mechanism of a numeric attribute: read where the text is canonical, designed elsewhere."""
+    name = table.get("mechanism", next(iter(NUMERIC)))
+    _check_options(table, name)
+    if "client" in table:
+        return from_parameters(NUMERIC[name], budget, table["client"])
+    from dpcore.protocol.declaration import design_numeric  # needless where the text is canonical
+
+    return design_numeric(name, table, budget, clients)
+
+
+def _categorical(table: Mapping[str, Any], budget: Budget, shared: dict[str, Any]) -> Attribute:
+    categories = table.get("categories")
+    if not isinstance(categories, list) or len(categories) < 2 or not all(isinstance(c, str) and c for c in categories):
+        raise SchemeError(f"categories must be a list of at least two names, got {categories!r}")
+    for label in categories:
+        printable(categories=label)
+    labels = tuple(categories)
+    if shared["missing"] == "category" and MISSING not in labels:
+        labels += (MISSING,)
+    if len(set(labels)) != len(labels):
+        raise SchemeError(f"categories must differ, got {categories!r}")
+    codes = table.get("codes", {})
+    if not isinstance(codes, Mapping):
+        raise SchemeError(f'codes must map a file\'s codes to categories, such as {{ 1 = "urban" }}, got {codes!r}')
+    for code, label in codes.items():
+        if label not in labels:
+            raise SchemeError(f"codes.{code} must be one of the categories {listed(labels)}; got {label!r}")
+    values = table.get("values")
+    if values is not None:
+        if not isinstance(values, list) or len(values) != len(labels):
+            raise SchemeError(f"values must list one number for each of the {len(labels)} categories, got {values!r}")
+        values = tuple(float(fraction({"values": value}, "values")) for value in values)
+    outside = table.get("outside", "refuse")
+    check_one_of(("refuse", OTHER), outside=outside)
+    if outside == OTHER and OTHER not in labels:
+        raise SchemeError(f'outside = "other" needs a category named "other" among the {len(labels)} categories')
+    mechanism = _categorical_mechanism(table, budget, len(labels))
+    if values is None and table.get("functionals"):
+        raise SchemeError(
+            "functionals of categories need values, one number for each category; give them or leave both out"
+        )
+    own = read_functionals(table["functionals"]) if "functionals" in table else ("mean",)
+    return Attribute(
+        type="categorical",
+        mechanism=mechanism,
+        functionals=own if values is not None else (),
+        categories=labels,
+        codes=MappingProxyType({str(code): label for code, label in codes.items()}),
+        values=values,
+        outside=outside,
+        design=table.get("design"),
+        **shared,
+    )
+
+
+def _categorical_mechanism(table: Mapping[str, Any], budget: Budget, categories: int) -> Mechanism:
+    """The mechanism of a categorical attribute: read where the text is canonical, chosen and designed elsewhere."""
+    name = table.get("mechanism", next(iter(CATEGORICAL)))
+    check_one_of((*CATEGORICAL, AUTO), mechanism=name)
+    _check_options(table, name)
+    if "client" not in table:
+        from dpcore.protocol.declaration import design_categorical  # needless where the text is canonical
+
+        return design_categorical(name, table, budget, categories)
+    if name == AUTO or "variant" in table:
+        raise SchemeError(
+            'a client table goes with the mechanism it belongs to; remove it, or variant and mechanism = "auto"'
+        )
+    mechanism = from_parameters(CATEGORICAL[name], budget, table["client"])
+    if mechanism.inputs != categories:
+        raise SchemeError(f"client.categories must be {categories}, the number of categories, got {mechanism.inputs}")
+    return mechanism
+
+
+def _check_options(table: Mapping[str, Any], name: str) -> None:
+    """Raise SchemeError where the table tells the design of another mechanism something."""
+    for key in table:
+        owners = [owner for owner, keys in OPTIONS.items() if key in keys]
+        if owners and name not in owners:
+            raise SchemeError(f'{key} goes with mechanism = "{owners[0]}", got mechanism = "{name}"; leave it out')
+
+
+def read_functionals(names: Any) -> tuple[str, ...]:
+    """Return a list of functionals; raises SchemeError for anything else."""
+    for name in names if isinstance(names, list) else [names]:
+        match = _FUNCTIONAL.match(name) if isinstance(name, str) else None
+        if not isinstance(names, list) or match is None or match[1] not in FUNCTIONALS:
+            raise SchemeError(
+                "functionals must list functionals such as 'mean' or 'quantile(0.5)', of "
+                f"{', '.join(FUNCTIONALS)}; got {name!r}"
+            )
+    return tuple(names)
+
+
+def write(attribute: Attribute) -> dict[str, Any]:
+    """Return the table of an attribute in the canonical form: a fixed order of keys, exact numbers, every default said."""
+    a = attribute
+    table: dict[str, Any] = {
+        "type": a.type,
+        "column": a.column,
+        "missing": a.missing,
+        "mechanism": a.mechanism.name,
+        "epsilon": a.budget.text,
+        "estimator": a.estimator,
+        "functionals": a.functionals,
+    }
+    if a.is_numeric:
+        table |= {"lower": number(a.lower), "upper": number(a.upper), "unit": a.unit, "outside": a.outside}
+        table |= {"level_rule": a.level_rule} if a.estimator == "projection" else {}
+        table |= {} if a.level is None else {"level": a.level}
+    else:
+        table |= {"categories": a.categories, "codes": dict(sorted(a.codes.items()))}
+        table |= {} if a.values is None else {"values": [number(Fraction(repr(v))) for v in a.values]}
+        table |= {} if a.outside == "refuse" else {"outside": a.outside}
+        table |= {} if a.design is None else {"design": a.design}
+    return table | {"client": a.mechanism.parameters()}

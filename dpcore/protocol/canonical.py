@@ -1,0 +1,107 @@
+"""The text of a scheme, read and written; in the canonical form every default is resolved, and mechanisms are integers.
+
+Rules.  Numbers that carry privacy are read as exact fractions.  Unknown keys are refused.  A message names the field, the
+value and what would be accepted; it never shows a record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from dpcore.errors import SchemeError, check_one_of
+from dpcore.mechanisms import RandomizedResponse
+from dpcore.protocol import _toml, attribute_table
+from dpcore.protocol._fields import known, text
+from dpcore.protocol.attribute import Attribute
+
+FORMAT = 1
+DRAWS = 1  # how words become answers: labels of keyed streams, order of draws; another version, another digest
+_DEFAULT_FUNCTIONALS = ("mean", "quantile(0.5)")
+_TOP_KEYS = ("format", "draws", "name", "description", "clients", "reporting", "pairs", "functionals", "attributes")
+
+
+def read(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a Scheme from its TOML, decimals as texts; raises SchemeError for what is not allowed."""
+    known(document, _TOP_KEYS, "the scheme")
+    if document.get("format", FORMAT) != FORMAT:
+        raise SchemeError(f"format must be {FORMAT}, got {document['format']!r}; upgrade ldpflow to read this scheme")
+    # A canonical text without the key is of the first version; one that a person wrote is drawn by this one.
+    draws = document.get("draws", 1 if "format" in document else DRAWS)
+    if isinstance(draws, bool) or draws != DRAWS:
+        raise SchemeError(
+            f"draws must be {DRAWS}, the version of how answers are drawn here, got {draws!r}; read this scheme with an "
+            "ldpflow that draws so, or answers that were paid for would be drawn anew"
+        )
+    name = text(document, "name", "the scheme")
+    if not attribute_table.NAME.match(name):
+        raise SchemeError(f"name must be lower-case letters, digits and _, got {name!r}")
+    clients = document.get("clients", 100_000)
+    check_clients(clients)
+    reporting = document.get("reporting", "all")
+    check_one_of(("all", "one"), reporting=reporting)
+    functionals = attribute_table.read_functionals(document.get("functionals", list(_DEFAULT_FUNCTIONALS)))
+    tables = document.get("attributes", {})
+    if not isinstance(tables, Mapping) or not tables:
+        raise SchemeError("a scheme needs at least one [attributes.NAME] table, got none")
+    share = clients if reporting == "all" else max(1, clients // len(tables))
+    attributes = {key: attribute_table.read(key, table, share, functionals) for key, table in tables.items()}
+    _columns_differ(attributes)
+    return {
+        "name": name,
+        "description": str(document.get("description", "")),
+        "clients": clients,
+        "reporting": reporting,
+        "pairs": _pairs(document.get("pairs", []), attributes),
+        "functionals": functionals,
+        "attributes": MappingProxyType(attributes),
+        "draws": draws,
+    }
+
+
+def check_clients(clients: Any) -> None:
+    """Raise SchemeError unless so many clients can be planned for."""
+    if not isinstance(clients, int) or isinstance(clients, bool) or not 1 <= clients <= 10**12:
+        raise SchemeError(f"clients must be a whole number between 1 and 10^12, got {clients!r}")
+
+
+def _columns_differ(attributes: Mapping[str, Attribute]) -> None:
+    """Raise SchemeError where a column of reports would have two meanings: reports of that shape could not be read."""
+    for name, attribute in attributes.items():
+        if attribute.mechanism.sizes != (1,):
+            for taken in (f"{name}_level", f"{name}_values"):
+                if taken in attributes:
+                    raise SchemeError(
+                        f"attributes {name} and {taken} cannot be in one scheme, as reports of {name} have a column {taken}; "
+                        "rename one, and say its name in files with column ="
+                    )
+
+
+def _pairs(pairs: Any, attributes: Mapping[str, Attribute]) -> tuple[tuple[str, str], ...]:
+    parsed = []
+    for pair in pairs if isinstance(pairs, list) else [pairs]:
+        named = isinstance(pair, list) and all(isinstance(name, str) for name in pair)
+        types = [attributes[name].type if name in attributes else "" for name in pair] if named else []
+        if types != ["numeric", "categorical"]:
+            raise SchemeError(
+                f'pairs must list [NUMERIC, CATEGORICAL] attributes, such as [["income", "urban_rural"]]; got {pair!r}'
+            )
+        if attributes[pair[1]].mechanism.name != RandomizedResponse.name:
+            raise SchemeError(
+                f'a pair needs mechanism = "{RandomizedResponse.name}" for {pair[1]}, whose report must name one category; '
+                f"got {attributes[pair[1]].mechanism.name}"
+            )
+        parsed.append((pair[0], pair[1]))
+    if len(set(parsed)) != len(parsed):
+        raise SchemeError(f"pairs must differ, got {pairs!r}")
+    return tuple(parsed)
+
+
+def write(scheme: Mapping[str, Any]) -> str:
+    """Return the canonical text of a scheme's fields: a fixed order of keys, exact numbers, one spelling."""
+    said = {"format": FORMAT, **scheme}
+    if scheme["draws"] == 1:  # schemes from before there was a version keep their digest
+        del said["draws"]
+    said["attributes"] = {name: attribute_table.write(each) for name, each in scheme["attributes"].items()}
+    return _toml.dumps({key: said[key] for key in _TOP_KEYS if key in said})
