@@ -175,6 +175,15 @@ class Mechanism(ABC):
         """Return n public levels drawn from the mechanism's law, independent of any value, shape (n,), uint8."""
         return np.zeros(n, dtype=np.uint8)
 
+    def public_levels(self, n: int, random: Source, levels: np.ndarray | None) -> np.ndarray:
+        """Return n clients' public levels, (n,) uint8: drawn where None are given; raises SchemeError for any that is none."""
+        if levels is None:
+            return self.draw_levels(n, random)
+        levels = np.asarray(levels)
+        if levels.shape != (n,) or (n and (levels.min() < 0 or levels.max() >= len(self.sizes))):
+            raise SchemeError(f"levels must be one per client, each in 0..{len(self.sizes) - 1}")
+        return levels.astype(np.uint8)
+
     def states(self, values: np.ndarray, level: int) -> np.ndarray:
         """Return all of each input cell that a report of that level depends on, shape (n,), int64: the cell, if not less."""
         return self.input_cells(values)

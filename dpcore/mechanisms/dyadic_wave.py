@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 from dpcore.errors import SchemeError, check_within
 from dpcore.mechanisms.calibration import level_sampling, wave_design
 from dpcore.mechanisms.observation import Wave
+from dpcore.mechanisms.parameters import reading
 from dpcore.mechanisms.wave import LARGEST_INPUTS, WaveMechanism, check_cells, half_width_of, wave_weights
 from dpcore.privacy.budget import Budget
 
@@ -107,7 +108,7 @@ class DyadicWave(WaveMechanism):
     @classmethod
     def from_parameters(cls, budget: Budget, parameters: Mapping[str, Any]) -> DyadicWave:
         """Return the mechanism that `parameters()` described; raises SchemeError where it is incomplete or malformed."""
-        try:
+        with reading(cls.name):
             weights = zip(parameters["weights_in"], parameters["weights_out"], strict=True)
             return cls(
                 budget,
@@ -116,11 +117,6 @@ class DyadicWave(WaveMechanism):
                 tuple(parameters["level_law"]),
                 tuple(weights),
             )
-        except (KeyError, TypeError, ValueError) as error:
-            raise SchemeError(
-                f"dyadic_wave parameters are incomplete or malformed ({type(error).__name__}: {error}); leave out the client "
-                "table to have them computed"
-            ) from None
 
     def parameters(self) -> Mapping[str, Any]:
         return {

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from dpcore.mechanisms import _kernels
-from dpcore.mechanisms.base import Reports
+from dpcore.mechanisms.base import Reports, starts_of
 
 _BESIDE = 256  # integers that are handled side by side
 _RANGES = 256  # of what reports are counted by beside the truth
@@ -62,6 +63,38 @@ def within(rows: np.ndarray, lowest: np.ndarray, highest: np.ndarray) -> np.ndar
         whole = 0  # row by row
     good[whole:] = np.all((rows[whole:] >= lowest) & (rows[whole:] <= highest), axis=1)
     return good
+
+
+def within_limits(reports: Reports, sizes: Sequence[int], limits: Sequence[np.ndarray], *, is_flat: bool) -> np.ndarray:
+    """Return which reports have no integer beyond its limit on either side, (n,), bool; none of an unknown level.
+
+    limits: per level the largest |integer|, (sizes[level],).  is_flat: whether the integers of a level have one limit; else
+    there is one level.
+    """
+    good = np.asarray(reports.level < len(sizes))
+    starts, values = starts_of(reports.level, sizes), reports.values
+    if starts[-1] != len(values):
+        return np.zeros(len(good), dtype=bool)  # nobody's integers can be told from the next one's
+    narrowest = min(int(limit.min()) for limit in limits)
+    if not len(values) or (values.max() <= narrowest and values.min() >= -narrowest):
+        return good
+    if not is_flat:
+        members = np.flatnonzero(reports.level == 0)
+        rows = rows_of(values, starts[members], sizes[0])
+        good[members] = np.all((rows <= limits[0]) & (rows >= -limits[0]), axis=1)
+        return good
+    known = np.flatnonzero(good)  # the others have no integers
+    limit, first = np.array([each[0] for each in limits])[reports.level[known]], starts[known]
+    good[known] = np.maximum.reduceat(values, first) <= limit
+    good[known] &= np.minimum.reduceat(values, first) >= -limit
+    return good
+
+
+def rows_of(values: np.ndarray, starts: np.ndarray, size: int) -> np.ndarray:
+    """Return the integers of clients of one level, (clients, size), which begin at these places of the flat values."""
+    if not len(starts):
+        return np.zeros((0, size), dtype=np.int64)
+    return sliding_window_view(values, size)[starts]
 
 
 def _unsigned(integers: np.ndarray) -> np.ndarray:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from dpcore.errors import SchemeError
 from dpcore.mechanisms.calibration import level_sampling, wave_design
 from dpcore.mechanisms.observation import Wave
+from dpcore.mechanisms.parameters import reading
 from dpcore.mechanisms.wave import WaveMechanism, check_cells, half_width_of, wave_weights
 from dpcore.privacy.budget import Budget
 
@@ -72,14 +73,9 @@ class SquareWave(WaveMechanism):
     @classmethod
     def from_parameters(cls, budget: Budget, parameters: Mapping[str, Any]) -> SquareWave:
         """Return the mechanism that `parameters()` described; raises SchemeError where it is incomplete or malformed."""
-        try:
+        with reading(cls.name):
             half_width = half_width_of(parameters["width"])
             return cls(budget, parameters["cells"], half_width, parameters["weight_in"], parameters["weight_out"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise SchemeError(
-                f"square_wave parameters are incomplete or malformed ({type(error).__name__}: {error}); leave out the client "
-                "table to have them computed"
-            ) from None
 
     def parameters(self) -> Mapping[str, Any]:
         return {

@@ -98,10 +98,7 @@ class WaveMechanism(Mechanism):
 
     def privatize(self, values: np.ndarray, random: Source, levels: np.ndarray | None = None) -> Reports:
         values = self.input_cells(values)
-        level = self.draw_levels(len(values), random) if levels is None else np.asarray(levels)
-        if level.shape != values.shape or (level.size and (level.min() < 0 or level.max() >= len(self.waves))):
-            raise SchemeError(f"levels must be one per client, each in 0..{len(self.waves) - 1}")
-        level = level.astype(np.uint8)
+        level = self.public_levels(len(values), random, levels)
         said = np.empty(len(values), dtype=np.int64)
         counts = [int(np.count_nonzero(level == number)) for number in range(len(self.waves))]
         drawn = [random.residues(wave.total, count) for wave, count in zip(self.waves, counts, strict=True) if count]

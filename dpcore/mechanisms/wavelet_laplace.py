@@ -20,47 +20,33 @@ Time.  The noise is drawn before the record is looked at, so that the time a dra
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
 from dpcore._random import WORD, Source
-from dpcore.errors import CalibrationError, SchemeError, check_one_of, check_positive
-from dpcore.mechanisms import discrete_gaussian, discrete_laplace
+from dpcore.errors import CalibrationError, check_one_of
+from dpcore.mechanisms import discrete_gaussian
 from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, starts_of
 from dpcore.mechanisms.bases import Basis, FilterBank, named
 from dpcore.mechanisms.bases.spline_wavelet import smallest_coarsest_level
 from dpcore.mechanisms.calibration import allocation as _allocation
 from dpcore.mechanisms.calibration import level_sampling
-from dpcore.mechanisms.calibration.sensitivity import joint_loss
-from dpcore.mechanisms.calibration.tables import Scales, default_cells, integer_tables, tables_digest
+from dpcore.mechanisms.calibration import tables as _tables
+from dpcore.mechanisms.calibration.tables import Scales
+from dpcore.mechanisms.noise import GAUSSIAN, LAPLACE, NOISES, TAIL, check_noise, likely_scales
 from dpcore.mechanisms.observation import NoisyFeatures
+from dpcore.mechanisms.parameters import integer, integers, reading
+from dpcore.mechanisms.received import rows_of, within_limits
 from dpcore.privacy.budget import Budget
-from dpcore.privacy.concentrated import approximate_epsilon, check_delta
+from dpcore.privacy.concentrated import approximate_epsilon
 
-ALLOCATIONS = ("sample", "split", "paper")
-LAPLACE, GAUSSIAN = "discrete_laplace", "discrete_gaussian"
-NOISES = {LAPLACE: discrete_laplace, GAUSSIAN: discrete_gaussian}
-_FINEST_DEFAULT = 9
+_LEVELS = ("degree", "coarsest_level", "finest_level")
 _PIECE = 1 << 16  # integers of reports looked at at a time: they stay in a core's cache
-_UNLIKELY = 0.01  # chance that any honest report of a round is refused for its noise
-_TAIL = {LAPLACE: 45, GAUSSIAN: 10}  # an honest |noise| exceeds so many scales with probability below 2^-64
-
-
-def default_finest_level(n: int, epsilon: float, degree: int = named.DEFAULT_DEGREE) -> int:
-    """Return J with 2^J about min((n epsilon^2)^{1/4}, n^{1/3}), from the smallest coarsest level to 9.
-
-    The largest level any rule needs, whatever the smoothness above one; n is the planned number of clients.
-    """
-    check_positive(clients=n, epsilon=epsilon)
-    exponent = min(math.log2(n * epsilon**2) / 4, math.log2(n) / 3)
-    return min(max(round(exponent), smallest_coarsest_level(degree)), _FINEST_DEFAULT)
 
 
 @dataclass(frozen=True)
@@ -108,8 +94,8 @@ class WaveletLaplace(Mechanism):
     delta: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
-        check_one_of(ALLOCATIONS, allocation=self.allocation)
-        _check_noise(self.noise, self.delta, self.allocation)
+        _allocation.check_allocation(self.allocation, self.basis, self.a)
+        check_noise(self.noise, self.delta, self.allocation)
         largest = discrete_gaussian.LARGEST if self.is_gaussian else WORD
         if len(self.noise_scales) != self.basis.blocks or any(not 1 <= t <= largest for t in self.noise_scales):
             raise CalibrationError(
@@ -120,11 +106,6 @@ class WaveletLaplace(Mechanism):
             level_sampling.check_weights(self.level_law, self.basis.blocks)
         elif self.level_law:
             raise CalibrationError(f"level_law belongs to allocation = 'sample', not to {self.allocation!r}")
-        if self.allocation == "paper":
-            _allocation.check_literal(self.basis)
-            _allocation.check_exponent(self.a or Fraction(0))
-        elif self.a is not None:
-            raise SchemeError(f"a belongs to allocation = 'paper', not to {self.allocation!r}")
         if not self.certificate().holds:
             raise CalibrationError(
                 f"the noise scales {list(self.noise_scales)} give a loss of {float(self.loss):.9g} > epsilon = "
@@ -156,18 +137,16 @@ class WaveletLaplace(Mechanism):
 
         Raises CalibrationError or SchemeError for values outside these ranges.
         """
-        check_one_of(ALLOCATIONS, allocation=allocation)
-        _check_noise(noise, delta, allocation)
+        check_one_of(_allocation.ALLOCATIONS, allocation=allocation)
+        check_noise(noise, delta, allocation)
         degree = named.degree_of(basis, degree)
         coarsest = smallest_coarsest_level(degree) if coarsest_level is None else coarsest_level
         if finest_level is None:
-            finest_level = max(coarsest, default_finest_level(clients, float(budget), degree))
+            finest_level = max(coarsest, _tables.default_finest_level(clients, float(budget), degree))
         functions = named.build(basis, degree, coarsest, finest_level)
-        cells = default_cells(finest_level) if cells is None else cells
-        if allocation == "paper":
-            _allocation.check_literal(functions)
-            a = _allocation.USUAL_EXPONENT if a is None else a
-            _allocation.check_exponent(a)
+        cells = _tables.default_cells(finest_level) if cells is None else cells
+        if allocation == "paper" and a is None:
+            a = _allocation.USUAL_EXPONENT
         if noise == GAUSSIAN:
             scales, noise_scales = _allocation.gaussian_scales(budget.floor, delta, functions, cells)
         else:
@@ -182,28 +161,23 @@ class WaveletLaplace(Mechanism):
         Raises CalibrationError where the tables computed here differ from the stated digest, or where the stated
         sensitivity or noise is too small; SchemeError where a parameter is missing or malformed.
         """
-        try:
+        with reading(cls.name):
             basis = named.build(
-                str(parameters.get("basis", named.SPLINE)), *(_integer(parameters[key]) for key in _LEVELS)
+                str(parameters.get("basis", named.SPLINE)), *(integer(parameters[key]) for key in _LEVELS)
             )
             mechanism = cls(
                 budget,
                 basis,
-                _integer(parameters["cells"]),
+                integer(parameters["cells"]),
                 str(parameters["allocation"]),
-                tuple(_integers(level) for level in parameters["boundary_scales"]),
-                _integers(parameters["noise_scales"]),
-                _integers(parameters.get("level_law", ())),
+                tuple(integers(level) for level in parameters["boundary_scales"]),
+                integers(parameters["noise_scales"]),
+                integers(parameters.get("level_law", ())),
                 Fraction(str(parameters["a"])) if "a" in parameters else None,
                 str(parameters.get("noise", LAPLACE)),
                 Fraction(str(parameters.get("delta", 0))),
             )
-            stated, digest = _integers(parameters["sensitivity"]), str(parameters["table_sha256"])
-        except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
-            raise SchemeError(
-                f"wavelet_laplace parameters are incomplete or malformed ({type(error).__name__}: {error}); leave out the "
-                "client table to have them computed"
-            ) from None
+            stated, digest = integers(parameters["sensitivity"]), str(parameters["table_sha256"])
         if digest != mechanism.table_sha256:
             raise CalibrationError(
                 f"the coefficient tables computed here have SHA-256 {mechanism.table_sha256[:12]}..., the scheme states "
@@ -249,12 +223,12 @@ class WaveletLaplace(Mechanism):
     @cached_property
     def tables(self) -> tuple[np.ndarray, ...]:
         """Per block the integers of each input cell, shapes (cells, K_b)."""
-        return integer_tables(self.basis, self.cells, self.scales)
+        return _tables.integer_tables(self.basis, self.cells, self.scales)
 
     @property
     def table_sha256(self) -> str:
         """SHA-256 of the tables, 64 hex digits."""
-        return _digest(self.basis, self.cells, self.scales)
+        return _tables.digest_of(self.basis, self.cells, self.scales)
 
     @property
     def sensitivity(self) -> tuple[int, ...]:
@@ -271,7 +245,7 @@ class WaveletLaplace(Mechanism):
             return approximate_epsilon(max(Fraction(square, 2 * s * s) for square, s in pairs), self.delta)
         if self.is_sampled:
             return max(Fraction(delta, t) for delta, t in zip(self.sensitivity, self.noise_scales, strict=True))
-        return _joint_loss(self.basis, self.cells, self.scales, self.noise_scales)
+        return _allocation.loss_together(self.basis, self.cells, self.scales, self.noise_scales)
 
     def certificate(self) -> Certificate:
         return Certificate("loss", self.loss, self.budget, self.sensitivity, self.delta)
@@ -294,11 +268,7 @@ class WaveletLaplace(Mechanism):
         return level_sampling.draw_levels(self.level_law, n, random) if self.is_sampled else np.zeros(n, dtype=np.uint8)
 
     def privatize(self, values: np.ndarray, random: Source, levels: np.ndarray | None = None) -> Reports:
-        values = np.asarray(values)
-        level = self.draw_levels(len(values), random) if levels is None else np.asarray(levels)
-        if level.shape != values.shape or np.any((level < 0) | (level >= len(self.sizes))):
-            raise SchemeError(f"levels must be one per client, each in 0..{len(self.sizes) - 1}")
-        level = level.astype(np.uint8)
+        level = self.public_levels(len(values), random, levels)
         starts = starts_of(level, self.sizes)
         sent = np.empty(starts[-1], dtype=np.int64)
         for number in range(len(self.sizes)):
@@ -306,7 +276,7 @@ class WaveletLaplace(Mechanism):
             for clients, positions in self._pieces(number, level, starts):
                 sent[positions] = noise[done : done + len(clients)]
                 done += len(clients)
-        values = self.input_cells(values)
+        values = self.input_cells(values)  # looked at only now
         for number in range(len(self.sizes)):
             for clients, positions in self._pieces(number, level, starts):
                 sent[positions] += self._rows(number, values[clients])
@@ -314,19 +284,21 @@ class WaveletLaplace(Mechanism):
 
     def _noise(self, level: int, n: int, random: Source) -> np.ndarray:
         """Noise of n reports of a level, shape (n, size), the scale of each entry that of its block."""
-        if self.is_sampled:
-            shape = (n, self.sizes[level])
-            return NOISES[self.noise].sample(self.noise_scales[level], shape[0] * shape[1], random).reshape(shape)
         drawn = [
-            discrete_laplace.sample(t, n * table.shape[1], random).reshape(n, table.shape[1])
-            for t, table in zip(self.noise_scales, self.tables, strict=True)
+            NOISES[self.noise]
+            .sample(self.noise_scales[b], n * self.basis.size(b), random)
+            .reshape(n, self.basis.size(b))
+            for b in self._blocks(level)
         ]
-        return np.concatenate(drawn, axis=1)
+        return drawn[0] if self.is_sampled else np.concatenate(drawn, axis=1)
 
     def _rows(self, level: int, values: np.ndarray) -> np.ndarray:
-        if self.is_sampled:
-            return self.tables[level][values]
-        return np.concatenate([table[values] for table in self.tables], axis=1)
+        rows = [self.tables[b][values] for b in self._blocks(level)]
+        return rows[0] if self.is_sampled else np.concatenate(rows, axis=1)
+
+    def _blocks(self, level: int) -> Sequence[int]:
+        """The blocks that a report of a level holds."""
+        return (level,) if self.is_sampled else range(self.basis.blocks)
 
     def _pieces(self, number: int, level: np.ndarray, starts: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield a few clients of a level at a time, (m,), and the positions of their integers in the flat values, (m, size)."""
@@ -339,11 +311,10 @@ class WaveletLaplace(Mechanism):
     # The aggregator's half
 
     def ranges(self, level: int) -> tuple[np.ndarray, np.ndarray]:
-        highest = self._bounds[level].astype(np.int64)
-        return -highest, highest
+        return -self._accepted[level], self._accepted[level]
 
     def accepts(self, reports: Reports) -> np.ndarray:
-        return np.asarray(reports.level < len(self.sizes)) & self._within(reports, self._bounds)
+        return within_limits(reports, self.sizes, self._accepted, is_flat=self.is_sampled)
 
     def is_likely(self, reports: Reports, clients: int) -> np.ndarray:
         """Return which reports are within |z| <= max |T_b| + t_b ln(n K / 0.01), K integers in each of n clients' reports.
@@ -352,69 +323,45 @@ class WaveletLaplace(Mechanism):
         0.01) with probability 0.01 / (n K), so that about one honest report in a hundred rounds is refused, which moves no
         average by 1 / sqrt(n) of its standard error.  sqrt(2 ln(n K / 0.01)) scales for Gaussian noise.
         """
-        likely = self._bounded(_likely_scales(self.noise, clients * max(self.sizes)))
-        return np.asarray(reports.level < len(self.sizes)) & self._within(reports, likely)
+        return within_limits(reports, self.sizes, self._likely(clients), is_flat=self.is_sampled)
 
     def furthest(self, weights: np.ndarray, clients: int) -> Reports:
-        _, per_block = self._model.split(np.asarray(weights))
-        signs = per_block if self.is_sampled else (np.concatenate(per_block),)
-        bounds = self._bounded(_likely_scales(self.noise, clients * max(self.sizes)))
-        sent = [np.sign(sign) * np.floor(bound) for sign, bound in zip(signs, bounds, strict=True)]
-        return Reports(np.arange(len(sent), dtype=np.uint8), np.concatenate(sent).astype(np.int64))
-
-    def _within(self, reports: Reports, bounds: tuple[np.ndarray, ...]) -> np.ndarray:
-        """Which reports have no integer beyond its bound."""
-        good = np.ones(len(reports), dtype=bool)
-        starts, values = starts_of(reports.level, self.sizes), reports.values
-        if starts[-1] != len(values):
-            return ~good  # nobody's integers can be told from the next one's
-        limits = [np.floor(bound).astype(np.int64) for bound in bounds]
-        narrowest = min(int(limit.min()) for limit in limits)
-        if not len(values) or (values.max() <= narrowest and values.min() >= -narrowest):
-            return good
-        if not self.is_sampled:  # one level, whose bounds are its blocks'
-            members = np.flatnonzero(reports.level == 0)
-            rows = self._rows_of(values, starts[members], 0)
-            good[members] = np.all((rows <= limits[0]) & (rows >= -limits[0]), axis=1)
-            return good
-        known = np.flatnonzero(reports.level < len(limits))  # the others have no integers
-        limit, first = np.array([each[0] for each in limits])[reports.level[known]], starts[known]
-        good[known] = np.maximum.reduceat(values, first) <= limit
-        good[known] &= np.minimum.reduceat(values, first) >= -limit
-        return good
-
-    def _rows_of(self, values: np.ndarray, starts: np.ndarray, level: int) -> np.ndarray:
-        """The integers of clients of one level, (clients, size), which begin at these places of the flat values."""
-        size = self.sizes[level]
-        if not len(starts):
-            return np.zeros((0, size), dtype=np.int64)
-        return sliding_window_view(values, size)[starts]
+        signs = self._by_level(self._model.split(np.asarray(weights))[1])
+        limits = self._likely(clients)
+        sent = [np.sign(sign).astype(np.int64) * limit for sign, limit in zip(signs, limits, strict=True)]
+        return Reports(np.arange(len(sent), dtype=np.uint8), np.concatenate(sent))
 
     @cached_property
-    def _bounds(self) -> tuple[np.ndarray, ...]:
+    def _accepted(self) -> tuple[np.ndarray, ...]:
         """Per level the largest |integer| accepted: the largest feature plus so many scales, beyond 2^-64 of honest noise."""
-        return self._bounded(_TAIL[self.noise])
+        return self._limits(TAIL[self.noise])
 
-    def _bounded(self, scales: float) -> tuple[np.ndarray, ...]:
-        """Per level the largest feature plus so many scales, for each integer."""
+    def _likely(self, clients: int) -> tuple[np.ndarray, ...]:
+        return self._limits(likely_scales(self.noise, clients * max(self.sizes)))
+
+    def _limits(self, scales: float) -> tuple[np.ndarray, ...]:
+        """Per level the largest feature plus so many scales, rounded down, for each integer."""
         per_block = [
-            np.full(table.shape[1], int(np.max(np.abs(table))) + scales * t, dtype=float)
+            np.full(table.shape[1], int(int(np.max(np.abs(table))) + scales * t), dtype=np.int64)
             for t, table in zip(self.noise_scales, self.tables, strict=True)
         ]
+        return self._by_level(per_block)
+
+    def _by_level(self, per_block: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+        """What belongs to each block, for each level: its block, or all of them where a client sends all."""
         return tuple(per_block) if self.is_sampled else (np.concatenate(per_block),)
 
     def statistics(self, reports: Reports) -> np.ndarray:
         starts = starts_of(reports.level, self.sizes)
         sums = [
-            self._rows_of(reports.values, starts[:-1][reports.level == number], number).sum(axis=0)
-            for number in range(len(self.sizes))
+            rows_of(reports.values, starts[:-1][reports.level == number], size).sum(axis=0)
+            for number, size in enumerate(self.sizes)
         ]
         counts = np.bincount(reports.level, minlength=len(self.sizes)).astype(np.int64)
         return np.concatenate([counts if self.is_sampled else np.repeat(counts, self.basis.blocks), *sums])
 
     def labels(self) -> Labels:
-        blocks = range(self.basis.blocks)
-        widths = [self.basis.size(block) for block in blocks]
+        widths = [self.basis.size(block) for block in range(self.basis.blocks)]
         return Labels(
             np.repeat(["reports", "sum"], [len(widths), sum(widths)]),
             np.concatenate([np.arange(len(widths)), np.repeat(np.arange(len(widths)), widths)]),
@@ -423,17 +370,16 @@ class WaveletLaplace(Mechanism):
 
     def simulate(self, counts: np.ndarray, random: Source) -> np.ndarray:
         counts = np.asarray(counts, dtype=np.int64)
-        blocks = self.basis.blocks
         if self.is_sampled:
             law = np.array(self.level_law) / level_sampling.TOTAL
             occupied = np.flatnonzero(counts)
-            by_block = np.zeros((self.cells, blocks), dtype=np.int64)
+            by_block = np.zeros((self.cells, self.basis.blocks), dtype=np.int64)
             by_block[occupied] = random.generator().multinomial(counts[occupied], law)
         else:
-            by_block = np.repeat(counts[:, None], blocks, axis=1)
-        reports = by_block.sum(axis=0)
+            by_block = np.repeat(counts[:, None], self.basis.blocks, axis=1)
+        reports, tables = by_block.sum(axis=0), _tables.sparse_tables(self.basis, self.cells, self.scales)
         sums = [
-            _sparse(self.basis, self.cells, self.scales)[block] @ by_block[:, block]
+            tables[block] @ by_block[:, block]
             + NOISES[self.noise].simulate_sums(int(reports[block]), t, self.basis.size(block), random)
             for block, t in enumerate(self.noise_scales)
         ]
@@ -451,59 +397,3 @@ class WaveletLaplace(Mechanism):
             noise_variances=np.array([NOISES[self.noise].variance(t) for t in self.noise_scales]),
             block_law=np.array(self.level_law) / level_sampling.TOTAL if self.is_sampled else None,
         )
-
-    def noise_energy(self, n: float, level: int, cell_law: np.ndarray | None = None) -> float:
-        """Return the expected integrated squared error of the projection on V_level, n clients; see NoisyFeatures."""
-        return self._model.noise_energy(n, level, cell_law)
-
-
-def _likely_scales(noise: str, integers: int) -> float:
-    """Scales that the noise of none of so many integers passes, but with probability 0.01; at most what is accepted."""
-    tail = math.log(max(integers, 1) / _UNLIKELY)
-    return min(_TAIL[noise], tail if noise == LAPLACE else math.sqrt(2 * tail))
-
-
-def _check_noise(noise: str, delta: Fraction, allocation: str) -> None:
-    check_one_of(tuple(NOISES), noise=noise)
-    if noise == LAPLACE:
-        if delta != 0:
-            raise SchemeError(
-                f'delta goes with noise = "{GAUSSIAN}"; leave it out, Laplace noise keeps epsilon without it'
-            )
-        return
-    if delta == 0:
-        raise SchemeError(f'noise = "{GAUSSIAN}" keeps no epsilon alone; give delta, such as 1e-9')
-    check_delta(delta)
-    if allocation != "sample":
-        raise SchemeError(f'noise = "{GAUSSIAN}" goes with allocation = "sample", got {allocation!r}')
-
-
-_LEVELS = ("degree", "coarsest_level", "finest_level")
-
-
-def _integer(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"expected an integer, got {value!r}")
-    return value
-
-
-def _integers(values: Sequence[Any]) -> tuple[int, ...]:
-    return tuple(_integer(value) for value in values)
-
-
-@lru_cache(maxsize=64)
-def _joint_loss(basis: Basis, cells: int, scales: Scales, noise_scales: tuple[int, ...]) -> Fraction:
-    return joint_loss(integer_tables(basis, cells, scales), noise_scales)
-
-
-@lru_cache(maxsize=64)
-def _digest(basis: Basis, cells: int, scales: Scales) -> str:
-    return tables_digest(integer_tables(basis, cells, scales))
-
-
-@lru_cache(maxsize=8)
-def _sparse(basis: Basis, cells: int, scales: Scales) -> tuple[Any, ...]:
-    """The tables transposed, sparse: a simulated sum costs what the supports cost."""
-    from scipy.sparse import csr_array  # simulation only: clients need numpy alone
-
-    return tuple(csr_array(table.T) for table in integer_tables(basis, cells, scales))

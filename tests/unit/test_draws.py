@@ -19,10 +19,12 @@ from dpcore.mechanisms import RandomizedResponse, UnaryEncoding
 from dpcore.mechanisms.base import Reports
 from dpcore.mechanisms.bases.filter_bank import FilterBank
 from dpcore.mechanisms.bases.spline_wavelet import SplineWavelet
+from dpcore.mechanisms.calibration.allocation import ALLOCATIONS
 from dpcore.mechanisms.named import CATEGORICAL, NUMERIC
+from dpcore.mechanisms.noise import NOISES
 from dpcore.mechanisms.randomized_response import DESIGNS
 from dpcore.mechanisms.unary_encoding import VARIANTS
-from dpcore.mechanisms.wavelet_laplace import ALLOCATIONS, NOISES, WaveletLaplace
+from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.memoization import Memory
 from dpcore.protocol import canonical
 from dpcore.protocol.canonical import DRAWS

@@ -9,7 +9,7 @@ from dpcore.laboratory.studies import rates
 from dpcore.laboratory.studies.aims import Verdict
 from dpcore.mechanisms.bases.spline_wavelet import smallest_coarsest_level
 from dpcore.mechanisms.calibration.level_sampling import TOTAL, level_weights
-from dpcore.mechanisms.wavelet_laplace import default_finest_level
+from dpcore.mechanisms.calibration.tables import default_finest_level
 
 _SLOPE, _RATIO = 0.05, 0.15
 _ANSWERED = 0.95  # share of rounds with a number, below which a place says nothing of the error

@@ -18,7 +18,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpcore.errors import CalibrationError
+from dpcore.errors import CalibrationError, SchemeError, check_one_of
 from dpcore.mechanisms.bases import Basis, SplineWavelet
 from dpcore.mechanisms.calibration.sensitivity import joint_loss, sensitivity, squared_sensitivity
 from dpcore.mechanisms.calibration.tables import (
@@ -32,6 +32,7 @@ from dpcore.mechanisms.calibration.tables import (
 )
 from dpcore.privacy.concentrated import largest_rho
 
+ALLOCATIONS = ("sample", "split", "paper")
 USUAL_EXPONENT = Fraction(3, 2)
 _GAIN = 1e-6  # smaller improvements are refused, so that rounding cannot make two machines disagree
 _WEIGHT_GRID = 1 << 16
@@ -64,6 +65,12 @@ def sensitivities(basis: Basis, cells: int, scales: Scales) -> tuple[int, ...]:
 def squared_sensitivities(basis: Basis, cells: int, scales: Scales) -> tuple[int, ...]:
     """Return the exact squared l2 sensitivity of every block's table."""
     return tuple(squared_sensitivity(table) for table in integer_tables(basis, cells, scales))
+
+
+@lru_cache(maxsize=64)
+def loss_together(basis: Basis, cells: int, scales: Scales, noise_scales: tuple[int, ...]) -> Fraction:
+    """Return the exact loss of clients that send all blocks."""
+    return joint_loss(integer_tables(basis, cells, scales), noise_scales)
 
 
 @lru_cache(maxsize=32)
@@ -136,8 +143,9 @@ def paper_scales(epsilon: Fraction, basis: Basis, tables: Sequence[np.ndarray], 
     over the levels j, each bounded by 2 (2m - 1) sup|psi|, the supremum over all wavelets.  In lattice units
     t_0 = 2^16 2 / (epsilon/2) and t_j = 2^16 2 (2m - 1) sup|psi| (a/(a - 1)) j^a / (epsilon/2).
 
-    Raises CalibrationError for a <= 1, where sum_j j^{-a} diverges.
+    Raises CalibrationError for a <= 1, where sum_j j^{-a} diverges, and for a basis that they do not fit.
     """
+    check_literal(basis)
     check_exponent(a)
     half = epsilon / 2
     bound = 2 * (2 * basis.degree + 1) * largest_wavelet_value(basis.degree) * a / (a - 1)
@@ -147,6 +155,16 @@ def paper_scales(epsilon: Fraction, basis: Basis, tables: Sequence[np.ndarray], 
     if joint_loss(tables, scales) <= epsilon:
         return tuple(scales)
     return rescaled(epsilon, tables, scales)
+
+
+def check_allocation(allocation: str, basis: Basis, a: Fraction | None) -> None:
+    """Raise SchemeError or CalibrationError unless there is such an allocation, and basis and exponent go with it."""
+    check_one_of(ALLOCATIONS, allocation=allocation)
+    if allocation == "paper":
+        check_literal(basis)
+        check_exponent(a or Fraction(0))
+    elif a is not None:
+        raise SchemeError(f"a belongs to allocation = 'paper', not to {allocation!r}")
 
 
 def check_literal(basis: Basis) -> None:

@@ -18,15 +18,18 @@ from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate, islice, pairwise, repeat
+from typing import Any
 
 import numpy as np
 
-from dpcore.errors import SchemeError, check_within
+from dpcore.errors import SchemeError, check_positive, check_within
 from dpcore.mechanisms.bases import Basis, FilterBank, bspline
-from dpcore.mechanisms.bases.spline_wavelet import Stencil, stencils
+from dpcore.mechanisms.bases.named import DEFAULT_DEGREE
+from dpcore.mechanisms.bases.spline_wavelet import Stencil, smallest_coarsest_level, stencils
 
 LATTICE = 1 << 16  # lattice units in a dimensionless one: the rounding is below 2^-17 of a unit-norm function
 SCALE_ONE = 256  # boundary scales are multiples of 1/256
+_FINEST_DEFAULT = 9
 _FINER_CELLS = 4  # input cells are at least 2^4 times finer than the coarse cells of the finest level
 
 Scales = tuple[tuple[int, ...], ...]  # per wavelet level, the scales of the left boundary functions
@@ -35,6 +38,16 @@ Scales = tuple[tuple[int, ...], ...]  # per wavelet level, the scales of the lef
 def default_cells(finest_level: int) -> int:
     """Return how many input cells a client quantises to by default: 2^max(12, finest_level + 4)."""
     return 1 << max(12, finest_level + _FINER_CELLS)
+
+
+def default_finest_level(n: int, epsilon: float, degree: int = DEFAULT_DEGREE) -> int:
+    """Return J with 2^J about min((n epsilon^2)^{1/4}, n^{1/3}), from the smallest coarsest level to 9.
+
+    The largest level any rule needs, whatever the smoothness above one; n is the planned number of clients.
+    """
+    check_positive(clients=n, epsilon=epsilon)
+    exponent = min(math.log2(n * epsilon**2) / 4, math.log2(n) / 3)
+    return min(max(round(exponent), smallest_coarsest_level(degree)), _FINEST_DEFAULT)
 
 
 def unscaled(basis: Basis) -> Scales:
@@ -78,6 +91,20 @@ def tables_digest(tables: tuple[np.ndarray, ...]) -> str:
         digest.update(np.array(table.shape, dtype="<i8").tobytes())
         digest.update(np.ascontiguousarray(table, dtype="<i8").tobytes())
     return digest.hexdigest()
+
+
+@lru_cache(maxsize=64)
+def digest_of(basis: Basis, cells: int, scales: Scales) -> str:
+    """Return the SHA-256 of the tables that `integer_tables` returns."""
+    return tables_digest(integer_tables(basis, cells, scales))
+
+
+@lru_cache(maxsize=8)
+def sparse_tables(basis: Basis, cells: int, scales: Scales) -> tuple[Any, ...]:
+    """Return the tables transposed, sparse: a simulated sum costs what the supports cost."""
+    from scipy.sparse import csr_array  # simulation only: clients need numpy alone
+
+    return tuple(csr_array(table.T) for table in integer_tables(basis, cells, scales))
 
 
 @lru_cache(maxsize=8)
