@@ -10,6 +10,7 @@ from __future__ import annotations
 from dpcore.errors import SchemeError, check_within
 from dpcore.mechanisms.hadamard_response import HadamardResponse
 from dpcore.mechanisms.local_hashing import LocalHashing
+from dpcore.mechanisms.oracle import FrequencyOracle
 from dpcore.mechanisms.randomized_response import RandomizedResponse
 from dpcore.mechanisms.subset_selection import SubsetSelection
 from dpcore.mechanisms.unary_encoding import UnaryEncoding
@@ -18,10 +19,8 @@ from dpcore.privacy.budget import Budget
 LARGEST_REPORT = 256  # integers
 TOLERANCE = 0.01  # of variance, given up for a smaller report
 
-Oracle = RandomizedResponse | HadamardResponse | LocalHashing | SubsetSelection | UnaryEncoding
 
-
-def choose(budget: Budget, *, categories: int, largest_report: int = LARGEST_REPORT) -> Oracle:
+def choose(budget: Budget, *, categories: int, largest_report: int = LARGEST_REPORT) -> FrequencyOracle:
     """Return the mechanism with the smallest report among those within 1 % of the least variance.
 
     categories: k, 2..10,000.  largest_report: integers; mechanisms whose reports are larger are not considered.
@@ -38,9 +37,9 @@ def choose(budget: Budget, *, categories: int, largest_report: int = LARGEST_REP
     return min(near, key=lambda oracle: oracle.sizes[0])  # among equals the first, the simplest
 
 
-def oracles(budget: Budget, categories: int) -> list[Oracle]:
+def oracles(budget: Budget, categories: int) -> list[FrequencyOracle]:
     """Return every categorical mechanism that can keep `budget`, the simplest first, each with its best parameters."""
-    designed: list[Oracle] = []
+    designed: list[FrequencyOracle] = []
     for kind in (RandomizedResponse, HadamardResponse, LocalHashing, SubsetSelection, UnaryEncoding):
         try:
             designed.append(kind.design(budget, categories=categories))

@@ -8,24 +8,24 @@ and one bit.  The variance does not depend on K.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from dpcore._random import WORD, Source
-from dpcore.errors import CalibrationError, check_within
+from dpcore._random import Source
+from dpcore.errors import check_within
 from dpcore.mechanisms import _kernels
-from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, chunks, integer_weights, one_of_level_zero
+from dpcore.mechanisms.base import Certificate, Reports, chunks, integer_weights, one_of_level_zero
 from dpcore.mechanisms.observation import ScoreSums
+from dpcore.mechanisms.oracle import FrequencyOracle
 from dpcore.mechanisms.received import accepted_integers, by_ranges
 from dpcore.privacy.budget import Budget
 
 
 @dataclass(frozen=True)
-class HadamardResponse(Mechanism):
+class HadamardResponse(FrequencyOracle):
     """Report a symbol z = 2 j + bit of 0..K-1, K = 2 s; category x favours S_x, the symbols with parity(x & j) = bit.
 
     categories: k, 2..10,000.  s is the least power of two of at least k.  weight_in >= weight_out >= 1, integers, with a
@@ -43,40 +43,18 @@ class HadamardResponse(Mechanism):
 
     name: ClassVar[str] = "hadamard_response"
 
-    budget: Budget
-    categories: int
     weight_in: int
     weight_out: int
 
     def __post_init__(self) -> None:
         check_within(2, 10_000, categories=self.categories)
-        if not 1 <= self.weight_out < self.weight_in or self.weight_in + self.weight_out > WORD:
-            raise CalibrationError(
-                f"hadamard_response needs 1 <= weight_out < weight_in and a sum of at most 2^32, got weights "
-                f"{self.weight_in} and {self.weight_out}; leave them out to have them computed"
-            )
-        if not self.certificate().holds:
-            raise CalibrationError(
-                f"hadamard_response weights {self.weight_in}:{self.weight_out} exceed e^epsilon at epsilon = "
-                f"{self.budget.text}; lower weight_in or leave the weights out to have them computed"
-            )
+        self.check_weights(self.weight_in, self.weight_out, self.total)
+        self.check_certificate()
 
     @classmethod
     def design(cls, budget: Budget, *, categories: int) -> HadamardResponse:
         """Return the mechanism that keeps `budget` with the least variance its integer weights allow."""
         return cls(budget, categories, *integer_weights(budget, 1, 1))
-
-    @classmethod
-    def from_parameters(cls, budget: Budget, parameters: Mapping[str, Any]) -> HadamardResponse:
-        """Return the mechanism that `parameters()` described."""
-        return cls(budget, parameters["categories"], parameters["weight_in"], parameters["weight_out"])
-
-    def parameters(self) -> Mapping[str, Any]:
-        return {"categories": self.categories, "weight_in": self.weight_in, "weight_out": self.weight_out}
-
-    @property
-    def inputs(self) -> int:
-        return self.categories
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -93,9 +71,19 @@ class HadamardResponse(Mechanism):
         return 2 * self.columns
 
     @property
+    def total(self) -> int:
+        """The number of equally likely draws of the bit."""
+        return self.weight_in + self.weight_out
+
+    @property
     def truth_probability(self) -> Fraction:
-        """p, the probability of a symbol that supports the true category; any other is supported with 1/2."""
-        return Fraction(self.weight_in, self.weight_in + self.weight_out)
+        """p, the probability of a symbol that supports the true category."""
+        return Fraction(self.weight_in, self.total)
+
+    @property
+    def other_probability(self) -> Fraction:
+        """q = 1/2, the probability of a symbol that supports any one other category."""
+        return Fraction(1, 2)
 
     def certificate(self) -> Certificate:
         return Certificate("ratio", Fraction(self.weight_in, self.weight_out), self.budget)
@@ -115,7 +103,7 @@ class HadamardResponse(Mechanism):
     def privatize(self, values: np.ndarray, random: Source, levels: np.ndarray | None = None) -> Reports:
         values = self.input_cells(values)
         column = random.residues(self.columns, len(values))
-        drawn = random.residues(self.weight_in + self.weight_out, len(values))
+        drawn = random.residues(self.total, len(values))
         said = np.empty(len(values), dtype=np.int64)
         loop = _kernels.chosen(_kernels.hadamard_response, len(values))
         if loop is not None:
@@ -182,24 +170,13 @@ class HadamardResponse(Mechanism):
     def _symbol(self, category: int, column: np.ndarray, out: int) -> np.ndarray:
         return 2 * column + (_parity(category & column) ^ out)
 
-    def labels(self) -> Labels:
-        k = self.categories
-        return Labels(np.full(k, "count"), np.zeros(k, dtype=np.int64), np.arange(k))
-
     def model(self) -> ScoreSums:
-        """Return the law of the supports: a symbol supports two given categories with p/2, or 1/4 where both are false."""
-        p, half = self.truth_probability, Fraction(1, 2)
-        return ScoreSums(self.categories, p, half, p, half, p / 2, Fraction(1, 4))
+        """Return the law of the supports: a symbol supports two given categories with p/2, or 1/4 where both are false.
 
-    def variance(self, frequency: float, n: int) -> float:
-        """Return the variance of the unbiased estimate of a category's frequency from n reports.
-
-        A report supports the category with probability m = 1/2 + f (p - 1/2), and n Var = m (1 - m) / (p - 1/2)^2; at
-        f = 0 that is ((e^epsilon + 1) / (e^epsilon - 1))^2.
+        At frequency 0 one report's variance is ((e^epsilon + 1) / (e^epsilon - 1))^2.
         """
-        p = float(self.truth_probability)
-        m = 0.5 + frequency * (p - 0.5)
-        return m * (1 - m) / (p - 0.5) ** 2 / n
+        p, q = self.truth_probability, self.other_probability
+        return ScoreSums(self.categories, p, q, p, q, p * q, q * q)
 
 
 def _parity(values: np.ndarray) -> np.ndarray:

@@ -8,18 +8,19 @@ supports are those whose residue a x lies on an arc, so that reports with the sa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from dpcore._random import WORD, Source
+from dpcore._random import Source
 from dpcore.errors import CalibrationError, check_within
 from dpcore.mechanisms import _kernels
-from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, chunks, integer_weights, one_of_level_zero
+from dpcore.mechanisms.base import Certificate, Reports, chunks, integer_weights, one_of_level_zero
 from dpcore.mechanisms.observation import ScoreSums
+from dpcore.mechanisms.oracle import FrequencyOracle
 from dpcore.mechanisms.received import accepted_rows, by_ranges, within
 from dpcore.privacy.budget import Budget
 
@@ -29,7 +30,7 @@ _REPORTS = 1 << 20  # how many clients are simulated at once
 
 
 @dataclass(frozen=True)
-class LocalHashing(Mechanism):
+class LocalHashing(FrequencyOracle):
     """Report [a, b, v]: the hash h(x) = floor(((a x + b) mod P) g / P), drawn by the client and public, and a bin v.
 
     categories: k, 2..10,000.  prime: P >= k, below 2^16.  bins: g, 2..P, of floor(P/g) or ceil(P/g) residues.  v = h(x) with
@@ -48,8 +49,6 @@ class LocalHashing(Mechanism):
 
     name: ClassVar[str] = "local_hashing"
 
-    budget: Budget
-    categories: int
     prime: int
     bins: int
     weight_in: int
@@ -61,16 +60,8 @@ class LocalHashing(Mechanism):
         check_within(2, self.prime, bins=self.bins)
         if not _is_prime(self.prime):
             raise CalibrationError(f"local_hashing needs a prime modulus, got {self.prime}; leave it out")
-        if not 1 <= self.weight_out < self.weight_in or self.total > WORD:
-            raise CalibrationError(
-                f"local_hashing needs 1 <= weight_out < weight_in and a total of at most 2^32, got weights "
-                f"{self.weight_in} and {self.weight_out}; leave them out to have them computed"
-            )
-        if not self.certificate().holds:
-            raise CalibrationError(
-                f"local_hashing weights {self.weight_in}:{self.weight_out} exceed e^epsilon at epsilon = "
-                f"{self.budget.text}; lower weight_in or leave the weights out to have them computed"
-            )
+        self.check_weights(self.weight_in, self.weight_out, self.total)
+        self.check_certificate()
 
     @classmethod
     def design(cls, budget: Budget, *, categories: int, bins: int | None = None) -> LocalHashing:
@@ -85,25 +76,6 @@ class LocalHashing(Mechanism):
     def _weighted(cls, budget: Budget, categories: int, prime: int, bins: int) -> LocalHashing:
         check_within(2, prime, bins=bins)
         return cls(budget, categories, prime, bins, *integer_weights(budget, 1, bins - 1))
-
-    @classmethod
-    def from_parameters(cls, budget: Budget, parameters: Mapping[str, Any]) -> LocalHashing:
-        """Return the mechanism that `parameters()` described."""
-        names = ("categories", "prime", "bins", "weight_in", "weight_out")
-        return cls(budget, *(parameters[name] for name in names))
-
-    def parameters(self) -> Mapping[str, Any]:
-        return {
-            "categories": self.categories,
-            "prime": self.prime,
-            "bins": self.bins,
-            "weight_in": self.weight_in,
-            "weight_out": self.weight_out,
-        }
-
-    @property
-    def inputs(self) -> int:
-        return self.categories
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -292,15 +264,12 @@ class LocalHashing(Mechanism):
             supports += self._supports(np.stack([slope, shift, said], axis=1))
         return supports
 
-    def labels(self) -> Labels:
-        k = self.categories
-        return Labels(np.full(k, "count"), np.zeros(k, dtype=np.int64), np.arange(k))
-
     def model(self) -> ScoreSums:
         """Return the law of the supports.
 
         Means, squares and `true_cross` need pairs of residues, which are uniform: they are exact.  `other_cross` needs
-        triples, which on a line are uniform on average over the categories only (exactly so where k = P).
+        triples, which on a line are uniform on average over the categories only (exactly so where k = P).  At frequency 0, with
+        g = e^epsilon + 1 bins and P large, one report's variance is 4 e^epsilon / (e^epsilon - 1)^2.
         """
         p, q, size = self.truth_probability, self.other_probability, self.prime
         wrong = Fraction(self.weight_out, self.total)  # the probability of one wrong bin
@@ -309,16 +278,6 @@ class LocalHashing(Mechanism):
             both += width * (width - 1) * ((width - 2) * p + (size - width) * wrong)
         both /= size * (size - 1) * max(size - 2, 1)  # P = 2 has no triples
         return ScoreSums(self.categories, p, q, p, q, self.collision * p, both)
-
-    def variance(self, frequency: float, n: int) -> float:
-        """Return the variance of the unbiased estimate of a category's frequency from n reports.
-
-        A report supports the category with probability m = q + f (p - q), and n Var = m (1 - m) / (p - q)^2; at f = 0, with
-        g = e^epsilon + 1 bins and P large, that is 4 e^epsilon / (e^epsilon - 1)^2.
-        """
-        p, q = float(self.truth_probability), float(self.other_probability)
-        m = q + frequency * (p - q)
-        return m * (1 - m) / (p - q) ** 2 / n
 
 
 def _best_bins(prime: int, ratio: float) -> int:

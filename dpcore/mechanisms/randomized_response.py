@@ -6,18 +6,18 @@ tails toss again and answer by that coin.  Its loss is ln 3 exactly and its esti
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from dpcore._random import WORD, Source
-from dpcore.errors import CalibrationError, SchemeError, check_one_of, check_within
+from dpcore._random import Source
+from dpcore.errors import SchemeError, check_one_of, check_within
 from dpcore.mechanisms import _kernels
-from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, chunks, integer_weights, one_of_level_zero
+from dpcore.mechanisms.base import Certificate, Reports, chunks, integer_weights, one_of_level_zero
 from dpcore.mechanisms.observation import ScoreSums
+from dpcore.mechanisms.oracle import FrequencyOracle
 from dpcore.mechanisms.received import accepted_integers
 from dpcore.privacy.budget import Budget
 
@@ -25,7 +25,7 @@ DESIGNS = ("two_coin",)
 
 
 @dataclass(frozen=True)
-class RandomizedResponse(Mechanism):
+class RandomizedResponse(FrequencyOracle):
     """Report one of `categories`: the true one with weight `weight_in`, each other one with weight `weight_out`.
 
     categories: k, 2..10,000.  weight_in > weight_out >= 1, integers; a report is drawn by one integer below
@@ -43,23 +43,13 @@ class RandomizedResponse(Mechanism):
 
     name: ClassVar[str] = "randomized_response"
 
-    budget: Budget
-    categories: int
     weight_in: int
     weight_out: int
 
     def __post_init__(self) -> None:
         check_within(2, 10_000, categories=self.categories)
-        if not 1 <= self.weight_out < self.weight_in or self.total > WORD:
-            raise CalibrationError(
-                f"randomized_response needs 1 <= weight_out < weight_in and a total of at most 2^32, got weights "
-                f"{self.weight_in} and {self.weight_out}; leave them out to have them computed"
-            )
-        if not self.certificate().holds:
-            raise CalibrationError(
-                f"randomized_response weights {self.weight_in}:{self.weight_out} exceed e^epsilon at epsilon = "
-                f"{self.budget.text}; lower weight_in or leave the weights out to have them computed"
-            )
+        self.check_weights(self.weight_in, self.weight_out, self.total)
+        self.check_certificate()
 
     @classmethod
     def design(cls, budget: Budget, *, categories: int, design: str | None = None) -> RandomizedResponse:
@@ -72,18 +62,6 @@ class RandomizedResponse(Mechanism):
                     f"epsilon = {budget.text}"
                 )
         return cls(budget, categories, *integer_weights(budget, 1, categories - 1))
-
-    @classmethod
-    def from_parameters(cls, budget: Budget, parameters: Mapping[str, Any]) -> RandomizedResponse:
-        """Return the mechanism that `parameters()` described."""
-        return cls(budget, parameters["categories"], parameters["weight_in"], parameters["weight_out"])
-
-    def parameters(self) -> Mapping[str, Any]:
-        return {"categories": self.categories, "weight_in": self.weight_in, "weight_out": self.weight_out}
-
-    @property
-    def inputs(self) -> int:
-        return self.categories
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -149,19 +127,7 @@ class RandomizedResponse(Mechanism):
         rest = int(counts.sum() - truthful.sum())
         return truthful + generator.multinomial(rest, np.full(self.categories, 1 / self.categories))
 
-    def labels(self) -> Labels:
-        k = self.categories
-        return Labels(np.full(k, "count"), np.zeros(k, dtype=np.int64), np.arange(k))
-
     def model(self) -> ScoreSums:
         """Return the law of the scores: one for the category that was said."""
         p, q, none = self.truth_probability, self.other_probability, Fraction(0)
         return ScoreSums(self.categories, p, q, p, q, none, none)
-
-    def variance(self, frequency: float, n: int) -> float:
-        """Return the variance of the unbiased estimate of a category's frequency from n reports.
-
-        A report names the category with probability m = q + f (p - q); the estimate is (share - q) / (p - q), so that
-        n Var = m (1 - m) / (p - q)^2, the sampling of the clients included.
-        """
-        return float(self.model().variance(frequency, n))

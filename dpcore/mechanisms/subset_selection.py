@@ -6,20 +6,20 @@ sent sorted: a list in the order it was drawn, the true category first, would te
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from math import comb, floor
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from dpcore._random import WORD, Source
-from dpcore.errors import CalibrationError, check_within
+from dpcore._random import Source
+from dpcore.errors import check_within
 from dpcore.mechanisms import _kernels
-from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, integer_weights, one_of_level_zero
+from dpcore.mechanisms.base import Certificate, Reports, integer_weights, one_of_level_zero
 from dpcore.mechanisms.observation import ScoreSums
+from dpcore.mechanisms.oracle import FrequencyOracle
 from dpcore.mechanisms.received import accepted_rows
 from dpcore.privacy.budget import Budget
 
@@ -30,7 +30,7 @@ _OUTPUTS = 1 << 16  # up to so many subsets the channel is listed
 
 
 @dataclass(frozen=True)
-class SubsetSelection(Mechanism):
+class SubsetSelection(FrequencyOracle):
     """Report `size` of `categories`, increasing: a subset with the true one has weight `weight_in`, others `weight_out`.
 
     categories: k, 2..10,000.  size: w, 1..k-1.  weight_in > weight_out >= 1, integers, with
@@ -50,8 +50,6 @@ class SubsetSelection(Mechanism):
     name: ClassVar[str] = "subset_selection"
     is_ascending: ClassVar[bool] = True
 
-    budget: Budget
-    categories: int
     size: int
     weight_in: int
     weight_out: int
@@ -59,16 +57,8 @@ class SubsetSelection(Mechanism):
     def __post_init__(self) -> None:
         check_within(2, 10_000, categories=self.categories)
         check_within(1, self.categories - 1, size=self.size)
-        if not 1 <= self.weight_out < self.weight_in or self.total > WORD:
-            raise CalibrationError(
-                f"subset_selection needs 1 <= weight_out < weight_in and a total of at most 2^32, got weights "
-                f"{self.weight_in} and {self.weight_out}; leave them out to have them computed"
-            )
-        if not self.certificate().holds:
-            raise CalibrationError(
-                f"subset_selection weights {self.weight_in}:{self.weight_out} exceed e^epsilon at epsilon = "
-                f"{self.budget.text}; lower weight_in or leave the weights out to have them computed"
-            )
+        self.check_weights(self.weight_in, self.weight_out, self.total)
+        self.check_certificate()
 
     @classmethod
     def design(cls, budget: Budget, *, categories: int, size: int | None = None) -> SubsetSelection:
@@ -84,23 +74,6 @@ class SubsetSelection(Mechanism):
     @classmethod
     def _weighted(cls, budget: Budget, categories: int, size: int) -> SubsetSelection:
         return cls(budget, categories, size, *integer_weights(budget, size, categories - size))
-
-    @classmethod
-    def from_parameters(cls, budget: Budget, parameters: Mapping[str, Any]) -> SubsetSelection:
-        """Return the mechanism that `parameters()` described."""
-        return cls(budget, *(parameters[name] for name in ("categories", "size", "weight_in", "weight_out")))
-
-    def parameters(self) -> Mapping[str, Any]:
-        return {
-            "categories": self.categories,
-            "size": self.size,
-            "weight_in": self.weight_in,
-            "weight_out": self.weight_out,
-        }
-
-    @property
-    def inputs(self) -> int:
-        return self.categories
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -234,10 +207,6 @@ class SubsetSelection(Mechanism):
             said[category] = taken + int(bound[category])
         return said
 
-    def labels(self) -> Labels:
-        k = self.categories
-        return Labels(np.full(k, "count"), np.zeros(k, dtype=np.int64), np.arange(k))
-
     def model(self) -> ScoreSums:
         """Return the law of the members of a subset."""
         k, w, p, q = self.categories, self.size, self.truth_probability, self.other_probability
@@ -246,10 +215,3 @@ class SubsetSelection(Mechanism):
         pairs = p * (w - 1) * (w - 2) + (1 - p) * w * (w - 1)
         other_cross = pairs / ((k - 1) * (k - 2)) if k > 2 else Fraction(0)
         return ScoreSums(k, p, q, p, q, true_cross, other_cross)
-
-    def variance(self, frequency: float, n: int) -> float:
-        """Return the variance of the unbiased estimate of a category's frequency from n reports.
-
-        A subset holds the category with probability m = q + f (p - q), and n Var = m (1 - m) / (p - q)^2.
-        """
-        return float(self.model().variance(frequency, n))

@@ -6,7 +6,7 @@ true bit as a fair coin and spends the whole budget on the others, which are man
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor, isqrt, prod
@@ -17,8 +17,9 @@ import numpy as np
 from dpcore._random import WORD, Source
 from dpcore.errors import CalibrationError, SchemeError, check_one_of, check_within
 from dpcore.mechanisms import _kernels
-from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, chunks, one_of_level_zero
+from dpcore.mechanisms.base import Certificate, Reports, chunks, one_of_level_zero
 from dpcore.mechanisms.observation import ScoreSums
+from dpcore.mechanisms.oracle import FrequencyOracle
 from dpcore.mechanisms.received import accepted_rows, within
 from dpcore.privacy.budget import Budget
 
@@ -34,7 +35,7 @@ _LANES = 32  # integers that the compiled loop adds up side by side
 
 
 @dataclass(frozen=True)
-class UnaryEncoding(Mechanism):
+class UnaryEncoding(FrequencyOracle):
     """Report k bits, 32 to an integer, least significant first: bit x is one with p for the true x, with q for any other.
 
     categories: k, 2..10,000.  p = weight_true / T and q = weight_other / T with T = 2^coin_bits <= 2^32, and
@@ -52,8 +53,6 @@ class UnaryEncoding(Mechanism):
 
     name: ClassVar[str] = "unary_encoding"
 
-    budget: Budget
-    categories: int
     coin_bits: int
     weight_true: int
     weight_other: int
@@ -66,11 +65,7 @@ class UnaryEncoding(Mechanism):
                 f"unary_encoding needs 1 <= weight_other < weight_true < 2^coin_bits, got weights {self.weight_true} and "
                 f"{self.weight_other} with coin_bits = {self.coin_bits}; leave them out to have them computed"
             )
-        if not self.certificate().holds:
-            raise CalibrationError(
-                f"unary_encoding weights {self.weight_true}:{self.weight_other} of {self.total} exceed e^epsilon at "
-                f"epsilon = {self.budget.text}; raise weight_other or leave the weights out to have them computed"
-            )
+        self.check_certificate()
 
     @classmethod
     def design(cls, budget: Budget, *, categories: int, variant: str = "optimized") -> UnaryEncoding:
@@ -87,24 +82,6 @@ class UnaryEncoding(Mechanism):
         if other >= true:
             raise SchemeError(f"epsilon = {budget.text} is too small for 32-bit weights; it must be above about 2^-29")
         return cls(budget, categories, _COIN_BITS, true, other)
-
-    @classmethod
-    def from_parameters(cls, budget: Budget, parameters: Mapping[str, Any]) -> UnaryEncoding:
-        """Return the mechanism that `parameters()` described."""
-        names = ("categories", "coin_bits", "weight_true", "weight_other")
-        return cls(budget, *(parameters[name] for name in names))
-
-    def parameters(self) -> Mapping[str, Any]:
-        return {
-            "categories": self.categories,
-            "coin_bits": self.coin_bits,
-            "weight_true": self.weight_true,
-            "weight_other": self.weight_other,
-        }
-
-    @property
-    def inputs(self) -> int:
-        return self.categories
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -241,22 +218,14 @@ class UnaryEncoding(Mechanism):
         true = generator.binomial(counts, float(self.truth_probability))
         return np.asarray(true + generator.binomial(counts.sum() - counts, float(self.other_probability)))
 
-    def labels(self) -> Labels:
-        k = self.categories
-        return Labels(np.full(k, "count"), np.zeros(k, dtype=np.int64), np.arange(k))
-
     def model(self) -> ScoreSums:
-        """Return the law of the bits, which are independent given the truth."""
+        """Return the law of the bits, which are independent given the truth.
+
+        At frequency 0 one report's variance is 4 e^epsilon / (e^epsilon - 1)^2 where the variant is optimized, and
+        e^(epsilon/2) / (e^(epsilon/2) - 1)^2 where it is symmetric.
+        """
         p, q = self.truth_probability, self.other_probability
         return ScoreSums(self.categories, p, q, p, q, p * q, q * q)
-
-    def variance(self, frequency: float, n: int) -> float:
-        """Return the variance of the unbiased estimate of a category's frequency from n reports.
-
-        A bit is one with probability m = q + f (p - q), and n Var = m (1 - m) / (p - q)^2; at f = 0 that is
-        4 e^epsilon / (e^epsilon - 1)^2 optimized, e^(epsilon/2) / (e^(epsilon/2) - 1)^2 symmetric.
-        """
-        return float(self.model().variance(frequency, n))
 
 
 def _ones(rows: np.ndarray) -> np.ndarray:

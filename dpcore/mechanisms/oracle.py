@@ -1,0 +1,84 @@
+"""Frequency oracles: what the mechanisms of categories have in common.
+
+A report supports some categories, the true one with probability p and any other with q < p; statistics are how many reports
+support each.  How a report is drawn, and why it tells no more than promised, is each mechanism's own.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+
+from dpcore._random import WORD
+from dpcore.errors import CalibrationError
+from dpcore.mechanisms.base import Labels, Mechanism
+from dpcore.mechanisms.observation import ScoreSums
+from dpcore.privacy.budget import Budget
+
+
+@dataclass(frozen=True)
+class FrequencyOracle(Mechanism):
+    """A mechanism on `categories` categories, 2..10,000, whose other fields are integers that both sides must agree on."""
+
+    budget: Budget
+    categories: int
+
+    def check_certificate(self) -> None:
+        """Raise CalibrationError unless the weights keep the budget; subclasses call it when made."""
+        certificate = self.certificate()
+        if not certificate.holds:
+            raise CalibrationError(
+                f"{self.name} weights of ratio {float(certificate.kept):.9g} exceed e^epsilon at epsilon = {self.budget.text}; "
+                "bring them closer together or leave them out to have them computed"
+            )
+
+    def check_weights(self, weight_in: int, weight_out: int, total: int) -> None:
+        """Raise CalibrationError unless weight_out is at least one and below weight_in, and 32 bits draw below the total."""
+        if not 1 <= weight_out < weight_in or total > WORD:
+            raise CalibrationError(
+                f"{self.name} needs 1 <= weight_out < weight_in and a total of at most 2^32, got weights {weight_in} and "
+                f"{weight_out}; leave them out to have them computed"
+            )
+
+    @classmethod
+    def from_parameters(cls, budget: Budget, parameters: Mapping[str, Any]) -> Self:
+        """Return the mechanism that `parameters()` described."""
+        return cls(budget, *(parameters[field.name] for field in fields(cls) if field.name != "budget"))
+
+    def parameters(self) -> Mapping[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "budget"}
+
+    @property
+    def inputs(self) -> int:
+        return self.categories
+
+    @property
+    @abstractmethod
+    def truth_probability(self) -> Fraction:
+        """p, the probability that a report supports the true category."""
+
+    @property
+    @abstractmethod
+    def other_probability(self) -> Fraction:
+        """q, the probability that a report supports any one other category."""
+
+    @abstractmethod
+    def model(self) -> ScoreSums:
+        """Return the law of the supports."""
+
+    def variance(self, frequency: float, n: int) -> float:
+        """Return the variance of the unbiased estimate of a category's frequency from n reports.
+
+        A report supports the category with probability m = q + f (p - q); the estimate is (share - q) / (p - q), so that
+        n Var = m (1 - m) / (p - q)^2, the sampling of the clients included.
+        """
+        return float(self.model().variance(frequency, n))
+
+    def labels(self) -> Labels:
+        k = self.categories
+        return Labels(np.full(k, "count"), np.zeros(k, dtype=np.int64), np.arange(k))
