@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,22 @@ def test_imports_point_back_up_the_story(root: Path) -> None:
     lint = Path(sys.executable).with_name("lint-imports")
     done = subprocess.run([lint], cwd=root, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
+
+
+def test_no_file_is_imported_by_what_it_imports(root: Path) -> None:
+    """No circle between files: what is imported in a function, or for type checking alone, counts as all else does."""
+    files = {".".join(p.relative_to(root).with_suffix("").parts).removesuffix(".__init__"): p for p in PYTHON}
+    graph: dict[str, set[str]] = {}
+    for module, path in files.items():
+        named = []
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                named += [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                whole = [f"{node.module}.{alias.name}" for alias in node.names]
+                named += [name if name in files else str(node.module) for name in whole]
+        graph[module] = {name for name in named if name in files}
+    TopologicalSorter(graph).prepare()  # a CycleError names the circle
 
 
 def test_public_names_are_documented_and_exported() -> None:
@@ -180,7 +197,6 @@ def test_functional_names_are_the_same_in_schemes_and_functionals() -> None:
 
 def test_nothing_on_the_clients_path_asks_for_a_generator_or_a_float(root: Path) -> None:
     """`generator()` belongs to `simulate`; privatize and the sampler it calls see words and integers."""
-    import ast
     import inspect
 
     from dpcore.mechanisms.named import CATEGORICAL, NUMERIC
