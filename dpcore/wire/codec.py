@@ -305,7 +305,14 @@ def read_aggregate(path: Path, scheme: Scheme) -> Aggregate:
 
     Raises InvalidReport where the file is unreadable or not of this shape, SchemeMismatch where it belongs to another scheme.
     """
-    table = _read(path, scheme, "aggregate")
+    try:
+        with opened(path) as file:
+            table = pq.read_table(file, partitioning=None)
+    except FileNotFoundError:
+        raise _missing(path, "aggregate") from None
+    except (pa.ArrowException, OSError) as error:
+        raise unreadable(path, error) from None
+    _check_stamp(path, scheme, "aggregate", table.schema.metadata or {})
     if not table.schema.equals(AGGREGATE):
         raise InvalidReport(f"{path} does not have the columns of an aggregate; aggregate the reports anew")
     kinds = np.asarray(table.column("statistic").to_pylist())
@@ -346,18 +353,6 @@ def read_aggregate(path: Path, scheme: Scheme) -> Aggregate:
 
 def _write(path: Path, table: pa.Table, **layout: Any) -> None:
     write_whole(path, lambda beside: pq.write_table(table, beside, **layout), private=True)
-
-
-def _read(path: Path, scheme: Scheme, kind: str) -> pa.Table:
-    try:
-        with opened(path) as file:
-            table = pq.read_table(file, partitioning=None)
-    except FileNotFoundError:
-        raise _missing(path, kind) from None
-    except (pa.ArrowException, OSError) as error:
-        raise unreadable(path, error) from None
-    _check_stamp(path, scheme, kind, table.schema.metadata or {})
-    return table
 
 
 def _missing(path: Path, kind: str) -> InvalidReport:
