@@ -8,9 +8,6 @@ divergence at most.
 
 from __future__ import annotations
 
-from math import exp, log1p
-from typing import cast
-
 import numpy as np
 
 from dpcore._random import Source
@@ -65,18 +62,6 @@ def simulate_sums(n: int, s: int, size: int, random: Source) -> np.ndarray:
     if n * size <= _DRAWN:
         return sample(s, n * size, random).reshape(size, n).sum(axis=1) if n else np.zeros(size, dtype=np.int64)
     return np.rint(np.sqrt(n) * s * random.generator().standard_normal(size)).astype(np.int64)
-
-
-def approximate_delta(sensitivity: float, s: float, epsilon: float) -> float:
-    """Return a delta for which noise of scale s on integer vectors of that l2 sensitivity is (epsilon, delta)-private.
-
-    The least over Renyi orders a of exp((a - 1)(a rho - epsilon)) (1 - 1/a)^a / (a - 1), rho = (sensitivity / s)^2 / 2: any
-    order is a proof ([Canonne2020], corollary 13).
-    """
-    rho = (sensitivity / s) ** 2 / 2
-    orders = 1 + np.geomspace(1e-3, 1e5, 4000)
-    logs = [(a - 1) * (a * rho - epsilon) + a * log1p(-1 / a) - np.log(a - 1) for a in orders]
-    return exp(min(0.0, *cast(list[float], logs)))
 
 
 def _keeps(proposed: np.ndarray, s: int, random: Source) -> np.ndarray:

@@ -17,7 +17,7 @@ import numpy as np
 
 from dpcore._random import WORD
 from dpcore.errors import CalibrationError
-from dpcore.mechanisms.bases import Basis, bspline
+from dpcore.mechanisms.bases import Basis
 
 
 @dataclass(frozen=True)
@@ -319,52 +319,6 @@ class NoisyFeatures:
             unit**2 * variance / count
             for unit, variance, count in zip(self.units, self.noise_variances, reports, strict=True)
         )
-
-    def noise_energy(self, n: float, level: int, cell_law: np.ndarray | None = None) -> float:
-        """Return E int (f_hat - E f_hat)^2 over [0, 1], the variance of the projection estimate on V_level from n reports.
-
-        f_hat = sum_b P_b z_b, z_b block b's inner products and P_b as `_projections` says.  What is summed is
-        E[1/n_b] tr(P_b' G P_b C_b), G the B-splines' Gram matrix and C_b the variance of one report's features in units of
-        <f, psi_k>: the noise, diagonal, and with `cell_law` (inputs,), the probabilities of the input cells, the spread of
-        the clients' own features too, of all blocks at once where one client sends them all.  Where a client sends one
-        block, n_b is binomial and E[1/n_b] = (1 + (1 - pi_b) / (n pi_b)) / (n pi_b) to second order.
-        """
-        root = np.linalg.cholesky(bspline.gram(self.basis.degree, level)).T
-        maps = [root @ part * self.units[block] for block, part in enumerate(self._projections(level))]
-        energies = [variance * np.sum(part**2) for part, variance in zip(maps, self.noise_variances, strict=False)]
-        if self.block_law is None:
-            spread = 0.0
-            if cell_law is not None:
-                together = sum(table @ part.T for part, table in zip(maps, self.tables, strict=False))
-                spread = _spread(np.asarray(together), cell_law)
-            return float(sum(energies) + spread) / n
-        total = 0.0
-        for block, energy in enumerate(energies):
-            if cell_law is not None:
-                energy = energy + _spread(self.tables[block] @ maps[block].T, cell_law)
-            expected = n * float(self.block_law[block])
-            total += float(energy) / expected * (1 + (1 - float(self.block_law[block])) / expected)
-        return total
-
-    def _projections(self, level: int) -> list[np.ndarray]:
-        """Per block P_b, shape (2^level + degree, K_b): the coefficients of the estimate in V_level are sum_b P_b z_b.
-
-        Where levels are orthogonal, only the blocks up to V_level count.
-        """
-        from dpcore.mechanisms.bases.dual import to_orthogonal  # scipy only where it is needed
-
-        orthogonal, used = self.basis.orthogonal, level - self.basis.coarsest_level + 1
-        turn = to_orthogonal(self.basis, len(self.tables))
-        parts = [orthogonal.synthesis(block, level) for block in range(used)]
-        if turn is None:
-            return parts
-        matrix = np.hstack(parts)
-        return np.split(matrix @ turn[: matrix.shape[1]], self._ends[:-1], axis=1)
-
-
-def _spread(features: np.ndarray, cell_law: np.ndarray) -> float:
-    """The expected squared distance of a client's features, rows (inputs, k), from their mean."""
-    return float(cell_law @ np.sum((features - cell_law @ features) ** 2, axis=1))
 
 
 ObservationModel = ScoreSums | FiniteChannel | NoisyFeatures

@@ -15,6 +15,7 @@ import dpcore as dp
 from dpcore.audit import audit_mechanism, audit_scheme
 from dpcore.audit.pairs import largest_square
 from dpcore.errors import CalibrationError, SchemeError
+from dpcore.laboratory.central.truncated_mean import approximate_delta
 from dpcore.laboratory.definitions import gaussian_delta
 from dpcore.mechanisms import discrete_gaussian
 from dpcore.mechanisms.calibration.sensitivity import squared_sensitivity
@@ -86,7 +87,7 @@ def test_the_epsilon_of_a_concentration_is_safe_and_near_the_gaussian_one() -> N
         assert approximate_epsilon(rho, Fraction(delta)) <= epsilon
         mu = math.sqrt(2 * float(rho))
         assert delta / 30 < gaussian_delta(epsilon, mu) <= delta  # what the continuous noise needs, exactly
-        assert discrete_gaussian.approximate_delta(mu, 1.0, epsilon) == pytest.approx(delta, rel=1e-2)
+        assert approximate_delta(mu, 1.0, epsilon) == pytest.approx(delta, rel=1e-2)
     with pytest.raises(SchemeError):
         largest_rho(Fraction(1), Fraction(1, 2))
 

@@ -15,6 +15,7 @@ from scipy.linalg import cho_factor, cho_solve, eigh
 from dpcore import _random as dp_random
 from dpcore.estimation.estimators.inner_products import conditioned
 from dpcore.estimation.estimators.level_rule import accepted, distances, thresholds
+from dpcore.laboratory.theory.noise_energy import noise_energy
 from dpcore.mechanisms import discrete_laplace
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.budget import Budget
@@ -105,7 +106,7 @@ def _oracle_errors(degree: int, name: str, repetitions: int) -> tuple[np.ndarray
         means = bulk.draw(repetitions, seed=int(100 * np.log10(n)))[0].mean(axis=0)
         best = int(np.argmin(means))
         found.append(means[best])
-        noise = bulk.model.noise_energy(n, mechanism.basis.coarsest_level + best, bulk.law)
+        noise = noise_energy(bulk.model, n, mechanism.basis.coarsest_level + best, bulk.law)
         closed.append(bulk.bias[best] + noise)
     return clients, np.array(found), np.array(closed)
 

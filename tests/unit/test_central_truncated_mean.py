@@ -18,6 +18,7 @@ from dpcore.laboratory.central.truncated_mean import (
     KullbackLeiblerMean,
     SmoothMean,
     TruncatedMean,
+    approximate_delta,
     l1_per_distance,
     l2_sensitivity,
     projected,
@@ -68,7 +69,7 @@ def test_divergences_of_shifted_discrete_gaussians() -> None:
         assert (p[kept] * np.log(p[kept] / q[kept])).sum() <= shift**2 / (2 * s**2) + 1e-9
         for epsilon in (0.1, 1.0):
             exact = np.maximum(p - exp(epsilon) * q, 0).sum()
-            proved = discrete_gaussian.approximate_delta(shift, s, epsilon)
+            proved = approximate_delta(shift, s, epsilon)
             assert exact <= proved <= max(60 * exact, 1e-6)
 
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, inf, isqrt, log, sqrt
-from typing import Any, ClassVar
+from math import ceil, exp, inf, isqrt, log, log1p, sqrt
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -168,14 +168,14 @@ class ApproximateMean(_GaussianMean):
         _check_moment(n, moment, bound, dimension)
         radius = bound * (n**2 * epsilon**2 / (dimension * log(1 / delta))) ** (1 / (2 * moment))
         scale = ceil(l2_sensitivity(dimension) * sqrt(2 * log(1.25 / delta)) / epsilon)
-        while discrete_gaussian.approximate_delta(l2_sensitivity(dimension), scale, epsilon) > delta:
+        while approximate_delta(l2_sensitivity(dimension), scale, epsilon) > delta:
             scale += scale >> 6
         return cls(epsilon, delta, radius, dimension, _gaussian(scale))
 
     @property
     def kept(self) -> float:
         """The least delta that a Renyi order proves."""
-        return discrete_gaussian.approximate_delta(l2_sensitivity(self.dimension), self.scale, self.epsilon)
+        return approximate_delta(l2_sensitivity(self.dimension), self.scale, self.epsilon)
 
 
 @dataclass(frozen=True)
@@ -257,3 +257,15 @@ def _gaussian(scale: int) -> int:
             f"a Gaussian scale of {scale} lattice steps is above 2^30; allow a larger divergence or epsilon"
         )
     return scale
+
+
+def approximate_delta(sensitivity: float, s: float, epsilon: float) -> float:
+    """Return a delta for which noise of scale s on integer vectors of that l2 sensitivity is (epsilon, delta)-private.
+
+    The least over Renyi orders a of exp((a - 1)(a rho - epsilon)) (1 - 1/a)^a / (a - 1), rho = (sensitivity / s)^2 / 2: any
+    order is a proof ([Canonne2020], corollary 13).
+    """
+    rho = (sensitivity / s) ** 2 / 2
+    orders = 1 + np.geomspace(1e-3, 1e5, 4000)
+    logs = [(a - 1) * (a * rho - epsilon) + a * log1p(-1 / a) - np.log(a - 1) for a in orders]
+    return exp(min(0.0, *cast(list[float], logs)))

@@ -26,6 +26,7 @@ from dpcore.laboratory.definitions import (
     trade_off_of_promise,
 )
 from dpcore.laboratory.theory.lower_bounds import printed_contraction
+from dpcore.laboratory.theory.noise_energy import noise_energy
 from dpcore.mechanisms.observation import NoisyFeatures
 from dpcore.mechanisms.randomized_response import RandomizedResponse
 from dpcore.privacy.budget import Budget
@@ -142,5 +143,5 @@ def noise_energies(epsilons: Sequence[str], *, delta: str = "1e-6", level: int =
                 f'mechanism = "wavelet_laplace"\nepsilon = {text}\n{lines}'
             )
             model = cast(NoisyFeatures, scheme.attributes["x"].mechanism.model())
-            rows.append((name, float(text), sqrt(model.noise_energy(_CLIENTS, level))))
+            rows.append((name, float(text), sqrt(noise_energy(model, _CLIENTS, level))))
     return pd.DataFrame(rows, columns=["noise", "epsilon", "deviation"])
