@@ -172,11 +172,10 @@ def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _blank_pictures() -> Iterator[None]:
     """Let pages have pictures on which nothing is drawn, where a test reads what is written: most of a page's time."""
-    from dpcore.results.pages import pictures
+    from dpcore.results.pages.content import Picture
 
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("density", "groups", "frequencies"):
-            patch.setattr(pictures, name, lambda *_: "data:image/svg+xml;base64,PHN2Zy8+")
+        patch.setattr(Picture, "url", "data:image/svg+xml;base64,PHN2Zy8+")
         yield
 
 

@@ -1,108 +1,101 @@
-"""What a person reads after a round: what was found, what has changed since the last one, and how groups differ."""
+"""What a person reads after a round: what was found, what has changed since the last one, and how groups differ.
+
+It is read from the warehouse, as the round's page is.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import compress
 from typing import TYPE_CHECKING
 
 from dpcore.cli.printing import as_text, new_table, relative
 
 if TYPE_CHECKING:
-    from dpcore.results.tables import Line
+    from dpcore.results.pages.content import Section
+    from dpcore.results.reading import Line
     from dpcore.rounds.run import Run
+
+_JUDGED = (
+    "yes: more than chance explains, with 99 % confidence in all rows at once; perhaps: by the row's own interval only"
+)
 
 
 def render(run: Run) -> str:
-    """Return what a person reads after a round: the estimates, the epsilon spent, and where things are."""
+    """Return what a person reads after a run has landed: the estimates, the epsilon spent, and where things are."""
     from dpcore.results import warehouse
-    from dpcore.results.tables import summary
-    from dpcore.rounds.landing import row_of
+    from dpcore.results.pages.content import gather
 
-    plan, parsed = run.plan, run.scheme
-    found = summary(run.tables(), parsed)
-    known = any(line.truth is not None for line in found)
-    columns = ("attribute", "quantity", "estimate", "95 % interval", *(("truth", "holds") if known else ()), "epsilon")
-    row = row_of(run)
-    table = new_table(f"{parsed.name}, round {plan.round}, {row.accepted or 0:,} clients", *columns)
-    previous = ""
-    refusals: list[str] = []
-    for line in found:
-        first = line.attribute != previous
-        if first and previous:
-            table.add_section()
-        previous = line.attribute
-        estimate, interval = line.number(line.estimate), line.interval
-        if line.estimate is None:
-            refusals.append(f"{line.attribute} {line.quantity}: {line.reason}")
-            estimate, interval = "refused", f"note {len(refusals)}"
-        truth = (line.number(line.truth), {True: "yes", False: "no", None: ""}[line.holds]) if known else ()
-        epsilon = parsed.attributes[line.attribute].budget.text if first else ""
-        table.add_row(line.attribute if first else "", line.quantity, estimate, interval, *truth, epsilon)
-    lines = [as_text(table), *(f"note {i}: {refusal}" for i, refusal in enumerate(refusals, 1))]
-    if known:
-        held = [line.holds for line in found if line.holds is not None]
-        lines.append(f"{sum(held)} of {len(held)} intervals hold the truth")
-    lines += _changes(run)
+    plan = run.plan
+    with warehouse.reader(plan.warehouse) as ask:
+        content = gather(ask, plan.run_id)
+    row, total, sections = content["run"], content["total"], content["sections"]
+    lines = _estimates(f"{row['scheme']}, round {row['round']}, {row['accepted']:,} clients", sections)
+    differences = []
+    for change in content["changes"]:
+        title = f"change since round {change.since}"
+        differences += _differences(title, "moved", change.lines, change.left_out, change.remarks)
+    among = [line for each in sections for line in each.differences]
+    left_out = sum(each.differences_left_out for each in sections)
+    differences += _differences("differences between groups", "differ", among, left_out)
+    lines += [*differences, _JUDGED, ""] if differences else []
     if plan.is_rehearsal:
         lines.append(
             "REHEARSAL: real records under a known seed are not private; share nothing of it, and delete the run's folder"
         )
-    few = f"select detail from checks where run_id = '{plan.run_id}' and name = 'clients' and not passed"
-    lines += [f"CHECK clients: {detail}" for detail in warehouse.query(plan.warehouse, few)["detail"]]
+    few = [check["detail"] for check in content["checks"] if check["name"] == "clients" and not check["passed"]]
+    lines += [f"CHECK clients: {detail}" for detail in few]
     if plan.is_trial:
-        lines.append(f"TRIAL: round {plan.round} is never the day's, nor compared with it")
-    lines += [
-        f"epsilon    {parsed.epsilon:.4f} a client ({parsed.budget.text})",
-        f"run        {plan.run_id}" + (f", seed {plan.seed}" if plan.source == "simulated" else ""),
-        f"warehouse  {relative(plan.warehouse)}",
-        f"pictures   {relative(plan.figures)}",
-    ]
-    return "\n".join(lines)
+        lines.append(f"TRIAL: round {row['round']} is never the day's, nor compared with it")
+    return "\n".join(
+        [
+            *lines,
+            f"epsilon    {total['epsilon']} a client ({total['stated']})",
+            f"run        {row['run_id']}" + (f", seed {row['seed']}" if content["simulated"] else ""),
+            f"warehouse  {relative(plan.warehouse)}",
+            f"pictures   {relative(plan.figures)}",
+        ]
+    )
 
 
-def compared(run: Run) -> tuple[str, list[Line], list[Line]]:
-    """Return the round that a landed run was compared with, what has changed since, and how its groups differ."""
-    from dpcore.results import changes, warehouse
-
-    plan, scheme = run.plan, run.scheme
-    tables = {
-        table: warehouse.query(plan.warehouse, f"from {table} where run_id = '{plan.run_id}'")
-        for table in ("comparisons", "frequencies")
-    }
-    before = f"""
-        select any_value(runs."round") as previous
-        from comparisons join runs on runs.run_id = other_run_id
-        where comparisons.run_id = '{plan.run_id}' and other_run_id <> comparisons.run_id
-    """
-    round_ = warehouse.query(plan.warehouse, before)["previous"].iloc[0]
-    since, among = (of(tables, scheme, plan.run_id) for of in (changes.since, changes.among))
-    return str(round_), since, among
-
-
-def _changes(run: Run) -> list[str]:
-    """What has changed since the earlier round, and how groups differ; no line where there is neither."""
-    from dpcore.results.changes import CERTAINTY
-
-    round_, since, among = compared(run)
-    lines = _differences(f"change since round {round_}", "moved", since)
-    lines += _differences("differences between groups", "differ", among)
-    if lines:
-        lines.append(
-            f"yes: told from zero with {100 * CERTAINTY:g} % confidence, all rows of a table judged at once; perhaps: by the "
-            "row's own interval only"
-        )
-    return [*lines, ""] if lines else []
+def _estimates(title: str, sections: list[Section]) -> list[str]:
+    """The table of all attributes, and under it why numbers were refused and how many intervals hold the truth."""
+    confidences = {each.confidence for each in sections if each.confidence}
+    interval = f"{confidences.pop()} interval" if len(confidences) == 1 else "interval"
+    rows, refusals, held = [], [], []
+    for section in sections:
+        heads = (section.title, section.stated)
+        for line in section.lines:
+            if not line.estimate:
+                refusals.append(f"{', '.join(filter(None, (section.title, line.quantity, line.group)))}: {line.note}")
+            beside = line.interval if line.estimate else f"note {len(refusals)}"
+            truth = (line.true, "" if line.holds is None else "yes" if line.holds else "no")
+            rows.append([heads[0], line.quantity, line.group, line.value, beside, *truth, heads[1]])
+            held += [] if line.holds is None else [line.holds]
+            heads = ("", "")
+    columns = ["attribute", "quantity", "group", "estimate", interval, "truth", "holds", "epsilon"]
+    notes = [f"note {i}: {refusal}" for i, refusal in enumerate(refusals, 1)]
+    told = [f"{sum(held)} of {len(held)} intervals hold the truth"] if held else []
+    return [_table(title, columns, rows, has_sections=True), *notes, *told]
 
 
-def _differences(title: str, verdict: str, found: list[Line]) -> list[str]:
-    from dpcore.results.changes import telling
-
-    if not found:
-        return []
-    table, previous = new_table(title, "attribute", "quantity", "change", "95 % interval", verdict), ""
-    shown, left_out = telling(found)
-    for line in shown:
+def _differences(title: str, verdict: str, found: list[Line], left_out: int, remarks: Iterable[str] = ()) -> list[str]:
+    """A table of differences, and under it what there is to be said of all of them; no line where there is none."""
+    rows, previous = [], ""
+    for line in found:
         name, previous = ("" if line.attribute == previous else line.attribute), line.attribute
-        table.add_row(name, line.quantity, line.number(line.estimate) or "refused", line.interval, line.verdict)
-    remarks = dict.fromkeys(line.reason for line in shown if line.estimate is not None and line.reason)
-    lines = ["", *([as_text(table)] if shown else []), *remarks]
+        rows.append([name, line.quantity, line.group, line.value, line.interval, line.verdict])
+    columns = ["attribute", "quantity", "group", "change", "interval", verdict]
+    lines = ["", _table(title, columns, rows), *remarks] if rows else []
     return [*lines, f"{title}: {left_out} more in the table `comparisons`"] if left_out else lines
+
+
+def _table(title: str, columns: list[str], rows: list[list[str]], *, has_sections: bool = False) -> str:
+    """The table without the columns that nothing stands in; a section begins where an attribute is named."""
+    filled = [any(row[place] for row in rows) for place in range(len(columns))]
+    table = new_table(title, *compress(columns, filled))
+    for row in rows:
+        if has_sections and row[0]:
+            table.add_section()
+        table.add_row(*compress(row, filled))
+    return as_text(table)

@@ -1,4 +1,4 @@
-"""What has changed since an earlier round, and how groups differ: rows of `comparisons`, their verdict, and lines to read.
+"""What has changed since an earlier round, and how groups differ: rows of `comparisons` and their verdict.
 
 A row's interval is pointwise: it alone holds with its confidence.  Of a hundred rows a few exclude zero by chance, so whether
 anything `differs` is judged of all rows of two runs at once.  With A attributes and m rows of one of them, its rows differ
@@ -18,13 +18,12 @@ from dpcore.estimation.comparison import Comparison, difference, related, simult
 from dpcore.estimation.functional_estimate import FunctionalEstimate
 from dpcore.functionals import parse
 from dpcore.pipeline import Group, Round
-from dpcore.protocol.scheme import Scheme
-from dpcore.results.tables import SHOWN, Line, of_group, records, unit_of
+from dpcore.results.reading import records
+from dpcore.results.tables import of_group
 
 CERTAINTY = (
     0.99  # of all verdicts of two runs at once: where nothing changes, a daily round calls once in a hundred days
 )
-SHORT, MOST = 12, 100  # lines that are shown whatever they are; that are shown at all
 NAMED = 3  # differences that a check's detail names
 _KEY = ["attribute", "given", "functional"]
 _NUMBERS = ["difference", "standard_error", "correlation", "confidence", "low", "high", "deviations"]
@@ -142,70 +141,9 @@ def drift_checks(frame: pd.DataFrame, round_: str) -> pd.DataFrame:
         own = frame[(frame["attribute"] == attribute) & frame["difference"].notna()]
         own = own.sort_values("deviations", ascending=False, kind="stable")
         moved = records(own[own["differs"]])
-        said = [f"{of_group(row['functional'], row)} {row['difference']:+.4g}" for row in moved[:NAMED]]
+        said = [f"{of_group(row['functional'], row['given'])} {row['difference']:+.4g}" for row in moved[:NAMED]]
         said += ["..."] * (len(moved) > NAMED)
         detail = f"{len(moved)} of {len(own)} differences from round {round_} are more than chance explains"
         detail += ": " * bool(said) + ", ".join(said)
         rows.append((f"{_PREFIX}{attribute})", not moved, float(own["deviations"].iloc[0]), limit, detail))
     return pd.DataFrame(rows, columns=["name", "passed", "observed", "threshold", "detail"])
-
-
-def since(tables: dict[str, pd.DataFrame], scheme: Scheme, run_id: str) -> list[Line]:
-    """Return what a person reads of how a round differs from the one before: the 30 largest shares, then functionals."""
-    shown, found = _largest_shares(tables), _rows(tables, scheme)
-    return [
-        _line(row, of_group(row["functional"], row), scheme)
-        for row in found
-        if row["other_run_id"] != run_id and (not _is_share(row) or (row["attribute"], row["functional"]) in shown)
-    ]
-
-
-def among(tables: dict[str, pd.DataFrame], scheme: Scheme, run_id: str) -> list[Line]:
-    """Return what a person reads of how a round's groups differ; the quantity is `mean | urban_rural: urban - rural`."""
-    lines = []
-    for row in _rows(tables, scheme):
-        if row["other_run_id"] == run_id:
-            name, _, category = row["given"].partition("=")
-            other = row["other_given"].partition("=")[2]
-            lines.append(_line(row, f"{row['functional']} | {name}: {category} - {other}", scheme))
-    return lines
-
-
-def telling(lines: list[Line]) -> tuple[list[Line], int]:
-    """Return the lines to show, and how many are left out: of many, groups' that are not told from zero, and all after 100."""
-    if len(lines) > SHORT:
-        shown = [line for line in lines if "|" not in line.quantity or line.verdict in ("yes", "perhaps")][:MOST]
-        return shown, len(lines) - len(shown)
-    return lines, 0
-
-
-def _rows(tables: dict[str, pd.DataFrame], scheme: Scheme) -> list[dict[str, Any]]:
-    """The rows of `comparisons` in the scheme's order of attributes, everyone's before groups', shares before functionals."""
-    order = {name: place for place, name in enumerate(scheme.attributes)}
-    found = records(tables["comparisons"]) if "comparisons" in tables else []
-    return sorted(found, key=lambda row: (order[row["attribute"]], row["given"] != "", not _is_share(row)))
-
-
-def _is_share(row: dict[str, Any]) -> bool:
-    return bool(row["functional"].startswith("frequency("))
-
-
-def _largest_shares(tables: dict[str, pd.DataFrame]) -> set[tuple[str, str]]:
-    if "frequencies" not in tables:
-        return set()
-    rows = tables["frequencies"].sort_values("estimate", ascending=False, kind="stable").groupby("attribute")
-    return {(row["attribute"], f"frequency({row['category']})") for row in records(rows.head(SHOWN))}
-
-
-def _line(row: dict[str, Any], quantity: str, scheme: Scheme) -> Line:
-    return Line(
-        attribute=row["attribute"],
-        quantity=quantity,
-        unit=unit_of(row["functional"], scheme.attributes[row["attribute"]]),
-        estimate=row["difference"],
-        low=row["low"],
-        high=row["high"],
-        reason=row["reason"] or "",
-        truth=None,
-        differs=row["differs"],
-    )

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,6 @@ from dpcore.results.account import states
 from dpcore.wire.codec import statistic_rows
 
 _REJECTED_SHARE = 0.01  # more than one report in a hundred refused means that something is wrong with a client
-SHOWN = 30  # categories that are printed and drawn; all of them land
 POINTS = 201  # of a landed density; lines drawn through them look smooth on any screen
 _CURVES = ("density", "cdf")  # in `sensitivities`
 
@@ -228,7 +226,7 @@ def _checks(round_: Round, rehearsal: bool, parts: Sequence[Aggregate]) -> pd.Da
     for estimate in _estimates(round_):
         fit = estimate.fit if isinstance(estimate, DensityEstimate) else None
         if fit is not None:
-            name = f"fit({of_group(estimate.attribute, {'given': estimate.given})})"
+            name = f"fit({of_group(estimate.attribute, estimate.given)})"
             rows.append((name, fit.passed, fit.statistic, fit.threshold, str(fit)))
     for check in poisoning.checks(aggregate, parts):
         said = f"{check.name}({check.attribute})"
@@ -294,104 +292,6 @@ def _numeric_truths(
         yield name, given, str(functional), None, functional.value(truth)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Line:
-    """One printed estimate.  estimate, low and high are None where it was refused, truth where nobody knows it.
-
-    quantity: with the group it is of, if it is of one: 'mean | urban_rural=rural'.
-    differs: of a difference, whether it is more than chance explains; None where nobody asked.
-    """
-
-    attribute: str
-    quantity: str
-    unit: str
-    estimate: float | None
-    low: float | None
-    high: float | None
-    reason: str
-    truth: float | None
-    differs: bool | None = None
-
-    @property
-    def holds(self) -> bool | None:
-        """Whether the interval contains the truth; None where either is unknown."""
-        if self.truth is None or self.low is None or self.high is None:
-            return None
-        return self.low <= self.truth <= self.high
-
-    @property
-    def verdict(self) -> str:
-        """Whether a difference is one: 'yes', 'perhaps' where only its own interval says so, 'no'; '' where it was refused."""
-        if self.low is None or self.high is None:
-            return ""
-        return "yes" if self.differs else "no" if self.low <= 0 <= self.high else "perhaps"
-
-    @property
-    def interval(self) -> str:
-        """The interval as a person reads it."""
-        return f"{self.number(self.low)} to {self.number(self.high)}" if self.low is not None else ""
-
-    def number(self, value: float | None) -> str:
-        """Return a number as a person reads it: four significant digits, thousands separated, with the line's unit."""
-        if value is None:
-            return ""
-        magnitude = abs(value)
-        text = f"{value:,.0f}" if magnitude >= 10_000 else f"{value:,.1f}" if magnitude >= 1000 else f"{value:.4g}"
-        return f"{text} {self.unit}".strip()
-
-
-def summary(tables: dict[str, pd.DataFrame], scheme: Scheme) -> list[Line]:
-    """Return what a person reads of a round, attribute by attribute: functionals, and the 30 largest frequencies."""
-    known: dict[tuple[str, str], float] = {}
-    for row in _records(tables, "truths"):
-        if row["quantity"] != "density":
-            known[row["attribute"], of_group(row["quantity"], row)] = row["value"]
-    lines = []
-    for name, attribute in scheme.attributes.items():
-        rows = [(f"frequency({row['category']})", "", row) for row in _records(tables, "frequencies", name)]
-        rows += [
-            (of_group(row["functional"], row), unit_of(row["functional"], attribute), row)
-            for row in _records(tables, "functionals", name)
-        ]
-        lines += [
-            Line(
-                attribute=name,
-                quantity=quantity,
-                unit=unit,
-                estimate=row["estimate"],
-                low=row["low"],
-                high=row["high"],
-                reason=row.get("reason") or "",
-                truth=known.get((name, quantity)),
-            )
-            for quantity, unit, row in rows
-        ]
-    return lines
-
-
-def unit_of(functional: str, attribute: Attribute) -> str:
-    """Return the unit of a functional that has the attribute's, '' for others."""
-    return attribute.unit if functional.startswith(("mean", "quantile")) else ""
-
-
-def of_group(quantity: str, row: dict[str, Any]) -> str:
-    """Return the quantity with the group that a row is of, if it is of one."""
-    return f"{quantity} | {row['given']}" if row["given"] else quantity
-
-
-def _records(tables: dict[str, pd.DataFrame], table: str, attribute: str | None = None) -> list[dict[str, Any]]:
-    """A table's rows, of one attribute or all, with None for what is null."""
-    frame = tables.get(table)
-    if frame is None:
-        return []
-    rows = frame if attribute is None else frame[frame["attribute"] == attribute]
-    if table == "frequencies":
-        rows = rows.loc[rows["estimate"].nlargest(SHOWN).index.sort_values()]
-    return records(rows)
-
-
-def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return a frame's rows, with None for what is null."""
-    return [
-        {str(key): None if pd.isna(value) else value for key, value in row.items()} for row in frame.to_dict("records")
-    ]
+def of_group(quantity: str, given: str) -> str:
+    """Return the quantity with the group that it is of, if it is of one, as names of checks have it."""
+    return f"{quantity} | {given}" if given else quantity

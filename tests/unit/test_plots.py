@@ -21,7 +21,6 @@ from dpcore.results.plots import (
     png,
     svg,
 )
-from dpcore.results.plots.style import rounded, separated
 
 X = np.linspace(0, 250_000, 51)
 PDF = 6 * (X / 250_000) * (1 - X / 250_000) / 250_000
@@ -62,6 +61,7 @@ def functional(**changes):
         "given": "",
         "functional": ["mean", "quantile(0.5)", "entropy"],
         "estimate": [61_234.5, 52_000.0, np.nan],
+        "plug_in": [61_234.5, 52_000.0, 10.0],
         "low": [60_800.0, 51_300.0, np.nan],
         "high": [61_669.0, 52_700.0, np.nan],
         "confidence": 0.95,
@@ -84,9 +84,9 @@ def texts(axes):
 
 
 def test_a_density_is_drawn_in_percent_per_round_width():
-    truth = pd.DataFrame({"x": X[::-1], "value": PDF[::-1]})
     figure, axes = new_axes()
-    assert plot_density(density(), axes, truth=truth, previous=density(density=PDF / 2), unit="USD") is axes
+    frame = density(truth=PDF, before=PDF / 2).iloc[::-1]
+    assert plot_density(frame, axes, unit="USD") is axes
     assert legend(axes) == ["estimate", "95 % band", "truth", "previous round"]
     np.testing.assert_allclose(line(axes, "estimate").get_ydata(), 100 * 10_000 * PDF)
     np.testing.assert_allclose(line(axes, "truth").get_ydata(), 100 * 10_000 * PDF)  # sorted by x
@@ -130,9 +130,8 @@ def atoms(**changes):
 
 
 def test_an_atom_is_a_bar_beyond_its_bound_with_the_area_of_its_share():
-    truth = pd.DataFrame({"quantity": ["atom(250000)"], "value": [0.042]})
     figure, axes = new_axes()
-    plot_density(density(), axes, atoms=atoms(), true_atoms=truth)
+    plot_density(density(), axes, atoms=atoms(truth=[np.nan, 0.042]))
     left, right = axes.patches
     assert left.get_x() + left.get_width() < 0 < 250_000 < right.get_x()
     for bar, share in ((left, 0.02), (right, 0.0412)):
@@ -165,16 +164,15 @@ def test_shuffled_rows_make_the_same_picture():
 
 
 def test_frequencies_are_bars_from_zero_with_interval_and_truth():
-    truth = pd.DataFrame({"quantity": ["frequency(rural)", "frequency(urban)"], "value": [0.2, 0.8]})
     _, axes = new_axes(height=height_for(2))
-    plot_frequency(frequency(), axes, truth=truth, previous=frequency(estimate=[0.7, 0.3]).iloc[::-1])
+    plot_frequency(frequency(truth=[0.8, 0.2], before=[0.7, 0.3]), axes)
     assert [bar.get_width() for bar in axes.patches] == pytest.approx([78, 22])
     assert {bar.get_x() for bar in axes.patches} == {0}
     intervals, previous, truths = (
         [segment[:, 0].tolist() for segment in lines.get_segments()] for lines in axes.collections
     )
     np.testing.assert_allclose(intervals, [[77, 79], [21, 23]])
-    np.testing.assert_allclose(previous, [[70, 70], [30, 30]])  # matched by category, not by position
+    np.testing.assert_allclose(previous, [[70, 70], [30, 30]])
     np.testing.assert_allclose(truths, [[80, 80], [20, 20]])
     assert texts(axes)[:2] == ["78.0 %", "22.0 %"]
     assert legend(axes) == ["estimate", "90 % interval", "truth", "previous round"]
@@ -183,15 +181,14 @@ def test_frequencies_are_bars_from_zero_with_interval_and_truth():
 
 
 def test_a_functional_row_is_measured_by_its_own_interval():
-    truth = pd.DataFrame({"quantity": ["mean", "quantile(0.5)"], "value": [61_669.0, 90_000.0]})
     _, axes = new_axes(height=height_for(3))
-    plot_functional(functional(), axes, truth=truth)
+    plot_functional(functional(truth=[61_669.0, 90_000.0, np.nan]), axes, unit="USD")
     assert line(axes, "truth").get_xdata() == pytest.approx([1], abs=2e-3)  # on the upper end of the mean's interval
     arrows = [found for found in axes.get_lines() if found.get_marker() == ">" and len(found.get_xdata())]
     assert [found.get_ydata().tolist() for found in arrows] == [[1]]  # the median's truth lies far outside
     assert line(axes, "estimate").get_ydata().tolist() == [0, 1]
     written = texts(axes)
-    assert "61,230" in written
+    assert "61,230 USD" in written
     assert "60,800 to 61,670" in written
     assert "no estimate" in written
     assert any("too few reports" in text for text in written)
@@ -267,32 +264,11 @@ def test_pyplot_is_never_imported():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-@pytest.mark.parametrize(
-    ("value", "spread", "text"),
-    [
-        (61_234.5, 869, "61,230"),
-        (0.48123, 0.018, "0.481"),
-        (-0.48123, 0.018, "−0.481"),
-        (1.83e9, 8e7, "1.830 × 10⁹"),
-        (11.923, 0, "11.92"),
-        (np.nan, 1, "–"),
-        (5, np.inf, "5.000"),
-        (0, 0, "0"),
-    ],
-)
-def test_numbers_show_what_their_interval_leaves_standing(value, spread, text):
-    assert rounded(value, spread) == text
-
-
-def test_ticks_have_separators_and_a_true_minus():
-    assert [separated(value) for value in (250_000.0, -1500.0, 0.30000000000000004)] == ["250,000", "−1,500", "0.3"]
-
-
 def test_groups_are_drawn_together_each_with_its_own_truth():
-    frame = pd.concat([density(given="home=urban"), density(given="home=rural", density=PDF / 2)], ignore_index=True)
-    truth = pd.DataFrame({"given": "home=rural", "x": X, "value": PDF / 3})
+    rural = density(given="home=rural", density=PDF / 2, truth=PDF / 3)
+    frame = pd.concat([density(given="home=urban"), rural], ignore_index=True)
     figure, axes = new_axes()
-    assert plot_groups(frame, axes, truth=truth, unit="USD") is axes
+    assert plot_groups(frame, axes, unit="USD") is axes
     assert sorted(legend(axes)) == ["rural", "rural, truth", "urban"]
     np.testing.assert_allclose(line(axes, "rural").get_ydata(), 50 * 10_000 * PDF)
     np.testing.assert_allclose(line(axes, "rural, truth").get_ydata(), 100 / 3 * 10_000 * PDF)
@@ -353,9 +329,8 @@ def differences(**changes):
 
 
 def test_a_difference_is_drawn_in_standard_errors_around_zero_with_both_its_intervals():
-    truth = differences()[["given", "other_given", "functional"]].assign(value=[-8000.0, 0.0, 0.0, 0.1])
     figure, axes = new_axes(height=height_for(4))
-    assert plot_comparison(differences(), axes, truth=truth, unit="USD") is axes
+    assert plot_comparison(differences(truth=[-8000.0, 0.0, 0.0, 0.1]), axes, unit="USD") is axes
     dots = [line for line in axes.get_lines() if line.get_marker() == "o"]
     assert [float(line.get_xdata()[0]) for line in dots] == pytest.approx([-9, 2.5, 0.8])
     assert [line.get_markerfacecolor() == "white" for line in dots] == [False, True, False]  # perhaps is hollow
@@ -366,7 +341,7 @@ def test_a_difference_is_drawn_in_standard_errors_around_zero_with_both_its_inte
     assert axes.get_xlim()[1] > 5.5
     assert line(axes, "truth").get_xdata() == pytest.approx([-8, 0, 0])
     written = texts(axes)
-    assert {"−9,000 USD", "+0.0500", "+400 USD", "no difference"} <= set(written)
+    assert {"−9,000 USD", "+5.0 % points", "+400 USD", "no difference"} <= set(written)
     assert any("too noisy" in text for text in written)
     assert legend(axes) == ["more than chance", "perhaps: by its own interval", "not told from zero", "truth"]
     assert axes.get_xlabel() == "difference, in its standard errors"

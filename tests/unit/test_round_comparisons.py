@@ -13,12 +13,11 @@ import pytest
 
 import dpcore as dp
 from dpcore import cli, populations
-from dpcore.cli import findings
 from dpcore.estimation.functional_estimate import normal_quantile
 from dpcore.pipeline import estimate_all
 from dpcore.results import changes, plots, warehouse
-from dpcore.results.changes import CERTAINTY, MOST, SHORT, between_rounds, drift_checks, telling
-from dpcore.results.tables import Line, summary, tables_of
+from dpcore.results.changes import CERTAINTY, between_rounds, drift_checks
+from dpcore.results.tables import tables_of
 from dpcore.rounds import estimating, landing, preparing, privatizing, sequence
 from dpcore.rounds.run import Run
 
@@ -92,25 +91,11 @@ def test_a_round_is_compared_with_the_newest_run_of_the_latest_earlier_round(dat
     )
     newest = ask(data, "select run_id from latest_runs where round = '2026-11-02'")
     assert again.values.tolist() == [[newest["run_id"].iloc[0], "2026-11-02"]]
-    round_, since, among = findings.compared(run)
-    assert round_ == "2026-11-02"
-    groups = [
-        (f"{functional} | urban_rural={side}", unit)
-        for side in ("urban", "rural", "at sea")
-        for functional, unit in (("mean", "USD"), ("cdf(50000)", ""), ("entropy", ""))
-    ]
-    assert [(line.quantity, line.unit) for line in since] == [
-        ("frequency(urban)", ""),
-        ("frequency(rural)", ""),
-        ("frequency(at sea)", ""),
-        ("mean", "USD"),
-        ("cdf(50000)", ""),
-        ("entropy", ""),
-        *groups,
-    ]
-    assert [line.quantity for line in among] == [
-        f"{functional} | urban_rural: urban - rural" for functional in ("mean", "cdf(50000)", "entropy")
-    ]
+    said = cli.render(run)
+    moved, _, among = said.partition("change since round 2026-11-02")[2].partition("differences between groups")
+    for quantity in ("share of urban", "share of rural", "share of at sea", "mean", "share at or below 50,000 USD"):
+        assert re.search(rf"^(?: Urban rural| Income|) +{quantity}  .* to ", moved, re.M), quantity
+    assert re.search(r"^ Income +mean +urban − rural .* USD +.* to .* (yes|no|perhaps) *$", among, re.M)
 
 
 @pytest.mark.slow
@@ -208,8 +193,8 @@ def test_a_round_of_other_people_has_drifted_and_says_so(
     assert drifted["name"].tolist().count("drift(urban_rural)") == 1
     said = cli.render(run)
     assert "change since round 2026-11-03" in said
-    assert any("frequency(rural)" in line and line.rstrip().endswith("yes") for line in said.splitlines())
-    assert any("frequency(at sea)" in line and line.rstrip().endswith("no") for line in said.splitlines())
+    assert any("share of rural" in line and line.rstrip().endswith("yes") for line in said.splitlines())
+    assert any("share of at sea" in line and line.rstrip().endswith("no") for line in said.splitlines())
     assert "differences between groups" in said
     asked: dict[str, object] = {}
     landing.draw(run)
@@ -221,7 +206,8 @@ def test_a_round_of_other_people_has_drifted_and_says_so(
 @pytest.mark.slow
 def test_rounds_simulated_with_one_seed_say_so(tmp_path: Path) -> None:
     for round_ in ("1", "2"):
-        land_round(tmp_path, round_, seed=7, clients=5_000)
+        run = land_round(tmp_path, round_, seed=7, clients=5_000)
+    assert "both rounds are simulated with seed 7: the same people" in cli.render(run)
     rows = ask(tmp_path, "from latest_comparisons where round = '2' and other_run_id <> run_id")
     assert len(rows)
     assert rows["reason"].str.contains("the same people").any()
@@ -279,21 +265,6 @@ def test_groups_land_with_their_truths_and_one_too_small_is_refused(data: Path) 
     assert set(levels["given"]) == set(densities["given"])
 
 
-def test_of_many_lines_those_that_tell_something_are_shown() -> None:
-    line = Line(attribute="a", quantity="mean", unit="", estimate=1.0, low=-1.0, high=3.0, reason="", truth=None)
-    of_group = replace(line, quantity="mean | b=c")
-    assert telling([of_group] * SHORT) == ([of_group] * SHORT, 0)
-    sure, likely = replace(of_group, low=0.5, differs=True), replace(of_group, low=0.5, differs=False)
-    assert [one.verdict for one in (line, sure, likely, replace(line, low=None, high=None))] == [
-        "no",
-        "yes",
-        "perhaps",
-        "",
-    ]
-    assert telling([of_group, line, sure, likely] * SHORT) == ([line, sure, likely] * SHORT, SHORT)
-    assert [len(telling([line] * 300)[0]), telling([line] * 300)[1]] == [MOST, 300 - MOST]
-
-
 def test_collected_rounds_are_counted_as_independent_and_say_so() -> None:
     before = pd.DataFrame({"seed": [None]})
     for source, seed, part in (("reports", None, "memoised"), ("records", None, None), ("simulated", 3, None)):
@@ -307,5 +278,4 @@ def test_without_pairs_there_are_no_groups() -> None:
     scheme = dp.Scheme.from_toml(text)
     round_ = estimate_all(dp.simulate(scheme, records, random=dp.seeded(1)))
     assert round_.groups == ()
-    lines = summary(tables_of(round_), scheme)
-    assert not any("|" in line.quantity for line in lines)
+    assert not any(frame["given"].any() for frame in tables_of(round_).values() if "given" in frame)

@@ -14,6 +14,7 @@ from dpcore.laboratory.benchmarks.report import Report
 from dpcore.laboratory.plots.poisoning import plot_power
 from dpcore.laboratory.studies import poisoning
 from dpcore.results import plots
+from dpcore.results.reading import in_words
 
 _SENT = {  # what malicious clients send
     poisoning.RANDOM: "random reports",
@@ -73,7 +74,7 @@ def draw(file: Path, folder: Path) -> dict[str, Path]:
             height=3.6,
         )
         for axes, method in zip(panels, methods, strict=True):
-            plot_power(of[of["method"] == method], axes, title=plots.in_words(method))
+            plot_power(of[of["method"] == method], axes, title=in_words(method))
         name = f"poisoning_{str(attack).replace(' ', '_').replace('-', '_')}"
         pictures |= landing.picture(folder, name, figure)
     return pictures

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
 
 from dpcore.results.plots import style
+from dpcore.results.reading import in_words, separated
 
 _PEER = "#009E73"  # bluish green, the third colour of the house's palette
 _BETTER_TO_WORSE = LinearSegmentedColormap.from_list("ratio", [style.ESTIMATE, "#FFFFFF", style.TRUTH])
@@ -35,15 +36,15 @@ def plot_ratios(frame: pd.DataFrame, axes: Axes, *, title: str = "") -> Axes:
             colour = "white" if abs(octave) > _DARK else style.INK
             figures = f"{2**octave:,.0f}" if octave > _LONG else f"{2**octave:.2g}"
             axes.text(column, row, figures, ha="center", va="center", fontsize=style.SMALL_SIZE, color=colour)
-    axes.set_yticks(range(len(table)), [style.in_words(str(name)) for name in table.index])
+    axes.set_yticks(range(len(table)), [in_words(str(name)) for name in table.index])
     clients, epsilons = (table.columns.get_level_values(name) for name in ("clients", "epsilon"))
     first = [n != before for n, before in zip(clients, [None, *clients[:-1]], strict=True)]
-    under = [f"{style.separated(n)}\nclients" if new else "" for n, new in zip(clients, first, strict=True)]
+    under = [f"{separated(n)}\nclients" if new else "" for n, new in zip(clients, first, strict=True)]
     told = [f"{epsilon:g}\n{text}".rstrip() for epsilon, text in zip(epsilons, under, strict=True)]
     axes.set_xticks(range(table.shape[1]), told)
     style.dress(
         axes,
-        title=title or f"{style.in_words(method)}: {metric}",
+        title=title or f"{in_words(method)}: {metric}",
         subtitle="median error over that of the best peer in hindsight; below 1 ours is smaller",
         rules="",
     )
@@ -60,7 +61,7 @@ def plot_fits(frame: pd.DataFrame, axes: Axes, *, title: str = "") -> Axes:
     style.need(frame, ("x", "truth", "ours", "peer", "method", "hindsight"))
     x = frame["x"].to_numpy(float)
     axes.plot(x, frame["peer"], color=_PEER, lw=1.2, drawstyle="steps-mid", label=style.only(frame, "hindsight"))
-    axes.plot(x, frame["ours"], color=style.ESTIMATE, lw=2.2, label=style.in_words(style.only(frame, "method")))
+    axes.plot(x, frame["ours"], color=style.ESTIMATE, lw=2.2, label=in_words(style.only(frame, "method")))
     axes.plot(x, frame["truth"], color=style.TRUTH, lw=1.6, ls=(0, (5, 2.5)), label="truth")
     axes.set_xlim(0, 1)
     axes.set_ylim(bottom=0)

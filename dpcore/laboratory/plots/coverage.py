@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from dpcore.results.plots import style
+from dpcore.results.reading import in_words
 
 _COLOURS = (style.ESTIMATE, "#009E73", "#CC79A7", style.PREVIOUS)  # of methods, in their order
 _MARKERS = "osD^v<>P"  # of places, in their order
@@ -59,19 +60,17 @@ def plot_coverage(frame: pd.DataFrame, axes: Axes, *, title: str = "") -> Axes:
             continue
         axes.plot([max(row.low, _LEAST), max(row.high, _LEAST)], [y, y], color=colour, lw=1.0, alpha=0.6)
         axes.plot(max(row.coverage, _LEAST), y, marker=marker, color=colour, ms=3.5, lw=0, clip_on=False)
-    axes.set_yticks(range(len(functionals)), [style.in_words(str(name)) for name in functionals])
+    axes.set_yticks(range(len(functionals)), [in_words(str(name)) for name in functionals])
     axes.set_ylim(len(functionals) - 0.5, -0.5)
     axes.set_xlim(_LEAST, 1.0)
     style.dress(
         axes,
-        title=title or f"{style.in_words(style.only(frame, 'target'))}: coverage of nominal 95 % intervals",
+        title=title or f"{in_words(style.only(frame, 'target'))}: coverage of nominal 95 % intervals",
         subtitle="share of repetitions whose interval holds the truth, with its 95 % interval; a cross was refused",
         rules="x",
     )
     style.label(axes, x="coverage")
-    told = [
-        Line2D([], [], color=_COLOURS[i % len(_COLOURS)], lw=2, label=style.in_words(m)) for i, m in enumerate(methods)
-    ]
+    told = [Line2D([], [], color=_COLOURS[i % len(_COLOURS)], lw=2, label=in_words(m)) for i, m in enumerate(methods)]
     told += [
         Line2D([], [], color=style.FAINT, lw=0, marker=_MARKERS[i % len(_MARKERS)], label=f"{n:,}, epsilon {e:g}")
         for i, (_, n, e) in enumerate(places)

@@ -6,6 +6,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from dpcore.results.plots import style
+from dpcore.results.reading import in_words
 
 _COLOURS = {
     "levels": "#009E73",
@@ -34,7 +35,7 @@ def plot_power(frame: pd.DataFrame, axes: Axes, *, title: str, subtitle: str = "
         beta = beta * 10 ** (_APART * (place - (len(of) - 1) / 2))  # side by side, or the last would hide the others
         look = "--" if name.endswith(_SPREAD) else "-"
         axes.vlines(beta, low, high, color=colour, lw=1.0, alpha=0.5)
-        axes.plot(beta, value, look, color=colour, marker="o", ms=3.5, lw=1.3, label=style.in_words(name))
+        axes.plot(beta, value, look, color=colour, marker="o", ms=3.5, lw=1.3, label=in_words(name))
     axes.set_xscale("log")
     axes.set_xticks([0.001, 0.01, 0.1], ["0.1 %", "1 %", "10 %"])
     axes.set_ylim(-0.03, 1.03)

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from dpcore.results.plots import style
+from dpcore.results.reading import in_words
 
 _COLOURS = (style.ESTIMATE, "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # of functionals, in their order
 _MARKERS = "osD^v<"  # the same
@@ -107,7 +108,7 @@ def _name_levels(places: list[_Place], axes: Axes) -> None:
 def _told(functionals: list[str], is_predicted: bool, rate: float, has_hollow: bool) -> list[Line2D]:
     """What marks mean."""
     told = [
-        Line2D([], [], color=colour, marker=marker, ms=4.5, lw=1.2, label=style.in_words(name))
+        Line2D([], [], color=colour, marker=marker, ms=4.5, lw=1.2, label=in_words(name))
         for name, colour, marker in zip(functionals, _COLOURS, _MARKERS, strict=False)
     ]
     grey = style.FAINT

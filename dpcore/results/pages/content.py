@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -13,13 +14,27 @@ from typing import Any
 import pandas as pd
 
 from dpcore.errors import WarehouseError
-from dpcore.results.pages import pictures
-from dpcore.results.pages.words import WHAT_LEAVES, is_share, name_of, phrase, rank
-from dpcore.results.plots import in_words, rounded, separated
+from dpcore.results import plots
+from dpcore.results.pages.words import WHAT_LEAVES, name_of
+from dpcore.results.reading import (
+    SHOWN,
+    Line,
+    by_other,
+    in_words,
+    is_share,
+    largest,
+    phrase,
+    rank,
+    read,
+    records,
+    rounded,
+    separated,
+    whose,
+)
 
 _OF_RUN = ("run", "attributes", "checks", "sensitivities", "rejects", "spent")
 _OF_ATTRIBUTE = ("density", "group_densities", "frequencies", "numbers", "differences")
-_MORE_DIGITS = 4
+_MARKED = ("yes", "perhaps")
 Ask = Callable[[str], pd.DataFrame]
 
 
@@ -35,36 +50,14 @@ class Query:
 class Picture:
     """A picture, what it shows for those who do not see it, and the SQL behind it; drawn when it is looked at."""
 
-    draw: Callable[[], str]
+    draw: Callable[[], Any]
     shows: str
     query: Query
 
     @property
     def url(self) -> str:
-        return self.draw()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Line:
-    """A row of a table of estimates, every number as it is printed; '' where there is none.
-
-    holds: whether the interval holds the truth; None where nobody knows.  note: what there is to be said of the row.
-    verdict: of a difference: 'yes' where it is more than chance explains in all rows at once, 'perhaps' where its own interval
-    leaves out zero, 'no', or '' where it was refused.
-    """
-
-    text: str
-    name: str
-    attribute: str = ""
-    group: str = ""
-    estimate: str = ""
-    low: str = ""
-    high: str = ""
-    unit: str = ""
-    truth: str = ""
-    holds: bool | None = None
-    note: str = ""
-    verdict: str = ""
+        """The picture itself, as an address."""
+        return "data:image/svg+xml;base64," + b64encode(plots.svg(self.draw()).encode()).decode()
 
 
 @dataclass(frozen=True)
@@ -84,6 +77,7 @@ class Section:
     name: str
     title: str
     about: str
+    stated: str
     pictures: list[Picture]
     frequencies: list[Line] = field(default_factory=list)
     frequencies_query: Query | None = None
@@ -103,8 +97,13 @@ class Section:
         return others.pop() if len(others) == 1 else ""
 
     @property
+    def lines(self) -> list[Line]:
+        """Every number, everyone's before groups'."""
+        return [*self.frequencies, *self.numbers, *self.groups]
+
+    @property
     def has_truth(self) -> bool:
-        return any(line.truth for line in (*self.frequencies, *self.numbers, *self.groups))
+        return any(line.truth for line in self.lines)
 
 
 def find(ask: Ask, round_: str | None, scheme: str | None) -> str:
@@ -136,26 +135,26 @@ def find(ask: Ask, round_: str | None, scheme: str | None) -> str:
 def gather(ask: Ask, run_id: str) -> dict[str, Any]:
     """Return everything the template of a round needs, by name."""
     queries = {name: _read(name, run_id=run_id) for name in _OF_RUN}
-    (run,) = _rows(ask(queries["run"].sql))
-    before = _rows(ask(_read("previous", run_id=run_id).sql))
+    (run,) = records(ask(queries["run"].sql))
+    before = records(ask(_read("previous", run_id=run_id).sql))
     previous = before[0] if before else None
-    attributes = _rows(ask(queries["attributes"].sql))
+    attributes = records(ask(queries["attributes"].sql))
     sections = [_section(ask, run_id, previous, row) for row in attributes]
     queries["changes"] = _read("changes", run_id=run_id)
     units = {row["attribute"]: row["unit"] for row in attributes}
-    (spent,) = _rows(ask(queries["spent"].sql))
+    (spent,) = records(ask(queries["spent"].sql))
     return {
         "run": run,
         "title": in_words(run["scheme"]).capitalize(),
         "sections": sections,
         "previous": previous,
-        "changes": _changes(_rows(ask(queries["changes"].sql)), units),
-        "checks": [_check(row) for row in _rows(ask(queries["checks"].sql))],
-        "exposed": [_exposed(row) for row in _rows(ask(queries["sensitivities"].sql))],
+        "changes": _changes(records(ask(queries["changes"].sql)), units),
+        "checks": [_check(row) for row in records(ask(queries["checks"].sql))],
+        "exposed": [_exposed(row) for row in records(ask(queries["sensitivities"].sql))],
         "promises": [_promise(row) for row in attributes],
         "total": _total(run),
         "spent": spent,
-        "rejects": _rows(ask(queries["rejects"].sql)),
+        "rejects": records(ask(queries["rejects"].sql)),
         "queries": queries,
         "simulated": run["source"] == "simulated",
         "rehearsal": run["source"] == "records" and run["randomness"] == "seeded",
@@ -171,37 +170,40 @@ def _section(ask: Ask, run_id: str, previous: dict[str, Any] | None, row: dict[s
     title, drawn = in_words(attribute), []
     if len(density):
         shows = f"Estimated density of {title} with its pointwise band"
-        drawn.append(Picture(partial(pictures.density, density, everyone, unit), shows, queries["density"]))
-    others = groups["given"].str.partition("=")[0] if len(groups) else pd.Series(dtype=object)
-    for other, rows in groups.groupby(others, sort=False) if len(groups) else ():
-        shows = f"Estimated densities of {title} by {in_words(str(other))}"
-        drawn.append(Picture(partial(pictures.groups, rows, unit), shows, queries["group_densities"]))
-    shown = frequencies.loc[frequencies["estimate"].nlargest(pictures.SHOWN).index.sort_values()]
-    if len(shown):
+        drawn.append(Picture(partial(plots.draw_density, density, everyone, unit), shows, queries["density"]))
+    for other, rows in by_other(groups):
+        shows = f"Estimated densities of {title} by {in_words(other)}"
+        drawn.append(Picture(partial(plots.draw_groups, rows, unit), shows, queries["group_densities"]))
+    if len(frequencies):
         shows = f"Estimated shares of {title} with their intervals"
-        picture = partial(pictures.frequencies, shown, len(frequencies))
-        drawn.append(Picture(picture, shows, queries["frequencies"]))
-    lines = sorted(_rows(numbers), key=lambda one: rank(one["functional"]))
-    compared = [_difference(one, unit) for one in sorted(_rows(differences), key=lambda one: rank(one["functional"]))]
-    if len(compared) > pictures.SHOWN:
-        compared = [line for line in compared if line.verdict in ("yes", "perhaps")]
+        drawn.append(Picture(partial(plots.draw_shares, frequencies), shows, queries["frequencies"]))
+    lines = [read(one, unit) for one in _ranked(numbers)]
+    compared = [read(one, unit) for one in _ranked(differences)]
+    if len(compared) > SHOWN:
+        compared = [line for line in compared if line.verdict in _MARKED]
     estimators = sorted({*density["estimator"], *frequencies["estimator"], *everyone["estimator"]})
     return Section(
         name=attribute,
         title=title.capitalize(),
         about=_about(row, estimators),
+        stated=row["stated"],
         pictures=drawn,
-        frequencies=[_frequency(one) for one in _rows(shown)],
+        frequencies=[read(one, unit) for one in records(largest(frequencies))],
         frequencies_query=queries["frequencies"],
         of_all=len(frequencies),
-        numbers=[_number(one, unit) for one in lines if not one["given"]],
-        groups=[_number(one, unit) for one in lines if one["given"]],
+        numbers=[line for line in lines if not line.group],
+        groups=[line for line in lines if line.group],
         numbers_query=queries["numbers"],
         differences=compared,
         differences_left_out=len(differences) - len(compared),
         differences_query=queries["differences"],
         confidence=_confidence(pd.concat([frequencies["confidence"], numbers["confidence"]])),
     )
+
+
+def _ranked(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows in the order in which people ask for functionals."""
+    return sorted(records(frame), key=lambda row: rank(row["functional"]))
 
 
 def _about(row: dict[str, Any], estimators: list[str]) -> str:
@@ -219,51 +221,13 @@ def _confidence(column: pd.Series) -> str:
     return f"{100 * float(found[0]):.4g} %" if len(found) == 1 else ""
 
 
-def _frequency(row: dict[str, Any]) -> Line:
-    return Line(text=str(row["category"]), name="", **_numbers(row, "estimate", "%", 100))
-
-
-def _number(row: dict[str, Any], unit: str) -> Line:
-    said = phrase(row["functional"], unit)
-    group = in_words(row["given"]).replace("=", ": ")
-    return Line(
-        text=said.text,
-        name=row["functional"],
-        group=group,
-        note=row["reason"] or "",
-        **_numbers(row, "estimate", said.unit, said.factor),
-    )
-
-
-def _numbers(row: dict[str, Any], column: str, unit: str, factor: float) -> dict[str, Any]:
-    """A row's numbers as they are printed: to two significant digits of the interval."""
-    low, high, truth = row["low"], row["high"], row.get("truth")
-    spread = factor * (high - low) if low is not None and high is not None else math.nan
-
-    def told(value: float | None) -> str:
-        return "" if value is None else rounded(factor * value, spread)
-
-    holds = None if truth is None or low is None or high is None else low <= truth <= high
-    for _ in range(_MORE_DIGITS):
-        if holds is False and told(truth) in (told(low), told(high)):  # a miss must be seen to be one
-            spread /= 10
-    return {
-        "estimate": told(row[column]),
-        "low": told(low),
-        "high": told(high),
-        "truth": told(truth),
-        "unit": unit if row[column] is not None else "",
-        "holds": holds,
-    }
-
-
 def _changes(rows: list[dict[str, Any]], units: dict[str, str]) -> list[Changes]:
     """The differences to each earlier round, the latest first: everyone's, and those of groups that may be more than chance."""
     found = []
     for since in dict.fromkeys(row["since"] for row in rows):
         of_round = [row for row in rows if row["since"] == since]
-        told = [(_difference(row, units[row["attribute"]]), row) for row in _by_attribute(of_round, units)]
-        shown = [line for line, row in told if not row["given"] or line.verdict in ("yes", "perhaps")]
+        told = [read(row, units[row["attribute"]]) for row in _by_attribute(of_round, units)]
+        shown = [line for line in told if not line.group or line.verdict in _MARKED]
         remarks = dict.fromkeys(row["reason"] for row in of_round if row["difference"] is not None and row["reason"])
         found.append(Changes(since, shown, len(told) - len(shown), list(remarks)))
     return found
@@ -278,33 +242,18 @@ def _by_attribute(rows: list[dict[str, Any]], units: dict[str, str]) -> list[dic
     for row in rows:
         if is_share(row["functional"]):
             kept[row["attribute"]] = kept.get(row["attribute"], 0) + 1
-            if kept[row["attribute"]] > pictures.SHOWN and not row["differs"]:
+            if kept[row["attribute"]] > SHOWN and not row["differs"]:
                 continue
         shown.append(row)
     return shown
 
 
-def _difference(row: dict[str, Any], unit: str) -> Line:
-    said = phrase(row["functional"], unit)
-    verdict = ""
-    if row["low"] is not None:
-        verdict = "yes" if row["differs"] else "no" if row["low"] <= 0 <= row["high"] else "perhaps"
-    sides = [in_words(given.partition("=")[2]) for given in (row["given"], row["other_given"])]
-    return Line(
-        text=said.text,
-        name=row["functional"],
-        attribute=in_words(row["attribute"]).capitalize(),
-        group=sides[0] if row["given"] == row["other_given"] else " − ".join(sides),
-        note=(row["reason"] or "") if row["difference"] is None else "",
-        verdict=verdict,
-        **_numbers(row, "difference", "points" if said.unit == "%" else said.unit, said.factor),
-    )
-
-
 def _check(row: dict[str, Any]) -> dict[str, Any]:
-    name, _, of = row["name"].partition("(")
+    name, _, inside = row["name"].removesuffix(")").partition("(")
+    of, _, given = inside.partition(" | ")
+    said = ", ".join(part for part in (in_words(of), whose(given)) if part)
     return {
-        "name": in_words(name) + (f" of {in_words(of[:-1]).replace(' | ', ', ').replace('=', ': ')}" if of else ""),
+        "name": f"{in_words(name)} of {said}" if said else in_words(name),
         "passed": row["passed"],
         "observed": _short(row["observed"]),
         "threshold": _short(row["threshold"]),
@@ -321,7 +270,7 @@ def _exposed(row: dict[str, Any]) -> dict[str, str]:
         "attribute": in_words(row["attribute"]).capitalize(),
         "number": said.text,
         "moved": rounded(moved, abs(moved)),
-        "unit": "points" if said.unit == "%" else said.unit,
+        "unit": said.unit_of_difference,
         "holds": "always" if row["is_exact"] else "to first order",
     }
 
@@ -366,13 +315,6 @@ def _factor(epsilon: float) -> str:
     digits = max(0, 2 - math.floor(math.log10(factor)))
     raised = math.ceil(factor * 10**digits * (1 - 1e-12)) / 10**digits
     return f"{raised:,.{digits}f}"
-
-
-def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows, with None for what is null."""
-    return [
-        {str(key): None if pd.isna(value) else value for key, value in row.items()} for row in frame.to_dict("records")
-    ]
 
 
 @cache

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from dpcore.results import warehouse
-from dpcore.results.pages.content import Line, Section, gather
+from dpcore.results.pages.content import Section, gather
 from dpcore.results.pages.filling import fill
-from dpcore.results.pages.words import is_share
+from dpcore.results.reading import Line
 
 Row = dict[str, str]
 
@@ -64,16 +64,14 @@ def _headline(content: dict[str, Any]) -> str:
 
 
 def _estimates(sections: list[Section], with_truth: bool) -> list[Row]:
-    lines = [
-        (section, line) for section in sections for line in (*section.frequencies, *section.numbers, *section.groups)
-    ]
+    lines = [(section, line) for section in sections for line in section.lines]
     with_groups = any(line.group for _, line in lines)
     rows = []
     for section, line in lines:
-        row = {"attribute": section.title, "quantity": _quantity(line)}
+        row = {"attribute": section.title, "quantity": line.quantity}
         if with_groups:
             row["group"] = line.group
-        row |= {"estimate": _with_unit(line) or f"refused: {line.note}", "interval": _interval(line)}
+        row |= {"estimate": _value(line), "interval": line.interval}
         if with_truth:
             row["truth"] = line.truth + {True: " ✓", False: " ✗", None: ""}[line.holds]  # whether the interval holds it
         rows.append(row)
@@ -81,21 +79,13 @@ def _estimates(sections: list[Section], with_truth: bool) -> list[Row]:
 
 
 def _difference(line: Line) -> Row:
-    named = {"attribute": line.attribute, "quantity": _quantity(line), "group": line.group}
+    named = {"attribute": line.attribute, "quantity": line.quantity, "group": line.group}
     return named | {
-        "difference": _with_unit(line) or f"refused: {line.note}",
-        "interval": _interval(line),
+        "difference": _value(line),
+        "interval": line.interval,
         "more than chance": line.verdict,
     }
 
 
-def _quantity(line: Line) -> str:
-    return line.text if line.name and not is_share(line.name) else f"share of {line.text}"
-
-
-def _with_unit(line: Line) -> str:
-    return f"{line.estimate} {line.unit}".strip()
-
-
-def _interval(line: Line) -> str:
-    return f"{line.low} to {line.high}" if line.low and line.high else ""
+def _value(line: Line) -> str:
+    return line.value if line.estimate else f"refused: {line.note}"

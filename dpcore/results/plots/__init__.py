@@ -1,20 +1,28 @@
 """Pictures: each takes rows of a table and an Axes, and returns the Axes.  The door to matplotlib."""
 
-from dpcore.results.plots.attribute import attribute_pictures
+from dpcore.results.plots.attribute import (
+    attribute_pictures,
+    draw_density,
+    draw_groups,
+    draw_numbers,
+    draw_shares,
+)
 from dpcore.results.plots.audit import plot_audit, plot_averaging
 from dpcore.results.plots.comparison import plot_comparison
-from dpcore.results.plots.density import plot_density
+from dpcore.results.plots.density import plot_density, plot_groups
 from dpcore.results.plots.differences import difference_pictures
 from dpcore.results.plots.frequency import plot_frequency
 from dpcore.results.plots.functional import plot_functional
-from dpcore.results.plots.groups import plot_groups
-from dpcore.results.plots.style import height_for, in_words, new_axes, new_panels, png, rounded, separated, svg
+from dpcore.results.plots.style import height_for, new_axes, new_panels, png, svg
 
 __all__ = [
     "attribute_pictures",
     "difference_pictures",
+    "draw_density",
+    "draw_groups",
+    "draw_numbers",
+    "draw_shares",
     "height_for",
-    "in_words",
     "new_axes",
     "new_panels",
     "plot_audit",
@@ -25,7 +33,5 @@ __all__ = [
     "plot_functional",
     "plot_groups",
     "png",
-    "rounded",
-    "separated",
     "svg",
 ]

@@ -1,4 +1,4 @@
-"""The pictures of one attribute, from the tables of a run."""
+"""The pictures of one attribute: as figures, which a page has as SVG, and of a run's tables as PNG files."""
 
 from __future__ import annotations
 
@@ -6,15 +6,46 @@ import re
 from collections.abc import Mapping
 
 import pandas as pd
+from matplotlib.figure import Figure
 
 from dpcore.results.plots import style
-from dpcore.results.plots.density import plot_density
+from dpcore.results.plots.density import MOST_GROUPS, plot_density, plot_groups
 from dpcore.results.plots.differences import difference_pictures
 from dpcore.results.plots.frequency import plot_frequency
 from dpcore.results.plots.functional import plot_functional
-from dpcore.results.plots.groups import MOST_GROUPS, plot_groups
+from dpcore.results.reading import by_other, in_words, largest
 
-_SHOWN = 30  # categories a picture can hold; all of them are in the table
+
+def draw_density(rows: pd.DataFrame, numbers: pd.DataFrame, unit: str) -> Figure:
+    """Return the picture of a density; numbers: everyone's rows of `functionals`, of which atoms are drawn."""
+    figure, axes = style.new_axes()
+    if len(numbers):
+        numbers = numbers[numbers["functional"].str.startswith("atom(") & numbers["plug_in"].notna()]
+    plot_density(rows, axes, atoms=numbers, unit=unit)
+    return figure
+
+
+def draw_groups(rows: pd.DataFrame, unit: str) -> Figure:
+    """Return the picture of the densities of the groups of one other attribute, the first six."""
+    figure, axes = style.new_axes()
+    plot_groups(rows[rows["given"].isin(rows["given"].unique()[:MOST_GROUPS])], axes, unit=unit)
+    return figure
+
+
+def draw_shares(rows: pd.DataFrame) -> Figure:
+    """Return the picture of an attribute's frequencies, of many the largest."""
+    shown = largest(rows)
+    figure, axes = style.new_axes(height=style.height_for(len(shown)))
+    said = f"Shares of {in_words(style.only(rows, 'attribute'))}: the {len(shown)} largest of {len(rows):,}"
+    plot_frequency(shown, axes, title=said if len(shown) < len(rows) else "")
+    return figure
+
+
+def draw_numbers(rows: pd.DataFrame, unit: str) -> Figure:
+    """Return the picture of the functionals of everyone or of one group."""
+    figure, axes = style.new_axes(height=style.height_for(len(rows)))
+    plot_functional(rows, axes, unit=unit)
+    return figure
 
 
 def attribute_pictures(
@@ -28,76 +59,36 @@ def attribute_pictures(
     tables: table -> frame, as landed; a truth is drawn where `truths` has one.  Without rows there is no picture.
     previous: the earlier round's name.  run_id: the run's, by which comparisons of its own groups are known.
     """
-    every = {name: frame[frame["attribute"] == attribute] for name, frame in tables.items() if "attribute" in frame}
-    rows = {name: frame[frame["given"] == ""] if "given" in frame else frame for name, frame in every.items()}
+    rows = {name: frame[frame["attribute"] == attribute] for name, frame in tables.items() if "attribute" in frame}
     truths = rows.get("truths")
-    density, frequency, numbers = (rows.get(name) for name in ("densities", "frequencies", "functionals"))
-    pictures = {}
-    if density is not None and len(density):
-        figure, axes = style.new_axes()
-        atoms = _atoms(numbers)
-        plot_density(
-            density, axes, truth=_of(truths, r"density$"), atoms=atoms, true_atoms=_of(truths, r"atom\("), unit=unit
-        )
-        pictures[attribute] = style.png(figure)
-    if frequency is not None and len(frequency):
-        title = ""
-        if len(frequency) > _SHOWN:
-            title = f"Shares of {style.in_words(attribute)}: the {_SHOWN} largest of {len(frequency):,}"
-            frequency = frequency.loc[frequency["estimate"].nlargest(_SHOWN).index.sort_values()]
-        figure, axes = style.new_axes(height=style.height_for(len(frequency)))
-        plot_frequency(frequency, axes, truth=_of(truths, r"frequency\("), title=title)
-        pictures[attribute] = style.png(figure)
-    if numbers is not None and len(numbers):
-        figure, axes = style.new_axes(height=style.height_for(len(numbers)))
-        plot_functional(numbers, axes, truth=_of(truths, r"(?!density$|frequency\()"))
-        pictures[f"{attribute}_numbers"] = style.png(figure)
-    differences = difference_pictures(
-        attribute, every.get("comparisons"), every.get("truths"), unit, previous=previous, run_id=run_id
+    densities, shares, numbers = (
+        _with_truth(rows.get(table, pd.DataFrame(columns=["given"])), truths)
+        for table in ("densities", "frequencies", "functionals")
     )
-    return pictures | _group_pictures(attribute, every, unit) | differences
+    density, share, number = (frame[frame["given"] == ""] for frame in (densities, shares, numbers))
+    figures = {}
+    if len(density):
+        figures[attribute] = draw_density(density, number, unit)
+    if len(share):
+        figures[attribute] = draw_shares(share)
+    if len(number):
+        figures[f"{attribute}_numbers"] = draw_numbers(number, unit)
+    for other, found in by_other(densities):
+        figures[f"{attribute}_by_{other}"] = draw_groups(found, unit)
+    for given, found in numbers[numbers["given"] != ""].groupby("given", sort=False):
+        file = re.sub(r"\W+", "_", str(given)).strip("_")
+        figures[f"{attribute}_numbers_of_{file}"] = draw_numbers(found, unit)
+    changes = difference_pictures(attribute, rows.get("comparisons"), truths, unit, previous=previous, run_id=run_id)
+    return {name: style.png(figure) for name, figure in figures.items()} | changes
 
 
-def _group_pictures(attribute: str, tables: Mapping[str, pd.DataFrame], unit: str) -> dict[str, bytes]:
-    """The densities of the groups of each other attribute, and the numbers of each group."""
-    pictures = {}
-    densities, truths = _grouped(tables.get("densities")), _grouped(tables.get("truths"))
-    for other, rows in (
-        densities.groupby(densities["given"].str.partition("=")[0], sort=False) if len(densities) else ()
-    ):
-        shown = rows["given"].unique()[:MOST_GROUPS]
-        figure, axes = style.new_axes()
-        plot_groups(rows[rows["given"].isin(shown)], axes, truth=_of(truths, r"density$"), unit=unit)
-        pictures[f"{attribute}_by_{other}"] = style.png(figure)
-    numbers = _grouped(tables.get("functionals"))
-    for given, rows in numbers.groupby("given", sort=False) if len(numbers) else ():
-        of_group = truths[truths["given"] == given] if len(truths) else None
-        figure, axes = style.new_axes(height=style.height_for(len(rows)))
-        plot_functional(rows, axes, truth=_of(of_group, r"(?!density$|frequency\()"))
-        pictures[f"{attribute}_numbers_of_{_file_name(str(given))}"] = style.png(figure)
-    return pictures
-
-
-def _grouped(frame: pd.DataFrame | None) -> pd.DataFrame:
-    return pd.DataFrame() if frame is None or "given" not in frame else frame[frame["given"] != ""]
-
-
-def _file_name(given: str) -> str:
-    """A group as part of a file's name: letters and digits of the other attribute and the category."""
-    return re.sub(r"\W+", "_", given).strip("_")
-
-
-def _atoms(numbers: pd.DataFrame | None) -> pd.DataFrame | None:
-    """The rows of `functionals` that are atoms which the density leaves out; None where there are none."""
-    if numbers is None or "plug_in" not in numbers:
-        return None
-    found = numbers[numbers["functional"].str.startswith("atom(") & numbers["plug_in"].notna()]
-    return found if len(found) else None
-
-
-def _of(truths: pd.DataFrame | None, pattern: str) -> pd.DataFrame | None:
-    """The truths whose quantity begins with the pattern; None where there are none."""
-    if truths is None or truths.empty:
-        return None
-    found = truths[truths["quantity"].str.match(pattern)]
-    return found if len(found) else None
+def _with_truth(rows: pd.DataFrame, truths: pd.DataFrame | None) -> pd.DataFrame:
+    """Rows of any table of estimates, each with what is true of it where somebody knows."""
+    if truths is None or truths.empty or rows.empty:
+        return rows
+    if "x" in rows:
+        curve = truths[truths["quantity"] == "density"].rename(columns={"value": "truth"})
+        return rows.merge(curve[["given", "x", "truth"]], how="left", on=["given", "x"])
+    quantity = "frequency(" + rows["category"] + ")" if "category" in rows else rows["functional"]
+    known = truths.drop_duplicates(["given", "quantity"]).set_index(["given", "quantity"])["value"]
+    return rows.assign(truth=known.reindex(pd.MultiIndex.from_arrays([rows["given"], quantity])).to_numpy())

@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from dpcore.results.plots import style
+from dpcore.results.reading import in_words
 
 _MEASURED, _FRESH = style.ESTIMATE, style.TRUTH
 _BAR = 0.5  # of a row's height
@@ -28,7 +29,7 @@ def plot_audit(frame: pd.DataFrame, axes: Axes, *, title: str = "") -> Axes:
             axes.barh(row, shown, height=_BAR, color=_MEASURED if shown <= promised else _FRESH, lw=0)
         axes.plot([promised, promised], [ends[0] - 0.12, ends[1] + 0.12], color=style.INK, lw=1.4)
         axes.plot(kept, row, marker="D", color="white", mec=style.INK, ms=5, lw=0, clip_on=False)
-    axes.set_yticks(range(len(frame)), [style.in_words(str(name)) for name in frame["attribute"]])
+    axes.set_yticks(range(len(frame)), [in_words(str(name)) for name in frame["attribute"]])
     axes.set_ylim(len(frame) - 0.5, -0.5)
     axes.set_xlim(0, 1.08 * float(frame[["promised", "epsilon", "lower_bound"]].max().max()))
     style.dress(axes, title=title or "One report", rules="x")

@@ -1,121 +1,138 @@
-"""The density of a numeric attribute with its band."""
+"""The density of a numeric attribute with its band, of everyone or of the categories of another attribute."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from dpcore.group import Group
 from dpcore.results.plots import style
+from dpcore.results.reading import in_words, read, records, rounded, separated
 
+_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#5F6670")  # Okabe and Ito's, but for the truth's
+MOST_GROUPS = len(_COLOURS)  # in one picture; all of them are in the table
+_DASHED = (0, (5, 2.5))
 _ROOM = 2.0  # times the highest curve is what the axis shows at most; a band that goes beyond is cut by the frame
 _BAR, _SIDE = 0.04, 0.1  # of the interval: an atom's bar, and the room beyond the bound in whose middle it stands
 
 
-def plot_density(
-    frame: pd.DataFrame,
-    axes: Axes,
-    *,
-    truth: pd.DataFrame | None = None,
-    previous: pd.DataFrame | None = None,
-    atoms: pd.DataFrame | None = None,
-    true_atoms: pd.DataFrame | None = None,
-    unit: str = "",
-    title: str = "",
-) -> Axes:
+def plot_density(frame: pd.DataFrame, axes: Axes, *, atoms: pd.DataFrame | None = None, unit: str = "") -> Axes:
     """Draw an estimated density and its pointwise band, and return the Axes.
 
-    frame: rows of `densities` of one attribute, estimator and group: x in the attribute's unit, density, low and high
-    per unit.  truth: rows of `truths` whose quantity is `density` (x, value), drawn dashed.  previous: rows of
-    `densities` of an earlier round.  atoms: rows of `functionals` that are atom(X) (functional, estimate, plug_in, low, high);
+    frame: rows of `densities` of one attribute, estimator and group: x in the attribute's unit, density, low and high per
+    unit; with `truth`, drawn dashed, and `before`, the round before's density, where they are known.
+    atoms: rows of `functionals` that are atom(X) (functional, estimate, plug_in, low, high, and truth where it is known);
     each is a bar beyond the bound, of the area that its share has on this axis, under its percentage and interval; one that
-    would dwarf the density is cut off, marked.  true_atoms: rows of `truths` (quantity, value) of the same names.
-    unit: of the attribute, for the labels.
+    would dwarf the density is cut off, marked.  unit: of the attribute, for the labels.
     The vertical axis counts percent of the clients per a round number of units and starts at zero, or lower where an
     unprojected estimate does.  Raises ValueError when rows or columns are missing, or are of several attributes.
     """
     style.need(frame, ("x", "density", "low", "high"))
     frame = frame.sort_values("x")
-    attribute = style.in_words(style.only(frame, "attribute")) or "x"
-    width = percent_width(frame)
+    width = _percent_width(frame)
     scale = 100 * width  # density per unit -> percent per `width` units
-
     x = frame["x"].to_numpy(float)
     low, high = frame["low"].to_numpy(float) * scale, frame["high"].to_numpy(float) * scale
     axes.fill_between(x, low, high, color=style.ESTIMATE, alpha=0.2, linewidth=0, label=style.share_of(frame, "band"))
-    if previous is not None:
-        style.need(previous, ("x", "density"))
-        before = previous.sort_values("x")
-        axes.plot(before["x"], before["density"] * scale, color=style.PREVIOUS, lw=1.5, ls=":", label="previous round")
-    axes.plot(x, frame["density"] * scale, color=style.ESTIMATE, linewidth=2.2, label="estimate")
-    if truth is not None:
-        style.need(truth, ("x", "value"))
-        known = truth.sort_values("x")
-        axes.plot(known["x"], known["value"] * scale, color=style.TRUTH, lw=1.6, ls=(0, (5, 2.5)), label="truth")
-
-    axes.set_xlim(x[0], x[-1])
-    axes.margins(y=0.08)
-    axes.autoscale(axis="y")
+    _curve(axes, frame, "before", scale, color=style.PREVIOUS, lw=1.5, ls=":", label="previous round")
+    _curve(axes, frame, "density", scale, color=style.ESTIMATE, lw=2.2, label="estimate")
+    _curve(axes, frame, "truth", scale, color=style.TRUTH, lw=1.6, ls=_DASHED, label="truth")
     lowest = min(0.0, float(np.nanmin(frame["density"])) * scale, float(np.nanmin([0.0, *low[np.isfinite(low)]])))
-    axes.set_ylim(bottom=1.05 * lowest)
-    keep_curves_large(axes)
+    _set_range(axes, x, 1.05 * lowest)
     if atoms is not None and len(atoms):
-        _draw_atoms(axes, atoms, true_atoms, ends=(x[0], x[-1]), width=width)
-    style.dress(axes, title=title or f"Density of {attribute}", subtitle=style.about(frame, interval="pointwise band"))
-    style.separate_thousands(axes, "x", "y")
-    units = f" {unit}" if unit else ""
-    style.label(
-        axes,
-        x=f"{attribute} ({unit})" if unit else attribute,
-        y=f"percent of clients per {style.separated(width)}{units}",
-    )
+        _draw_atoms(axes, atoms, ends=(x[0], x[-1]), width=width)
+    attribute = _dress(axes, frame, unit, f"percent of clients per {separated(width)}")
+    style.dress(axes, title=f"Density of {attribute}", subtitle=style.about(frame, interval="pointwise band"))
     style.legend(axes)
     return axes
 
 
-def percent_width(frame: pd.DataFrame) -> float:
-    """Return how many units of x percentages are per: the largest power of ten within a tenth of the range."""
+def plot_groups(frame: pd.DataFrame, axes: Axes, *, unit: str = "") -> Axes:
+    """Draw the density of each group with its pointwise band, and return the Axes.
+
+    frame: rows of `densities` of one attribute and estimator and of groups of one other attribute, at most six, as for
+    `plot_density`; a truth is dashed in the group's colour.
+    Raises ValueError when rows or columns are missing, are of several attributes, or of more groups than there are colours.
+    """
+    style.need(frame, ("given", "x", "density", "low", "high"))
+    groups = [(given, Group.parse(given)) for given in dict.fromkeys(frame["given"])]
+    others = {group.attribute for _, group in groups if group is not None}
+    if len(groups) > MOST_GROUPS or len(others) > 1:
+        raise ValueError(f"a picture shows up to {MOST_GROUPS} groups of one attribute, the frame holds {len(groups)}")
+    width = _percent_width(frame)
+    scale = 100 * width
+    for colour, (given, group) in zip(_COLOURS, groups, strict=False):
+        rows, name = frame[frame["given"] == given].sort_values("x"), group.category if group else "everyone"
+        axes.fill_between(rows["x"], rows["low"] * scale, rows["high"] * scale, color=colour, alpha=0.18, linewidth=0)
+        _curve(axes, rows, "density", scale, color=colour, lw=2.2, label=name)
+        _curve(axes, rows, "truth", scale, color=colour, lw=1.4, ls=_DASHED, label=f"{name}, truth")
+    _set_range(axes, frame["x"].sort_values().to_numpy(float), 0.0)
+    attribute = _dress(axes, frame, unit, f"percent of the group per {separated(width)}")
+    about = style.about(frame.drop(columns="given"), interval="pointwise bands")
+    style.dress(axes, title=f"Density of {attribute} by {in_words(''.join(others))}", subtitle=about)
+    style.legend(axes)
+    return axes
+
+
+def _percent_width(frame: pd.DataFrame) -> float:
+    """How many units of x percentages are per: the largest power of ten within a tenth of the range."""
     extent = float(frame["x"].max() - frame["x"].min())
     return float(10.0 ** np.floor(np.log10(extent / 10))) if extent > 0 else 1.0
 
 
-def keep_curves_large(axes: Axes) -> None:
-    """Let bands that go far beyond every curve leave the picture, so that the curves do not lie flat on its ground."""
+def _curve(axes: Axes, frame: pd.DataFrame, column: str, scale: float, **look: Any) -> None:
+    """A column over x, where it is known."""
+    known = frame.dropna(subset=[column]) if column in frame else frame.iloc[:0]
+    if len(known):
+        axes.plot(known["x"], known[column] * scale, **look)
+
+
+def _set_range(axes: Axes, x: np.ndarray, bottom: float) -> None:
+    """Bands that go far beyond every curve leave the picture, so that the curves do not lie flat on its ground."""
+    axes.set_xlim(x[0], x[-1])
+    axes.margins(y=0.08)
+    axes.autoscale(axis="y")
+    axes.set_ylim(bottom=bottom)
     highest = max((float(np.nanmax(curve.get_ydata())) for curve in axes.get_lines()), default=0.0)
     if highest > 0:
         axes.set_ylim(top=min(axes.get_ylim()[1], _ROOM * highest))
 
 
-def _draw_atoms(
-    axes: Axes, atoms: pd.DataFrame, truth: pd.DataFrame | None, *, ends: tuple[float, float], width: float
-) -> None:
+def _dress(axes: Axes, frame: pd.DataFrame, unit: str, per: str) -> str:
+    """Name the axes and return what the attribute is called."""
+    attribute = in_words(style.only(frame, "attribute")) or "x"
+    style.separate_thousands(axes, "x", "y")
+    style.label(axes, x=f"{attribute} ({unit})" if unit else attribute, y=f"{per} {unit}".strip())
+    return attribute
+
+
+def _draw_atoms(axes: Axes, atoms: pd.DataFrame, *, ends: tuple[float, float], width: float) -> None:
     """Bars beside the bounds; the axis of densities grows to hold them, but to no more than twice its height."""
     style.need(atoms, ("functional", "estimate", "plug_in", "low", "high"))
-    known = {} if truth is None else dict(zip(truth["quantity"], truth["value"], strict=True))
     extent = ends[1] - ends[0]
     bar, room = _BAR * extent, _SIDE * extent
     per = 100 * width / bar  # share -> height
     ceiling = 2 * axes.get_ylim()[1]
     tops, sides = [axes.get_ylim()[1]], []
-    for row in atoms.to_dict("records"):
+    for row in records(atoms):
         at = float(str(row["functional"])[len("atom(") : -1])
         side = -1 if at == ends[0] else 1
         middle = at + side * room / 2
-        share = row["plug_in"] if pd.isna(row["estimate"]) else row["estimate"]
+        share = row["plug_in"] if row["estimate"] is None else row["estimate"]
         height = min(per * share, 0.9 * ceiling)
-        is_cut = height < per * share
         axes.bar(middle, height, bar, color=style.ESTIMATE, alpha=0.75, linewidth=0)
-        true, top = known.get(str(row["functional"])), height
-        if is_cut:
+        top = height
+        if height < per * share:
             axes.plot(middle, 0.93 * height, marker="$\\approx$", color="white", markersize=12, linestyle="")
-        elif true is not None:
-            axes.hlines(per * true, middle - 0.7 * bar, middle + 0.7 * bar, color=style.TRUTH, linewidth=2.0, zorder=4)
-            top = max(top, per * true)
-        told = f"{style.rounded(100 * share, np.nan)} %"
-        if not pd.isna(row["low"]):
-            low, high = 100 * row["low"], 100 * row["high"]
-            told = f"{style.rounded(100 * share, high - low)} %\n"
-            told += f"{style.rounded(low, high - low)} to {style.rounded(high, high - low)}"
+        elif row.get("truth") is not None:
+            true = per * row["truth"]
+            axes.hlines(true, middle - 0.7 * bar, middle + 0.7 * bar, color=style.TRUTH, linewidth=2.0, zorder=4)
+            top = max(top, true)
+        line = read(row, "")
+        told = f"{line.value}\n{line.interval}" if line.interval else f"{rounded(100 * share, np.nan)} %"
         axes.annotate(
             told,
             (middle, top),

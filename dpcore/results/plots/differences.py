@@ -7,7 +7,8 @@ import textwrap
 import pandas as pd
 
 from dpcore.results.plots import style
-from dpcore.results.plots.comparison import MOST_ROWS, plot_comparison, sides
+from dpcore.results.plots.comparison import plot_comparison
+from dpcore.results.reading import by_other, in_words, is_share, largest, whose
 
 _SIDES = ["given", "other_given"]
 _TITLE_WIDTH = 46  # characters that fit beside the labels of rows
@@ -32,63 +33,40 @@ def difference_pictures(
     """
     if rows is None or rows.empty:
         return {}
-    is_own = rows["other_run_id"] == run_id
-    title = style.in_words(attribute).capitalize()
-    return _changes(attribute, title, rows[~is_own], previous, unit) | _between(
-        attribute, title, rows[is_own], truths, unit
+    title, since = (
+        in_words(attribute).capitalize(),
+        f"since round {previous}" if previous else "since the earlier round",
     )
-
-
-def _changes(attribute: str, title: str, rows: pd.DataFrame, previous: str, unit: str) -> dict[str, bytes]:
-    since = f"since round {previous}" if previous else "since the earlier round"
-    is_share, of_group = rows["functional"].str.startswith("frequency("), rows["given"] != ""
-    shares, numbers = rows[is_share & ~of_group], rows[~is_share & ~of_group]
-    pictures = {}
-    if len(shares):
-        pictures[f"{attribute}_changes"] = _picture(shares, f"{title}: change {since}", unit)
-    if len(numbers):
-        name = f"{attribute}_changes_numbers" if len(shares) else f"{attribute}_changes"
-        pictures[name] = _picture(numbers, f"{title}: change {since}", unit)
-    for other, found in _by_other(rows[of_group]):
-        pictures[f"{attribute}_changes_by_{other}"] = _picture(
-            found, f"{title} by {style.in_words(other)}: {since}", unit
-        )
-    return pictures
-
-
-def _between(
-    attribute: str, title: str, rows: pd.DataFrame, truths: pd.DataFrame | None, unit: str
-) -> dict[str, bytes]:
-    pictures = {}
-    for other, found in _by_other(rows):
+    is_own, of_group = rows["other_run_id"] == run_id, rows["given"] != ""
+    share = rows["functional"].map(is_share)
+    shares, numbers = (rows[~is_own & ~of_group & which] for which in (share, ~share))
+    parts = [
+        (f"{attribute}_changes", shares, f"{title}: change {since}"),
+        (f"{attribute}_changes{'_numbers' if len(shares) else ''}", numbers, f"{title}: change {since}"),
+    ]
+    for other, found in by_other(rows[~is_own]):
+        parts.append((f"{attribute}_changes_by_{other}", found, f"{title} by {in_words(other)}: {since}"))
+    for other, found in by_other(rows[is_own]):
         is_one = len(found[_SIDES].drop_duplicates()) == 1
-        what = f": {sides(*found[_SIDES].iloc[0])}" if is_one else f" by {style.in_words(other)}: differences"
-        pictures[f"{attribute}_between_{other}"] = _picture(found, f"{title}{what}", unit, _true(found, truths))
-    return pictures
+        what = f": {whose(*found[_SIDES].iloc[0])}" if is_one else f" by {in_words(other)}: differences"
+        parts.append((f"{attribute}_between_{other}", _with_truth(found, truths), f"{title}{what}"))
+    return {name: _picture(found, title, unit) for name, found, title in parts if len(found)}
 
 
-def _by_other(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    """The rows of the groups of each other attribute."""
-    if rows.empty:
-        return []
-    others = rows["given"].str.partition("=")[0]
-    return [(str(other), rows[others == other]) for other in others.unique()]
-
-
-def _true(rows: pd.DataFrame, truths: pd.DataFrame | None) -> pd.DataFrame | None:
-    """The true differences of the rows, null where they are unknown."""
+def _with_truth(rows: pd.DataFrame, truths: pd.DataFrame | None) -> pd.DataFrame:
+    """The rows with their true differences, null where they are unknown."""
     if truths is None or truths.empty:
-        return None
+        return rows
     values = truths[truths["x"].isna()].set_index(["given", "quantity"])["value"]
     ours, theirs = (values.reindex(pd.MultiIndex.from_frame(rows[[side, "functional"]])) for side in _SIDES)
-    return rows[[*_SIDES, "functional"]].assign(value=ours.to_numpy() - theirs.to_numpy())
+    return rows.assign(truth=ours.to_numpy() - theirs.to_numpy())
 
 
-def _picture(rows: pd.DataFrame, title: str, unit: str, truth: pd.DataFrame | None = None) -> bytes:
+def _picture(rows: pd.DataFrame, title: str, unit: str) -> bytes:
     """The rows; where they are too many, those furthest from zero."""
-    if len(rows) > MOST_ROWS:
-        title = f"{title} ({MOST_ROWS} of {len(rows):,})"
-        rows = rows.loc[rows["deviations"].nlargest(MOST_ROWS).index.sort_values()]
-    figure, axes = style.new_axes(height=style.height_for(len(rows)))
-    plot_comparison(rows, axes, truth=truth, title="\n".join(textwrap.wrap(title, _TITLE_WIDTH)), unit=unit)
+    shown = largest(rows, "deviations")
+    if len(shown) < len(rows):
+        title = f"{title} ({len(shown)} of {len(rows):,})"
+    figure, axes = style.new_axes(height=style.height_for(len(shown)))
+    plot_comparison(shown, axes, title="\n".join(textwrap.wrap(title, _TITLE_WIDTH)), unit=unit)
     return style.png(figure)

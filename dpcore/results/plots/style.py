@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import io
 import re
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -20,6 +20,8 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter
 from matplotlib.transforms import ScaledTranslation
+
+from dpcore.results.reading import in_words, separated, whose
 
 ESTIMATE = "#0072B2"  # blue
 TRUTH = "#D55E00"  # vermilion
@@ -29,8 +31,7 @@ TITLE_SIZE, LABEL_SIZE, SMALL_SIZE = 13.0, 10.5, 9.5  # points
 _ORDER = ("estimate", "interval", "truth", "previous round")  # in the legend; intervals carry their confidence
 _UNDER_LABEL = 0.5  # inches from the axis to a legend under its ticks and label
 _FOOTER = 0.35  # inches under all panels
-_LONG = 1e7  # from here on a power of ten is easier to read than the digits
-_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+_REASON_WIDTH = 48  # characters of a refusal's reason on one line
 DPI = 160  # dots per inch; 7.2 inches are 1152 dots
 
 
@@ -149,11 +150,6 @@ def in_margin(axes: Axes, row: float, points: float, text: str, colour: str, **f
     )
 
 
-def separated(value: float) -> str:
-    """Return the number with thousands separators and a true minus sign, without needless digits."""
-    return f"{value:,.10g}".replace("-", "−")
-
-
 def separate_thousands(axes: Axes, *sides: str) -> None:
     """Write the ticks of the given sides ('x', 'y') with thousands separators."""
     for side in sides:
@@ -161,23 +157,19 @@ def separate_thousands(axes: Axes, *sides: str) -> None:
         axis.set_major_formatter(FuncFormatter(lambda value, _: separated(value)))
 
 
-def rounded(value: float, spread: float) -> str:
-    """Return the number to two significant digits of its spread: what the interval leaves standing.
-
-    Without a spread above zero and finite, a hundredth of the value stands in for it.
-    """
-    if not np.isfinite(value):
-        return "–"
-    if not (np.isfinite(spread) and spread > 0):
-        spread = abs(value) / 100
-    if spread == 0:
-        return "0"
-    largest = max(abs(value), spread)
-    if largest >= _LONG:
-        power = int(np.floor(np.log10(largest)))
-        return f"{rounded(value / 10.0**power, spread / 10.0**power)} × 10{str(power).translate(_RAISED)}"
-    digits = 1 - int(np.floor(np.log10(spread)))
-    return separated(round(value, digits)) if digits <= 0 else f"{value:,.{digits}f}".replace("-", "−")
+def refusal(axes: Axes, row: float, said: str, reason: str) -> None:
+    """Write beside a row that it has no number, and in it why, on two lines at most."""
+    in_margin(axes, row, 0, said, FAINT, fontstyle="italic")
+    axes.text(
+        sum(axes.get_xlim()) / 2,
+        row,
+        "\n".join(textwrap.wrap(reason, _REASON_WIDTH, max_lines=2, placeholder=" …")),
+        ha="center",
+        va="center",
+        fontsize=SMALL_SIZE - 1,
+        color=FAINT,
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 2.0},
+    )
 
 
 def only(frame: pd.DataFrame, column: str) -> str:
@@ -198,11 +190,6 @@ def need(frame: pd.DataFrame, columns: Sequence[str]) -> None:
         raise ValueError("the frame holds no rows to draw")
 
 
-def in_words(name: str) -> str:
-    """Return a name of the scheme as people write it: urban_rural becomes urban rural."""
-    return name.replace("_", " ")
-
-
 def share_of(frame: pd.DataFrame, word: str) -> str:
     """Return the interval's name with its confidence, such as "95 % interval"."""
     confidence = only(frame, "confidence")
@@ -213,7 +200,7 @@ def about(frame: pd.DataFrame, *, interval: str) -> str:
     """Return the subtitle: whom the rows are about, how they were estimated, and what the interval promises."""
     given, estimator = only(frame, "given"), only(frame, "estimator")
     parts = [
-        in_words(given).replace("=", ": ") if given else "",
+        whose(given),
         in_words(estimator),
         share_of(frame, interval) if only(frame, "confidence") else "",
     ]

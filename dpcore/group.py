@@ -1,0 +1,32 @@
+"""A group of people: those who are in one category of an attribute."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpcore.errors import SchemeError
+
+
+@dataclass(frozen=True)
+class Group:
+    """Who is in a category of an attribute; everyone is None.
+
+    As text, ATTRIBUTE=CATEGORY, it stands in tables and files and nowhere else.
+
+    >>> str(Group("home", "rural")), Group.parse("home=rural").category, Group.parse("")
+    ('home=rural', 'rural', None)
+    """
+
+    attribute: str
+    category: str
+
+    def __str__(self) -> str:
+        return f"{self.attribute}={self.category}"
+
+    @classmethod
+    def parse(cls, text: str) -> Group | None:
+        """Return the group that a landed text names, None for that of everyone, ''.  Raises SchemeError for no group's."""
+        attribute, equals, category = text.partition("=")
+        if text and not equals:
+            raise SchemeError(f"a group is ATTRIBUTE=CATEGORY, got {text!r}")
+        return cls(attribute, category) if text else None

@@ -1,0 +1,259 @@
+"""How a number reads, wherever it is shown: in words, with its unit, to the digits that its interval leaves standing.
+
+A terminal, a page, Prefect's UI and the margin of a picture all ask here, of rows as they landed.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from dpcore.group import Group
+
+SHOWN = 30  # categories, or differences, that a table or a picture shows; all of them land
+_SHARE = "frequency("
+_ORDER = ("mean", "quantile", "cdf", "probability", "atom", "variance")  # as people ask; then the others, by name
+_POWERS: Mapping[str, Callable[..., float]] = {  # of the attribute's unit, from the arguments
+    "mean": lambda: 1,
+    "quantile": lambda _: 1,
+    "variance": lambda: 2,
+    "moment": lambda k: k,
+    "central_moment": lambda k: k,
+    "density": lambda: -1,
+    "derivative": lambda r, _: -1 - r,
+    "integrated_square": lambda m: -1 - 2 * m,
+    "power_integral": lambda q: 1 - q,
+    "fisher_information": lambda: -2,
+    "wasserstein": lambda *_: 1,
+}
+_LONG, _SHORT = 1e7, 1e-4  # beyond these a power of ten is easier to read than the digits
+_MORE_DIGITS = 4
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """A number in words: what it is, its unit as printed, and by how much the landed value is multiplied for that."""
+
+    text: str
+    unit: str = ""
+    factor: float = 1.0
+
+    @property
+    def unit_of_difference(self) -> str:
+        """The unit of how much it has moved."""
+        return "% points" if self.unit == "%" else self.unit
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """A landed number, or a difference of two, as it reads: every part a text, '' where there is none.
+
+    name: the functional's in tables.  group: whose number it is, of two groups 'rural − urban'; '' for everyone's.
+    holds: whether the interval holds the truth; None where nobody knows.  note: why there is no number.
+    verdict: of a difference: 'yes' where it is more than chance explains in all rows at once, 'perhaps' where its own interval
+    leaves out zero, 'no', or '' where it was refused.
+    """
+
+    attribute: str
+    text: str
+    name: str
+    group: str
+    estimate: str
+    low: str
+    high: str
+    unit: str
+    truth: str
+    holds: bool | None
+    note: str
+    verdict: str
+
+    @property
+    def quantity(self) -> str:
+        """What it is where nothing around it says so."""
+        return f"share of {self.text}" if is_share(self.name) else self.text
+
+    @property
+    def value(self) -> str:
+        """The estimate with its unit."""
+        return f"{self.estimate} {self.unit}".strip() if self.estimate else "refused"
+
+    @property
+    def true(self) -> str:
+        """The truth with its unit."""
+        return f"{self.truth} {self.unit}".strip() if self.truth else ""
+
+    @property
+    def interval(self) -> str:
+        """Both its ends; '' where it has none."""
+        return f"{self.low} to {self.high}" if self.low and self.high else ""
+
+
+def read(row: Mapping[str, Any], unit: str) -> Line:
+    """Return how a row of `functionals`, `frequencies` or `comparisons` reads, with its `truth` where it has one.
+
+    row: column -> value, None or nan where it is null.  unit: the attribute's.
+    """
+    row = {key: None if pd.isna(value) else value for key, value in row.items()}
+    name = row["functional"] if "functional" in row else f"{_SHARE}{row['category']})"
+    said, is_difference = phrase(name, unit), "difference" in row
+    value = row["difference"] if is_difference else row["estimate"]
+    low, high, truth = (row.get(column) for column in ("low", "high", "truth"))
+    verdict, holds = "", None
+    if low is not None and high is not None:
+        verdict = verdict_of(row) if is_difference else ""
+        holds = None if truth is None else low <= truth <= high
+    spread = _spread(said.factor, low, high, 0.0 if is_difference else truth)
+
+    def told(number: float | None) -> str:
+        return "" if number is None else rounded(said.factor * number, spread)
+
+    return Line(
+        attribute=in_words(row.get("attribute") or "").capitalize(),
+        text=said.text,
+        name=name,
+        group=whose(row.get("given") or "", row.get("other_given")),
+        estimate=("+" if is_difference and value is not None and value > 0 else "") + told(value),
+        low=told(low),
+        high=told(high),
+        unit=said.unit_of_difference if is_difference else said.unit,
+        truth=told(truth),
+        holds=holds,
+        note=(row.get("reason") or "") if value is None else "",
+        verdict=verdict,
+    )
+
+
+def verdict_of(row: Mapping[str, Any]) -> str:
+    """Return whether a row of `comparisons` that was not refused is a difference: 'yes', 'perhaps' or 'no'."""
+    if row.get("differs") is not None and not pd.isna(row["differs"]) and row["differs"]:
+        return "yes"
+    return "no" if row["low"] <= 0 <= row["high"] else "perhaps"
+
+
+def _spread(factor: float, low: float | None, high: float | None, beside: float | None) -> float:
+    """What a number's digits are two of: the interval or, where that leaves a number out and would not show it, less."""
+    if low is None or high is None:
+        return math.nan
+    spread = factor * (high - low)
+    if beside is None or low <= beside <= high:
+        return spread
+    for _ in range(_MORE_DIGITS):
+        if rounded(factor * beside, spread) not in (rounded(factor * low, spread), rounded(factor * high, spread)):
+            break
+        spread /= 10
+    return spread
+
+
+def rounded(value: float, spread: float) -> str:
+    """Return the number to two significant digits of its spread: what the interval leaves standing.
+
+    Without a spread above zero and finite, a hundredth of the value stands in for it.
+    """
+    if not math.isfinite(value):
+        return "–"
+    if not (math.isfinite(spread) and spread > 0):
+        spread = abs(value) / 100
+    if spread == 0:
+        return "0"
+    largest = max(abs(value), spread)
+    if not _SHORT <= largest < _LONG:
+        power = math.floor(math.log10(largest))
+        return f"{rounded(value / 10.0**power, spread / 10.0**power)} × 10{str(power).translate(_RAISED)}"
+    digits = 1 - math.floor(math.log10(spread))
+    value = round(value, digits) + 0.0  # nothing is −0
+    return separated(value) if digits <= 0 else f"{value:,.{digits}f}".replace("-", "−")
+
+
+def separated(value: float) -> str:
+    """Return the number with thousands separators and a true minus sign, without needless digits."""
+    return f"{value:,.10g}".replace("-", "−")
+
+
+def in_words(name: str) -> str:
+    """Return a name of the scheme as people write it: urban_rural becomes urban rural."""
+    return name.replace("_", " ")
+
+
+def whose(given: str, other: str | None = None) -> str:
+    """Return whose a number is: '' for everyone's, 'home: rural' of a group, of a difference 'rural' or 'rural − urban'."""
+    group = Group.parse(given)
+    if group is None:
+        return ""
+    if other is None:
+        return f"{in_words(group.attribute)}: {in_words(group.category)}"
+    sides = [in_words(each.category) for each in (group, Group.parse(other)) if each is not None]
+    return " − ".join(dict.fromkeys(sides))
+
+
+def phrase(functional: str, unit: str) -> Phrase:
+    """Return what a functional is, as in tables ('cdf(50000)'), of an attribute with this unit."""
+    if is_share(functional):
+        return Phrase(in_words(functional[len(_SHARE) : -1]), "%", 100)
+    name, arguments = _parts(functional)
+    at = [f"{separated(value)} {unit}".strip() for value in arguments]
+    if name == "quantile" and arguments == [0.5]:
+        return Phrase("median", unit)
+    if name == "quantile" and len(arguments) == 1:
+        return Phrase(f"{separated(100 * arguments[0])} % of clients are below", unit)
+    if name == "cdf":
+        return Phrase(f"share at or below {at[0]}" if at else "cdf", "%", 100)
+    if name == "probability" and len(at) == 2:
+        return Phrase(f"share from {separated(arguments[0])} to {at[1]}", "%", 100)
+    if name == "atom" and len(at) == 1:
+        return Phrase(f"share at the bound, {at[0]}", "%", 100)
+    if name in ("entropy", "kullback_leibler"):
+        return Phrase(in_words(functional), "nats")
+    text = f"density at {at[1]}" if name == "derivative" and arguments[:1] == [0] else in_words(functional)
+    return Phrase(text, _to_the_power(unit, _POWERS[name](*arguments) if name in _POWERS else 0))
+
+
+def _to_the_power(unit: str, power: float) -> str:
+    if not unit or not power:
+        return ""
+    size, unit = abs(power), f"({unit})" if " " in unit and abs(power) != 1 else unit
+    raised = "" if size == 1 else str(int(size)).translate(_RAISED) if size == int(size) else f"^{size:g}"
+    return f"{'per ' if power < 0 else ''}{unit}{raised}"
+
+
+def is_share(functional: str) -> bool:
+    """Whether the number is the share of a category: frequency(CATEGORY)."""
+    return functional.startswith(_SHARE)
+
+
+def rank(functional: str) -> tuple[int, str, list[float]]:
+    """Return where a functional stands in a table: what people ask first, then by name; by argument within a name."""
+    if is_share(functional):
+        return (-1, "", [])  # in the order they come
+    name, arguments = _parts(functional)
+    return (_ORDER.index(name) if name in _ORDER else len(_ORDER), name, arguments)
+
+
+def _parts(functional: str) -> tuple[str, list[float]]:
+    name, _, inside = functional.partition("(")
+    return name, [float(number) for number in re.findall(r"[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?", inside)]
+
+
+def by_other(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield the rows of the groups of each other attribute, as they come; rows of everyone are of none."""
+    groups = rows["given"].map(Group.parse) if len(rows) else pd.Series(dtype=object)
+    others = groups.dropna().map(lambda group: group.attribute)
+    for other in others.unique():
+        yield other, rows[others.reindex(rows.index) == other]
+
+
+def largest(rows: pd.DataFrame, column: str = "estimate") -> pd.DataFrame:
+    """Return the rows that are shown of many, the largest by a column, in their own order."""
+    return rows.loc[rows[column].nlargest(SHOWN).index.sort_values()] if len(rows) > SHOWN else rows
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return a frame's rows, with None for what is null."""
+    return [
+        {str(key): None if pd.isna(value) else value for key, value in row.items()} for row in frame.to_dict("records")
+    ]
