@@ -30,3 +30,14 @@ class Group:
         if text and not equals:
             raise SchemeError(f"a group is ATTRIBUTE=CATEGORY, got {text!r}")
         return cls(attribute, category) if text else None
+
+
+class OfGroup:
+    """What is found of a group or, where it is None, of everyone."""
+
+    group: Group | None
+
+    @property
+    def given(self) -> str:
+        """Whose it is as tables have it: '' or 'ATTRIBUTE=CATEGORY'."""
+        return str(self.group or "")

@@ -36,6 +36,7 @@ from dpcore.estimation.estimators.log_spline_family import DEGREE as LOG_SPLINE_
 from dpcore.estimation.frequency_estimate import FrequencyEstimate
 from dpcore.estimation.functional_estimate import FunctionalEstimate, refused
 from dpcore.functionals import Atom, parse
+from dpcore.group import Group, OfGroup
 from dpcore.protocol.aggregates import Aggregate
 from dpcore.protocol.attribute import Attribute
 from dpcore.protocol.report import Answers, ReportBatch, concatenate
@@ -71,14 +72,14 @@ class Table:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Group:
-    """What was found of a numeric attribute within one category of another; given: 'ATTRIBUTE=CATEGORY'.
+class GroupEstimates(OfGroup):
+    """What was found of a numeric attribute within one category of another.
 
     estimate: None where the group is too small, for the reason that every functional then has.
     """
 
     attribute: str
-    given: str
+    group: Group
     estimator: str
     estimate: DensityEstimate | None
     functionals: tuple[FunctionalEstimate, ...]
@@ -96,7 +97,7 @@ class Round:
     estimates: Mapping[str, Estimate]
     functionals: Mapping[str, tuple[FunctionalEstimate, ...]]
     unavailable: Mapping[str, str]
-    groups: tuple[Group, ...] = ()
+    groups: tuple[GroupEstimates, ...] = ()
     withheld: frozenset[tuple[str, str]] = frozenset()
 
 
@@ -269,7 +270,7 @@ def estimate_all(aggregate: Aggregate, fewest: int = 0) -> Round:
     return Round(aggregate, estimates, functionals, unavailable, tuple(found), withheld)
 
 
-def _groups(aggregate: Aggregate, name: str, other: str, fewest: int) -> Iterator[Group]:
+def _groups(aggregate: Aggregate, name: str, other: str, fewest: int) -> Iterator[GroupEstimates]:
     """Estimates of an attribute within each category of another; the categories too rare to tell are refused."""
     attribute = aggregate.scheme.attributes[name]
     said = groups.said(aggregate, other)
@@ -282,9 +283,9 @@ def _groups(aggregate: Aggregate, name: str, other: str, fewest: int) -> Iterato
         one = found.get(category) if said[category] >= fewest else None
         smallest = min(n for n in said.values() if n) if is_withheld else said[category]
         asked = list(dict.fromkeys((*map(parse, attribute.functionals), *_atoms(one))))
-        yield Group(
+        yield GroupEstimates(
             attribute=name,
-            given=f"{other}={category}",
+            group=Group(other, category),
             estimator=one.estimator if one is not None else attribute.estimator,
             estimate=one,
             functionals=tuple(

@@ -37,6 +37,7 @@ from dpcore.estimation.frequency_estimate import FrequencyEstimate
 from dpcore.estimation.functional_estimate import FunctionalEstimate, check_confidence, normal_quantile
 from dpcore.estimation.support import Sample
 from dpcore.functionals import Expansion, Functional, Influence
+from dpcore.group import Group
 
 _MEMOISED = (
     "memoised reports repeat from round to round: the errors are correlated by an unknown amount, counted as none"
@@ -153,9 +154,9 @@ def related(left: Any, right: Any, functional: Any) -> tuple[float, str | None]:
     _check_pair(left, right)
     if not _share_reports(left, right):
         return 0.0, None
-    if left.given == right.given:
+    if left.group == right.group:
         raise SchemeError(f"both sides are {left.given or 'everyone'} of one aggregate; name another group or round")
-    rho = _of_weights(left.sample, right.sample, left.given, right.given)
+    rho = _of_weights(left.sample, right.sample, (left.group, right.group))
     if rho == -1:
         return rho, _OVERLAP
     if (left.estimator, left.level) == (right.estimator, right.level):
@@ -294,11 +295,11 @@ def _together(a: float, b: float, correlation: float) -> float:
     return float(np.sqrt(max(0.0, a * a + b * b - 2 * correlation * a * b)))
 
 
-def _of_weights(left: Sample, right: Sample, left_given: str, right_given: str) -> float:
+def _of_weights(left: Sample, right: Sample, groups: tuple[Group | None, Group | None]) -> float:
     """rho / tau of two estimates from one aggregate; -1, the worst for a difference, where nobody knows."""
     weights = [sample.weights for sample in (left, right)]
     reported = next((sample.reported for sample in (left, right) if sample.reported is not None), None)
-    attributes = {given.partition("=")[0] for given in (left_given, right_given) if given}
+    attributes = {group.attribute for group in groups if group is not None}
     if reported is None or len(attributes) != 1:
         return -1.0
     w, v = (np.ones(len(reported)) if one is None else one for one in weights)

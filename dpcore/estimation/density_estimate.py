@@ -23,6 +23,7 @@ from dpcore.estimation.densities import DensityOnInterval, Spline
 from dpcore.estimation.functional_estimate import FunctionalEstimate, check_confidence, normal_quantile, refused
 from dpcore.estimation.support import Exposure, GoodnessOfFit, LevelRow, Sample, Sensitivity
 from dpcore.functionals import Mean
+from dpcore.group import Group, OfGroup
 
 _FINE = 16385  # points of a grid on which a law is integrated or inverted
 
@@ -47,14 +48,14 @@ class Inference(Protocol):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class DensityEstimate:
+class DensityEstimate(OfGroup):
     """The density of a numeric attribute: call it, differentiate it, integrate it.
 
     density: what is shown, nonnegative and of mass one with its atoms; to give to a functional as a density.
     covariance: (K, K), of the coefficients that the estimator solved for: of `raw` where there is one, else of the shown ones.
     raw: the unbiased estimate that was made proper, where there was one (projection).
-    n: reports used.  given: '' or 'ATTRIBUTE=CATEGORY'.  levels: what the level rule compared.  sample: whose reports.
-    exposure: what one of them can do.
+    n: reports used.  group: whose density it is, None for everyone's.  levels: what the level rule compared.
+    sample: whose reports.  exposure: what one of them can do.
     """
 
     attribute: str
@@ -64,7 +65,7 @@ class DensityEstimate:
     raw: Spline | None = None
     n: int
     estimator: str
-    given: str = ""
+    group: Group | None = None
     levels: tuple[LevelRow, ...] = ()
     inference: Inference = field(repr=False)
     sample: Sample | None = field(default=None, repr=False)

@@ -13,6 +13,7 @@ from dpcore._random import Source
 from dpcore.errors import SchemeError, check_within
 from dpcore.estimation.functional_estimate import FunctionalEstimate, check_confidence, normal_quantile, refused
 from dpcore.estimation.support import Exposure, Sample, Sensitivity
+from dpcore.group import Group, OfGroup
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +53,7 @@ class Intervals(Protocol):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class FrequencyEstimate:
+class FrequencyEstimate(OfGroup):
     """The frequencies of a categorical attribute, in the order of its categories; arrays have shape (k,).
 
     values: a projection of `raw`: nonnegative, sum one.  raw: unbiased; may be negative.
@@ -72,7 +73,7 @@ class FrequencyEstimate:
     n: int
     numbers: tuple[float, ...] | None
     estimator: str
-    given: str = ""
+    group: Group | None = None
     sample: Sample | None = field(default=None, repr=False)
     sensitivities: np.ndarray | None = field(default=None, repr=False)
     exposure: Exposure | None = field(default=None, repr=False)

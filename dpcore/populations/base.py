@@ -17,6 +17,7 @@ import pandas as pd
 
 from dpcore._random import Source
 from dpcore.errors import SchemeError
+from dpcore.group import Group
 from dpcore.populations.laws import CategoricalLaw, Law, NumericLaw, mixture
 
 BLOCK = 65_536  # people in a block; the pipeline's blocks of reports are the same ones
@@ -140,9 +141,9 @@ class Population:
         return self.laws[attribute]
 
     def _category_probabilities(self, attribute: str, given: str | None) -> dict[str, float]:
-        if given is not None and given not in self.weights and given.startswith(f"{attribute}="):
+        if given is not None and given not in self.weights and self._group(given).attribute == attribute:
             self._shares(given)  # refuses a category nobody has
-            return {given.removeprefix(f"{attribute}="): 1.0}
+            return {self._group(given).category: 1.0}
         by_group = self._laws(attribute)
         total: dict[str, float] = {}
         for group, share in self._shares(given).items():
@@ -153,20 +154,24 @@ class Population:
                 total[category] = total.get(category, 0.0) + share * probability
         return total
 
+    def _group(self, given: str) -> Group:
+        """The group that a text names; its attribute is one of the population's."""
+        group = Group.parse(given) if "=" in given else None
+        if group is None or group.attribute not in self.attributes or not group.category:
+            raise SchemeError(f"given must be one of {', '.join(self.weights)} or 'ATTRIBUTE=CATEGORY', got {given!r}")
+        return group
+
     def _shares(self, given: str | None) -> dict[str, float]:
         """The probabilities of the groups among those described by `given` (Bayes)."""
         if given is None:
             return dict(self.weights)
         if given in self.weights:
             return {group: float(group == given) for group in self.weights}
-        attribute, _, category = given.partition("=")
-        if attribute not in self.attributes or not category:
-            raise SchemeError(f"given must be one of {', '.join(self.weights)} or 'ATTRIBUTE=CATEGORY', got {given!r}")
-        joint = {}
-        for group, law in self._laws(attribute).items():
+        asked, joint = self._group(given), {}
+        for group, law in self._laws(asked.attribute).items():
             if not isinstance(law, CategoricalLaw):
                 raise SchemeError(f"given must name a categorical attribute, got {given!r}")
-            likelihood = dict(zip(law.categories, law.probabilities, strict=True)).get(category, 0.0)
+            likelihood = dict(zip(law.categories, law.probabilities, strict=True)).get(asked.category, 0.0)
             joint[group] = self.weights[group] * likelihood
         total = sum(joint.values())
         if total == 0:

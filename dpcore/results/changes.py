@@ -17,7 +17,7 @@ import pandas as pd
 from dpcore.estimation.comparison import Comparison, difference, related, simultaneous_deviations
 from dpcore.estimation.functional_estimate import FunctionalEstimate
 from dpcore.functionals import parse
-from dpcore.pipeline import Group, Round
+from dpcore.pipeline import GroupEstimates, Round
 from dpcore.results.reading import records
 from dpcore.results.tables import of_group
 
@@ -84,14 +84,13 @@ def between_groups(round_: Round, run_id: str) -> pd.DataFrame:
     return _judged([row for left, right in _pairs(round_) for row in _of_pair(left, right, run_id)])
 
 
-def _pairs(round_: Round) -> Iterator[tuple[Group, Group]]:
+def _pairs(round_: Round) -> Iterator[tuple[GroupEstimates, GroupEstimates]]:
     for left, right in combinations([group for group in round_.groups if group.estimate is not None], 2):
-        of = (left.attribute, left.given.partition("=")[0])
-        if of == (right.attribute, right.given.partition("=")[0]):
+        if (left.attribute, left.group.attribute) == (right.attribute, right.group.attribute):
             yield left, right
 
 
-def _of_pair(left: Group, right: Group, run_id: str) -> Iterator[tuple[Any, ...]]:
+def _of_pair(left: GroupEstimates, right: GroupEstimates, run_id: str) -> Iterator[tuple[Any, ...]]:
     others = {result.functional: result for result in right.functionals}
     for result in left.functionals:
         if result.functional in others:

@@ -13,6 +13,8 @@ import pandas as pd
 import pandera.pandas as pa
 from pandera.errors import SchemaErrors
 
+from dpcore.group import Group
+
 Tables = Mapping[str, pd.DataFrame]
 
 _ROUNDING = 1e-9  # of sums of doubles
@@ -159,7 +161,7 @@ def _integrates(frame: pd.DataFrame) -> pd.Series:
 def _groups_add_up(frame: pd.DataFrame) -> pd.Series:
     """The statistics of a pair's groups add up to everyone's, integer for integer."""
     place = ["attribute", "statistic", "level", "cell"]
-    other = frame["given"].str.partition("=")[0]
+    other = frame["given"].map(lambda given: group.attribute if (group := Group.parse(given)) else "")
     sums = frame.groupby([*(frame[key] for key in place), other])["value"].transform("sum")
     everyone = frame[frame["given"] == ""].groupby(place, as_index=False)["value"].sum()
     whole = frame.merge(everyone, how="left", on=place, suffixes=("", "_of_everyone"))["value_of_everyone"]

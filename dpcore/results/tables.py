@@ -16,6 +16,7 @@ from dpcore.errors import SchemeError
 from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.estimation.frequency_estimate import FrequencyEstimate
 from dpcore.functionals import parse
+from dpcore.group import Group
 from dpcore.pipeline import Estimate, Round
 from dpcore.protocol.aggregates import Aggregate
 from dpcore.protocol.attribute import Attribute
@@ -95,7 +96,7 @@ def _aggregates(round_: Round) -> pd.DataFrame:
         if (name, other) in round_.withheld:
             continue
         for category, statistics in zip(aggregate.scheme.attributes[other].categories, tables, strict=True):
-            rows += statistic_rows(aggregate.scheme, name, f"{other}={category}", statistics)
+            rows += statistic_rows(aggregate.scheme, name, str(Group(other, category)), statistics)
     return _frame(rows, "attribute given statistic level cell value")
 
 

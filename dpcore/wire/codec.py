@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dpcore.errors import InvalidReport, SchemeMismatch
+from dpcore.group import Group
 from dpcore.mechanisms import Reports
 from dpcore.protocol.aggregates import Aggregate
 from dpcore.protocol.report import Answers, ReportBatch, concatenate
@@ -278,7 +279,7 @@ def write_aggregate(path: Path, aggregate: Aggregate) -> None:
         rows += statistic_rows(scheme, name, "", statistics)
     for (name, other), tables in aggregate.pairs.items():
         for category, statistics in zip(scheme.attributes[other].categories, tables, strict=True):
-            rows += statistic_rows(scheme, name, f"{other}={category}", statistics)
+            rows += statistic_rows(scheme, name, str(Group(other, category)), statistics)
     for name, counts in aggregate.marginals.items():
         rows += [(name, "", "marginal", 0, cell, int(count)) for cell, count in enumerate(counts)]
     columns = [pa.array(column) for column in zip(*rows, strict=True)]
@@ -337,7 +338,10 @@ def read_aggregate(path: Path, scheme: Scheme) -> Aggregate:
         {name: block(name, "", len(size)) for name, size in zero.statistics.items()},
         {
             (name, other): np.stack(
-                [block(name, f"{other}={category}", size.shape[1]) for category in scheme.attributes[other].categories]
+                [
+                    block(name, str(Group(other, category)), size.shape[1])
+                    for category in scheme.attributes[other].categories
+                ]
             )
             for (name, other), size in zero.pairs.items()
         },

@@ -13,6 +13,7 @@ from dpcore.errors import SchemeError
 from dpcore.estimation.comparison import difference, related, simultaneous_deviations
 from dpcore.estimation.functional_estimate import FunctionalEstimate
 from dpcore.estimation.support import Sample
+from dpcore.group import Group
 
 MEAN = dp.functionals.Mean()
 TEXT = """
@@ -269,8 +270,8 @@ def test_shares_of_two_rounds_are_compared_one_by_one(rounds: tuple[dp.Aggregate
 def test_groups_of_two_attributes_get_the_largest_error() -> None:
     row = {"aggregate": "a", "n": 10, "weights": np.array([2.0, -1.0]), "reported": np.array([6.0, 4.0])}
     height: Any = dp.estimate(aggregate(4, 20_000), "height")
-    left = replace(height, given="side=left", sample=Sample(**row))
-    old = replace(height, given="age=old", sample=Sample(**row))
+    left = replace(height, group=Group("side", "left"), sample=Sample(**row))
+    old = replace(height, group=Group("age", "old"), sample=Sample(**row))
     found = dp.compare(left, old, MEAN)
     assert found.standard_error == pytest.approx(2 * height.functional(MEAN).standard_error)
     assert "overlap" in str(found.reason)

@@ -14,6 +14,7 @@ import numpy as np
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.estimation.estimators.pairs import Pair
+from dpcore.group import Group
 
 
 class Estimator(ABC):
@@ -65,5 +66,5 @@ class DensityEstimator(Estimator):
         """The density of everyone; described: the attribute in the scheme.  statistics: (S,)."""
 
     @abstractmethod
-    def _of_groups(self, described: Any, model: Any, pair: Pair) -> Callable[[int, str], DensityEstimate]:
-        """What estimates the group at a place of the pair's categories, given 'ATTRIBUTE=CATEGORY'."""
+    def _of_groups(self, described: Any, model: Any, pair: Pair) -> Callable[[int, Group], DensityEstimate]:
+        """What estimates the group at a place of the pair's categories."""

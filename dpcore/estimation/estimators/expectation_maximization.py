@@ -32,6 +32,7 @@ from dpcore.estimation.estimators.inference import DeltaMethod
 from dpcore.estimation.estimators.ladder import Rung
 from dpcore.estimation.estimators.likelihood import Counts, Likelihood, group_counts
 from dpcore.estimation.estimators.pairs import Pair
+from dpcore.group import Group
 from dpcore.mechanisms.observation import FiniteChannel
 
 TOLERANCE = 1e-5  # of the mass: a hundredth of it, at most, is then left to move
@@ -61,21 +62,27 @@ class ExpectationMaximization(DensityEstimator):
 
     def _of_everyone(self, described: Any, model: FiniteChannel, counts: np.ndarray) -> DensityEstimate:
         law = maximize(model, counts, self.smoothing)
-        return self._estimate(described, model, counts[:, None], np.ones(1), law, "")
+        return self._estimate(described, model, counts[:, None], np.ones(1), law, None)
 
-    def _of_groups(self, described: Any, model: FiniteChannel, pair: Pair) -> Callable[[int, str], DensityEstimate]:
+    def _of_groups(self, described: Any, model: FiniteChannel, pair: Pair) -> Callable[[int, Group], DensityEstimate]:
         """All together: cell and true category are one hidden thing, reported cell and category what is seen."""
         tables = pair.tables.T
         joint = maximize(model, tables, self.smoothing, response=pair.response).T
 
-        def one(place: int, group: str) -> DensityEstimate:
+        def one(place: int, group: Group) -> DensityEstimate:
             law = joint[place] / max(float(joint[place].sum()), 1e-300)
             return self._estimate(described, model, tables, pair.inverse[place], law, group)
 
         return one
 
     def _estimate(
-        self, described: Any, model: FiniteChannel, tables: np.ndarray, weights: np.ndarray, law: np.ndarray, given: str
+        self,
+        described: Any,
+        model: FiniteChannel,
+        tables: np.ndarray,
+        weights: np.ndarray,
+        law: np.ndarray,
+        group: Group | None,
     ) -> DensityEstimate:
         bounds = float(described.lower), float(described.upper)
         density = Spline(*bounds, 0, model.inputs.bit_length() - 1, law * model.inputs)
@@ -89,7 +96,7 @@ class ExpectationMaximization(DensityEstimator):
             raw=rung.raw,
             n=round(float((tables @ weights).sum())),
             estimator=self.name if self.smoothing else "em",
-            given=given,
+            group=group,
             inference=DeltaMethod(
                 shown,
                 rung,

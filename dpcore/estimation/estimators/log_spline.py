@@ -21,6 +21,7 @@ from dpcore.estimation.estimators.posterior import Posterior
 from dpcore.estimation.functional_estimate import FunctionalEstimate
 from dpcore.estimation.support import GoodnessOfFit
 from dpcore.functionals import Functional
+from dpcore.group import Group
 from dpcore.mechanisms.observation import FiniteChannel, NoisyFeatures
 
 _LARGEST = 100.0  # logarithm of a factor by which a band may exceed its density, before it is bounded otherwise
@@ -54,19 +55,19 @@ class LogSpline(DensityEstimator):
         self, described: Any, model: FiniteChannel | NoisyFeatures, statistics: np.ndarray
     ) -> DensityEstimate:
         if isinstance(model, FiniteChannel):
-            return self._estimate(described, Counts(model, statistics), "")
-        return self._estimate(described, InnerProducts.of(model, statistics).averages, "")
+            return self._estimate(described, Counts(model, statistics), None)
+        return self._estimate(described, InnerProducts.of(model, statistics).averages, None)
 
     def _of_groups(
         self, described: Any, model: FiniteChannel | NoisyFeatures, pair: Pair
-    ) -> Callable[[int, str], DensityEstimate]:
+    ) -> Callable[[int, Group], DensityEstimate]:
         shares = (
             np.array([self._shares(model, table) for table in pair.tables])
             if isinstance(model, FiniteChannel)
             else None
         )
 
-        def one(place: int, group: str) -> DensityEstimate:
+        def one(place: int, group: Group) -> DensityEstimate:
             row = pair.inverse[place]
             if isinstance(model, FiniteChannel):
                 return self._estimate(described, group_counts(model, pair.tables, row, shares), group)
@@ -80,7 +81,7 @@ class LogSpline(DensityEstimator):
             return model.probabilities(np.full(model.inputs, 1 / model.inputs))
         return smoothing.fit(Counts(model, table), self.level, self.orders).expected
 
-    def _estimate(self, described: Any, likelihood: Likelihood, given: str) -> DensityEstimate:
+    def _estimate(self, described: Any, likelihood: Likelihood, group: Group | None) -> DensityEstimate:
         fit = smoothing.fit(likelihood, self.level, self.orders)
         corrected = one_step.of_fit(fit, float(described.lower), float(described.upper))
         return DensityEstimate(
@@ -90,7 +91,7 @@ class LogSpline(DensityEstimator):
             covariance=fit.covariance,
             n=round(likelihood.n),
             estimator=self.name,
-            given=given,
+            group=group,
             inference=LogSplineInference(corrected),
         )
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation.density_estimate import DensityEstimate
+from dpcore.group import Group
 from dpcore.mechanisms.observation import ScoreSums
 
 
@@ -49,15 +50,15 @@ class Pair:
         """R^{-1}, (k, k): a row for each category."""
         return left_inverse(self.response)
 
-    def each(self, estimate: Callable[[int, str], DensityEstimate]) -> dict[str, DensityEstimate]:
-        """Return category -> estimate(its place, 'ATTRIBUTE=CATEGORY'), without the categories too rare to tell.
+    def each(self, estimate: Callable[[int, Group], DensityEstimate]) -> dict[str, DensityEstimate]:
+        """Return category -> estimate(its place, the group), without the categories too rare to tell.
 
         Raises NotEstimable where all of them are.
         """
         found = {}
         for place, category in enumerate(self.categories):
             try:
-                found[category] = estimate(place, f"{self.given}={category}")
+                found[category] = estimate(place, Group(self.given, category))
             except NotEstimable:
                 continue  # too few for this group; the others stand
         if not found:

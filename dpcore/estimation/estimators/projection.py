@@ -18,6 +18,7 @@ from dpcore.estimation.estimators.inner_products import InnerProducts
 from dpcore.estimation.estimators.level_rule import Fixed, Lepski, LevelRule
 from dpcore.estimation.estimators.likelihood import Likelihood
 from dpcore.estimation.estimators.pairs import Pair
+from dpcore.group import Group
 from dpcore.mechanisms.observation import NoisyFeatures
 
 
@@ -38,15 +39,15 @@ class Projection(DensityEstimator):
         return isinstance(model, NoisyFeatures)
 
     def _of_everyone(self, described: Any, model: NoisyFeatures, statistics: np.ndarray) -> DensityEstimate:
-        return self._estimate(described, InnerProducts.of(model, statistics), "")
+        return self._estimate(described, InnerProducts.of(model, statistics), None)
 
-    def _of_groups(self, described: Any, model: NoisyFeatures, pair: Pair) -> Callable[[int, str], DensityEstimate]:
-        def one(place: int, group: str) -> DensityEstimate:
+    def _of_groups(self, described: Any, model: NoisyFeatures, pair: Pair) -> Callable[[int, Group], DensityEstimate]:
+        def one(place: int, group: Group) -> DensityEstimate:
             return self._estimate(described, InnerProducts.of_group(model, pair.tables, pair.inverse[place]), group)
 
         return one
 
-    def _estimate(self, described: Any, observed: InnerProducts, given: str) -> DensityEstimate:
+    def _estimate(self, described: Any, observed: InnerProducts, group: Group | None) -> DensityEstimate:
         lower, upper = float(described.lower), float(described.upper)
         rungs = ladder.build(observed, float(described.budget), self.unit_mass)
         level, rows = self.level_rule.select(rungs)
@@ -61,7 +62,7 @@ class Projection(DensityEstimator):
             raw=shown.raw,
             n=round(float(np.asarray(rungs.n))),
             estimator=self.name,
-            given=given,
+            group=group,
             levels=rows,
             inference=DeltaMethod(
                 shown,
@@ -69,7 +70,7 @@ class Projection(DensityEstimator):
                 likelihood=lambda: observed.averages,
                 space=partial(_space, finer.proper),
                 is_corrected=self.level_rule.undersmoothing > 0,
-                is_linear=isinstance(self.level_rule, Fixed) and not self.unit_mass and not given,
+                is_linear=isinstance(self.level_rule, Fixed) and not self.unit_mass and group is None,
             ),
         )
 
