@@ -36,7 +36,7 @@ from dpcore.estimation.estimators.log_spline_family import DEGREE as LOG_SPLINE_
 from dpcore.estimation.frequency_estimate import FrequencyEstimate
 from dpcore.estimation.functional_estimate import FunctionalEstimate, refused
 from dpcore.functionals import Atom, parse
-from dpcore.group import Group, OfGroup
+from dpcore.functionals.group import Group, OfGroup
 from dpcore.protocol.aggregates import Aggregate
 from dpcore.protocol.attribute import Attribute
 from dpcore.protocol.report import Answers, ReportBatch, concatenate

@@ -37,7 +37,7 @@ from dpcore.estimation.frequency_estimate import FrequencyEstimate
 from dpcore.estimation.functional_estimate import FunctionalEstimate, check_confidence, normal_quantile
 from dpcore.estimation.support import Sample
 from dpcore.functionals import Expansion, Functional, Influence
-from dpcore.group import Group
+from dpcore.functionals.group import Group
 
 _MEMOISED = (
     "memoised reports repeat from round to round: the errors are correlated by an unknown amount, counted as none"

@@ -23,7 +23,7 @@ from dpcore.estimation.densities import DensityOnInterval, Spline
 from dpcore.estimation.functional_estimate import FunctionalEstimate, check_confidence, normal_quantile, refused
 from dpcore.estimation.support import Exposure, GoodnessOfFit, LevelRow, Sample, Sensitivity
 from dpcore.functionals import Mean
-from dpcore.group import Group, OfGroup
+from dpcore.functionals.group import Group, OfGroup
 
 _FINE = 16385  # points of a grid on which a law is integrated or inverted
 

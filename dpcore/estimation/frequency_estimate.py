@@ -13,7 +13,7 @@ from dpcore._random import Source
 from dpcore.errors import SchemeError, check_within
 from dpcore.estimation.functional_estimate import FunctionalEstimate, check_confidence, normal_quantile, refused
 from dpcore.estimation.support import Exposure, Sample, Sensitivity
-from dpcore.group import Group, OfGroup
+from dpcore.functionals.group import Group, OfGroup
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ import pandas as pd
 
 from dpcore._random import Source
 from dpcore.errors import SchemeError
-from dpcore.group import Group
+from dpcore.functionals.group import Group
 from dpcore.populations.laws import CategoricalLaw, Law, NumericLaw, mixture
 
 BLOCK = 65_536  # people in a block; the pipeline's blocks of reports are the same ones

@@ -13,7 +13,7 @@ import pandas as pd
 import pandera.pandas as pa
 from pandera.errors import SchemaErrors
 
-from dpcore.group import Group
+from dpcore.functionals.group import Group
 
 Tables = Mapping[str, pd.DataFrame]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from dpcore.group import Group
+from dpcore.functionals.group import Group
 
 SHOWN = 30  # categories, or differences, that a table or a picture shows; all of them land
 _SHARE = "frequency("

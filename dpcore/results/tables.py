@@ -16,7 +16,7 @@ from dpcore.errors import SchemeError
 from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.estimation.frequency_estimate import FrequencyEstimate
 from dpcore.functionals import parse
-from dpcore.group import Group
+from dpcore.functionals.group import Group
 from dpcore.pipeline import Estimate, Round
 from dpcore.protocol.aggregates import Aggregate
 from dpcore.protocol.attribute import Attribute

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dpcore.errors import InvalidReport, SchemeMismatch
-from dpcore.group import Group
+from dpcore.functionals.group import Group
 from dpcore.mechanisms import Reports
 from dpcore.protocol.aggregates import Aggregate
 from dpcore.protocol.report import Answers, ReportBatch, concatenate

@@ -13,7 +13,7 @@ from dpcore.errors import SchemeError
 from dpcore.estimation.comparison import difference, related, simultaneous_deviations
 from dpcore.estimation.functional_estimate import FunctionalEstimate
 from dpcore.estimation.support import Sample
-from dpcore.group import Group
+from dpcore.functionals.group import Group
 
 MEAN = dp.functionals.Mean()
 TEXT = """

@@ -10,7 +10,7 @@ import pytest
 
 from dpcore.errors import SchemeError
 from dpcore.functionals import NAMES
-from dpcore.group import Group
+from dpcore.functionals.group import Group
 from dpcore.results.reading import phrase, rank, read, rounded, separated, whose
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.estimation.estimators.pairs import Pair
-from dpcore.group import Group
+from dpcore.functionals.group import Group
 
 
 class Estimator(ABC):

@@ -32,7 +32,7 @@ from dpcore.estimation.estimators.inference import DeltaMethod
 from dpcore.estimation.estimators.ladder import Rung
 from dpcore.estimation.estimators.likelihood import Counts, Likelihood, group_counts
 from dpcore.estimation.estimators.pairs import Pair
-from dpcore.group import Group
+from dpcore.functionals.group import Group
 from dpcore.mechanisms.observation import FiniteChannel
 
 TOLERANCE = 1e-5  # of the mass: a hundredth of it, at most, is then left to move

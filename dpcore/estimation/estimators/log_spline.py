@@ -21,7 +21,7 @@ from dpcore.estimation.estimators.posterior import Posterior
 from dpcore.estimation.functional_estimate import FunctionalEstimate
 from dpcore.estimation.support import GoodnessOfFit
 from dpcore.functionals import Functional
-from dpcore.group import Group
+from dpcore.functionals.group import Group
 from dpcore.mechanisms.observation import FiniteChannel, NoisyFeatures
 
 _LARGEST = 100.0  # logarithm of a factor by which a band may exceed its density, before it is bounded otherwise

@@ -15,7 +15,7 @@ import numpy as np
 
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation.density_estimate import DensityEstimate
-from dpcore.group import Group
+from dpcore.functionals.group import Group
 from dpcore.mechanisms.observation import ScoreSums
 
 

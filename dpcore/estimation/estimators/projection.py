@@ -18,7 +18,7 @@ from dpcore.estimation.estimators.inner_products import InnerProducts
 from dpcore.estimation.estimators.level_rule import Fixed, Lepski, LevelRule
 from dpcore.estimation.estimators.likelihood import Likelihood
 from dpcore.estimation.estimators.pairs import Pair
-from dpcore.group import Group
+from dpcore.functionals.group import Group
 from dpcore.mechanisms.observation import NoisyFeatures
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from dpcore.group import Group
+from dpcore.functionals.group import Group
 from dpcore.results.plots import style
 from dpcore.results.reading import in_words, read, records, rounded, separated
 
