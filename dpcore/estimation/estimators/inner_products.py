@@ -129,9 +129,8 @@ class InnerProducts:
                     covariance[ends[c] : ends[c + 1], ends[b] : ends[b + 1]] += part.T
         return covariance
 
-    @cached_property
     def averages(self) -> Averages:
-        """The same as a likelihood."""
+        """Return the same as a likelihood."""
         features = np.hstack(self.features).T
         if features.shape[1] > _LIKELIHOOD_CELLS:  # splines hardly move within a cell this small
             features = features.reshape(len(features), _LIKELIHOOD_CELLS, -1).mean(axis=2)

@@ -56,7 +56,7 @@ class LogSpline(DensityEstimator):
     ) -> DensityEstimate:
         if isinstance(model, FiniteChannel):
             return self._estimate(described, Counts(model, statistics), None)
-        return self._estimate(described, InnerProducts.of(model, statistics).averages, None)
+        return self._estimate(described, InnerProducts.of(model, statistics).averages(), None)
 
     def _of_groups(
         self, described: Any, model: FiniteChannel | NoisyFeatures, pair: Pair
@@ -71,7 +71,7 @@ class LogSpline(DensityEstimator):
             row = pair.inverse[place]
             if isinstance(model, FiniteChannel):
                 return self._estimate(described, group_counts(model, pair.tables, row, shares), group)
-            return self._estimate(described, InnerProducts.of_group(model, pair.tables, row).averages, group)
+            return self._estimate(described, InnerProducts.of_group(model, pair.tables, row).averages(), group)
 
         return one
 

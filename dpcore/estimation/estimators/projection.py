@@ -67,7 +67,7 @@ class Projection(DensityEstimator):
             inference=DeltaMethod(
                 shown,
                 finer,
-                likelihood=lambda: observed.averages,
+                likelihood=observed.averages,
                 space=partial(_space, finer.proper),
                 is_corrected=self.level_rule.undersmoothing > 0,
                 is_linear=isinstance(self.level_rule, Fixed) and not self.unit_mass and group is None,
