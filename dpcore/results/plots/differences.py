@@ -11,7 +11,7 @@ from dpcore.results.plots.comparison import plot_comparison
 from dpcore.results.reading import by_other, in_words, is_share, largest, whose
 
 _SIDES = ["given", "other_given"]
-_TITLE_WIDTH = 46  # characters that fit beside the labels of rows
+_WIDE, _NARROW = 46, 38  # characters of a title that fit beside the labels of categories, and beside those of numbers
 
 
 def difference_pictures(
@@ -68,5 +68,6 @@ def _picture(rows: pd.DataFrame, title: str, unit: str) -> bytes:
     if len(shown) < len(rows):
         title = f"{title} ({len(shown)} of {len(rows):,})"
     figure, axes = style.new_axes(height=style.height_for(len(shown)))
-    plot_comparison(shown, axes, title="\n".join(textwrap.wrap(title, _TITLE_WIDTH)), unit=unit)
+    width = _WIDE if shown["functional"].map(is_share).all() else _NARROW
+    plot_comparison(shown, axes, title="\n".join(textwrap.wrap(title, width)), unit=unit)
     return style.png(figure)
