@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from flows import steps
+from dpcore.errors import TooFewClients
+from dpcore.rounds import sequence
+from flows.collect import waiting
 from flows.settings import NamedRound
 from flows.stage import run_name, whole
+from flows.steps import Tasks, find
 
 
 @whole("estimate", hours=2, run_name=run_name)
 def estimate(settings: NamedRound) -> Path:
     """Find a collected round, estimate it, return the run's folder; `publish` comes next."""
-    run = steps.find(settings)
-    steps.estimate(run)
+    run = find(settings)
+    try:
+        sequence.estimate(run, Tasks())
+    except TooFewClients as error:
+        return waiting(run, error)
     return run.folder

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dpcore.errors import TooFewClients
 from dpcore.rounds import sequence
+from flows.collect import waiting
 from flows.settings import RoundSettings
 from flows.stage import run_name, whole
 from flows.steps import Tasks, prepare
@@ -13,4 +15,8 @@ from flows.steps import Tasks, prepare
 @whole("simulate", hours=12, run_name=run_name)
 def simulate(settings: RoundSettings = RoundSettings(keep_reports=True)) -> list[Path]:  # noqa: B008 - frozen
     """Prepare a run, privatize its people, and return the files of their reports; nothing is aggregated."""
-    return sequence.privatize(prepare(settings), Tasks())
+    run = prepare(settings)
+    try:
+        return sequence.privatize(run, Tasks())
+    except TooFewClients as error:
+        return waiting(run, error)

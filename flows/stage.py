@@ -90,9 +90,10 @@ def scheduled_day() -> str:
     return runtime.flow_run.scheduled_start_time.strftime("%Y-%m-%d")
 
 
-def flow_run_id() -> str:
-    """Return the id by which Prefect knows the flow's run."""
-    return str(runtime.flow_run.id)
+def flow_run_id() -> str | None:
+    """Return the id by which Prefect knows the flow's run, None outside one."""
+    found = runtime.flow_run.id
+    return None if found is None else str(found)
 
 
 def key(*words: str) -> str:

@@ -118,12 +118,12 @@ def estimate(
     Example: ldpflow estimate data/schemes/health_insurance.toml --round 2026-11-20
     """
     from dpcore.protocol.scheme import Scheme
-    from dpcore.rounds import estimating, sequence
+    from dpcore.rounds import sequence
     from dpcore.rounds.run import newest
 
     found, hands = newest(Scheme.from_toml(scheme), round_, data), sequence.Here(progress)
     with _landing_failures(found):
-        hands.one(estimating.estimate, found)
+        sequence.estimate(found, hands)
         sequence.publish(found, hands)
     print(render(found))
 

@@ -53,7 +53,7 @@ def profile(
     warehouse: WarehouseOption = None,
     data: DataOption = DEFAULT_DATA,
 ) -> None:
-    """Tell where the processor time and the memory of `ldpflow run` go, stage by stage, and land it.
+    """Tell where the processor time and the memory of `ldpflow run` go, step by step, and land it.
 
     Example: ldpflow benchmark profile --clients 1000000,10000000
     """

@@ -2,7 +2,7 @@
 
 zero, add and merge are exact integer sums, so any split into shards, any order and any tree of merges gives the same bits.
 A table belongs to one attribute, or to a declared pair: the numeric attribute's statistics kept apart by the reported
-category of the other.
+category of the other.  What no client could have sent is refused here, by reason, whatever a collector has looked at.
 """
 
 from __future__ import annotations

@@ -45,7 +45,10 @@ def land(run: Run) -> Path:
     plan = run.plan
     check_not_overtaken(run)
     tables = run.tables()
-    tables["checks"] = pd.concat([tables["checks"], quality.verdicts(tables)], ignore_index=True)
+    # An older ldpflow compared and judged before it landed; here the landing does both.
+    tables["comparisons"] = tables["comparisons"].query("other_run_id == @plan.run_id")
+    judged = tables["checks"]["name"].str.startswith(("quality(", "drift("))
+    tables["checks"] = pd.concat([tables["checks"][~judged], quality.verdicts(tables)], ignore_index=True)
     if pictures := sorted(Path(plan.figures).glob("*.png")):
         tables["figures"] = pd.DataFrame(
             {"name": [path.stem for path in pictures], "path": [str(path) for path in pictures]}
@@ -54,8 +57,10 @@ def land(run: Run) -> Path:
         tables["batches"] = pd.DataFrame(batches)[["file", "sent_for", "reports"]]
     landing = warehouse.Landing(row_of(run), tables, plan.again)
     file = Path(plan.warehouse)
-    for identifier, previous in warehouse.land(file, landing, judge=changes.judge).items():
-        _draw_changes(file, identifier, previous, run.scheme)
+    compared = warehouse.land(file, landing, judge=changes.judge)
+    drawn = [_draw_changes(file, identifier, previous, run.scheme) for identifier, previous in compared.items()]
+    if any(len(frame) for frame in drawn):
+        warehouse.add_figures(file, pd.concat(drawn, ignore_index=True))
     if plan.again and not plan.is_trial:  # said once: who estimates it later does not take the round back from another
         Run(run.folder, replace(Run.at(run.folder).plan, again=False)).keep()
     if plan.is_rehearsal:  # tables that nobody else is to see
@@ -72,7 +77,7 @@ def land_failure(run: Run) -> None:
     warehouse.land_failure(run.plan.warehouse, replace(row_of(run), started_at=started, finished_at=datetime.now(UTC)))
 
 
-def row_of(run: Run, *, clients: int | None = None) -> warehouse.Run:
+def row_of(run: Run, *, clients: int | None = None) -> warehouse.RunRow:
     """Return the run's row of `runs`; a rehearsal's seed is not landed.
 
     clients: of a run that waits, how many came; what it has accepted is then not said.
@@ -80,7 +85,7 @@ def row_of(run: Run, *, clients: int | None = None) -> warehouse.Run:
     plan, scheme = run.plan, run.scheme
     counts: dict[str, Any] = {} if clients is not None else run.said("tables/counts.json", {})
     total = counts.get("accepted", 0) + counts.get("rejected", 0)
-    return warehouse.Run(
+    return warehouse.RunRow(
         run_id=plan.run_id,
         scheme=scheme.name,
         scheme_digest=scheme.digest,
@@ -100,13 +105,13 @@ def row_of(run: Run, *, clients: int | None = None) -> warehouse.Run:
     )
 
 
-def _draw_changes(file: Path, run_id: str, previous: str, scheme: Scheme) -> None:
-    """Draw what has changed in a landed round since the round before it, as the warehouse compares them."""
+def _draw_changes(file: Path, run_id: str, previous: str, scheme: Scheme) -> pd.DataFrame:
+    """Draw what has changed in a landed round since the round before it, as the warehouse compares them; rows of `figures`."""
     from dpcore.results import plots
 
     drawn = warehouse.query(file, f"select path from figures where run_id = '{run_id}' limit 1")
     if drawn.empty:
-        return  # its pictures were not drawn, or are deleted
+        return drawn  # its pictures were not drawn, or are deleted
     rows = warehouse.query(file, f"from comparisons where run_id = '{run_id}' and other_run_id <> run_id")
     made: dict[str, bytes] = {}
     for name, attribute in scheme.attributes.items():
@@ -115,6 +120,4 @@ def _draw_changes(file: Path, run_id: str, previous: str, scheme: Scheme) -> Non
     paths = {name: Path(drawn["path"].iloc[0]).with_name(f"{name}.png") for name in made}
     for name, content in made.items():
         wire.write_bytes(paths[name], content)
-    if made:
-        frame = pd.DataFrame({"name": list(paths), "path": [str(path) for path in paths.values()]})
-        warehouse.add_figures(file, run_id, frame)
+    return pd.DataFrame({"run_id": run_id, "name": list(paths), "path": [str(path) for path in paths.values()]})

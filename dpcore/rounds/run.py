@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from enum import IntEnum
-from functools import lru_cache, wraps
+from functools import cached_property, lru_cache, wraps
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
@@ -107,7 +107,12 @@ class Run:
         """Return the run of a folder; raises SchemeError where it is none's."""
         if not (folder / "plan.json").exists():
             raise SchemeError(f"{folder} is not a run's folder; prepare makes one")
-        plan = Plan(**json.loads((folder / "plan.json").read_text(encoding="utf-8")))
+        try:
+            plan = Plan(**json.loads((folder / "plan.json").read_text(encoding="utf-8")))
+        except (TypeError, ValueError) as error:
+            raise SchemeError(
+                f"{folder}/plan.json is no plan that this ldpflow reads; prepare the round anew"
+            ) from error
         if plan.source == "records" and plan.seed is not None:  # an older ldpflow's rehearsal, which is to land no more
             plan = replace(plan, seed=None, is_rehearsal=True)
         return cls(folder, plan)
@@ -122,7 +127,10 @@ class Run:
         asked = self.plan.source == "reports" or self.privatized.exists() or (self.folder / "reports").exists()
         return State.PRIVATIZED if asked else State.PLANNED
 
-    @property
+    def __reduce__(self) -> tuple[type[Run], tuple[Path, Plan]]:
+        return Run, (self.folder, self.plan)  # a rehearsal's seed leaves this process in no way
+
+    @cached_property
     def scheme(self) -> Scheme:
         return _scheme(wire.location(self.plan.scheme_file).read_text(encoding="utf-8"))
 

@@ -18,7 +18,7 @@ from dpcore.rounds import aggregating, counted, estimating, landing, privatizing
 from dpcore.rounds.defaults import WORKERS
 from dpcore.rounds.run import Run
 
-Step = Callable[..., Any]
+Work = Callable[..., Any]  # a step, of the run first
 # What is done, and how many pieces it has if that is known, to a context that takes how many are done.
 Tell = Callable[[str, int | None], AbstractContextManager[Callable[[int], None]]]
 
@@ -26,10 +26,10 @@ Tell = Callable[[str, int | None], AbstractContextManager[Callable[[int], None]]
 class Hands(Protocol):
     """What carries steps out, each a function of the run first."""
 
-    def one(self, step: Step, run: Run, *given: Any) -> Any:
+    def one(self, step: Work, run: Run, *given: Any) -> Any:
         """Carry a step out and return what it made."""
 
-    def each(self, steps: Sequence[Step], run: Run, items: Sequence[Any]) -> list[Path]:
+    def each(self, steps: Sequence[Work], run: Run, items: Sequence[Any]) -> list[Path]:
         """Carry steps out for each item, one fed with what the one before made, and return what the last made, in order."""
 
 
@@ -43,6 +43,11 @@ def privatize(run: Run, hands: Hands) -> list[Path]:
 
 def collect(run: Run, hands: Hands) -> None:
     """Let the people of a run report, and sum their reports up.  Raises TooFewClients where they are too few: it waits."""
+    _gather(run, hands)
+    _wait_for_more(run, hands)
+
+
+def _gather(run: Run, hands: Hands) -> None:
     if run.plan.source == "simulated":
         _wait_for_more(run, hands)
         parts = hands.each([privatizing.privatize_shard, aggregating.aggregate_file], run, privatizing.shards(run))
@@ -50,7 +55,12 @@ def collect(run: Run, hands: Hands) -> None:
         files = privatize(run, hands) if run.plan.source == "records" else counted.collected(run)
         parts = hands.each([aggregating.aggregate_file], run, files)
     hands.one(aggregating.merge, run, parts)
+
+
+def estimate(run: Run, hands: Hands) -> None:
+    """Estimate what was collected.  Raises TooFewClients where it is too few: the run waits."""
     _wait_for_more(run, hands)
+    hands.one(estimating.estimate, run)
 
 
 def publish(run: Run, hands: Hands) -> None:
@@ -61,8 +71,8 @@ def publish(run: Run, hands: Hands) -> None:
 
 def carry_out(run: Run, hands: Hands) -> None:
     """Carry out a whole round that has been prepared, to its landing.  Raises TooFewClients where it waits."""
-    collect(run, hands)
-    hands.one(estimating.estimate, run)
+    _gather(run, hands)
+    estimate(run, hands)
     publish(run, hands)
 
 
@@ -83,18 +93,20 @@ class Here:
     def __init__(self, tell: Tell = _silently) -> None:
         self._tell = tell
 
-    def one(self, step: Step, run: Run, *given: Any) -> Any:
+    def one(self, step: Work, run: Run, *given: Any) -> Any:
         with self._tell(_WORDS.get(step.__name__, "estimating"), None):
             return step(run, *given)
 
-    def each(self, steps: Sequence[Step], run: Run, items: Sequence[Any]) -> list[Path]:
+    def each(self, steps: Sequence[Work], run: Run, items: Sequence[Any]) -> list[Path]:
         def chain(item: Any) -> Path:
             for step in steps:
                 item = step(run, item)
             return item
 
-        what = f"privatizing {run.plan.clients:,} clients" if len(steps) > 1 else "aggregating reports"
-        with self._tell(what, len(items)) as advance, ThreadPoolExecutor(WORKERS) as pool:
+        with (
+            self._tell(_WORDS.get(steps[0].__name__, "").format(run.plan.clients), len(items)) as advance,
+            ThreadPoolExecutor(WORKERS) as pool,
+        ):
             made = []
             for path in pool.map(chain, items):
                 made.append(path)
@@ -102,4 +114,12 @@ class Here:
         return made
 
 
-_WORDS = {"privatize_records": "privatizing records", "draw": "drawing", "land": "landing"}
+_WORDS = {  # by the names of steps
+    "reason": "counting clients",
+    "privatize_shard": "privatizing {:,} clients",
+    "privatize_records": "privatizing records",
+    "aggregate_file": "aggregating reports",
+    "merge": "adding up",
+    "draw": "drawing",
+    "land": "landing",
+}

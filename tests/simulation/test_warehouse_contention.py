@@ -15,12 +15,12 @@ WORKER = """
 import sys
 from datetime import UTC, datetime
 import pandas as pd
-from dpcore.results.warehouse import Landing, Run, land, run_id
+from dpcore.results.warehouse import Landing, RunRow, land, run_id
 path, worker, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 for number in range(count):
     now = datetime.now(UTC)
-    run = Run(run_id=run_id(worker, "r", number), scheme=worker, scheme_digest=worker, round=f"r{number}", source="simulated",
-              randomness="seeded", accepted=200, rejected=0, started_at=now, finished_at=now, version="0")
+    run = RunRow(run_id=run_id(worker, "r", number), scheme=worker, scheme_digest=worker, round=f"r{number}",
+              source="simulated", randomness="seeded", accepted=200, rejected=0, started_at=now, finished_at=now, version="0")
     rows = pd.DataFrame({"attribute": "a", "given": "", "statistic": "count", "level": 0, "cell": range(200), "value": number})
     land(path, Landing(run, {"aggregates": rows}), patience=60)
     print(run.run_id, flush=True)

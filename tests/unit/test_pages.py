@@ -24,7 +24,7 @@ from dpcore.results.reading import phrase, rounded
 from dpcore.results.warehouse import (
     REHEARSAL,
     Landing,
-    Run,
+    RunRow,
     land,
     open_for_writing,
     query,
@@ -213,7 +213,7 @@ def test_a_warehouse_without_a_round_or_of_newer_code_is_refused(tmp_path: Path)
     assert not (tmp_path / "a.html").exists()
 
 
-def a_run(**changes: Any) -> Run:
+def a_run(**changes: Any) -> RunRow:
     values: dict[str, Any] = {
         "run_id": run_id("ab", "r1", 7),
         "scheme": "people",
@@ -227,7 +227,7 @@ def a_run(**changes: Any) -> Run:
         "finished_at": START + timedelta(seconds=90),
         "version": "0.1.0",
     }
-    return Run(**values | changes)
+    return RunRow(**values | changes)
 
 
 NASTY = "<script>alert(1)</script> & 'quoted' $run_id"

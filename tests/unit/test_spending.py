@@ -98,7 +98,7 @@ def landed(file: Path, scheme: Scheme, round_: str, known: Known | None) -> None
     if known is not None:
         budgets = spending.beside(budgets, dict.fromkeys(scheme.attributes, known))
     moment = datetime(2026, 11, 21, tzinfo=UTC)
-    run = warehouse.Run(
+    run = warehouse.RunRow(
         run_id=warehouse.run_id(scheme.digest, round_, "reports"),
         scheme=scheme.name,
         scheme_digest=scheme.digest,

@@ -41,9 +41,9 @@ class OneRun(Run):
         return warehouse.run_id(self.digest, self.round, self.number)
 
     @property
-    def row(self) -> warehouse.Run:
+    def row(self) -> warehouse.RunRow:
         moment = START + timedelta(minutes=self.number)
-        return warehouse.Run(
+        return warehouse.RunRow(
             run_id=self.run_id,
             scheme="people",
             scheme_digest=self.digest,

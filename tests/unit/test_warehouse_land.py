@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from dpcore.errors import AlreadyLanded, WarehouseError
 from dpcore.results.warehouse import (
     Landing,
-    Run,
+    RunRow,
     land,
     land_benchmarks,
     land_failure,
@@ -45,7 +45,7 @@ def run(seed=7, **changes):
         "finished_at": START + timedelta(seconds=3),
         "version": "0.1.0",
     }
-    return Run(**(values | given_))
+    return RunRow(**(values | given_))
 
 
 def tables(shift=0.0):

@@ -12,14 +12,14 @@ import pytest
 from scipy.stats import norm
 
 from dpcore.errors import WarehouseError
-from dpcore.results.warehouse import Landing, Run, land, query, run_id
+from dpcore.results.warehouse import Landing, RunRow, land, query, run_id
 
 pytestmark = pytest.mark.usefixtures("unpublished")
 
 START = datetime(2026, 11, 20, 6, 30, tzinfo=UTC)
 
 
-def a_run(round_: str, salt: str, **changes: object) -> Run:
+def a_run(round_: str, salt: str, **changes: object) -> RunRow:
     values: dict[str, object] = {
         "run_id": run_id("ab", round_, salt),
         "scheme": "people",
@@ -33,10 +33,10 @@ def a_run(round_: str, salt: str, **changes: object) -> Run:
         "finished_at": START + timedelta(seconds=90),
         "version": "0.1.0",
     }
-    return Run(**values | changes)  # type: ignore[arg-type]
+    return RunRow(**values | changes)  # type: ignore[arg-type]
 
 
-def landing(run: Run, tables: dict[str, pd.DataFrame]) -> Landing:
+def landing(run: RunRow, tables: dict[str, pd.DataFrame]) -> Landing:
     """What a run lands, with what its people spent, without which real ones do not."""
     promise = {"stated": "1", "epsilon": [1.0], "delta": 0.0}
     scheme = {"description": "", "planned_clients": 1, "reporting": "all", "canonical": ""}

@@ -13,15 +13,15 @@ import pytest
 
 from dpcore.errors import WarehouseError
 from dpcore.results import warehouse
-from dpcore.results.warehouse import Landing, Run, open_for_writing, published, query
+from dpcore.results.warehouse import Landing, RunRow, open_for_writing, published, query
 from dpcore.results.warehouse.transaction import transaction
 
 COUNT = "select count(*) as n from runs"
 
 
-def run(number: int) -> Run:
+def run(number: int) -> RunRow:
     moment = datetime(2026, 11, number, tzinfo=UTC)
-    return Run(
+    return RunRow(
         run_id=f"{number:016x}",
         scheme="small",
         scheme_digest="d" * 64,

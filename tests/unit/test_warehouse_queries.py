@@ -7,7 +7,7 @@ import pyarrow.parquet
 import pytest
 
 from dpcore.errors import WarehouseError
-from dpcore.results.warehouse import Landing, Run, export, land, query, run_id
+from dpcore.results.warehouse import Landing, RunRow, export, land, query, run_id
 
 START = datetime(2026, 11, 20, 6, 30, tzinfo=UTC)
 
@@ -15,7 +15,7 @@ START = datetime(2026, 11, 20, 6, 30, tzinfo=UTC)
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
     warehouse = tmp_path_factory.mktemp("queries") / "warehouse.duckdb"
-    run = Run(
+    run = RunRow(
         run_id=run_id("ab", "2026-11-20", 7),
         scheme="people",
         scheme_digest="ab",

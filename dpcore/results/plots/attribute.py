@@ -49,7 +49,7 @@ def draw_numbers(rows: pd.DataFrame, unit: str) -> Figure:
 
 
 def attribute_pictures(
-    attribute: str, tables: Mapping[str, pd.DataFrame], unit: str = "", *, previous: str = "", run_id: str = ""
+    attribute: str, tables: Mapping[str, pd.DataFrame], unit: str = "", *, run_id: str = ""
 ) -> dict[str, bytes]:
     """Return name -> PNG: the attribute's density or frequencies under its own name, its functionals under NAME_numbers.
 
@@ -57,7 +57,7 @@ def attribute_pictures(
     Differences are named as `difference_pictures` says.
 
     tables: table -> frame, as landed; a truth is drawn where `truths` has one.  Without rows there is no picture.
-    previous: the earlier round's name.  run_id: the run's, by which comparisons of its own groups are known.
+    run_id: the run's, by which comparisons of its own groups are known.
     """
     rows = {name: frame[frame["attribute"] == attribute] for name, frame in tables.items() if "attribute" in frame}
     truths = rows.get("truths")
@@ -78,7 +78,7 @@ def attribute_pictures(
     for given, found in numbers[numbers["given"] != ""].groupby("given", sort=False):
         file = re.sub(r"\W+", "_", str(given)).strip("_")
         figures[f"{attribute}_numbers_of_{file}"] = draw_numbers(found, unit)
-    changes = difference_pictures(attribute, rows.get("comparisons"), truths, unit, previous=previous, run_id=run_id)
+    changes = difference_pictures(attribute, rows.get("comparisons"), truths, unit, run_id=run_id)
     return {name: style.png(figure) for name, figure in figures.items()} | changes
 
 

@@ -7,7 +7,7 @@ from dpcore.results.warehouse.drawings import charge
 from dpcore.results.warehouse.land import (
     REHEARSAL,
     Landing,
-    Run,
+    RunRow,
     add_benchmarks,
     add_figures,
     land,
@@ -28,7 +28,7 @@ __all__ = [
     "Claim",
     "Landing",
     "Locked",
-    "Run",
+    "RunRow",
     "add_benchmarks",
     "add_figures",
     "bring_up_to_date",

@@ -35,7 +35,7 @@ Judge = Callable[[pd.DataFrame, pd.DataFrame, pd.DataFrame], tuple[pd.DataFrame,
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class RunRow:
     """The row of `runs`, but for its state, which landing decides.
 
     source: 'simulated', 'records' or 'reports'.  randomness: 'secure' or 'seeded'.  seed: of a simulation only, below
@@ -74,7 +74,7 @@ class Landing:
     left out.  NaN, NaT and None are nulls.
     """
 
-    run: Run
+    run: RunRow
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     again: bool = False
 
@@ -141,7 +141,7 @@ def land(path: str | Path, landing: Landing, *, judge: Judge | None = None, pati
         return {} if judge is None or run.trial else _settle(connection, lines, run.round, judge)
 
 
-def land_failure(path: str | Path, run: Run, *, patience: float = 30.0) -> None:
+def land_failure(path: str | Path, run: RunRow, *, patience: float = 30.0) -> None:
     """Write that a run failed: one row of `runs`; a run that has landed stays landed, with all its rows.
 
     Raises WarehouseError as `land` does.
@@ -149,12 +149,12 @@ def land_failure(path: str | Path, run: Run, *, patience: float = 30.0) -> None:
     _land_state(path, run, "failed", patience)
 
 
-def land_waiting(path: str | Path, run: Run, *, patience: float = 30.0) -> None:
+def land_waiting(path: str | Path, run: RunRow, *, patience: float = 30.0) -> None:
     """Write that a run waits for more clients: one row of `runs`, as `land_failure` does."""
     _land_state(path, run, "waiting", patience)
 
 
-def _land_state(path: str | Path, run: Run, state: str, patience: float) -> None:
+def _land_state(path: str | Path, run: RunRow, state: str, patience: float) -> None:
     rows = {"runs": _run_row(run, state)}
     _rehearse(rows)
     with open_to_publish(path, patience=patience) as connection:
@@ -211,22 +211,21 @@ def land_checks(path: str | Path, identifier: str, frame: pd.DataFrame, *, patie
         _insert(connection, "checks", rows["checks"])
 
 
-def add_figures(path: str | Path, identifier: str, frame: pd.DataFrame, *, patience: float = 30.0) -> None:
-    """Write where pictures of a landed run are, beside those it has; a picture of the same name is replaced.
+def add_figures(path: str | Path, frame: pd.DataFrame, *, patience: float = 30.0) -> None:
+    """Write where pictures of landed runs are, beside those they have; a picture of the same name is replaced.
 
-    frame: the columns of `figures`, without run_id.
-    Raises WarehouseError as `land` does.
+    frame: the columns of `figures`.  Raises WarehouseError as `land` does.
     """
-    rows = {"figures": to_rows("figures", _with_run_id("figures", frame, identifier))}
+    rows = {"figures": to_rows("figures", frame)}
     _rehearse(rows)
     with open_to_publish(path, patience=patience) as connection:
-        connection.execute(
-            "delete from figures where run_id = ? and list_contains(?, name)", [identifier, frame["name"].tolist()]
-        )
+        connection.register("added", rows["figures"])
+        connection.execute("delete from figures where (run_id, name) in (select run_id, name from added)")
+        connection.unregister("added")
         _insert(connection, "figures", rows["figures"])
 
 
-def _forget_waiting(connection: duckdb.DuckDBPyConnection, run: Run) -> None:
+def _forget_waiting(connection: duckdb.DuckDBPyConnection, run: RunRow) -> None:
     """Drop what earlier attempts at a round said of waiting: every new file of reports makes another run of it."""
     connection.execute(
         "delete from runs where state = 'waiting' and scheme_digest = ? and source = ? and \"round\" = ?",
@@ -259,7 +258,7 @@ def _settle(
     return compared
 
 
-def _run_row(run: Run, state: str) -> pa.Table:
+def _run_row(run: RunRow, state: str) -> pa.Table:
     values = dataclasses.asdict(run) | {"state": state, "replaced_by": None}
     for name in ("started_at", "finished_at"):
         moment = values[name]

@@ -3,7 +3,7 @@
 In memory are counted both the statistics alone and all that an aggregate does: who answered, what is refused and why.  The
 bincount is of as many integers as the reports hold: where a report is one, its place in the statistics, with its level's, made
 beforehand; where it is several, these themselves, but of a unary report's words the lowest six bits.  From Parquet a file of
-reports becomes an aggregate as a round's stage makes it one, validation included.
+reports becomes an aggregate as a round's step makes it one, validation included.
 """
 
 from __future__ import annotations
