@@ -91,7 +91,7 @@ def test_a_round_against_a_server_shows_in_its_ui(
         wanted_tasks = ask(port, "/api/task_runs/filter", wanted)
         return [task["name"] for task in wanted_tasks if task["state"]["type"] == "COMPLETED"]
 
-    everything = 1 + 2 + 2 + 6  # prepare, two shards twice, merge, estimate, compare, draw, show, land
+    everything = 1 + 2 + 2 + 5  # prepare, two shards twice, merge, estimate, draw, land, show
     assert soon(lambda: len(completed()) == everything), "tasks are recorded some seconds later, but all of them"
     assert {"land", "privatize-00000", "aggregate-00001"} <= set(completed())
     page = ask(port, "/")

@@ -370,7 +370,8 @@ def test_a_key_is_made_once(tmp_path: Path) -> None:
 
 DIES = """
 import os, signal, sys
-from dpcore import cli, outbox
+from dpcore import cli
+from dpcore.rounds import outbox
 from dpcore._random import Source
 
 class Dies(Source):
