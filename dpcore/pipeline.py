@@ -273,15 +273,15 @@ def estimate_all(aggregate: Aggregate, fewest: int = 0) -> Round:
 def _groups(aggregate: Aggregate, name: str, other: str, fewest: int) -> Iterator[GroupEstimates]:
     """Estimates of an attribute within each category of another; the categories too rare to tell are refused."""
     attribute = aggregate.scheme.attributes[name]
-    said = groups.said(aggregate, other)
+    reports = groups.reports_by_category(aggregate, other)
     is_withheld = groups.is_withheld(aggregate, other, fewest)
     try:
         found = {} if is_withheld else estimate(aggregate, name, given=other)
     except NotEstimable:
         found = {}
     for category, sample in groups.groups(aggregate, name, other).items():
-        one = found.get(category) if said[category] >= fewest else None
-        smallest = min(n for n in said.values() if n) if is_withheld else said[category]
+        one = found.get(category) if reports[category] >= fewest else None
+        smallest = min(n for n in reports.values() if n) if is_withheld else reports[category]
         asked = list(dict.fromkeys((*map(parse, attribute.functionals), *_atoms(one))))
         yield GroupEstimates(
             attribute=name,

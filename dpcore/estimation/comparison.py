@@ -119,8 +119,8 @@ def compare_frequencies(
         raise SchemeError(f"frequencies are compared category by category; {left.attribute} has others on either side")
     if _share_reports(left, right):
         raise SchemeError(f"both sides are {left.attribute} of one aggregate; name another round or cohort")
-    each = confidence ** (1 / len(left.categories)) if simultaneous else confidence
-    sides = _shares(left, each), _shares(right, each)
+    confidence_of_one = confidence ** (1 / len(left.categories)) if simultaneous else confidence
+    sides = _shares(left, confidence_of_one), _shares(right, confidence_of_one)
     remark = _MEMOISED if memoised else None
     return {
         category: difference(one, other, remark=remark)
@@ -162,9 +162,9 @@ def related(left: Any, right: Any, functional: Any) -> tuple[float, str | None]:
     if (left.estimator, left.level) == (right.estimator, right.level):
         if functional.is_linear:
             return rho, None
-        found = [_alignment(side, functional, left.density, right.density) for side in (left, right)]
-        if all(found):
-            least = min(rho * tau - abs(rho) * slack for tau, slack in filter(None, found))
+        alignments = [_alignment(side, functional, left.density, right.density) for side in (left, right)]
+        if all(alignments):
+            least = min(rho * tau - abs(rho) * slack for tau, slack in filter(None, alignments))
             return max(least, -abs(rho)), None
     return -abs(rho), _BOUND
 
@@ -195,7 +195,7 @@ def _alignment(estimate: DensityEstimate, functional: Functional, one: Any, othe
     try:
         with np.errstate(all="ignore"):
             psi, phi = (functional.expand(density).influence for density in (one, other))
-            psi, phi = (_scaled(each, 1 / np.sqrt(variance(each))) for each in (psi, phi))
+            psi, phi = (_scaled(coefficients, 1 / np.sqrt(variance(coefficients))) for coefficients in (psi, phi))
             together, apart = variance(_added(psi, phi)), variance(_added(psi, _scaled(phi, -1.0)))
     except SchemeError:
         return None

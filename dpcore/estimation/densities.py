@@ -27,8 +27,8 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)  # on each knot interval
 
 def cumulated(u: np.ndarray, degree: int, level: int) -> np.ndarray:
     """Return the integrals of the B-splines of V_level from 0 to u (n,) in [0, 1], shape (n, 2^level + degree)."""
-    each = BSpline.construct_fast(bspline.knots(degree, level), np.eye(bspline.size(degree, level)), degree)
-    return np.asarray(each.antiderivative()(np.asarray(u, dtype=np.float64)))
+    functions = BSpline.construct_fast(bspline.knots(degree, level), np.eye(bspline.size(degree, level)), degree)
+    return np.asarray(functions.antiderivative()(np.asarray(u, dtype=np.float64)))
 
 
 def cell_masses(degree: int, level: int, cells: int) -> np.ndarray:

@@ -141,18 +141,20 @@ class DensityEstimate(OfGroup):
         """Return how far malicious clients can move a functional's estimate; None where it has no derivative or is refused."""
         if self.exposure is None or functional.refuses_density(self.density) is not None:
             return None
-        found = self.inference.influence(functional)
-        return None if found is None else Sensitivity(self.exposure.sensitivity(found[0]), found[1])
+        influence = self.inference.influence(functional)
+        return None if influence is None else Sensitivity(self.exposure.sensitivity(influence[0]), influence[1])
 
     def curve_sensitivity(self, x: Any) -> tuple[np.ndarray, np.ndarray] | None:
         """Return how far malicious clients can move the density and the cdf at x (n,), `Sensitivity.value` of each, (n,).
 
         To first order in their share, at the smoothness that was found; None where nobody has worked it out.
         """
-        found = None if self.exposure is None else self.inference.curve(np.atleast_1d(np.asarray(x, dtype=np.float64)))
-        if self.exposure is None or found is None:
+        if self.exposure is None:
             return None
-        density, cdf = (self.exposure.sensitivities(weights) for weights in found)
+        influences = self.inference.curve(np.atleast_1d(np.asarray(x, dtype=np.float64)))
+        if influences is None:
+            return None
+        density, cdf = (self.exposure.sensitivities(weights) for weights in influences)
         return density, cdf
 
     @cached_property

@@ -29,8 +29,8 @@ def project_simplex(values: np.ndarray) -> np.ndarray:
     values = np.asarray(values, dtype=np.float64)
     descending = np.sort(values)[::-1]
     excess = (np.cumsum(descending) - 1) / np.arange(1, len(values) + 1)
-    kept = int(np.flatnonzero(descending > excess)[-1])
-    projected = np.maximum(values - excess[kept], 0.0)
+    last = int(np.flatnonzero(descending > excess)[-1])
+    projected = np.maximum(values - excess[last], 0.0)
     return np.asarray(projected / projected.sum())  # the sum is one but for rounding
 
 

@@ -142,17 +142,17 @@ def maximize(
     n = counts.sum()
     if n <= 0:
         raise NotEstimable("no report, so that no law is more likely than another; collect some first")
-    said = np.eye(1) if response is None else np.asarray(response, dtype=np.float64)
-    counts = counts.reshape(len(counts), len(said))
-    law = np.full((channel.inputs, len(said)), 1 / (channel.inputs * len(said)))
+    answers = np.eye(1) if response is None else np.asarray(response, dtype=np.float64)
+    counts = counts.reshape(len(counts), len(answers))
+    law = np.full((channel.inputs, len(answers)), 1 / (channel.inputs * len(answers)))
     likelihood = -np.inf
     for _ in range(iterations):
-        expected = channel.probabilities(law) @ said.T
+        expected = channel.probabilities(law) @ answers.T
         if tolerance > 0 and not smoothing:
             before, likelihood = likelihood, float(np.sum(counts * np.log(expected)))
             if likelihood - before < _GAIN:
                 break
-        step = law * channel.adjoint(counts / expected @ said) / n
+        step = law * channel.adjoint(counts / expected @ answers) / n
         if smoothing:
             step = _smoothed(step)
         is_still = smoothing and np.abs(step - law).sum() / 2 < tolerance

@@ -32,7 +32,7 @@ def groups(aggregate: Any, attribute: str, given: str) -> dict[str, Sample]:
     }
 
 
-def said(aggregate: Any, given: str) -> dict[str, int]:
+def reports_by_category(aggregate: Any, given: str) -> dict[str, int]:
     """Return category -> how many reports say it; those who answer one attribute of a pair answer the other."""
     counts = aggregate.statistics[given].tolist()
     return dict(zip(aggregate.scheme.attributes[given].categories, counts, strict=True))
@@ -40,24 +40,24 @@ def said(aggregate: Any, given: str) -> dict[str, int]:
 
 def is_withheld(aggregate: Any, given: str, fewest: int) -> bool:
     """Return whether a group has reports and fewer than so many; the numbers of all groups tell its own, and are refused."""
-    return any(0 < n < fewest for n in said(aggregate, given).values())
+    return any(0 < n < fewest for n in reports_by_category(aggregate, given).values())
 
 
-def refusal(sample: Sample, said: int, fewest: int) -> str:
+def refusal(sample: Sample, reporting: int, fewest: int) -> str:
     """Return why a group of these reports has no estimate, and what would do: its share must exceed three standard errors.
 
-    said: how many reports name it or, where that is withheld with it, the smallest group beside it; each needs `fewest`.
+    reporting: how many reports name it or, where that is withheld with it, the smallest group beside it; each needs `fewest`.
     """
-    if said < fewest:
-        return f"{said:,} reports name this group or one beside it, which needs {fewest:,} (min_clients); collect more"
+    if reporting < fewest:
+        return f"{reporting:,} reports name this group or one beside it, which needs {fewest:,} (min_clients); collect more"
     share, error = sample.size / max(1, sample.n), sample.error / max(1, sample.n)
-    found = f"the group is {share:.2%} of the clients with a standard error of {error:.2%}"
+    noise = f"the group is {share:.2%} of the clients with a standard error of {error:.2%}"
     if share <= 0:
         return (
-            f"{found}, which no number of clients told from none; collect more or raise the other attribute's epsilon"
+            f"{noise}, which no number of clients told from none; collect more or raise the other attribute's epsilon"
         )
     more = max(1.0, (CERTAINTY * error / share) ** 2)
     return (
-        f"{found}: its {sample.effective_n:,.0f} effective reports cannot be told from none at every level; about "
+        f"{noise}: its {sample.effective_n:,.0f} effective reports cannot be told from none at every level; about "
         f"{2 * more:,.1f} times as many clients, or a larger epsilon of the other attribute, would do"
     )

@@ -110,9 +110,9 @@ class InnerProducts:
         """(stacked, S): z as sums of the average reports of their blocks, which statistics begin with the numbers of."""
         blocks, sums = len(self.model.tables), sum(table.shape[1] for table in self.model.tables)
         units = np.concatenate([unit for unit, _ in zip(self.model.units, self.z, strict=False)])
-        found = np.zeros((len(units), blocks + sums))
-        found[np.arange(len(units)), blocks + np.arange(len(units))] = units
-        return found
+        rows = np.zeros((len(units), blocks + sums))
+        rows[np.arange(len(units)), blocks + np.arange(len(units))] = units
+        return rows
 
     @cached_property
     def covariance(self) -> np.ndarray:
@@ -134,8 +134,8 @@ class InnerProducts:
         features = np.hstack(self.features).T
         if features.shape[1] > _LIKELIHOOD_CELLS:  # splines hardly move within a cell this small
             features = features.reshape(len(features), _LIKELIHOOD_CELLS, -1).mean(axis=2)
-        found = whiten(features, self.stacked, self.covariance, self.n)
-        return replace(found, turn=found.of_reports(np.eye(len(found.values))) @ self.reading)
+        whitened = whiten(features, self.stacked, self.covariance, self.n)
+        return replace(whitened, turn=whitened.of_reports(np.eye(len(whitened.values))) @ self.reading)
 
 
 def _available(counts: np.ndarray, enough: np.ndarray) -> int:

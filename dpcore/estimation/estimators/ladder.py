@@ -91,30 +91,35 @@ class Ladder:
     def spectra(self) -> tuple[np.ndarray, ...]:
         """Eigenvalues, (K_b,), of G_b^{-1/2} Cov_b G_b^{-1/2} for each block b >= 1: the noise of `energies` is their mixture
         of chi-squares."""
-        found, start = [], len(self.inner_products[0])
+        eigenvalues, start = [], len(self.inner_products[0])
         for b, z in enumerate(self.inner_products[1:], 1):
             block = self.covariance[start : start + len(z), start : start + len(z)]
-            found.append(np.maximum(eigh(block, self.basis.gram(b), eigvals_only=True), 0.0))
+            eigenvalues.append(np.maximum(eigh(block, self.basis.gram(b), eigvals_only=True), 0.0))
             start += len(z)
-        return tuple(found)
+        return tuple(eigenvalues)
 
     def _synthesis(self, level: int) -> np.ndarray:
         blocks = range(level - self.basis.coarsest_level + 1)
         return np.hstack([self.basis.synthesis(b, level) for b in blocks])
 
 
-def build(found: InnerProducts, epsilon: float, unit_mass: bool = True) -> Ladder:
+def build(measured: InnerProducts, epsilon: float, unit_mass: bool = True) -> Ladder:
     """Return the ladder of reports of that epsilon; unit_mass: whether to use that the mass is one."""
-    oblique, covariance, weights, stacked = found.model.basis, found.covariance, found.reading, found.stacked
+    oblique, covariance, weights, stacked = (
+        measured.model.basis,
+        measured.covariance,
+        measured.reading,
+        measured.stacked,
+    )
     if unit_mass:
         mass, gain = told(oblique, covariance)
         stacked, covariance = conditioned(oblique, stacked, covariance)
         weights = weights - np.outer(gain, mass @ weights)
-    basis, turn = oblique.orthogonal, to_orthogonal(oblique, len(found.z))
+    basis, turn = oblique.orthogonal, to_orthogonal(oblique, len(measured.z))
     if turn is not None:
         stacked, covariance, weights = turn @ stacked, turn @ covariance @ turn.T, turn @ weights
-    sizes = [basis.size(b) for b in range(len(found.z))]
+    sizes = [basis.size(b) for b in range(len(measured.z))]
     blocks = tuple(np.split(stacked, np.cumsum(sizes)[:-1]))
     return Ladder(
-        basis=basis, inner_products=blocks, covariance=covariance, n=found.n, epsilon=epsilon, weights=weights
+        basis=basis, inner_products=blocks, covariance=covariance, n=measured.n, epsilon=epsilon, weights=weights
     )

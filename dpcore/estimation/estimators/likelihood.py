@@ -167,20 +167,20 @@ def _by_spline(rows: np.ndarray, masses: np.ndarray) -> np.ndarray:
     pieces, points, alive = masses.shape
     if len(rows) < pieces * points:
         rows = np.repeat(rows, pieces * points // len(rows), axis=0)
-    each = masses.transpose(0, 2, 1) @ rows.reshape(pieces, points, -1)
-    found = np.zeros((pieces + alive - 1, rows.shape[1]))
+    products = masses.transpose(0, 2, 1) @ rows.reshape(pieces, points, -1)
+    summed = np.zeros((pieces + alive - 1, rows.shape[1]))
     for number in range(alive):
-        found[number : number + pieces] += each[:, number]
-    return found
+        summed[number : number + pieces] += products[:, number]
+    return summed
 
 
 def _whole(masses: np.ndarray, inputs: int) -> np.ndarray:
     """Splines' masses of the input cells, (inputs, pieces + d), zeros included."""
     pieces, points, alive = masses.shape
-    found = np.zeros((pieces, points, pieces + alive - 1))
+    placed = np.zeros((pieces, points, pieces + alive - 1))
     for piece in range(pieces):
-        found[piece, :, piece : piece + alive] = masses[piece]
-    return np.asarray(found.reshape(inputs, -1, found.shape[2]).sum(axis=1))
+        placed[piece, :, piece : piece + alive] = masses[piece]
+    return np.asarray(placed.reshape(inputs, -1, placed.shape[2]).sum(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,7 +199,7 @@ class _Folded:
         """Each level's windows, outputs and phases."""
         outputs, phases = np.cumsum([[0, 0], *(window.shape for window in self.windows)], axis=0).T.tolist()
         slices = zip(map(slice, outputs, outputs[1:]), map(slice, phases, phases[1:]), strict=True)
-        return tuple((window, *each) for window, each in zip(self.windows, slices, strict=True))
+        return tuple((window, *places) for window, places in zip(self.windows, slices, strict=True))
 
     @cached_property
     def _sizes(self) -> tuple[int, int]:
@@ -210,10 +210,10 @@ class _Folded:
     def expected(self, law: np.ndarray) -> np.ndarray:
         """Return the channel's `probabilities(law)`."""
         folded = self.folding @ law
-        found = np.empty((self._sizes[0], *folded.shape[1:]))
+        smoothed = np.empty((self._sizes[0], *folded.shape[1:]))
         for window, outputs, phases in self._parts:
-            np.matmul(window, folded[phases], out=found[outputs])
-        return found
+            np.matmul(window, folded[phases], out=smoothed[outputs])
+        return smoothed
 
     def adjoint(self, scores: np.ndarray) -> np.ndarray:
         """Return the channel's `adjoint(scores)`."""
@@ -253,8 +253,8 @@ def whiten(features: np.ndarray, values: np.ndarray, covariance: np.ndarray, n: 
     features: (S, inputs).  values: (S,).  covariance: (S, S).
     """
     scales, axes = np.linalg.eigh(covariance)
-    kept = scales > 1e-10 * scales.max()
-    turn = axes[:, kept].T / np.sqrt(scales[kept])[:, None]
+    seen = scales > 1e-10 * scales.max()
+    turn = axes[:, seen].T / np.sqrt(scales[seen])[:, None]
     return Averages(turn @ features, turn @ values, n, turn)
 
 

@@ -153,9 +153,11 @@ class LogSplineInference:
         """
         posterior = self.posterior
         moved = posterior.covariance @ posterior.slope.T * posterior.likelihood.weights(posterior.expected)
-        of = np.array([posterior.likelihood.of_reports(row) for row in moved])
-        below = np.array([np.interp(x, posterior.grid, column) for column in (posterior.cdf_features @ of).T]).T
-        return posterior.features(x) @ of, below
+        coefficients = np.array([posterior.likelihood.of_reports(row) for row in moved])
+        below = np.array(
+            [np.interp(x, posterior.grid, column) for column in (posterior.cdf_features @ coefficients).T]
+        ).T
+        return posterior.features(x) @ coefficients, below
 
     def estimate(self, functional: Functional, confidence: float) -> FunctionalEstimate:
         """Return the functional's corrected estimate, or a refusal; the caller has checked the confidence."""

@@ -112,9 +112,9 @@ class Family:
     def gradient(self, law: np.ndarray, expected: np.ndarray) -> np.ndarray:
         """Return the derivative of the log-likelihood by eta, shape (D,): slope' score, without the slope."""
         smooth, scores = law[: self.points], self.likelihood.adjoint(self.likelihood.score(expected))
-        each = scores if len(scores) == self.points else np.repeat(scores, self.points // len(scores))
-        mean = float(smooth @ each) / float(smooth.sum())
-        spline = (smooth * (each - mean)) @ self.design
+        by_point = scores if len(scores) == self.points else np.repeat(scores, self.points // len(scores))
+        mean = float(smooth @ by_point) / float(smooth.sum())
+        spline = (smooth * (by_point - mean)) @ self.design
         if not self.atoms:
             return np.asarray(spline)
         return np.concatenate([spline, [scores[-end] - mean for end in np.flatnonzero(self.ends)]])

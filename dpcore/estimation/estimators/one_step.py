@@ -91,23 +91,23 @@ class OneStep:
         reason = functional.refuses(density.lower, density.upper, self.shown.degree)
         if reason is not None:
             return refused(functional, reason, confidence)
-        plug_in, found = self._tried(functional, confidence)
-        if found is None:
+        plug_in, corrected = self._tried(functional, confidence)
+        if corrected is None:
             reason = "the fit leaves this functional without a finite value; the density is too concentrated for it"
             return refused(functional, reason, confidence)
-        if found.missing > 1:
-            return refused(functional, self._too_noisy(found.missing), confidence, plug_in)
-        value, low, high = within(found.value, found.low, found.high, *self._range(functional))
+        if corrected.missing > 1:
+            return refused(functional, self._too_noisy(corrected.missing), confidence, plug_in)
+        value, low, high = within(corrected.value, corrected.low, corrected.high, *self._range(functional))
         return FunctionalEstimate(
             functional=str(functional),
             value=value,
-            standard_error=found.error,
+            standard_error=corrected.error,
             low=low,
             high=high,
             confidence=confidence,
             plug_in=plug_in,
             kind=functional.kind,
-            second_order=found.share,
+            second_order=corrected.share,
         )
 
     def influence(self, functional: Functional) -> tuple[np.ndarray, bool] | None:
@@ -140,23 +140,23 @@ class OneStep:
         density, seen = self.posterior.density, self._span(self.posterior, _LEVELS[0])
         half = _WINDOW / 2 * density.width
         middle = np.clip(np.asarray(x, dtype=np.float64), density.lower + half, density.upper - half)
-        each = seen.cdf_features(middle + half) - seen.cdf_features(middle - half)
-        each[:, len(seen.correction) - len(seen.ends) :] = 0.0  # of the density alone
-        return standard_errors(each / (2 * half), seen.covariance)
+        differences = seen.cdf_features(middle + half) - seen.cdf_features(middle - half)
+        differences[:, len(seen.correction) - len(seen.ends) :] = 0.0  # of the density alone
+        return standard_errors(differences / (2 * half), seen.covariance)
 
     def _tried(self, functional: Functional, confidence: float) -> tuple[float, Corrected | None]:
         """The plug-in and the corrected value; none of a density that is all but in one place."""
         try:
             with np.errstate(all="ignore"):
-                plug_in, found = float(functional.value(self.shown)), self._found(functional, confidence)
+                plug_in, corrected = float(functional.value(self.shown)), self._found(functional, confidence)
         except (np.linalg.LinAlgError, ArithmeticError, ValueError):
             return np.nan, None
         except SchemeError:
             if functional.is_distance:  # a spike between two points of a quadrature looks equal to anything
                 return np.nan, None
             raise
-        is_finite = np.all(np.isfinite([plug_in, found.value, found.error, found.low, found.high]))
-        return plug_in, found if is_finite else None
+        is_finite = np.all(np.isfinite([plug_in, corrected.value, corrected.error, corrected.low, corrected.high]))
+        return plug_in, corrected if is_finite else None
 
     def _found(self, functional: Functional, confidence: float) -> Corrected:
         if isinstance(functional, Quantile):
@@ -165,19 +165,19 @@ class OneStep:
             return self._distance(functional, confidence)
         density = self.posterior.density
         expansion = functional.expand(density)
-        found = self._corrected(self.posterior, functional, expansion, confidence)
+        corrected = self._corrected(self.posterior, functional, expansion, confidence)
         if expansion.influence.points:
-            found = self._at_point(found, functional, confidence)
+            corrected = self._at_point(corrected, functional, confidence)
         if expansion.curvature is not None:
             rough = self._corrected(self._roughest, functional, functional.expand(self._roughest.density), confidence)
-            low, high = min(found.low, rough.low), max(found.high, rough.high)
-            flat = self._flat(functional) if self.is_uniform else found.value
+            low, high = min(corrected.low, rough.low), max(corrected.high, rough.high)
+            flat = self._flat(functional) if self.is_uniform else corrected.value
             low, high = min(low, flat), max(high, flat)
-            share, missing = max(found.share, rough.share), max(found.missing, rough.missing)
-            found = Corrected(found.value, found.error, low, high, share, missing)
+            share, missing = max(corrected.share, rough.share), max(corrected.missing, rough.missing)
+            corrected = Corrected(corrected.value, corrected.error, low, high, share, missing)
         elif not functional.is_linear:
             raise SchemeError(f"{functional} must say its second derivative, or that it is linear")
-        return self._distance(functional, confidence) if functional.is_distance and found.missing > 1 else found
+        return self._distance(functional, confidence) if functional.is_distance and corrected.missing > 1 else corrected
 
     def _corrected(
         self, posterior: Posterior, functional: Functional, expansion: Expansion, confidence: float
@@ -214,28 +214,28 @@ class OneStep:
         The coarsest that leaves next to nothing unseen; but none that makes the error more than twice that of the one before.
         """
         along = posterior.along(influence)
-        found: list[tuple[Span, np.ndarray, float]] = []
+        candidates: list[tuple[Span, np.ndarray, float]] = []
         for level in _LEVELS:
             seen = self._span(posterior, level)
             t = seen.along(influence, posterior.density.breakpoints)
             left = _square(along - seen.reach.T @ t, posterior.covariance)
             variance = _square(t, seen.covariance) + left
-            if found and variance > _DEAR**2 * found[-1][2]:
+            if candidates and variance > _DEAR**2 * candidates[-1][2]:
                 break
-            found.append((seen, t, variance))
+            candidates.append((seen, t, variance))
             if left <= _UNSEEN**2 * variance:
                 break
-        return found[-1]
+        return candidates[-1]
 
-    def _at_point(self, found: Corrected, functional: Functional, confidence: float) -> Corrected:
+    def _at_point(self, corrected: Corrected, functional: Functional, confidence: float) -> Corrected:
         """The corrected value, its interval wide enough for what every prior says that the data do not reject."""
-        z, ends = normal_quantile(confidence), [(found.low, found.high)]
+        z, ends = normal_quantile(confidence), [(corrected.low, corrected.high)]
         for posterior in (self.posterior, *self.priors):
             expansion = functional.expand(posterior.density)
             half = z * float(np.sqrt(_square(posterior.along(expansion.influence), posterior.covariance)))
             ends.append((expansion.value - half, expansion.value + half))
         lows, highs = zip(*ends, strict=True)
-        return Corrected(found.value, found.error, min(lows), max(highs), found.share, found.missing)
+        return Corrected(corrected.value, corrected.error, min(lows), max(highs), corrected.share, corrected.missing)
 
     def _quantile(self, t: float, confidence: float) -> Corrected:
         posterior, density = self.posterior, self.posterior.density

@@ -37,8 +37,10 @@ class Pair:
     def of(cls, aggregate: Any, attribute: str, given: str) -> Pair:
         """Return the pair; raises SchemeError where it is not kept, or where reports are not of one category each."""
         if (attribute, given) not in aggregate.pairs:
-            kept = ", ".join(f"{numeric} given {other}" for numeric, other in aggregate.pairs) or "none"
-            raise SchemeError(f"{attribute} given {given} is not kept; name the pair in the scheme (it keeps: {kept})")
+            declared = ", ".join(f"{numeric} given {other}" for numeric, other in aggregate.pairs) or "none"
+            raise SchemeError(
+                f"{attribute} given {given} is not kept; name the pair in the scheme (it keeps: {declared})"
+            )
         other = aggregate.scheme.attributes[given]
         channel = other.mechanism.model()
         if not isinstance(channel, ScoreSums) or not channel.is_one_category:
@@ -55,15 +57,15 @@ class Pair:
 
         Raises NotEstimable where all of them are.
         """
-        found = {}
+        estimates = {}
         for place, category in enumerate(self.categories):
             try:
-                found[category] = estimate(place, Group(self.given, category))
+                estimates[category] = estimate(place, Group(self.given, category))
             except NotEstimable:
                 continue  # too few for this group; the others stand
-        if not found:
+        if not estimates:
             raise NotEstimable(f"no group of {self.given} has enough reports of {self.attribute}; collect more")
-        return found
+        return estimates
 
 
 def left_inverse(matrix: np.ndarray) -> np.ndarray:

@@ -107,10 +107,10 @@ def _direction(
     for step, lost, curvature in reversed(memory):
         shares.append(float(step @ rest) / curvature)
         rest = rest - shares[-1] * lost
-    found = np.asarray(lapack.dpotrs(factor[0], rest, lower=0)[0])
+    direction = np.asarray(lapack.dpotrs(factor[0], rest, lower=0)[0])
     for (step, lost, curvature), share in zip(memory, reversed(shares), strict=True):
-        found += (share - float(lost @ found) / curvature) * step
-    return found
+        direction += (share - float(lost @ direction) / curvature) * step
+    return direction
 
 
 def _factor(information: np.ndarray, precision: np.ndarray) -> tuple[np.ndarray, bool]:

@@ -60,10 +60,10 @@ class Posterior:
     @property
     def masses(self) -> np.ndarray:
         """The atoms' change by parameter, (2, D): of lower and of upper."""
-        found = np.zeros((2, len(self.covariance)))
+        rows = np.zeros((2, len(self.covariance)))
         for number, end in enumerate(self.ends):
-            found[end, len(self.density.coefficients) + number] = 1.0
-        return found
+            rows[end, len(self.density.coefficients) + number] = 1.0
+        return rows
 
     def log_features(self, x: np.ndarray, order: int = 0) -> np.ndarray:
         """Return d s^(order)(x) by parameter, shape (n, D), s = log f on the unit interval, f the continuous part."""
@@ -91,9 +91,9 @@ class Posterior:
         """d F by parameter on the grid, (1025, D), by the midpoint rule."""
         density = self.density
         middles = density.lower + density.width * (np.arange(GRID - 1) + 0.5) / (GRID - 1)
-        each = self.features(middles) * density.width / (GRID - 1)
+        masses = self.features(middles) * density.width / (GRID - 1)
         below = self.masses[0]  # the atom at lower is there from the start
-        sums = below + np.vstack([np.zeros(len(below)), np.cumsum(each, axis=0)])
+        sums = below + np.vstack([np.zeros(len(below)), np.cumsum(masses, axis=0)])
         sums[-1] = 0.0  # all mass is at most upper
         return sums
 
@@ -103,8 +103,8 @@ class Posterior:
         inputs, density = self.likelihood.inputs, self.density
         points = inputs * -(-GRID // inputs)
         middles = density.lower + density.width * (np.arange(points) + 0.5) / points
-        each = self.features(middles) * density.width / points
-        cells = each.reshape(inputs, -1, each.shape[1]).sum(axis=1)
+        masses = self.features(middles) * density.width / points
+        cells = masses.reshape(inputs, -1, masses.shape[1]).sum(axis=1)
         cells[[0, -1]] += self.masses
         return self.likelihood.expected(cells)
 
@@ -142,9 +142,9 @@ def of_fit(fit: smoothing.Fit, lower: float, upper: float) -> Posterior:
 
 def of_models(fit: smoothing.Fit, lower: float, upper: float, least: float) -> tuple[Posterior, ...]:
     """Return the posterior under each prior whose marginal likelihood is at least that share of the best one's."""
-    kept = fit.weights >= least * fit.weights[0]
+    weighty = fit.weights >= least * fit.weights[0]
     return tuple(
-        _of_model(fit, model, lower, upper) for model, is_kept in zip(fit.models, kept, strict=True) if is_kept
+        _of_model(fit, model, lower, upper) for model, is_kept in zip(fit.models, weighty, strict=True) if is_kept
     )
 
 
@@ -158,10 +158,10 @@ def holds_uniform(fit: smoothing.Fit, least: float) -> bool:
 def _of_model(fit: smoothing.Fit, model: smoothing.Model, lower: float, upper: float) -> Posterior:
     parameters, ends = model.turn @ model.eta, np.flatnonzero(model.family.ends)
     size = len(parameters) - len(ends)
-    found = np.maximum(parameters[size:], 0.0)  # an atom without mass is none
+    masses = np.maximum(parameters[size:], 0.0)  # an atom without mass is none
     atoms = np.zeros(2)
-    atoms[ends] = found
-    present = np.concatenate([np.full(size, True), found > 0])
+    atoms[ends] = masses
+    present = np.concatenate([np.full(size, True), masses > 0])
     covariance = (model.turn @ cho_solve(model.factor, model.turn.T))[np.ix_(present, present)]
     density = ExponentialSpline(lower, upper, DEGREE, fit.level, parameters[:size], (atoms[0], atoms[1]))
     return Posterior(fit.likelihood, density, model.family.expected(model.family.law(model.eta)), covariance)

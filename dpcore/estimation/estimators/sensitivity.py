@@ -62,7 +62,7 @@ class Averaged:
         level, model = self._levels, self.mechanism.model()
         starts = np.flatnonzero(np.diff(level, prepend=-1))
         if isinstance(model, FiniteChannel):  # a report is one cell
-            most, least = (each.reduceat(weights, starts, axis=1) for each in (np.maximum, np.minimum))
+            most, least = (extremum.reduceat(weights, starts, axis=1) for extremum in (np.maximum, np.minimum))
         else:  # every integer of a report goes as far as honest noise does
             ones = self.mechanism.furthest(np.ones(len(level)), self.clients)
             ends = np.sum([np.abs(self.mechanism.statistics(one)) for one in _each(self.mechanism, ones)], axis=0)
@@ -78,10 +78,10 @@ class Averaged:
     def furthest(self, weights: np.ndarray) -> tuple[Reports, np.ndarray]:
         """Return of each level the report of the largest U, and that U, (L,); weights: (S,), of the average reports."""
         weights = np.where(self.mechanism.labels().statistic == "reports", 0.0, weights)
-        found = self.mechanism.furthest(weights, self.clients)
-        added = np.array([weights @ self.mechanism.statistics(one) for one in _each(self.mechanism, found)])
+        reports = self.mechanism.furthest(weights, self.clients)
+        added = np.array([weights @ self.mechanism.statistics(one) for one in _each(self.mechanism, reports)])
         means = np.bincount(self._levels, weights * self.means, minlength=len(self.law))
-        return found, (added - means) / self._honest * self.factor
+        return reports, (added - means) / self._honest * self.factor
 
     @cached_property
     def means(self) -> np.ndarray:
@@ -108,34 +108,34 @@ def _each(mechanism: Mechanism, reports: Reports) -> list[Reports]:
     return [Reports(reports.level[i : i + 1], reports.values[ends[i] : ends[i + 1]]) for i in range(len(reports))]
 
 
-def exposed(found: Any, aggregate: Any, attribute: str) -> Any:
+def exposed(estimate: Any, aggregate: Any, attribute: str) -> Any:
     """Return an estimate of everyone with what malicious clients can do to it."""
     scheme = aggregate.scheme
     mechanism = scheme.attributes[attribute].mechanism
     exposure = averaged(mechanism, aggregate.statistics[attribute], aggregate.reports(attribute), scheme.clients)
-    if not isinstance(found, FrequencyEstimate):
-        return replace(found, exposure=exposure)
+    if not isinstance(estimate, FrequencyEstimate):
+        return replace(estimate, exposure=exposure)
     model = mechanism.model()
     if isinstance(
         model, ScoreSums
     ):  # a report supports a category or does not, and every category has reports of both kinds
         contrast = float(model.contrast)
         sensitivities = np.maximum(1 - exposure.means, exposure.means) / contrast
-        return replace(found, sensitivities=sensitivities, exposure=replace(exposure, reading=1 / contrast))
+        return replace(estimate, sensitivities=sensitivities, exposure=replace(exposure, reading=1 / contrast))
     exposure = replace(exposure, reading=left_inverse(model.matrices[0]))
     sensitivities = np.array([exposure.sensitivity(row) for row in np.eye(mechanism.inputs)])
-    return replace(found, sensitivities=sensitivities, exposure=exposure)
+    return replace(estimate, sensitivities=sensitivities, exposure=exposure)
 
 
 def exposed_groups(
-    found: dict[str, DensityEstimate], aggregate: Any, attribute: str, given: str
+    estimates: dict[str, DensityEstimate], aggregate: Any, attribute: str, given: str
 ) -> dict[str, DensityEstimate]:
     """Return the estimates of a pair's groups, by category, likewise."""
     scheme, pair = aggregate.scheme, Pair.of(aggregate, attribute, given)
     mechanism, rows = scheme.attributes[attribute].mechanism, dict(zip(pair.categories, pair.inverse, strict=True))
     return {
-        category: replace(each, exposure=group_averaged(mechanism, pair.tables, rows[category], scheme.clients))
-        for category, each in found.items()
+        category: replace(estimate, exposure=group_averaged(mechanism, pair.tables, rows[category], scheme.clients))
+        for category, estimate in estimates.items()
     }
 
 
@@ -150,8 +150,8 @@ def group_averaged(mechanism: Mechanism, tables: np.ndarray, inverse: np.ndarray
 
     tables: (k, S), by reported category.  inverse: (k,), the row w of R^{-1} with which w' tables is unbiased for the group.
     """
-    each = [_by_level(mechanism, table, 0.0) for table in tables]  # numeric attributes count their own reports
-    counted, law = np.array([found for found, _ in each]), each[0][1]
+    by_table = [_by_level(mechanism, table, 0.0) for table in tables]  # numeric attributes count their own reports
+    counted, law = np.array([counts for counts, _ in by_table]), by_table[0][1]
     n, reports = float(counted.sum()), inverse @ counted
     factor = float(np.abs(inverse).max()) * n / max(float(reports.sum()), 1e-300)
     return Averaged(mechanism, inverse @ tables, reports, law, round(n), clients, factor)

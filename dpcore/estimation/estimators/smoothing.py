@@ -113,13 +113,13 @@ def fit(likelihood: Likelihood, level: int, orders: tuple[int, ...]) -> Fit:
     level: j of V_j, in which the log density is sought; finer, up to V_8, where the data contradict the best model found there.
     orders: of the differences that priors penalise, each 1..4.
     """
-    found = _fit(likelihood, level, orders)
-    while found.excess > _INADEQUATE and found.level < FINEST:
-        finer = _fit(likelihood, found.level + 1, (min(orders),))  # the prior of the roughest
-        if finer.models[0].evidence <= found.models[0].evidence:
+    best = _fit(likelihood, level, orders)
+    while best.excess > _INADEQUATE and best.level < FINEST:
+        finer = _fit(likelihood, best.level + 1, (min(orders),))  # the prior of the roughest
+        if finer.models[0].evidence <= best.models[0].evidence:
             break
-        found = finer
-    return found
+        best = finer
+    return best
 
 
 def _fit(likelihood: Likelihood, level: int, orders: tuple[int, ...]) -> Fit:
@@ -158,18 +158,18 @@ def _average(likelihood: Likelihood, level: int, models: list[Model]) -> Fit:
     """
     evidence = np.array([model.evidence for model in models])
     weights = np.exp(evidence - evidence[0])
-    kept = int(np.sum(weights > _LEAST_WEIGHT * weights.sum()))
-    models, weights = models[:kept], weights[:kept] / weights[:kept].sum()
+    weighty = int(np.sum(weights > _LEAST_WEIGHT * weights.sum()))
+    models, weights = models[:weighty], weights[:weighty] / weights[:weighty].sum()
     with_atoms = np.array([model.family.atoms > 0 for model in models])
     averaged = with_atoms == (weights[with_atoms].sum() > weights[~with_atoms].sum())
     own = weights[averaged] / weights[averaged].sum()
     family = [model for model, is_in in zip(models, averaged, strict=True) if is_in]
     ends = family[0].family.ends
-    each = np.array([model.turn @ model.eta for model in family])
-    size = each.shape[1] - sum(ends)
-    each[:, size:] = np.maximum(each[:, size:], 0.0)
-    centre = own @ each
-    covariance = (each - centre).T @ ((each - centre) * own[:, None])
+    centres = np.array([model.turn @ model.eta for model in family])
+    size = centres.shape[1] - sum(ends)
+    centres[:, size:] = np.maximum(centres[:, size:], 0.0)
+    centre = own @ centres
+    covariance = (centres - centre).T @ ((centres - centre) * own[:, None])
     for w, model in zip(own, family, strict=True):
         covariance += w * (model.turn @ cho_solve(model.factor, model.turn.T))
     present = np.concatenate([np.full(size, True), centre[size:] > 0])  # an atom without mass is none
@@ -186,8 +186,8 @@ def _average(likelihood: Likelihood, level: int, models: list[Model]) -> Fit:
 
 def _spread(ends: tuple[bool, bool], present: np.ndarray) -> tuple[bool, bool]:
     """Which ends have an atom, of those allowed."""
-    found = iter(present)
-    left, right = (allowed and bool(next(found)) for allowed in ends)
+    is_present = iter(present)
+    left, right = (allowed and bool(next(is_present)) for allowed in ends)
     return left, right
 
 
@@ -202,10 +202,10 @@ def _path(family: Family, level: int, best: float = -np.inf) -> Iterator[Model]:
         constant = float(np.sum(np.log(precision))) / 2
         constant += family.atoms * log(2 * pi) / 2  # masses are uniform; of the spline's, prior and posterior cancel it
         free = np.append(precision, np.zeros(family.atoms))
-        found = maximise(family, free, eta, information, max(best, highest) - _BEHIND - constant)
-        eta, information, evidence = found.eta, found.information, found.value + constant
-        if not found.is_behind:
-            yield Model(family, penalty, eta, found.factor, evidence)
+        maximum = maximise(family, free, eta, information, max(best, highest) - _BEHIND - constant)
+        eta, information, evidence = maximum.eta, maximum.information, maximum.value + constant
+        if not maximum.is_behind:
+            yield Model(family, penalty, eta, maximum.factor, evidence)
         highest = max(highest, evidence)
         if evidence < highest - _LOST and family.likelihood.excess(family.expected(family.law(eta))) < _INADEQUATE:
             return  # as smooth as the data allow, and rough enough for them

@@ -46,9 +46,9 @@ class Span:
     @property
     def masses(self) -> np.ndarray:
         """The atoms' change by coefficient, (2, K): of lower and of upper."""
-        found = np.zeros((2, len(self.correction)))
-        found[self.ends, len(self.correction) - len(self.ends) + np.arange(len(self.ends))] = 1.0
-        return found
+        rows = np.zeros((2, len(self.correction)))
+        rows[self.ends, len(self.correction) - len(self.ends) + np.arange(len(self.ends))] = 1.0
+        return rows
 
     def features(self, x: np.ndarray, order: int = 0) -> np.ndarray:
         """Return B_k^(order)(x), (n, K), per unit of x to the power order + 1; atoms have no density."""
