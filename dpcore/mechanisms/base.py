@@ -20,6 +20,7 @@ import numpy as np
 
 from dpcore._random import WORD, Source
 from dpcore.errors import InvalidRecord, SchemeError
+from dpcore.mechanisms.declared import Declaration
 from dpcore.mechanisms.observation import ObservationModel
 from dpcore.privacy.budget import Budget
 
@@ -132,10 +133,11 @@ class Mechanism(ABC):
     """A local randomizer on the input cells 0..inputs-1.
 
     Subclasses are frozen dataclasses whose constructor checks that the certificate holds and raises CalibrationError
-    where it does not.  `name` is what schemes call the mechanism.
+    where it does not.  `name` is what schemes call the mechanism, `declared` what others know of it.
     """
 
-    name: ClassVar[str]
+    name: ClassVar[str]  # both are given by `declared.mechanism`
+    declared: ClassVar[Declaration]
     is_ascending: ClassVar[bool] = False  # whether the integers of a report must grow
     budget: Budget
 

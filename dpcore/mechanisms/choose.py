@@ -8,12 +8,8 @@ of this rule changes no scheme that exists.
 from __future__ import annotations
 
 from dpcore.errors import SchemeError, check_within
-from dpcore.mechanisms.hadamard_response import HadamardResponse
-from dpcore.mechanisms.local_hashing import LocalHashing
+from dpcore.mechanisms.named import CATEGORICAL
 from dpcore.mechanisms.oracle import FrequencyOracle
-from dpcore.mechanisms.randomized_response import RandomizedResponse
-from dpcore.mechanisms.subset_selection import SubsetSelection
-from dpcore.mechanisms.unary_encoding import UnaryEncoding
 from dpcore.privacy.budget import Budget
 
 LARGEST_REPORT = 256  # integers
@@ -38,9 +34,11 @@ def choose(budget: Budget, *, categories: int, largest_report: int = LARGEST_REP
 
 
 def oracles(budget: Budget, categories: int) -> list[FrequencyOracle]:
-    """Return every categorical mechanism that can keep `budget`, the simplest first, each with its best parameters."""
+    """Return every frequency oracle that can keep `budget`, the simplest first, each with its best parameters."""
     designed: list[FrequencyOracle] = []
-    for kind in (RandomizedResponse, HadamardResponse, LocalHashing, SubsetSelection, UnaryEncoding):
+    for kind in CATEGORICAL.values():
+        if not issubclass(kind, FrequencyOracle):  # its variance depends on the category
+            continue
         try:
             designed.append(kind.design(budget, categories=categories))
         except SchemeError:  # epsilon too large for this mechanism's weights

@@ -12,18 +12,38 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 from dpcore.errors import SchemeError, check_within
 from dpcore.mechanisms.calibration import level_sampling, wave_design
+from dpcore.mechanisms.declared import Option, mechanism
 from dpcore.mechanisms.observation import Wave
 from dpcore.mechanisms.parameters import reading
-from dpcore.mechanisms.wave import LARGEST_INPUTS, WaveMechanism, check_cells, half_width_of, wave_weights
+from dpcore.mechanisms.wave import (
+    LARGEST_CELLS,
+    LARGEST_INPUTS,
+    WaveMechanism,
+    check_cells,
+    half_width_of,
+    wave_weights,
+)
 from dpcore.privacy.budget import Budget
 
 _MOST_LEVELS = 12
 
 
+@mechanism(
+    "dyadic_wave",
+    attributes={"numeric"},
+    estimators=("log_spline", "ems", "em"),
+    words="how coarsely the value was looked at, drawn without looking, and one cell: near the value or anywhere",
+    options=(
+        Option("cells", int, words=f"cells of each level, a power of two, 2 to {LARGEST_CELLS}"),
+        Option("levels", int, least=1, most=_MOST_LEVELS, words="scales; each shows half the width of the one before"),
+        Option("level_law", list[Fraction], words="shares of the devices that report each level"),
+        Option("widths", list[int], least=1, words="cells of each level's window around the truth: odd numbers"),
+    ),
+)
 @dataclass(frozen=True)
 class DyadicWave(WaveMechanism):
     """Report a level and a cell: each cell of a window around the value's phase with weight_in, each other with weight_out.
@@ -48,8 +68,6 @@ class DyadicWave(WaveMechanism):
     >>> mechanism.cells, mechanism.inputs, mechanism.half_widths, mechanism.certificate().holds
     (64, 512, (16, 7, 7, 7), True)
     """
-
-    name: ClassVar[str] = "dyadic_wave"
 
     budget: Budget
     cells: int

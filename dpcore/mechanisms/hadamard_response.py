@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
 
 import numpy as np
 
@@ -18,12 +17,21 @@ from dpcore._random import Source
 from dpcore.errors import check_within
 from dpcore.mechanisms import _kernels
 from dpcore.mechanisms.base import Certificate, Reports, chunks, integer_weights, one_of_level_zero
+from dpcore.mechanisms.declared import mechanism
 from dpcore.mechanisms.observation import ScoreSums
 from dpcore.mechanisms.oracle import FrequencyOracle
 from dpcore.mechanisms.received import accepted_integers, by_ranges
 from dpcore.privacy.budget import Budget
 
 
+@mechanism(
+    "hadamard_response",
+    attributes={"categorical"},
+    estimators=("frequency",),
+    title="Hadamard response",
+    words="one symbol, drawn at random; the category makes half of the symbols likelier",
+    told=("categories",),
+)
 @dataclass(frozen=True)
 class HadamardResponse(FrequencyOracle):
     """Report a symbol z = 2 j + bit of 0..K-1, K = 2 s; category x favours S_x, the symbols with parity(x & j) = bit.
@@ -40,8 +48,6 @@ class HadamardResponse(FrequencyOracle):
 
     Raises CalibrationError where the weights break the claim.
     """
-
-    name: ClassVar[str] = "hadamard_response"
 
     weight_in: int
     weight_out: int

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from dpcore._random import Source
 from dpcore.errors import CalibrationError, check_within
 from dpcore.mechanisms import _kernels
 from dpcore.mechanisms.base import Certificate, Reports, chunks, integer_weights, one_of_level_zero
+from dpcore.mechanisms.declared import mechanism
 from dpcore.mechanisms.observation import ScoreSums
 from dpcore.mechanisms.oracle import FrequencyOracle
 from dpcore.mechanisms.received import accepted_rows, by_ranges, within
@@ -29,6 +29,13 @@ _CHUNK = 1 << 17  # and then so many at a time, which stay in a core's cache
 _REPORTS = 1 << 20  # how many clients are simulated at once
 
 
+@mechanism(
+    "local_hashing",
+    attributes={"categorical"},
+    estimators=("frequency",),
+    words="a hash function drawn at random, and the category's hash, replaced at random with a known probability",
+    told=("categories",),
+)
 @dataclass(frozen=True)
 class LocalHashing(FrequencyOracle):
     """Report [a, b, v]: the hash h(x) = floor(((a x + b) mod P) g / P), drawn by the client and public, and a bin v.
@@ -46,8 +53,6 @@ class LocalHashing(FrequencyOracle):
 
     Raises CalibrationError where the weights break the claim.
     """
-
-    name: ClassVar[str] = "local_hashing"
 
     prime: int
     bins: int

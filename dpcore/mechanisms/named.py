@@ -1,4 +1,4 @@
-"""Mechanisms by the names that schemes give them, and what their designs may be told."""
+"""Every mechanism by the name that schemes give it: a line here, and all else of it stands in its own file."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from dpcore.errors import SchemeError
 from dpcore.mechanisms.base import Mechanism
+from dpcore.mechanisms.declared import Declaration
 from dpcore.mechanisms.dyadic_wave import DyadicWave
 from dpcore.mechanisms.hadamard_response import HadamardResponse
 from dpcore.mechanisms.local_hashing import LocalHashing
@@ -17,24 +18,31 @@ from dpcore.mechanisms.unary_encoding import UnaryEncoding
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.budget import Budget
 
-# The default first.
-CATEGORICAL: dict[str, Any] = {
-    kind.name: kind for kind in (RandomizedResponse, UnaryEncoding, SubsetSelection, HadamardResponse, LocalHashing)
-}
-NUMERIC: dict[str, Any] = {kind.name: kind for kind in (WaveletLaplace, DyadicWave, SquareWave)}
-_OF_WAVELETS = ("basis", "degree", "coarsest_level", "finest_level", "allocation", "a", "cells", "noise", "delta")
-OPTIONS: dict[str, tuple[str, ...]] = {
-    RandomizedResponse.name: ("design",),
-    UnaryEncoding.name: ("variant",),
-    WaveletLaplace.name: _OF_WAVELETS,
-    DyadicWave.name: ("cells", "levels", "level_law", "widths"),
-    SquareWave.name: ("cells", "widths"),
-}
+_ALL: tuple[Any, ...] = (  # of either type of attribute the default first; of categories then the simplest report first
+    RandomizedResponse,
+    HadamardResponse,
+    LocalHashing,
+    SubsetSelection,
+    UnaryEncoding,
+    WaveletLaplace,
+    DyadicWave,
+    SquareWave,
+)
+CATEGORICAL: dict[str, Any] = {kind.name: kind for kind in _ALL if "categorical" in kind.declared.attributes}
+NUMERIC: dict[str, Any] = {kind.name: kind for kind in _ALL if "numeric" in kind.declared.attributes}
+BY_TYPE = {"numeric": NUMERIC, "categorical": CATEGORICAL}  # of attributes
 
 
-def options_of(kinds: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return all that the designs of some mechanisms may be told."""
-    return tuple(dict.fromkeys(option for name in kinds for option in OPTIONS.get(name, ())))
+def declaration(name: str) -> Declaration | None:
+    """Return what the mechanism of a name declares; None where there is none, as in tables of older versions."""
+    return next((kinds[name].declared for kinds in BY_TYPE.values() if name in kinds), None)
+
+
+def options_of(attributes: str) -> dict[str, tuple[str, ...]]:
+    """Return all that designs for a type of attribute may be told: key -> the names of the mechanisms whose option it is."""
+    kinds = BY_TYPE[attributes].values()
+    keys = dict.fromkeys(option.name for kind in kinds for option in kind.declared.options)
+    return {key: tuple(k.name for k in kinds if key in [option.name for option in k.declared.options]) for key in keys}
 
 
 def from_parameters(kind: Any, budget: Budget, client: Any) -> Mechanism:

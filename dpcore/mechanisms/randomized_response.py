@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from dpcore._random import Source
 from dpcore.errors import SchemeError, check_one_of, check_within
 from dpcore.mechanisms import _kernels
 from dpcore.mechanisms.base import Certificate, Reports, chunks, integer_weights, one_of_level_zero
+from dpcore.mechanisms.declared import Option, mechanism
 from dpcore.mechanisms.observation import ScoreSums
 from dpcore.mechanisms.oracle import FrequencyOracle
 from dpcore.mechanisms.received import accepted_integers
@@ -24,6 +24,17 @@ from dpcore.privacy.budget import Budget
 DESIGNS = ("two_coin",)
 
 
+@mechanism(
+    "randomized_response",
+    attributes={"categorical"},
+    estimators=("frequency",),
+    words="one category: the true one with a known probability, otherwise another, drawn at random",
+    names_one=True,
+    options=(
+        Option("design", str, choices=DESIGNS, is_kept=True, words='two coins, for yes or no at epsilon = "ln 3"'),
+    ),
+    told=("categories",),
+)
 @dataclass(frozen=True)
 class RandomizedResponse(FrequencyOracle):
     """Report one of `categories`: the true one with weight `weight_in`, each other one with weight `weight_out`.
@@ -40,8 +51,6 @@ class RandomizedResponse(FrequencyOracle):
 
     Raises CalibrationError where the weights break the claim.
     """
-
-    name: ClassVar[str] = "randomized_response"
 
     weight_in: int
     weight_out: int

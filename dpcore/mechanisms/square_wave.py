@@ -9,18 +9,29 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 from dpcore.errors import SchemeError
 from dpcore.mechanisms.calibration import level_sampling, wave_design
+from dpcore.mechanisms.declared import Option, mechanism
 from dpcore.mechanisms.observation import Wave
 from dpcore.mechanisms.parameters import reading
-from dpcore.mechanisms.wave import WaveMechanism, check_cells, half_width_of, wave_weights
+from dpcore.mechanisms.wave import LARGEST_CELLS, WaveMechanism, check_cells, half_width_of, wave_weights
 from dpcore.privacy.budget import Budget
 
 DEFAULT_CELLS = 256
 
 
+@mechanism(
+    "square_wave",
+    attributes={"numeric"},
+    estimators=("ems", "em", "log_spline"),
+    words="one cell of the range: near the value or, with a known probability, anywhere",
+    options=(
+        Option("cells", int, default=DEFAULT_CELLS, words=f"cells of the range, a power of two, 2 to {LARGEST_CELLS}"),
+        Option("widths", list[int], least=1, words="cells of the window around the truth: one odd number"),
+    ),
+)
 @dataclass(frozen=True)
 class SquareWave(WaveMechanism):
     """Report one of cells + 2 half_width outputs: each cell of the window {x, .., x + 2h} with weight_in, others weight_out.
@@ -43,8 +54,6 @@ class SquareWave(WaveMechanism):
     (256, 65, True)
     """
 
-    name: ClassVar[str] = "square_wave"
-
     budget: Budget
     cells: int
     half_width: int
@@ -56,14 +65,13 @@ class SquareWave(WaveMechanism):
         self.check()
 
     @classmethod
-    def design(cls, budget: Budget, *, cells: int | None = None, widths: Sequence[int] | None = None) -> SquareWave:
+    def design(cls, budget: Budget, *, cells: int = DEFAULT_CELLS, widths: Sequence[int] | None = None) -> SquareWave:
         """Return the mechanism that keeps `budget`; without `widths` the window has the paper's b.
 
         cells: a power of two, 2..1024, default 256.  widths: the window's cells, odd, a list of one number.
 
         Raises SchemeError for values outside these ranges.
         """
-        cells = DEFAULT_CELLS if cells is None else cells
         check_cells(cells)
         if widths is not None and len(widths) != 1:
             raise SchemeError(f"widths of square_wave must be one window, got {len(widths)}")

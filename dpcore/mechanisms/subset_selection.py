@@ -18,6 +18,7 @@ from dpcore._random import Source
 from dpcore.errors import check_within
 from dpcore.mechanisms import _kernels
 from dpcore.mechanisms.base import Certificate, Reports, integer_weights, one_of_level_zero
+from dpcore.mechanisms.declared import mechanism
 from dpcore.mechanisms.observation import ScoreSums
 from dpcore.mechanisms.oracle import FrequencyOracle
 from dpcore.mechanisms.received import accepted_rows
@@ -29,6 +30,13 @@ _CLIENTS = 500_000_000  # so many are simulated at once; numpy's hypergeometric 
 _OUTPUTS = 1 << 16  # up to so many subsets the channel is listed
 
 
+@mechanism(
+    "subset_selection",
+    attributes={"categorical"},
+    estimators=("frequency",),
+    words="a few categories drawn at random, in which the true one is likelier than others",
+    told=("categories",),
+)
 @dataclass(frozen=True)
 class SubsetSelection(FrequencyOracle):
     """Report `size` of `categories`, increasing: a subset with the true one has weight `weight_in`, others `weight_out`.
@@ -47,7 +55,6 @@ class SubsetSelection(FrequencyOracle):
     Raises CalibrationError where the weights break the claim.
     """
 
-    name: ClassVar[str] = "subset_selection"
     is_ascending: ClassVar[bool] = True
 
     size: int

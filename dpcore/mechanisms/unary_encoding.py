@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor, isqrt, prod
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from dpcore._random import WORD, Source
 from dpcore.errors import CalibrationError, SchemeError, check_one_of, check_within
 from dpcore.mechanisms import _kernels
 from dpcore.mechanisms.base import Certificate, Reports, chunks, one_of_level_zero
+from dpcore.mechanisms.declared import Option, mechanism
 from dpcore.mechanisms.observation import ScoreSums
 from dpcore.mechanisms.oracle import FrequencyOracle
 from dpcore.mechanisms.received import accepted_rows, within
@@ -34,6 +35,14 @@ _SHORT = 8  # integers of a report, up to which sums along it are slower than su
 _LANES = 32  # integers that the compiled loop adds up side by side
 
 
+@mechanism(
+    "unary_encoding",
+    attributes={"categorical"},
+    estimators=("frequency",),
+    words="one bit for each category, every bit turned over at random with a known probability",
+    options=(Option("variant", str, choices=VARIANTS, default="optimized", words="which coins turn the bits"),),
+    told=("categories",),
+)
 @dataclass(frozen=True)
 class UnaryEncoding(FrequencyOracle):
     """Report k bits, 32 to an integer, least significant first: bit x is one with p for the true x, with q for any other.
@@ -50,8 +59,6 @@ class UnaryEncoding(FrequencyOracle):
 
     Raises CalibrationError where the weights break the claim.
     """
-
-    name: ClassVar[str] = "unary_encoding"
 
     coin_bits: int
     weight_true: int

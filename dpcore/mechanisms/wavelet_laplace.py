@@ -24,7 +24,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -33,11 +33,13 @@ from dpcore.errors import CalibrationError, check_one_of
 from dpcore.mechanisms import discrete_gaussian
 from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, starts_of
 from dpcore.mechanisms.bases import Basis, FilterBank, named
+from dpcore.mechanisms.bases.bspline import LARGEST_DEGREE
 from dpcore.mechanisms.bases.spline_wavelet import smallest_coarsest_level
 from dpcore.mechanisms.calibration import allocation as _allocation
 from dpcore.mechanisms.calibration import level_sampling
 from dpcore.mechanisms.calibration import tables as _tables
 from dpcore.mechanisms.calibration.tables import Scales
+from dpcore.mechanisms.declared import Option, mechanism
 from dpcore.mechanisms.noise import GAUSSIAN, LAPLACE, NOISES, TAIL, check_noise, likely_scales
 from dpcore.mechanisms.observation import NoisyFeatures
 from dpcore.mechanisms.parameters import integer, integers, reading
@@ -49,6 +51,42 @@ _LEVELS = ("degree", "coarsest_level", "finest_level")
 _PIECE = 1 << 16  # integers of reports looked at at a time: they stay in a core's cache
 
 
+@mechanism(
+    "wavelet_laplace",
+    attributes={"numeric"},
+    estimators=("projection", "log_spline"),
+    title="wavelet Laplace",
+    words="how coarsely the value was looked at, drawn without looking, and a few coefficients with noise",
+    options=(
+        Option(
+            "basis",
+            str,
+            choices=named.NAMES,
+            default=named.SPLINE,
+            words="the source's wavelets, or PyWavelets' biorthogonal splines, periodic and noisier",
+        ),
+        Option("degree", int, most=LARGEST_DEGREE, words="of the splines: 2, or what the basis says"),
+        Option("coarsest_level", int, words="where the wavelets begin: 1, 2, 3 or 3, by degree"),
+        Option("finest_level", int, words="where they end: what the planned clients can use"),
+        Option(
+            "allocation",
+            str,
+            choices=_allocation.ALLOCATIONS,
+            default="sample",
+            words="how the budget is shared out among the levels",
+        ),
+        Option("a", Fraction, words='exponent of allocation = "paper", above 1: 3/2'),
+        Option("cells", int, words="input cells, a power of two of at least 2^(finest_level + 4)"),
+        Option("noise", str, choices=tuple(NOISES), default=LAPLACE, words="what is added to the coefficients"),
+        Option(
+            "delta",
+            Fraction,
+            default=Fraction(0),
+            words=f'of noise = "{GAUSSIAN}", which keeps (epsilon, delta) and not epsilon: above 0, at most 1/100',
+        ),
+    ),
+    told=("clients",),
+)
 @dataclass(frozen=True)
 class WaveletLaplace(Mechanism):
     """Report wavelet coefficients of the input cell, each with discrete Laplace noise of an integer scale.
@@ -79,8 +117,6 @@ class WaveletLaplace(Mechanism):
     >>> mechanism.sizes, mechanism.certificate().holds
     ((5, 4, 8), True)
     """
-
-    name: ClassVar[str] = "wavelet_laplace"
 
     budget: Budget
     basis: Basis

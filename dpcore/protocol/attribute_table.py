@@ -12,9 +12,8 @@ from types import MappingProxyType
 from typing import Any
 
 from dpcore.errors import SchemeError, check_one_of, check_within
-from dpcore.mechanisms import DyadicWave, Mechanism, SquareWave
-from dpcore.mechanisms.named import CATEGORICAL, NUMERIC, OPTIONS, from_parameters, options_of
-from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
+from dpcore.mechanisms import Mechanism
+from dpcore.mechanisms.named import BY_TYPE, from_parameters, options_of
 from dpcore.privacy.budget import Budget
 from dpcore.protocol._fields import fraction, integer, known, listed, number, printable
 from dpcore.protocol.attribute import MISSING, OTHER, Attribute
@@ -42,16 +41,11 @@ REFERENCES = ("uniform",)  # what distances are taken to
 _LARGEST = 10**30  # of a bound: its eighth power is still a number
 _FINEST = 2.0**-32  # least width of the bounds, relative to them: input cells are then far above rounding
 _FUNCTIONAL = re.compile(rf"^([a-z_]+)(?:\(([-+0-9eE., ]*(?:{'|'.join(REFERENCES)})?)\))?$")
-_ESTIMATORS = {  # by mechanism, the default first; those of categories have frequency
-    WaveletLaplace.name: ("projection", "log_spline"),
-    DyadicWave.name: ("log_spline", "ems", "em"),
-    SquareWave.name: ("ems", "em", "log_spline"),
-}
 _LEVEL_RULES = ("lepski", "undersmoothed", "fixed")
 _SHARED_KEYS = ("type", "column", "missing", "mechanism", "epsilon", "functionals", "estimator", "client")
 _KEYS = {
-    "numeric": ("lower", "upper", "unit", "outside", "level_rule", "level", *options_of(NUMERIC)),
-    "categorical": ("categories", "codes", "values", "outside", *options_of(CATEGORICAL)),
+    "numeric": ("lower", "upper", "unit", "outside", "level_rule", "level", *options_of("numeric")),
+    "categorical": ("categories", "codes", "values", "outside", *options_of("categorical")),
 }
 
 
@@ -75,7 +69,7 @@ def read(name: str, table: Any, clients: int, functionals: tuple[str, ...]) -> A
     try:
         budget = Budget.parse(table["epsilon"])
         check_one_of(("refuse", "category") if kind == "categorical" else ("refuse",), missing=missing)
-        estimators = _estimators(table) if kind == "numeric" else ("frequency",)
+        estimators = _estimators(table)
         shared = {
             "name": name,
             "column": str(table.get("column", name)),
@@ -89,13 +83,6 @@ def read(name: str, table: Any, clients: int, functionals: tuple[str, ...]) -> A
         return _categorical(table, budget, shared)
     except SchemeError as error:
         raise type(error)(f"{where}: {error}") from None
-
-
-def _estimators(table: Mapping[str, Any]) -> tuple[str, ...]:
-    """The names of the estimators that a numeric attribute's mechanism goes with, the default first."""
-    mechanism = table.get("mechanism", next(iter(NUMERIC)))
-    check_one_of(tuple(NUMERIC), mechanism=mechanism)
-    return _ESTIMATORS[mechanism]
 
 
 def _numeric(
@@ -121,7 +108,7 @@ def _numeric(
         raise SchemeError('level goes with level_rule = "fixed", and only with it')
     return Attribute(
         type="numeric",
-        mechanism=_numeric_mechanism(table, budget, clients),
+        mechanism=_mechanism(table, budget, {"clients": clients}),
         functionals=read_functionals(table["functionals"]) if "functionals" in table else functionals,
         lower=lower,
         upper=upper,
@@ -131,17 +118,6 @@ def _numeric(
         level=level,
         **shared,
     )
-
-
-def _numeric_mechanism(table: Mapping[str, Any], budget: Budget, clients: int) -> Mechanism:
-    """The mechanism of a numeric attribute: read where the text is canonical, designed elsewhere."""
-    name = table.get("mechanism", next(iter(NUMERIC)))
-    _check_options(table, name)
-    if "client" in table:
-        return from_parameters(NUMERIC[name], budget, table["client"])
-    from dpcore.protocol.declaration import design_numeric  # needless where the text is canonical
-
-    return design_numeric(name, table, budget, clients)
 
 
 def _categorical(table: Mapping[str, Any], budget: Budget, shared: dict[str, Any]) -> Attribute:
@@ -170,7 +146,9 @@ def _categorical(table: Mapping[str, Any], budget: Budget, shared: dict[str, Any
     check_one_of(("refuse", OTHER), outside=outside)
     if outside == OTHER and OTHER not in labels:
         raise SchemeError(f'outside = "other" needs a category named "other" among the {len(labels)} categories')
-    mechanism = _categorical_mechanism(table, budget, len(labels))
+    mechanism = _mechanism(table, budget, {"categories": len(labels)})
+    if mechanism.inputs != len(labels):
+        raise SchemeError(f"client.categories must be {len(labels)}, the number of categories, got {mechanism.inputs}")
     if values is None and table.get("functionals"):
         raise SchemeError(
             "functionals of categories need values, one number for each category; give them or leave both out"
@@ -189,31 +167,37 @@ def _categorical(table: Mapping[str, Any], budget: Budget, shared: dict[str, Any
     )
 
 
-def _categorical_mechanism(table: Mapping[str, Any], budget: Budget, categories: int) -> Mechanism:
-    """The mechanism of a categorical attribute: read where the text is canonical, chosen and designed elsewhere."""
-    name = table.get("mechanism", next(iter(CATEGORICAL)))
-    check_one_of((*CATEGORICAL, AUTO), mechanism=name)
-    _check_options(table, name)
-    if "client" not in table:
-        from dpcore.protocol.declaration import design_categorical  # needless where the text is canonical
-
-        return design_categorical(name, table, budget, categories)
-    if name == AUTO or "variant" in table:
-        raise SchemeError(
-            'a client table goes with the mechanism it belongs to; remove it, or variant and mechanism = "auto"'
-        )
-    mechanism = from_parameters(CATEGORICAL[name], budget, table["client"])
-    if mechanism.inputs != categories:
-        raise SchemeError(f"client.categories must be {categories}, the number of categories, got {mechanism.inputs}")
-    return mechanism
-
-
-def _check_options(table: Mapping[str, Any], name: str) -> None:
-    """Raise SchemeError where the table tells the design of another mechanism something."""
-    for key in table:
-        owners = [owner for owner, keys in OPTIONS.items() if key in keys]
-        if owners and name not in owners:
+def _mechanism(table: Mapping[str, Any], budget: Budget, told: Mapping[str, int]) -> Mechanism:
+    """The attribute's mechanism: read where the text is canonical, chosen and designed elsewhere; told: of the scheme."""
+    kinds, name = BY_TYPE[table["type"]], _name_of_mechanism(table)
+    for key, owners in options_of(table["type"]).items():
+        if key in table and name not in owners:
             raise SchemeError(f'{key} goes with mechanism = "{owners[0]}", got mechanism = "{name}"; leave it out')
+    if "client" not in table:
+        from dpcore.protocol.declaration import design  # needless where the text is canonical
+
+        return design(name, table, budget, told)
+    if name == AUTO:
+        raise SchemeError('a client table goes with the mechanism it belongs to; remove it, or mechanism = "auto"')
+    for option in kinds[name].declared.options:
+        if option.name in table and not option.is_kept:
+            raise SchemeError(f"a client table holds what came of {option.name}; remove one of the two")
+    return from_parameters(kinds[name], budget, table["client"])
+
+
+def _name_of_mechanism(table: Mapping[str, Any]) -> str:
+    """What the table calls its mechanism, or the default of the attribute's type."""
+    kinds = BY_TYPE[table["type"]]
+    name = table.get("mechanism", next(iter(kinds)))
+    check_one_of((*kinds, AUTO) if table["type"] == "categorical" else tuple(kinds), mechanism=name)
+    return str(name)
+
+
+def _estimators(table: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names of the estimators that the table's mechanism goes with, the default first."""
+    kinds = BY_TYPE[table["type"]]
+    named: tuple[str, ...] = kinds.get(_name_of_mechanism(table), next(iter(kinds.values()))).declared.estimators
+    return named
 
 
 def read_functionals(names: Any) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from dpcore.errors import SchemeError, check_one_of
-from dpcore.mechanisms import RandomizedResponse
+from dpcore.mechanisms.named import CATEGORICAL
 from dpcore.protocol import _toml, attribute_table
 from dpcore.protocol._fields import known, text
 from dpcore.protocol.attribute import Attribute
@@ -87,9 +87,10 @@ def _pairs(pairs: Any, attributes: Mapping[str, Attribute]) -> tuple[tuple[str, 
             raise SchemeError(
                 f'pairs must list [NUMERIC, CATEGORICAL] attributes, such as [["income", "urban_rural"]]; got {pair!r}'
             )
-        if attributes[pair[1]].mechanism.name != RandomizedResponse.name:
+        if not attributes[pair[1]].mechanism.declared.names_one:
+            able = " or ".join(f'"{name}"' for name, kind in CATEGORICAL.items() if kind.declared.names_one)
             raise SchemeError(
-                f'a pair needs mechanism = "{RandomizedResponse.name}" for {pair[1]}, whose report must name one category; '
+                f"a pair needs mechanism = {able} for {pair[1]}, whose report must name one category; "
                 f"got {attributes[pair[1]].mechanism.name}"
             )
         parsed.append((pair[0], pair[1]))

@@ -6,46 +6,41 @@ A canonical text holds mechanisms as integers, and a client that reads one does 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 from dpcore.errors import SchemeError
 from dpcore.mechanisms import Mechanism
 from dpcore.mechanisms.choose import choose
-from dpcore.mechanisms.named import CATEGORICAL, NUMERIC, OPTIONS
-from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
+from dpcore.mechanisms.declared import Option
+from dpcore.mechanisms.named import BY_TYPE
 from dpcore.privacy.budget import Budget
 from dpcore.protocol._fields import fraction, integer
 
 
-def design_numeric(name: str, table: Mapping[str, Any], budget: Budget, clients: int) -> Mechanism:
-    """Return a mechanism for numbers as the options in an attribute's table say; clients: how many are planned for."""
-    options = {key: _option(table, key) for key in OPTIONS[name] if key in table}
-    if name == WaveletLaplace.name:
-        options["clients"] = clients
-    mechanism: Mechanism = NUMERIC[name].design(budget, **options)
+def design(name: str, table: Mapping[str, Any], budget: Budget, told: Mapping[str, int]) -> Mechanism:
+    """Return a mechanism of a name as the options in an attribute's table say, or chosen where nothing has that name.
+
+    told: 'categories', how many there are, of a categorical attribute; 'clients', how many are planned for, of a numeric one.
+    """
+    kind = BY_TYPE[table["type"]].get(name)
+    if kind is None:
+        return choose(budget, categories=told["categories"])
+    options = {
+        option.name: _read(option, table[option.name]) for option in kind.declared.options if option.name in table
+    }
+    mechanism: Mechanism = kind.design(budget, **{key: told[key] for key in kind.declared.told}, **options)
     return mechanism
 
 
-def design_categorical(name: str, table: Mapping[str, Any], budget: Budget, categories: int) -> Mechanism:
-    """Return a mechanism for so many categories: of a name, as the options in the table say, or chosen where it is AUTO."""
-    if name not in CATEGORICAL:
-        return choose(budget, categories=categories)
-    options = {key: table[key] for key in OPTIONS.get(name, ()) if key in table}
-    mechanism: Mechanism = CATEGORICAL[name].design(budget, categories=categories, **options)
-    return mechanism
-
-
-def _option(table: Mapping[str, Any], key: str) -> Any:
-    """A design's option, as its type says: texts, fractions, lists of either, else a whole number."""
-    value = table[key]
-    if key in ("allocation", "basis", "noise"):
-        return value
-    if key in ("a", "delta"):
-        return fraction(table, key)
-    if key not in ("level_law", "widths"):
-        return integer(table, key, 0, 1 << 20)
-    if not isinstance(value, list) or not value:
-        raise SchemeError(f"{key} must be a list of numbers, one for each level, got {value!r}")
-    if key == "widths":
-        return [integer({key: width}, key, 1, 1 << 20) for width in value]
-    return [fraction({key: share}, key) for share in value]
+def _read(option: Option, value: Any) -> Any:
+    """The value of an option as its type says; which texts there are, the design checks."""
+    key, least, most = option.name, option.least, option.most
+    if option.type in (list[int], list[Fraction]):
+        if not isinstance(value, list) or not value:
+            raise SchemeError(f"{key} must be a list of numbers, one for each level, got {value!r}")
+        is_whole = option.type == list[int]
+        return [integer({key: each}, key, least, most) if is_whole else fraction({key: each}, key) for each in value]
+    if option.type is int:
+        return integer({key: value}, key, least, most)
+    return fraction({key: value}, key) if option.type is Fraction else value

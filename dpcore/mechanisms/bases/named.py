@@ -10,6 +10,7 @@ from dpcore.mechanisms.bases.filter_bank import FilterBank
 from dpcore.mechanisms.bases.spline_wavelet import SplineWavelet
 
 SPLINE = "spline"
+NAMES = (SPLINE, *filter_bank.ACCEPTED)
 DEFAULT_DEGREE = 2
 
 
@@ -27,7 +28,7 @@ def degree_of(name: str, degree: int | None = None) -> int:
         check_within(0, LARGEST_DEGREE, degree=degree)
         return degree
     if name not in tuple(filter_bank.REFUSED):
-        check_one_of((SPLINE, *filter_bank.ACCEPTED), basis=name)
+        check_one_of(NAMES, basis=name)
     own = filter_bank.degree_of(name)
     if degree not in (None, own):
         raise SchemeError(f"basis = {name!r} has splines of degree {own}, got degree = {degree}; leave degree out")

@@ -15,7 +15,7 @@ import pandas as pd
 
 from dpcore.errors import WarehouseError
 from dpcore.results import plots
-from dpcore.results.pages.words import WHAT_LEAVES, name_of
+from dpcore.results.pages.words import name_of, what_leaves
 from dpcore.results.reading import (
     SHOWN,
     Line,
@@ -284,7 +284,7 @@ def _promise(row: dict[str, Any]) -> dict[str, Any]:
     return row | {
         "title": in_words(row["attribute"]).capitalize(),
         "mechanism": name_of(mechanism),
-        "leaves": WHAT_LEAVES.get(mechanism, "a report drawn at random"),
+        "leaves": what_leaves(mechanism),
         "factor": _factor(row["epsilon"]),
         "kept": _kept(row["certificate"]),
     }

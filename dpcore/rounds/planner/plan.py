@@ -31,7 +31,7 @@ from dpcore.errors import DPCoreError, NotEstimable, SchemeError, check_positive
 from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.estimation.frequency_estimate import FrequencyEstimate
 from dpcore.functionals import parse
-from dpcore.mechanisms.named import CATEGORICAL, NUMERIC
+from dpcore.mechanisms.named import BY_TYPE
 from dpcore.populations.registry import NAMES, by_scheme
 from dpcore.privacy.budget import Budget
 from dpcore.protocol import _toml
@@ -233,7 +233,7 @@ class Planner:
     def _choices(self, aim: Aim, clients: int, budget: Budget, apart: str = "") -> list[Forecast]:
         """What every mechanism but one would give, by its own defaults."""
         found = []
-        for name in NUMERIC if self._scheme.attributes[aim.attribute].is_numeric else CATEGORICAL:
+        for name in BY_TYPE[self._scheme.attributes[aim.attribute].type]:
             if name == apart:
                 continue
             try:

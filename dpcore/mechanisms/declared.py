@@ -1,0 +1,81 @@
+"""What a mechanism declares of itself, said once: scheme files, estimators, pages and tables read it here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import KW_ONLY, dataclass
+from fractions import Fraction
+from typing import Any, TypeVar
+
+Kind = TypeVar("Kind", bound=type)
+
+
+@dataclass(frozen=True)
+class Option:
+    """What a scheme may tell a mechanism's design.
+
+    name: the key in an attribute's table, and the argument of `design`.  type: str, int, Fraction, list[int] or list[Fraction];
+    fractions are written as numbers.  words: what it is, for people.  choices: the texts there are; empty for other types.
+    least, most: of a whole number, or of each in a list.  default: what the design takes where nothing is said, None where
+    that depends on the rest.  is_kept: whether the canonical scheme says it again, beside the integers that came of it.
+    """
+
+    name: str
+    type: Any
+    _: KW_ONLY
+    words: str
+    choices: tuple[str, ...] = ()
+    least: int = 0
+    most: int = 1 << 20
+    default: int | str | Fraction | None = None
+    is_kept: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declaration:
+    """A mechanism as others know it, who do not ask for its class.
+
+    name: in schemes and tables.  title: on pages.  words: what leaves a device, for people, after 'the report says'.
+    attributes: which types it answers for, 'numeric' or 'categorical'.  estimators: the names of those that read it, the
+    default first.  names_one: whether a report is one category, as pairs need it.  options: what a scheme may tell its design.
+    told: what else of the scheme its design is told: 'categories', how many there are, or 'clients', how many are planned for.
+    """
+
+    name: str
+    title: str
+    words: str
+    attributes: frozenset[str]
+    estimators: tuple[str, ...]
+    names_one: bool
+    options: tuple[Option, ...]
+    told: tuple[str, ...]
+
+
+def mechanism(
+    name: str,
+    *,
+    attributes: Iterable[str],
+    estimators: tuple[str, ...],
+    words: str,
+    title: str = "",
+    names_one: bool = False,
+    options: tuple[Option, ...] = (),
+    told: tuple[str, ...] = (),
+) -> Callable[[Kind], Kind]:
+    """Return what declares a class of mechanisms, and gives it its `name`; arguments are those of `Declaration`."""
+
+    def declare(kind: Kind) -> Kind:
+        kind.name = name  # type: ignore[attr-defined]
+        kind.declared = Declaration(  # type: ignore[attr-defined]
+            name=name,
+            title=title or name.replace("_", " "),
+            words=words,
+            attributes=frozenset(attributes),
+            estimators=estimators,
+            names_one=names_one,
+            options=options,
+            told=told,
+        )
+        return kind
+
+    return declare

@@ -1,0 +1,90 @@
+"""One contract for what mechanisms declare: the design takes what is declared, schemes read it, and people can look it up."""
+
+from __future__ import annotations
+
+import inspect
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dpcore as dp
+from dpcore.errors import SchemeError
+from dpcore.mechanisms.named import BY_TYPE
+from dpcore.pipeline import default_estimator
+
+KINDS = [pytest.param(type_, kind, id=name) for type_, kinds in BY_TYPE.items() for name, kind in kinds.items()]
+DOMAIN = {"numeric": "lower = 0\nupper = 1", "categorical": 'categories = ["a", "b", "c"]'}
+ALIEN = {str: '"nowhere"', int: "-1", Fraction: '"nowhere"', list[int]: "[-1]", list[Fraction]: '["nowhere"]'}
+
+
+def scheme(type_: str, name: str, *lines: str) -> dp.Scheme:
+    said = "\n".join((f'name = "s"\n[attributes.a]\ntype = "{type_}"\nepsilon = 1\nmechanism = "{name}"', *lines))
+    return dp.Scheme.from_toml(f"{said}\n{DOMAIN[type_]}\n")
+
+
+@pytest.mark.parametrize(("type_", "kind"), KINDS)
+def test_the_design_takes_what_is_declared(type_: str, kind: Any) -> None:
+    taken = inspect.signature(kind.design).parameters
+    assert kind.declared.name == kind.name
+    assert set(kind.declared.told) <= {"categories", "clients"} & set(taken)
+    for option in kind.declared.options:
+        assert option.default == taken[option.name].default, option.name
+        assert option.default is None or not option.choices or option.default in option.choices
+        assert option.words
+
+
+@pytest.mark.parametrize(("type_", "kind"), KINDS)
+def test_what_no_option_can_be_is_refused_by_its_name(type_: str, kind: Any) -> None:
+    for option in kind.declared.options:
+        with pytest.raises(SchemeError, match=option.name):
+            scheme(type_, kind.name, f"{option.name} = {ALIEN[option.type]}")
+
+
+@pytest.mark.parametrize(("type_", "kind"), KINDS)
+def test_every_estimator_that_is_declared_is_made(type_: str, kind: Any) -> None:
+    assert scheme(type_, kind.name).attributes["a"].estimator == kind.declared.estimators[0]
+    for name in kind.declared.estimators:
+        attribute = scheme(type_, kind.name, f'estimator = "{name}"').attributes["a"]
+        assert default_estimator(attribute).name in (name, "ems")  # em is ems without smoothing
+    with pytest.raises(SchemeError, match="estimator must be one of"):
+        scheme(type_, kind.name, 'estimator = "guess"')
+
+
+@pytest.mark.parametrize(("type_", "kind"), KINDS)
+def test_a_pair_takes_what_names_one_category(type_: str, kind: Any) -> None:
+    if type_ == "numeric":
+        assert not kind.declared.names_one
+        return
+    text = f"""
+name = "s"
+pairs = [["x", "a"]]
+[attributes.x]
+type = "numeric"
+epsilon = 1
+lower = 0
+upper = 1
+[attributes.a]
+type = "{type_}"
+epsilon = 1
+mechanism = "{kind.name}"
+{DOMAIN[type_]}
+"""
+    if kind.declared.names_one:
+        mechanism = dp.Scheme.from_toml(text).attributes["a"].mechanism
+        assert mechanism.sizes == (1,)
+        assert [int(end[0]) for end in mechanism.ranges(0)] == [0, 2]
+        return
+    with pytest.raises(SchemeError, match="must name one category"):
+        dp.Scheme.from_toml(text)
+
+
+@pytest.mark.parametrize(("type_", "kind"), KINDS)
+def test_people_can_look_it_up(type_: str, kind: Any, root: Path) -> None:
+    reference = (root / "data/README.md").read_text(encoding="utf-8")
+    assert f"| `{kind.name}`" in reference
+    assert kind.declared.words
+    assert kind.declared.title
+    for option in kind.declared.options:
+        assert f"`{option.name}`" in reference, option.name
