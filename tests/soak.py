@@ -249,10 +249,10 @@ class Soak:
 def differences(left: Path, right: Path) -> list[str]:
     """Return what differs between two warehouses, a line for each table."""
     from dpcore.results import warehouse
-    from dpcore.results.warehouse.rows import RESULT_TABLES
+    from dpcore.results.warehouse.views import RESULTS
 
     lines = []
-    for table in ("runs", *RESULT_TABLES):
+    for table in ("runs", *RESULTS):
         frames = []
         for data in (left, right):
             frame = warehouse.query(data / "warehouse.duckdb", f"from {table} order by all")

@@ -23,7 +23,7 @@ from dpcore.pipeline import privatize
 from dpcore.protocol.report import ReportBatch, concatenate, with_ids
 from dpcore.protocol.scheme import Scheme
 from dpcore.results import warehouse
-from dpcore.results.warehouse.rows import RESULT_TABLES
+from dpcore.results.warehouse.views import RESULTS
 from dpcore.rounds import aggregating, estimating, landing, preparing, privatizing, sequence
 from dpcore.rounds.backfill import rounds_of
 from dpcore.rounds.cleanup import clean, in_words
@@ -79,7 +79,7 @@ def ask(data: Path, sql: str) -> list[list[object]]:
 def tables(data: Path) -> dict[str, pd.DataFrame]:
     """Everything that has landed, but for what no two goes have in common."""
     found = {}
-    for table in ("runs", *RESULT_TABLES):
+    for table in ("runs", *RESULTS):
         frame = warehouse.query(data / "warehouse.duckdb", f"from {table} order by all")
         found[table] = frame.drop(columns=VARYING.get(table, []))
     return found

@@ -24,7 +24,7 @@ from dpcore.results.warehouse import (
     reader,
     run_id,
 )
-from dpcore.results.warehouse.rows import RESULT_TABLES
+from dpcore.results.warehouse.views import RESULTS
 
 pytestmark = pytest.mark.usefixtures("unpublished")
 
@@ -208,7 +208,7 @@ def content(path):
     with open_for_reading(path) as connection:
         return {
             table: connection.execute(f"from {table} order by all").fetchall()
-            for table in ("runs", "benchmarks", *RESULT_TABLES)
+            for table in ("runs", "benchmarks", *RESULTS)
         }
 
 
@@ -221,13 +221,18 @@ def test_every_row_lands_with_its_run_and_its_exact_value(path):
     landing = Landing(run(), tables())
     land(path, landing)
     rows = content(path)
-    assert {table: len(rows[table]) for table in RESULT_TABLES} == {t: len(f) for t, f in landing.tables.items()}
-    assert all(row[0] == landing.run.run_id for table in RESULT_TABLES for row in rows[table])
+    assert {table: len(rows[table]) for table in RESULTS} == {t: len(f) for t, f in landing.tables.items()}
+    assert all(row[0] == landing.run.run_id for table in RESULTS for row in rows[table])
     assert rows["aggregates"][2][-1] == 2**62  # beyond what a float can hold
     assert rows["densities"][2][6:8] == (None, None)  # NaN is null, not a number
     (landed,) = rows["runs"]
     assert landed[:6] == (landing.run.run_id, "people", "ab" * 32, "2026-11-20", "simulated", 1000)
     assert landed[10:13] == ("landed", datetime(2026, 11, 20, 6, 30), datetime(2026, 11, 20, 6, 30, 3))
+
+
+def test_a_column_that_has_a_default_may_be_left_out(path):
+    land(path, Landing(run(), drop("densities", "given")))
+    assert query(path, "select distinct given from densities")["given"].tolist() == [""]
 
 
 def test_landing_twice_changes_nothing(path):
@@ -252,7 +257,7 @@ def test_landing_again_replaces_rows_even_of_tables_it_no_longer_has(path):
     others = {table: [row for row in rows if row[0] == run(seed=8).run_id] for table, rows in content(path).items()}
     assert {table for table, rows in mine.items() if rows} == {"runs", "checks"}
     assert len(mine["checks"]) == 1
-    assert all(others[table] for table in RESULT_TABLES)
+    assert all(others[table] for table in RESULTS)
 
 
 def test_an_interruption_in_mid_transaction_leaves_the_file_as_it_was(path, monkeypatch):
@@ -380,7 +385,7 @@ def test_latest_views_show_the_run_that_stands_of_each_scheme_and_round(path):
     }
     landed = tables()
     with reader(path) as ask:
-        for view in ("runs", *RESULT_TABLES):
+        for view in ("runs", *RESULTS):
             frame = ask(f"from latest_{view}")
             frame = frame[frame["name"] != "clients"] if view == "checks" else frame  # the landing's own
             assert {(row.scheme, row.round, row.run_id) for row in frame.itertuples()} == newest, view

@@ -9,7 +9,7 @@ import pytest
 from dpcore.errors import MigrationError, WarehouseError
 from dpcore.results.warehouse import open_for_reading, open_for_writing
 from dpcore.results.warehouse.migrate import Migration, migrate, read_migrations, shipped_migrations
-from dpcore.results.warehouse.views import shipped_macros, shipped_views
+from dpcore.results.warehouse.views import RESULTS, shipped_macros, shipped_views
 
 TABLES = {
     "runs": "run_id scheme scheme_digest round source clients accepted rejected randomness seed state started_at "
@@ -112,6 +112,10 @@ def test_times_are_plain_timestamps_so_that_every_client_shows_utc(warehouse):
             "select distinct data_type from duckdb_columns() where not internal and column_name like '%\\_at' escape '\\'"
         ).fetchall()
     assert kinds == [("TIMESTAMP",)]
+
+
+def test_a_run_lands_in_every_table_that_names_it():
+    assert set(RESULTS) == {table for table, columns in TABLES.items() if "run_id" in columns.split()} - {"runs"}
 
 
 def test_every_result_table_has_a_latest_view(warehouse):

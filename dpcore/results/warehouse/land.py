@@ -23,10 +23,11 @@ from dpcore.results.warehouse.connection import open_for_writing
 from dpcore.results.warehouse.drawings import charge_landed
 from dpcore.results.warehouse.previous import around, numbers, numbers_before
 from dpcore.results.warehouse.published import open_to_publish
-from dpcore.results.warehouse.rows import RESULT_TABLES, rehearsal, repeated, to_rows
+from dpcore.results.warehouse.rows import rehearsal, repeated, to_rows
 from dpcore.results.warehouse.standing import SIMULATED, Claim, replace
 from dpcore.results.warehouse.transaction import one_line, transaction
 from dpcore.results.warehouse.turnout import judge_turnout
+from dpcore.results.warehouse.views import RESULTS
 
 REHEARSAL = "rehearsal.duckdb"  # the one file in which real people's seeded noise lands; it stands in the run's folder
 # Of a run: its numbers, those of the round before, and its comparisons of groups -> its rows of `comparisons` with that round,
@@ -69,9 +70,8 @@ class Landing:
 
     again: whether it may replace another run of its round (`standing`).
 
-    tables: keys among schemes, attributes, categories, aggregates, frequencies, densities, functionals, sensitivities, levels,
-    budgets, rejects, batches, truths, checks, comparisons and figures; columns as in the table, in any order; `run_id` may be
-    left out.  NaN, NaT and None are nulls.
+    tables: keys among RESULTS; columns as in the table, in any order; `run_id` may be left out, and so may a column that the
+    table has a default for.  NaN, NaT and None are nulls.
     """
 
     run: RunRow
@@ -120,13 +120,13 @@ def land(path: str | Path, landing: Landing, *, judge: Judge | None = None, pati
         raise WarehouseError(f"a rehearsal of real people lands in a {REHEARSAL} of its own, got {path}; run it anew")
     rows = {"runs": _run_row(run, "landed")}
     for table, frame in landing.tables.items():
-        if table not in RESULT_TABLES:
-            raise WarehouseError(f"a run lands in {', '.join(RESULT_TABLES)}; got a table named {table!r}")
+        if table not in RESULTS:
+            raise WarehouseError(f"a run lands in {', '.join(RESULTS)}; got a table named {table!r}")
         rows[table] = to_rows(table, _with_run_id(table, frame, run.run_id))
     _rehearse(rows)
     with open_to_publish(path, patience=patience) as connection:
         replaced_by, replaced = replace(connection, landing.claim)
-        for table in ("runs", *RESULT_TABLES):
+        for table in ("runs", *RESULTS):
             connection.execute(f"delete from {table} where run_id = ?", [run.run_id])
         _forget_waiting(connection, run)
         for table, content in rows.items():
@@ -170,15 +170,7 @@ def land_benchmarks(path: str | Path, frame: pd.DataFrame, *, patience: float = 
     frame: the columns of `benchmarks`; `measured_at` with a time zone, one time for all rows of a study.
     Raises WarehouseError as `land` does.
     """
-    rows = {"benchmarks": to_rows("benchmarks", frame)}
-    _rehearse(rows)
-    with open_to_publish(path, patience=patience) as connection:
-        connection.register("incoming", rows["benchmarks"])
-        connection.execute(
-            "delete from benchmarks where (study, measured_at) in (select study, measured_at from incoming)"
-        )
-        connection.unregister("incoming")
-        _insert(connection, "benchmarks", rows["benchmarks"])
+    _publish("benchmarks", frame, "study, measured_at", path, patience)
 
 
 def add_benchmarks(path: str | Path, frame: pd.DataFrame, *, patience: float = 30.0) -> None:
@@ -187,14 +179,9 @@ def add_benchmarks(path: str | Path, frame: pd.DataFrame, *, patience: float = 3
     A study of a thousand pieces is not published a thousand times: `publish_copy` follows the last one.
     frame: as `land_benchmarks` takes it.  Raises WarehouseError as `land` does.
     """
-    rows = {"benchmarks": to_rows("benchmarks", frame)}
-    _rehearse(rows)
-    key = "study, method, parameters, target, clients, epsilon, measured_at"
+    content = _rehearsed("benchmarks", frame)
     with open_for_writing(path, patience=patience) as connection, transaction(connection):
-        connection.register("incoming", rows["benchmarks"])
-        connection.execute(f"delete from benchmarks where ({key}) in (select {key} from incoming)")
-        connection.unregister("incoming")
-        _insert(connection, "benchmarks", rows["benchmarks"])
+        _put(connection, "benchmarks", content, "study, method, parameters, target, clients, epsilon, measured_at")
 
 
 def land_checks(path: str | Path, identifier: str, frame: pd.DataFrame, *, patience: float = 30.0) -> None:
@@ -204,11 +191,7 @@ def land_checks(path: str | Path, identifier: str, frame: pd.DataFrame, *, patie
     frame: the columns of `checks`, without run_id.
     Raises WarehouseError as `land` does.
     """
-    rows = {"checks": to_rows("checks", _with_run_id("checks", frame, identifier))}
-    _rehearse(rows)
-    with open_to_publish(path, patience=patience) as connection:
-        connection.execute("delete from checks where run_id = ?", [identifier])
-        _insert(connection, "checks", rows["checks"])
+    _publish("checks", _with_run_id("checks", frame, identifier), "run_id", path, patience)
 
 
 def add_figures(path: str | Path, frame: pd.DataFrame, *, patience: float = 30.0) -> None:
@@ -216,13 +199,20 @@ def add_figures(path: str | Path, frame: pd.DataFrame, *, patience: float = 30.0
 
     frame: the columns of `figures`.  Raises WarehouseError as `land` does.
     """
-    rows = {"figures": to_rows("figures", frame)}
-    _rehearse(rows)
+    _publish("figures", frame, "run_id, name", path, patience)
+
+
+def _publish(table: str, frame: pd.DataFrame, key: str, path: str | Path, patience: float) -> None:
+    """Write rows of one table, in place of those of the same key."""
+    content = _rehearsed(table, frame)
     with open_to_publish(path, patience=patience) as connection:
-        connection.register("added", rows["figures"])
-        connection.execute("delete from figures where (run_id, name) in (select run_id, name from added)")
-        connection.unregister("added")
-        _insert(connection, "figures", rows["figures"])
+        _put(connection, table, content, key)
+
+
+def _rehearsed(table: str, frame: pd.DataFrame) -> pa.Table:
+    content = to_rows(table, frame)
+    _rehearse({table: content})
+    return content
 
 
 def _forget_waiting(connection: duckdb.DuckDBPyConnection, run: RunRow) -> None:
@@ -285,6 +275,13 @@ def _rehearse(rows: Mapping[str, pa.Table]) -> None:
                 _insert(connection, table, content)
             except duckdb.Error as error:
                 raise WarehouseError(f"{table}: {one_line(error)}") from error
+
+
+def _put(connection: duckdb.DuckDBPyConnection, table: str, content: pa.Table, key: str) -> None:
+    connection.register("replacing", content)
+    connection.execute(f"delete from {table} where ({key}) in (select {key} from replacing)")
+    connection.unregister("replacing")
+    _insert(connection, table, content)
 
 
 def _insert(connection: duckdb.DuckDBPyConnection, table: str, content: pa.Table) -> None:

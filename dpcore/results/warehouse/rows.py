@@ -6,7 +6,7 @@ The migrations are the one place that knows tables and columns; this module asks
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -17,25 +17,6 @@ import pyarrow as pa
 
 from dpcore.errors import WarehouseError
 from dpcore.results.warehouse.migrate import migrate, shipped_migrations
-
-RESULT_TABLES = (
-    "schemes",
-    "attributes",
-    "categories",
-    "aggregates",
-    "frequencies",
-    "densities",
-    "functionals",
-    "sensitivities",
-    "levels",
-    "budgets",
-    "rejects",
-    "batches",
-    "truths",
-    "checks",
-    "comparisons",
-    "figures",
-)
 
 _ARROW = {
     "VARCHAR": pa.string(),
@@ -55,11 +36,12 @@ _IN_WORDS = {
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: DuckDB's name of its type, and whether it may hold nulls."""
+    """A column of a table: DuckDB's name of its type, whether it may hold nulls, and whether rows may come without it."""
 
     name: str
     type: str
     is_nullable: bool
+    has_default: bool
 
 
 @contextmanager
@@ -94,27 +76,30 @@ def columns(table: str) -> tuple[Column, ...]:
 def _catalogue() -> dict[str, tuple[Column, ...]]:
     with rehearsal() as connection:
         rows = connection.execute(
-            "select table_name, column_name, data_type, is_nullable from duckdb_columns() where not internal "
-            "order by table_name, column_index"
+            "select table_name, column_name, data_type, is_nullable, column_default is not null "
+            "from duckdb_columns() where not internal order by table_name, column_index"
         ).fetchall()
     found: dict[str, tuple[Column, ...]] = {}
-    for table, name, kind, is_nullable in rows:
-        found[table] = (*found.get(table, ()), Column(name, kind, is_nullable))
+    for table, *column in rows:
+        found[table] = (*found.get(table, ()), Column(*column))
     return found
 
 
 def to_rows(table: str, frame: pd.DataFrame) -> pa.Table:
     """Return the frame as an Arrow table with the table's columns, order and types; NaN, NaT and None become nulls.
 
+    A column that the table has a default for may be left out, so that a new column needs to be filled in one place only, and
+    rows made before there was one still land.
     Raises WarehouseError for a missing or unknown column, a value of another type, or a null where none may be.
     """
-    expected = columns(table)
+    expected: Sequence[Column] = columns(table)
     names = [column.name for column in expected]
     if unknown := [str(name) for name in frame.columns if name not in names]:
         raise WarehouseError(f"{table} has no column {', '.join(unknown)}; its columns are {', '.join(names)}")
-    if missing := [name for name in names if name not in frame.columns]:
+    expected = [column for column in expected if column.name in frame.columns or not column.has_default]
+    if missing := [column.name for column in expected if column.name not in frame.columns]:
         raise WarehouseError(f"{table} needs the column {', '.join(missing)}; got {', '.join(map(str, frame.columns))}")
-    if doubled := [name for name in names if isinstance(frame[name], pd.DataFrame)]:
+    if doubled := [column.name for column in expected if isinstance(frame[column.name], pd.DataFrame)]:
         raise WarehouseError(f"{table} got the column {', '.join(doubled)} twice")
     return pa.table({column.name: _to_array(table, column, frame[column.name]) for column in expected})
 

@@ -2,6 +2,7 @@
 
 A view's file holds its statement and, after it, comments on columns that no table has; the other columns take the comment of
 the column of the same name in what the view reads.  The first line of a file is what a row is, and becomes the view's comment.
+The plain `latest_` views, of the rows of the run that stands, have no files: RESULTS is what they are made of.
 """
 
 from __future__ import annotations
@@ -16,13 +17,39 @@ import duckdb
 from dpcore.errors import MigrationError
 from dpcore.results.warehouse.transaction import transaction
 
+# The tables that a run lands in: what there is one row of in the view `latest_TABLE`.
+RESULTS = {
+    "schemes": "scheme and round",
+    "attributes": "scheme, round and attribute",
+    "categories": "scheme, round, categorical attribute and category",
+    "aggregates": "scheme, round, attribute, group, statistic, level and cell",
+    "frequencies": "scheme, round, attribute, estimator, group and category",
+    "densities": "scheme, round, attribute, estimator, group and grid point",
+    "functionals": "scheme, round, attribute, estimator, group and functional",
+    "sensitivities": "scheme, round, attribute, estimator, group and number",
+    "levels": "scheme, round, attribute, group and level that the level rule looked at",
+    "budgets": "scheme, round and attribute",
+    "rejects": "scheme, round and reason for refusing reports or records",
+    "batches": "scheme, round and file of collected reports",
+    "truths": "scheme, round, attribute, group and quantity (and x, for the density) of simulated people",
+    "checks": "scheme, round and check",
+    "comparisons": "scheme, round, other run, attribute, group, other group and functional",
+    "figures": "scheme, round and picture",
+}
+_LATEST = """-- one row per {row}, of the run that stands
+create or replace view latest_{table} as
+select latest_runs.scheme, latest_runs."round", {table}.*
+from {table}
+join latest_runs on latest_runs.run_id = {table}.run_id;
+"""
 _WORD = re.compile(r"[a-z_]+")
 
 
 @cache
 def shipped_views() -> tuple[tuple[str, str], ...]:
     """Return (name, SQL) of the views that come with this code, each after those it reads."""
-    waiting = _files("views")
+    latest = {f"latest_{table}": _LATEST.format(table=table, row=row) for table, row in RESULTS.items()}
+    waiting = latest | _files("views")
     ordered: list[tuple[str, str]] = []
     while waiting:
         ready = [name for name, sql in waiting.items() if not set(_WORD.findall(sql)) & (waiting.keys() - {name})]
