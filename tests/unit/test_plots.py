@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import threading
+from importlib.resources import files
 
 import matplotlib as mpl
 import numpy as np
@@ -10,6 +11,7 @@ import pandas as pd
 import pytest
 
 from dpcore.results.plots import (
+    PICTURES,
     attribute_pictures,
     height_for,
     new_axes,
@@ -21,6 +23,8 @@ from dpcore.results.plots import (
     png,
     svg,
 )
+from dpcore.results.plots.kind import everyone
+from dpcore.results.warehouse.views import RESULTS
 
 X = np.linspace(0, 250_000, 51)
 PDF = 6 * (X / 250_000) * (1 - X / 250_000) / 250_000
@@ -290,6 +294,17 @@ def test_a_band_far_above_every_curve_leaves_the_picture_to_the_curves():
     _, axes = new_axes()
     plot_density(density(), axes)
     assert axes.get_ylim()[1] < 1.3 * highest
+
+
+def test_every_kind_of_picture_is_of_a_tables_rows_under_names_of_its_own():
+    assert len({(kind.table, kind.name) for kind in PICTURES}) == len(PICTURES)
+    for kind in PICTURES:
+        assert kind.table in RESULTS
+        assert ("{part}" in kind.name) == (kind.parts is not everyone)
+        assert "{attribute}" in kind.name
+        assert bool(kind.shows) >= bool(kind.query)
+        assert not kind.query or (files("dpcore.results.pages") / "queries" / f"{kind.query}.sql").is_file()
+        assert list(kind.parts(pd.DataFrame({"given": pd.Series(dtype=str)}))) == []
 
 
 @pytest.mark.slow

@@ -19,7 +19,6 @@ from dpcore.results.pages.words import name_of, what_leaves
 from dpcore.results.reading import (
     SHOWN,
     Line,
-    by_other,
     in_words,
     is_share,
     largest,
@@ -33,7 +32,7 @@ from dpcore.results.reading import (
 )
 
 _OF_RUN = ("run", "attributes", "checks", "sensitivities", "rejects", "spent")
-_OF_ATTRIBUTE = ("density", "group_densities", "frequencies", "numbers", "differences")
+_OF_ATTRIBUTE = ("density", "frequencies", "numbers", "differences")
 _MARKED = ("yes", "perhaps")
 Ask = Callable[[str], pd.DataFrame]
 
@@ -165,18 +164,17 @@ def _section(ask: Ask, run_id: str, previous: dict[str, Any] | None, row: dict[s
     attribute, unit = row["attribute"], row["unit"]
     named = {"run_id": run_id, "attribute": attribute, "previous": previous["run_id"] if previous else ""}
     queries = {name: _read(name, **named) for name in _OF_ATTRIBUTE}
-    density, groups, frequencies, numbers, differences = (ask(query.sql) for query in queries.values())
+    answers = {query: ask(query.sql) for query in queries.values()}
+    density, frequencies, numbers, differences = answers.values()
     everyone = numbers[numbers["given"] == ""]
     title, drawn = in_words(attribute), []
-    if len(density):
-        shows = f"Estimated density of {title} with its pointwise band"
-        drawn.append(Picture(partial(plots.draw_density, density, everyone, unit), shows, queries["density"]))
-    for other, rows in by_other(groups):
-        shows = f"Estimated densities of {title} by {in_words(other)}"
-        drawn.append(Picture(partial(plots.draw_groups, rows, unit), shows, queries["group_densities"]))
-    if len(frequencies):
-        shows = f"Estimated shares of {title} with their intervals"
-        drawn.append(Picture(partial(plots.draw_shares, frequencies), shows, queries["frequencies"]))
+    for kind in [kind for kind in plots.PICTURES if kind.shows]:
+        query = _read(kind.query or "rows", **named, table=kind.table)
+        if query not in answers:
+            answers[query] = ask(query.sql)
+        for part, rows in kind.parts(answers[query]):
+            shows = kind.shows.format(attribute=title, part=in_words(part))
+            drawn.append(Picture(partial(kind.draw, rows, everyone, unit), shows, query))
     lines = [read(one, unit) for one in _ranked(numbers)]
     compared = [read(one, unit) for one in _ranked(differences)]
     if len(compared) > SHOWN:

@@ -1,12 +1,6 @@
 """Pictures: each takes rows of a table and an Axes, and returns the Axes.  The door to matplotlib."""
 
-from dpcore.results.plots.attribute import (
-    attribute_pictures,
-    draw_density,
-    draw_groups,
-    draw_numbers,
-    draw_shares,
-)
+from dpcore.results.plots.attribute import PICTURES, attribute_pictures
 from dpcore.results.plots.audit import plot_audit, plot_averaging
 from dpcore.results.plots.comparison import plot_comparison
 from dpcore.results.plots.density import plot_density, plot_groups
@@ -16,12 +10,9 @@ from dpcore.results.plots.functional import plot_functional
 from dpcore.results.plots.style import height_for, new_axes, new_panels, png, svg
 
 __all__ = [
+    "PICTURES",
     "attribute_pictures",
     "difference_pictures",
-    "draw_density",
-    "draw_groups",
-    "draw_numbers",
-    "draw_shares",
     "height_for",
     "new_axes",
     "new_panels",

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from dpcore.functionals.group import Group
 from dpcore.results.plots import style
-from dpcore.results.reading import in_words, read, records, rounded, separated
+from dpcore.results.plots.kind import Kind
+from dpcore.results.reading import by_other, in_words, read, records, rounded, separated
 
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#5F6670")  # Okabe and Ito's, but for the truth's
 MOST_GROUPS = len(_COLOURS)  # in one picture; all of them are in the table
@@ -150,3 +152,34 @@ def _draw_atoms(axes: Axes, atoms: pd.DataFrame, *, ends: tuple[float, float], w
     for end, side in zip(ends, (-1, 1), strict=True):
         if side in sides:
             axes.axvline(end, color=style.FAINT, linewidth=0.8, linestyle=":")
+
+
+def _draw(rows: pd.DataFrame, numbers: pd.DataFrame, unit: str) -> Figure:
+    figure, axes = style.new_axes()
+    if len(numbers):
+        numbers = numbers[numbers["functional"].str.startswith("atom(") & numbers["plug_in"].notna()]
+    plot_density(rows, axes, atoms=numbers, unit=unit)
+    return figure
+
+
+def _draw_groups(rows: pd.DataFrame, numbers: pd.DataFrame, unit: str) -> Figure:
+    figure, axes = style.new_axes()
+    plot_groups(rows[rows["given"].isin(rows["given"].unique()[:MOST_GROUPS])], axes, unit=unit)
+    return figure
+
+
+EVERYONE = Kind(
+    table="densities",
+    draw=_draw,
+    name="{attribute}",
+    shows="Estimated density of {attribute} with its pointwise band",
+    query="density",
+)
+GROUPS = Kind(
+    table="densities",
+    draw=_draw_groups,
+    name="{attribute}_by_{part}",
+    parts=by_other,
+    shows="Estimated densities of {attribute} by {part}",
+    query="group_densities",
+)

@@ -8,6 +8,7 @@ import pandas as pd
 
 from dpcore.results.plots import style
 from dpcore.results.plots.comparison import plot_comparison
+from dpcore.results.plots.truth import beside_truth
 from dpcore.results.reading import by_other, in_words, is_share, largest, whose
 
 _SIDES = ["given", "other_given"]
@@ -49,17 +50,8 @@ def difference_pictures(
     for other, found in by_other(rows[is_own]):
         is_one = len(found[_SIDES].drop_duplicates()) == 1
         what = f": {whose(*found[_SIDES].iloc[0])}" if is_one else f" by {in_words(other)}: differences"
-        parts.append((f"{attribute}_between_{other}", _with_truth(found, truths), f"{title}{what}"))
+        parts.append((f"{attribute}_between_{other}", beside_truth(found, truths), f"{title}{what}"))
     return {name: _picture(found, title, unit) for name, found, title in parts if len(found)}
-
-
-def _with_truth(rows: pd.DataFrame, truths: pd.DataFrame | None) -> pd.DataFrame:
-    """The rows with their true differences, null where they are unknown."""
-    if truths is None or truths.empty:
-        return rows
-    values = truths[truths["x"].isna()].set_index(["given", "quantity"])["value"]
-    ours, theirs = (values.reindex(pd.MultiIndex.from_frame(rows[[side, "functional"]])) for side in _SIDES)
-    return rows.assign(truth=ours.to_numpy() - theirs.to_numpy())
 
 
 def _picture(rows: pd.DataFrame, title: str, unit: str) -> bytes:

@@ -7,9 +7,11 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from dpcore.results.plots import style
-from dpcore.results.reading import in_words, rounded
+from dpcore.results.plots.kind import Kind
+from dpcore.results.reading import in_words, largest, rounded
 
 _BAR = 0.62  # height in rows
 _TICKS: tuple[tuple[str, str, Literal[":", "-"], str], ...] = (
@@ -59,3 +61,21 @@ def plot_frequency(frame: pd.DataFrame, axes: Axes, *, title: str = "") -> Axes:
     style.label(axes, x="percent of clients")
     style.legend(axes, below=True)
     return axes
+
+
+def _draw(rows: pd.DataFrame, numbers: pd.DataFrame, unit: str) -> Figure:
+    """Of many categories the largest."""
+    shown = largest(rows)
+    figure, axes = style.new_axes(height=style.height_for(len(shown)))
+    said = f"Shares of {in_words(style.only(rows, 'attribute'))}: the {len(shown)} largest of {len(rows):,}"
+    plot_frequency(shown, axes, title=said if len(shown) < len(rows) else "")
+    return figure
+
+
+SHARES = Kind(
+    table="frequencies",
+    draw=_draw,
+    name="{attribute}",
+    shows="Estimated shares of {attribute} with their intervals",
+    query="frequencies",
+)

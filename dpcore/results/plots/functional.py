@@ -6,13 +6,17 @@ tells whether the truth lies inside.
 
 from __future__ import annotations
 
+import re
 import textwrap
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from dpcore.results.plots import style
+from dpcore.results.plots.kind import Kind
 from dpcore.results.reading import in_words, read, records
 
 _EDGE = 3.0  # half-widths; what lies further out is drawn at the edge as an arrow
@@ -63,3 +67,19 @@ def plot_functional(frame: pd.DataFrame, axes: Axes, *, unit: str = "") -> Axes:
     style.label(axes, x="distance from the estimate, in half-widths of its interval")
     style.legend(axes, below=True)
     return axes
+
+
+def _draw(rows: pd.DataFrame, numbers: pd.DataFrame, unit: str) -> Figure:
+    figure, axes = style.new_axes(height=style.height_for(len(rows)))
+    plot_functional(rows, axes, unit=unit)
+    return figure
+
+
+def _groups(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Each group, as a name of files may have it, and its rows."""
+    for given, found in rows[rows["given"] != ""].groupby("given", sort=False):
+        yield re.sub(r"\W+", "_", str(given)).strip("_"), found
+
+
+NUMBERS = Kind(table="functionals", draw=_draw, name="{attribute}_numbers")
+GROUPS = Kind(table="functionals", draw=_draw, name="{attribute}_numbers_of_{part}", parts=_groups)

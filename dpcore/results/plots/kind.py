@@ -1,0 +1,38 @@
+"""What a kind of picture is: of which rows, how many of an attribute, under which names, and how it is drawn.
+
+A new kind is a file beside this one and a line of PICTURES (`attribute.py`): every round then draws it and names it in
+`figures`, and its page shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+
+def everyone(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield the rows that are of no group, under no name, where there are any."""
+    found = rows[rows["given"] == ""]
+    if len(found):
+        yield "", found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """A kind of picture that rounds draw of each attribute of which a table has rows.
+
+    table: of the warehouse.  draw: those rows, everyone's rows of `functionals` and the attribute's unit -> a figure.
+    name: of the file, a format of `attribute` and `part`.  parts: the rows -> (part, rows) for each picture to draw.
+    shows: the same format, for pages, to those who do not see it; '' where a page shows no such picture.
+    query: a file of `pages/queries` whose rows a page draws; the table's own rows where none is named.
+    """
+
+    table: str
+    draw: Callable[[pd.DataFrame, pd.DataFrame, str], Figure]
+    name: str
+    parts: Callable[[pd.DataFrame], Iterator[tuple[str, pd.DataFrame]]] = everyone
+    shows: str = ""
+    query: str = ""
