@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Protocol
 
+from dpcore.collector.browser import ENTRY, joined
 from dpcore.collector.intake import Intake, Outcome, Parcel
 from dpcore.collector.metrics import Metrics
 from dpcore.collector.sealing import Sealer
@@ -58,6 +59,7 @@ class Offer:
             bundle = {file.name: file.read_bytes() for file in files}
         static = resources.files("dpcore.collector") / "static"
         page = {file.name: file.read_bytes() for file in static.iterdir() if file.name.endswith((".mjs", ".html"))}
+        page[ENTRY] = joined(static).encode()
         at = f"../../schemes/{scheme.digest}"
         text = page[_PAGE].decode().replace(_PLACE, f'data-bundle="{at}/bundle/" data-reports="{at}/reports"')
         said = json.dumps(wording).replace("<", "\\u003c")  # ends no script

@@ -7,8 +7,8 @@ scheme's order, ids and tokens 16 bytes and payloads (`payload`) those of the me
 reports are the same exactly where their bytes are, so that a replay cannot hide in a space.
 
 What is not one of these is refused with one reason of `REASONS`, looked for in their order (the answers one by one, in the
-scheme's), and nothing that it holds is shown.  `collector/static/ldpflow.mjs` reads and writes the same; tests/vectors holds
-both to it.
+scheme's), and nothing that it holds is shown.  `collector/static/client/report.mjs` reads and writes the same; tests/vectors
+holds both to it.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ import pytest
 from serving import serving
 
 from dpcore import wire
+from dpcore.collector.browser import ENTRY, joined
 from dpcore.protocol.scheme import Scheme
 
 pytestmark = [
@@ -45,7 +46,7 @@ def folder(tmp_path: Path, root: Path) -> Path:
     site = tmp_path / "site"
     shutil.copytree(root / "tests" / "vectors", site / "vectors")
     shutil.copy(HERE / "vectors.mjs", site)
-    shutil.copy(root / "dpcore/collector/static/ldpflow.mjs", site)
+    (site / ENTRY).write_text(joined(root / "dpcore/collector/static"), "utf-8")
     (site / "index.html").write_text("<!doctype html><title>vectors</title><link rel='icon' href='data:,'>")
     for name in NAMES:
         vectors = json.loads((site / "vectors" / f"{name}.json").read_text("utf-8"))
@@ -67,13 +68,13 @@ def test_the_browser_gives_the_same_bytes_and_refuses_the_same(folder: Path, tmp
 
 
 def test_a_planted_bug_fails_them(folder: Path, tmp_path: Path) -> None:
-    client = (folder / "ldpflow.mjs").read_text("utf-8")
+    client = (folder / ENTRY).read_text("utf-8")
     caught = {}
     with serving(folder) as (url, _), chromium.tab(tmp_path / "profile") as tab:
         tab.do("Network.setCacheDisabled", cacheDisabled=True)
         for line, bug in PLANTED.items():
             assert line in client, line
-            (folder / "ldpflow.mjs").write_text(client.replace(line, bug), "utf-8")
+            (folder / ENTRY).write_text(client.replace(line, bug), "utf-8")
             try:
                 caught[line] = any(wrong(tab, url, name) for name in NAMES)
             except AssertionError:  # the client threw

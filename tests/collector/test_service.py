@@ -9,6 +9,7 @@ import logging
 import socket
 import threading
 from collections.abc import AsyncIterator, Iterator
+from importlib import resources
 from pathlib import Path
 
 import client_cases
@@ -20,6 +21,7 @@ import dpcore as dp
 from dpcore import wire
 from dpcore.collector import limits
 from dpcore.collector.access import Access, add_key
+from dpcore.collector.browser import joined
 from dpcore.collector.sealing import landing
 from dpcore.collector.serve import Settings, listening, serve
 from dpcore.errors import DPCoreError, SchemeError, StoreError
@@ -58,6 +60,8 @@ def test_the_page_and_the_browsers_client_are_served(sender: Sender) -> None:
     assert f'data-reports="../../schemes/{SCHEME.digest}/reports"' in page.content.decode()
     for module in ("ldpflow.mjs", "consent.mjs"):
         assert sender.get(f"/survey/colours/{module}").headers["content-type"].startswith("text/javascript")
+    client = sender.get("/survey/colours/ldpflow.mjs").content
+    assert client.decode() == joined(resources.files("dpcore.collector") / "static")  # in one file
     assert sender.get("/survey/colours/consent.html").status == 404 or b"data-bundle" in page.content
 
 

@@ -37,8 +37,8 @@ VECTORS = {
 SECRETS = (bytes(range(16)), bytes(range(100, 132)), b"the secret of another client")
 SAY = (
     "the same secret gives {name} other answers than version {draws} of draws did: who has paid for an answer would draw fresh "
-    "noise, unpaid. Raise DRAWS in dpcore/protocol/scheme.py and in ldpflow.mjs, so that the digest changes; then freeze the "
-    "new version here beside this one, which stays as it is"
+    "noise, unpaid. Raise DRAWS in dpcore/protocol/canonical.py and in static/client/scheme.mjs, so that the digest changes; "
+    "then freeze the new version here beside this one, which stays as it is"
 )
 FROZEN: dict[int, dict[str, str]] = {
     1: {
@@ -164,7 +164,7 @@ def test_the_schemes_that_are_out_keep_their_digests(root: Path) -> None:
 
 
 def test_the_browsers_client_knows_the_same_version(root: Path) -> None:
-    client = (root / "dpcore/collector/static/ldpflow.mjs").read_text("utf-8")
+    client = (root / "dpcore/collector/static/client/scheme.mjs").read_text("utf-8")
     assert f"export const DRAWS = {DRAWS};" in client
 
 

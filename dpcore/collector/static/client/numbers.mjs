@@ -1,0 +1,28 @@
+/** The numbers that a scheme writes as texts: epsilons and fractions. */
+
+/** "0.5", "1/3", "ln 3", "2 + ln 3/2" as a number. */
+export function epsilonOf(text) {
+  return text.split(" + ").reduce((sum, part) => {
+    const [top, bottom = 1] = part.replace(/^ln /, "").split("/").map(Number);
+    return sum + (part.startsWith("ln ") ? Math.log(top / bottom) : top / bottom);
+  }, 0);
+}
+
+/** A whole number, or the text of a fraction "25/2", as [numerator, denominator]. */
+export function rational(value) {
+  const [top, bottom = "1"] = String(value).split("/");
+  return [BigInt(top), BigInt(bottom)];
+}
+
+/** The number next to top / bottom, halves to even: as Python's float(Fraction). */
+export function toDouble(top, bottom) {
+  if (top === 0n) return 0;
+  const magnitude = top < 0n ? -top : top;
+  const shift = 64 - (magnitude.toString(2).length - bottom.toString(2).length); // 64 or 65 bits of quotient
+  const scaled = shift >= 0 ? magnitude << BigInt(shift) : magnitude;
+  const divisor = shift >= 0 ? bottom : bottom << BigInt(-shift);
+  const quotient = scaled / divisor;
+  const sticky = scaled % divisor === 0n ? quotient : quotient | 1n; // what is left decides ties
+  const value = Number(sticky) * 2 ** -shift;
+  return top < 0n ? -value : value;
+}
