@@ -50,7 +50,7 @@ class Source(ABC):
         """Return what `below` does, as uint32; not to be written to.
 
         A word r is rejected when r >= 2^32 - (2^32 mod bound) and taken modulo bound otherwise, so that every value has
-        the same number of words (ruling R4 of the specification; Knuth's rejection).  Rejected ones are drawn again when all
+        the same number of words (Knuth's rejection).  Rejected ones are drawn again when all
         others have been drawn.
         """
         if not 1 <= bound <= WORD:

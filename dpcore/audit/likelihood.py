@@ -59,7 +59,7 @@ def hard_pairs(mechanism: Mechanism) -> tuple[Pair, ...]:
 def _(mechanism: WaveMechanism) -> tuple[Pair, ...]:
     """The pair whose windows overlap least at all levels together, weighted by how often a report falls into them.
 
-    Narrow windows are disjoint at every level (ruling R21); at small epsilon they are too wide for that.
+    Narrow windows are disjoint at every level; at small epsilon they are too wide for that.
     """
     law = np.array(mechanism.level_weights) / sum(mechanism.level_weights)
     firsts = np.unique(np.linspace(0, mechanism.inputs - 1, _STARTS).astype(np.int64))

@@ -104,7 +104,7 @@ class Labels:
     cell: np.ndarray
 
 
-_WEIGHT_BITS = 16  # W_out = 2^16 keeps the rounding of e^epsilon below 2^-16 (ruling R4 of the specification)
+_WEIGHT_BITS = 16  # W_out = 2^16 keeps the rounding of e^epsilon below 2^-16
 
 
 def integer_weights(budget: Budget, inside: int, outside: int) -> tuple[int, int]:

@@ -1,8 +1,7 @@
 """Wavelet Laplace: spline-wavelet coefficients of one's value plus discrete Laplace noise, all integers.
 
-The mechanism of [Szabo2024] with the corrections of the specification: quantised input, integer coefficient tables
-that are the same on every machine, sensitivities exact by enumeration, exact discrete noise.  Three allocations of the
-budget:
+The mechanism of [Szabo2024], made exact: quantised input, integer coefficient tables that are the same on every machine,
+sensitivities exact by enumeration, exact discrete noise.  Three allocations of the budget:
 
 - `sample` (default): each client reports one block of the basis, drawn from a public law, with the whole budget.
 - `split`: each client reports all blocks, the budget split so that the integrated noise is least.

@@ -60,7 +60,7 @@ def beside(budgets: pd.DataFrame, known: Mapping[str, Known]) -> pd.DataFrame:
 
 
 def states(mechanism: Mechanism) -> int:
-    """Return how many answers a client with a key can be charged for in its life: the states of its level (ruling R8).
+    """Return how many answers a client with a key can be charged for in its life: the states of its level.
 
     >>> from dpcore.mechanisms import RandomizedResponse
     >>> from dpcore.privacy.budget import Budget

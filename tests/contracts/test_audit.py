@@ -138,7 +138,7 @@ def test_a_window_cut_off_at_the_edge_is_found_by_its_row_s_total() -> None:
 
 
 def test_a_square_wave_cut_off_at_the_ends_keeps_a_quarter_less_privacy() -> None:
-    """1.258 at epsilon = 1 with 64 cells, as the specification computed."""
+    """1.258 at epsilon = 1 with 64 cells."""
     honest = SquareWave.design(Budget.parse("1"), cells=64)
     cut = CutWave(honest.budget, honest.cells, honest.half_width, honest.weight_in, honest.weight_out)
     found = audit_mechanism(cut)

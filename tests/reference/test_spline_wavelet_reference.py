@@ -24,7 +24,7 @@ def slow_spline(knots: list[float], k: int, degree: int, x: float) -> float:
 
 
 def slow_wavelets(degree: int, level: int) -> np.ndarray:
-    """Coefficients (fine, 2^level) in B-splines of V_{level+1}, built as the specification says, floats all the way."""
+    """Coefficients (fine, 2^level) in B-splines of V_{level+1}, from null spaces of the conditions, floats all the way."""
     m, cells = degree + 1, 1 << level
     nodes, weights = np.polynomial.legendre.leggauss(m)
     x = ((np.arange(2 * cells)[:, None] + (nodes + 1) / 2) / (2 * cells)).ravel()

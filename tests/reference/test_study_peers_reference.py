@@ -75,7 +75,7 @@ def test_the_square_wave_is_the_papers(epsilon: float) -> None:
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 4.0])
-def test_widths_are_those_of_the_specification(epsilon: float) -> None:
+def test_widths_are_those_of_the_papers_formula(epsilon: float) -> None:
     known = {0.5: 0.358, 1.0: 0.256, 2.0: 0.129, 4.0: 0.030}
     assert square_wave.Channel(epsilon, 8).b == pytest.approx(known[epsilon], abs=5e-4)
 

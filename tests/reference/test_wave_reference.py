@@ -12,7 +12,7 @@ from dpcore.mechanisms.observation import FiniteChannel, Wave
 
 
 def dense(wave: Wave) -> np.ndarray:
-    """The channel as the specification says it, in words: is output z in the window of input cell c?"""
+    """The channel in words: is output z in the window of input cell c?"""
     rows = np.empty((wave.outputs, wave.inputs))
     for c in range(wave.inputs):
         a = (c // 2**wave.shift) % wave.cells

@@ -102,7 +102,7 @@ def test_powers_are_bounded_from_above_and_closely() -> None:
 
 
 @pytest.mark.parametrize("blocks", range(1, 17))
-def test_the_law_of_the_levels_is_the_ruling(blocks: int) -> None:
+def test_the_law_of_the_levels_is_half_even_and_half_by_noise(blocks: int) -> None:
     weights = level_sampling.level_weights(blocks)
     roots = 2 ** (np.arange(blocks) / 2)
     assert sum(weights) == 1 << 16

@@ -278,7 +278,7 @@ def test_groups_of_two_attributes_get_the_largest_error() -> None:
 
 
 def test_the_size_of_a_group() -> None:
-    """Two equal groups at epsilon = 1 are worth .18 n, six are worth .01 n (ruling R18 of the specification)."""
+    """Two equal groups at epsilon = 1 are worth .18 n, six are worth .01 n."""
     for k, worth in ((2, 0.18), (6, 0.01)):
         names = [f"c{i}" for i in range(k)]
         text = TEXT.replace('["left", "right"]', str(names)).replace("values = [0, 1]", "")

@@ -134,7 +134,6 @@ def test_the_likelihood_ratio_is_that_of_the_channel(mechanism: Mechanism) -> No
 
 @pytest.mark.parametrize("epsilon", ["1", "2", "6"])
 def test_windows_of_the_pair_are_disjoint_at_every_level(epsilon: str) -> None:
-    """Ruling R21."""
     mechanism = DyadicWave.design(Budget.parse(epsilon))
     (pair,) = hard_pairs(mechanism)
     for weights in mechanism.channel() or ():

@@ -368,7 +368,9 @@ def test_marginals_merge_travel_and_are_missed_where_nobody_saw_reports(everythi
 def test_contrasts_are_zero_for_every_density() -> None:
     model = DyadicWave.design(Budget.parse("1")).model()
     contrasts = poisoning.null_contrasts(model.levels)
-    assert contrasts.shape[1] == 128  # 2 h + (M / 2)(L - 1), ruling R20 of the specification
+    assert (
+        contrasts.shape[1] == 128
+    )  # 2 h of the level whose windows reach beyond the ends, M / 2 of each of the L - 1 others
     assert np.abs(model.adjoint(contrasts)).max() < 1e-9
 
 

@@ -67,7 +67,7 @@ def test_a_unit_that_is_answered_is_what_is_charged(tmp_path: Path, small_text: 
 def test_states_are_what_answers_are_charged_for() -> None:
     one = Budget.parse("1")
     assert states(RandomizedResponse.design(one, categories=5)) == 5
-    assert states(DyadicWave.design(one)) == 64  # ruling R8: at every level
+    assert states(DyadicWave.design(one)) == 64  # at every level: an answer is paid for by input cell
     assert states(WaveletLaplace.design(one, degree=1, finest_level=3, cells=256)) == 256
 
 

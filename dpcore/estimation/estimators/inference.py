@@ -37,7 +37,7 @@ from dpcore.estimation.functional_estimate import FunctionalEstimate, normal_qua
 from dpcore.estimation.support import GoodnessOfFit
 from dpcore.functionals import Expansion, Functional, Quantile
 
-_SECOND_ORDER_SHARE = 0.1  # of the variance, above which the normal law is left (ruling R12 of the specification)
+_SECOND_ORDER_SHARE = 0.1  # of the variance, above which the normal law is left for a mixture of chi squares
 _POINTS_PER_CELL = 16  # of the grid on which distribution functions are inverted
 _LEAST_POINTS = 2048
 _APART = 2.0  # standard deviations below which a density is not told from zero

@@ -1,8 +1,7 @@
 """Which block a client reports: a public law, drawn without looking at any value.
 
 Noise energy grows as 4^j with the level, so that fine blocks need more clients; a floor keeps the coarse ones usable.
-The law is pi_b = 1 / (2 B) + 2^{b/2} / (2 sum_i 2^{i/2}), in integer weights out of 2^16 (ruling R1 of the
-specification).
+The law is pi_b = 1 / (2 B) + 2^{b/2} / (2 sum_i 2^{i/2}), in integer weights out of 2^16.
 """
 
 from __future__ import annotations
