@@ -1,43 +1,78 @@
 """Numbers of a density, each with its influence: `Mean()`, `Quantile(0.5)`, `IntegratedSquare(0)`, ...
 
-Here: value, range, unit, words and influence of each, and their names, which are read here alone.  Not here: densities that
-are estimated, and error bars (`estimation`).  May import errors.
+Here: value, range, unit, words and influence of each; which there are (`KINDS`), and their names, which are read here alone.
+A new one is a file that declares it, and its line in `KINDS`.  Not here: densities that are estimated, and error bars
+(`estimation`).  May import errors; scipy only where a value is computed, as a scheme's reader asks for names.
 """
 
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from typing import Any
+
+from dpcore.errors import SchemeError
 from dpcore.functionals.base import Curvature, Density, Expansion, Functional, FunctionDensity, Influence
 from dpcore.functionals.distance import KullbackLeibler, Wasserstein
 from dpcore.functionals.entropy import Entropy
 from dpcore.functionals.fisher import FisherInformation
 from dpcore.functionals.integral import IntegratedSquare, PowerIntegral
 from dpcore.functionals.linear import Atom, Cdf, CentralMoment, Derivative, Mean, Moment, Probability, Variance
-from dpcore.functionals.names import NAMES, parse
 from dpcore.functionals.quantile import Quantile
 from dpcore.functionals.reference import REFERENCES, Reference
 
-__all__ = [
-    "NAMES",
-    "Atom",
-    "REFERENCES",
-    "Cdf",
-    "CentralMoment",
-    "Curvature",
-    "Density",
-    "Derivative",
-    "Entropy",
-    "Expansion",
-    "FisherInformation",
-    "FunctionDensity",
-    "Functional",
-    "Influence",
-    "IntegratedSquare",
-    "KullbackLeibler",
-    "Mean",
-    "Moment",
-    "PowerIntegral",
-    "Probability",
-    "Quantile",
-    "Reference",
-    "Variance",
-    "Wasserstein",
-    "parse",
-]
+KINDS: tuple[type[Functional], ...] = (  # in the order in which tables and messages have them: what people ask first
+    Mean,
+    Quantile,
+    Cdf,
+    Probability,
+    Atom,
+    Variance,
+    CentralMoment,
+    Derivative,
+    Entropy,
+    FisherInformation,
+    IntegratedSquare,
+    KullbackLeibler,
+    Moment,
+    PowerIntegral,
+    Wasserstein,
+)
+NAMES = tuple(kind.name for kind in KINDS)
+_TEXT = re.compile(r"^\s*([a-z_]+)\s*(?:\(([^()]*)\))?\s*$")
+
+
+def parse(text: str) -> Functional:
+    """Return the functional that a scheme names, such as 'mean' or 'quantile(0.5)'.
+
+    Raises SchemeError for an unknown name, a wrong number of arguments, or an argument out of range.
+
+    >>> parse("probability(0, 10000)")
+    Probability(a=0, b=10000)
+    >>> str(parse("quantile(.5)"))
+    'quantile(0.5)'
+    >>> parse("wasserstein(1, uniform)")
+    Wasserstein(p=1, reference='uniform')
+    """
+    match = _TEXT.match(text)
+    kind = dict(zip(NAMES, KINDS, strict=True)).get(match[1]) if match else None
+    if match is None or kind is None:
+        raise SchemeError(f"a functional must be one of {', '.join(NAMES)}, such as 'quantile(0.5)'; got {text!r}")
+    try:
+        inside = (match[2] or "").strip()
+        parts, wanted = inside.split(",") if inside else [], fields(kind)  # type: ignore[arg-type]
+        return kind(*[_argument(field.name, part) for field, part in zip(wanted, parts, strict=True)])
+    except (TypeError, ValueError):
+        listed = ", ".join(getattr(kind, "__dataclass_fields__", {}))
+        raise SchemeError(f"{kind.name} takes ({listed}), such as '{kind.example}'; got {text!r}") from None
+
+
+def _argument(field: str, text: str) -> Any:
+    return text.strip() if field == "reference" else _number(text)
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    if not abs(value) < float("inf"):
+        raise ValueError
+    return int(value) if value.is_integer() else value

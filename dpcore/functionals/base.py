@@ -230,14 +230,15 @@ class Expansion:
 class Functional(ABC):
     """A number of a density.  `str(f)` is its name in schemes and tables; `functionals.parse` reads it back.
 
-    A subclass is a frozen dataclass whose fields are its arguments, in their order.  This one is the part of a total that
-    those above x hold, the ratio of a = int_x u f to b = int u f, whose change is (a' - share b') / b (1 - b' / b + ...):
+    A subclass is a frozen dataclass whose fields are its arguments, in their order; all that is asked of it elsewhere (how it
+    reads, its range, whether categories have it) it declares.  This one is the part of a total that those above x hold, the
+    ratio of a = int_x u f to b = int u f, whose change is (a' - share b') / b (1 - b' / b + ...):
 
     >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True)
     ... class ShareAbove(Functional):
     ...     x: float
-    ...     name = "share_above"
+    ...     name, unit, phrase = "share_above", "%", "held by those above {x} {unit}"
     ...     def expand(self, density):
     ...         def integral(weight):
     ...             return Influence(density.lower, density.upper, ((0, weight),), breaks=(self.x,))
@@ -250,6 +251,9 @@ class Functional(ABC):
     >>> round(ShareAbove(1.5).value(uniform), 12)
     0.75
 
+    unit: '%' of a share, 'nats', or the power of the attribute's unit that values have.
+    phrase: how it reads, with its arguments and the attribute's unit in braces; '' for the words of its name.
+    example: one with arguments, as a scheme on [-1, 3] would name it; '' where it takes none.
     kind: 'smooth' or 'atomic'; index: the order of the point values in an atomic one's T.
     is_linear: Q and the remainder vanish.  is_quadratic: the remainder vanishes.
     needs_positive: weights grow without bound where the density vanishes.
@@ -257,6 +261,9 @@ class Functional(ABC):
     """
 
     name: ClassVar[str]
+    unit: ClassVar[float | str]
+    phrase: ClassVar[str] = ""
+    example: ClassVar[str] = ""
     kind: ClassVar[str] = "smooth"
     is_linear: ClassVar[bool] = False
     needs_positive: ClassVar[bool] = False
@@ -302,7 +309,9 @@ class Functional(ABC):
         return -np.inf, np.inf
 
     def refuses_probabilities(self) -> str | None:
-        """Return why it cannot be asked of a categorical attribute's numbers, or None."""
+        """Return why it cannot be asked of a categorical attribute's numbers, or None: who can says how it expands there."""
+        if type(self).expand_probabilities is not Functional.expand_probabilities:
+            return None
         return f"{self} is a number of a density, not of categories with numbers"
 
     def expand_probabilities(
@@ -313,8 +322,6 @@ class Functional(ABC):
 
     def of_probabilities(self, probabilities: np.ndarray, numbers: np.ndarray) -> float:
         """Return the functional of categories with numbers, both (k,); raises SchemeError where it has none."""
-        if self.refuses_probabilities() is not None:
-            raise SchemeError(str(self.refuses_probabilities()))
         return float(self.expand_probabilities(np.asarray(probabilities), np.asarray(numbers))[0])
 
     def range_of_numbers(self, numbers: np.ndarray) -> tuple[float, float]:

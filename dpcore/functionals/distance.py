@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.interpolate import CubicHermiteSpline
-from scipy.special import xlogy
 
 from dpcore.errors import SchemeError
 from dpcore.functionals import reference as references
@@ -40,6 +38,8 @@ class Wasserstein(Functional):
     reference: Any
 
     name = "wasserstein"
+    unit = 1
+    example = "wasserstein(1, uniform)"
     is_distance = True
 
     def __post_init__(self) -> None:
@@ -92,6 +92,8 @@ class KullbackLeibler(Functional):
     reference: Any
 
     name = "kullback_leibler"
+    unit = "nats"
+    example = "kullback_leibler(uniform)"
     needs_positive = True
 
     def __post_init__(self) -> None:
@@ -111,6 +113,8 @@ class KullbackLeibler(Functional):
         return 0.0, np.inf
 
     def expand(self, density: Density) -> Expansion:
+        from scipy.special import xlogy
+
         g = references.on(self.reference, density.lower, density.upper)
 
         def positive(u: Any) -> np.ndarray:
@@ -195,6 +199,8 @@ def _moved(g: Density, start: float, stop: float, end: float) -> float:
 
 
 def _expand_second(density: Density, g: Density) -> Expansion:
+    from scipy.interpolate import CubicHermiteSpline
+
     lower, upper, value = density.lower, density.upper, _second(density, g)
     breaks = np.unique(np.concatenate([density.breakpoints, _bends(density, g)]))
     x, w = nodes(lower, upper, breaks)

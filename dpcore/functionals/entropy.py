@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import xlogy
 
 from dpcore.functionals.base import Curvature, Density, Expansion, Functional, Influence, nodes
 
@@ -21,12 +20,15 @@ class Entropy(Functional):
     """
 
     name = "entropy"
+    unit = "nats"
     needs_positive = True
 
     def range_on(self, lower: float, upper: float) -> tuple[float, float]:
         return -np.inf, float(np.log(upper - lower))
 
     def expand(self, density: Density) -> Expansion:
+        from scipy.special import xlogy
+
         def positive(u: Any) -> np.ndarray:
             return np.maximum(density.pdf(u), _TINY)
 

@@ -22,6 +22,7 @@ class FisherInformation(Functional):
     """
 
     name = "fisher_information"
+    unit = -2
     kind = "atomic"
     needs_positive = True
 

@@ -24,11 +24,16 @@ class IntegratedSquare(Functional):
     m: int
 
     name = "integrated_square"
+    example = "integrated_square(0)"
 
     def __post_init__(self) -> None:
         check_within(0, 3, m=self.m)
         if self.m != int(self.m):
             raise SchemeError(f"m of integrated_square must be 0, 1, 2 or 3, got {self.m}")
+
+    @property
+    def unit(self) -> float:  # type: ignore[override]
+        return -1 - 2 * self.m
 
     @property
     def kind(self) -> str:  # type: ignore[override]
@@ -67,11 +72,16 @@ class PowerIntegral(Functional):
     q: float
 
     name = "power_integral"
+    example = "power_integral(3)"
 
     def __post_init__(self) -> None:
         check_positive(q=self.q)
         if self.q == 1:
             raise SchemeError("q of power_integral must differ from 1: int f is always 1")
+
+    @property
+    def unit(self) -> float:  # type: ignore[override]
+        return 1 - self.q
 
     @property
     def is_quadratic(self) -> bool:

@@ -42,9 +42,6 @@ class _Linear(Functional):
 class _LinearOfNumbers(_Linear):
     """One that is also asked of categories with numbers."""
 
-    def refuses_probabilities(self) -> str | None:
-        return None
-
     def expand_probabilities(
         self, probabilities: np.ndarray, numbers: np.ndarray
     ) -> tuple[float, np.ndarray, np.ndarray]:
@@ -56,6 +53,10 @@ class _Power(_LinearOfNumbers):
     """int x^k f."""
 
     k: int
+
+    @property
+    def unit(self) -> float:  # type: ignore[override]
+        return self.k
 
     def _weight(self, x: Any) -> np.ndarray:
         return _power(self.k)(x)
@@ -72,6 +73,7 @@ class Moment(_Power):
     k: int
 
     name = "moment"
+    example = "moment(3)"
 
     def __post_init__(self) -> None:
         _check_order(self.k)
@@ -92,6 +94,9 @@ class Cdf(_LinearOfNumbers):
     x: float
 
     name = "cdf"
+    unit = "%"
+    phrase = "share at or below {x} {unit}"
+    example = "cdf(0.7)"
 
     def refuses_density(self, density: Density) -> str | None:
         """At lower it is an atom's mass: who was clipped to it."""
@@ -116,6 +121,9 @@ class Probability(_LinearOfNumbers):
     b: float
 
     name = "probability"
+    unit = "%"
+    phrase = "share from {a} to {b} {unit}"
+    example = "probability(-0.5, 1.25)"
 
     def __post_init__(self) -> None:
         if not self.a < self.b:
@@ -141,6 +149,9 @@ class Atom(_Linear):
     x: float
 
     name = "atom"
+    unit = "%"
+    phrase = "share at the bound, {x} {unit}"
+    example = "atom(3)"
     kind = "atomic"
 
     def refuses(self, lower: float, upper: float, degree: int | None = None) -> str | None:
@@ -169,6 +180,7 @@ class Derivative(Functional):
     x: float
 
     name = "derivative"
+    example = "derivative(0, 0.9)"
     kind = "atomic"
     is_linear = True
 
@@ -176,6 +188,14 @@ class Derivative(Functional):
         check_within(0, 3, order=self.r)
         if self.r != int(self.r):
             raise SchemeError(f"the order of a derivative must be 0, 1, 2 or 3, got {self.r}")
+
+    @property
+    def unit(self) -> float:  # type: ignore[override]
+        return -1 - self.r
+
+    @property
+    def phrase(self) -> str:  # type: ignore[override]
+        return "density at {x} {unit}" if self.r == 0 else ""
 
     @property
     def index(self) -> int:
@@ -203,8 +223,9 @@ class _AroundMean(Functional):
 
     k: int
 
-    def refuses_probabilities(self) -> str | None:
-        return None
+    @property
+    def unit(self) -> float:  # type: ignore[override]
+        return self.k
 
     @property
     def is_quadratic(self) -> bool:
@@ -252,6 +273,7 @@ class CentralMoment(_AroundMean):
     k: int
 
     name = "central_moment"
+    example = "central_moment(3)"
 
     def __post_init__(self) -> None:
         _check_order(self.k, least=2)

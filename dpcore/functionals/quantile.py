@@ -20,10 +20,16 @@ class Quantile(Functional):
     t: float
 
     name = "quantile"
+    unit = 1
+    example = "quantile(0.3)"
 
     def __post_init__(self) -> None:
         if not 0 < self.t < 1:
             raise SchemeError(f"t of quantile must lie strictly between 0 and 1, got {self.t}")
+
+    @property
+    def phrase(self) -> str:  # type: ignore[override]
+        return "median" if self.t == 0.5 else f"{100 * self.t:.10g} % of clients are below"
 
     def range_on(self, lower: float, upper: float) -> tuple[float, float]:
         return lower, upper

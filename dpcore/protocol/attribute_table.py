@@ -20,27 +20,8 @@ from dpcore.protocol.attribute import MISSING, OTHER, Attribute
 
 NAME = re.compile(r"^[a-z][a-z0-9_]{0,62}$")
 AUTO = "auto"  # a categorical attribute's mechanism chosen by `choose`; the canonical scheme names the one it chose
-FUNCTIONALS = (
-    "mean",
-    "variance",
-    "moment",
-    "central_moment",
-    "cdf",
-    "probability",
-    "atom",
-    "quantile",
-    "derivative",
-    "integrated_square",
-    "power_integral",
-    "entropy",
-    "fisher_information",
-    "wasserstein",
-    "kullback_leibler",
-)
-REFERENCES = ("uniform",)  # what distances are taken to
 _LARGEST = 10**30  # of a bound: its eighth power is still a number
 _FINEST = 2.0**-32  # least width of the bounds, relative to them: input cells are then far above rounding
-_FUNCTIONAL = re.compile(rf"^([a-z_]+)(?:\(([-+0-9eE., ]*(?:{'|'.join(REFERENCES)})?)\))?$")
 _LEVEL_RULES = ("lepski", "undersmoothed", "fixed")
 _SHARED_KEYS = ("type", "column", "missing", "mechanism", "epsilon", "functionals", "estimator", "client")
 _KEYS = {
@@ -109,7 +90,7 @@ def _numeric(
     return Attribute(
         type="numeric",
         mechanism=_mechanism(table, budget, {"clients": clients}),
-        functionals=read_functionals(table["functionals"]) if "functionals" in table else functionals,
+        functionals=_own_functionals(table, functionals),
         lower=lower,
         upper=upper,
         unit=str(table.get("unit", "")),
@@ -153,7 +134,7 @@ def _categorical(table: Mapping[str, Any], budget: Budget, shared: dict[str, Any
         raise SchemeError(
             "functionals of categories need values, one number for each category; give them or leave both out"
         )
-    own = read_functionals(table["functionals"]) if "functionals" in table else ("mean",)
+    own = _own_functionals(table, ("mean",))
     return Attribute(
         type="categorical",
         mechanism=mechanism,
@@ -200,15 +181,24 @@ def _estimators(table: Mapping[str, Any]) -> tuple[str, ...]:
     return named
 
 
-def read_functionals(names: Any) -> tuple[str, ...]:
-    """Return a list of functionals; raises SchemeError for anything else."""
-    for name in names if isinstance(names, list) else [names]:
-        match = _FUNCTIONAL.match(name) if isinstance(name, str) else None
-        if not isinstance(names, list) or match is None or match[1] not in FUNCTIONALS:
-            raise SchemeError(
-                "functionals must list functionals such as 'mean' or 'quantile(0.5)', of "
-                f"{', '.join(FUNCTIONALS)}; got {name!r}"
-            )
+def _own_functionals(table: Mapping[str, Any], default: tuple[str, ...]) -> tuple[str, ...]:
+    return read_functionals(table["functionals"], "client" in table) if "functionals" in table else default
+
+
+def read_functionals(names: Any, is_canonical: bool) -> tuple[str, ...]:
+    """Return a list of functionals; raises SchemeError for anything else.
+
+    is_canonical: their names were checked when the text was made; a client does not load what knows them.
+    """
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise SchemeError(f"functionals must list functionals such as 'mean' or 'quantile(0.5)'; got {names!r}")
+    if not is_canonical:
+        from dpcore.functionals import parse
+
+        try:
+            list(map(parse, names))
+        except SchemeError as error:
+            raise SchemeError(f"functionals: {error}") from None
     return tuple(names)
 
 

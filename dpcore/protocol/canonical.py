@@ -41,7 +41,9 @@ def read(document: Mapping[str, Any]) -> dict[str, Any]:
     check_clients(clients)
     reporting = document.get("reporting", "all")
     check_one_of(("all", "one"), reporting=reporting)
-    functionals = attribute_table.read_functionals(document.get("functionals", list(_DEFAULT_FUNCTIONALS)))
+    functionals = attribute_table.read_functionals(
+        document.get("functionals", list(_DEFAULT_FUNCTIONALS)), is_canonical="format" in document
+    )
     tables = document.get("attributes", {})
     if not isinstance(tables, Mapping) or not tables:
         raise SchemeError("a scheme needs at least one [attributes.NAME] table, got none")

@@ -6,6 +6,7 @@ constraint ends the landing, a rule is told beside what has landed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 
@@ -14,6 +15,7 @@ import pandera.pandas as pa
 from pandera.errors import SchemaErrors
 
 from dpcore.functionals.group import Group
+from dpcore.results.reading import known
 
 Tables = Mapping[str, pd.DataFrame]
 
@@ -118,13 +120,20 @@ def _shares_add_up(frame: pd.DataFrame) -> pd.Series:
 
 
 def _inside(frame: pd.DataFrame) -> pd.Series:
-    """Means and quantiles, with their intervals, lie within the bounds, and shares of people between 0 and 1."""
-    name = frame["functional"].str.partition("(")[0]
-    located, share = name.isin(("mean", "quantile")), name.isin(("cdf", "probability", "atom"))
-    lower = frame["lower"].where(located, 0.0).where(located | share)
-    upper = frame["upper"].where(located, 1.0).where(located | share)
+    """Numbers in the attribute's unit, and shares of people, lie in their range on its bounds, and so do their intervals."""
+    asked = zip(frame["functional"], frame["lower"], frame["upper"], strict=True)
+    ranges = pd.DataFrame([_range(*row) for row in asked], columns=["lower", "upper"], index=frame.index, dtype=float)
+    lower, upper = ranges["lower"], ranges["upper"]
     outside = [(frame[column] < lower) | (frame[column] > upper) for column in ("estimate", "low", "high")]
     return ~pd.concat(outside, axis=1).any(axis=1)
+
+
+def _range(text: str, lower: float, upper: float) -> tuple[float, float]:
+    """The least and the largest value on these bounds, nan for categories; no limit where a range is not of the whole law."""
+    functional = known(text)
+    if functional is None or functional.unit not in (1, "%") or (math.isnan(lower) and functional.unit == 1):
+        return math.nan, math.nan
+    return (0.0, 1.0) if math.isnan(lower) else functional.range_on(lower, upper)
 
 
 def _all_or_nothing(frame: pd.DataFrame) -> pd.Series:
@@ -204,7 +213,7 @@ _SCHEMAS: Mapping[str, pa.DataFrameSchema] = {
         {"standard_error": _not_negative()},
         checks=[
             _ordered("low", "estimate", "high"),
-            _rule("means, quantiles and shares lie within their range", _inside),
+            _rule("numbers in the attribute's unit, and shares, lie within their range", _inside),
             _rule("an estimate has an interval, a refusal a reason", _all_or_nothing),
         ],
     ),

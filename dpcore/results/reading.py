@@ -7,30 +7,20 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import Any
 
 import pandas as pd
 
+from dpcore.errors import SchemeError
+from dpcore.functionals import NAMES, Functional, parse
 from dpcore.functionals.group import Group
 
 SHOWN = 30  # categories, or differences, that a table or a picture shows; all of them land
 _SHARE = "frequency("
-_ORDER = ("mean", "quantile", "cdf", "probability", "atom", "variance")  # as people ask; then the others, by name
-_POWERS: Mapping[str, Callable[..., float]] = {  # of the attribute's unit, from the arguments
-    "mean": lambda: 1,
-    "quantile": lambda _: 1,
-    "variance": lambda: 2,
-    "moment": lambda k: k,
-    "central_moment": lambda k: k,
-    "density": lambda: -1,
-    "derivative": lambda r, _: -1 - r,
-    "integrated_square": lambda m: -1 - 2 * m,
-    "power_integral": lambda q: 1 - q,
-    "fisher_information": lambda: -2,
-    "wasserstein": lambda *_: 1,
-}
+_CURVES: Mapping[str, float | str] = {"density": -1, "cdf": "%"}  # units of what is no number but a curve of them
 _LONG, _SHORT = 1e7, 1e-4  # beyond these a power of ten is easier to read than the digits
 _MORE_DIGITS = 4
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -195,22 +185,24 @@ def phrase(functional: str, unit: str) -> Phrase:
     """Return what a functional is, as in tables ('cdf(50000)'), of an attribute with this unit."""
     if is_share(functional):
         return Phrase(in_words(functional[len(_SHARE) : -1]), "%", 100)
-    name, arguments = _parts(functional)
-    at = [f"{separated(value)} {unit}".strip() for value in arguments]
-    if name == "quantile" and arguments == [0.5]:
-        return Phrase("median", unit)
-    if name == "quantile" and len(arguments) == 1:
-        return Phrase(f"{separated(100 * arguments[0])} % of clients are below", unit)
-    if name == "cdf":
-        return Phrase(f"share at or below {at[0]}" if at else "cdf", "%", 100)
-    if name == "probability" and len(at) == 2:
-        return Phrase(f"share from {separated(arguments[0])} to {at[1]}", "%", 100)
-    if name == "atom" and len(at) == 1:
-        return Phrase(f"share at the bound, {at[0]}", "%", 100)
-    if name in ("entropy", "kullback_leibler"):
-        return Phrase(in_words(functional), "nats")
-    text = f"density at {at[1]}" if name == "derivative" and arguments[:1] == [0] else in_words(functional)
-    return Phrase(text, _to_the_power(unit, _POWERS[name](*arguments) if name in _POWERS else 0))
+    found = known(functional)
+    text, measure = in_words(functional), _CURVES.get(functional, 0) if found is None else found.unit
+    if found is not None and found.phrase:
+        values = {field.name: getattr(found, field.name) for field in fields(found)}  # type: ignore[arg-type]
+        said = {name: separated(value) for name, value in values.items() if not isinstance(value, str)}
+        text = found.phrase.format(**said, unit=unit).strip()
+    if isinstance(measure, str):
+        return Phrase(text, measure, 100 if measure == "%" else 1)
+    return Phrase(text, _to_the_power(unit, measure))
+
+
+@lru_cache(maxsize=1024)
+def known(functional: str) -> Functional | None:
+    """Return the functional that a landed text names; None for a share, a curve and what only its scheme's Python knew."""
+    try:
+        return parse(functional)
+    except SchemeError:
+        return None
 
 
 def _to_the_power(unit: str, power: float) -> str:
@@ -227,16 +219,12 @@ def is_share(functional: str) -> bool:
 
 
 def rank(functional: str) -> tuple[int, str, list[float]]:
-    """Return where a functional stands in a table: what people ask first, then by name; by argument within a name."""
+    """Return where a functional stands in a table: what people ask first; by argument within a name."""
     if is_share(functional):
         return (-1, "", [])  # in the order they come
-    name, arguments = _parts(functional)
-    return (_ORDER.index(name) if name in _ORDER else len(_ORDER), name, arguments)
-
-
-def _parts(functional: str) -> tuple[str, list[float]]:
     name, _, inside = functional.partition("(")
-    return name, [float(number) for number in re.findall(r"[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?", inside)]
+    arguments = [float(number) for number in re.findall(r"[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?", inside)]
+    return (NAMES.index(name) if name in NAMES else len(NAMES), name, arguments)
 
 
 def by_other(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:

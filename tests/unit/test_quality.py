@@ -69,7 +69,7 @@ FAULTS = [
     (_set("densities", "cdf", 0.9, lambda rows: rows.index[190:201]), "the cdf ends at 1"),
     (_set("densities", "density", 1e-5, lambda rows: rows.index[:100]), "density and atoms integrate to 1"),
     (_set("functionals", "high", 0.0, _mean), "low <= estimate <= high"),
-    (_set("functionals", "high", 1e6, _mean), "means, quantiles and shares lie within their range"),
+    (_set("functionals", "high", 1e6, _mean), "numbers in the attribute's unit, and shares, lie within their range"),
     (_set("functionals", "low", None, _mean), "an estimate has an interval, a refusal a reason"),
     (_set("functionals", "standard_error", -1.0, _mean), "standard_error is not negative"),
     (_set("budgets", "epsilon", 2.5), "a client spends no more epsilon than the scheme promises"),

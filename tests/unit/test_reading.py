@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpcore.errors import SchemeError
-from dpcore.functionals import NAMES
+from dpcore.functionals import KINDS
 from dpcore.functionals.group import Group
 from dpcore.results.reading import phrase, rank, read, rounded, separated, whose
 
@@ -42,13 +42,11 @@ def test_functionals_are_said_in_words(functional: str, said: tuple[str, str, fl
 
 def test_every_functional_has_a_unit_or_none_of_its_own() -> None:
     shares_and_nats = {"cdf": "%", "probability": "%", "atom": "%", "entropy": "nats", "kullback_leibler": "nats"}
-    arguments = {"cdf": "(2)", "probability": "(1, 2)", "atom": "(2)", "quantile": "(0.5)", "derivative": "(0, 2)"}
-    arguments |= dict.fromkeys(("moment", "central_moment", "integrated_square", "power_integral"), "(2)")
-    arguments |= {"wasserstein": "(1, uniform)", "kullback_leibler": "(uniform)"}
-    for name in NAMES:
-        unit = phrase(name + arguments.get(name, ""), "m").unit
-        assert shares_and_nats.get(name, unit) == unit != ""
-        assert phrase(name + arguments.get(name, ""), "").unit == shares_and_nats.get(name, "")
+    for kind in KINDS:
+        asked = kind.example or kind.name
+        unit = phrase(asked, "m").unit
+        assert shares_and_nats.get(kind.name, unit) == unit != ""
+        assert phrase(asked, "").unit == shares_and_nats.get(kind.name, "")
 
 
 def test_a_unit_of_several_words_is_raised_as_one() -> None:

@@ -27,7 +27,7 @@ import numpy as np
 import pandas as pd
 
 from dpcore.errors import DPCoreError, SchemeError, check_one_of, check_within
-from dpcore.functionals import NAMES, Functional, parse
+from dpcore.functionals import Functional, parse
 from dpcore.functionals.base import nodes
 from dpcore.laboratory.studies import runner, targets
 from dpcore.laboratory.studies.contestants import Contestant, contestants
@@ -176,7 +176,7 @@ def _seen(result: Any, truth: float) -> tuple[float, ...]:
 @lru_cache(maxsize=1)
 def functionals() -> tuple[Functional, ...]:
     """Return what is asked: every functional that there is, at its places."""
-    return tuple(parse(text) for text in FUNCTIONALS if text.partition("(")[0] in NAMES)
+    return tuple(map(parse, FUNCTIONALS))
 
 
 @lru_cache(maxsize=32)

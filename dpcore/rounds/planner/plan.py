@@ -342,7 +342,7 @@ class Planner:
         if aim.quantity == DENSITY:
             return "of the density's own size"
         attribute = self._scheme.attributes[aim.attribute]
-        has_unit = attribute.is_numeric and aim.quantity.split("(")[0] in ("mean", "quantile", "wasserstein")
+        has_unit = attribute.is_numeric and parse(aim.quantity).unit == 1
         return attribute.unit if has_unit else ""
 
 
