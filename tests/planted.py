@@ -10,7 +10,8 @@ import numpy as np
 
 from dpcore._random import Source, seeded
 from dpcore.mechanisms import DyadicWave, Mechanism, RandomizedResponse, SquareWave, discrete_laplace
-from dpcore.mechanisms.base import Certificate, Reports
+from dpcore.mechanisms.base import Certificate
+from dpcore.mechanisms.reports import Reports
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.budget import Budget
 

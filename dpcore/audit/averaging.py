@@ -18,7 +18,7 @@ from dpcore._random import Source
 from dpcore.audit.likelihood import Pair, hard_pairs, log_ratio
 from dpcore.client import Client
 from dpcore.errors import check_within
-from dpcore.mechanisms.base import Reports
+from dpcore.mechanisms.reports import Reports
 from dpcore.protocol.attribute import Attribute
 from dpcore.protocol.report import Report
 from dpcore.protocol.scheme import Scheme

@@ -45,8 +45,6 @@ from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.concentrated import approximate_epsilon
 from dpcore.protocol.scheme import Scheme
 
-_LISTED = 2048  # categories up to which randomized response is listed: a matrix of 2^22 entries, as the other oracles'
-
 Class = tuple[str, int, int, int]  # of reports: its name, how many they are, the weight of one under x, and under x'
 
 
@@ -107,14 +105,8 @@ def audit_mechanism(mechanism: Mechanism) -> Finding:
 @singledispatch
 def _enumerate(mechanism: Mechanism) -> Finding:
     """The exact loss: of all weights where they can be listed, else of the classes of reports."""
-    channel = _channel(mechanism)
+    channel = mechanism.channel()
     return _by_classes(*_classes(mechanism)) if channel is None else _listed(channel)
-
-
-def _channel(mechanism: Mechanism) -> Sequence[np.ndarray] | None:
-    if isinstance(mechanism, RandomizedResponse) and mechanism.categories > _LISTED:
-        return None
-    return mechanism.channel()
 
 
 def _listed(channel: Sequence[np.ndarray]) -> Finding:

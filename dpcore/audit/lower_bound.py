@@ -24,7 +24,7 @@ from dpcore.audit.likelihood import Pair, hard_pairs
 from dpcore.audit.views import Two, View, likelihood_view, views_of
 from dpcore.errors import check_within
 from dpcore.mechanisms import Mechanism
-from dpcore.mechanisms.base import Reports
+from dpcore.mechanisms.reports import Reports
 
 CONFIDENCE = 0.99
 TRIALS = 200_000
@@ -198,4 +198,4 @@ def _together(parts: list[Two]) -> Two:
 
 def _delta(mechanism: Mechanism) -> float:
     """What goes with the promise; 0 unless the noise is Gaussian."""
-    return float(getattr(mechanism, "delta", 0))
+    return float(mechanism.delta)

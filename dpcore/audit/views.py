@@ -14,7 +14,7 @@ import numpy as np
 
 from dpcore.audit.likelihood import Pair, log_ratio
 from dpcore.mechanisms import Mechanism
-from dpcore.mechanisms.base import Reports, starts_of
+from dpcore.mechanisms.reports import Reports, starts_of
 
 _BINS = 128  # classes of a likelihood ratio that takes many values
 _SINGLE = 4096  # most frequent reports that have a class of their own

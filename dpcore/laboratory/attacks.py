@@ -22,7 +22,7 @@ from dpcore.mechanisms import (
     SubsetSelection,
     UnaryEncoding,
 )
-from dpcore.mechanisms.base import starts_of
+from dpcore.mechanisms.reports import starts_of
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 
 

@@ -5,11 +5,12 @@ here: what was agreed on (`protocol`), estimates (`estimation`), whether the pro
 errors, and where randomness comes from.
 """
 
-from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports
+from dpcore.mechanisms.base import Certificate, Labels, Mechanism
 from dpcore.mechanisms.dyadic_wave import DyadicWave
 from dpcore.mechanisms.hadamard_response import HadamardResponse
 from dpcore.mechanisms.local_hashing import LocalHashing
 from dpcore.mechanisms.randomized_response import RandomizedResponse
+from dpcore.mechanisms.reports import Reports
 from dpcore.mechanisms.square_wave import SquareWave
 from dpcore.mechanisms.subset_selection import SubsetSelection
 from dpcore.mechanisms.unary_encoding import UnaryEncoding

@@ -11,10 +11,10 @@ the very integers that clients use.  (3) Statistics add: those of two disjoint s
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -22,48 +22,9 @@ from dpcore._random import WORD, Source
 from dpcore.errors import InvalidRecord, SchemeError
 from dpcore.mechanisms.declared import Declaration
 from dpcore.mechanisms.observation import ObservationModel
+from dpcore.mechanisms.received import in_ranges
+from dpcore.mechanisms.reports import Reports
 from dpcore.privacy.budget import Budget
-
-
-@dataclass(frozen=True, eq=False)
-class Reports:
-    """The privatized answers of n clients to one attribute.
-
-    level: (n,) uint8, the public level of each answer (zeros where a mechanism has one level).
-    values: flat int64, `mechanism.sizes[level]` integers for each client, client after client.
-    """
-
-    level: np.ndarray
-    values: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.level)
-
-    def __repr__(self) -> str:
-        return f"<Reports of {len(self)} clients>"
-
-    @classmethod
-    def joined(cls, parts: Sequence[Reports]) -> Reports:
-        """Return the answers of all parts, one after another."""
-        return cls(np.concatenate([part.level for part in parts]), np.concatenate([part.values for part in parts]))
-
-
-_CHUNK = 1 << 14  # clients whose integers stay in a core's cache
-
-
-def chunks(n: int) -> Iterator[slice]:
-    """Yield slices that cover n clients, so few at a time that numpy's passes over them find them in a core's cache."""
-    for first in range(0, n, _CHUNK):
-        yield slice(first, min(first + _CHUNK, n))
-
-
-def starts_of(level: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
-    """Return where each client's integers begin in the flat values, and where the last one's end, (n + 1,).
-
-    level: (n,).  sizes: how many integers a report of each level has; one of an unknown level has none.
-    """
-    lengths = np.array([*sizes, 0], dtype=np.int64)[np.minimum(level, len(sizes))]
-    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
 
 
 @dataclass(frozen=True)
@@ -124,13 +85,11 @@ def integer_weights(budget: Budget, inside: int, outside: int) -> tuple[int, int
     )
 
 
-def one_of_level_zero(values: np.ndarray) -> Reports:
-    """Return the one report of level 0 with these integers, shape (size,)."""
-    return Reports(np.zeros(1, dtype=np.uint8), np.asarray(values, dtype=np.int64))
-
-
 class Mechanism(ABC):
     """A local randomizer on the input cells 0..inputs-1.
+
+    Seven members are each mechanism's own.  The others are here for reports of one integer, from 0 on, whose statistics count
+    what was said, level after level; a mechanism of other reports says them, too, and one that knows a faster way.
 
     Subclasses are frozen dataclasses whose constructor checks that the certificate holds and raises CalibrationError
     where it does not.  `name` is what schemes call the mechanism, `declared` what others know of it.
@@ -147,9 +106,24 @@ class Mechanism(ABC):
         """How many input cells there are; a client's value is first mapped to one of them."""
 
     @property
-    @abstractmethod
     def sizes(self) -> tuple[int, ...]:
         """How many integers a report of each level holds."""
+        return (1,)
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """How many reports of each level there are, where a report is one integer, from 0 on."""
+        return tuple(int(self.ranges(level)[1][0]) + 1 for level in range(len(self.sizes)))
+
+    @property
+    def delta(self) -> Fraction:
+        """The probability with which a loss may exceed what the budget says; 0 unless noise is Gaussian."""
+        return Fraction(0)
+
+    @property
+    def tables(self) -> tuple[np.ndarray, ...]:
+        """The integers that clients look their cells up in, (inputs, K_b) each; none where they need no table."""
+        return ()
 
     @abstractmethod
     def ranges(self, level: int) -> tuple[np.ndarray, np.ndarray]:
@@ -197,9 +171,9 @@ class Mechanism(ABC):
         counts: (inputs,) integers, how many clients hold each input cell.
         """
 
-    @abstractmethod
     def accepts(self, reports: Reports) -> np.ndarray:
         """Return which reports a client could have sent, shape (n,), bool."""
+        return in_ranges(reports, [self.ranges(level) for level in range(len(self.sizes))])
 
     def is_likely(self, reports: Reports, clients: int) -> np.ndarray:
         """Return which accepted reports so many honest clients might send, shape (n,), bool; all of a finite channel's.
@@ -208,12 +182,13 @@ class Mechanism(ABC):
         """
         return np.ones(len(reports), dtype=bool)
 
-    @abstractmethod
     def furthest(self, weights: np.ndarray, clients: int) -> Reports:
         """Return, for each level, the report whose statistics add most to `weights @ statistics`: L reports, in order.
 
         weights: (S,).  clients: as in `is_likely`, whose reports alone are looked at.
         """
+        parts = np.split(np.asarray(weights), np.cumsum(self.outputs)[:-1])
+        return Reports(np.arange(len(parts), dtype=np.uint8), np.array([np.argmax(part) for part in parts]))
 
     @abstractmethod
     def statistics(self, reports: Reports) -> np.ndarray:
@@ -231,18 +206,32 @@ class Mechanism(ABC):
         """Return `statistics` and `marginals` of the reports, which some mechanisms find together."""
         return self.statistics(reports), self.marginals(reports)
 
-    @abstractmethod
     def labels(self) -> Labels:
         """Return what each entry of the statistics is."""
+        outputs = self.outputs
+        levels = np.repeat(np.arange(len(outputs)), outputs)
+        return Labels(np.full(sum(outputs), "count"), levels, np.concatenate([np.arange(size) for size in outputs]))
 
     @abstractmethod
     def model(self) -> ObservationModel:
         """Return how the statistics depend on the distribution of input cells."""
 
-    @abstractmethod
     def channel(self) -> tuple[np.ndarray, ...] | None:
-        """Return the integer weights of a finite channel, one (inputs, outputs) matrix per level; else None."""
+        """Return the integer weights of a finite channel, one (inputs, outputs) matrix per level; None where it is too large.
 
-    @abstractmethod
+        For the audit, which looks at every one of them; nothing on the path from reports to estimates asks.
+        """
+        return None
+
     def parameters(self) -> Mapping[str, Any]:
-        """Return what both sides must agree on, as TOML values; `from_parameters` reads it back."""
+        """Return what both sides must agree on, as TOML values: the fields, in order, but for the budget."""
+        return {name: getattr(self, name) for name in _agreed(type(self))}
+
+    @classmethod
+    def from_parameters(cls, budget: Budget, parameters: Mapping[str, Any]) -> Self:
+        """Return the mechanism that `parameters()` described; raises SchemeError where it is incomplete or malformed."""
+        return cls(budget, *(parameters[name] for name in _agreed(cls)))  # type: ignore[call-arg]
+
+
+def _agreed(kind: Any) -> list[str]:
+    return [field.name for field in fields(kind) if field.name != "budget"]

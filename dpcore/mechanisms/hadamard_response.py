@@ -16,11 +16,12 @@ import numpy as np
 from dpcore._random import Source
 from dpcore.errors import check_within
 from dpcore.mechanisms import _kernels
-from dpcore.mechanisms.base import Certificate, Reports, chunks, integer_weights, one_of_level_zero
+from dpcore.mechanisms.base import Certificate, integer_weights
 from dpcore.mechanisms.declared import mechanism
 from dpcore.mechanisms.observation import ScoreSums
 from dpcore.mechanisms.oracle import FrequencyOracle
-from dpcore.mechanisms.received import accepted_integers, by_ranges
+from dpcore.mechanisms.received import by_ranges
+from dpcore.mechanisms.reports import Reports, chunks, one_of_level_zero
 from dpcore.privacy.budget import Budget
 
 
@@ -61,10 +62,6 @@ class HadamardResponse(FrequencyOracle):
     def design(cls, budget: Budget, *, categories: int) -> HadamardResponse:
         """Return the mechanism that keeps `budget` with the least variance its integer weights allow."""
         return cls(budget, categories, *integer_weights(budget, 1, 1))
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        return (1,)
 
     @property
     def columns(self) -> int:
@@ -125,9 +122,6 @@ class HadamardResponse(FrequencyOracle):
 
     def ranges(self, level: int) -> tuple[np.ndarray, np.ndarray]:
         return np.array([0]), np.array([self.symbols - 1])
-
-    def accepts(self, reports: Reports) -> np.ndarray:
-        return accepted_integers(reports, [self.symbols])
 
     def furthest(self, weights: np.ndarray, clients: int) -> Reports:
         padded = np.zeros(self.columns)

@@ -17,11 +17,12 @@ import numpy as np
 from dpcore._random import Source
 from dpcore.errors import CalibrationError, check_within
 from dpcore.mechanisms import _kernels
-from dpcore.mechanisms.base import Certificate, Reports, chunks, integer_weights, one_of_level_zero
+from dpcore.mechanisms.base import Certificate, integer_weights
 from dpcore.mechanisms.declared import mechanism
 from dpcore.mechanisms.observation import ScoreSums
 from dpcore.mechanisms.oracle import FrequencyOracle
-from dpcore.mechanisms.received import accepted_rows, by_ranges, within
+from dpcore.mechanisms.received import by_ranges
+from dpcore.mechanisms.reports import Reports, chunks, one_of_level_zero
 from dpcore.privacy.budget import Budget
 
 _CELLS = 1 << 22  # up to so many (slope, residue) cells are summed at once; above, reports are sorted by slope
@@ -161,9 +162,6 @@ class LocalHashing(FrequencyOracle):
 
     def ranges(self, level: int) -> tuple[np.ndarray, np.ndarray]:
         return np.array([1, 0, 0]), np.array([self.prime - 1, self.prime - 1, self.bins - 1])
-
-    def accepts(self, reports: Reports) -> np.ndarray:
-        return accepted_rows(reports, 3, lambda rows: within(rows, *self.ranges(0)))
 
     def furthest(self, weights: np.ndarray, clients: int) -> Reports:
         """Return the report [a, b, v] of the heaviest arc; all slopes are looked at, in O(P^2)."""

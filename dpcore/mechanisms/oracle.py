@@ -7,10 +7,8 @@ support each.  How a report is drawn, and why it tells no more than promised, is
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Self
 
 import numpy as np
 
@@ -44,14 +42,6 @@ class FrequencyOracle(Mechanism):
                 f"{self.name} needs 1 <= weight_out < weight_in and a total of at most 2^32, got weights {weight_in} and "
                 f"{weight_out}; leave them out to have them computed"
             )
-
-    @classmethod
-    def from_parameters(cls, budget: Budget, parameters: Mapping[str, Any]) -> Self:
-        """Return the mechanism that `parameters()` described."""
-        return cls(budget, *(parameters[field.name] for field in fields(cls) if field.name != "budget"))
-
-    def parameters(self) -> Mapping[str, Any]:
-        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "budget"}
 
     @property
     def inputs(self) -> int:

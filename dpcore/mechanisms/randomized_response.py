@@ -14,11 +14,11 @@ import numpy as np
 from dpcore._random import Source
 from dpcore.errors import SchemeError, check_one_of, check_within
 from dpcore.mechanisms import _kernels
-from dpcore.mechanisms.base import Certificate, Reports, chunks, integer_weights, one_of_level_zero
+from dpcore.mechanisms.base import Certificate, integer_weights
 from dpcore.mechanisms.declared import Option, mechanism
 from dpcore.mechanisms.observation import ScoreSums
 from dpcore.mechanisms.oracle import FrequencyOracle
-from dpcore.mechanisms.received import accepted_integers
+from dpcore.mechanisms.reports import Reports, chunks
 from dpcore.privacy.budget import Budget
 
 DESIGNS = ("two_coin",)
@@ -73,10 +73,6 @@ class RandomizedResponse(FrequencyOracle):
         return cls(budget, categories, *integer_weights(budget, 1, categories - 1))
 
     @property
-    def sizes(self) -> tuple[int, ...]:
-        return (1,)
-
-    @property
     def total(self) -> int:
         """T, the number of equally likely draws."""
         return self.weight_in + (self.categories - 1) * self.weight_out
@@ -94,8 +90,10 @@ class RandomizedResponse(FrequencyOracle):
     def certificate(self) -> Certificate:
         return Certificate("ratio", Fraction(self.weight_in, self.weight_out), self.budget)
 
-    def channel(self) -> tuple[np.ndarray, ...]:
-        """Return the integer weights, (k, k); nothing on the path from reports to estimates asks for them."""
+    def channel(self) -> tuple[np.ndarray, ...] | None:
+        """Return the integer weights, (k, k), or None above 2^22 entries."""
+        if self.categories**2 > 1 << 22:
+            return None
         weights = np.full((self.categories, self.categories), self.weight_out, dtype=np.int64)
         np.fill_diagonal(weights, self.weight_in)
         return (weights,)
@@ -118,12 +116,6 @@ class RandomizedResponse(FrequencyOracle):
 
     def ranges(self, level: int) -> tuple[np.ndarray, np.ndarray]:
         return np.array([0]), np.array([self.categories - 1])
-
-    def accepts(self, reports: Reports) -> np.ndarray:
-        return accepted_integers(reports, [self.categories])
-
-    def furthest(self, weights: np.ndarray, clients: int) -> Reports:
-        return one_of_level_zero(np.array([np.argmax(weights)]))
 
     def statistics(self, reports: Reports) -> np.ndarray:
         return np.bincount(reports.values, minlength=self.categories).astype(np.int64)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from dpcore.mechanisms import _kernels
-from dpcore.mechanisms.base import Reports, starts_of
+from dpcore.mechanisms.reports import Reports, starts_of
 
 _BESIDE = 256  # integers that are handled side by side
 _RANGES = 256  # of what reports are counted by beside the truth
@@ -46,6 +46,25 @@ def accepted_rows(reports: Reports, size: int, are_good: Callable[[np.ndarray], 
     if len(rows) == len(good):
         return are_good(rows)
     good[good] = are_good(rows)
+    return good
+
+
+def in_ranges(reports: Reports, ranges: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    """Return which reports have every integer between the lowest and the highest of its level, (n,), bool.
+
+    ranges: per level two (size,), the lowest and the highest.
+    """
+    sizes = [len(lowest) for lowest, _ in ranges]
+    if set(sizes) == {1} and not any(lowest[0] for lowest, _ in ranges):
+        return accepted_integers(reports, [int(highest[0]) + 1 for _, highest in ranges])
+    if len(ranges) == 1 and np.all(ranges[0][0] >= 0):
+        return accepted_rows(reports, sizes[0], lambda rows: within(rows, *ranges[0]))
+    starts, good = starts_of(reports.level, sizes), np.zeros(len(reports), dtype=bool)
+    if starts[-1] == len(reports.values):  # else nobody's integers can be told from the next one's
+        for level, (lowest, highest) in enumerate(ranges):
+            members = np.flatnonzero(reports.level == level)
+            rows = rows_of(reports.values, starts[members], sizes[level])
+            good[members] = np.all((rows >= lowest) & (rows <= highest), axis=1)
     return good
 
 

@@ -17,11 +17,12 @@ import numpy as np
 from dpcore._random import Source
 from dpcore.errors import check_within
 from dpcore.mechanisms import _kernels
-from dpcore.mechanisms.base import Certificate, Reports, integer_weights, one_of_level_zero
+from dpcore.mechanisms.base import Certificate, integer_weights
 from dpcore.mechanisms.declared import mechanism
 from dpcore.mechanisms.observation import ScoreSums
 from dpcore.mechanisms.oracle import FrequencyOracle
 from dpcore.mechanisms.received import accepted_rows
+from dpcore.mechanisms.reports import Reports, one_of_level_zero
 from dpcore.privacy.budget import Budget
 
 _CHUNK = 1 << 22  # clients times categories whose numbers are drawn at once, which settles the words' order

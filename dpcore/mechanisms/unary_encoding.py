@@ -17,11 +17,11 @@ import numpy as np
 from dpcore._random import WORD, Source
 from dpcore.errors import CalibrationError, SchemeError, check_one_of, check_within
 from dpcore.mechanisms import _kernels
-from dpcore.mechanisms.base import Certificate, Reports, chunks, one_of_level_zero
+from dpcore.mechanisms.base import Certificate
 from dpcore.mechanisms.declared import Option, mechanism
 from dpcore.mechanisms.observation import ScoreSums
 from dpcore.mechanisms.oracle import FrequencyOracle
-from dpcore.mechanisms.received import accepted_rows, within
+from dpcore.mechanisms.reports import Reports, chunks, one_of_level_zero
 from dpcore.privacy.budget import Budget
 
 VARIANTS = ("symmetric", "optimized")
@@ -173,9 +173,6 @@ class UnaryEncoding(FrequencyOracle):
         highest = np.full(size, WORD - 1, dtype=np.int64)
         highest[-1] = (1 << (self.categories - _BITS * (size - 1))) - 1
         return np.zeros(size, dtype=np.int64), highest
-
-    def accepts(self, reports: Reports) -> np.ndarray:
-        return accepted_rows(reports, self.sizes[0], lambda rows: within(rows, *self.ranges(0)))
 
     def furthest(self, weights: np.ndarray, clients: int) -> Reports:
         (size,) = self.sizes

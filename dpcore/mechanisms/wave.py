@@ -16,10 +16,10 @@ import numpy as np
 from dpcore._random import Source
 from dpcore.errors import CalibrationError, SchemeError, check_within
 from dpcore.mechanisms import _kernels
-from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, chunks, integer_weights
+from dpcore.mechanisms.base import Certificate, Mechanism, integer_weights
 from dpcore.mechanisms.calibration import level_sampling
 from dpcore.mechanisms.observation import FiniteChannel, Wave
-from dpcore.mechanisms.received import accepted_integers
+from dpcore.mechanisms.reports import Reports, chunks
 from dpcore.privacy.budget import Budget
 
 LARGEST_CELLS = 1024  # the published code's default; a channel of it is still listed whole
@@ -144,15 +144,8 @@ class WaveMechanism(Mechanism):
     def ranges(self, level: int) -> tuple[np.ndarray, np.ndarray]:
         return np.array([0]), np.array([self.waves[level].outputs - 1])
 
-    def accepts(self, reports: Reports) -> np.ndarray:
-        return accepted_integers(reports, [wave.outputs for wave in self.waves])
-
-    def furthest(self, weights: np.ndarray, clients: int) -> Reports:
-        cells = [int(np.argmax(part)) for part in self.model().split(np.asarray(weights))]
-        return Reports(np.arange(len(cells), dtype=np.uint8), np.array(cells, dtype=np.int64))
-
     def statistics(self, reports: Reports) -> np.ndarray:
-        outputs = [wave.outputs for wave in self.waves]
+        outputs = self.outputs
         if len(outputs) == 1:
             return np.bincount(reports.values, minlength=outputs[0]).astype(np.int64)
         counts = np.zeros((len(outputs), max(outputs)), dtype=np.int64)
@@ -162,14 +155,6 @@ class WaveMechanism(Mechanism):
         elif not loop(reports.level, reports.values, np.array(outputs), counts):
             raise ValueError("statistics are of accepted reports; one of these no client could have sent")
         return np.concatenate([row[:size] for row, size in zip(counts, outputs, strict=True)])
-
-    def labels(self) -> Labels:
-        outputs = [wave.outputs for wave in self.waves]
-        return Labels(
-            np.full(sum(outputs), "count"),
-            np.repeat(np.arange(len(outputs)), outputs),
-            np.concatenate([np.arange(size) for size in outputs]),
-        )
 
     def simulate(self, counts: np.ndarray, random: Source) -> np.ndarray:
         """Return counts drawn from their law, at a cost of O(inputs levels + cells^2) however many clients there are."""

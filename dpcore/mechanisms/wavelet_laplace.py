@@ -30,7 +30,7 @@ import numpy as np
 from dpcore._random import WORD, Source
 from dpcore.errors import CalibrationError, check_one_of
 from dpcore.mechanisms import discrete_gaussian
-from dpcore.mechanisms.base import Certificate, Labels, Mechanism, Reports, starts_of
+from dpcore.mechanisms.base import Certificate, Labels, Mechanism
 from dpcore.mechanisms.bases import Basis, FilterBank, named
 from dpcore.mechanisms.bases.bspline import LARGEST_DEGREE
 from dpcore.mechanisms.bases.spline_wavelet import smallest_coarsest_level
@@ -43,6 +43,7 @@ from dpcore.mechanisms.noise import GAUSSIAN, LAPLACE, NOISES, TAIL, check_noise
 from dpcore.mechanisms.observation import NoisyFeatures
 from dpcore.mechanisms.parameters import integer, integers, reading
 from dpcore.mechanisms.received import rows_of, within_limits
+from dpcore.mechanisms.reports import Reports, starts_of
 from dpcore.privacy.budget import Budget
 from dpcore.privacy.concentrated import approximate_epsilon
 
@@ -284,9 +285,6 @@ class WaveletLaplace(Mechanism):
 
     def certificate(self) -> Certificate:
         return Certificate("loss", self.loss, self.budget, self.sensitivity, self.delta)
-
-    def channel(self) -> None:
-        return None
 
     # The client's half
 

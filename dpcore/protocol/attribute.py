@@ -53,7 +53,7 @@ class Attribute:
     @property
     def delta(self) -> Fraction:
         """The delta that goes with the budget; 0 unless the noise is Gaussian."""
-        return Fraction(getattr(self.mechanism, "delta", 0))
+        return self.mechanism.delta
 
     @property
     def is_numeric(self) -> bool:

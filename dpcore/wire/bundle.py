@@ -20,7 +20,7 @@ def write_bundle(folder: Path, scheme: Scheme) -> Path:
     """Write a scheme's client bundle into a folder and return the manifest's file."""
     tables: dict[str, list[dict[str, object]]] = {}
     for name, attribute in scheme.attributes.items():
-        for block, table in enumerate(getattr(attribute.mechanism, "tables", ())):
+        for block, table in enumerate(attribute.mechanism.tables):
             file, content = f"{name}.{block}.int32", np.ascontiguousarray(table, dtype="<i4").tobytes()
             write_bytes(folder / file, content)
             entry: dict[str, object] = {

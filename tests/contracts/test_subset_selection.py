@@ -13,7 +13,7 @@ from statistical import law_agrees, mean_agrees, variance_agrees
 from dpcore._random import Source, seeded
 from dpcore.errors import CalibrationError, SchemeError
 from dpcore.mechanisms import subset_selection
-from dpcore.mechanisms.base import Reports
+from dpcore.mechanisms.reports import Reports
 from dpcore.mechanisms.subset_selection import SubsetSelection
 from dpcore.privacy.budget import Budget
 

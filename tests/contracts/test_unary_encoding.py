@@ -12,7 +12,7 @@ from statistical import law_agrees, mean_agrees, variance_agrees
 from dpcore._random import Source, seeded
 from dpcore.errors import CalibrationError, SchemeError
 from dpcore.mechanisms import _kernels, unary_encoding
-from dpcore.mechanisms.base import Reports
+from dpcore.mechanisms.reports import Reports
 from dpcore.mechanisms.unary_encoding import VARIANTS, UnaryEncoding
 from dpcore.privacy.budget import Budget
 

@@ -16,13 +16,13 @@ import dpcore as dp
 from dpcore import wire
 from dpcore.errors import SchemeError
 from dpcore.mechanisms import RandomizedResponse, UnaryEncoding
-from dpcore.mechanisms.base import Reports
 from dpcore.mechanisms.bases.filter_bank import FilterBank
 from dpcore.mechanisms.bases.spline_wavelet import SplineWavelet
 from dpcore.mechanisms.calibration.allocation import ALLOCATIONS
 from dpcore.mechanisms.named import CATEGORICAL, NUMERIC
 from dpcore.mechanisms.noise import NOISES
 from dpcore.mechanisms.randomized_response import DESIGNS
+from dpcore.mechanisms.reports import Reports
 from dpcore.mechanisms.unary_encoding import VARIANTS
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.memoization import Memory

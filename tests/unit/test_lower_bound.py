@@ -26,7 +26,7 @@ from dpcore.mechanisms import (
     SubsetSelection,
     UnaryEncoding,
 )
-from dpcore.mechanisms.base import Reports
+from dpcore.mechanisms.reports import Reports
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.budget import Budget
 

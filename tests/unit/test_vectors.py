@@ -14,7 +14,7 @@ from dpcore import wire
 from dpcore._random import Source
 from dpcore.errors import InvalidRecord, RefusedReport, SchemeError
 from dpcore.mechanisms import RandomizedResponse
-from dpcore.mechanisms.base import Reports
+from dpcore.mechanisms.reports import Reports
 from dpcore.protocol import tokens
 from dpcore.protocol.scheme import Scheme
 

@@ -12,7 +12,6 @@ from cases import every_value_once, of_each_kind
 import dpcore as dp
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.mechanisms import DyadicWave, SquareWave
-from dpcore.mechanisms.named import NUMERIC
 from dpcore.pipeline import check_estimates
 from dpcore.privacy.budget import Budget
 from dpcore.wire import read_aggregate, read_reports, write_aggregate, write_reports
@@ -47,12 +46,6 @@ def people(n: int, seed: int = 1) -> dict[str, np.ndarray]:
     return {
         "side": np.where(left, "left", "right"),
         "height": 0.5 + 2 * np.where(left, rng.beta(3, 8, n), rng.beta(8, 3, n)),
-    }
-
-
-def test_the_registry_holds_all_three() -> None:
-    assert {name: kind.name for name, kind in NUMERIC.items()} == {
-        name: name for name in ("wavelet_laplace", "dyadic_wave", "square_wave")
     }
 
 

@@ -25,8 +25,8 @@ from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.estimation.estimators.pairs import Pair, left_inverse
 from dpcore.estimation.frequency_estimate import FrequencyEstimate
 from dpcore.mechanisms import Mechanism, Reports
-from dpcore.mechanisms.base import starts_of
 from dpcore.mechanisms.observation import FiniteChannel, NoisyFeatures, ScoreSums
+from dpcore.mechanisms.reports import starts_of
 
 _CHANCE = 3.0  # standard errors that a level may have fewer honest reports than its law says
 _LEAST = 0.25  # of its law, where so few report that chance may take all

@@ -1,0 +1,54 @@
+"""The answers of many clients to one attribute, as both halves of a mechanism hand them on: levels, and flat integers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Reports:
+    """The privatized answers of n clients to one attribute.
+
+    level: (n,) uint8, the public level of each answer (zeros where a mechanism has one level).
+    values: flat int64, `mechanism.sizes[level]` integers for each client, client after client.
+    """
+
+    level: np.ndarray
+    values: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.level)
+
+    def __repr__(self) -> str:
+        return f"<Reports of {len(self)} clients>"
+
+    @classmethod
+    def joined(cls, parts: Sequence[Reports]) -> Reports:
+        """Return the answers of all parts, one after another."""
+        return cls(np.concatenate([part.level for part in parts]), np.concatenate([part.values for part in parts]))
+
+
+_CHUNK = 1 << 14  # clients whose integers stay in a core's cache
+
+
+def chunks(n: int) -> Iterator[slice]:
+    """Yield slices that cover n clients, so few at a time that numpy's passes over them find them in a core's cache."""
+    for first in range(0, n, _CHUNK):
+        yield slice(first, min(first + _CHUNK, n))
+
+
+def starts_of(level: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
+    """Return where each client's integers begin in the flat values, and where the last one's end, (n + 1,).
+
+    level: (n,).  sizes: how many integers a report of each level has; one of an unknown level has none.
+    """
+    lengths = np.array([*sizes, 0], dtype=np.int64)[np.minimum(level, len(sizes))]
+    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
+
+
+def one_of_level_zero(values: np.ndarray) -> Reports:
+    """Return the one report of level 0 with these integers, shape (size,)."""
+    return Reports(np.zeros(1, dtype=np.uint8), np.asarray(values, dtype=np.int64))

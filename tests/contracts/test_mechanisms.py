@@ -1,0 +1,97 @@
+"""One contract for every mechanism there is, at its own defaults: what it keeps, what it sends, and what its model says."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpcore as dp
+from dpcore.audit import audit_mechanism
+from dpcore.audit.likelihood import hard_pairs, log_ratio
+from dpcore.audit.lower_bound import lower_bound
+from dpcore.mechanisms import Mechanism, Reports
+from dpcore.mechanisms.named import BY_TYPE
+from dpcore.privacy.budget import Budget
+from dpcore.rounds.planner.expectation import expected_statistics
+
+ONE = Budget.parse("1")
+LARGE = {"wavelet_laplace": {"cells": 128, "degree": 1, "finest_level": 3}}  # by default its tables are
+TOLD = {"categories": 6, "clients": 10_000}
+EVERY = [
+    pytest.param(
+        kind.design(ONE, **{key: TOLD[key] for key in kind.declared.told}, **LARGE.get(name, {})), type_, id=name
+    )
+    for type_, kinds in BY_TYPE.items()
+    for name, kind in kinds.items()
+]
+every = pytest.mark.parametrize(("mechanism", "type_"), EVERY)
+
+
+def test_seven_members_are_asked_of_a_mechanism() -> None:
+    asked = Mechanism.__abstractmethods__
+    assert asked == {"inputs", "ranges", "certificate", "privatize", "simulate", "statistics", "model"}
+
+
+@every
+def test_the_audit_finds_what_is_certified(mechanism: Any, type_: str) -> None:
+    certificate, found = mechanism.certificate(), audit_mechanism(mechanism)
+    assert certificate.holds
+    assert not found.doubts
+    assert (found.kept.ratio if certificate.kind == "ratio" else found.kept.rational) == certificate.kept
+    assert certificate.kept > 0.9 * (np.e if certificate.kind == "ratio" else 1)  # and not much less than is promised
+    assert mechanism.delta == Fraction(0)
+
+
+@every
+def test_it_is_read_back_from_what_both_sides_agree_on(mechanism: Any, type_: str) -> None:
+    again = type(mechanism).from_parameters(ONE, mechanism.parameters())
+    assert again.parameters() == mechanism.parameters()
+    cells = np.arange(mechanism.inputs)
+    ours, theirs = (each.privatize(cells, dp.seeded(1)) for each in (mechanism, again))
+    assert np.array_equal(ours.level, theirs.level)
+    assert np.array_equal(ours.values, theirs.values)
+
+
+@every
+def test_what_clients_send_is_accepted_and_nothing_beyond(mechanism: Any, type_: str) -> None:
+    sent = mechanism.privatize(np.arange(200) % mechanism.inputs, dp.seeded(1))
+    assert mechanism.accepts(sent).all()
+    assert mechanism.is_likely(sent, 200).all()
+    assert len(sent.values) == sum(mechanism.sizes[level] for level in sent.level)
+    for beyond in (-(1 << 50), 1 << 50):
+        forged = sent.values.copy()
+        forged[0] = beyond
+        assert mechanism.accepts(Reports(sent.level, forged)).tolist() == [False] + [True] * 199
+    assert not mechanism.accepts(Reports(sent.level, sent.values[1:])).any()  # nobody's integers can be told apart
+    furthest = mechanism.furthest(np.random.default_rng(1).normal(size=len(mechanism.labels().level)), 200)
+    assert furthest.level.tolist() == list(range(len(mechanism.sizes)))
+    assert mechanism.accepts(furthest).all()
+
+
+@every
+def test_clients_and_simulation_have_the_mean_that_the_model_says(mechanism: Any, type_: str) -> None:
+    random, law = dp.seeded(2), np.random.default_rng(3).dirichlet(np.ones(mechanism.inputs))
+    counts = np.random.default_rng(4).multinomial(40_000, law)
+    labels = mechanism.labels()
+    values = np.repeat(np.arange(mechanism.inputs), counts)
+    expected = expected_statistics(mechanism, counts / counts.sum(), len(values)).astype(float)
+    drawn = [
+        *(mechanism.statistics(mechanism.privatize(values, random)) for _ in range(6)),
+        *(mechanism.simulate(counts, random) for _ in range(60)),
+    ]
+    assert all(len(each) == len(labels.level) == len(labels.cell) == len(labels.statistic) for each in drawn)
+    spread = np.std(drawn[6:], axis=0) + 1
+    for each in (*drawn[:6], np.mean(drawn[6:], axis=0)):
+        assert np.max(np.abs(each - expected) / spread) < 7
+
+
+@every
+def test_reports_show_less_than_is_promised(mechanism: Any, type_: str) -> None:
+    for pair in hard_pairs(mechanism)[:1]:
+        levels = None if pair.level is None else np.full(100, pair.level)
+        reports = mechanism.privatize(np.full(100, pair.first), dp.seeded(5), levels)
+        assert np.all(log_ratio(mechanism, reports, pair) <= 1 + 1e-9)
+    assert lower_bound(mechanism, dp.seeded(6), trials=4000).epsilon < 1
