@@ -13,6 +13,7 @@ from functools import singledispatch
 
 import numpy as np
 
+from dpcore.audit.channel import largest_ratio
 from dpcore.audit.pairs import largest_loss, largest_square
 from dpcore.errors import CalibrationError
 from dpcore.mechanisms import (
@@ -23,7 +24,8 @@ from dpcore.mechanisms import (
     SubsetSelection,
     UnaryEncoding,
 )
-from dpcore.mechanisms.base import Reports, starts_of
+from dpcore.mechanisms.oracle import FrequencyOracle
+from dpcore.mechanisms.reports import Reports, starts_of
 from dpcore.mechanisms.wave import WaveMechanism
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 
@@ -51,7 +53,15 @@ class Pair:
 
 @singledispatch
 def hard_pairs(mechanism: Mechanism) -> tuple[Pair, ...]:
-    """Return pairs whose reports tell most, the best first; here for mechanisms that treat all categories alike."""
+    """Return pairs whose reports tell most, the best first; here the one of the largest ratio in a channel that is listed."""
+    worst = [largest_ratio(weights) for weights in _channel(mechanism)]
+    level = max(range(len(worst)), key=lambda i: (worst[i].ratio is None, worst[i].ratio or 0))
+    return (Pair(worst[level].likely, worst[level].unlikely, level if len(worst) > 1 else None),)
+
+
+@hard_pairs.register
+def _(mechanism: FrequencyOracle) -> tuple[Pair, ...]:
+    """All categories are treated alike."""
     return (Pair(0, mechanism.inputs - 1),)
 
 
@@ -87,10 +97,25 @@ def _(mechanism: WaveletLaplace) -> tuple[Pair, ...]:
 
 @singledispatch
 def log_ratio(mechanism: Mechanism, reports: Reports, pair: Pair) -> np.ndarray:
-    """Return log Pr(report | first) - log Pr(report | second) for each report, shape (n,), natural-log units."""
-    raise CalibrationError(
-        f"the black-box audit knows no likelihood of {mechanism.name}; add it to dpcore.audit.likelihood"
-    )
+    """Return log Pr(report | first) - log Pr(report | second) for each report, shape (n,), natural-log units.
+
+    Here for reports of one integer whose channel is listed; raises CalibrationError for any other.
+    """
+    found = np.zeros(len(reports))
+    for level, weights in enumerate(_channel(mechanism)):
+        at = np.flatnonzero(reports.level == level)
+        first, second = (weights[value] / weights[value].sum() for value in (pair.first, pair.second))
+        found[at] = np.log(first[reports.values[at]]) - np.log(second[reports.values[at]])
+    return found
+
+
+def _channel(mechanism: Mechanism) -> Sequence[np.ndarray]:
+    channel = mechanism.channel()
+    if channel is None or set(mechanism.sizes) != {1}:
+        raise CalibrationError(
+            f"the black-box audit knows no likelihood of {mechanism.name}; add it to dpcore.audit.likelihood"
+        )
+    return channel
 
 
 def _said(mechanism: Mechanism, reports: Reports) -> np.ndarray:

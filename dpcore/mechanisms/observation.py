@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import inf
+from typing import ClassVar
 
 import numpy as np
 
@@ -216,6 +217,47 @@ class Wave:
         return np.concatenate([values[self.cells - h :], values, values[:h]])
 
 
+@dataclass(frozen=True, eq=False)
+class Listed:
+    """One level of any finite channel, all of whose weights are listed.
+
+    table: (inputs, outputs) integers of at least 0; an input's outputs have the probabilities of its row over the row's total.
+
+    >>> Listed(np.array([[2, 1, 1], [1, 1, 2]])).matrix()
+    array([[0.5 , 0.25],
+           [0.25, 0.25],
+           [0.25, 0.5 ]])
+    """
+
+    table: np.ndarray
+    shift: ClassVar[int] = 0  # as a wave has it: no two input cells have one phase
+
+    @property
+    def inputs(self) -> int:
+        return len(self.table)
+
+    cells = inputs
+
+    @property
+    def outputs(self) -> int:
+        return self.table.shape[1]
+
+    def matrix(self) -> np.ndarray:
+        """Return the probabilities of the outputs (rows) given the inputs (columns), shape (outputs, inputs)."""
+        return np.asarray((self.table / self.table.sum(axis=1, keepdims=True)).T)
+
+    def probabilities(self, law: np.ndarray) -> np.ndarray:
+        """Return `matrix() @ law`, shape (outputs[, m]); law: (inputs,) or (inputs, m)."""
+        return np.asarray(self.matrix() @ law)
+
+    def adjoint(self, scores: np.ndarray) -> np.ndarray:
+        """Return `matrix().T @ scores`, shape (inputs[, m]); scores: (outputs,) or (outputs, m)."""
+        return np.asarray(self.matrix().T @ scores)
+
+
+Level = Wave | Listed
+
+
 def _sliding(values: np.ndarray, window: int) -> np.ndarray:
     """The sums of all runs of `window` rows, by prefix sums."""
     ends = np.concatenate([np.zeros_like(values[:1]), np.cumsum(values, axis=0)])
@@ -231,7 +273,7 @@ def _padded(values: np.ndarray, rows: int) -> np.ndarray:
 class FiniteChannel:
     """Counts of reported cells, by public level.
 
-    levels: one wave per level, all of the same input cells.
+    levels: a wave or a list of weights per level, all of the same input cells.
     level_law: (L,) probabilities of the levels.
     Statistics are the counts of the levels' cells, level after level, shape (S,).
 
@@ -239,7 +281,7 @@ class FiniteChannel:
     reports it has: `probabilities` are conditional on the level and sum to one within each.
     """
 
-    levels: tuple[Wave, ...]
+    levels: tuple[Level, ...]
     level_law: np.ndarray
 
     @property
@@ -251,6 +293,11 @@ class FiniteChannel:
     def matrices(self) -> tuple[np.ndarray, ...]:
         """One (outputs_l, inputs) column-stochastic matrix per level; made when asked for."""
         return tuple(wave.matrix() for wave in self.levels)
+
+    def response(self) -> np.ndarray:
+        """Return the probabilities of what is said (rows) given what is true (columns), where there is one level."""
+        (matrix,) = self.matrices
+        return matrix
 
     def split(self, statistics: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return the part of each level, shapes (outputs_l[, m]), of counts or scores (S,) or (S, m)."""

@@ -29,7 +29,7 @@ from scipy.special import chdtrc, chdtri, gammaln
 
 from dpcore.estimation.estimators import project_simplex
 from dpcore.estimation.estimators.inner_products import InnerProducts, told
-from dpcore.mechanisms.observation import FiniteChannel, NoisyFeatures, ScoreSums, Wave
+from dpcore.mechanisms.observation import FiniteChannel, Level, NoisyFeatures, ScoreSums
 from dpcore.protocol.aggregates import Aggregate
 
 FALSE_ALARMS = 1e-3  # of each check, where every client is honest
@@ -207,7 +207,7 @@ def _contrasted(model: FiniteChannel, statistics: np.ndarray) -> Found | None:
 
 
 @lru_cache(maxsize=16)
-def null_contrasts(levels: tuple[Wave, ...]) -> np.ndarray:
+def null_contrasts(levels: tuple[Level, ...]) -> np.ndarray:
     """Return an orthonormal basis, (S, D), of the contrasts c of all levels' shares with A'c = 0: zero for every density.
 
     That shares of two levels add up alike is one, whose variance is zero.

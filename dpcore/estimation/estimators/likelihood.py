@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from dpcore.errors import NotEstimable
-from dpcore.mechanisms.observation import FiniteChannel, Wave
+from dpcore.mechanisms.observation import FiniteChannel, Level
 
 _LARGEST = 1 << 20  # entries of a channel's whole matrix; a larger one is not made, and prefix sums are taken instead
 CERTAINTY = 3.0  # standard errors that a group's count must exceed
@@ -229,7 +229,7 @@ class _Folded:
 
 
 @lru_cache(maxsize=8)
-def _folded(levels: tuple[Wave, ...]) -> _Folded:
+def _folded(levels: tuple[Level, ...]) -> _Folded:
     """The matrices of a channel's levels, made once: a channel is new at every call of `model`, its levels are equal."""
     cells = np.arange(levels[0].inputs)
     phases = [(cells >> wave.shift) % wave.cells for wave in levels]

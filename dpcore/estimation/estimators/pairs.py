@@ -16,7 +16,6 @@ import numpy as np
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.functionals.group import Group
-from dpcore.mechanisms.observation import ScoreSums
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,10 +41,15 @@ class Pair:
                 f"{attribute} given {given} is not kept; name the pair in the scheme (it keeps: {declared})"
             )
         other = aggregate.scheme.attributes[given]
-        channel = other.mechanism.model()
-        if not isinstance(channel, ScoreSums) or not channel.is_one_category:
+        if not other.mechanism.declared.names_one:
             raise SchemeError(f"groups need reports of one category each; {given} has {other.mechanism.name}")
-        return cls(attribute, given, tuple(other.categories), aggregate.pairs[attribute, given], channel.response())
+        return cls(
+            attribute,
+            given,
+            tuple(other.categories),
+            aggregate.pairs[attribute, given],
+            other.mechanism.model().response(),
+        )
 
     @cached_property
     def inverse(self) -> np.ndarray:
