@@ -7,7 +7,7 @@
     may = ["submit"]
     rate = 50                    # requests a second, in place of the collector's own
 
-A key is 32 random bytes, so that one hash is enough; hashes are compared in constant time, all of them whatever is found.
+A key is 32 random bytes, so that one hash is enough; hashes are compared in constant time, all of them whichever matches.
 """
 
 from __future__ import annotations
@@ -53,22 +53,22 @@ class Access:
         try:
             document = tomllib.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            said = error.strerror if isinstance(error, OSError) else "not TOML in UTF-8"
-            raise SchemeError(f"the keys in {file} cannot be read ({said}); `ldpflow key` writes them") from None
+            cause = error.strerror if isinstance(error, OSError) else "not TOML in UTF-8"
+            raise SchemeError(f"the keys in {file} cannot be read ({cause}); `ldpflow key` writes them") from None
         keys = document.get("keys", {})
         if set(document) - {"anyone", "keys"} or not isinstance(keys, dict):
             raise SchemeError(f"{file} may hold `anyone` and tables `keys.NAME` only; see the README on the collector")
         anyone = _rights(file, "anyone", document.get("anyone", []))
         return cls(anyone, tuple(_key(file, name, table) for name, table in keys.items()))
 
-    def known(self, presented: str) -> Key | None:
+    def key_of(self, presented: str) -> Key | None:
         """Return the key that was presented, None where it is none of ours."""
         digest = hashlib.sha256(presented.encode()).hexdigest()
-        found = None
+        ours = None
         for key in self.keys:
             if hmac.compare_digest(key.sha256, digest):
-                found = key
-        return found
+                ours = key
+        return ours
 
 
 def _key(file: Path, name: str, table: Any) -> Key:
@@ -96,8 +96,8 @@ def add_key(file: Path, name: str, may: Sequence[str], rate: float | None = None
 
     Raises SchemeError where the file cannot be read, has a key of that name, or a right is none.
     """
-    known = Access.read(file) if file.exists() else Access(frozenset())
-    if any(key.name == name for key in known.keys):
+    access = Access.read(file) if file.exists() else Access(frozenset())
+    if any(key.name == name for key in access.keys):
         raise SchemeError(f"{file} has a key {name}; take its table out first, or choose another name")
     secret = secrets.token_urlsafe(32)
     table: Mapping[str, Any] = {"sha256": hashlib.sha256(secret.encode()).hexdigest(), "may": list(may)}

@@ -77,7 +77,7 @@ class Health(BaseModel):
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Return what OpenAPI says of the answers that many paths share."""
-    known: dict[int | str, dict[str, Any]] = {
+    answers: dict[int | str, dict[str, Any]] = {
         400: {"model": Trouble, "description": "The request is not understood."},
         401: {"model": Trouble, "description": "A key is needed: `Authorization: Bearer KEY`."},
         403: {"model": Trouble, "description": "The key may not do that."},
@@ -91,7 +91,7 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
         500: {"model": Trouble, "description": "Our fault; send it again later."},
         503: {"model": Trouble, "description": "It cannot be kept now, and was not; send it again later."},
     }
-    return {status: known[status] for status in statuses}
+    return {status: answers[status] for status in statuses}
 
 
 REPORT: dict[str, Any] = {

@@ -27,11 +27,11 @@ _log = logging.getLogger(__name__)
 
 
 class Ended(Exception):
-    """A request that ends here, with a status and what is said."""
+    """A request that ends here, with a status and the body of its answer."""
 
-    def __init__(self, status: int, said: Trouble | Refused, after: float | None = None) -> None:
+    def __init__(self, status: int, body: Trouble | Refused, after: float | None = None) -> None:
         self.status = status
-        self.said = said
+        self.body = body
         self.headers = {} if after is None else {"Retry-After": str(max(1, math.ceil(after)))}
         if status == 401:
             self.headers["WWW-Authenticate"] = "Bearer"
@@ -46,7 +46,7 @@ def explain(app: FastAPI) -> None:
 
     @app.exception_handler(Ended)
     async def ended(_: Request, error: Ended) -> Response:
-        return JSONResponse(error.said.model_dump(), error.status, error.headers)
+        return JSONResponse(error.body.model_dump(), error.status, error.headers)
 
     @app.exception_handler(HTTPException)
     async def other(_: Request, error: HTTPException) -> Response:
@@ -61,8 +61,8 @@ def explain(app: FastAPI) -> None:
 class Watched:
     """Around everything: counts requests, adds headers, and lets no error out that says what was sent.
 
-    A request for another host is refused: a page elsewhere whose name was made to lead here would else be let by its browser
-    to read and send here as its own (DNS rebinding).
+    A request for another host is refused.  Else a page elsewhere, whose name somebody has made to lead here, could read and
+    send here as if it were ours (DNS rebinding).
     """
 
     def __init__(self, app: ASGIApp, desk: Desk, names: frozenset[str]) -> None:

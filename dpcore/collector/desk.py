@@ -62,9 +62,11 @@ class Offer:
         page[ENTRY] = joined(static).encode()
         at = f"../../schemes/{scheme.digest}"
         text = page[_PAGE].decode().replace(_PLACE, f'data-bundle="{at}/bundle/" data-reports="{at}/reports"')
-        said = json.dumps(wording).replace("<", "\\u003c")  # ends no script
+        as_json = json.dumps(wording).replace("<", "\\u003c")  # ends no script
         policy = f"{_POLICY.findall(text)[0]}; frame-ancestors 'none'"
-        return cls(scheme, bundle, page | {"": text.replace(_WORDING, _WORDING.replace("{}", said)).encode()}, policy)
+        return cls(
+            scheme, bundle, page | {"": text.replace(_WORDING, _WORDING.replace("{}", as_json)).encode()}, policy
+        )
 
 
 def offers_of(schemes: Sequence[Scheme], wording: dict[str, object]) -> dict[str, Offer]:

@@ -43,7 +43,7 @@ class Doors:
     ) -> None:
         """of_one: how many an address may have.  exempt: proxies, through which many come.  most: in all."""
         self._of_one, self._most, self._clock = of_one, most or _most(), clock
-        self._exempt = [ipaddress.ip_network(each) for each in exempt]
+        self._exempt = [ipaddress.ip_network(network) for network in exempt]
         self._waiting: dict[int, _Guest] = {}  # in the order in which they began to
         self._working: dict[int, _Guest] = {}
         self._arriving: dict[int, _Guest] = {}  # of those, whose bodies are not whole, in the order in which they began
@@ -113,10 +113,10 @@ class Doors:
     def _take(self, number: int) -> _Guest | None:
         self._arriving.pop(number, None)
         guest = self._working.pop(number, None) or self._waiting.pop(number, None)
-        of = None if guest is None else self._waiting_of.get(guest.sender)
-        if guest is not None and of is not None:
-            of.pop(number, None)
-            if not of:
+        waiting = None if guest is None else self._waiting_of.get(guest.sender)
+        if guest is not None and waiting is not None:
+            waiting.pop(number, None)
+            if not waiting:
                 del self._waiting_of[guest.sender]
         return guest
 
@@ -130,9 +130,9 @@ class Doors:
     def _is_exempt(self, address: str) -> bool:
         if not self._exempt:
             return False
-        found = ipaddress.ip_address(address.partition("%")[0])
-        found = getattr(found, "ipv4_mapped", None) or found
-        return any(found in each for each in self._exempt)
+        sender = ipaddress.ip_address(address.partition("%")[0])
+        sender = getattr(sender, "ipv4_mapped", None) or sender
+        return any(sender in network for network in self._exempt)
 
 
 class Listener(socket.socket):
@@ -143,9 +143,9 @@ class Listener(socket.socket):
     @classmethod
     def of(cls, listener: socket.socket, doors: Doors) -> Listener:
         """Return a socket in place of one that is bound, and is none afterwards."""
-        found = cls(listener.family, listener.type, listener.proto, fileno=listener.detach())
-        found.doors = doors
-        return found
+        guarded = cls(listener.family, listener.type, listener.proto, fileno=listener.detach())
+        guarded.doors = doors
+        return guarded
 
     def listen(self, backlog: int = 0) -> None:
         """Let as many wait for the door as the system allows, however few asyncio accepts at a time: a burst loses none."""

@@ -129,19 +129,19 @@ class Intake:
 
     def _keep(self, parcels: Sequence[Parcel], read: Sequence[_Read]) -> list[Outcome]:
         refused: Counter[tuple[str, str]] = Counter()
-        for parcel, each in zip(parcels, read, strict=True):
-            refused.update({(parcel.scheme.digest, reason): count for reason, count in each.refused.items()})
+        for parcel, reading in zip(parcels, read, strict=True):
+            refused.update({(parcel.scheme.digest, reason): count for reason, count in reading.refused.items()})
         began = time.monotonic()
-        kept = iter(self._store.take([rows for each in read for rows in each.rows], refused))
+        fates = iter(self._store.take([rows for reading in read for rows in reading.rows], refused))
         self._synced(time.monotonic() - began, len(parcels))
         outcomes = []
-        for each in read:
-            own = [next(kept) for _ in each.rows]
+        for reading in read:
+            own = [next(fates) for _ in reading.rows]
             new = sum(int(taken.new.sum()) for taken in own)
             second = sum(int(taken.second.sum()) for taken in own)
-            replayed = sum(map(len, each.rows)) - new - second
-            why = each.refused + Counter({SECOND: second})
-            outcome = Outcome(accepted=new, replayed=replayed, refused=why, failure=each.failure)
+            replayed = sum(map(len, reading.rows)) - new - second
+            why = reading.refused + Counter({SECOND: second})
+            outcome = Outcome(accepted=new, replayed=replayed, refused=why, failure=reading.failure)
             outcomes.append(outcome)
         return outcomes
 
@@ -182,18 +182,18 @@ def _stream(parcel: Parcel) -> _Read:
 def _judged(read: Sequence[_Read]) -> list[_Read]:
     """Judge the rows of all streams, those of one scheme and round together: a small batch costs as much as a large one."""
     groups: dict[tuple[str, str], list[int]] = {}
-    for place, each in enumerate(read):
-        if not each.is_judged:
-            groups.setdefault((each.rows[0].scheme.digest, each.rows[0].sent_for), []).append(place)
-    found = list(read)
+    for place, reading in enumerate(read):
+        if not reading.is_judged:
+            groups.setdefault((reading.rows[0].scheme.digest, reading.rows[0].sent_for), []).append(place)
+    judged = list(read)
     for places in groups.values():
         parts = [read[place].rows[0] for place in places]
         faults = np.split(judge(joined(parts)), np.cumsum([len(rows) for rows in parts])[:-1])
         for place, rows, own in zip(places, parts, faults, strict=True):
             counts = np.bincount(own, minlength=1 + len(REASONS))
             refused = Counter({reason: int(count) for reason, count in zip(REASONS, counts[1:], strict=True) if count})
-            found[place] = _Read((rows.where(own == 0),), refused)
-    return found
+            judged[place] = _Read((rows.where(own == 0),), refused)
+    return judged
 
 
 def _lines(parcel: Parcel) -> _Read:

@@ -32,8 +32,8 @@ class KnownIds:
         if np.any(keys[order[1:]] == keys[order[:-1]]):
             order = np.lexsort((rests, keys))  # images are shared: the same ids stand together, the first one first
         keys, rests = keys[order], rests[order]
-        found = np.zeros(len(ids), dtype=bool)
-        found[1:] = (keys[1:] == keys[:-1]) & (rests[1:] == rests[:-1])
+        is_known = np.zeros(len(ids), dtype=bool)
+        is_known[1:] = (keys[1:] == keys[:-1]) & (rests[1:] == rests[:-1])
         for run_keys, run_rests in self._runs:
             at, last = np.searchsorted(run_keys, keys), len(run_keys) - 1
             looking = np.arange(len(keys))
@@ -41,11 +41,11 @@ class KnownIds:
                 place = np.minimum(at[looking], last)
                 looking = looking[(at[looking] <= last) & (run_keys[place] == keys[looking])]
                 is_there = run_rests[at[looking]] == rests[looking]
-                found[looking[is_there]] = True
+                is_known[looking[is_there]] = True
                 looking = looking[~is_there]
                 at[looking] += 1
         seen = np.empty(len(ids), dtype=bool)
-        seen[order] = found
+        seen[order] = is_known
         return seen
 
     def add(self, ids: np.ndarray) -> None:

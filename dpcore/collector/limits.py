@@ -52,19 +52,19 @@ class Buckets:
 def network(address: str) -> str:
     """Return what of an address is one sender: all of it, or the first 64 bits where it is of version 6."""
     try:
-        found = ipaddress.ip_address(address)
+        parsed = ipaddress.ip_address(address)
     except ValueError:
         return "nowhere"
-    if found.version == 6:
-        return str(found.ipv4_mapped or ipaddress.ip_network((found, 64), strict=False))
-    return str(found)
+    if parsed.version == 6:
+        return str(parsed.ipv4_mapped or ipaddress.ip_network((parsed, 64), strict=False))
+    return str(parsed)
 
 
 @lru_cache(maxsize=256)
 def is_asked_here(host: str, names: frozenset[str], at: str) -> bool:
     """Return whether a request's Host is one of ours: a name that we were told, or the address that the request came to.
 
-    An address is nobody's but its machine's; a name is whose it is, who may let it lead a browser here.
+    An address leads to its machine alone; a name leads where its owner lets it, who may send a browser here.
 
     >>> [is_asked_here(host, frozenset({"survey.example.org"}), "127.0.0.1") for host in ("localhost:80", "evil.example")]
     [True, False]
@@ -80,10 +80,10 @@ def canonical(host: str) -> str:
     name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
     name = name.lower().removesuffix(".")
     try:
-        found = ipaddress.ip_address(name.partition("%")[0])
+        parsed = ipaddress.ip_address(name.partition("%")[0])
     except ValueError:
         return name
-    return str(getattr(found, "ipv4_mapped", None) or found)
+    return str(getattr(parsed, "ipv4_mapped", None) or parsed)
 
 
 def named(names: Sequence[str]) -> frozenset[str]:
@@ -102,16 +102,16 @@ def trusted(text: str) -> tuple[str, ...]:
     >>> trusted("127.0.0.1, 10.0.0.0/8")
     ('127.0.0.1', '10.0.0.0/8')
     """
-    named = tuple(each.strip() for each in text.split(",") if each.strip())
-    for each in named:
+    proxies = tuple(proxy.strip() for proxy in text.split(",") if proxy.strip())
+    for proxy in proxies:
         try:
-            ipaddress.ip_network(each)
+            ipaddress.ip_network(proxy)
         except ValueError:
             raise SchemeError(
-                f"--proxy must be addresses or networks such as 127.0.0.1,10.0.0.0/8, got {each[:40]!r}; who believes "
+                f"--proxy must be addresses or networks such as 127.0.0.1,10.0.0.0/8, got {proxy[:40]!r}; who believes "
                 "everybody lets anyone be anyone"
             ) from None
-    return named
+    return proxies
 
 
 def also_mapped(proxies: Sequence[str]) -> list[str]:
@@ -121,9 +121,9 @@ def also_mapped(proxies: Sequence[str]) -> list[str]:
     ['10.0.0.0/8', '::ffff:a00:0/104']
     """
     mapped = [
-        str(ipaddress.ip_network((0xFFFF << 32 | int(found.network_address), 96 + found.prefixlen)))
-        for found in map(ipaddress.ip_network, proxies)
-        if found.version == 4
+        str(ipaddress.ip_network((0xFFFF << 32 | int(proxy.network_address), 96 + proxy.prefixlen)))
+        for proxy in map(ipaddress.ip_network, proxies)
+        if proxy.version == 4
     ]
     return [*proxies, *mapped]
 

@@ -111,7 +111,7 @@ class Sealer:
             self._database.execute(f"pragma wal_checkpoint({kind})").fetchall()
 
     def _turns(self, everything: bool, ends: float) -> Iterator[tuple[str, str]]:
-        """Of what segments are to be made, one after another, until the time has come."""
+        """Yield the scheme and round of every segment to be made, one after another, until the time is up."""
         while due := self._due(everything):
             for chosen in due[:_AT_ONCE]:
                 yield chosen
@@ -120,19 +120,19 @@ class Sealer:
 
     def _due(self, everything: bool) -> list[tuple[str, str]]:
         """The schemes and rounds of which a segment is to be made, those of the most reports first."""
-        found = dict.fromkeys(self._database.execute("select scheme, '' from refused where count > 0"), 0)
+        waiting = dict.fromkeys(self._database.execute("select scheme, '' from refused where count > 0"), 0)
         asked = "select scheme, sent_for, sum(reports) from arrivals where segment is null group by scheme, sent_for"
-        found |= {(digest, sent_for): reports for digest, sent_for, reports in self._database.execute(asked)}
+        waiting |= {(digest, sent_for): reports for digest, sent_for, reports in self._database.execute(asked)}
         now = time.monotonic()
-        self._waiting_since = {key: self._waiting_since.get(key, now) for key in found}
+        self._waiting_since = {key: self._waiting_since.get(key, now) for key in waiting}
         due = []
-        for key, reports in found.items():
+        for key, reports in waiting.items():
             patience = self._seconds if reports else _ALONE * self._seconds
             if everything or reports >= MOST_REPORTS or now - self._waiting_since[key] >= patience:
                 due.append(key)
-        take_counts_along = {digest for digest, sent_for in due if found[digest, sent_for]}  # their first file does
-        due = [key for key in due if found[key] or key[0] not in take_counts_along]
-        return sorted(due, key=lambda key: -found[key])
+        take_counts_along = {digest for digest, sent_for in due if waiting[digest, sent_for]}  # their first file does
+        due = [key for key in due if waiting[key] or key[0] not in take_counts_along]
+        return sorted(due, key=lambda key: -waiting[key])
 
     def _open(self, digest: str, sent_for: str) -> tuple[int, str]:
         """Name a segment's arrivals, and take along what was refused under its scheme."""
@@ -151,13 +151,17 @@ class Sealer:
                     break
                 taken.append(arrival)
                 total += reports
-            database.executemany("update arrivals set segment = ? where number = ?", [(number, each) for each in taken])
+            database.executemany(
+                "update arrivals set segment = ? where number = ?", [(number, arrival) for arrival in taken]
+            )
         return int(number or 0), digest
 
     def _set_aside_damaged(self, segment: int) -> None:
         """Leave out of a segment what does not check; outside of a transaction, for nobody is to wait for it."""
         asked = "select number, body, checksum from bodies join arrivals using (number) where segment = ?"
-        damaged = [number for number, body, kept in self._database.execute(asked, (segment,)) if checksum(body) != kept]
+        damaged = [
+            number for number, body, stored in self._database.execute(asked, (segment,)) if checksum(body) != stored
+        ]
         for number in damaged:
             with transaction(self._database) as database:
                 database.execute("update arrivals set segment = 0 where number = ?", (number,))
@@ -202,7 +206,7 @@ class Sealer:
         pieces = [content[start : start + _PIECE] for start in range(0, len(content), _PIECE)]
         with transaction(self._database) as database:
             database.execute("update segments set file = ? where number = ?", (name, number))
-            rows = [(number, piece, of) for piece, of in enumerate(pieces)]
+            rows = [(number, place, piece) for place, piece in enumerate(pieces)]
             database.executemany("insert into contents values (?, ?, ?)", rows)
             forget_order(database, number)
 
@@ -216,11 +220,11 @@ class Sealer:
     def _drop_bodies(self, number: int) -> None:
         """Delete the bodies of a segment's arrivals, a few at a time: requests that wait to be kept have their turn between."""
         asked = "select number, length(body) from bodies join arrivals using (number) where segment = ?"
-        found = self._database.execute(asked, (number,)).fetchall()
-        while found:
+        bodies = self._database.execute(asked, (number,)).fetchall()
+        while bodies:
             some, size = [], 0
-            while found and size < _SLICE:
-                arrival, own = found.pop()
+            while bodies and size < _SLICE:
+                arrival, own = bodies.pop()
                 some.append((arrival,))
                 size += own
             with transaction(self._database) as database:

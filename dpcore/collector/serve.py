@@ -53,13 +53,13 @@ class Settings:
 class _Server(Server):
     """Says where it is once it listens, and ends in peace when it is told to."""
 
-    def __init__(self, config: uvicorn.Config, doors: Doors, said: str) -> None:
+    def __init__(self, config: uvicorn.Config, doors: Doors, greeting: str) -> None:
         super().__init__(config, doors)
-        self._said = said
+        self._greeting = greeting
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
-        print(self._said, flush=True)  # noqa: T201 - what a person reads
+        print(self._greeting, flush=True)  # noqa: T201 - what a person reads
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -67,12 +67,12 @@ class _Server(Server):
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {each: signal.signal(each, self.handle_exit) for each in (signal.SIGINT, signal.SIGTERM)}
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield
         finally:
-            for each, handler in before.items():
-                signal.signal(each, handler)
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
 
 def serve(schemes: Sequence[Path], folder: Path, settings: Settings, taker: Taker | None = None) -> None:
@@ -96,7 +96,7 @@ def serve(schemes: Sequence[Path], folder: Path, settings: Settings, taker: Take
         )
     parsed, wording = [Scheme.from_toml(scheme) for scheme in schemes], _wording(settings.wording)
     # Else anyone fills the log.
-    logging.getLogger("uvicorn.error").addFilter(lambda said: said.levelno > logging.WARNING)
+    logging.getLogger("uvicorn.error").addFilter(lambda record: record.levelno > logging.WARNING)
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.WARNING)
     with listening(settings.host, settings.port) as listener:
         desk = Desk(folder, parsed, seconds=settings.seal_after, wording=wording, taker=taker)
@@ -145,9 +145,9 @@ def _check_certificate(settings: Settings) -> None:
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(settings.certificate, settings.certificate_key)
     except OSError as error:  # ssl.SSLError is one
-        said = getattr(error, "reason", None) or error.strerror or "not a certificate"
+        cause = getattr(error, "reason", None) or error.strerror or "not a certificate"
         raise SchemeError(
-            f"the certificate or its key cannot be used ({said}); give PEM files that belong together"
+            f"the certificate or its key cannot be used ({cause}); give PEM files that belong together"
         ) from None
 
 

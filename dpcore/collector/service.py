@@ -109,7 +109,7 @@ class Service:
 
     def admit(self, request: Request, presented: str | None, right: str) -> None:
         """Let a request in that may do this and does not come too often; else raise Ended."""
-        key = self.access.known(presented) if presented is not None else None
+        key = self.access.key_of(presented) if presented is not None else None
         address = request.client.host if request.client else ""
         sender, rate = (f"key {key.name}", key.rate or self.rate) if key else (limits.network(address), self.rate)
         wait = self.buckets.wait(sender, rate)
@@ -139,8 +139,8 @@ class Service:
 
 
 def _service(request: Request) -> Service:
-    found: Service = request.app.state.service
-    return found
+    service: Service = request.app.state.service
+    return service
 
 
 def _admitted(right: str) -> Any:
@@ -211,9 +211,9 @@ async def bundle(offer: Offered, file: Name) -> Response:
 )
 async def page(offer: Offered) -> Response:
     """The consent page: a form that is privatized in the browser and shown before it is sent."""
-    found = _file(offer.page, "", {"": "text/html"})
-    found.headers["Content-Security-Policy"] = offer.policy
-    return found
+    answer = _file(offer.page, "", {"": "text/html"})
+    answer.headers["Content-Security-Policy"] = offer.policy
+    return answer
 
 
 @_router.get(
@@ -281,10 +281,10 @@ async def metrics(service: Served) -> Response:
 
 
 def _content_type(request: Request, allowed: Sequence[str]) -> str:
-    said = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if said not in allowed or request.headers.get("content-encoding", "identity") != "identity":
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind not in allowed or request.headers.get("content-encoding", "identity") != "identity":
         raise trouble(415, "another content type is needed")
-    return said
+    return kind
 
 
 def _file(files: dict[str, bytes], name: str, types: dict[str, str]) -> Response:

@@ -127,7 +127,7 @@ def transaction(database: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
         raise
 
 
-class Kept(NamedTuple):
+class Fate(NamedTuple):
     """What became of an arrival's rows, (n,) bool each: new ones are kept, the second ones of a token are refused."""
 
     new: np.ndarray
@@ -152,10 +152,10 @@ class Store:
     def _prepare(self, database: sqlite3.Connection, schemes: Sequence[Scheme]) -> None:
         with locked(self._folder / ".preparing.lock"):
             database.execute("pragma journal_mode = wal")
-            (found,) = database.execute("pragma user_version").fetchone()
-            if found not in (0, 1, FORMAT):
+            (version,) = database.execute("pragma user_version").fetchone()
+            if version not in (0, 1, FORMAT):
                 raise StoreError(
-                    f"the store in {self._folder} is of format {found}, expected {FORMAT}; use the newer ldpflow"
+                    f"the store in {self._folder} is of format {version}, expected {FORMAT}; use the newer ldpflow"
                 )
             database.executescript(_TABLES)
             database.execute(f"pragma user_version = {FORMAT}")
@@ -167,7 +167,7 @@ class Store:
         """How many reports have been taken, ever."""
         return len(self._known)
 
-    def take(self, arrivals: Sequence[Rows], refused: Mapping[tuple[str, str], int]) -> list[Kept]:
+    def take(self, arrivals: Sequence[Rows], refused: Mapping[tuple[str, str], int]) -> list[Fate]:
         """Keep the rows whose ids are new and say what became of each of the arrivals.
 
         refused: (scheme's digest, reason) -> how many reports were not taken.  Raises StoreError: then nothing was kept.
@@ -179,11 +179,11 @@ class Store:
                     self._database = connect(self._folder)
                 with transaction(self._database) as database:
                     self._catch_up(database)
-                    kept = self._fresh(arrivals, marks)
-                    last = self._insert(database, arrivals, kept, marks)
+                    fates = self._fresh(arrivals, marks)
+                    last = self._insert(database, arrivals, fates, marks)
                     also = Counter(refused)
-                    for rows, of in zip(arrivals, kept, strict=True):
-                        also[rows.scheme.digest, SECOND] += int(of.second.sum())
+                    for rows, fate in zip(arrivals, fates, strict=True):
+                        also[rows.scheme.digest, SECOND] += int(fate.second.sum())
                     counts = [(digest, reason, count) for (digest, reason), count in also.items() if count]
                     add = (
                         "insert into refused values (?, ?, ?) on conflict do update set count = count + excluded.count"
@@ -192,11 +192,11 @@ class Store:
             except (sqlite3.Error, OSError):
                 self.close()  # after a failed sync nothing that the connection holds is to be trusted
                 raise
-        for rows, of, own in zip(arrivals, kept, marks, strict=True):
-            self._known.add(rows.ids[of.new])
-            self._heard.add(_said(own[of.new]))
+        for rows, fate, own in zip(arrivals, fates, marks, strict=True):
+            self._known.add(rows.ids[fate.new])
+            self._heard.add(_present(own[fate.new]))
         self._last = max(self._last, last)
-        return kept
+        return fates
 
     def close(self) -> None:
         """Let go of the file; `take` opens it again."""
@@ -210,13 +210,13 @@ class Store:
         asked = "select number, ids, marks from ids left join heard using (number) where number > ? order by number"
         is_first = not self._last
         for number, *names in database.execute(asked, (self._last,)):
-            for known, text in zip((self._known, self._heard), names, strict=True):
-                found = np.frombuffer(text or b"", dtype=np.uint8).reshape(-1, NAME_BYTES)
+            for memory, text in zip((self._known, self._heard), names, strict=True):
+                stored = np.frombuffer(text or b"", dtype=np.uint8).reshape(-1, NAME_BYTES)
                 # A sealed segment's stand together under its last number, of which some are known.
-                known.add(found if is_first else found[~known.seen(found)])
+                memory.add(stored if is_first else stored[~memory.seen(stored)])
             self._last = number
 
-    def _fresh(self, arrivals: Sequence[Rows], marks: Sequence[np.ndarray]) -> list[Kept]:
+    def _fresh(self, arrivals: Sequence[Rows], marks: Sequence[np.ndarray]) -> list[Fate]:
         """Which rows of each have ids that are in nothing before them, and which of those a token that was heard."""
         if not arrivals:
             return []
@@ -226,23 +226,23 @@ class Store:
         if asked.size:
             second[asked] = self._heard.seen(every[asked])
         ends = np.cumsum([len(rows) for rows in arrivals])[:-1]
-        return [Kept(*each) for each in zip(np.split(new & ~second, ends), np.split(second, ends), strict=True)]
+        return list(map(Fate, np.split(new & ~second, ends), np.split(second, ends)))
 
     def _insert(
-        self, database: sqlite3.Connection, arrivals: Sequence[Rows], found: Sequence[Kept], marks: Sequence[np.ndarray]
+        self, database: sqlite3.Connection, arrivals: Sequence[Rows], fates: Sequence[Fate], marks: Sequence[np.ndarray]
     ) -> int:
         """Add what is new and return the last number given, 0 if none."""
         last = 0
-        for rows, of, own in zip(arrivals, found, marks, strict=True):
-            kept = rows.where(of.new)
-            if not len(kept):
+        for rows, fate, own in zip(arrivals, fates, marks, strict=True):
+            new = rows.where(fate.new)
+            if not len(new):
                 continue
-            row = (kept.scheme.digest, kept.sent_for, len(kept))
+            row = (new.scheme.digest, new.sent_for, len(new))
             made = database.execute("insert into arrivals (scheme, sent_for, reports) values (?, ?, ?)", row)
-            last, body = int(made.lastrowid or 0), kept.to_bytes()
-            database.execute("insert into ids values (?, ?)", (last, kept.ids.tobytes()))
-            if len(said := _said(own[of.new])):
-                database.execute("insert into heard values (?, ?)", (last, said.tobytes()))
+            last, body = int(made.lastrowid or 0), new.to_bytes()
+            database.execute("insert into ids values (?, ?)", (last, new.ids.tobytes()))
+            if len(heard := _present(own[fate.new])):
+                database.execute("insert into heard values (?, ?)", (last, heard.tobytes()))
             database.execute("insert into bodies values (?, ?, ?)", (last, body, checksum(body)))
         return last
 
@@ -252,15 +252,15 @@ def forget_order(database: sqlite3.Connection, segment: int) -> None:
 
     Who has read up to a number before the last reads all of them again; who has read the last knows them.
     """
-    of = "number in (select number from arrivals where segment = ?)"
+    chosen = "number in (select number from arrivals where segment = ?)"
     for table, column in (("ids", "ids"), ("heard", "marks")):
         rows = database.execute(
-            f"select number, {column} from {table} where {of} order by number", (segment,)
+            f"select number, {column} from {table} where {chosen} order by number", (segment,)
         ).fetchall()
         if not rows:
             continue
         names = np.frombuffer(b"".join(text for _, text in rows), dtype=np.uint8).reshape(-1, NAME_BYTES)
-        database.execute(f"delete from {table} where {of}", (segment,))
+        database.execute(f"delete from {table} where {chosen}", (segment,))
         (last,) = database.execute("select max(number) from arrivals where segment = ?", (segment,)).fetchone()
         database.execute(f"insert into {table} values (?, ?)", (last, names[order_of(names)].tobytes()))
 
@@ -278,6 +278,6 @@ def marks_of(rows: Rows) -> np.ndarray:
     return marks
 
 
-def _said(marks: np.ndarray) -> np.ndarray:
-    """Those that there are."""
+def _present(marks: np.ndarray) -> np.ndarray:
+    """Return the marks of those that have one."""
     return marks[are_there(marks)]
