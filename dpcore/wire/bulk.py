@@ -49,9 +49,9 @@ class Rows:
         """The bytes of each report's id, (n, 16) uint8, zeros where it has none."""
         return names_of(self.columns.column(NAMES[0]))
 
-    def where(self, kept: np.ndarray) -> Rows:
-        """Return the rows of which `kept`, (n,) bool, is true."""
-        return self if kept.all() else replace(self, columns=self.columns.filter(pa.array(kept)))
+    def where(self, mask: np.ndarray) -> Rows:
+        """Return the rows for which `mask`, (n,) bool, is true."""
+        return self if mask.all() else replace(self, columns=self.columns.filter(pa.array(mask)))
 
     def part(self, start: int, count: int) -> Rows:
         """Return so many rows, as far as there are, from a place on."""
@@ -136,10 +136,10 @@ def _is_compressed(message: bytes) -> bool:
 def _with_tokens(columns: pa.RecordBatch, scheme: Scheme) -> pa.RecordBatch:
     """The columns as they are kept: always with tokens, null where there are none, and with no metadata but the scheme's."""
     arrays = list(columns.columns)
-    kept = report_schema(scheme, NAMES)
-    if len(arrays) < len(kept):
-        arrays.append(pa.nulls(len(columns), kept.field(NAMES[1]).type))
-    return pa.RecordBatch.from_arrays(arrays, schema=kept)
+    schema = report_schema(scheme, NAMES)
+    if len(arrays) < len(schema):
+        arrays.append(pa.nulls(len(columns), schema.field(NAMES[1]).type))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def rows_of(reports: Sequence[Report], scheme: Scheme) -> Rows:
@@ -153,7 +153,9 @@ def rows_of(reports: Sequence[Report], scheme: Scheme) -> Rows:
             arrays.append(pa.array([answer and answer[0] for answer in answers], pa.uint8()))
             arrays.append(pa.array([answer and answer[1] for answer in answers], pa.list_(pa.int64())))
     names = [report.id for report in reports], [report.token for report in reports]
-    arrays += [pa.array([text and tokens.from_text(text) for text in of], pa.binary(tokens.NAME_BYTES)) for of in names]
+    arrays += [
+        pa.array([text and tokens.from_text(text) for text in texts], pa.binary(tokens.NAME_BYTES)) for texts in names
+    ]
     sent_for = reports[0].sent_for if reports else ""
     return Rows(scheme, sent_for, pa.RecordBatch.from_arrays(arrays, schema=report_schema(scheme, NAMES)))
 
@@ -176,27 +178,27 @@ def judge(rows: Rows) -> np.ndarray:
     refuse("malformed_id", ~tokens.are_there(rows.ids))
     held = columns.column(NAMES[1])
     named = _is_valid(held)
-    known = names_of(held) if named.any() else np.zeros((len(rows), tokens.NAME_BYTES), dtype=np.uint8)
-    refuse("malformed_token", named & ~tokens.are_there(known))
+    clients = names_of(held) if named.any() else np.zeros((len(rows), tokens.NAME_BYTES), dtype=np.uint8)
+    refuse("malformed_token", named & ~tokens.are_there(clients))
     answered = {name: _is_valid(columns.column(_first_of(scheme, name))) for name in scheme.attributes}
     halves = [name for name in scheme.attributes if not is_single(scheme, name)]
     for name in halves:
         refuse("incomplete", answered[name] ^ _is_valid(columns.column(f"{name}_values")))
     refuse("incomplete", ~_is_complete(scheme, answered))
-    levels = tokens.levels_said(scheme, known, np.flatnonzero(named & (faults == 0)))
+    levels = tokens.levels_said(scheme, clients, np.flatnonzero(named & (faults == 0)))
     for name, public in levels.items():
         refuse("wrong_unit", (public > tokens.NO_TOKEN) & ((public >= 0) != answered[name]))
     for name, attribute in scheme.attributes.items():
         answers = answers_of(scheme, name, columns)
-        said = np.zeros(len(answers), dtype=np.int64)
+        level = np.zeros(len(answers), dtype=np.int64)
         if name in halves:
-            said = columns.column(f"{name}_level").drop_null().to_numpy(zero_copy_only=False).astype(np.int64)
+            level = columns.column(f"{name}_level").drop_null().to_numpy(zero_copy_only=False).astype(np.int64)
         public = levels[name][answers.clients]
         odd = answers.reports.level == UNKNOWN_LEVEL
         faulty = {
-            "wrong_length": odd & (said < len(sizes_of(scheme, name))),
+            "wrong_length": odd & (level < len(sizes_of(scheme, name))),
             "unknown_level": odd,
-            "wrong_level": (public >= 0) & (said != public),
+            "wrong_level": (public >= 0) & (level != public),
             "out_of_range": ~attribute.mechanism.accepts(answers.reports),
         }
         for reason, mask in faulty.items():
@@ -233,11 +235,11 @@ def write_segment(
 
     refused: reason -> how many reports were not taken.  as_they_came: unsorted, as an ldpflow before 2026-11-22 wrote them.
     """
-    kept = report_schema(scheme, NAMES)
-    batches = [pa.ipc.read_record_batch(pa.py_buffer(body), kept) for body in bodies]
+    schema = report_schema(scheme, NAMES)
+    batches = [pa.ipc.read_record_batch(pa.py_buffer(body), schema) for body in bodies]
     stamp = {ROUND: sent_for.encode()} if sent_for else {}
     stamp |= {REFUSED: json.dumps(dict(refused)).encode()} if refused else {}
-    table = pa.Table.from_batches(batches, kept).replace_schema_metadata({**kept.metadata, **stamp})
+    table = pa.Table.from_batches(batches, schema).replace_schema_metadata({**schema.metadata, **stamp})
     sink = pa.BufferOutputStream()
     pq.write_table(table if as_they_came else by_id(table), sink, **layout(scheme))
     return sink.getvalue().to_pybytes()

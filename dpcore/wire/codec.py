@@ -54,7 +54,7 @@ def write_reports(path: Path, scheme: Scheme, batch: ReportBatch, sent_for: str 
 def by_id(table: pa.Table) -> pa.Table:
     """Return the rows of reports in order of their ids, which are random, so that their place tells nothing.
 
-    That in which they came would, beside a proxy's log, say whose each of them is.
+    The order in which they came would, beside a proxy's log, say whose each of them is.
     """
     if NAMES[0] not in table.schema.names or not len(table):
         return table
@@ -124,19 +124,19 @@ def table_of(scheme: Scheme, batch: ReportBatch, sent_for: str) -> pa.Table:
             columns.append(
                 pa.ListArray.from_arrays(pa.array(offsets), pa.array(reports.values, pa.int64()), mask=nulls)
             )
-    named = {name: of for name, of in zip(NAMES, (batch.ids, batch.tokens), strict=True) if of is not None}
-    columns += [_names(of) for of in named.values()]
+    named = {name: held for name, held in zip(NAMES, (batch.ids, batch.tokens), strict=True) if held is not None}
+    columns += [_names(held) for held in named.values()]
     schema = report_schema(scheme, named)
     stamp = {ROUND: sent_for.encode()} if sent_for else {}
     return pa.Table.from_arrays(columns, schema=schema.with_metadata({**(schema.metadata or {}), **stamp}))
 
 
-def _spread(said: np.ndarray, absent: np.ndarray | None) -> np.ndarray:
-    """What those who answered said, zeros in the places of the others."""
+def _spread(answers: np.ndarray, absent: np.ndarray | None) -> np.ndarray:
+    """The answers of those who answered, zeros in the places of the others."""
     if absent is None:
-        return said
-    all_of_them = np.zeros(len(absent), dtype=said.dtype)
-    all_of_them[~absent] = said
+        return answers
+    all_of_them = np.zeros(len(absent), dtype=answers.dtype)
+    all_of_them[~absent] = answers
     return all_of_them
 
 
@@ -168,11 +168,11 @@ def read_parts(
                 yield batch_of(scheme, pa.RecordBatch.from_pylist([], file.schema_arrow))
             at = 0
             for columns in file.iter_batches(size, use_threads=False):
-                kept = np.ones(len(columns), dtype=bool)
+                mask = np.ones(len(columns), dtype=bool)
                 if without is not None:
-                    kept[without[(without >= at) & (without < at + len(columns))] - at] = False
+                    mask[without[(without >= at) & (without < at + len(columns))] - at] = False
                 at += len(columns)
-                yield batch_of(scheme, columns if kept.all() else columns.filter(pa.array(kept)))
+                yield batch_of(scheme, columns if mask.all() else columns.filter(pa.array(mask)))
     except FileNotFoundError:
         raise _missing(path, "reports") from None
     except (pa.ArrowException, OSError) as error:
@@ -208,8 +208,8 @@ def read_stamp(path: Path, scheme: Scheme) -> tuple[str, int]:
 
     Raises what `read_reports` does, but for the columns.
     """
-    found, held = _stamp(path, scheme)
-    return held.get(ROUND, b"").decode(), int(found.num_rows)
+    footer, held = _stamp(path, scheme)
+    return held.get(ROUND, b"").decode(), int(footer.num_rows)
 
 
 def read_refused(path: Path, scheme: Scheme) -> dict[str, int]:
@@ -228,12 +228,12 @@ def _stamp(path: Path, scheme: Scheme) -> tuple[Any, Mapping[bytes, bytes]]:
     """What a file's footer says, and its metadata."""
     try:
         with opened(path) as file:
-            found = pq.read_metadata(file)
+            footer = pq.read_metadata(file)
     except (pa.ArrowException, OSError) as error:
         raise unreadable(path, error) from None
-    held = found.metadata or {}
+    held = footer.metadata or {}
     _check_stamp(path, scheme, "reports", held)
-    return found, held
+    return footer, held
 
 
 def answers_of(scheme: Scheme, name: str, columns: pa.RecordBatch) -> Answers:
@@ -326,10 +326,10 @@ def read_aggregate(path: Path, scheme: Scheme) -> Aggregate:
         return {str(name): int(value) for name, value in zip(names[kinds == kind], values[kinds == kind], strict=True)}
 
     def block(name: str, given: str, size: int) -> np.ndarray:
-        found = values[measured & (names == name) & (givens == given)]
-        if len(found) != size:
+        statistics = values[measured & (names == name) & (givens == given)]
+        if len(statistics) != size:
             raise InvalidReport(f"{path} lacks statistics of {name}; aggregate the reports anew")
-        return found.astype(np.int64)
+        return statistics.astype(np.int64)
 
     zero = Aggregate.zero(scheme)
     return Aggregate(
@@ -373,7 +373,7 @@ def _check_stamp(path: Path, scheme: Scheme, kind: str, held: Mapping[bytes, byt
     if held.get(KIND) != kind.encode():
         raise InvalidReport(f"{path} is not a file of {kind} that ldpflow wrote")
     if held.get(DIGEST) != scheme.digest.encode():
-        found = held.get(DIGEST, b"").decode()[:12]
+        other = held.get(DIGEST, b"").decode()[:12]
         raise SchemeMismatch(
-            f"{path} belongs to scheme {found}, expected {scheme.digest[:12]}; use the scheme it was made under"
+            f"{path} belongs to scheme {other}, expected {scheme.digest[:12]}; use the scheme it was made under"
         )

@@ -29,8 +29,8 @@ def read_names(path: Path) -> tuple[np.ndarray, np.ndarray]:
         raise unreadable(path, error) from None
     if any(table.schema.field(name).type != pa.binary(NAME_BYTES) for name in held):
         raise InvalidReport(f"{path} does not have the columns of a report file; collect it anew")
-    found = {name: names_of(pa.concat_arrays(table.column(name).chunks)) for name in held if n}
-    ids, tokens = (found.get(name, np.zeros((n, NAME_BYTES), dtype=np.uint8)) for name in NAMES)
+    names = {name: names_of(pa.concat_arrays(table.column(name).chunks)) for name in held if n}
+    ids, tokens = (names.get(name, np.zeros((n, NAME_BYTES), dtype=np.uint8)) for name in NAMES)
     return ids, tokens
 
 
@@ -45,14 +45,14 @@ def repeated(names: np.ndarray) -> np.ndarray:
 
 def among(names: np.ndarray, others: Iterable[np.ndarray]) -> np.ndarray:
     """Return which names, (n, 16) uint8, are in one of the others, (m, 16) each, (n,) bool; these may be many."""
-    halves, found = np.ascontiguousarray(names).view("<u8")[:, 0], np.zeros(len(names), dtype=bool)
+    halves, is_among = np.ascontiguousarray(names).view("<u8")[:, 0], np.zeros(len(names), dtype=bool)
     ordered = np.sort(halves)
     for other in others:
         theirs = np.ascontiguousarray(other).view("<u8")[:, 0]
         at = np.minimum(np.searchsorted(ordered, theirs), len(ordered) - 1)
         shared = theirs[ordered[at] == theirs] if len(ordered) else theirs[:0]
         if len(shared):
-            known = set(map(bytes, other[np.isin(theirs, shared)]))
+            others_names = set(map(bytes, other[np.isin(theirs, shared)]))
             looked_at = np.flatnonzero(np.isin(halves, shared))
-            found[looked_at] |= [bytes(names[row]) in known for row in looked_at]
-    return np.asarray(found & are_there(names))
+            is_among[looked_at] |= [bytes(names[row]) in others_names for row in looked_at]
+    return np.asarray(is_among & are_there(names))

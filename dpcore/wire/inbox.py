@@ -69,11 +69,11 @@ def batches_of(folder: Path, scheme: Scheme) -> list[Batch]:
     Raises InvalidReport for a copy, whose clients would count twice, for a file that is not what its name says, and as
     `wire.read_stamp` does.
     """
-    found: dict[str, Batch] = {}
+    by_digest: dict[str, Batch] = {}
     for path in report_files(folder):
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        if digest in found:
-            first = Path(found[digest].path).name
+        if digest in by_digest:
+            first = Path(by_digest[digest].path).name
             raise InvalidReport(f"{path} is a copy of {first}; remove it, or its clients count twice")
         named = _NAMED_BY_HASH.fullmatch(path.name)
         if named and named[1] != digest[:16]:
@@ -82,8 +82,8 @@ def batches_of(folder: Path, scheme: Scheme) -> list[Batch]:
                 "it anew from its store, or put back a copy"
             )
         sent_for, reports = wire.read_stamp(path, scheme)
-        found[digest] = Batch(path=str(path.absolute()), file=digest, sent_for=sent_for, reports=reports)
-    return list(found.values())
+        by_digest[digest] = Batch(path=str(path.absolute()), file=digest, sent_for=sent_for, reports=reports)
+    return list(by_digest.values())
 
 
 def due(batches: Iterable[Batch], round_: str, counted: Mapping[str, str], *, again: bool = False) -> list[Batch]:
@@ -107,20 +107,20 @@ def left_out(
     """
     ordered = sorted(batches, key=lambda batch: (batch.is_late(round_), batch.file))
     names = [read_names(wire.location(batch.path)) for batch in ordered]
-    ids, tokens = (np.concatenate([np.zeros((0, NAME_BYTES), np.uint8), *each]) for each in zip(*names, strict=True))
+    ids, tokens = (np.concatenate([np.zeros((0, NAME_BYTES), np.uint8), *parts]) for parts in zip(*names, strict=True))
     again = repeated(ids) | among(ids, counted)
     tokens[again] = 0
     second = repeated(tokens)
     ends = np.cumsum([len(own) for own, _ in names])[:-1]
-    found: dict[str, dict[str, list[int]]] = {}
-    kept = {}
-    parts = (np.split(each, ends) for each in (ids, again, second))
+    out: dict[str, dict[str, list[int]]] = {}
+    counts = {}
+    parts = (np.split(rows, ends) for rows in (ids, again, second))
     for batch, own, is_again, is_second in zip(ordered, *parts, strict=True):
-        of = {AGAIN: np.flatnonzero(is_again).tolist(), SECOND: np.flatnonzero(is_second).tolist()}
-        if any(of.values()):
-            found[batch.file] = {reason: positions for reason, positions in of.items() if positions}
-        kept[batch.file] = own[are_there(own) & ~is_again & ~is_second]
-    return found, kept
+        reasons = {AGAIN: np.flatnonzero(is_again).tolist(), SECOND: np.flatnonzero(is_second).tolist()}
+        if any(reasons.values()):
+            out[batch.file] = {reason: positions for reason, positions in reasons.items() if positions}
+        counts[batch.file] = own[are_there(own) & ~is_again & ~is_second]
+    return out, counts
 
 
 def nothing_due(folder: Path, round_: str, batches: list[Batch], counted: Mapping[str, str]) -> InvalidReport:

@@ -72,8 +72,8 @@ class LedgerFolder:
 
     def _check_key(self, key: bytes, older_names: Callable[[], Iterable[str]]) -> None:
         """Raise DPCoreError where older ledgers are here, and none is known to be of this key."""
-        known = self._folder / (_KEY_OF + tokens.to_text(hmac.digest(key, _KEYS, "sha256")[: tokens.NAME_BYTES]))
-        if not self._older or known.exists():
+        mark = self._folder / (_KEY_OF + tokens.to_text(hmac.digest(key, _KEYS, "sha256")[: tokens.NAME_BYTES]))
+        if not self._older or mark.exists():
             return
         if self._older.isdisjoint(older_names()):
             raise DPCoreError(
@@ -81,7 +81,7 @@ class LedgerFolder:
                 "key names none of them for the people in the records; use the key that they were made with, once, on records "
                 "of those people, and then a new one, or name an empty folder, where everybody starts anew"
             )
-        make_whole(known, b"\n")
+        make_whole(mark, b"\n")
 
     def _carry_over(self, older: Path, file: Path) -> None:
         """Give an older ledger its new name; where the person has a ledger, the charges of both stand in that."""

@@ -44,13 +44,13 @@ def _reports(batch: ReportBatch, scheme: Scheme, sent_for: str) -> Iterator[Repo
     """The batch, client after client."""
     answers: list[dict[str, tuple[int, tuple[int, ...]]]] = [{} for _ in range(batch.n)]
     for name, attribute in scheme.attributes.items():
-        found = batch.of(name)
-        lengths = np.array(attribute.mechanism.sizes)[found.reports.level]
-        parts = np.split(found.reports.values, np.cumsum(lengths)[:-1])
-        for client, level, values in zip(found.clients.tolist(), found.reports.level.tolist(), parts, strict=False):
+        given = batch.of(name)
+        lengths = np.array(attribute.mechanism.sizes)[given.reports.level]
+        parts = np.split(given.reports.values, np.cumsum(lengths)[:-1])
+        for client, level, values in zip(given.clients.tolist(), given.reports.level.tolist(), parts, strict=False):
             answers[client][name] = (level, tuple(values.tolist()))
     for position, answer in enumerate(answers):
-        own, token = (None if of is None else of[position].tobytes() for of in (batch.ids, batch.tokens))
+        own, token = (None if names is None else names[position].tobytes() for names in (batch.ids, batch.tokens))
         yield Report(
             batch.digest,
             answer,

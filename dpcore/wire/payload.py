@@ -53,8 +53,8 @@ class Layout:
     def pack(self, answer: Answer) -> bytes:
         """Return the bytes of an answer; raises InvalidReport where it is none of the mechanism's."""
         level, values = answer
-        known = 0 <= level < len(self.levels) and len(values) == len(self.levels[level])
-        if not known or not self._accepts(level, values):
+        is_shaped = 0 <= level < len(self.levels) and len(values) == len(self.levels[level])
+        if not is_shaped or not self._accepts(level, values):
             raise InvalidReport(f"a report that {self.mechanism.name} could not have sent has no spelling")
         parts = [bytes([level] * self.head)]
         for value, (low, _, width) in zip(values, self.levels[level], strict=True):

@@ -53,8 +53,10 @@ _ROOM = 1 + len('{"format":,"scheme":"","report":"","client":"","round":"","answ
 
 def write_report(report: Report, scheme: Scheme) -> bytes:
     """Return the bytes of one report; raises InvalidReport where it has no id, a token of another make, or a value too far."""
-    known = layouts(scheme)
-    answers = {name: tokens.to_text(known[name].pack(report.answers[name])) for name in known if name in report.answers}
+    layout_of = layouts(scheme)
+    answers = {
+        name: tokens.to_text(layout_of[name].pack(report.answers[name])) for name in layout_of if name in report.answers
+    }
     if not _is_name(report.id) or not (report.token is None or _is_name(report.token)):
         raise InvalidReport(
             "a report travels with an id and a token of 16 bytes each, or without a token; see dpcore.protocol.tokens"
@@ -148,11 +150,11 @@ def _answers(document: dict[str, Any], scheme: Scheme) -> dict[str, Answer]:
     levels = tokens.public_levels(scheme, document["client"]) if "client" in document else {}
     if levels and set(payloads) != set(levels):
         raise RefusedReport("wrong_unit", "answers to what the client's token says")
-    known, answers = layouts(scheme), {}
-    for name in known:
+    layout_of, answers = layouts(scheme), {}
+    for name in layout_of:
         data = payloads.get(name)
         if data is not None:
-            answers[name] = known[name].unpack(data)
+            answers[name] = layout_of[name].unpack(data)
             if levels and answers[name][0] != levels[name]:
                 raise RefusedReport("wrong_level", "the level that the client's token says")
     return answers

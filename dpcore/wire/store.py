@@ -305,10 +305,10 @@ def _chained(data: bytes) -> _Content:
 def _standing(data: bytes) -> _Content:
     """The lines of an older ledger: the last may have been torn, or have lost its line break alone."""
     *lines, last = data.split(b"\n")
-    kept = [*lines, last] if last == _stood(last[9:]) else lines
-    if not kept or any(line != _stood(line[9:]) for line in lines):
+    whole = [*lines, last] if last == _stood(last[9:]) else lines
+    if not whole or any(line != _stood(line[9:]) for line in lines):
         raise _damaged("it holds what no ledger wrote")
-    return _Content([line[9:] for line in kept], b"", 0, 0, is_clean=False)
+    return _Content([line[9:] for line in whole], b"", 0, 0, is_clean=False)
 
 
 def _head(line: bytes) -> tuple[int, bytes] | None:
@@ -320,8 +320,8 @@ def _head(line: bytes) -> tuple[int, bytes] | None:
 
 
 def _head_of(count: int, chain: bytes) -> bytes:
-    said = b"%s%012d %s" % (_MARK, count, chain)
-    return b"%s %s\n" % (said, _sha256(said)[:_SHOWN])
+    head = b"%s%012d %s" % (_MARK, count, chain)
+    return b"%s %s\n" % (head, _sha256(head)[:_SHOWN])
 
 
 def _whole(texts: list[bytes]) -> bytes:
