@@ -1,4 +1,4 @@
-"""The flow that estimates a collected round from its aggregate."""
+"""The flow that estimates a collected round from its aggregate; the command `ldpflow estimate` is this and `publish`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from flows.steps import Tasks, find
 
 @whole("estimate", hours=2, run_name=run_name)
 def estimate(settings: NamedRound) -> Path:
-    """Find a collected round, estimate it, return the run's folder; `publish` comes next."""
+    """Find a collected round, estimate it, return the run's folder; nothing has landed, and `publish` comes next."""
     run = find(settings)
     try:
         sequence.estimate(run, Tasks())

@@ -1,4 +1,7 @@
-"""The flow that publishes an estimated round: pictures, the landing in the warehouse, and pages in Prefect's UI."""
+"""The flow that publishes an estimated round: pictures, the landing in the warehouse, and pages in Prefect's UI.
+
+The command of this name publishes what has landed, as one page; what lands a round there is `ldpflow estimate`.
+"""
 
 from __future__ import annotations
 

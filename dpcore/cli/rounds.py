@@ -115,6 +115,8 @@ def estimate(
 ) -> None:
     """Estimate a collected round again from its aggregate, land it, and print what was found.
 
+    Of the flows this is two: `estimate`, and `publish`, which lands.
+
     Example: ldpflow estimate data/schemes/health_insurance.toml --round 2026-11-20
     """
     from dpcore.protocol.scheme import Scheme
