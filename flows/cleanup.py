@@ -29,13 +29,7 @@ _PAGE = 200  # flow runs that the server gives at once
 @stage("delete-files", seconds=3600)
 def delete_files(settings: CleanupSettings) -> list[Removal]:
     """Delete the files of rounds that landed long ago, and return what they were."""
-    return clean(
-        settings.data,
-        keep_days=settings.keep_days,
-        reports=settings.reports,
-        warehouse_file=settings.warehouse,
-        dry_run=settings.dry_run,
-    )
+    return clean(**settings.model_dump(exclude={"keep_history_days"}))
 
 
 @stage("delete-results", seconds=3600)

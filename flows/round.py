@@ -10,6 +10,7 @@ import argparse
 import logging
 import sys
 from pathlib import Path
+from typing import Any
 
 from prefect import tags
 from prefect.logging.handlers import PrefectConsoleHandler
@@ -21,6 +22,7 @@ from dpcore.errors import DPCoreError, TooFewClients
 from dpcore.protocol.scheme import Scheme
 from dpcore.rounds import sequence
 from dpcore.rounds.run import Run
+from dpcore.rounds.settings import Round, Which, options
 from dpcore.rounds.waiting import reason
 from flows import folders, key
 from flows.collect import waiting
@@ -47,7 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
     _quieten()
     try:
         settings = RoundSettings(**given)
-        folders.name(settings.scheme, settings.data, settings.records, settings.reports, settings.warehouse)
+        folders.name(*(value for _, value in settings if isinstance(value, Path)))
         if settings.warehouse:
             folders.name(settings.warehouse.parent)  # pictures are beside it where the data is a URL
         if not PREFECT_API_URL.value():
@@ -84,24 +86,19 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    """The options of `ldpflow run`, described by the settings' own fields."""
+    """The options of `ldpflow run`, as they are declared."""
     parser = argparse.ArgumentParser(
         prog="python -m flows.round",
         description="Run a whole round through Prefect: the same tables as `ldpflow run`.",
         epilog="Example: python -m flows.round --clients 100000 --seed 7",
     )
-    about = {name: field.description for name, field in RoundSettings.model_fields.items()}
-    parser.add_argument("scheme", nargs="?", type=Path, help=about["scheme"])
-    parser.add_argument("--clients", type=int, help=about["clients"])
-    parser.add_argument("--records", type=Path, help=about["records"])
-    parser.add_argument("--reports", type=Path, help=about["reports"])
-    parser.add_argument("--seed", type=int, help=about["seed"])
-    parser.add_argument("--round", help=about["round"])
-    parser.add_argument("--warehouse", type=Path, help=about["warehouse"])
-    parser.add_argument("--data", type=Path, help=about["data"])
-    parser.add_argument("--keep-reports", action="store_true", default=None, help=about["keep_reports"])
-    parser.add_argument("--min-clients", type=int, help=about["min_clients"])
-    parser.add_argument("--again", action="store_true", default=None, help=about["again"])
+    for option in (*options(Which), *options(Round)):
+        told: dict[str, Any] = {"help": option.says.words, "default": None}
+        told |= {"action": argparse.BooleanOptionalAction} if option.plain is bool else {"type": option.plain}
+        if option.name == "scheme":
+            parser.add_argument(option.name, nargs="?", **told)
+        else:
+            parser.add_argument(f"--{option.name.replace('_', '-')}", **told)
     return parser
 
 

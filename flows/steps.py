@@ -22,14 +22,12 @@ def prepare(settings: RoundSettings | CollectSettings) -> Run:
 
     The round defaults to the day the run was scheduled for, so that a late or repeated run belongs to its own day.
     """
-    options = settings.model_dump(exclude={"scheme", "round", "warehouse"})
     return preparing.prepare(
         settings.scheme,
         round_=settings.round,
         day=scheduled_day(),
-        warehouse_file=settings.warehouse,
         flow_run_id=flow_run_id(),
-        **options,
+        **settings.model_dump(exclude={"scheme", "round"}),
     )
 
 

@@ -3,32 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
 from dpcore.rounds.defaults import warehouse_of
+from dpcore.rounds.settings import Where, Which, options
 
-SchemeArgument = Annotated[Path, typer.Argument(help="The scheme file (TOML).")]
-RoundOption = Annotated[
-    str | None,
-    typer.Option("--round", help="The round's name; sorts as text. Default: today, UTC; of a trial its own."),
-]
-DataOption = Annotated[Path, typer.Option("--data", help="Where reports, aggregates, pictures and the warehouse live.")]
-WarehouseOption = Annotated[
-    Path | None, typer.Option("--warehouse", help="The DuckDB file. Default: DATA/warehouse.duckdb.")
-]
-MinClientsOption = Annotated[
-    int | None,
-    typer.Option(
-        "--min-clients",
-        help="With fewer clients the round waits: nothing lands, reports are kept. Default: 50; none of simulated people.",
-    ),
-]
-AgainOption = Annotated[
-    bool, typer.Option("--again", help="Run a round that has landed once more, in place of what stands.")
-]
+
+def _says(declared: type, name: str) -> str:
+    return next(option.says.words for option in options(declared) if option.name == name)
+
+
+SchemeArgument = Annotated[Path, typer.Argument(help=_says(Which, "scheme"))]
+RoundOption = Annotated[str | None, typer.Option("--round", help=_says(Which, "round"))]
+DataOption = Annotated[Path, typer.Option("--data", help=_says(Where, "data"))]
+WarehouseOption = Annotated[Path | None, typer.Option("--warehouse", help=_says(Where, "warehouse"))]
+
+
+def taken_apart(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command whose parameter `told`, of a class of `rounds.settings`, is an option for each of its fields."""
+    hints = get_type_hints(command, include_extras=True)
+    declared = hints.pop("told")
+
+    @wraps(command)
+    def called(*given: Any, **named: Any) -> None:
+        told = declared(**{option.name: named.pop(option.name) for option in options(declared) if option.name in named})
+        command(*given, **named, told=told)
+
+    hints |= {name: Annotated[kind, typer.Option(help=says.words)] for name, kind, _, says in options(declared)}
+    defaults = {name: default for name, _, default, _ in options(declared)}
+    own = {name: each for name, each in signature(command).parameters.items() if name != "told"}
+    called.__annotations__ = hints
+    called.__signature__ = Signature(  # type: ignore[attr-defined]
+        [each.replace(annotation=hints[name]) for name, each in own.items()]
+        + [Parameter(name, Parameter.KEYWORD_ONLY, default=defaults[name], annotation=hints[name]) for name in defaults]
+    )
+    return called
 
 
 def file_of(warehouse: Path | None, data: Path) -> Path:

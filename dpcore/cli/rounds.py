@@ -12,43 +12,22 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dpcore.cli.findings import render
-from dpcore.cli.options import (
-    AgainOption,
-    DataOption,
-    MinClientsOption,
-    RoundOption,
-    SchemeArgument,
-    WarehouseOption,
-    file_of,
-)
+from dpcore.cli.options import DataOption, RoundOption, SchemeArgument, file_of, taken_apart
 from dpcore.cli.printing import progress, relative
 from dpcore.errors import DPCoreError, TooFewClients
-from dpcore.rounds.defaults import DEFAULT_DATA, DEFAULT_SCHEME, KEEP_DAYS
+from dpcore.rounds import settings
+from dpcore.rounds.defaults import DEFAULT_DATA, DEFAULT_SCHEME
 
 if TYPE_CHECKING:
     from dpcore.rounds.run import Run
 
 
+@taken_apart
 def run(
-    scheme: Annotated[Path, typer.Argument(help="The scheme file (TOML).")] = DEFAULT_SCHEME,
-    clients: Annotated[
-        int | None, typer.Option(help="How many simulated people: a trial. Default: the scheme's number.")
-    ] = None,
-    records: Annotated[
-        Path | None, typer.Option(help="Real records instead, one client each: .csv or .parquet.")
-    ] = None,
-    reports: Annotated[
-        Path | None, typer.Option(help="Folder of reports that clients sent (.parquet) instead; each counts once.")
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Seed of the simulation: a trial. With --records: a rehearsal, not private.")
-    ] = None,
+    scheme: SchemeArgument = DEFAULT_SCHEME,
+    *,
     round_: RoundOption = None,
-    warehouse: WarehouseOption = None,
-    data: DataOption = DEFAULT_DATA,
-    keep_reports: Annotated[bool, typer.Option(help="Keep the reports after landing.")] = False,
-    min_clients: MinClientsOption = None,
-    again: AgainOption = False,
+    told: settings.Round,
 ) -> None:
     """Run a whole round: people, privatize, aggregate, estimate, land; print what was found.
 
@@ -59,31 +38,18 @@ def run(
     """
     from dpcore.rounds.preparing import prepare
 
-    made = prepare(
-        scheme,
-        round_=round_,
-        clients=clients,
-        records=records,
-        reports=reports,
-        seed=seed,
-        data=data,
-        warehouse_file=warehouse,
-        keep_reports=keep_reports,
-        min_clients=min_clients,
-        again=again,
-    )
+    made = prepare(scheme, round_=round_, **vars(told))
     _carry_out(made)
     print(render(made))
 
 
+@taken_apart
 def collect(
     scheme: SchemeArgument,
     folder: Annotated[Path, typer.Argument(help="Folder of report files (.parquet).")],
+    *,
     round_: RoundOption = None,
-    warehouse: WarehouseOption = None,
-    data: DataOption = DEFAULT_DATA,
-    min_clients: MinClientsOption = None,
-    again: AgainOption = False,
+    told: settings.Collect,
 ) -> None:
     """Aggregate the reports that clients sent; `ldpflow estimate` then says what they show.
 
@@ -95,15 +61,7 @@ def collect(
     from dpcore.rounds import sequence
     from dpcore.rounds.preparing import prepare
 
-    made = prepare(
-        scheme,
-        reports=folder,
-        round_=round_,
-        data=data,
-        warehouse_file=warehouse,
-        min_clients=min_clients,
-        again=again,
-    )
+    made = prepare(scheme, reports=folder, round_=round_, **vars(told))
     sequence.collect(made, sequence.Here(progress))
     print(f"collected round {made.plan.round}; next: ldpflow estimate {scheme} --round {made.plan.round}")
 
@@ -130,19 +88,14 @@ def estimate(
     print(render(found))
 
 
+@taken_apart
 def backfill(
     first: Annotated[datetime, typer.Argument(formats=["%Y-%m-%d"], help="The first day, such as 2026-11-01.")],
     last: Annotated[datetime, typer.Argument(formats=["%Y-%m-%d"], help="The last day.")],
     scheme: SchemeArgument = DEFAULT_SCHEME,
-    clients: Annotated[int | None, typer.Option(help="How many simulated people a round.")] = None,
-    reports: Annotated[
-        Path | None, typer.Option(help="Folder of reports that clients sent (.parquet) instead.")
-    ] = None,
-    min_clients: MinClientsOption = None,
-    again: Annotated[bool, typer.Option("--again", help="Run rounds that have landed, too.")] = False,
+    *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say which rounds would be run.")] = False,
-    warehouse: WarehouseOption = None,
-    data: DataOption = DEFAULT_DATA,
+    told: settings.Backfill,
 ) -> None:
     """Run the rounds of past days that have not landed, oldest first; one that fails or waits does not stop the others.
 
@@ -152,23 +105,13 @@ def backfill(
     from dpcore.rounds.backfill import rounds_of
     from dpcore.rounds.preparing import prepare
 
-    source = "simulated" if reports is None else "reports"
-    file = file_of(warehouse, data)
-    rounds = rounds_of(Scheme.from_toml(scheme), file, first.date(), last.date(), source=source, again=again)
+    source = "simulated" if told.reports is None else "reports"
+    file = file_of(told.warehouse, told.data)
+    rounds = rounds_of(Scheme.from_toml(scheme), file, first.date(), last.date(), source=source, again=told.again)
     failed = []
     for round_ in [] if dry_run else rounds:
         try:
-            made = prepare(
-                scheme,
-                round_=round_,
-                clients=clients,
-                reports=reports,
-                min_clients=min_clients,
-                again=again,
-                data=data,
-                warehouse_file=warehouse,
-            )
-            _carry_out(made)
+            _carry_out(prepare(scheme, round_=round_, **vars(told)))
         except DPCoreError as error:
             failed.append(round_)
             print(f"ldpflow: round {round_}: {error}", file=sys.stderr)
@@ -181,17 +124,8 @@ def backfill(
         raise typer.Exit(1)
 
 
-def cleanup(
-    keep_days: Annotated[
-        int, typer.Option(min=0, help="Days after landing that a round's files are kept.")
-    ] = KEEP_DAYS,
-    reports: Annotated[
-        Path | None, typer.Option(help="Folder of reports that clients sent; those that a round has counted go, too.")
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be deleted.")] = False,
-    warehouse: WarehouseOption = None,
-    data: DataOption = DEFAULT_DATA,
-) -> None:
+@taken_apart
+def cleanup(told: settings.Cleanup) -> None:
     """Delete reports, aggregates and pictures of rounds that landed long ago; of a round that has not landed, nothing.
 
     The tables of the warehouse stay. The flow `cleanup` does this, and deletes Prefect's history, too.
@@ -200,10 +134,10 @@ def cleanup(
     """
     from dpcore.rounds.cleanup import clean, in_words
 
-    removals = clean(data, keep_days=keep_days, reports=reports, warehouse_file=warehouse, dry_run=dry_run)
+    removals = clean(**vars(told))
     for removal in removals:
         print(f"{removal.kind:9} {removal.round:12} {removal.size:>14,} bytes  {relative(str(removal.path))}")
-    print(in_words(removals, dry_run))
+    print(in_words(removals, told.dry_run))
 
 
 def _carry_out(run: Run) -> None:

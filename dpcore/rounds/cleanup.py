@@ -15,12 +15,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from dpcore import wire
 from dpcore.errors import SchemeError
 from dpcore.results import warehouse
-from dpcore.rounds.defaults import KEEP_DAYS, warehouse_of
+from dpcore.rounds.defaults import warehouse_of
 from dpcore.rounds.run import Run
+from dpcore.rounds.settings import Cleanup
 
 _WORDS = {
     "run": "runs' folders",
@@ -48,35 +50,25 @@ class Removal:
     size: int
 
 
-def clean(
-    data: Path,
-    *,
-    keep_days: int = KEEP_DAYS,
-    reports: Path | None = None,
-    warehouse_file: Path | None = None,
-    dry_run: bool = False,
-    now: datetime | None = None,
-) -> list[Removal]:
+def clean(data: Path, *, now: datetime | None = None, **told: Any) -> list[Removal]:
     """Delete what is older than `keep_days`, and return it; with `dry_run` return it only.
 
-    reports: a folder of reports that clients sent, of which the counted ones go too; without it none do.
-    warehouse_file: where those were counted.  Default: warehouse.duckdb in `data`.
+    told: as `settings.Cleanup` declares it; `warehouse` is where reports were counted.
     Raises SchemeError for a negative number of days or data that is elsewhere, WarehouseError where a warehouse cannot be read.
     """
-    if keep_days < 0:
-        raise SchemeError(f"keep_days must be 0 or more, got {keep_days}")
+    asked = Cleanup(data=data, **told)
     if not wire.is_here(wire.location(data)):
         raise SchemeError(
             f"cleanup deletes files of this machine; let {wire.location(data)} forget old ones by its own rules"
         )
     now = now or datetime.now(UTC)
-    cutoff = now - timedelta(days=keep_days)
+    cutoff = now - timedelta(days=asked.keep_days)
     runs = list(_runs(data, cutoff))
     found = [removal for _, removals in runs for removal in removals]
-    if reports is not None:
-        found += _counted(reports, warehouse_file or warehouse_of(data), cutoff)
+    if asked.reports is not None:
+        found += _counted(asked.reports, asked.warehouse or warehouse_of(data), cutoff)
     found += _leftovers(data, now - _UNFINISHED)
-    if not dry_run:
+    if not asked.dry_run:
         for run, _ in runs:
             warehouse.forget_figures(run.plan.warehouse, [run.plan.run_id])
         for removal in found:

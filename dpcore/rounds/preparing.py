@@ -8,17 +8,18 @@ from __future__ import annotations
 import secrets
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from dpcore import pipeline, populations, wire
 from dpcore.errors import SchemeError
-from dpcore.protocol.canonical import check_clients
 from dpcore.protocol.scheme import Scheme
 from dpcore.results import warehouse
 from dpcore.rounds import counted
-from dpcore.rounds.defaults import DEFAULT_DATA, MIN_CLIENTS, today, warehouse_of
+from dpcore.rounds.defaults import MIN_CLIENTS, today, warehouse_of
 from dpcore.rounds.names import check_name, round_of, seed_of
 from dpcore.rounds.privatizing import charge
 from dpcore.rounds.run import Plan, Run
+from dpcore.rounds.settings import Round
 
 
 def prepare(
@@ -26,29 +27,22 @@ def prepare(
     *,
     round_: str | None = None,
     day: str | None = None,
-    clients: int | None = None,
-    records: Path | None = None,
-    reports: Path | None = None,
-    seed: int | None = None,
-    data: Path = DEFAULT_DATA,
-    warehouse_file: Path | None = None,
-    keep_reports: bool = False,
-    min_clients: int | None = None,
-    again: bool = False,
     flow_run_id: str | None = None,
+    **told: Any,
 ) -> Run:
     """Check everything that can be checked before work starts, and return the run.
 
     round_: as `round_of` says where None; day: the day's round, today's where None.
-    data, records, reports: folders and files of this machine or URLs that fsspec knows; the warehouse and pictures are here.
+    told: as `settings.Round` declares it.  data, records, reports: folders and files of this machine or URLs that fsspec knows;
+    the warehouse and pictures are here.
     seed: with records a rehearsal, of which the warehouse is a file in the run's folder; no file ever holds it.
-    min_clients: 50 of real people where None; simulated ones never wait then.
-    again: whether the run may take the place of one that has landed for the round; of reports, it takes those that came since.
     Raises SchemeError, InvalidRecord, InvalidReport, or AlreadyLanded, with nothing written.
     """
-    data = wire.location(data)
-    records, reports = (None if path is None else wire.location(path) for path in (records, reports))
-    if warehouse_file is None and not wire.is_here(data):
+    asked = Round(**told)
+    data = wire.location(asked.data)
+    records, reports = (None if path is None else wire.location(path) for path in (asked.records, asked.reports))
+    clients, seed, min_clients = asked.clients, asked.seed, asked.min_clients
+    if asked.warehouse is None and not wire.is_here(data):
         raise SchemeError(f"the warehouse is a file of this machine; with data at {data}, name it with --warehouse")
     parsed = Scheme.from_toml(scheme)
     pipeline.check_estimates(parsed)
@@ -62,24 +56,19 @@ def prepare(
     check_name(round_, is_trial=is_trial)
     is_rehearsal = source != "simulated" and seed is not None
     if is_rehearsal:
-        _check_rehearsal(source, flow_run_id, data, warehouse_file)
+        _check_rehearsal(source, flow_run_id, data, asked.warehouse)
     if source == "simulated":
         populations.by_scheme(parsed.name)  # refuses a scheme nobody can be simulated for
         clients = parsed.clients if clients is None else clients
         seed = seed_of(round_) if seed is None else seed
-        check_clients(clients)
     elif clients is not None:
         raise SchemeError(f"clients is for simulated people; with {source}, every one of them is one client")
     if records is not None:
         next(populations.read_blocks(records, parsed))  # refuses what is not a file of the scheme's columns
-    if seed is not None and not 0 <= seed < 2**63:
-        raise SchemeError(f"seed must be a whole number between 0 and 2^63 - 1, got {seed}")
     if min_clients is None:
         min_clients = 0 if source == "simulated" else MIN_CLIENTS
-    elif min_clients < 0:
-        raise SchemeError(f"min_clients must be 0 or more, got {min_clients}")
-    landing = warehouse_file or warehouse_of(data)
-    came = None if reports is None else counted.due(parsed, round_, reports, landing, data, again=again)
+    landing = asked.warehouse or warehouse_of(data)
+    came = None if reports is None else counted.due(parsed, round_, reports, landing, data, again=asked.again)
     if came is not None:
         salt = came.salt
     elif source == "simulated":  # a smaller round is another run
@@ -102,13 +91,12 @@ def prepare(
         seed=None if is_rehearsal else seed,
         warehouse=str(landing.absolute()),
         figures=str(pictures.absolute()),
-        keep_reports=keep_reports,
+        keep_reports=asked.keep_reports,
         started_at=datetime.now(UTC).isoformat(),
         flow_run_id=flow_run_id,
-        min_clients=min_clients,
-        again=again or is_trial,
         is_trial=is_trial,
         is_rehearsal=is_rehearsal,
+        **asked.rules() | {"min_clients": min_clients, "again": asked.again or is_trial},
     )
     run = Run(folder, plan, rehearsal_seed=seed if is_rehearsal else None)
     with warehouse.open_for_writing(landing) as connection:  # what is no warehouse is refused before anyone reports

@@ -22,6 +22,7 @@ from dpcore._random import Source, secure, seeded
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.protocol.scheme import Scheme
 from dpcore.rounds.defaults import DEFAULT_DATA
+from dpcore.rounds.settings import Rules
 
 
 class State(IntEnum):
@@ -62,13 +63,11 @@ STEPS: Mapping[str, Step] = MappingProxyType(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
-    """Everything a run's steps need to know; kept as `plan.json` beside the canonical scheme.
+class Plan(Rules):
+    """Everything a run's steps need to know, with the rules they obey; kept as `plan.json` beside the canonical scheme.
 
     seed: of simulated people; None with real ones.  is_rehearsal: real records under a known seed, which is written nowhere.
     is_trial: simulated people who try something out, under a round's name of their own.
-    min_clients: a round of fewer waits: nothing lands, and the reports are kept.
-    again: whether the run may take the place of another that has landed for its round.
     source: 'simulated' people, a file of real 'records', or a folder of 'reports' that clients sent; `input` is that file or
     folder.
     """
@@ -85,8 +84,7 @@ class Plan:
     keep_reports: bool
     started_at: str
     flow_run_id: str | None
-    min_clients: int = 0
-    again: bool = False
+    min_clients: int = 0  # what is said by None has been decided
     is_trial: bool = False
     is_rehearsal: bool = False
 

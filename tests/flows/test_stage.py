@@ -89,7 +89,7 @@ def test_keys_of_artifacts_have_the_letters_prefect_allows() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"clients": 0}, {"clients": 10**10}, {"seed": -1}, {"seed": 2**63}, {"round": ""}, {"client": 5}]
+    "wrong", [{"clients": 0}, {"clients": 10**13}, {"seed": -1}, {"seed": 2**63}, {"round": ""}, {"client": 5}]
 )
 def test_settings_refuse_what_does_not_fit(wrong: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
@@ -129,11 +129,11 @@ def test_preparing_passes_every_setting_on(monkeypatch: pytest.MonkeyPatch, tmp_
     steps.prepare.fn(settings)
     assert given["round_"] is None
     assert given["day"] == defaults.today()
-    assert {name: given[name] for name in ("clients", "seed", "data", "warehouse_file", "keep_reports", "records")} == {
+    assert {name: given[name] for name in ("clients", "seed", "data", "warehouse", "keep_reports", "records")} == {
         "clients": 5,
         "seed": 3,
         "data": tmp_path,
-        "warehouse_file": tmp_path / "w.duckdb",
+        "warehouse": tmp_path / "w.duckdb",
         "keep_reports": True,
         "records": None,
     }

@@ -112,7 +112,8 @@ except SystemExit:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root)
     assert "benchmark" in done.stdout
     assert (
-        done.stderr.strip() == "['dpcore', 'dpcore.cli', 'dpcore.errors', 'dpcore.rounds', 'dpcore.rounds.defaults'] []"
+        done.stderr.strip()
+        == "['dpcore', 'dpcore.cli', 'dpcore.errors', 'dpcore.rounds', 'dpcore.rounds.defaults', 'dpcore.rounds.settings'] []"
     )
 
 

@@ -1,14 +1,24 @@
-"""The README's table of settings has every variable that the code reads or sets, and every field of the flows' forms."""
+"""What can be told is said once: a declared option is in its command, its form, `python -m flows.round` and the run's plan.
+
+The README's table of settings has every variable that the code reads or sets, and every field that only a form has.
+"""
 
 from __future__ import annotations
 
 import inspect
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
+import typer.main
 from pydantic import BaseModel
 
+from dpcore.cli import app
+from dpcore.errors import SchemeError
+from dpcore.rounds.run import Plan
+from dpcore.rounds.settings import Backfill, Cleanup, Collect, Option, Round, Rules, Where, Which, options
+from flows import round as rounds
 from flows import settings, study_settings, up
 
 pytestmark = pytest.mark.flows
@@ -20,6 +30,72 @@ MODELS = [
     for _, model in inspect.getmembers(forms, inspect.isclass)
     if issubclass(model, BaseModel) and model.__module__ == forms.__name__
 ]
+
+
+TOLD = {  # what is declared -> the verb whose command and form have it
+    Round: ("run", settings.RoundSettings),
+    Collect: ("collect", settings.CollectSettings),
+    Backfill: ("backfill", settings.BackfillSettings),
+    Cleanup: ("cleanup", settings.CleanupSettings),
+}
+DECLARED = {option.name: option for declared in (Which, *TOLD) for option in options(declared)}
+EACH = pytest.mark.parametrize(
+    ("declared", "option"),
+    [(declared, option) for declared in TOLD for option in options(declared)],
+    ids=lambda value: value.name if isinstance(value, Option) else value.__name__,
+)
+
+
+@EACH
+def test_what_is_declared_is_an_option_of_the_command(declared: type, option: Option) -> None:
+    command = typer.main.get_command(app).commands[TOLD[declared][0]]  # type: ignore[attr-defined]
+    [shown] = [each for each in command.params if each.name == option.name]
+    assert shown.opts == [f"--{option.name.replace('_', '-')}"]
+    assert (shown.help, shown.default) == (option.says.words, option.default)
+
+
+@EACH
+def test_what_is_declared_is_a_field_of_the_form(declared: type, option: Option) -> None:
+    form = TOLD[declared][1]
+    if form.model_fields[option.name].is_required():
+        pytest.skip("the form asks for it")
+    field = form.model_json_schema()["properties"][option.name]
+    assert field["description"] == option.says.words
+    assert form.model_fields[option.name].default == option.default
+    [kind, *_] = field.get("anyOf", [field])
+    assert (kind.get("minimum"), kind.get("maximum")) == (option.says.least, option.says.most)
+
+
+@EACH
+def test_what_is_out_of_bounds_is_refused_by_name(declared: type, option: Option) -> None:
+    least, most = option.says.least, option.says.most
+    assert option.says.words.endswith(".")
+    assert (option.plain is int) == (least is not None) == (most is not None)
+    if least is not None and most is not None:
+        for good in (least, most):
+            assert getattr(declared(**{option.name: good}), option.name) == good
+        for bad in (least - 1, most + 1):
+            with pytest.raises(SchemeError, match=f"{option.name} must be a whole number between .*, got {bad}"):
+                declared(**{option.name: bad})
+
+
+def test_the_flows_own_command_has_the_options_of_a_round() -> None:
+    shown = {action.dest: action for action in rounds._parser()._actions}
+    assert set(shown) - {"help"} == {option.name for option in (*options(Which), *options(Round))}
+    said = vars(rounds._parser().parse_args(["s.toml", "--again", "--no-keep-reports", "--min-clients", "5"]))
+    assert {name: value for name, value in said.items() if value is not None} == {
+        "scheme": Path("s.toml"),
+        "again": True,
+        "keep_reports": False,
+        "min_clients": 5,
+    }
+
+
+def test_a_plan_keeps_the_rules_and_all_of_them_can_be_left_out() -> None:
+    assert {option.name for option in options(Rules)} <= {field.name for field in fields(Plan)}
+    assert {option.name for option in options(Where)} <= set(DECLARED)
+    for declared in TOLD:
+        declared()
 
 
 @pytest.fixture(scope="module")
@@ -52,11 +128,14 @@ def variables(folder: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
-def test_every_field_is_in_the_table_with_its_default(model: type[BaseModel], table: dict[str, str]) -> None:
+def test_every_field_is_declared_or_in_the_table_and_a_row_has_its_default(
+    model: type[BaseModel], table: dict[str, str]
+) -> None:
     for name, field in model.model_fields.items():
-        assert name in table, name
-        if isinstance(field.default, (bool, Path)) and field.default != Path() and name not in ("figures", "warehouse"):
-            assert f"`{str(field.default).lower()}`" in table[name], name
+        row = table.get(name, "")
+        assert row or name in DECLARED, name  # a declaration is shown by help and forms, with its words
+        if row and isinstance(field.default, (bool, Path)) and name not in ("figures", "warehouse"):
+            assert f"`{str(field.default).lower()}`" in row, name
 
 
 def test_nothing_is_in_the_table_that_cannot_be_set(table: dict[str, str]) -> None:

@@ -37,7 +37,7 @@ def scheme_file(tmp_path: Path) -> Path:
 
 def whole_round(scheme: Path, data: str | Path, tmp_path: Path, **options: Any) -> Run:
     run = preparing.prepare(
-        scheme, round_="2026-11-20", data=wire.location(data), warehouse_file=tmp_path / "w.duckdb", **options
+        scheme, round_="2026-11-20", data=wire.location(data), warehouse=tmp_path / "w.duckdb", **options
     )
     made = sequence.privatize(run, sequence.Here())
     aggregating.merge(run, [aggregating.merge_some(run, [aggregating.aggregate_file(run, each)]) for each in made])
