@@ -15,11 +15,11 @@ from typing import Any
 import pandas as pd
 
 from dpcore.estimation.comparison import Comparison, difference, related, simultaneous_deviations
-from dpcore.estimation.functional_estimate import FunctionalEstimate
 from dpcore.functionals import parse
 from dpcore.pipeline import GroupEstimates, Round
+from dpcore.results.check import Check, frame_of, of_group
 from dpcore.results.reading import records
-from dpcore.results.tables import of_group
+from dpcore.results.tables import result_of
 
 CERTAINTY = (
     0.99  # of all verdicts of two runs at once: where nothing changes, a daily round calls once in a hundred days
@@ -43,7 +43,7 @@ def between_rounds(now: pd.DataFrame, before: pd.DataFrame, remark: str | None =
         other = earlier.get(tuple(row[name] for name in _KEY))
         if other is None or other["confidence"] != row["confidence"]:
             continue
-        found = difference(_result(row), _result(other), remark=remark)
+        found = difference(result_of(row), result_of(other), remark=remark)
         rows.append(_row(found, other["run_id"], row["attribute"], row["given"], row["given"], "the earlier round"))
     return _judged(rows)
 
@@ -109,11 +109,6 @@ def _row(
     return (run_id, attribute, given, other, found.functional, *numbers, reason)
 
 
-def _result(row: dict[str, Any]) -> FunctionalEstimate:
-    names = ("functional", "standard_error", "low", "high", "confidence", "plug_in", "kind", "reason")
-    return FunctionalEstimate(value=row["estimate"], **{name: row[name] for name in names})
-
-
 def _judged(rows: list[tuple[Any, ...]]) -> pd.DataFrame:
     frame = pd.DataFrame(rows, columns=_COLUMNS).astype(dict.fromkeys(_NUMBERS, "float64"))
     threshold = frame["attribute"].map(_limits(frame)).astype("float64").mask(frame["difference"].isna())
@@ -144,5 +139,5 @@ def drift_checks(frame: pd.DataFrame, round_: str) -> pd.DataFrame:
         said += ["..."] * (len(moved) > NAMED)
         detail = f"{len(moved)} of {len(own)} differences from round {round_} are more than chance explains"
         detail += ": " * bool(said) + ", ".join(said)
-        rows.append((f"{_PREFIX}{attribute})", not moved, float(own["deviations"].iloc[0]), limit, detail))
-    return pd.DataFrame(rows, columns=["name", "passed", "observed", "threshold", "detail"])
+        rows.append(Check(f"{_PREFIX}{attribute})", not moved, float(own["deviations"].iloc[0]), limit, detail))
+    return frame_of(rows)

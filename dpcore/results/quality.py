@@ -15,6 +15,7 @@ import pandera.pandas as pa
 from pandera.errors import SchemaErrors
 
 from dpcore.functionals.group import Group
+from dpcore.results.check import Check, frame_of
 from dpcore.results.reading import known
 
 Tables = Mapping[str, pd.DataFrame]
@@ -36,8 +37,8 @@ def verdicts(tables: Tables) -> pd.DataFrame:
             wrong = len(set().union(*broken.values()))
             told = [f"{rule}: broken by {len(indices)} of {len(frame)} rows" for rule, indices in broken.items()]
             detail = "; ".join(told) or f"{len(frame)} rows keep every rule"
-            rows.append((f"quality({table})", not broken, float(wrong), 0.0, detail))
-    return pd.DataFrame(rows, columns=["name", "passed", "observed", "threshold", "detail"])
+            rows.append(Check(f"quality({table})", not broken, float(wrong), 0.0, detail))
+    return frame_of(rows)
 
 
 def _broken(schema: pa.DataFrameSchema, frame: pd.DataFrame) -> dict[str, set[object]]:

@@ -6,7 +6,8 @@ No estimation happens here and no file is touched.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import pandas as pd
 from dpcore.errors import SchemeError
 from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.estimation.frequency_estimate import FrequencyEstimate
+from dpcore.estimation.functional_estimate import FunctionalEstimate
 from dpcore.functionals import parse
 from dpcore.functionals.group import Group
 from dpcore.pipeline import Estimate, Round
@@ -22,6 +24,7 @@ from dpcore.protocol.aggregates import Aggregate
 from dpcore.protocol.attribute import Attribute
 from dpcore.protocol.scheme import Scheme
 from dpcore.results.account import states
+from dpcore.results.check import Check, frame_of, of_group
 from dpcore.wire.codec import statistic_rows
 
 _REJECTED_SHARE = 0.01  # more than one report in a hundred refused means that something is wrong with a client
@@ -57,34 +60,41 @@ def tables_of(
 
 def scheme_tables(scheme: Scheme) -> dict[str, pd.DataFrame]:
     """Return the frames of `schemes`, `attributes` and `categories`: what clients and aggregator agreed on."""
-    agreed = (
-        scheme.description,
-        scheme.clients,
-        scheme.reporting,
-        scheme.budget.text,
-        scheme.epsilon,
-        float(scheme.delta),
-        scheme.canonical,
-    )
-    attributes: list[tuple[Any, ...]] = []
-    categories: list[tuple[Any, ...]] = []
-    for position, (name, attribute) in enumerate(scheme.attributes.items()):
-        bounds = (float(attribute.lower), float(attribute.upper)) if attribute.is_numeric else (None, None)
-        attributes.append((name, position, attribute.type, attribute.unit, *bounds))
-        values = attribute.values or (None,) * len(attribute.categories)
-        numbered = enumerate(zip(attribute.categories, values, strict=True))
-        categories += [(name, place, category, value) for place, (category, value) in numbered]
+    agreed = {
+        "description": scheme.description,
+        "planned_clients": scheme.clients,
+        "reporting": scheme.reporting,
+        "stated": scheme.budget.text,
+        "epsilon": scheme.epsilon,
+        "delta": float(scheme.delta),
+        "canonical": scheme.canonical,
+    }
+    attributes = [
+        {
+            "attribute": name,
+            "position": position,
+            "type": attribute.type,
+            "unit": attribute.unit,
+            "lower": float(attribute.lower) if attribute.is_numeric else None,
+            "upper": float(attribute.upper) if attribute.is_numeric else None,
+        }
+        for position, (name, attribute) in enumerate(scheme.attributes.items())
+    ]
+    categories = [
+        {"attribute": name, "category": category, "position": position, "value": value}
+        for name, attribute in scheme.attributes.items()
+        for position, (category, value) in enumerate(zip_longest(attribute.categories, attribute.values or ()))
+    ]
     return {
-        "schemes": _frame([agreed], "description planned_clients reporting stated epsilon delta canonical"),
-        "attributes": _frame(attributes, "attribute position type unit lower upper").astype(
-            {"lower": "float64", "upper": "float64"}
-        ),
-        "categories": _frame(categories, "attribute position category value").astype({"value": "float64"}),
+        "schemes": _frame([agreed]),
+        "attributes": _frame(attributes, lower="float64", upper="float64"),
+        "categories": _frame(categories, value="float64"),
     }
 
 
-def _frame(rows: list[tuple[Any, ...]], columns: str) -> pd.DataFrame:
-    return pd.DataFrame(rows, columns=columns.split())
+def _frame(rows: Sequence[Any], columns: str = "", **types: str) -> pd.DataFrame:
+    """The rows, mappings or tuples of these columns; types: of columns that would have none where all are null."""
+    return pd.DataFrame(rows, columns=columns.split() or None).astype(types) if rows else pd.DataFrame()
 
 
 def _aggregates(round_: Round) -> pd.DataFrame:
@@ -126,28 +136,25 @@ def _functionals(round_: Round) -> pd.DataFrame:
     asked = [(name, round_.estimates[name].estimator, "", results) for name, results in round_.functionals.items()]
     asked += [(group.attribute, group.estimator, group.given, group.functionals) for group in round_.groups]
     rows = [
-        (
-            name,
-            estimator,
-            given,
-            result.functional,
-            result.kind,
-            result.value,
-            result.plug_in,
-            result.standard_error,
-            result.confidence,
-            result.low,
-            result.high,
-            result.reason,
-        )
+        {"attribute": name, "estimator": estimator, "given": given, **row_of(result)}
         for name, estimator, given, results in asked
         for result in results
     ]
-    frame = _frame(
-        rows, "attribute estimator given functional kind estimate plug_in standard_error confidence low high reason"
-    )
-    numbers = ["estimate", "plug_in", "standard_error", "confidence", "low", "high"]
-    return frame.astype(dict.fromkeys(numbers, "float64"))  # where every one was refused, None would not be a number
+    numbers = ("estimate", "plug_in", "standard_error", "confidence", "low", "high")
+    return _frame(rows, **dict.fromkeys(numbers, "float64"))
+
+
+_ALIKE = ("functional", "kind", "plug_in", "standard_error", "confidence", "low", "high", "reason")
+
+
+def row_of(result: FunctionalEstimate) -> dict[str, Any]:
+    """Return what tables hold of a number: the columns of `functionals` that do not say whose it is."""
+    return {"estimate": result.value} | {name: getattr(result, name) for name in _ALIKE}
+
+
+def result_of(row: Mapping[str, Any]) -> FunctionalEstimate:
+    """Return the number that a row of `functionals` holds, null values as None."""
+    return FunctionalEstimate(value=row["estimate"], **{name: row[name] for name in _ALIKE})
 
 
 def _sensitivities(round_: Round) -> pd.DataFrame:
@@ -184,27 +191,22 @@ def _levels(round_: Round) -> pd.DataFrame:
 
 def _budgets(round_: Round) -> pd.DataFrame:
     """What is promised and charged; what tokens show of it is known of collected reports only (`spending`)."""
-    rows, unknown = [], (None,) * 3
-    for name, attribute in round_.aggregate.scheme.attributes.items():
-        budget = attribute.budget
-        charges = round_.aggregate.reports(name)
-        rows.append(
-            (
-                name,
-                attribute.mechanism.name,
-                budget.text,
-                float(budget),
-                float(attribute.delta),
-                attribute.mechanism.certificate().text,
-                charges,
-                states(attribute.mechanism),
-                *unknown,
-            )
-        )
-    names = (
-        "attribute mechanism stated epsilon delta certificate charges states known_charges known_clients most_charges"
-    )
-    return _frame(rows, names).astype(dict.fromkeys(names.split()[-3:], "Int64"))
+    unknown = dict.fromkeys(("known_charges", "known_clients", "most_charges"))
+    rows = [
+        {
+            "attribute": name,
+            "mechanism": attribute.mechanism.name,
+            "stated": attribute.budget.text,
+            "epsilon": float(attribute.budget),
+            "delta": float(attribute.delta),
+            "certificate": attribute.mechanism.certificate().text,
+            "charges": round_.aggregate.reports(name),
+            "states": states(attribute.mechanism),
+            **unknown,
+        }
+        for name, attribute in round_.aggregate.scheme.attributes.items()
+    ]
+    return _frame(rows, **dict.fromkeys(unknown, "Int64"))
 
 
 def _rejects(round_: Round) -> pd.DataFrame:
@@ -217,30 +219,32 @@ def _checks(round_: Round, rehearsal: bool, parts: Sequence[Aggregate]) -> pd.Da
     from dpcore.results import poisoning  # the other audits are no part of a round's start
 
     aggregate = round_.aggregate
-    rows: list[tuple[Any, ...]] = []
+    rows: list[Check] = []
     for name, attribute in aggregate.scheme.attributes.items():
         certificate = attribute.mechanism.certificate()
         promised = math.exp(float(attribute.budget)) if certificate.kind == "ratio" else float(attribute.budget)
-        rows.append((f"privacy({name})", certificate.holds, float(certificate.kept), promised, certificate.text))
+        rows.append(Check(f"privacy({name})", certificate.holds, float(certificate.kept), promised, certificate.text))
         if name in round_.unavailable:
-            rows.append((f"estimable({name})", False, float(aggregate.reports(name)), None, round_.unavailable[name]))
+            rows.append(
+                Check(f"estimable({name})", False, float(aggregate.reports(name)), None, round_.unavailable[name])
+            )
     for estimate in _estimates(round_):
         fit = estimate.fit if isinstance(estimate, DensityEstimate) else None
         if fit is not None:
             name = f"fit({of_group(estimate.attribute, estimate.given)})"
-            rows.append((name, fit.passed, fit.statistic, fit.threshold, str(fit)))
+            rows.append(Check(name, fit.passed, fit.statistic, fit.threshold, str(fit)))
     for check in poisoning.checks(aggregate, parts):
         said = f"{check.name}({check.attribute})"
-        seen = (check.statistic, check.threshold) if check.is_available else (None, None)
-        rows.append((said, check.passed, *seen, check.detail))
+        seen, most = (check.statistic, check.threshold) if check.is_available else (None, None)
+        rows.append(Check(said, check.passed, seen, most, check.detail))
     refused = sum(aggregate.rejected.values())
     share = refused / max(1, aggregate.n + refused)
     detail = f"{refused} of {aggregate.n + refused} reports refused"
-    rows.append(("rejected_share", share <= _REJECTED_SHARE, share, _REJECTED_SHARE, detail))
+    rows.append(Check("rejected_share", share <= _REJECTED_SHARE, share, _REJECTED_SHARE, detail))
     if rehearsal:
         detail = "a rehearsal: real records were privatized with a known seed; do not share its reports"
-        rows.append(("secure_randomness", False, 0.0, 1.0, detail))
-    return _frame(rows, "name passed observed threshold detail")
+        rows.append(Check("secure_randomness", False, 0.0, 1.0, detail))
+    return frame_of(rows)
 
 
 def truths(round_: Round, population: Any) -> pd.DataFrame:
@@ -291,8 +295,3 @@ def _numeric_truths(
     for text in asked:
         functional = parse(text)
         yield name, given, str(functional), None, functional.value(truth)
-
-
-def of_group(quantity: str, given: str) -> str:
-    """Return the quantity with the group that it is of, if it is of one, as names of checks have it."""
-    return f"{quantity} | {given}" if given else quantity

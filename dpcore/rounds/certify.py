@@ -22,6 +22,7 @@ from dpcore.audit import measure as black_box
 from dpcore.errors import CalibrationError, SchemeError
 from dpcore.protocol.scheme import Scheme
 from dpcore.results import plots, warehouse
+from dpcore.results.check import Check
 
 
 def scheme_files(folder: Path) -> list[Path]:
@@ -109,14 +110,9 @@ def land(file: Path, audit: SchemeAudit, day: str) -> int:
     """
     identifier = warehouse.run_id(audit.digest, day, "audit")
     seeds = landed_seeds(file)
-    told = {
-        "name": "landed_seeds",
-        "passed": seeds == 0,
-        "observed": float(seeds),
-        "threshold": 0.0,
-        "detail": "runs of real people whose seed is here; their reports, less the noise of a known seed, are the records",
-    }
-    rows = pd.DataFrame([*check_rows(audit, day), told])
+    detail = "runs of real people whose seed is here; their reports, less the noise of a known seed, are the records"
+    told = Check("landed_seeds", seeds == 0, float(seeds), 0.0, detail)
+    rows = pd.DataFrame([*check_rows(audit, day), told._asdict()])
     warehouse.land_checks(file, identifier, rows)
     return len(rows)
 
