@@ -193,6 +193,8 @@ def _contrasted(model: FiniteChannel, statistics: np.ndarray) -> Found | None:
     if not used:
         return None
     contrasts = null_contrasts(tuple(model.levels[level] for level in used))
+    if not contrasts.size:
+        return None  # every law of reports is one that some law of values has
     shares = np.concatenate([counts[level] / counts[level].sum() for level in used])
     found, covariance = shares @ contrasts, np.zeros((contrasts.shape[1],) * 2)
     fitted = shares - contrasts @ found  # what chance gives a cell must not make its own variance
