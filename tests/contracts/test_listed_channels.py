@@ -14,6 +14,7 @@ from dpcore.errors import CalibrationError
 from dpcore.mechanisms import DyadicWave, HadamardResponse, Mechanism, RandomizedResponse, SquareWave, UnaryEncoding
 from dpcore.mechanisms.observation import FiniteChannel, Listed
 from dpcore.privacy.budget import Budget
+from dpcore.results.poisoning import _contrasted, null_contrasts
 
 ONE = Budget.parse("1")
 WAVES = [SquareWave.design(ONE, cells=16), DyadicWave.design(ONE, cells=8, levels=3)]
@@ -48,6 +49,13 @@ def test_the_audits_own_formulas_are_those_of_the_list(mechanism: Any) -> None:
     (pair,) = hard_pairs.dispatch(Mechanism)(mechanism)
     weights = mechanism.channel()[pair.level or 0]
     assert np.max(weights[pair.first] / weights[pair.second]) == largest_ratio(weights).ratio
+
+
+def test_a_channel_of_as_many_reports_as_inputs_leaves_no_contrast_to_tell_lies_by() -> None:
+    everywhere = FiniteChannel((Listed(np.array([[3, 1], [1, 3]])),), np.ones(1))
+    assert not null_contrasts(everywhere.levels).size
+    assert null_contrasts(WAVES[0].model().levels).size
+    assert _contrasted(everywhere, np.array([1000, 1200])) is None
 
 
 def test_what_is_not_listed_has_no_likelihood_unless_the_audit_has_one() -> None:
