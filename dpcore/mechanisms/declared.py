@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass
-from fractions import Fraction
 from typing import Any, TypeVar
 
 Kind = TypeVar("Kind", bound=type)
@@ -12,12 +11,13 @@ Kind = TypeVar("Kind", bound=type)
 
 @dataclass(frozen=True)
 class Option:
-    """What a scheme may tell a mechanism's design.
+    """What a scheme may say: of itself, of an attribute, or to a mechanism's design.
 
-    name: the key in an attribute's table, and the argument of `design`.  type: str, int, Fraction, list[int] or list[Fraction];
+    name: the key in a table, and the argument of a `design`.  type: str, int, Fraction, Budget, dict, or a list of such;
     fractions are written as numbers.  words: what it is, for people.  choices: the texts there are; empty for other types.
-    least, most: of a whole number, or of each in a list.  default: what the design takes where nothing is said, None where
-    that depends on the rest.  is_kept: whether the canonical scheme says it again, beside the integers that came of it.
+    least, most: of a whole number, or of each in a list.  fewest: entries of a list.  is_needed: whether somebody must say it.
+    default: what stands where nothing is said, None where that depends on the rest.  is_kept: of a design's, whether the
+    canonical scheme says it again, beside the integers that came of it.
     """
 
     name: str
@@ -27,7 +27,9 @@ class Option:
     choices: tuple[str, ...] = ()
     least: int = 0
     most: int = 1 << 20
-    default: int | str | Fraction | None = None
+    fewest: int = 1
+    is_needed: bool = False
+    default: Any = None
     is_kept: bool = False
 
 

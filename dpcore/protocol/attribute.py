@@ -16,9 +16,9 @@ from dpcore.errors import InvalidRecord
 from dpcore.mechanisms import Mechanism
 from dpcore.privacy.budget import Budget
 from dpcore.protocol._fields import listed, number
+from dpcore.protocol.keys import OTHER
 
 MISSING = "missing"  # the category that `missing = "category"` adds
-OTHER = "other"  # the declared category that `outside = "other"` maps unlisted values to
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -10,21 +10,18 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from dpcore.errors import SchemeError, check_one_of
+from dpcore.errors import SchemeError
 from dpcore.mechanisms.named import CATEGORICAL
-from dpcore.protocol import _toml, attribute_table
-from dpcore.protocol._fields import known, text
+from dpcore.protocol import _toml, attribute_table, keys
 from dpcore.protocol.attribute import Attribute
 
 FORMAT = 1
 DRAWS = 1  # how words become answers: labels of keyed streams, order of draws; another version, another digest
-_DEFAULT_FUNCTIONALS = ("mean", "quantile(0.5)")
-_TOP_KEYS = ("format", "draws", "name", "description", "clients", "reporting", "pairs", "functionals", "attributes")
+_TOP_KEYS = tuple(key.name for key in keys.SCHEME)  # in the order of the canonical text
 
 
 def read(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a Scheme from its TOML, decimals as texts; raises SchemeError for what is not allowed."""
-    known(document, _TOP_KEYS, "the scheme")
     if document.get("format", FORMAT) != FORMAT:
         raise SchemeError(f"format must be {FORMAT}, got {document['format']!r}; upgrade ldpflow to read this scheme")
     # A canonical text without the key is of the first version; one that a person wrote is drawn by this one.
@@ -34,38 +31,29 @@ def read(document: Mapping[str, Any]) -> dict[str, Any]:
             f"draws must be {DRAWS}, the version of how answers are drawn here, got {draws!r}; read this scheme with an "
             "ldpflow that draws so, or answers that were paid for would be drawn anew"
         )
-    name = text(document, "name", "the scheme")
-    if not attribute_table.NAME.match(name):
-        raise SchemeError(f"name must be lower-case letters, digits and _, got {name!r}")
-    clients = document.get("clients", 100_000)
-    check_clients(clients)
-    reporting = document.get("reporting", "all")
-    check_one_of(("all", "one"), reporting=reporting)
-    functionals = attribute_table.read_functionals(
-        document.get("functionals", list(_DEFAULT_FUNCTIONALS)), is_canonical="format" in document
-    )
-    tables = document.get("attributes", {})
+    keys.check_known(document, _TOP_KEYS, "the scheme")
+    said = keys.read(keys.SCHEME, document)
+    if not attribute_table.NAME.match(said["name"]):
+        raise SchemeError(f"name must be lower-case letters, digits and _, got {said['name']!r}")
+    functionals = attribute_table.read_functionals(said["functionals"], is_canonical="format" in document)
+    tables = said["attributes"]
     if not isinstance(tables, Mapping) or not tables:
         raise SchemeError("a scheme needs at least one [attributes.NAME] table, got none")
-    share = clients if reporting == "all" else max(1, clients // len(tables))
+    share = said["clients"] if said["reporting"] == "all" else max(1, said["clients"] // len(tables))
     attributes = {key: attribute_table.read(key, table, share, functionals) for key, table in tables.items()}
     _columns_differ(attributes)
-    return {
-        "name": name,
-        "description": str(document.get("description", "")),
-        "clients": clients,
-        "reporting": reporting,
-        "pairs": _pairs(document.get("pairs", []), attributes),
+    del said["format"]
+    return said | {
+        "draws": draws,
+        "pairs": _pairs(said["pairs"], attributes),
         "functionals": functionals,
         "attributes": MappingProxyType(attributes),
-        "draws": draws,
     }
 
 
 def check_clients(clients: Any) -> None:
     """Raise SchemeError unless so many clients can be planned for."""
-    if not isinstance(clients, int) or isinstance(clients, bool) or not 1 <= clients <= 10**12:
-        raise SchemeError(f"clients must be a whole number between 1 and 10^12, got {clients!r}")
+    keys.value_of(keys.CLIENTS, clients)
 
 
 def _columns_differ(attributes: Mapping[str, Attribute]) -> None:
@@ -80,12 +68,10 @@ def _columns_differ(attributes: Mapping[str, Attribute]) -> None:
                     )
 
 
-def _pairs(pairs: Any, attributes: Mapping[str, Attribute]) -> tuple[tuple[str, str], ...]:
+def _pairs(pairs: list[list[str]], attributes: Mapping[str, Attribute]) -> tuple[tuple[str, str], ...]:
     parsed = []
-    for pair in pairs if isinstance(pairs, list) else [pairs]:
-        named = isinstance(pair, list) and all(isinstance(name, str) for name in pair)
-        types = [attributes[name].type if name in attributes else "" for name in pair] if named else []
-        if types != ["numeric", "categorical"]:
+    for pair in pairs:
+        if [attributes[name].type if name in attributes else "" for name in pair] != ["numeric", "categorical"]:
             raise SchemeError(
                 f'pairs must list [NUMERIC, CATEGORICAL] attributes, such as [["income", "urban_rural"]]; got {pair!r}'
             )

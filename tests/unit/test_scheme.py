@@ -48,7 +48,7 @@ BAD = {
     "type unknown": ('type = "numeric"', 'type = "number"', ["attributes.height.type", "'number'", "numeric"]),
     "bounds swapped": ("lower = 0.5", "lower = 3", ["lower must be below upper", "got 3"]),
     "bound missing": ("upper = 2.5\n", "", ["upper is missing"]),
-    "one category": ('categories = ["left", "right"]', 'categories = ["left"]', ["at least two", "['left']"]),
+    "one category": ('categories = ["left", "right"]', 'categories = ["left"]', ["at least 2", "['left']"]),
     "twins": ('["red", "green", "blue"]', '["red", "green", "red"]', ["must differ"]),
     "values short": ("values = [0, 1, 2.5]", "values = [0, 1]", ["values", "3 categories"]),
     "code to nowhere": ('2 = "right"', '2 = "up"', ["codes.2", "'up'", "left, right"]),

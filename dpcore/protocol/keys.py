@@ -1,0 +1,177 @@
+"""What a scheme may say, declared: each key with its type, range, default and words, and how a table of them is read.
+
+Mechanisms declare their own options.  Scheme files are read by this, `json_schema` is made of it, and data/README held to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, get_args, get_origin
+
+from dpcore.errors import SchemeError, check_one_of, exact
+from dpcore.mechanisms.declared import Option
+from dpcore.mechanisms.named import BY_TYPE, options_of
+from dpcore.privacy.budget import Budget
+
+AUTO = "auto"  # a categorical attribute's mechanism chosen by `choose`; the canonical scheme names the one it chose
+OTHER = "other"  # the declared category that `outside = "other"` maps unlisted values to
+CLIENTS = Option("clients", int, least=1, most=10**12, default=100_000, words="how many are planned for")
+_FUNCTIONALS = Option(
+    "functionals", list[str], fewest=0, words="numbers to estimate, such as 'mean' or 'quantile(0.5)'"
+)
+_NAME = "lower-case letters, digits and _, the first a letter"
+
+SCHEME = (
+    Option("format", int, words="of a canonical text; nobody sets it"),
+    Option("draws", int, words="how words become answers, a version; nobody sets it"),
+    Option("name", str, is_needed=True, words=f"the scheme's name: {_NAME}"),
+    Option("description", str, default="", words="what it is about, for people"),
+    CLIENTS,
+    Option(
+        "reporting",
+        str,
+        choices=("all", "one"),
+        default="all",
+        words="a client reports every attribute, or one that is drawn in public",
+    ),
+    Option(
+        "pairs",
+        list[list[str]],
+        fewest=0,
+        default=(),
+        words="[NUMERIC, CATEGORICAL]: the first by groups of the second",
+    ),
+    Option(**vars(_FUNCTIONALS) | {"default": ("mean", "quantile(0.5)")}),
+    Option("attributes", dict, is_needed=True, words=f"a table [attributes.NAME] for each question, NAME of {_NAME}"),
+)
+_TYPE = Option("type", str, choices=tuple(BY_TYPE), is_needed=True, words=" or ".join(map(repr, BY_TYPE)))
+_SHARED = (
+    Option("column", str, words="its name in files, where that is another"),
+    Option("epsilon", Budget, is_needed=True, words='what a report spends: a number above 0 or "ln 3"'),
+    _FUNCTIONALS,
+    Option("client", dict, words="the mechanism's integers in a canonical text; nobody writes them"),
+)
+_OWN = {
+    "numeric": (
+        Option("lower", Fraction, is_needed=True, words="the least value, a number"),
+        Option("upper", Fraction, is_needed=True, words="the largest value, a number"),
+        Option("unit", str, default="", words="of the values, as tables and pictures show it"),
+        Option(
+            "outside",
+            str,
+            choices=("clip", "refuse"),
+            default="clip",
+            words="a value outside the bounds is moved to the nearer one, or its record is refused",
+        ),
+        Option("missing", str, choices=("refuse",), default="refuse", words="a record without a value is refused"),
+        Option(
+            "level_rule",
+            str,
+            choices=("lepski", "undersmoothed", "fixed"),
+            default="lepski",
+            words="how `projection` finds its resolution",
+        ),
+        Option("level", int, most=20, words='the resolution of level_rule = "fixed"'),
+    ),
+    "categorical": (
+        Option("categories", list[str], fewest=2, is_needed=True, words="the names there are, never taken from data"),
+        Option("codes", dict, default={}, words="what a file says = which category that is"),
+        Option("values", list[Fraction], words="a number for each category, so that functionals are estimated too"),
+        Option(
+            "outside",
+            str,
+            choices=("refuse", OTHER),
+            default="refuse",
+            words='a value that is no category is refused, or becomes the category "other", which `categories` must list',
+        ),
+        Option(
+            "missing",
+            str,
+            choices=("refuse", "category"),
+            default="refuse",
+            words='an absent value is refused, or becomes the category "missing", which is added',
+        ),
+    ),
+}
+
+
+def of_attribute(kind: str, mechanism: str) -> tuple[Option, ...]:
+    """Return the keys of an attribute's table, the mechanism's options among them; kind: 'numeric' or 'categorical'."""
+    kinds, named = BY_TYPE[kind], _mechanism(kind)
+    declared = kinds.get(mechanism, kinds[named.default]).declared
+    estimators = declared.estimators
+    estimator = Option("estimator", str, choices=estimators, default=estimators[0], words="how reports are read")
+    return (_TYPE, *_SHARED, named, estimator, *_OWN[kind], *(declared.options if mechanism in kinds else ()))
+
+
+def _mechanism(kind: str) -> Option:
+    names = (*BY_TYPE[kind], AUTO) if kind == "categorical" else tuple(BY_TYPE[kind])
+    return Option("mechanism", str, choices=names, default=names[0], words="how a device answers")
+
+
+def read_attribute(table: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return what a table says of an attribute, by key; raises SchemeError, which names the key, where it may not."""
+    kind = read((_TYPE,), table, where)["type"]
+    mechanism = read((_mechanism(kind),), table, where)["mechanism"]
+    keys, options = of_attribute(kind, mechanism), options_of(kind)
+    check_known(table, (*(key.name for key in keys if key.name not in options), *options), where.removesuffix("."))
+    for key, owners in options.items():
+        if key in table and mechanism not in owners:
+            raise SchemeError(
+                f'{where}{key} goes with mechanism = "{owners[0]}", got mechanism = "{mechanism}"; leave it out'
+            )
+    return read(keys, table, where)
+
+
+def read(keys: Iterable[Option], table: Mapping[str, Any], where: str = "") -> dict[str, Any]:
+    """Return the value of each key, the default of what a table leaves out; `where` stands before a key in messages."""
+    return {key.name: _read(key, table, where) for key in keys}
+
+
+def _read(key: Option, table: Mapping[str, Any], where: str) -> Any:
+    try:
+        if key.name in table:
+            return value_of(key, table[key.name])
+        if key.is_needed:
+            raise SchemeError(f"{key.name} is missing; give {key.words}")
+    except SchemeError as error:
+        raise type(error)(f"{where}{error}") from None
+    return key.default
+
+
+def value_of(key: Option, value: Any) -> Any:
+    """Return what a key's value is, numbers exact, tables as they are; raises SchemeError, which names it, for no value of its.
+
+    Decimals come as texts.
+    """
+    name = key.name
+    if get_origin(key.type) is list:
+        if not isinstance(value, list) or len(value) < key.fewest:
+            more = f" of at least {key.fewest}" if key.fewest else ""
+            raise SchemeError(f"{name} must be a list{more}: {key.words}; got {value!r}")
+        each = replace(key, type=get_args(key.type)[0])
+        return [value_of(each, entry) for entry in value]
+    if key.choices:
+        check_one_of(key.choices, **{name: value})
+    if key.type is int:
+        if not isinstance(value, int) or isinstance(value, bool) or not key.least <= value <= key.most:
+            raise SchemeError(f"{name} must be a whole number between {key.least:,} and {key.most:,}, got {value!r}")
+    elif key.type is str:
+        if not isinstance(value, str):
+            raise SchemeError(f"{name} must be a text in quotes, got {value!r}")
+    elif key.type is Fraction:
+        return exact(**{name: value})
+    elif key.type is Budget:
+        if isinstance(value, bool) or not isinstance(value, (int, str)):
+            raise SchemeError(f'{name} must be a number above 0 or "ln 3", got {value!r}')
+        return Budget.parse(value)
+    return value
+
+
+def check_known(table: Mapping[str, Any], accepted: tuple[str, ...], where: str) -> None:
+    """Raise SchemeError where a table has a key that is none of the accepted ones."""
+    for key in table:
+        if key not in accepted:
+            raise SchemeError(f"{where} has an unknown key {key!r}; accepted are {', '.join(accepted)}")
