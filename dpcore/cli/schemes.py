@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,9 +21,14 @@ AUDIT_TRIALS = 200_000
 
 
 def scheme(
-    files: Annotated[list[Path], typer.Argument(help="A scheme file; or two, the earlier first, to see what differs.")],
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="A scheme file; or two, the earlier first, to see what differs.")
+    ] = None,
     canonical: Annotated[
         bool, typer.Option("--canonical", help="Print the canonical text the digest is taken of.")
+    ] = False,
+    json_schema: Annotated[
+        bool, typer.Option("--json-schema", help="Print what scheme files may say, for editors: no file is read.")
     ] = False,
     data: DataOption = DEFAULT_DATA,
 ) -> None:
@@ -33,12 +39,18 @@ def scheme(
 
     Example: ldpflow scheme data/schemes/consumer_expenditure.toml
     """
+    files = files or []
+    if not (json_schema or files) or len(files) > 2 or (canonical and len(files) > 1):
+        raise typer.BadParameter(f"one scheme file, or two to compare, got {len(files)}")
+    if json_schema:
+        from dpcore.protocol import json_schema as of_schemes
+
+        print(json.dumps(of_schemes.json_schema(), indent=2))
+        return
     from dpcore.pipeline import check_estimates
     from dpcore.protocol.scheme import Scheme
     from dpcore.wire import write_bundle
 
-    if len(files) > 2 or (canonical and len(files) > 1):
-        raise typer.BadParameter(f"one scheme file, or two to compare, got {len(files)}")
     schemes = [Scheme.from_toml(file) for file in files]
     for parsed in schemes:
         check_estimates(parsed)

@@ -127,6 +127,14 @@ def test_scheme_prints_digest_and_total(tmp_path: Path) -> None:
     assert "each client spends epsilon = 5.0986 in total a round (4 + ln 3" in done.stdout
 
 
+def test_scheme_prints_what_editors_complete_by(tmp_path: Path) -> None:
+    done = ldpflow("scheme", "--json-schema", at=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["required"] == ["name", "attributes"]
+    assert not list(tmp_path.iterdir())
+    assert "one scheme file, or two to compare, got 0" in ldpflow("scheme", at=tmp_path).stderr
+
+
 BAD_RECORDS = {
     "unknown category": ({"UrbanRural": 3}, ["'UrbanRural'", "record 20", "urban, rural"]),
     "no value": ({"Income": ""}, ["'Income'", "record 20"]),

@@ -1,0 +1,91 @@
+"""The JSON schema of scheme files, made of what keys, mechanisms and functionals declare: editors complete and check by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import fields
+from fractions import Fraction
+from typing import Any, get_args, get_origin
+
+from dpcore.functionals import KINDS
+from dpcore.mechanisms.declared import Option
+from dpcore.mechanisms.named import BY_TYPE, options_of
+from dpcore.privacy.budget import Budget
+from dpcore.protocol import keys
+from dpcore.protocol.attribute_table import NAME
+
+_TYPES: dict[Any, dict[str, Any]] = {
+    str: {"type": "string"},
+    int: {"type": "integer"},
+    Fraction: {"type": ["number", "string"]},  # a text is read exactly, as a decimal of TOML is
+    Budget: {"type": ["number", "string"], "exclusiveMinimum": 0},
+    dict: {"type": "object"},
+}
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the schema, of draft 7; what keys must be together, and values among themselves, only the reader knows."""
+    document = _table(keys.SCHEME)
+    document["properties"]["attributes"] |= {
+        "minProperties": 1,
+        "propertyNames": {"pattern": NAME.pattern},
+        "additionalProperties": {
+            "required": ["type"],
+            "allOf": [_if({"type": kind}, _attribute(kind)) for kind in BY_TYPE],
+            "properties": {"type": {"enum": list(BY_TYPE)}},
+        },
+    }
+    return {"$schema": "http://json-schema.org/draft-07/schema#", "title": "A scheme of ldpflow", **document}
+
+
+def _attribute(kind: str) -> dict[str, Any]:
+    """An attribute of a type: the keys of its default mechanism, those that others have, and what depends on which it is."""
+    mechanism = next(key for key in keys.of_attribute(kind, "") if key.name == "mechanism")
+    cases = []
+    for name in mechanism.choices:
+        said = _table(keys.of_attribute(kind, name))["properties"]
+        own = {key: said.get(key, False) for key in ("estimator", *options_of(kind))}
+        cases.append(_if({"mechanism": name}, {"properties": own}, is_default=name == mechanism.default))
+    table = _table(keys.of_attribute(kind, ""))
+    table["properties"] |= dict.fromkeys(("estimator", *options_of(kind)), True)
+    return table | {"allOf": cases}
+
+
+def _if(said: dict[str, str], then: dict[str, Any], is_default: bool = False) -> dict[str, Any]:
+    when: dict[str, Any] = {"properties": {key: {"const": value} for key, value in said.items()}}
+    return {"if": when if is_default else when | {"required": list(said)}, "then": then}
+
+
+def _table(declared: Iterable[Option]) -> dict[str, Any]:
+    declared = list(declared)
+    return {
+        "type": "object",
+        "properties": {key.name: _key(key) for key in declared},
+        "required": [key.name for key in declared if key.is_needed],
+        "additionalProperties": False,
+    }
+
+
+def _key(key: Option) -> dict[str, Any]:
+    """One key: its words, its default, and what values it has."""
+    default = list(key.default) if isinstance(key.default, tuple) else key.default
+    default = float(default) if isinstance(default, Fraction) else default
+    said = {"description": key.words} | ({} if default is None else {"default": default}) | _values(key, key.type)
+    return said | {"items": _functional()} if key.name == "functionals" else said
+
+
+def _values(key: Option, of: Any) -> dict[str, Any]:
+    if get_origin(of) is list:
+        return {"type": "array", "items": _values(key, get_args(of)[0]), "minItems": key.fewest}
+    if key.choices:
+        return {"enum": list(key.choices)}
+    return _TYPES[of] | ({"minimum": key.least, "maximum": key.most} if of is int else {})
+
+
+def _functional() -> dict[str, Any]:
+    """The name of a functional: in full where it takes no arguments, else with as many as it takes."""
+    alone = [kind.name for kind in KINDS if not kind.example]
+    number = {kind: len(fields(kind)) for kind in KINDS if kind.example}  # type: ignore[arg-type]
+    patterns = [rf"{kind.name}\({','.join(['[^,()]+'] * many)}\)" for kind, many in number.items()]
+    examples = [kind.example for kind in number]
+    return {"anyOf": [{"enum": alone}, {"pattern": f"^({'|'.join(patterns)})$", "examples": examples}]}
