@@ -18,9 +18,7 @@ from dpcore.privacy.budget import Budget
 AUTO = "auto"  # a categorical attribute's mechanism chosen by `choose`; the canonical scheme names the one it chose
 OTHER = "other"  # the declared category that `outside = "other"` maps unlisted values to
 CLIENTS = Option("clients", int, least=1, most=10**12, default=100_000, words="how many are planned for")
-_FUNCTIONALS = Option(
-    "functionals", list[str], fewest=0, words="numbers to estimate, such as 'mean' or 'quantile(0.5)'"
-)
+_FUNCTIONALS = Option("functionals", list[str], fewest=0, words="what to estimate: 'mean', 'quantile(0.5)' and others")
 _NAME = "lower-case letters, digits and _, the first a letter"
 
 SCHEME = (
@@ -29,21 +27,9 @@ SCHEME = (
     Option("name", str, is_needed=True, words=f"the scheme's name: {_NAME}"),
     Option("description", str, default="", words="what it is about, for people"),
     CLIENTS,
-    Option(
-        "reporting",
-        str,
-        choices=("all", "one"),
-        default="all",
-        words="a client reports every attribute, or one that is drawn in public",
-    ),
-    Option(
-        "pairs",
-        list[list[str]],
-        fewest=0,
-        default=(),
-        words="[NUMERIC, CATEGORICAL]: the first by groups of the second",
-    ),
-    Option(**vars(_FUNCTIONALS) | {"default": ("mean", "quantile(0.5)")}),
+    Option("reporting", str, choices=("all", "one"), default="all", words="all attributes, or one drawn in public"),
+    Option("pairs", list[list[str]], fewest=0, default=(), words="[NUMERIC, CATEGORICAL]: the first by the second"),
+    replace(_FUNCTIONALS, default=("mean", "quantile(0.5)")),
     Option("attributes", dict, is_needed=True, words=f"a table [attributes.NAME] for each question, NAME of {_NAME}"),
 )
 _TYPE = Option("type", str, choices=tuple(BY_TYPE), is_needed=True, words=" or ".join(map(repr, BY_TYPE)))
@@ -63,7 +49,7 @@ _OWN = {
             str,
             choices=("clip", "refuse"),
             default="clip",
-            words="a value outside the bounds is moved to the nearer one, or its record is refused",
+            words="a value beyond goes to the nearer bound, or is refused",
         ),
         Option("missing", str, choices=("refuse",), default="refuse", words="a record without a value is refused"),
         Option(
@@ -77,14 +63,14 @@ _OWN = {
     ),
     "categorical": (
         Option("categories", list[str], fewest=2, is_needed=True, words="the names there are, never taken from data"),
-        Option("codes", dict, default={}, words="what a file says = which category that is"),
+        Option("codes", dict, default={}, words='what a file says = which category that is, such as { 1 = "urban" }'),
         Option("values", list[Fraction], words="a number for each category, so that functionals are estimated too"),
         Option(
             "outside",
             str,
             choices=("refuse", OTHER),
             default="refuse",
-            words='a value that is no category is refused, or becomes the category "other", which `categories` must list',
+            words='a value that is neither category nor code is refused, or becomes "other", which `categories` must list',
         ),
         Option(
             "missing",
