@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from prefect import runtime
 from prefect.artifacts import create_markdown_artifact
 
 from dpcore.audit import SchemeAudit
 from dpcore.rounds import certify
 from flows.settings import AuditSettings
-from flows.stage import key, stage, whole
+from flows.stage import key, scheduled_day, stage, whole
 
 
 @stage("enumerate", run_name="enumerate-{file.stem}")
@@ -38,24 +37,15 @@ def land_checks(found: SchemeAudit, warehouse: Path, day: str) -> None:
     certify.land(warehouse, found, day)
 
 
-def run_name() -> str:
-    """Return what the UI calls an audit: the day it was scheduled for."""
-    return f"audit-{_day()}"
-
-
-@whole("audit", hours=2, run_name=run_name)
+@whole("audit", hours=2)
 def audit(settings: AuditSettings = AuditSettings()) -> list[SchemeAudit]:  # noqa: B008 - frozen
     """Enumerate every scheme in turn and look at its clients' reports, show and land what was found, and then fail where any
     promise is broken.
     """
-    day, audits = _day(), []
+    day, audits = scheduled_day(), []
     for file in certify.scheme_files(settings.schemes):
         audits.append(look_at_reports(enumerate_loss(file), settings.trials))
         show_certificate(audits[-1], day)
         land_checks(audits[-1], settings.warehouse, day)
     certify.require(audits, certify.landed_seeds(settings.warehouse))
     return audits
-
-
-def _day() -> str:
-    return runtime.flow_run.scheduled_start_time.strftime("%Y-%m-%d")

@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from prefect import runtime
 from prefect.artifacts import create_table_artifact
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import (
@@ -61,7 +60,7 @@ def delete_history(settings: CleanupSettings) -> int:
     return count
 
 
-@whole("cleanup", hours=4, run_name=lambda: f"cleanup-{runtime.flow_run.scheduled_start_time:%Y-%m-%d}")
+@whole("cleanup", hours=4)
 def cleanup(settings: CleanupSettings = CleanupSettings()) -> Any:  # noqa: B008 - frozen
     """Delete files, results and history that are old enough, and say what they were."""
     removals = [*delete_files(settings), *delete_results(settings)]

@@ -59,14 +59,17 @@ def stage(
     return lambda function: made(guarded(function))
 
 
-def whole(name: str, *, hours: float, run_name: str | Callable[[], str]) -> Callable[[Callable[..., Any]], Any]:
+def whole(
+    name: str, *, hours: float, run_name: str | Callable[[], str] | None = None
+) -> Callable[[Callable[..., Any]], Any]:
     """Return the decorator of a flow: a time limit, threads for its tasks, and hooks that tell how it ended badly.
 
+    run_name: what the UI calls a run; its name and the day it was scheduled for where nothing is said.
     A flow is not retried by itself: its tasks were, and what they finished is kept for whoever presses Retry.
     """
     made = flow(
         name=name,
-        flow_run_name=run_name,
+        flow_run_name=run_name or (lambda: f"{name}-{scheduled_day()}"),
         timeout_seconds=hours * 3600,
         task_runner=task_runner(),
         on_failure=[tell_failure],

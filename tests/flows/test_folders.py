@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import inspect
 import json
-import pkgutil
 from collections.abc import Callable
 from datetime import date
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
-from prefect import Flow, Task
+from flow_cases import FLOWS, TASKS
+from prefect import Flow
 from pydantic import BaseModel
 
-import flows
 from dpcore.errors import DPCoreError
 from dpcore.rounds import defaults, preparing
 from dpcore.rounds.run import Run
@@ -27,13 +25,7 @@ from flows.steps import aggregate_batch, land, prepare
 pytestmark = pytest.mark.flows
 
 REFUSED = "runs may use what is in "
-MADE = [
-    made
-    for module in pkgutil.iter_modules(flows.__path__)
-    for made in vars(import_module(f"flows.{module.name}")).values()
-    if isinstance(made, (Flow, Task))
-]
-GUARDED = list({id(made): made for made in MADE}.values())
+GUARDED = [*FLOWS, *TASKS]
 REQUIRED = {"reports": Path("data"), "round": "2026-11-20", "first": date(2026, 11, 1), "last": date(2026, 11, 2)}
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from services import PATIENCE, Up, artifacts, ask, deployment, ended, receiver, running, soon, start, state
 
 from dpcore.results import warehouse
@@ -59,9 +60,8 @@ def test_a_round_against_a_server_shows_in_its_ui(
 ) -> None:
     port, home = service.port, service.home
     deployed = ask(port, "/api/deployments/filter", {})
-    on_request = ["backfill", "collect", "coverage", "estimate", "publish", "simulate"]
-    scheduled_ = ["daily", "monthly-audit", "monthly-reproduce", "weekly-benchmark", "weekly-cleanup"]
-    assert sorted(one["name"] for one in deployed) == sorted([*on_request, *scheduled_])
+    declared = yaml.safe_load((root / "prefect.yaml").read_text(encoding="utf-8"))["deployments"]
+    assert sorted(one["name"] for one in deployed) == sorted(one["name"] for one in declared)
     daily = deployment(port, "daily")
     assert [schedule["slug"] for schedule in daily["schedules"]] == ["daily-round"]
     assert "settings" in daily["parameter_openapi_schema"]["properties"]

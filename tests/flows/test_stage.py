@@ -8,57 +8,20 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from flow_cases import FLOWS, TASKS
 from prefect.states import Failed
 from pydantic import ValidationError
 
 from dpcore.errors import SchemeError, WarehouseError
 from dpcore.results.warehouse import Locked
 from dpcore.rounds import aggregating, defaults, preparing, privatizing
-from flows import audit, backfill, benchmark, cleanup, collect, coverage, estimate, publish, simulate, steps
 from flows import round as rounds
+from flows import steps
 from flows.hooks import advice, run_of
 from flows.settings import RoundSettings
 from flows.stage import is_transient, key
 
 pytestmark = pytest.mark.flows
-
-TASKS = (
-    steps.prepare,
-    steps.find,
-    steps.privatize_batch,
-    steps.privatize_records,
-    steps.aggregate_batch,
-    steps.merge,
-    steps.reason,
-    steps.wait,
-    steps.estimate,
-    steps.draw,
-    steps.land,
-    publish.show,
-    audit.enumerate_loss,
-    audit.show_certificate,
-    audit.land_checks,
-    benchmark.measure,
-    benchmark.draw,
-    benchmark.show,
-    backfill.find_missing,
-    cleanup.delete_files,
-    cleanup.delete_results,
-    cleanup.delete_history,
-)
-
-FLOWS = (
-    rounds.run_round,
-    simulate.simulate,
-    collect.collect,
-    estimate.estimate,
-    publish.publish,
-    audit.audit,
-    benchmark.benchmark,
-    backfill.backfill,
-    cleanup.cleanup,
-    coverage.coverage,
-)
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
