@@ -86,7 +86,7 @@ def test_every_form_is_the_form_of_a_flow_that_is_guarded() -> None:
     modules = (settings, study_settings)
     forms = {form for one in modules for _, form in inspect.getmembers(one, inspect.isclass)}
     with_paths = {form for form in forms if issubclass(form, BaseModel) and paths_of(form)}
-    assert with_paths - {settings._Settings} == {form for made, form in FORMED if isinstance(made, Flow)}
+    assert with_paths <= {form for made, form in FORMED if isinstance(made, Flow)}
 
 
 @pytest.mark.parametrize("made", GUARDED, ids=lambda made: f"{type(made).__name__.lower()}-{made.name}")
