@@ -20,19 +20,8 @@ import numpy as np
 from dpcore._random import Source
 from dpcore.errors import NotEstimable, SchemeError, check_within
 from dpcore.estimation.density_estimate import DensityEstimate
-from dpcore.estimation.estimators import (
-    Estimator,
-    ExpectationMaximization,
-    Fixed,
-    Frequency,
-    Lepski,
-    LogSpline,
-    Projection,
-    Undersmoothed,
-    groups,
-    sensitivity,
-)
-from dpcore.estimation.estimators.log_spline_family import DEGREE as LOG_SPLINE_DEGREE
+from dpcore.estimation.estimators import Estimator, groups, sensitivity
+from dpcore.estimation.estimators.named import named
 from dpcore.estimation.frequency_estimate import FrequencyEstimate
 from dpcore.estimation.functional_estimate import FunctionalEstimate, refused
 from dpcore.functionals import Atom, parse
@@ -193,26 +182,13 @@ def estimate(aggregate: Aggregate, attribute: str, estimator: Estimator | None =
     """
     if attribute not in aggregate.scheme.attributes:
         raise SchemeError(f"the scheme has no attribute {attribute!r}; it has {', '.join(aggregate.scheme.attributes)}")
-    chosen = estimator or default_estimator(aggregate.scheme.attributes[attribute])
+    chosen = estimator or named(aggregate.scheme.attributes[attribute])
     found = chosen.estimate(aggregate, attribute, given)
     if given is None:
         return replace(sensitivity.exposed(found, aggregate, attribute), sample=groups.everyone(aggregate, attribute))
     found = sensitivity.exposed_groups(found, aggregate, attribute, given)
     samples = groups.groups(aggregate, attribute, given)
     return {category: replace(each, sample=samples.get(category)) for category, each in found.items()}
-
-
-def default_estimator(attribute: Attribute) -> Estimator:
-    """Return the estimator that the scheme names for an attribute."""
-    if not attribute.is_numeric:
-        return Frequency()
-    if attribute.estimator == LogSpline.name:
-        return LogSpline()
-    if attribute.estimator in ("em", "ems"):
-        return ExpectationMaximization(smoothing=attribute.estimator == "ems")
-    if attribute.level is not None:
-        return Projection(level_rule=Fixed(attribute.level))
-    return Projection(level_rule=Undersmoothed() if attribute.level_rule == "undersmoothed" else Lepski())
 
 
 def check_estimates(scheme: Scheme) -> None:
@@ -237,9 +213,7 @@ def _check_attribute(attribute: Attribute) -> None:
         reason = functional.refuses_probabilities()
         if attribute.is_numeric:
             bounds = float(attribute.lower), float(attribute.upper)
-            degrees = {"em": 0, "ems": 0, "projection": getattr(basis, "degree", None)}
-            degree = degrees.get(attribute.estimator, LOG_SPLINE_DEGREE)
-            reason = functional.refuses(*bounds, degree)
+            reason = functional.refuses(*bounds, named(attribute).degree(attribute.mechanism))
         if reason is not None:
             raise SchemeError(f"functionals: {text!r}: {reason}")
         asked.append(str(functional))

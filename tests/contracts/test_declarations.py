@@ -11,8 +11,8 @@ import pytest
 
 import dpcore as dp
 from dpcore.errors import SchemeError
+from dpcore.estimation.estimators.named import by_name, named
 from dpcore.mechanisms.named import BY_TYPE
-from dpcore.pipeline import default_estimator
 
 KINDS = [pytest.param(type_, kind, id=name) for type_, kinds in BY_TYPE.items() for name, kind in kinds.items()]
 DOMAIN = {"numeric": "lower = 0\nupper = 1", "categorical": 'categories = ["a", "b", "c"]'}
@@ -47,9 +47,18 @@ def test_every_estimator_that_is_declared_is_made(type_: str, kind: Any) -> None
     assert scheme(type_, kind.name).attributes["a"].estimator == kind.declared.estimators[0]
     for name in kind.declared.estimators:
         attribute = scheme(type_, kind.name, f'estimator = "{name}"').attributes["a"]
-        assert default_estimator(attribute).name in (name, "ems")  # em is ems without smoothing
+        assert name in named(attribute).titles
+        assert named(attribute)._reads(attribute.mechanism.model()) if type_ == "numeric" else True
     with pytest.raises(SchemeError, match="estimator must be one of"):
         scheme(type_, kind.name, 'estimator = "guess"')
+
+
+def test_every_estimator_that_is_found_is_declared_by_a_mechanism() -> None:
+    declared = {name for kinds in BY_TYPE.values() for kind in kinds.values() for name in kind.declared.estimators}
+    assert declared == by_name().keys()
+    for name, kind in by_name().items():
+        assert kind.name in kind.titles
+        assert by_name()[kind.name] is kind, name
 
 
 @pytest.mark.parametrize(("type_", "kind"), KINDS)

@@ -6,8 +6,9 @@ There is no fit and no state: the same aggregate gives the same answer, and choi
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -20,10 +21,21 @@ from dpcore.functionals.group import Group
 class Estimator(ABC):
     """Turns an aggregate into the estimate of one attribute.
 
-    `name` is what tables call the estimator.
+    A new one is a file of this folder, and its name among those that a mechanism declares it is read by.
+    `name` is what tables call the estimator.  titles: each name that schemes know it by -> how people say that it was used.
     """
 
     name: ClassVar[str]
+    titles: ClassVar[Mapping[str, str]] = MappingProxyType({})
+
+    @classmethod
+    def of(cls, attribute: Any) -> Self:
+        """Return the estimator of an attribute whose scheme names it, by one of `titles`."""
+        return cls()
+
+    def degree(self, mechanism: Any) -> int | None:
+        """Return the degree of the polynomials that a density is made of, which functionals ask; None where it is not."""
+        return None
 
     @abstractmethod
     def estimate(self, aggregate: Any, attribute: str, given: str | None = None) -> Any:

@@ -19,7 +19,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Self
 
 import numpy as np
 
@@ -55,7 +56,15 @@ class ExpectationMaximization(DensityEstimator):
 
     smoothing: bool = True
     name = "ems"
+    titles = MappingProxyType({"ems": "estimated by EM with smoothing", "em": "estimated by EM"})
     needs = "em and ems need a mechanism that reports cells of a wave"
+
+    @classmethod
+    def of(cls, attribute: Any) -> Self:
+        return cls(smoothing=attribute.estimator == "ems")
+
+    def degree(self, mechanism: Any) -> int | None:
+        return 0
 
     def _reads(self, model: Any) -> bool:
         return isinstance(model, FiniteChannel) and not model.inputs & (model.inputs - 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ class Frequency(Estimator):
     confidence: float = 0.95
     consistency: str = "simplex"
     name = "frequency"
+    titles = MappingProxyType({"frequency": ""})  # what else
 
     def __post_init__(self) -> None:
         check_confidence(self.confidence)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from dpcore.estimation.estimators.bands import critical_value, standard_errors
 from dpcore.estimation.estimators.base import DensityEstimator
 from dpcore.estimation.estimators.inner_products import InnerProducts
 from dpcore.estimation.estimators.likelihood import Counts, Likelihood, group_counts
+from dpcore.estimation.estimators.log_spline_family import DEGREE
 from dpcore.estimation.estimators.one_step import OneStep
 from dpcore.estimation.estimators.pairs import Pair
 from dpcore.estimation.estimators.posterior import Posterior
@@ -41,12 +43,16 @@ class LogSpline(DensityEstimator):
     level: int = one_step.LEVEL
     orders: tuple[int, ...] = one_step.ORDERS
     name = "log_spline"
+    titles = MappingProxyType({"log_spline": "estimated by a log-spline"})
     needs = "log_spline needs a numeric attribute"
 
     def __post_init__(self) -> None:
         check_within(3, 8, level=self.level)
         if not self.orders or any(order not in (1, 2, 3, 4) for order in self.orders):
             raise SchemeError(f"orders must be some of 1, 2, 3, 4, got {self.orders}")
+
+    def degree(self, mechanism: Any) -> int | None:
+        return DEGREE
 
     def _reads(self, model: Any) -> bool:
         return isinstance(model, FiniteChannel | NoisyFeatures)

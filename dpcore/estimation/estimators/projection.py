@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Self
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from dpcore.estimation.estimators import ladder
 from dpcore.estimation.estimators.base import DensityEstimator
 from dpcore.estimation.estimators.inference import DeltaMethod
 from dpcore.estimation.estimators.inner_products import InnerProducts
-from dpcore.estimation.estimators.level_rule import Fixed, Lepski, LevelRule
+from dpcore.estimation.estimators.level_rule import Fixed, Lepski, LevelRule, Undersmoothed
 from dpcore.estimation.estimators.likelihood import Likelihood
 from dpcore.estimation.estimators.pairs import Pair
 from dpcore.functionals.group import Group
@@ -33,7 +34,17 @@ class Projection(DensityEstimator):
     level_rule: LevelRule = field(default_factory=Lepski)
     unit_mass: bool = True
     name = "projection"
+    titles = MappingProxyType({"projection": "estimated by projection"})
     needs = "projection needs a mechanism of noisy features"
+
+    @classmethod
+    def of(cls, attribute: Any) -> Self:
+        if attribute.level is not None:
+            return cls(Fixed(attribute.level))
+        return cls(Undersmoothed() if attribute.level_rule == "undersmoothed" else Lepski())
+
+    def degree(self, mechanism: Any) -> int | None:
+        return getattr(mechanism.basis, "degree", None)
 
     def _reads(self, model: Any) -> bool:
         return isinstance(model, NoisyFeatures)

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+from dpcore.estimation.estimators.named import by_name
 from dpcore.mechanisms.named import declaration
 from dpcore.results.reading import in_words
-
-_ESTIMATORS = {
-    "em": "estimated by EM",
-    "ems": "estimated by EM with smoothing",
-    "frequency": "",  # what else
-    "log_spline": "estimated by a log-spline",
-    "projection": "estimated by projection",
-}
 
 
 def name_of(name: str) -> str:
     """Return what people call a mechanism, or how they say that an estimator was used."""
-    declared = declaration(name)
-    return _ESTIMATORS.get(name, in_words(name)) if declared is None else declared.title
+    if declared := declaration(name):
+        return declared.title
+    estimator = by_name().get(name)
+    return in_words(name) if estimator is None else estimator.titles[name]
 
 
 def what_leaves(mechanism: str) -> str:
