@@ -23,11 +23,11 @@ def aggregate_file(run: Run, reports: Path) -> Path:
     scheme, path = run.scheme, run.part(reports)
     try:
         without = left_out_of(run).get(reports, {})
-        found = pipeline.aggregate_parts(scheme, wire.read_parts(reports, scheme, without=positions(without)))
-        rejected = Counter(wire.read_refused(reports, scheme)) + Counter({why: len(of) for why, of in without.items()})
-        examples = {why: of[0] for why, of in without.items()}
+        aggregate = pipeline.aggregate_parts(scheme, wire.read_parts(reports, scheme, without=positions(without)))
+        rejected = Counter(wire.read_refused(reports, scheme)) + Counter({why: len(at) for why, at in without.items()})
+        examples = {why: at[0] for why, at in without.items()}
         wire.write_aggregate(
-            path, found.merge(replace(Aggregate.zero(scheme), rejected=dict(rejected), examples=examples))
+            path, aggregate.merge(replace(Aggregate.zero(scheme), rejected=dict(rejected), examples=examples))
         )
     except InvalidReport:
         if reports.exists() or not path.exists():

@@ -53,7 +53,7 @@ def draw(audit: SchemeAudit) -> Any:
         return None
     rows = [(a.name, float(a.promised), float(a.found.kept), a.measured) for a in audit.attributes]
     bounds = pd.DataFrame(
-        [(name, promised, kept, nan if shown is None else shown.epsilon) for name, promised, kept, shown in rows],
+        [(name, promised, epsilon, nan if shown is None else shown.epsilon) for name, promised, epsilon, shown in rows],
         columns=["attribute", "promised", "epsilon", "lower_bound"],
     )
     right, fresh = audit.averaging.right, audit.averaging.fresh
@@ -121,8 +121,8 @@ def landed_seeds(file: Path) -> int:
     """Return how many runs of real people have their seed in a warehouse; none in one that is not there yet."""
     if not file.exists():
         return 0
-    found = warehouse.query(file, "select count(*) as n from runs where seed is not null and source <> 'simulated'")
-    return int(found["n"][0])
+    counted = warehouse.query(file, "select count(*) as n from runs where seed is not null and source <> 'simulated'")
+    return int(counted["n"][0])
 
 
 def require(audits: Sequence[SchemeAudit], seeds: int = 0) -> None:

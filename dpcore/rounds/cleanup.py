@@ -64,26 +64,26 @@ def clean(data: Path, *, now: datetime | None = None, **told: Any) -> list[Remov
     now = now or datetime.now(UTC)
     cutoff = now - timedelta(days=asked.keep_days)
     runs = list(_runs(data, cutoff))
-    found = [removal for _, removals in runs for removal in removals]
+    removals = [removal for _, of_run in runs for removal in of_run]
     if asked.reports is not None:
-        found += _counted(asked.reports, asked.warehouse or warehouse_of(data), cutoff)
-    found += _leftovers(data, now - _UNFINISHED)
+        removals += _counted(asked.reports, asked.warehouse or warehouse_of(data), cutoff)
+    removals += _leftovers(data, now - _UNFINISHED)
     if not asked.dry_run:
         for run, _ in runs:
             warehouse.forget_figures(run.plan.warehouse, [run.plan.run_id])
-        for removal in found:
+        for removal in removals:
             _delete(removal.path)
-    return found
+    return removals
 
 
 def clean_folder(folder: Path, *, keep_days: int, dry_run: bool = False, now: datetime | None = None) -> list[Removal]:
     """Delete the files of a folder that nobody has written for so many days, and return them; with `dry_run` return only."""
     cutoff = (now or datetime.now(UTC)) - timedelta(days=keep_days)
     files = sorted(path for path in folder.rglob("*") if path.is_file()) if folder.is_dir() else []
-    found = [_removal("result", path, "") for path in files if _changed(path) < cutoff]
-    for removal in [] if dry_run else found:
+    removals = [_removal("result", path, "") for path in files if _changed(path) < cutoff]
+    for removal in [] if dry_run else removals:
         removal.path.unlink(missing_ok=True)
-    return found
+    return removals
 
 
 def in_words(removals: list[Removal], dry_run: bool) -> str:
@@ -101,8 +101,8 @@ def _runs(data: Path, cutoff: datetime) -> Iterator[tuple[Run, list[Removal]]]:
     for file in sorted((data / "runs").glob("*/plan.json")):
         run = Run.at(file.parent)
         plan = run.plan
-        known = landed.setdefault(plan.warehouse, warehouse.landed_rounds(plan.warehouse))
-        at = known.get((run.scheme.digest, plan.source, plan.round))
+        landed_at = landed.setdefault(plan.warehouse, warehouse.landed_rounds(plan.warehouse))
+        at = landed_at.get((run.scheme.digest, plan.source, plan.round))
         if at is None or at >= cutoff or datetime.fromisoformat(plan.started_at) >= cutoff:
             continue
         pictures = Path(plan.figures)
@@ -113,12 +113,12 @@ def _runs(data: Path, cutoff: datetime) -> Iterator[tuple[Run, list[Removal]]]:
 def _counted(reports: Path, warehouse_file: Path, cutoff: datetime) -> list[Removal]:
     """The files of reports that a round has counted long enough ago."""
     since = warehouse.counted_since(warehouse_file)
-    found = []
+    removals = []
     for path in sorted(reports.glob("*.parquet")):
         at = since.get(hashlib.sha256(path.read_bytes()).hexdigest())
         if at is not None and at < cutoff:
-            found.append(_removal("reports", path, ""))
-    return found
+            removals.append(_removal("reports", path, ""))
+    return removals
 
 
 def _leftovers(data: Path, cutoff: datetime) -> list[Removal]:

@@ -35,9 +35,9 @@ def due(scheme: Scheme, round_: str, reports: Path, landing: Path, data: Path, *
 
     Raises InvalidReport as `inbox` does, and where files that it counted are gone and it would have to count them again.
     """
-    found = inbox.batches_of(reports, scheme)
+    offered = inbox.batches_of(reports, scheme)
     counted = warehouse.counted_files(landing, scheme.digest)
-    batches = inbox.due(found, round_, counted, again=again)
+    batches = inbox.due(offered, round_, counted, again=again)
     files = {file for file, by in counted.items() if by == round_}
     gone = files - {batch.file for batch in batches}
     if gone:  # the round has landed; where the owner has deleted its files since, their aggregates stand
@@ -50,7 +50,7 @@ def due(scheme: Scheme, round_: str, reports: Path, landing: Path, data: Path, *
             )
         return Due(batches=batches_of(Run.at(folder)), salt=salt, counted=counted)
     if not batches:
-        raise inbox.nothing_due(reports, round_, found, counted)
+        raise inbox.nothing_due(reports, round_, offered, counted)
     return Due(batches=batches, salt=inbox.content_of(batch.file for batch in batches), counted=counted)
 
 
@@ -63,9 +63,9 @@ def take(run: Run, due: Due) -> None:
     if not all(file.exists() for file in collected(run)):
         return
     before = sorted(due.counted.keys() - {batch.file for batch in due.batches})
-    found, kept = inbox.left_out(due.batches, run.plan.round, _ids(run, before))
-    run.say("left_out.json", {"before": before, "left_out": found})
-    for file, ids in kept.items():
+    left_out, ids_counted = inbox.left_out(due.batches, run.plan.round, _ids(run, before))
+    run.say("left_out.json", {"before": before, "left_out": left_out})
+    for file, ids in ids_counted.items():
         if len(ids):
             wire.private_folder(run.data / "counted")
             wire.write_bytes(_ids_file(run, file), ids.tobytes(), private=True)
@@ -83,21 +83,21 @@ def collected(run: Run) -> list[Path]:
 
 def left_out_of(run: Run) -> dict[Path, dict[str, list[int]]]:
     """Return which reports a run leaves out: file -> reason -> positions; files of which it leaves out none are missing."""
-    found = run.said("left_out.json", {"left_out": {}})["left_out"]
-    return {wire.location(batch.path): found[batch.file] for batch in batches_of(run) if batch.file in found}
+    left_out = run.said("left_out.json", {"left_out": {}})["left_out"]
+    return {wire.location(batch.path): left_out[batch.file] for batch in batches_of(run) if batch.file in left_out}
 
 
 def positions(left_out: Mapping[str, list[int]]) -> np.ndarray:
     """Return the positions of what is left out, for whatever reason, (n,) int64."""
-    return np.array([position for of in left_out.values() for position in of], dtype=np.int64)
+    return np.array([position for places in left_out.values() for position in places], dtype=np.int64)
 
 
 def check_not_overtaken(run: Run) -> None:
     """Raise InvalidReport where a round that has landed since a run was prepared has counted one of its reports."""
-    said, own = run.said("left_out.json"), {batch.file for batch in batches_of(run)}
-    if said is None:
+    written, own = run.said("left_out.json"), {batch.file for batch in batches_of(run)}
+    if written is None:
         return
-    since = warehouse.counted_files(run.plan.warehouse, run.scheme.digest).keys() - own - set(said["before"])
+    since = warehouse.counted_files(run.plan.warehouse, run.scheme.digest).keys() - own - set(written["before"])
     if not since:
         return
     ids = np.concatenate([np.zeros((0, NAME_BYTES), np.uint8), *_ids(run, sorted(own))])

@@ -75,10 +75,10 @@ def charge(run: Run, drawings: Mapping[str, str]) -> None:
     asked: list[tuple[str, float, float, int | None]] = [("", scheme.epsilon, float(scheme.delta), None)]
     for name, attribute in scheme.attributes.items():
         asked.append((name, float(attribute.budget), float(attribute.delta), account.states(attribute.mechanism)))
-    of = {"scheme": scheme.name, "scheme_digest": scheme.digest, "source": run.plan.source}
+    stamp = {"scheme": scheme.name, "scheme_digest": scheme.digest, "source": run.plan.source}
     rows = pd.DataFrame(
-        [(drawing, round_, *each) for drawing, round_ in drawings.items() for each in asked],
+        [(drawing, round_, *row) for drawing, round_ in drawings.items() for row in asked],
         columns=["drawing", "round", "attribute", "epsilon", "delta", "states"],
     )
     if len(rows):
-        warehouse.charge(run.plan.warehouse, rows.assign(**of, states=rows["states"].astype("Int64")))
+        warehouse.charge(run.plan.warehouse, rows.assign(**stamp, states=rows["states"].astype("Int64")))

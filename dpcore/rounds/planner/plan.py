@@ -164,10 +164,10 @@ class Planner:
         if error is None:
             clients = clients or self._scheme.clients
             budget = budget or self._scheme.attributes[aim.attribute].budget
-            found = self.forecast(aim, clients, budget)
-            if found.error is None:
-                raise NotEstimable(f"{aim.quantity} of {aim.attribute} would be refused: {found.reason}")
-            return self._answer(aim, "error", clients, budget, found)
+            forecast = self.forecast(aim, clients, budget)
+            if forecast.error is None:
+                raise NotEstimable(f"{aim.quantity} of {aim.attribute} would be refused: {forecast.reason}")
+            return self._answer(aim, "error", clients, budget, forecast)
         check_positive(error=error)
         if (clients is None) == (budget is None):
             raise SchemeError(
@@ -232,23 +232,23 @@ class Planner:
 
     def _choices(self, aim: Aim, clients: int, budget: Budget, apart: str = "") -> list[Forecast]:
         """What every mechanism but one would give, by its own defaults."""
-        found = []
+        choices = []
         for name in BY_TYPE[self._scheme.attributes[aim.attribute].type]:
             if name == apart:
                 continue
             try:
-                found.append(self.forecast(aim, clients, budget, name))
+                choices.append(self.forecast(aim, clients, budget, name))
             except DPCoreError as why:  # this mechanism cannot keep such an epsilon
-                found.append(Forecast(mechanism=name, error=None, reason=str(why)))
-        return found
+                choices.append(Forecast(mechanism=name, error=None, reason=str(why)))
+        return choices
 
     def _answer(
-        self, aim: Aim, missing: str, clients: int, budget: Budget, found: Forecast, error: float | None = None
+        self, aim: Aim, missing: str, clients: int, budget: Budget, forecast: Forecast, error: float | None = None
     ) -> Plan:
-        assert found.error is not None
-        choices = sorted([found, *self._choices(aim, clients, budget, found.mechanism)], key=_size)
+        assert forecast.error is not None
+        choices = sorted([forecast, *self._choices(aim, clients, budget, forecast.mechanism)], key=_size)
         needed: int | Budget | None = None
-        if error is not None and choices[0] is not found:
+        if error is not None and choices[0] is not forecast:
             name = choices[0].mechanism
             other = missing == "clients"
             needed = self._clients(aim, budget, error, name) if other else self._epsilon(aim, clients, error, name)
@@ -260,10 +260,10 @@ class Planner:
             total=self._total(aim, budget),
             delta=self._scheme.attributes[aim.attribute].delta,
             total_delta=self._scheme.delta,
-            error=found.error,
+            error=forecast.error,
             unit=self._unit(aim),
             people=self._people.name,
-            forecast=found,
+            forecast=forecast,
             choices=tuple(choices),
             needed=needed,
             floor=self._floor(aim, clients, budget),
@@ -359,8 +359,8 @@ def _read(estimate: DensityEstimate | FrequencyEstimate, aim: Aim, mechanism: st
     if share is not None and isinstance(estimate, FrequencyEstimate):
         place = estimate.categories.index(share[1])
         return Forecast(mechanism=mechanism, error=float(estimate.standard_errors[place]), value=float(law[place]))
-    found = estimate.functional(parse(aim.quantity))
-    return Forecast(mechanism=mechanism, error=found.standard_error, value=found.value, reason=found.reason or "")
+    result = estimate.functional(parse(aim.quantity))
+    return Forecast(mechanism=mechanism, error=result.standard_error, value=result.value, reason=result.reason or "")
 
 
 def _density_error(scheme: Scheme, attribute: str, people: Any, reports: int) -> float | None:
@@ -374,8 +374,8 @@ def _density_error(scheme: Scheme, attribute: str, people: Any, reports: int) ->
     squares = []
     for seed in range(_ROUNDS):
         try:
-            found = pipeline.estimate(pipeline.simulate(scheme, people, seeded(seed), reports), attribute)
+            density = pipeline.estimate(pipeline.simulate(scheme, people, seeded(seed), reports), attribute)
         except (NotEstimable, np.linalg.LinAlgError):
             continue
-        squares.append(np.mean((found(middle) * width - truth) ** 2))
+        squares.append(np.mean((density(middle) * width - truth) ** 2))
     return float(np.sqrt(np.mean(squares) / np.mean(truth**2))) if squares else None

@@ -31,8 +31,8 @@ def least(
     bad, good, gaps = low, high, dict[float, float]()
     x = min(max(start, low), high)
     while True:
-        found = error(x)
-        gaps[x] = math.inf if found is None else math.log10(found / wanted)
+        reached = error(x)
+        gaps[x] = math.inf if reached is None else math.log10(reached / wanted)
         if gaps[x] > 0:
             if x >= high:
                 return None
