@@ -183,12 +183,12 @@ def estimate(aggregate: Aggregate, attribute: str, estimator: Estimator | None =
     if attribute not in aggregate.scheme.attributes:
         raise SchemeError(f"the scheme has no attribute {attribute!r}; it has {', '.join(aggregate.scheme.attributes)}")
     chosen = estimator or named(aggregate.scheme.attributes[attribute])
-    found = chosen.estimate(aggregate, attribute, given)
+    plain = chosen.estimate(aggregate, attribute, given)
     if given is None:
-        return replace(sensitivity.exposed(found, aggregate, attribute), sample=groups.everyone(aggregate, attribute))
-    found = sensitivity.exposed_groups(found, aggregate, attribute, given)
+        return replace(sensitivity.exposed(plain, aggregate, attribute), sample=groups.everyone(aggregate, attribute))
+    by_category = sensitivity.exposed_groups(plain, aggregate, attribute, given)
     samples = groups.groups(aggregate, attribute, given)
-    return {category: replace(each, sample=samples.get(category)) for category, each in found.items()}
+    return {category: replace(group, sample=samples.get(category)) for category, group in by_category.items()}
 
 
 def check_estimates(scheme: Scheme) -> None:
@@ -240,8 +240,8 @@ def estimate_all(aggregate: Aggregate, fewest: int = 0) -> Round:
         functionals[name] = tuple(estimates[name].functional(functional) for functional in dict.fromkeys(asked))
     pairs = aggregate.scheme.pairs
     withheld = frozenset(pair for pair in pairs if groups.is_withheld(aggregate, pair[1], fewest))
-    found = [group for pair in pairs if pair[0] in estimates for group in _groups(aggregate, *pair, fewest)]
-    return Round(aggregate, estimates, functionals, unavailable, tuple(found), withheld)
+    estimated = [group for pair in pairs if pair[0] in estimates for group in _groups(aggregate, *pair, fewest)]
+    return Round(aggregate, estimates, functionals, unavailable, tuple(estimated), withheld)
 
 
 def _groups(aggregate: Aggregate, name: str, other: str, fewest: int) -> Iterator[GroupEstimates]:
@@ -250,11 +250,11 @@ def _groups(aggregate: Aggregate, name: str, other: str, fewest: int) -> Iterato
     reports = groups.reports_by_category(aggregate, other)
     is_withheld = groups.is_withheld(aggregate, other, fewest)
     try:
-        found = {} if is_withheld else estimate(aggregate, name, given=other)
+        by_category = {} if is_withheld else estimate(aggregate, name, given=other)
     except NotEstimable:
-        found = {}
+        by_category = {}
     for category, sample in groups.groups(aggregate, name, other).items():
-        one = found.get(category) if reports[category] >= fewest else None
+        one = by_category.get(category) if reports[category] >= fewest else None
         smallest = min(n for n in reports.values() if n) if is_withheld else reports[category]
         asked = list(dict.fromkeys((*map(parse, attribute.functionals), *_atoms(one))))
         yield GroupEstimates(
@@ -271,11 +271,11 @@ def _groups(aggregate: Aggregate, name: str, other: str, fewest: int) -> Iterato
         )
 
 
-def _atoms(found: Estimate | None) -> list[Atom]:
+def _atoms(estimate: Estimate | None) -> list[Atom]:
     """The atoms that an estimate has: nobody asked for them, and without them its density's mass is less than one."""
-    if not isinstance(found, DensityEstimate):
+    if not isinstance(estimate, DensityEstimate):
         return []
-    return [Atom(end) for end, mass in zip((found.lower, found.upper), found.atoms, strict=True) if mass > 0]
+    return [Atom(end) for end, mass in zip((estimate.lower, estimate.upper), estimate.atoms, strict=True) if mass > 0]
 
 
 def run(scheme: Scheme, people: Any, random: Source, clients: int | None = None) -> Round:

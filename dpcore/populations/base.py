@@ -185,7 +185,7 @@ def _categorical(places: np.ndarray, categories: Sequence[str]) -> Any:
 
 
 def _certain(category: str, categories: tuple[str, ...]) -> CategoricalLaw:
-    return CategoricalLaw(categories, tuple(float(category == each) for each in categories))
+    return CategoricalLaw(categories, tuple(float(category == label) for label in categories))
 
 
 def _domain(law: Law) -> tuple[Any, ...]:

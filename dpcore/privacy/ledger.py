@@ -96,8 +96,8 @@ class Ledger:
         """
         with self.store.held():
             entries = self._entries()
-            known = {entry.name for entry in entries}
-            new = [charge for charge in charges if not charge.name or charge.name not in known]
+            paid = {entry.name for entry in entries}
+            new = [charge for charge in charges if not charge.name or charge.name not in paid]
             if not new:
                 return 0
             try:
@@ -144,10 +144,10 @@ def _row(charge: Charge) -> list[str]:
 
 
 def _charge(attribute: str, cost: str, name: str, delta: str = "0") -> Charge:
-    found = exact(delta=delta)
-    if found < 0:
+    exact_delta = exact(delta=delta)
+    if exact_delta < 0:
         raise ValueError
-    return Charge(attribute=attribute, cost=Budget.parse(cost), name=name, delta=found)
+    return Charge(attribute=attribute, cost=Budget.parse(cost), name=name, delta=exact_delta)
 
 
 def _delta(charges: Iterable[Charge]) -> Fraction:
