@@ -1,86 +1,81 @@
-"""What the flows of studies can be told, typed, as in `settings`; the forms offer the names that the studies have."""
+"""What the flows of studies can be told: forms made of the studies' declarations, which offer the names that these have."""
 
 from __future__ import annotations
 
+from dataclasses import is_dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, create_model
 
-from dpcore.laboratory.studies import accuracy, coverage, targets
-from dpcore.laboratory.studies.reproduce import FIGURES
+from dpcore.laboratory.benchmarks.accuracy import Accuracy
+from dpcore.laboratory.benchmarks.coverage import Coverage
+from dpcore.laboratory.benchmarks.option import Option, options
+from dpcore.laboratory.benchmarks.option import Place as Declared
+from dpcore.laboratory.benchmarks.reproduce import Reproduce
+from dpcore.laboratory.benchmarks.study import Study
 from dpcore.rounds.defaults import DEFAULT_DATA, warehouse_of
 from flows.settings import FORM
 
-FIGURE_NAMES = tuple(FIGURES)
 
-Clients = Annotated[int, Field(ge=100, le=10**12)]
-Epsilon = Annotated[float, Field(ge=0.01, le=16)]
-Processes = Annotated[int, Field(ge=1, le=64, description="Processes that measure at the same time.")]
-Target = Literal[targets.NAMES]  # the form offers these names
-SmoothTarget = Literal[coverage.TARGETS]
-Method = Literal[accuracy.method_names()]
-CoveredMethod = Literal[coverage.METHODS]
-Figure = Literal[FIGURE_NAMES]
-
-
-class BenchmarkSettings(BaseModel):
-    """The accuracy study's grid, and where it lands."""
+class StudySettings(BaseModel):
+    """What is measured, and where it lands."""
 
     model_config = FORM
+    of: ClassVar[type[Study]]
 
-    targets: list[Target] = Field(list(targets.NAMES), min_length=1, description="Densities to measure on.")
-    clients: list[Clients] = Field(list(accuracy.CLIENTS), min_length=1, description="Numbers of clients.")
-    epsilons: list[Epsilon] = Field(list(accuracy.EPSILONS), min_length=1, description="Epsilons, natural-log units.")
-    methods: list[Method] = Field([], description="Methods to measure; `peers` for all peers.  None: everything.")
-    repetitions: int = Field(
-        accuracy.REPETITIONS,
-        ge=2,
-        le=10_000,
-        multiple_of=2,
-        description="Repetitions a cell; an even number, half to choose the best peer and half to measure it.",
-    )
-    workers: Processes = 2
-    warehouse: Path = Field(warehouse_of(DEFAULT_DATA), description="The DuckDB file the rows land in.")
-    figures: Path = Field(DEFAULT_DATA / "figures" / "accuracy", description="Folder of the pictures.")
-
-
-class Place(BaseModel):
-    """How many clients, and at which epsilon."""
-
-    model_config = FORM
-
-    clients: Clients = Field(description="Number of clients.")
-    epsilon: Epsilon = Field(description="Epsilon, natural-log units.")
-
-
-class CoverageSettings(BaseModel):
-    """The coverage study's grid, and where it lands."""
-
-    model_config = FORM
-
-    targets: list[SmoothTarget] = Field(list(coverage.TARGETS), min_length=1, description="Densities to measure on.")
-    places: list[Place] = Field(
-        [Place(clients=clients, epsilon=epsilon) for clients, epsilon in coverage.PLACES],
-        min_length=1,
-        description="Numbers of clients, each with its epsilon.",
-    )
-    methods: list[CoveredMethod] = Field(list(coverage.METHODS), min_length=1, description="Methods to measure.")
-    repetitions: int = Field(
-        coverage.REPETITIONS, ge=2, le=1_000_000, description="Repetitions a cell; more can be added later."
-    )
-    workers: Processes = 2
-    warehouse: Path = Field(warehouse_of(DEFAULT_DATA), description="The DuckDB file the rows land in.")
-    figures: Path = Field(DEFAULT_DATA / "figures" / "coverage", description="Folder of the pictures.")
-
-
-class ReproduceSettings(BaseModel):
-    """Which of the documents' figures to run, and where they land."""
-
-    model_config = FORM
-
-    names: list[Figure] = Field(list(FIGURE_NAMES), min_length=1, description="Figures of the documents.")
-    quick: bool = Field(False, description="A tenth of the repetitions.")
     again: bool = Field(False, description="Measure anew what the warehouse has.")
     warehouse: Path = Field(warehouse_of(DEFAULT_DATA), description="The DuckDB file the rows land in.")
-    figures: Path = Field(DEFAULT_DATA / "figures" / "reproduce", description="Folder of the pictures.")
+    figures: Path = Field(DEFAULT_DATA / "figures", description="Folder of the pictures.")
+
+    @property
+    def study(self) -> Study:
+        """What is asked."""
+        asked = {name: _plain(getattr(self, name), each) for name, each in options(self.of).items()}
+        return self.of(**asked)
+
+
+def _plain(given: Any, option: Option) -> Any:
+    if not option.is_list:
+        return given
+    return tuple(option.kind(**each.model_dump()) if isinstance(each, BaseModel) else each for each in given)
+
+
+def _field(option: Option) -> tuple[Any, Any]:
+    """A field's type and default, as pydantic has them."""
+    bounds: dict[str, Any] = {"ge": option.least, "le": option.most, "multiple_of": option.multiple}
+    kind: Any = option.kind
+    if is_dataclass(kind):
+        kind = Place
+    elif option.choices:
+        kind = Literal[option.choices]
+    elif option.least is not None:
+        kind = Annotated[kind, Field(**bounds)]
+    if not option.is_list:
+        return kind, Field(option.default, description=option.words)
+    default = [Place(**vars(each)) if is_dataclass(each) else each for each in option.default]
+    return list[kind], Field(default, min_length=1 if default else None, description=option.words)
+
+
+Place = create_model(
+    "Place",
+    __config__=FORM,
+    __doc__=Declared.__doc__,
+    __module__=__name__,
+    **{name: _field(each) for name, each in options(Declared).items()},  # type: ignore[call-overload]
+)
+
+
+def _form(name: str, of: type[Study]) -> type[StudySettings]:
+    fields: Any = {name: _field(each) for name, each in options(of).items()}
+    if of.is_parallel:
+        fields["workers"] = (int, Field(2, ge=1, le=64, description="Processes that measure at the same time."))
+    fields["figures"] = (Path, Field(DEFAULT_DATA / "figures" / of.name, description="Folder of the pictures."))
+    made = create_model(name, __base__=StudySettings, __doc__=of.__doc__, __module__=__name__, **fields)
+    made.of = of
+    return made
+
+
+BenchmarkSettings = _form("BenchmarkSettings", Accuracy)
+CoverageSettings = _form("CoverageSettings", Coverage)
+ReproduceSettings = _form("ReproduceSettings", Reproduce)

@@ -18,8 +18,7 @@ from dpcore.cli.answers import export, publish, query
 from dpcore.cli.reports import key, privatize, serve
 from dpcore.cli.rounds import backfill, cleanup, collect, estimate, run
 from dpcore.cli.schemes import audit, plan, scheme
-from dpcore.cli.studies import accuracy, coverage, poisoning, rates, reproduce
-from dpcore.cli.timings import collector, profile, speed
+from dpcore.cli.studies import Studies, reproduce
 from dpcore.errors import DPCoreError
 
 app = typer.Typer(
@@ -31,7 +30,9 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-benchmarks_app = typer.Typer(help="Measure ldpflow beside its peers.", no_args_is_help=True, rich_markup_mode=None)
+benchmarks_app = typer.Typer(
+    cls=Studies, help="Measure ldpflow beside its peers.", no_args_is_help=True, rich_markup_mode=None
+)
 app.add_typer(benchmarks_app, name="benchmark")
 
 _COMMANDS: tuple[Callable[..., None], ...] = (  # as help lists them
@@ -51,11 +52,8 @@ _COMMANDS: tuple[Callable[..., None], ...] = (  # as help lists them
     audit,
     reproduce,
 )
-_BENCHMARKS: tuple[Callable[..., None], ...] = (accuracy, coverage, poisoning, rates, speed, profile, collector)
 for _command in _COMMANDS:
     app.command()(_command)
-for _command in _BENCHMARKS:
-    benchmarks_app.command()(_command)
 
 _INTERRUPTED = 130  # typer's exit status after Ctrl-C
 _SAID = "ldpflow: interrupted; what had landed stays, and nothing is half landed"

@@ -55,11 +55,5 @@ def listed(text: str, kind: Callable[[str], Any], option: str) -> tuple[Any, ...
     try:
         return tuple(kind(part.strip()) for part in text.split(",") if part.strip())
     except ValueError:
-        kinds = "CLIENTS@EPSILON" if kind is place else "numbers"
+        kinds = "numbers" if isinstance(kind, type) else "CLIENTS@EPSILON"
         raise typer.BadParameter(f"{option} must be {kinds} separated by commas, got {text!r}") from None
-
-
-def place(text: str) -> tuple[int, float]:
-    """CLIENTS@EPSILON."""
-    clients, _, epsilon = text.partition("@")
-    return int(clients), float(epsilon)

@@ -18,10 +18,8 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from importlib.metadata import version
 from itertools import pairwise
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -33,116 +31,70 @@ from dpcore._random import secure, seeded
 from dpcore.collector.intake import Outcome, Parcel
 from dpcore.collector.sealing import landing
 from dpcore.collector.serve import Settings, serve
-from dpcore.errors import StoreError, check_within
-from dpcore.laboratory.benchmarks.landing import newest
-from dpcore.laboratory.benchmarks.report import Report
+from dpcore.errors import StoreError
 from dpcore.laboratory.studies.accuracy import interval
-from dpcore.laboratory.studies.aims import Verdict
 from dpcore.protocol.aggregates import Aggregate
 from dpcore.protocol.report import with_ids
 from dpcore.protocol.scheme import Scheme
-from dpcore.results import warehouse
 
-STUDY = "collector"
 _HOST = "127.0.0.1"
-_TURNS = 10
-_SHARE = 0.5  # of the empty handler's rate, at least
+TURNS = 10
 _RATE = ["--rate", "1000000000", "--connections", "1000"]  # nobody is asked to wait
 
 
-@dataclass(frozen=True, kw_only=True)
-class Load:
-    """What is sent: so many reports, so many in a batch, over so many connections."""
+def turns(scheme: Path, reports: int, size: int, connections: int) -> Iterator[pd.DataFrame | None]:
+    """Send so many reports in `TURNS` turns, in batches of a size; yield None a turn and with the last one the rows.
 
-    reports: int = 1_000_000
-    batch: int = 1000
-    connections: int = 8
-
-    def __post_init__(self) -> None:
-        check_within(1000, 100_000_000, reports=self.reports)
-        check_within(1, 10_000, batch=self.batch)
-        check_within(1, 256, connections=self.connections)
-
-
-def measure(scheme: Path, load: Load, file: Path) -> Iterator[tuple[int, int]]:
-    """Measure, check the totals and land, yielding (done, all) turns, first (0, all); `report` then says what there is.
-
-    file: the warehouse.  Raises StoreError where a batch was not taken whole or the files do not hold what was sent.
+    Rows have the columns of `benchmarks` but study, measured_at and version.
+    Raises StoreError where a batch was not taken whole or the collector's files do not hold what was sent.
     """
     parsed = Scheme.from_toml(scheme)
-    bounds = np.linspace(0, load.reports, _TURNS + 1).astype(int)
+    bounds = np.linspace(0, reports, TURNS + 1).astype(int)
     total = Aggregate.zero(parsed)
     seconds: list[tuple[float, float]] = []
     waits: list[float] = []
-    yield 0, _TURNS
     with tempfile.TemporaryDirectory(prefix="ldpflow-load-") as made:
         folder = Path(made)
         with _collector(scheme, folder / "collected") as ours, _empty(scheme, folder / "empty") as empty:
             for turn, (first, last) in enumerate(pairwise(bounds)):
-                aggregate, bodies = _bodies(parsed, load.batch, last - first, turn)
+                if turn:
+                    yield None
+                aggregate, bodies = _bodies(parsed, size, last - first, turn)
                 total = total.merge(aggregate)
-                without, _ = _send(empty, parsed, bodies, load.connections, None)
-                took, each = _send(ours, parsed, bodies, load.connections, last - first)
+                without, _ = _send(empty, parsed, bodies, connections, None)
+                took, each = _send(ours, parsed, bodies, connections, last - first)
                 seconds.append((took, without))
                 waits += each
-                yield turn + 1, _TURNS
         counted = _counted(parsed, folder / "collected")
     if not counted.equals(total):
         raise StoreError(
             f"the collector's files hold {counted.n} reports of {total.n} sent, or others; nothing has landed"
         )
-    rows = _rows(parsed, load, np.diff(bounds), np.array(seconds), np.array(waits), counted.n)
-    warehouse.land_benchmarks(file, rows.assign(measured_at=datetime.now(UTC), version=version("ldpflow")))
+    rows = _rows(reports, np.diff(bounds), np.array(seconds), np.array(waits), counted.n)
+    yield rows.assign(
+        method="http",
+        parameters=f"batch={size} connections={connections}",
+        target=parsed.name,
+        clients=reports,
+        epsilon=parsed.epsilon,
+        repetitions=TURNS,
+    )
 
 
-def report(file: Path) -> Report:
-    """Return the newest measurement, rows of `benchmarks`, and the aims; raises WarehouseError where there is no warehouse."""
-    rows = newest(file, STUDY, "metric")
-    value = rows.set_index("metric")["value"]
-    verdicts = [
-        Verdict("rate over that of an empty handler", value["ratio"], _SHARE, at_least=True),
-        Verdict("reports lost or counted twice", float(abs(value["sent"] - value["counted"])), 0.0),
-    ]
-    return Report(rows, verdicts)
-
-
-def summary(report: Report) -> list[tuple[str, ...]]:
-    """Return a line a metric, as a person reads it: metric, estimate, and the interval where there is one."""
-    return [
-        (
-            row["metric"],
-            f"{row['value']:,.4g}",
-            "" if pd.isna(row["low"]) else f"{row['low']:,.4g} to {row['high']:,.4g}",
-        )
-        for row in report.rows.to_dict("records")
-    ]
-
-
-def _rows(
-    scheme: Scheme, load: Load, sizes: np.ndarray, seconds: np.ndarray, waits: np.ndarray, counted: int
-) -> pd.DataFrame:
-    named = {
-        "study": STUDY,
-        "method": "http",
-        "parameters": f"batch={load.batch} connections={load.connections}",
-        "target": scheme.name,
-        "clients": load.reports,
-        "epsilon": scheme.epsilon,
-    }
+def _rows(reports: int, sizes: np.ndarray, seconds: np.ndarray, waits: np.ndarray, counted: int) -> pd.DataFrame:
+    """Metric, value, low and high."""
     metrics: dict[str, tuple[float, Any]] = {
-        "reports_per_second": (load.reports / seconds[:, 0].sum(), sizes / seconds[:, 0]),
-        "empty_reports_per_second": (load.reports / seconds[:, 1].sum(), sizes / seconds[:, 1]),
+        "reports_per_second": (reports / seconds[:, 0].sum(), sizes / seconds[:, 0]),
+        "empty_reports_per_second": (reports / seconds[:, 1].sum(), sizes / seconds[:, 1]),
         "ratio": (seconds[:, 1].sum() / seconds[:, 0].sum(), seconds[:, 1] / seconds[:, 0]),
         "p50_seconds": (float(np.quantile(waits, 0.5)), None),
         "p99_seconds": (float(np.quantile(waits, 0.99)), None),
-        "sent": (load.reports, None),
+        "sent": (reports, None),
         "counted": (counted, None),
     }
-    rows = []
-    for metric, (value, values) in metrics.items():
-        low, high = (None, None) if values is None else interval(values)
-        rows.append({**named, "metric": metric, "repetitions": _TURNS, "value": float(value), "low": low, "high": high})
-    return pd.DataFrame(rows).astype({"low": "float64", "high": "float64"})
+    ends = {metric: (nan, nan) if values is None else interval(values) for metric, (_, values) in metrics.items()}
+    rows = [(metric, float(value), *ends[metric]) for metric, (value, _) in metrics.items()]
+    return pd.DataFrame(rows, columns=["metric", "value", "low", "high"])
 
 
 def _bodies(scheme: Scheme, size: int, count: int, turn: int) -> tuple[Aggregate, list[bytes]]:

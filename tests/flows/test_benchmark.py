@@ -9,7 +9,7 @@ from artifacts import shown
 
 from dpcore.laboratory.benchmarks import landing
 from dpcore.results import warehouse
-from flows import benchmark as flow
+from flows import studies as flow
 from flows.study_settings import BenchmarkSettings
 
 pytestmark = [pytest.mark.flows, pytest.mark.usefixtures("harness")]

@@ -8,7 +8,7 @@ import pytest
 from artifacts import shown
 
 from dpcore.results import warehouse
-from flows.coverage import coverage
+from flows.studies import coverage
 from flows.study_settings import CoverageSettings
 
 pytestmark = [pytest.mark.flows, pytest.mark.usefixtures("harness")]

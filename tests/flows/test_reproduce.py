@@ -8,7 +8,7 @@ import pytest
 from artifacts import shown
 
 from dpcore.results import warehouse
-from flows.reproduce import reproduce
+from flows.studies import reproduce
 from flows.study_settings import ReproduceSettings
 
 pytestmark = [pytest.mark.flows, pytest.mark.usefixtures("harness")]

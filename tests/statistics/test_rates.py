@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpcore.laboratory.benchmarks import rates as benchmark
+from dpcore.laboratory.benchmarks.rates import Rates
 from dpcore.laboratory.studies import rates, rates_aims
 from dpcore.mechanisms import discrete_laplace
 
@@ -18,8 +18,9 @@ _LIMIT, _CERTAIN = 0.05, 5  # of a slope; standard errors, since the study is sm
 
 
 def measured(file: Path, methods: tuple[str, ...], repetitions: int) -> pd.DataFrame:
-    list(benchmark.measure(file, rates.Grid(methods=methods, repetitions=repetitions)))
-    return benchmark.cells(file)
+    study = Rates(methods=methods, repetitions=repetitions)
+    list(study.run(file))
+    return study.cells(file)
 
 
 def reached(cells: pd.DataFrame) -> dict[str, bool | None]:

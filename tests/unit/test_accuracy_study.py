@@ -14,10 +14,10 @@ import pytest
 
 from dpcore import cli
 from dpcore.errors import SchemeError
-from dpcore.laboratory.benchmarks import accuracy as benchmark
+from dpcore.laboratory.benchmarks.accuracy import Accuracy
 from dpcore.laboratory.plots.accuracy import plot_fits, plot_ratios
-from dpcore.laboratory.studies import accuracy, aims, metrics
-from dpcore.laboratory.studies.accuracy import Cell, Grid
+from dpcore.laboratory.studies import accuracy, accuracy_aims, metrics
+from dpcore.laboratory.studies.accuracy import Cell
 from dpcore.laboratory.studies.contestants import contestants
 from dpcore.results import plots, warehouse
 
@@ -69,9 +69,9 @@ def test_rows_have_the_median_its_interval_and_the_medians_of_both_halves() -> N
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"targets": ("gamma",)}, "target must be one of beta_10_10"),
+        ({"targets": ("gamma",)}, "targets must be one of 'beta_10_10'"),
         ({"methods": ("sw",)}, "methods must be one of 'dyadic_wave'"),
-        ({"repetitions": 5}, "repetitions must be an even number of at least 2"),
+        ({"repetitions": 5}, "repetitions must be a multiple of 2, got 5: Repetitions a cell; an even number"),
         ({"clients": (3,)}, "clients must lie between 100"),
         ({"epsilons": (0.0,)}, "epsilon must lie between 0.01"),
     ],
@@ -79,35 +79,35 @@ def test_rows_have_the_median_its_interval_and_the_medians_of_both_halves() -> N
 )
 def test_a_wrong_grid_is_refused_in_one_line(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(SchemeError, match=message) as caught:
-        Grid(**(SMALL | changes))
+        Accuracy(**(SMALL | changes))
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.slow
 def test_a_study_goes_on_where_it_was_stopped(fresh: Path) -> None:
-    grid = Grid(**(SMALL | {"targets": ("lognormal",), "repetitions": 2}), methods=TWO)
-    steps = benchmark.measure(fresh, grid)
+    grid = Accuracy(**(SMALL | {"targets": ("lognormal",), "repetitions": 2}), methods=TWO)
+    steps = grid.run(fresh)
     assert next(steps) == (0, 2)
     assert next(steps) == (1, 2)
     steps.close()  # and then the machine was switched off
     before = warehouse.query(fresh, "from benchmarks")
-    assert list(benchmark.measure(fresh, grid)) == [(0, 1), (1, 1)]
+    assert list(grid.run(fresh)) == [(0, 1), (1, 1)]
     after = warehouse.query(fresh, "from benchmarks")
     assert len(after) > len(before)
     assert after["measured_at"].nunique() == 1
-    assert list(benchmark.measure(fresh, grid)) == [(0, 0)]
+    assert list(grid.run(fresh)) == [(0, 0)]
     again = warehouse.query(fresh, "from benchmarks order by all")
-    assert list(benchmark.measure(fresh, grid, again=True))[-1] == (2, 2)
+    assert list(grid.run(fresh, again=True))[-1] == (2, 2)
     pd.testing.assert_frame_equal(warehouse.query(fresh, "from benchmarks order by all"), again)  # replaced by the same
-    other = Grid(**(SMALL | {"targets": ("lognormal",)}), methods=TWO)
-    assert next(iter(benchmark.measure(fresh, other))) == (0, 2)  # another study
+    other = Accuracy(**(SMALL | {"targets": ("lognormal",)}), methods=TWO)
+    assert next(iter(other.run(fresh))) == (0, 2)  # another study
 
 
 @pytest.mark.slow
 def test_two_processes_find_what_one_does() -> None:
-    grid = Grid(**(SMALL | {"targets": ("beta_2_5",)}), methods=TWO)
+    grid = Accuracy(**(SMALL | {"targets": ("beta_2_5",)}), methods=TWO)
     one, two = (
-        pd.concat(accuracy.measured(grid, workers=workers)).sort_values(["method", "parameters", "metric"])
+        pd.concat(grid.measured(grid.pending(pd.DataFrame()), workers)).sort_values(["method", "parameters", "metric"])
         for workers in (1, 2)
     )
     pd.testing.assert_frame_equal(one.reset_index(drop=True), two.reset_index(drop=True))
@@ -155,7 +155,7 @@ def test_views_choose_the_best_peer_on_one_half_and_measure_it_on_the_other(judg
 
 
 def test_aims_are_reached_or_not_or_not_measured(judged: Path) -> None:
-    found = {verdict.aim: verdict for verdict in benchmark.report(judged).verdicts}
+    found = {verdict.aim: verdict for verdict in Accuracy().report(judged).verdicts}
     first = found["ise: geometric mean, to best peer in hindsight"]
     assert (first.reached, first.limit) == (True, 0.5)
     assert found["ise: geometric mean, to SW-EMS, 1024 bins"].reached is False
@@ -169,11 +169,11 @@ def test_the_aim_about_two_estimators_counts_targets() -> None:
         [
             (method, target, 100_000, 1.0, "ise", "", error)
             for target, spline in (("a", 0.3), ("b", 0.4), ("c", 0.1))
-            for method, error in ((aims.PLAIN, 1.0), (aims.SPLINE, spline))
+            for method, error in ((accuracy_aims.PLAIN, 1.0), (accuracy_aims.SPLINE, spline))
         ],
         columns=["method", "target", "clients", "epsilon", "metric", "half", "error"],
     )
-    verdict = aims.verdicts(
+    verdict = accuracy_aims.verdicts(
         pd.DataFrame(columns=["method", "metric", "to_hindsight", "to_published", "worst_ratio"]), rows
     )[-1]
     assert (verdict.found, verdict.limit, verdict.reached) == (2.0, 5, False)
@@ -194,7 +194,7 @@ def test_pictures_are_drawn_of_what_was_measured(judged: Path) -> None:
     assert plots.png(figure)[:4] == b"\x89PNG"
     with pytest.raises(ValueError, match="one metric"):
         plot_ratios(pd.concat([cells, cells.assign(metric="w1")]), axes)
-    assert benchmark.draw(judged, judged.parent / "figures").keys() == {"ratios_ise"}
+    assert Accuracy().draw(judged, judged.parent / "figures").keys() == {"ratios_ise"}
 
 
 def test_a_representative_fit_is_drawn_beside_the_peers() -> None:
@@ -243,7 +243,7 @@ def test_the_command_measures_prints_and_goes_on(tmp_path: Path, capsys: pytest.
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("--targets", "gamma", "target must be one of"),
+        ("--targets", "gamma", "targets must be one of"),
         ("--epsilon", "one", "epsilon must be numbers separated by commas"),
     ],
 )

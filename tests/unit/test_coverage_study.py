@@ -21,10 +21,11 @@ from dpcore import cli
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation.functional_estimate import FunctionalEstimate
 from dpcore.functionals import Functional, parse
-from dpcore.laboratory.benchmarks import coverage as benchmark
+from dpcore.laboratory.benchmarks.coverage import Coverage
+from dpcore.laboratory.benchmarks.option import Place
 from dpcore.laboratory.plots.coverage import plot_coverage
 from dpcore.laboratory.studies import coverage, coverage_aims
-from dpcore.laboratory.studies.coverage import Cell, Grid
+from dpcore.laboratory.studies.coverage import Cell
 from dpcore.laboratory.studies.targets import target
 from dpcore.results import plots, warehouse
 
@@ -33,7 +34,7 @@ pytestmark = pytest.mark.usefixtures("unpublished")
 WAVELET = "wavelet_laplace"
 SMALL: dict[str, Any] = {
     "targets": ("uniform", "bimodal"),
-    "places": ((10_000, 1.0),),
+    "places": (Place(10_000, 1.0),),
     "methods": (WAVELET,),
     "repetitions": 2,
 }
@@ -73,7 +74,7 @@ class Planted:
     """A contestant that tells its errors too small or too large, and fails with one seed in a hundred."""
 
     told: float = 1.0
-    name: str = "planted"
+    name: str = "square_wave"
 
     def estimate(self, law: Any, n: int, epsilon: float, seed: Sequence[int]) -> Normal:
         if seed[-1] % 100 == 99:
@@ -90,11 +91,13 @@ def planted(
 ) -> pd.DataFrame:
     truths = {parse(text): truth("bimodal", text) for text in asked if parse(text) in coverage.truths("bimodal")}
     monkeypatch.setattr(coverage, "contestants", lambda: (Planted(told),))
-    grid = Grid(targets=("bimodal",), places=((10_000, 1.0),), methods=("planted",), repetitions=repetitions)
+    grid = Coverage(
+        targets=("bimodal",), places=(Place(10_000, 1.0),), methods=("square_wave",), repetitions=repetitions
+    )
     with monkeypatch.context() as patch:
         patch.setattr(coverage, "truths", lambda name: truths)
-        list(benchmark.measure(file, grid))
-    return benchmark.cells(file)
+        list(grid.run(file))
+    return grid.rows(file)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +125,9 @@ def test_chunks_add_up_to_what_their_repetitions_say(fresh: Path, monkeypatch: p
     cells = planted(monkeypatch, fresh, 1.0, 120).set_index("functional")
     assert not cells["refused"].drop("entropy").any()
     row = cells.loc["mean"]
-    seeds = [coverage.runner.seed(Cell("bimodal", 10_000, 1.0), "planted", each) for each in range(120) if each != 99]
+    seeds = [
+        coverage.runner.seed(Cell("bimodal", 10_000, 1.0), "square_wave", each) for each in range(120) if each != 99
+    ]
     values = np.array([Normal("bimodal", seed, 1.0).functional(parse("mean"), 0.95).value for seed in seeds])
     assert row["bias"] == pytest.approx(np.mean(values) - expected)
     assert row["deviation"] == pytest.approx(np.std(values, ddof=1))
@@ -137,27 +142,33 @@ def test_a_study_goes_on_and_takes_more_repetitions(
     fresh: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = planted(monkeypatch, fresh, 1.0, 120)
-    more = Grid(targets=("bimodal",), places=((10_000, 1.0),), methods=("planted",), repetitions=170)
-    assert list(benchmark.measure(fresh, more)) == [(0, 2), (1, 2), (2, 2)]  # the third anew, and a fourth
-    assert list(benchmark.measure(fresh, more)) == [(0, 0)]
-    assert next(iter(benchmark.measure(fresh, more, again=True))) == (0, 4)
+    more = Coverage(targets=("bimodal",), places=(Place(10_000, 1.0),), methods=("square_wave",), repetitions=170)
+    assert list(more.run(fresh)) == [(0, 2), (1, 2), (2, 2)]  # the third anew, and a fourth
+    assert list(more.run(fresh)) == [(0, 0)]
+    assert next(iter(more.run(fresh, again=True))) == (0, 4)
     at_once = planted(monkeypatch, tmp_path / "other.duckdb", 1.0, 170)
-    pd.testing.assert_frame_equal(benchmark.cells(fresh), at_once)
+    pd.testing.assert_frame_equal(more.rows(fresh), at_once)
     assert set(first["repetitions"]) == {120}
     assert warehouse.query(fresh, "from benchmarks")["measured_at"].nunique() == 1
 
 
+def chunks(*rows: tuple[Any, ...]) -> pd.DataFrame:
+    return pd.DataFrame(list(rows), columns=["method", "parameters", "target", "clients", "epsilon", "repetitions"])
+
+
 def test_every_cells_first_chunk_comes_before_any_second() -> None:
-    grid = Grid(**(SMALL | {"repetitions": 60}))
-    assert [(cell.target, chunk, upto) for _, cell, chunk, upto in coverage.pending(grid, {})] == [
+    grid = Coverage(**(SMALL | {"repetitions": 60}))
+    assert [(cell.target, chunk, upto) for _, cell, chunk, upto in grid.pending(pd.DataFrame())] == [
         ("uniform", 0, 50),
         ("bimodal", 0, 50),
         ("uniform", 1, 60),
         ("bimodal", 1, 60),
     ]
-    known = {(WAVELET, "uniform", 10_000, 1.0, 0): 50, (WAVELET, "bimodal", 10_000, 1.0, 0): 40}
-    assert next((cell.target, chunk) for _, cell, chunk, _ in coverage.pending(grid, known)) == ("bimodal", 0)
-    assert len(coverage.pending(grid, known)) == 3
+    known = chunks(
+        (WAVELET, "chunk=000", "uniform", 10_000, 1.0, 50), (WAVELET, "chunk=000", "bimodal", 10_000, 1.0, 40)
+    )
+    assert next((cell.target, chunk) for _, cell, chunk, _ in grid.pending(known)) == ("bimodal", 0)
+    assert len(grid.pending(known)) == 3
 
 
 def test_numbers_that_are_not_finite_are_told(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,17 +183,17 @@ def test_numbers_that_are_not_finite_are_told(fresh: Path, monkeypatch: pytest.M
     ("changes", "message"),
     [
         ({"targets": ("chronic",)}, "chronic has no density"),
-        ({"targets": ("gamma",)}, "target must be one of"),
+        ({"targets": ("gamma",)}, "targets must be one of"),
         ({"methods": ("peers",)}, "methods must be one of 'dyadic_wave'"),
         ({"repetitions": 1}, "repetitions must lie between 2"),
-        ({"places": ((3, 1.0),)}, "clients must lie between 100"),
-        ({"places": ((1000, 0.0),)}, "epsilon must lie between 0.01"),
+        ({"places": (Place(3, 1.0),)}, "clients must lie between 100"),
+        ({"places": (Place(1000, 0.0),)}, "epsilon must lie between 0.01"),
     ],
     ids=str,
 )
 def test_a_wrong_grid_is_refused_in_one_line(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(SchemeError, match=message) as caught:
-        Grid(**(SMALL | changes))
+        Coverage(**(SMALL | changes))
     assert "\n" not in str(caught.value)
 
 
@@ -324,7 +335,7 @@ def test_the_command_measures_prints_and_goes_on(tmp_path: Path, capsys: pytest.
     assert (tmp_path / "data/var/figures/coverage/coverage_bimodal.png").exists()
     rows = warehouse.query(tmp_path / "data/var/warehouse.duckdb", "from benchmarks")
     assert rows["measured_at"].nunique() == 1
-    assert (rows["version"].str.endswith(f"+coverage.{coverage.EDITION}")).all()
+    assert (rows["version"].str.endswith(f"+coverage.{Coverage.edition}")).all()
 
 
 @pytest.mark.parametrize(
@@ -343,21 +354,21 @@ def test_a_wrong_option_is_refused(
 
 @pytest.mark.slow
 def test_both_methods_are_measured_alike_by_one_process_and_two() -> None:
-    grid = Grid(targets=("lognormal",), places=((10_000, 2.0),), repetitions=2)
+    grid = Coverage(targets=("lognormal",), places=(Place(10_000, 2.0),), repetitions=2)
     keys = ["method", "metric"]
     one, two = (
-        pd.concat(coverage.measured(grid, workers=workers)).sort_values(keys).reset_index(drop=True)
+        pd.concat(grid.measured(grid.pending(pd.DataFrame()), workers)).sort_values(keys).reset_index(drop=True)
         for workers in (1, 2)
     )
     pd.testing.assert_frame_equal(one, two)
-    assert set(one["method"]) == set(coverage.METHODS)
+    assert set(one["method"]) == set(grid.methods)
 
 
 @pytest.mark.slow
 def test_studies_of_other_versions_are_not_gone_on_with(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     planted(monkeypatch, fresh, 1.0, 4)
-    monkeypatch.setattr(coverage, "EDITION", coverage.EDITION + 1)
-    grid = Grid(targets=("bimodal",), places=((10_000, 1.0),), methods=("planted",), repetitions=4)
+    monkeypatch.setattr(Coverage, "edition", 99)
+    grid = Coverage(targets=("bimodal",), places=(Place(10_000, 1.0),), methods=("square_wave",), repetitions=4)
     begun = datetime(2100, 1, 1, tzinfo=UTC)
-    assert list(benchmark.measure(fresh, grid, begun=begun)) == [(0, 1), (1, 1)]
+    assert list(grid.run(fresh, begun=begun)) == [(0, 1), (1, 1)]
     assert warehouse.query(fresh, "from benchmarks")["measured_at"].nunique() == 2

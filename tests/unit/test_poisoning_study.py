@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from dpcore import cli
 from dpcore.errors import SchemeError
 from dpcore.laboratory.attacks import MaximalGain
-from dpcore.laboratory.benchmarks import poisoning as benchmark
+from dpcore.laboratory.benchmarks.poisoning import Poisoning
 from dpcore.laboratory.plots.poisoning import plot_power
 from dpcore.laboratory.studies import poisoning
 from dpcore.results import warehouse
@@ -66,9 +66,9 @@ def test_nothing_is_reached_where_nothing_was_measured() -> None:
 
 def test_too_few_repetitions_and_unknown_methods_are_refused() -> None:
     with pytest.raises(SchemeError, match="repetitions"):
-        next(poisoning.measured(repetitions=3))
+        Poisoning(repetitions=3)
     with pytest.raises(SchemeError, match="methods"):
-        next(poisoning.measured(methods=["telepathy"]))
+        Poisoning(methods=("telepathy",))
 
 
 def test_power_is_drawn_from_its_rows() -> None:
@@ -102,7 +102,7 @@ def test_a_study_lands_what_it_prints(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     landed = warehouse.query(tmp_path / "warehouse.duckdb", "from latest_benchmarks where study = 'poisoning'")
     assert set(landed["method"]) == {"randomized_response", "wavelet_laplace_fixed"}
-    found = {verdict.aim: verdict for verdict in benchmark.report(tmp_path / "warehouse.duckdb").verdicts}
+    found = {verdict.aim: verdict for verdict in Poisoning().report(tmp_path / "warehouse.duckdb").verdicts}
     exact = found["exact bounds: largest bias over the bound"]
     assert exact.reached
     assert exact.found is not None

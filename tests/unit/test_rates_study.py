@@ -14,10 +14,10 @@ from dpcore import cli, pipeline
 from dpcore._random import seeded
 from dpcore.errors import SchemeError
 from dpcore.estimation.estimators import Fixed, Projection
-from dpcore.laboratory.benchmarks import rates as benchmark
+from dpcore.laboratory.benchmarks.rates import Rates
 from dpcore.laboratory.plots.rates import plot_rates
 from dpcore.laboratory.studies import pointwise, rates, rates_aims
-from dpcore.laboratory.studies.rates import SELF_SIMILAR, Grid
+from dpcore.laboratory.studies.rates import SELF_SIMILAR
 from dpcore.results import plots, warehouse
 
 LINEAR = "projection_degree_1"
@@ -221,14 +221,14 @@ def test_a_study_goes_on_and_takes_more_repetitions(
     monkeypatch.setattr(rates, "CLIENTS", FEW)
     monkeypatch.setattr(rates, "CHUNK", 2)
     file, other = fresh, tmp_path / "other.duckdb"
-    list(benchmark.measure(file, Grid(methods=(LINEAR,), repetitions=3)))
-    more = Grid(methods=(LINEAR,), repetitions=4)
-    assert list(benchmark.measure(file, more)) == [(0, 2), (1, 2), (2, 2)]  # both cells' second chunk, anew
-    assert list(benchmark.measure(file, more)) == [(0, 0)]
-    assert next(iter(benchmark.measure(file, more, again=True))) == (0, 4)
-    list(benchmark.measure(other, more))
-    cells = benchmark.cells(file)
-    pd.testing.assert_frame_equal(cells, benchmark.cells(other))
+    list(Rates(methods=(LINEAR,), repetitions=3).run(file))
+    more = Rates(methods=(LINEAR,), repetitions=4)
+    assert list(more.run(file)) == [(0, 2), (1, 2), (2, 2)]  # both cells' second chunk, anew
+    assert list(more.run(file)) == [(0, 0)]
+    assert next(iter(more.run(file, again=True))) == (0, 4)
+    list(more.run(other))
+    cells = more.cells(file)
+    pd.testing.assert_frame_equal(cells, more.cells(other))
     assert set(cells["returned"]) == {40}
     row = cells.set_index(["functional", "clients"]).loc[("derivative(1, 0.3)", FEW[0])]
     law, level = rates.target("cosine"), int(row["level"])
@@ -244,11 +244,13 @@ def test_a_study_goes_on_and_takes_more_repetitions(
 
 
 def test_every_cells_first_chunk_comes_before_any_second() -> None:
-    pieces = rates.pending(Grid(methods=("dyadic_wave", LINEAR), repetitions=30), {})
+    pieces = Rates(methods=("dyadic_wave", LINEAR), repetitions=30).pending(pd.DataFrame())
     cells = len(rates.cells("dyadic_wave")) + len(rates.cells(LINEAR))
     assert [chunk for _, _, chunk, _ in pieces] == [0] * cells + [1] * cells
-    known = {(LINEAR, "cosine", n, 1.0, 0): 10 * rates.CHUNK for n in rates.CLIENTS}
-    assert len(rates.pending(Grid(methods=(LINEAR,), repetitions=30), known)) == len(rates.CLIENTS)
+    known = pd.DataFrame({"clients": rates.CLIENTS}).assign(
+        method=LINEAR, parameters="chunk=000", target="cosine", epsilon=1.0, repetitions=10 * rates.CHUNK
+    )
+    assert len(Rates(methods=(LINEAR,), repetitions=30).pending(known)) == len(rates.CLIENTS)
 
 
 @pytest.mark.parametrize(
@@ -261,7 +263,7 @@ def test_every_cells_first_chunk_comes_before_any_second() -> None:
 )
 def test_a_wrong_grid_is_refused_in_one_line(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(SchemeError, match=message) as caught:
-        Grid(**changes)
+        Rates(**changes)
     assert "\n" not in str(caught.value)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from dpcore import cli
 from dpcore.errors import SchemeError
-from dpcore.laboratory.benchmarks import figures as benchmark
+from dpcore.laboratory.benchmarks.reproduce import Reproduce
 from dpcore.laboratory.studies import figures, reproduce
 from dpcore.laboratory.studies.figures import COLUMNS, Effort
 from dpcore.results import warehouse
@@ -99,13 +99,13 @@ def test_the_command_measures_what_is_missing_and_draws(tmp_path: Path, capsys: 
     assert sorted(path.stem for path in (tmp_path / "figures" / "reproduce").iterdir()) == sorted(asked)
     times = warehouse.query(file, "select method, count(distinct measured_at) as times from benchmarks group by method")
     assert times["times"].tolist() == [1, 1]
-    assert list(benchmark.measure(file, asked, quick=True)) == [(0, 0)]
-    assert next(benchmark.measure(file, asked[:1])) == (0, 1)
-    assert list(benchmark.measure(file, asked[:1], quick=True)) == [(0, 0)]
+    assert list(Reproduce(names=tuple(asked), quick=True).run(file)) == [(0, 0)]
+    assert next(Reproduce(names=(asked[0],)).run(file)) == (0, 1)
+    assert list(Reproduce(names=(asked[0],), quick=True).run(file)) == [(0, 0)]
     _run("reproduce", "--list")
     assert "two_stages" in capsys.readouterr().out
-    with pytest.raises(SchemeError, match="figure must be one of"):
-        list(benchmark.measure(file, ["nothing"]))
+    with pytest.raises(SchemeError, match="names must be one of"):
+        Reproduce(names=("nothing",))
 
 
 def _run(*arguments: str) -> None:

@@ -1,83 +1,92 @@
-"""The accuracy study: errors of densities, distribution functions and numbers over many cells, beside the best peer.
-
-A study that was stopped goes on where it was: its rows carry the time it was begun, and cells that have theirs are skipped.
-"""
+"""The accuracy study: errors of densities, distribution functions and numbers over many cells, beside the best peer."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import datetime
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
+from typing import Any, ClassVar
+
+import pandas as pd
 
 from dpcore.laboratory.benchmarks import landing
-from dpcore.laboratory.benchmarks.report import Report
+from dpcore.laboratory.benchmarks.option import CLIENTS, EPSILON, option
+from dpcore.laboratory.benchmarks.study import Report, Study
 from dpcore.laboratory.plots.accuracy import plot_fits, plot_ratios
-from dpcore.laboratory.studies import accuracy, aims
+from dpcore.laboratory.studies import accuracy
+from dpcore.laboratory.studies.accuracy_aims import METHOD, verdicts
 from dpcore.laboratory.studies.runner import Cell
+from dpcore.laboratory.studies.targets import NAMES
 from dpcore.results import plots, warehouse
 
-COLUMNS = ("method", "metric", "cells", "to best peer", "to SW-EMS 1024", "cells won", "worst target", "its ratio")
-PICTURED = ("ise", "w1", "ks", "mean", "entropy", "integrated_square")
+_PICTURED = ("ise", "w1", "ks", "mean", "entropy", "integrated_square")
 _DRAWN_AT = (100_000, 1.0)  # clients and epsilon of the densities that are drawn
 
 
-def measure(
-    file: Path, grid: accuracy.Grid, workers: int = 1, *, again: bool = False, begun: datetime | None = None
-) -> Iterator[tuple[int, int]]:
-    """Measure and land what a study lacks of the grid, yielding (done, all) pieces, first (0, all).
+@dataclass(frozen=True, kw_only=True)
+class Accuracy(Study):
+    """Error ratios, geometric means over cells, by rows of `accuracy_summary`.
 
-    file: the warehouse.  workers: processes.  again: measure the grid's methods anew, in place of what the study has.
-    begun: the study to go on with, or to begin, by its time (with a time zone); by default the newest one, unless it is of
-    another version or of other repetitions: then a new one is begun.
+    Every cell lands in `benchmarks` as it is made; a study that was stopped goes on where it was.
+
+    Example: ldpflow benchmark accuracy --targets beta_2_5,claw --clients 100000 --epsilon 1 --repetitions 10
     """
-    begun, rows = landing.known(file, accuracy, "not contains(metric, '.')", begun, grid.repetitions)
-    there = set() if again else set(rows.itertuples(index=False, name=None))
-    pieces = len(accuracy.pending(grid, there))
-    yield from landing.landed(
-        file, pieces, accuracy.measured(grid, there, workers), landing.edition_of(accuracy), begun
+
+    name = "accuracy"
+    title = "errors over the peers', geometric means; below 1 ours are smaller"
+    table: ClassVar = {
+        "method": "{method}",
+        "metric": "{metric}",
+        "cells": "{cells}",
+        "to best peer": "{to_hindsight:.2f}",
+        "to SW-EMS 1024": "{to_published:.2f}",
+        "cells won": "{won:.0%}",
+        "worst target": "{worst_target}",
+        "its ratio": "{worst_ratio:.2f}",
+    }
+    edition = 1
+    stands = "not contains(metric, '.')"
+    query = "from accuracy_summary order by method, metric"
+    measure = staticmethod(accuracy.measure)
+
+    targets: tuple[str, ...] = option(NAMES, "Densities to measure on.", choices=NAMES)
+    clients: tuple[int, ...] = option((10_000, 100_000, 1_000_000), "Numbers of clients.", **CLIENTS)
+    epsilons: tuple[float, ...] = option(
+        (0.5, 1.0, 2.0, 4.0), "Epsilons, natural-log units.", flag="--epsilon", **EPSILON
+    )
+    methods: tuple[str, ...] = option((), "Methods to measure; `peers` for all peers.", choices=accuracy.method_names())
+    repetitions: int = option(
+        50,
+        "Repetitions a cell; an even number, half to choose the best peer and half to measure it.",
+        least=2,
+        most=10_000,
+        multiple=2,
     )
 
+    def pending(self, known: pd.DataFrame) -> list[tuple[Any, ...]]:
+        cells = [Cell(*each) for each in product(self.targets, self.clients, self.epsilons)]
+        return [*accuracy.left(cells, self.methods, self.repetitions, known)]
 
-def report(file: Path) -> Report:
-    """Return how the newest study stands, by rows of `accuracy_summary`; raises WarehouseError where there is no warehouse."""
-    summary = warehouse.query(file, "from accuracy_summary order by method, metric")
-    rows = warehouse.query(file, "from accuracy_rows where not is_peer")
-    return Report(summary, aims.verdicts(summary, rows))
+    def report(self, file: Path) -> Report:
+        rows = self.rows(file)
+        return Report(rows, verdicts(rows, warehouse.query(file, "from accuracy_rows where not is_peer")))
 
-
-def summary(report: Report) -> list[tuple[str, ...]]:
-    """Return a line a method and metric, of `COLUMNS`: geometric means of error ratios, below 1 where ours is smaller."""
-    return [
-        (
-            row["method"],
-            row["metric"],
-            str(row["cells"]),
-            f"{row['to_hindsight']:.2f}",
-            f"{row['to_published']:.2f}",
-            f"{row['won']:.0%}",
-            str(row["worst_target"]),
-            f"{row['worst_ratio']:.2f}",
-        )
-        for row in report.rows.to_dict("records")
-    ]
-
-
-def draw(file: Path, folder: Path, method: str = aims.METHOD) -> dict[str, Path]:
-    """Draw a method's ratios, a picture a metric, and its density on each target; return name -> file."""
-    cells = warehouse.query(file, "from accuracy_cells order by target, clients, epsilon")
-    cells = cells[cells["method"] == method]
-    pictures: dict[str, Path] = {}
-    for metric in PICTURED:
-        rows = cells[cells["metric"] == metric]
-        if len(rows):
-            figure, axes = plots.new_axes(9.0, plots.height_for(rows["target"].nunique()))
-            plot_ratios(rows, axes)
-            pictures |= landing.picture(folder, f"ratios_{metric}", figure)
-    clients, epsilon = _DRAWN_AT
-    here = cells[(cells["metric"] == "ise") & (cells["clients"] == clients) & (cells["epsilon"] == epsilon)]
-    for target, hindsight in zip(here["target"].astype(str), here["hindsight"].astype(str), strict=True):
-        fits = accuracy.representative(Cell(target, clients, epsilon), method, hindsight)
-        figure, axes = plots.new_axes()
-        plot_fits(fits, axes, title=f"{target}, {clients:,} clients, epsilon {epsilon:g}")
-        pictures |= landing.picture(folder, f"fit_{target}", figure)
-    return pictures
+    def draw(self, file: Path, folder: Path) -> dict[str, Path]:
+        """Draw the ratios of the method that the aims are about, a picture a metric, and its density on each target."""
+        cells = warehouse.query(file, "from accuracy_cells order by target, clients, epsilon")
+        cells = cells[cells["method"] == METHOD]
+        pictures: dict[str, Path] = {}
+        for metric in _PICTURED:
+            rows = cells[cells["metric"] == metric]
+            if len(rows):
+                figure, axes = plots.new_axes(9.0, plots.height_for(rows["target"].nunique()))
+                plot_ratios(rows, axes)
+                pictures |= landing.picture(folder, f"ratios_{metric}", figure)
+        clients, epsilon = _DRAWN_AT
+        here = cells[(cells["metric"] == "ise") & (cells["clients"] == clients) & (cells["epsilon"] == epsilon)]
+        for target, hindsight in zip(here["target"].astype(str), here["hindsight"].astype(str), strict=True):
+            fits = accuracy.representative(Cell(target, clients, epsilon), METHOD, hindsight)
+            figure, axes = plots.new_axes()
+            plot_fits(fits, axes, title=f"{target}, {clients:,} clients, epsilon {epsilon:g}")
+            pictures |= landing.picture(folder, f"fit_{target}", figure)
+        return pictures

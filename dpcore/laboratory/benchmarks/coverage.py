@@ -3,63 +3,110 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pandas as pd
 
+from dpcore.errors import SchemeError
 from dpcore.laboratory.benchmarks import landing
-from dpcore.laboratory.benchmarks.report import Report
+from dpcore.laboratory.benchmarks.option import Place, option
+from dpcore.laboratory.benchmarks.study import Study
 from dpcore.laboratory.plots.coverage import plot_coverage
-from dpcore.laboratory.studies import coverage, coverage_aims
-from dpcore.results import plots, warehouse
+from dpcore.laboratory.studies import coverage, coverage_aims, runner
+from dpcore.laboratory.studies.aims import Verdict
+from dpcore.laboratory.studies.contestants import contestants
+from dpcore.laboratory.studies.runner import Cell
+from dpcore.laboratory.studies.targets import NAMES
+from dpcore.results import plots
+
+_PLACES = (Place(100_000, 1.0), Place(1_000_000, 1.0), Place(200_000, 2.0), Place(100_000, 4.0))
 
 
-def measure(
-    file: Path, grid: coverage.Grid, workers: int = 1, *, again: bool = False, begun: datetime | None = None
-) -> Iterator[tuple[int, int]]:
-    """Measure and land the chunks that a study lacks of the grid, yielding (done, all) chunks: see `landing.chunks`."""
-    yield from landing.chunks(coverage, file, grid, workers, again, begun)
+@dataclass(frozen=True, kw_only=True)
+class Coverage(Study):
+    """Cells as `coverage_aims.judged` has them: a method, target, clients, epsilon and functional each.
 
+    Fifty repetitions at a time land in `benchmarks` as they are made; a study that was stopped goes on where it was.
 
-def cells(file: Path) -> pd.DataFrame:
-    """Return how the newest study stands, cell by cell: see `coverage_aims.judged`."""
-    rows = "from coverage_cells order by method, target, clients, epsilon, functional"
-    return coverage_aims.judged(warehouse.query(file, rows))
-
-
-def report(file: Path) -> Report:
-    """Return how the newest study stands, by `cells`; raises WarehouseError where there is no warehouse."""
-    rows = cells(file)
-    return Report(rows, coverage_aims.verdicts(rows))
-
-
-def summary(report: Report) -> list[tuple[str, ...]]:
-    """Return a line a method and functional, as a person reads it: what happened over all targets, clients and epsilons.
-
-    method, functional, cells, refused ones, least, median and largest coverage of the others, where it is least, median
-    length over 3.92 standard deviations, and median standard error over standard deviation.
+    Example: ldpflow benchmark coverage --targets bimodal,age --at 100000@1,100000@4 --repetitions 50
     """
-    found: list[tuple[str, ...]] = []
-    for (method, functional), rows in report.rows.groupby(["method", "functional"], sort=False):
-        seen = rows[~rows["refused"]].sort_values("coverage")
-        head = (str(method), str(functional), str(len(rows)), str(int(rows["refused"].sum())))
-        if seen.empty:
-            found.append((*head, "", "", "", "", "", ""))
-            continue
-        worst = seen.to_dict("records")[0]
-        shares = (f"{share:.0%}" for share in seen["coverage"].quantile([0.0, 0.5, 1.0]))
-        where = f"{worst['target']}, {worst['clients']:,}, {worst['epsilon']:g}"
-        ratio = (seen["standard_error"] / seen["deviation"].where(seen["deviation"] > 0)).median()
-        found.append((*head, *shares, where, f"{seen['long'].median():.2f}", f"{ratio:.2f}"))
-    return found
 
+    name = "coverage"
+    title = "coverage of nominal 95 % intervals, over targets, clients and epsilons"
+    table: ClassVar = {
+        "method": "{method}",
+        "functional": "{functional}",
+        "cells": "{cells}",
+        "refused": "{refused}",
+        "least": "{least:.0%}",
+        "median": "{median:.0%}",
+        "most": "{most:.0%}",
+        "least where": "{target}, {clients:,}, {epsilon:g}",
+        "length / 3.92 sd": "{long:.2f}",
+        "error / sd": "{ratio:.2f}",
+    }
+    edition = 3
+    stands = "metric = 'failed'"
+    grows = True
+    query = "from coverage_cells order by method, target, clients, epsilon, functional"
+    measure = staticmethod(coverage.measure)
 
-def draw(file: Path, folder: Path) -> dict[str, Path]:
-    """Draw coverage with its binomial interval, a picture a target; return name -> file."""
-    pictures: dict[str, Path] = {}
-    for target, rows in cells(file).groupby("target", sort=False):
-        figure, axes = plots.new_axes(9.0, plots.height_for(rows["functional"].nunique()))
-        plot_coverage(rows, axes)
-        pictures |= landing.picture(folder, f"coverage_{target}", figure)
-    return pictures
+    targets: tuple[str, ...] = option(coverage.TARGETS, "Densities to measure on.", choices=coverage.TARGETS)
+    places: tuple[Place, ...] = option(_PLACES, "Numbers of clients, each with its epsilon.", flag="--at")
+    methods: tuple[str, ...] = option(
+        ("dyadic_wave", "wavelet_laplace"),
+        "Methods to measure.",
+        choices=tuple(method.name for method in contestants()),
+    )
+    repetitions: int = option(1000, "Repetitions a cell; more can be added later.", least=2, most=1_000_000)
+
+    def __post_init__(self) -> None:
+        for name in self.targets:
+            if name in NAMES and name not in coverage.TARGETS:
+                raise SchemeError(
+                    f"{name} has no density to ask functionals of; targets must be some of {coverage.TARGETS}"
+                )
+        super().__post_init__()
+
+    def pending(self, known: pd.DataFrame) -> list[tuple[Any, ...]]:
+        cells = [
+            (method, Cell(name, at.clients, at.epsilon))
+            for name, at, method in product(self.targets, self.places, self.methods)
+        ]
+        return [*runner.left(cells, self.repetitions, coverage.CHUNK, known)]
+
+    def rows(self, file: Path) -> pd.DataFrame:
+        return coverage_aims.judged(super().rows(file))
+
+    def verdicts(self, rows: pd.DataFrame) -> list[Verdict]:
+        return coverage_aims.verdicts(rows)
+
+    def shown(self, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
+        """Yield what happened to a method's functional over all cells; all but counts of those not refused."""
+        for (method, functional), of in rows.groupby(["method", "functional"], sort=False):
+            seen = of[~of["refused"]].sort_values("coverage")
+            worst = {name: seen[name].iloc[0] if len(seen) else None for name in ("target", "clients", "epsilon")}
+            least, median, most = seen["coverage"].quantile([0.0, 0.5, 1.0])
+            yield worst | {
+                "method": method,
+                "functional": functional,
+                "cells": len(of),
+                "refused": int(of["refused"].sum()),
+                "least": least,
+                "median": median,
+                "most": most,
+                "long": seen["long"].median(),
+                "ratio": (seen["standard_error"] / seen["deviation"].where(seen["deviation"] > 0)).median(),
+            }
+
+    def draw(self, file: Path, folder: Path) -> dict[str, Path]:
+        """Draw coverage with its binomial interval, a picture a target; return name -> file."""
+        pictures: dict[str, Path] = {}
+        for name, rows in self.rows(file).groupby("target", sort=False):
+            figure, axes = plots.new_axes(9.0, plots.height_for(rows["functional"].nunique()))
+            plot_coverage(rows, axes)
+            pictures |= landing.picture(folder, f"coverage_{name}", figure)
+        return pictures

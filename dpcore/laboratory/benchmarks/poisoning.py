@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
-from importlib.metadata import version
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pandas as pd
 
 from dpcore.laboratory.benchmarks import landing
-from dpcore.laboratory.benchmarks.report import Report
+from dpcore.laboratory.benchmarks.option import option
+from dpcore.laboratory.benchmarks.study import Study
 from dpcore.laboratory.plots.poisoning import plot_power
 from dpcore.laboratory.studies import poisoning
+from dpcore.laboratory.studies.aims import Verdict
 from dpcore.results import plots
 from dpcore.results.reading import in_words
 
@@ -24,31 +26,64 @@ _SENT = {  # what malicious clients send
 }
 
 
-def measure(file: Path, methods: Sequence[str], repetitions: int, workers: int = 1) -> Iterator[tuple[int, int]]:
-    """Measure and land a study of malicious clients, yielding (done, all) methods, first (0, all); see `studies.poisoning`."""
-    frames = poisoning.measured(methods, repetitions, workers)
-    edition = f"{version('ldpflow')}+{poisoning.STUDY}"
-    yield from landing.landed(file, len(methods), frames, edition, datetime.now(UTC))
+@dataclass(frozen=True, kw_only=True)
+class Poisoning(Study):
+    """Rises and how often they are seen, at 1, 5 and 10 % of malicious clients.
 
-
-def report(file: Path) -> Report:
-    """Return how the newest study of malicious clients stands: its rows, and the aims."""
-    rows = landing.newest(file, poisoning.STUDY, "method, parameters, target, metric")
-    return Report(rows, poisoning.verdicts(rows))
-
-
-def summary(report: Report) -> list[tuple[str, ...]]:
-    """Return a line a method and attack, as a person reads it.
-
-    method, attack, and at 1, 5 and 10 % the rise of the mean, or of the targets' frequency together, what theory says of that,
-    and the share of rounds in which some check sees the attack.
+    Example: ldpflow benchmark poisoning --methods randomized_response,unary_encoding --repetitions 100
     """
-    rows = poisoning.told(report.rows)
-    rows = rows[rows["beta"].isin(poisoning.BIASED) & rows["target"].isin(("frequency", "mean"))]
-    return [
-        (str(method), str(attack), *(_at(of[of["beta"] == beta]) for beta in poisoning.BIASED))
-        for (method, attack), of in rows.groupby(["method", "attack"], sort=False)
-    ]
+
+    name = "poisoning"
+    title = "rise of the mean, or of the frequency of five targets together; rounds in which a check sees it"
+    table: ClassVar = {
+        "mechanism": "{method}",
+        "attack": "{attack}",
+        "1 % malicious": "{at_1}",
+        "5 %": "{at_5}",
+        "10 %": "{at_10}",
+    }
+    edition = 1
+    measure = staticmethod(poisoning.measure)
+
+    methods: tuple[str, ...] = option(poisoning.METHODS, "Mechanisms.", choices=poisoning.METHODS)
+    repetitions: int = option(
+        400, "Rounds of each attack; fewer are fitted.", least=poisoning.LEAST_REPETITIONS, most=1_000_000
+    )
+
+    def pending(self, known: pd.DataFrame) -> list[tuple[Any, ...]]:
+        return [(method, self.repetitions) for method in self.methods]
+
+    def verdicts(self, rows: pd.DataFrame) -> list[Verdict]:
+        return poisoning.verdicts(rows)
+
+    def shown(self, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
+        """Yield a method and attack each: rises by share of malicious clients, what theory says of them, and what is seen."""
+        rows = poisoning.told(rows)
+        rows = rows[rows["beta"].isin(poisoning.BIASED) & rows["target"].isin(("frequency", "mean"))]
+        for (method, attack), of in rows.groupby(["method", "attack"], sort=False):
+            found = {f"at_{100 * beta:g}": _at(of[of["beta"] == beta]) for beta in poisoning.BIASED}
+            yield found | {"method": method, "attack": attack}
+
+    def draw(self, file: Path, folder: Path) -> dict[str, Path]:
+        """Draw how often checks see each attack, a picture an attack and a panel a mechanism; return name -> file."""
+        rows = poisoning.told(self.rows(file))
+        rows = rows[rows["metric"].str.startswith("seen:") & (rows["beta"] > 0)]
+        rows = rows.assign(check=rows["metric"].str.removeprefix("seen:"))
+        pictures: dict[str, Path] = {}
+        for attack, of in rows[~rows["check"].str.startswith("any")].groupby("attack", sort=False):
+            methods = [name for name in poisoning.METHODS if name in set(of["method"])]
+            figure, panels = plots.new_panels(
+                len(methods),
+                title=f"What the checks see of {_SENT.get(str(attack), attack)}",
+                subtitle=f"{poisoning.CLIENTS:,} honest clients in 8 batches, malicious ones in the last; dashed: in all. "
+                "False alarms: 0.1 %. Bars: 95 %",
+                height=3.6,
+            )
+            for axes, method in zip(panels, methods, strict=True):
+                plot_power(of[of["method"] == method], axes, title=in_words(method))
+            name = f"poisoning_{str(attack).replace(' ', '_').replace('-', '_')}"
+            pictures |= landing.picture(folder, name, figure)
+        return pictures
 
 
 def _at(rows: pd.DataFrame) -> str:
@@ -56,25 +91,3 @@ def _at(rows: pd.DataFrame) -> str:
     values = rows.drop_duplicates("metric").set_index("metric")["value"]
     texts = {"bias": "{:+.3g}", "theory": "theory {:+.3g}", "seen:any": "seen {:.0%}"}
     return "; ".join(text.format(values[metric]) for metric, text in texts.items() if metric in values)
-
-
-def draw(file: Path, folder: Path) -> dict[str, Path]:
-    """Draw how often checks see each attack, a picture an attack and a panel a mechanism; return name -> file."""
-    rows = poisoning.told(report(file).rows)
-    rows = rows[rows["metric"].str.startswith("seen:") & (rows["beta"] > 0)]
-    rows = rows.assign(check=rows["metric"].str.removeprefix("seen:"))
-    pictures: dict[str, Path] = {}
-    for attack, of in rows[~rows["check"].str.startswith("any")].groupby("attack", sort=False):
-        methods = [name for name in poisoning.METHODS if name in set(of["method"])]
-        figure, panels = plots.new_panels(
-            len(methods),
-            title=f"What the checks see of {_SENT.get(str(attack), attack)}",
-            subtitle=f"{poisoning.CLIENTS:,} honest clients in 8 batches, malicious ones in the last; dashed: in all. "
-            "False alarms: 0.1 %. Bars: 95 %",
-            height=3.6,
-        )
-        for axes, method in zip(panels, methods, strict=True):
-            plot_power(of[of["method"] == method], axes, title=in_words(method))
-        name = f"poisoning_{str(attack).replace(' ', '_').replace('-', '_')}"
-        pictures |= landing.picture(folder, name, figure)
-    return pictures

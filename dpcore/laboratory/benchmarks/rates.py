@@ -3,85 +3,98 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
 from dpcore.laboratory.benchmarks import landing
-from dpcore.laboratory.benchmarks.report import Report
+from dpcore.laboratory.benchmarks.option import option
+from dpcore.laboratory.benchmarks.study import Study
 from dpcore.laboratory.plots.rates import plot_rates
-from dpcore.laboratory.studies import rates, rates_aims
-from dpcore.results import plots, warehouse
+from dpcore.laboratory.studies import rates, rates_aims, runner
+from dpcore.laboratory.studies.aims import Verdict
+from dpcore.results import plots
 
 
-def measure(
-    file: Path, grid: rates.Grid, workers: int = 1, *, again: bool = False, begun: datetime | None = None
-) -> Iterator[tuple[int, int]]:
-    """Measure and land the chunks that a study lacks of the grid, yielding (done, all) chunks: see `landing.chunks`."""
-    yield from landing.chunks(rates, file, grid, workers, again, begun)
+@dataclass(frozen=True, kw_only=True)
+class Rates(Study):
+    """Slopes as `rates_aims.judged` has them, of the cells of the view `rates_cells`.
 
+    Every chunk lands in `benchmarks` as it is made; a study that was stopped goes on where it was.
 
-def cells(file: Path) -> pd.DataFrame:
-    """Return how the newest study stands, cell by cell: rows of the view `rates_cells`."""
-    return warehouse.query(file, "from rates_cells order by method, target, functional, effective, epsilon")
-
-
-def report(file: Path) -> Report:
-    """Return how the newest study stands, by `cells` judged; raises WarehouseError where there is no warehouse."""
-    rows = rates_aims.judged(cells(file))
-    return Report(rows, rates_aims.verdicts(rows))
-
-
-def summary(report: Report) -> list[tuple[str, ...]]:
-    """Return a line a method, density and functional, as a person reads it.
-
-    method, density, functional, n epsilon^2 from and to, slope with its standard error, the slope by theory, and, where theory
-    says the error itself, measured over it where they are furthest apart.
+    Example: ldpflow benchmark rates --methods projection_degree_0,projection_degree_1
     """
-    found: list[tuple[str, ...]] = []
-    for line in report.rows.to_dict("records"):
-        low, high = f"{line['theory_low']:.3f}", f"{line['theory_high']:.3f}"
-        found.append(
-            (
-                line["method"],
-                line["target"],
-                _named(line["functional"]),
-                f"{line['least']:.3g}",
-                f"{line['most']:.3g}",
-                f"{line['slope']:.3f} +- {line['uncertainty']:.3f}" if pd.notna(line["slope"]) else "",
-                low if low == high else f"{low} to {high}",
-                f"{line['ratio']:.3f}" if pd.notna(line["ratio"]) else "",
-            )
-        )
-    return found
 
-
-def draw(file: Path, folder: Path) -> dict[str, Path]:
-    """Draw errors against n epsilon^2, a picture a method, density and, for atomic functionals, order; return name -> file."""
-    found = cells(file)
-    found = found[found["error"] > 0]
-    found = found.assign(expected=np.hypot(found["bias"], found["noise"]))
-    by_theory = {
-        (line["method"], line["target"], line["functional"]): float(line["theory_high"])
-        for line in rates_aims.judged(found).to_dict("records")
+    name = "rates"
+    title = "minus the slope of log error in log n epsilon^2"
+    table: ClassVar = {
+        "method": "{method}",
+        "density": "{target}",
+        "functional": "{functional}",
+        "from": "{least:.3g}",
+        "to": "{most:.3g}",
+        "slope": "{slope:.3f} +- {uncertainty:.3f}",
+        "by theory": "{theory}",
+        "error / predicted": "{ratio:.3f}",
     }
-    pictures: dict[str, Path] = {}
-    for (method, target), rows in found.groupby(["method", "target"], sort=False):
-        orders = rows["functional"].str.extract(r"^derivative\((\d),", expand=False)
-        for order, each in [("", rows)] if orders.isna().all() else rows.groupby(orders):
-            figure, axes = plots.new_axes(9.0, 5.4)
-            plot_rates(
-                each.assign(functional=[_named(name) for name in each["functional"]]),
-                axes,
-                rate=by_theory[method, target, each["functional"].iloc[0]],
-                title=f"{method}, {target}: errors and theory".replace("_", " "),
-                subtitle="root mean square errors with their 95 % intervals, of simulated rounds",
-            )
-            name = "_".join(filter(None, ("rates", str(method), str(target), order and f"order_{order}")))
-            pictures |= landing.picture(folder, name, figure)
-    return pictures
+    edition = 1
+    stands = "metric = 'failed'"
+    grows = True
+    query = "from rates_cells order by method, target, functional, effective, epsilon"
+    measure = staticmethod(rates.measure)
+
+    methods: tuple[str, ...] = option(rates.METHODS, "Methods to measure.", choices=rates.METHODS)
+    repetitions: int = option(
+        50, "Repetitions a cell, of ten rounds each in atomic ones; more can be added later.", least=2, most=100_000
+    )
+
+    def pending(self, known: pd.DataFrame) -> list[tuple[Any, ...]]:
+        cells = [(method, cell) for method in self.methods for cell in rates.cells(method)]
+        return [*runner.left(cells, self.repetitions, rates.CHUNK, known, rates.rounds_each)]
+
+    def rows(self, file: Path) -> pd.DataFrame:
+        return rates_aims.judged(self.cells(file))
+
+    def cells(self, file: Path) -> pd.DataFrame:
+        """Return how the newest study stands, cell by cell: rows of the view `rates_cells`."""
+        return super().rows(file)
+
+    def verdicts(self, rows: pd.DataFrame) -> list[Verdict]:
+        return rates_aims.verdicts(rows)
+
+    def shown(self, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
+        for row in super().shown(rows):
+            low, high = f"{row['theory_low']:.3f}", f"{row['theory_high']:.3f}"
+            theory = low if low == high else f"{low} to {high}"
+            yield {**row, "functional": _named(row["functional"]), "theory": theory}
+
+    def draw(self, file: Path, folder: Path) -> dict[str, Path]:
+        """Draw errors against n epsilon^2, a picture a method, density and order of atomic functionals; return name -> file."""
+        found = self.cells(file)
+        found = found[found["error"] > 0]
+        found = found.assign(expected=np.hypot(found["bias"], found["noise"]))
+        by_theory = {
+            (line["method"], line["target"], line["functional"]): float(line["theory_high"])
+            for line in rates_aims.judged(found).to_dict("records")
+        }
+        pictures: dict[str, Path] = {}
+        for (method, target), rows in found.groupby(["method", "target"], sort=False):
+            orders = rows["functional"].str.extract(r"^derivative\((\d),", expand=False)
+            for order, each in [("", rows)] if orders.isna().all() else rows.groupby(orders):
+                figure, axes = plots.new_axes(9.0, 5.4)
+                plot_rates(
+                    each.assign(functional=[_named(name) for name in each["functional"]]),
+                    axes,
+                    rate=by_theory[method, target, each["functional"].iloc[0]],
+                    title=f"{method}, {target}: errors and theory".replace("_", " "),
+                    subtitle="root mean square errors with their 95 % intervals, of simulated rounds",
+                )
+                name = "_".join(filter(None, ("rates", str(method), str(target), order and f"order_{order}")))
+                pictures |= landing.picture(folder, name, figure)
+        return pictures
 
 
 def _named(functional: str) -> str:

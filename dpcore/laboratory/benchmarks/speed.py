@@ -1,93 +1,66 @@
-"""The study of speed, and where the time and the memory of a round go."""
+"""The study of speed: clients, reports and rounds a second, beside what bounds them on this machine and beside peers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
-from importlib.metadata import version
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pandas as pd
 
-from dpcore.errors import SchemeError
-from dpcore.laboratory.benchmarks import landing
-from dpcore.laboratory.benchmarks.report import Report
+from dpcore.laboratory.benchmarks.option import option
+from dpcore.laboratory.benchmarks.study import Study
 from dpcore.laboratory.studies import speed
-from dpcore.laboratory.studies.speed import memory, rounds
-from dpcore.protocol.canonical import check_clients
+from dpcore.laboratory.studies.aims import Verdict
 from dpcore.results import warehouse
+from dpcore.rounds.defaults import DEFAULT_SCHEME
 
 
-def measure(
-    file: Path,
-    scheme: Path,
-    repetitions: int = speed.LEAST_REPETITIONS,
-    *,
-    parts: Sequence[str] = speed.PARTS,
-    peers: Path | None = None,
-    full: bool = False,
-) -> Iterator[tuple[int, int]]:
-    """Measure and land a study of speed, yielding (done, all) parts, first (0, all); see `studies.speed.measured`."""
+def measure(part: str, repetitions: int, peers: Path, full: bool) -> pd.DataFrame:
+    """Return the rows of one part; see `studies.speed.measure`."""
     with warehouse.counting() as count_by:
-        frames = speed.measured(scheme, repetitions, parts=parts, peers=peers, count_by=count_by, full=full)
-        yield from landing.landed(file, len(parts), frames, version("ldpflow"), datetime.now(UTC))
+        return speed.measure(part, DEFAULT_SCHEME, repetitions, peers=peers, count_by=count_by, full=full)
 
 
-def report(file: Path) -> Report:
-    """Return how the newest study of speed stands: its rows, and the aims; raises WarehouseError where there is none."""
-    rows = landing.newest(file, speed.STUDY, "metric, target, method, parameters, clients")
-    return Report(rows, speed.verdicts(rows))
+@dataclass(frozen=True, kw_only=True)
+class Speed(Study):
+    """Medians over repetitions, with the interval of the median.
 
+    Everything runs on one core, and ratios are of processor time; seconds of an estimate are the clock's.  Some ten minutes.
 
-def summary(report: Report) -> list[tuple[str, ...]]:
-    """Return a line a measurement: metric, method, path, of what, clients, estimate and the interval of the median."""
-    return [
-        (
-            row["metric"],
-            row["method"],
-            row["parameters"],
-            row["target"],
-            f"{row['clients']:,}",
-            f"{row['value']:,.4g}",
-            f"{row['low']:,.4g} to {row['high']:,.4g}",
-        )
-        for row in report.rows.to_dict("records")
-    ]
-
-
-def measure_profile(file: Path, scheme: Path, clients: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Run rounds of so many simulated people and land where their time and memory went, yielding (done, all) rounds.
-
-    Raises SchemeError where no number of clients is given, or one that no round can have.
+    Example: ldpflow benchmark speed --parts clients,reports
     """
-    if not clients:
-        raise SchemeError("a profile needs a number of clients, such as 1000000; got none")
-    for n in clients:
-        check_clients(n)
-    frames = (memory.profile(scheme, n) for n in clients)
-    yield from landing.landed(file, len(clients), frames, version("ldpflow"), datetime.now(UTC))
 
+    name = "speed"
+    title = "medians, with the interval of the median"
+    table: ClassVar = {
+        "metric": "{metric}",
+        "method": "{method}",
+        "path": "{parameters}",
+        "of": "{target}",
+        "clients": "{clients:,}",
+        "estimate": "{value:,.4g}",
+        "95 % interval": "{low:,.4g} to {high:,.4g}",
+    }
+    query = "from latest_benchmarks where study = 'speed' order by metric, target, method, parameters, clients"
+    is_parallel = False
+    measure = staticmethod(measure)
 
-def profile_summary(file: Path) -> list[tuple[str, ...]]:
-    """Return the newest profile as a person reads it: what, clients, processor seconds, share of them, peak MiB."""
-    rows = warehouse.query(
-        file,
-        "pivot (select method, clients, metric, value, repetitions from benchmarks where study = 'profile' and measured_at = "
-        "(select max(measured_at) from benchmarks where study = 'profile')) "
-        f"on metric in ('{rounds.SECONDS}', '{memory.PEAK}') using any_value(value) order by clients, {rounds.SECONDS} desc",
+    repetitions: int = option(
+        speed.LEAST_REPETITIONS,
+        f"Repetitions of each measurement, at least {speed.LEAST_REPETITIONS}.",
+        least=speed.LEAST_REPETITIONS,
+        most=1000,
     )
-    totals = rows[rows["method"] == memory.RUN].set_index("clients")[rounds.SECONDS]
-    return [
-        (
-            line["method"],
-            f"{line['clients']:,}",
-            _told(line[rounds.SECONDS], "{:.2f}"),
-            _told(line[rounds.SECONDS] / totals[line["clients"]], "{:.1%}"),
-            _told(line[memory.PEAK] / 2**20, "{:.0f}"),
-        )
-        for line in rows.to_dict("records")
-    ]
+    parts: tuple[str, ...] = option(speed.PARTS, f"Parts: {', '.join(speed.PARTS)}.", choices=speed.PARTS)
+    full: bool = option(False, "Up to 1e8 clients, and 1e9 for memory: half an hour more.")
+    peers: Path = option(Path(".venv-peers"), "The peers' environment; `make peers` makes it.")
 
+    def pending(self, known: pd.DataFrame) -> list[tuple[Any, ...]]:
+        return [(part, self.repetitions, self.peers, self.full) for part in self.parts]
 
-def _told(value: float, text: str) -> str:
-    return "" if pd.isna(value) else text.format(value)
+    def verdicts(self, rows: pd.DataFrame) -> list[Verdict]:
+        return speed.verdicts(rows)
+
+    def remarks(self) -> list[str]:
+        return [] if self.peers.exists() else [f"peers      not installed in {self.peers}: make peers"]

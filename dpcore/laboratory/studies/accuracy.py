@@ -7,82 +7,37 @@ is chosen on the first and measured on the second, so that it does not profit fr
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import product
+from collections.abc import Iterator, Mapping, Sequence
 from math import floor, sqrt
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from dpcore.errors import SchemeError, check_one_of, check_within
-from dpcore.laboratory.studies import metrics, runner, targets
+from dpcore.laboratory.studies import metrics
 from dpcore.laboratory.studies.contestants import contestants
 from dpcore.laboratory.studies.method import Method, Setting
 from dpcore.laboratory.studies.peers.catalogue import PREFIX, peers
 from dpcore.laboratory.studies.runner import Cell, seed
 
-STUDY = "accuracy"
-EDITION = 1  # of targets, peers, metrics and seeds; another edition's rows are not gone on with
-CLIENTS = (10_000, 100_000, 1_000_000)
-EPSILONS = (0.5, 1.0, 2.0, 4.0)
-REPETITIONS = 50
 PEERS = "peers"  # the name that stands for all of them
 FIRST, SECOND = ".first", ".second"
 _CONFIDENT = 1.96
 
-# A cell that a table has: method, parameters, target, clients, epsilon, repetitions.
-Known = tuple[str, str, str, int, float, int]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Grid:
-    """What is measured.
-
-    targets: names of `targets.NAMES`.  clients: persons, each >= 100.  epsilons: natural-log units, each > 0.
-    methods: names of ours, `peers` for all peers, or one peer's.  repetitions: an even number >= 2.
-    Raises SchemeError for anything else.
-    """
-
-    targets: tuple[str, ...] = targets.NAMES
-    clients: tuple[int, ...] = CLIENTS
-    epsilons: tuple[float, ...] = EPSILONS
-    methods: tuple[str, ...] = ()
-    repetitions: int = REPETITIONS
-
-    def __post_init__(self) -> None:
-        for name in self.targets:
-            targets.target(name)
-        for n in self.clients:
-            check_within(100, 10**12, clients=n)
-        for epsilon in self.epsilons:
-            check_within(0.01, 16, epsilon=epsilon)
-        if self.repetitions < 2 or self.repetitions % 2:
-            raise SchemeError(
-                f"repetitions must be an even number of at least 2, half to choose the best peer and half to measure it; "
-                f"got {self.repetitions}"
-            )
-        chosen(self.methods)
-
-    @property
-    def cells(self) -> tuple[Cell, ...]:
-        return tuple(Cell(*each) for each in product(self.targets, self.clients, self.epsilons))
+Piece = tuple[Cell, tuple[str, ...], int]  # where, the first settings' names of the methods, repetitions
 
 
 def method_names() -> tuple[str, ...]:
-    """Return what `Grid.methods` may name: ours, `peers`, and each peer."""
+    """Return what may be asked for: ours, `peers` for all peers, and each peer."""
     ours = [setting.method for method in contestants() for setting in method.settings]
     return (*ours, PEERS, *dict.fromkeys(setting.method for peer in peers() for setting in peer.settings))
 
 
 def chosen(names: Sequence[str]) -> tuple[Method, ...]:
-    """Return the methods of those names, all of them for none; raises SchemeError for an unknown name."""
+    """Return the methods of those names, of `method_names`; all of them for none."""
     everything: tuple[Method, ...] = (*contestants(), *peers())
     if not names:
         return everything
-    for name in names:
-        check_one_of(method_names(), methods=name)
     wanted = []
     for method in everything:
         name = method.settings[0].method
@@ -91,38 +46,34 @@ def chosen(names: Sequence[str]) -> tuple[Method, ...]:
     return tuple(wanted)
 
 
-def pending(grid: Grid, known: Collection[Known]) -> list[tuple[Cell, tuple[str, ...]]]:
-    """Return the pieces of work that are left: a cell and the first settings' names of the methods to measure there.
+def left(cells: Sequence[Cell], methods: Sequence[str], repetitions: int, known: pd.DataFrame) -> list[Piece]:
+    """Return the pieces of work that are left; methods: see `chosen`.
 
     Peers of a cell are one piece, each of ours is another: they take seconds and a minute.
+    known: a row a setting and cell that there is: method, parameters, target, clients, epsilon, repetitions.
     """
-    pieces: list[tuple[Cell, tuple[str, ...]]] = []
-    for cell in grid.cells:
+    there = set(known.itertuples(index=False, name=None))
+    pieces: list[Piece] = []
+    for cell in cells:
         cheap: list[str] = []
-        for method in chosen(grid.methods):
-            if all(_key(setting, cell, grid.repetitions) in known for setting in method.settings):
+        for method in chosen(methods):
+            keys = [
+                (s.method, s.parameters, cell.target, cell.clients, cell.epsilon, repetitions) for s in method.settings
+            ]
+            if there.issuperset(keys):
                 continue
             name = _named(method)
             if name.startswith(PREFIX):
                 cheap.append(name)
             else:
-                pieces.append((cell, (name,)))
+                pieces.append((cell, (name,), repetitions))
         if cheap:
-            pieces.append((cell, tuple(cheap)))
+            pieces.append((cell, tuple(cheap), repetitions))
     return pieces
 
 
-def measured(grid: Grid, known: Collection[Known] = (), workers: int = 1) -> Iterator[pd.DataFrame]:
-    """Yield the rows of each piece of work that `known` lacks, as they are made.
-
-    workers: processes, 1 for this one.  Columns: those of `benchmarks` but `measured_at` and `version`.
-    """
-    pieces = [(*piece, grid.repetitions) for piece in pending(grid, known)]
-    yield from runner.measured(measure, pieces, workers)
-
-
 def measure(cell: Cell, names: Sequence[str], repetitions: int) -> pd.DataFrame:
-    """Return the rows of one piece of work; names: as `pending` gives them."""
+    """Return the rows of one piece of work; names: as `left` gives them."""
     rows: list[dict[str, Any]] = []
     for method in (*contestants(), *peers()):
         if _named(method) in names:
@@ -161,7 +112,7 @@ def representative(cell: Cell, ours: str, peer: str, repetitions: int = 9) -> pd
 
 
 def _rows(setting: Setting, cell: Cell, errors: Mapping[str, np.ndarray]) -> Iterator[dict[str, Any]]:
-    common = {"study": STUDY, "method": setting.method, "parameters": setting.parameters, **cell.__dict__}
+    common = {"method": setting.method, "parameters": setting.parameters, **cell.__dict__}
     for metric, values in errors.items():
         low, high = interval(values)
         for suffix, some in (("", values), (FIRST, values[0::2]), (SECOND, values[1::2])):
@@ -191,7 +142,3 @@ def _median_of(values: list[float]) -> int:
 def _named(method: Method) -> str:
     first = method.settings[0]
     return f"{first.method} {first.parameters}".strip()
-
-
-def _key(setting: Setting, cell: Cell, repetitions: int) -> Known:
-    return (setting.method, setting.parameters, cell.target, cell.clients, cell.epsilon, repetitions)

@@ -1,31 +1,10 @@
-"""What the accuracy study is to show, and whether it does.
-
-An aim is a number from a summary of the study and the most it may be.
-"""
+"""An aim of a study: a number that is found in it, and the most or the least that it may be."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-import pandas as pd
-
-METHOD = "dyadic_wave"  # whose aims these are
-PLAIN, SPLINE = "wavelet_laplace_cubic", "wavelet_laplace_cubic_log_spline"  # one mechanism, two estimators
-_SPLINE_CLIENTS, _SPLINE_EPSILON = 100_000, 1.0
-_SPLINE_RATIO, _SPLINE_TARGETS = 1 / 3, 5
-_WORST = 1.3
-
-# metric, against which peer (a column of accuracy_summary), the most the geometric mean of the ratios may be
-_RATIOS = (
-    ("ise", "to_hindsight", 0.50),
-    ("ise", "to_published", 0.10),
-    ("w1", "to_hindsight", 0.90),
-    ("ks", "to_hindsight", 0.88),
-    ("mean", "to_published", 1.0),
-    ("entropy", "to_hindsight", 1.0),
-    ("integrated_square", "to_hindsight", 1.0),
-)
-_AGAINST = {"to_hindsight": "best peer in hindsight", "to_published": "SW-EMS, 1024 bins"}
+HEADS = ("aim", "may be", "found", "reached")
 
 
 @dataclass(frozen=True)
@@ -43,37 +22,12 @@ class Verdict:
             return None
         return self.found >= self.limit if self.at_least else self.found <= self.limit
 
-
-def verdicts(summary: pd.DataFrame, rows: pd.DataFrame, method: str = METHOD) -> list[Verdict]:
-    """Return the aims of a method with what was found.
-
-    summary: rows of `accuracy_summary`.  rows: rows of `accuracy_rows`, for the aim about estimators of one mechanism.
-    """
-    ours = summary[summary["method"] == method].set_index("metric")
-    found = [
-        Verdict(f"{metric}: geometric mean, to {_AGAINST[against]}", _value(ours, metric, against), limit)
-        for metric, against, limit in _RATIOS
-    ]
-    for metric in ("ise", "w1", "ks"):
-        target = f" ({ours['worst_target'][metric]})" if metric in ours.index else ""
-        aim = f"{metric}: worst target{target}, to {_AGAINST['to_hindsight']}"
-        found.append(Verdict(aim, _value(ours, metric, "worst_ratio"), _WORST))
-    return [*found, _spline(rows)]
-
-
-def _value(summary: pd.DataFrame, metric: str, column: str) -> float | None:
-    value = summary[column].get(metric)
-    return None if value is None or pd.isna(value) else float(value)
-
-
-def _spline(rows: pd.DataFrame) -> Verdict:
-    aim = f"{PLAIN}: targets on which the log-spline's ise is at most a third of Projection(Lepski)'s"
-    here = rows[
-        (rows["clients"] == _SPLINE_CLIENTS)
-        & (rows["epsilon"] == _SPLINE_EPSILON)
-        & (rows["metric"] == "ise")
-        & (rows["half"] == "")
-    ]
-    plain, spline = (here[here["method"] == name].set_index("target")["error"] for name in (PLAIN, SPLINE))
-    ratio = (spline / plain).dropna()
-    return Verdict(aim, float((ratio <= _SPLINE_RATIO).sum()) if len(ratio) else None, _SPLINE_TARGETS, at_least=True)
+    @property
+    def line(self) -> tuple[str, str, str, str]:
+        """It as a person reads it, of `HEADS`."""
+        return (
+            self.aim,
+            f"{'>=' if self.at_least else '<='} {self.limit:.2f}",
+            "" if self.found is None else f"{self.found:.2f}",
+            {True: "yes", False: "no", None: "not measured"}[self.reached],
+        )

@@ -17,29 +17,23 @@ over those of its repetitions that returned a number:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from dpcore.errors import DPCoreError, SchemeError, check_one_of, check_within
+from dpcore.errors import DPCoreError, SchemeError
 from dpcore.functionals import Functional, parse
 from dpcore.functionals.base import nodes
 from dpcore.laboratory.studies import runner, targets
 from dpcore.laboratory.studies.contestants import Contestant, contestants
-from dpcore.laboratory.studies.runner import Cell, Chunk, Known
+from dpcore.laboratory.studies.runner import Cell
 from dpcore.laboratory.studies.targets import Target
 
-STUDY = "coverage"
-EDITION = 3  # of targets, functionals, statistics and seeds; another edition's rows are not gone on with
-PLACES = ((100_000, 1.0), (1_000_000, 1.0), (200_000, 2.0), (100_000, 4.0))  # clients and epsilon
-METHODS = ("dyadic_wave", "wavelet_laplace")
 TARGETS = tuple(name for name in targets.NAMES if targets.target(name).has_density)
-REPETITIONS = 1000
 CHUNK = 50
 CONFIDENCE = 0.95
 FUNCTIONALS = (
@@ -74,57 +68,12 @@ _LEAST = 2.0**-_HALVINGS  # below 0, where nobody is
 _ROUNDING = 1e-9  # relative; at the uniform some truths are the least or largest possible, where intervals are cut
 
 
-@dataclass(frozen=True, kw_only=True)
-class Grid:
-    """What is measured.
-
-    targets: names of `TARGETS`.  places: (clients, epsilon) pairs; clients >= 100, epsilon in natural-log units, > 0.
-    methods: names of `contestants`.  repetitions: at least 2 a cell.  Raises SchemeError for anything else.
-    """
-
-    targets: tuple[str, ...] = TARGETS
-    places: tuple[tuple[int, float], ...] = PLACES
-    methods: tuple[str, ...] = METHODS
-    repetitions: int = REPETITIONS
-
-    def __post_init__(self) -> None:
-        for name in self.targets:
-            if not targets.target(name).has_density:
-                raise SchemeError(f"{name} has no density to ask functionals of; targets must be some of {TARGETS}")
-        for clients, epsilon in self.places:
-            check_within(100, 10**12, clients=clients)
-            check_within(0.01, 16, epsilon=epsilon)
-        for name in self.methods:
-            check_one_of(tuple(method.name for method in contestants()), methods=name)
-        check_within(2, 1_000_000, repetitions=self.repetitions)
-
-
-def pending(grid: Grid, known: Known) -> list[Chunk]:
-    """Return the chunks that are left."""
-    cells = [(method, Cell(target, *at)) for target, at, method in product(grid.targets, grid.places, grid.methods)]
-    return runner.left(cells, grid.repetitions, CHUNK, known, lambda method: 1)
-
-
-def measured(grid: Grid, known: Known | None = None, workers: int = 1) -> Iterator[pd.DataFrame]:
-    """Yield the rows of each chunk that `known` lacks, as they are made.
-
-    workers: processes, 1 for this one.  Columns: those of `benchmarks` but `measured_at` and `version`.
-    """
-    yield from runner.measured(measure, pending(grid, known or {}), workers)
-
-
 def measure(method: str, cell: Cell, chunk: int, upto: int) -> pd.DataFrame:
     """Return the rows of one chunk: repetitions chunk * CHUNK up to `upto`."""
     contestant = next(each for each in contestants() if each.name == method)
     repetitions = range(chunk * CHUNK, upto)
     sums = _sums(contestant, cell, [runner.seed(cell, method, each) for each in repetitions])
-    common = {"study": STUDY, "method": method, "parameters": f"chunk={chunk:03d}", **cell.__dict__}
-    return pd.DataFrame(
-        [
-            common | {"metric": metric, "repetitions": len(repetitions), "value": value, "low": None, "high": None}
-            for metric, value in sums.items()
-        ]
-    )
+    return runner.rows(method, cell, chunk, len(repetitions), sums)
 
 
 def _sums(contestant: Contestant, cell: Cell, seeds: list[tuple[int, ...]]) -> dict[str, float]:

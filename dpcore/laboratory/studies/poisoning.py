@@ -17,7 +17,7 @@ Rows.  `method` is the mechanism, `parameters` the attack and beta, `target` the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import log
@@ -29,7 +29,6 @@ import pandas as pd
 from dpcore import pipeline
 from dpcore._random import seeded
 from dpcore.audit.lower_bound import binomial_interval
-from dpcore.errors import check_one_of, check_within
 from dpcore.estimation.estimators import Estimator, Fixed, Projection
 from dpcore.functionals import Cdf, Entropy, Functional, Mean, Quantile
 from dpcore.laboratory import gains
@@ -42,7 +41,6 @@ from dpcore.protocol.aggregates import Aggregate
 from dpcore.protocol.scheme import Scheme
 from dpcore.results import poisoning
 
-STUDY = "poisoning"
 CLIENTS = 100_000
 ORACLES = ("randomized_response", "unary_encoding", "subset_selection", "hadamard_response", "local_hashing")
 DENSITIES = ("dyadic_wave", "square_wave", "wavelet_laplace")
@@ -61,19 +59,8 @@ _PER_FIT, _PER_BIAS = 50, 4  # repetitions of checks for each of a fit, and of a
 _ERRORS, _FALSE, _FIRST_ORDER, _PRINTED, _SEEN = 4.0, 2.0, 1.2, 0.03, 0.9
 
 
-def measured(methods: Sequence[str] = METHODS, repetitions: int = 400, workers: int = 1) -> Iterator[pd.DataFrame]:
-    """Yield the rows of `benchmarks` but `measured_at` and `version`, of one method after another.
-
-    methods: of `METHODS`.  repetitions: rounds, at least 20; a tenth of them are fitted.  workers: processes.
-    """
-    for name in methods:
-        check_one_of(METHODS, methods=name)
-    check_within(LEAST_REPETITIONS, 1_000_000, repetitions=repetitions)
-    yield from runner.measured(measure, [(name, repetitions) for name in methods], workers)
-
-
 def measure(method: str, repetitions: int) -> pd.DataFrame:
-    """Return the rows of one method."""
+    """Return the rows of one method, of so many rounds; a tenth of them are fitted."""
     trial = Trial(method)
     rows = (
         trial.frequencies(max(LEAST_REPETITIONS, repetitions // _PER_BIAS))
@@ -294,7 +281,6 @@ class Trial:
         repetitions: int,
     ) -> dict[str, Any]:
         return {
-            "study": STUDY,
             "method": self.method,
             "parameters": f"attack={attack}, beta={beta:g}",
             "target": target,

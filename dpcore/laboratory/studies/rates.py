@@ -43,8 +43,7 @@ sum over those of them that returned a number:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import lru_cache
 from itertools import product
 from typing import Any
@@ -54,16 +53,13 @@ import pandas as pd
 
 from dpcore import pipeline
 from dpcore._random import seeded
-from dpcore.errors import DPCoreError, check_one_of, check_within
+from dpcore.errors import DPCoreError
 from dpcore.functionals import Derivative, Functional, FunctionDensity, parse
 from dpcore.laboratory.studies import pointwise, runner
 from dpcore.laboratory.studies.contestants import ATTRIBUTE, Contestant
-from dpcore.laboratory.studies.runner import Cell, Chunk, Known
+from dpcore.laboratory.studies.runner import Cell
 from dpcore.laboratory.studies.targets import Target
 
-STUDY = "rates"
-EDITION = 1  # of targets, functionals, places, statistics and seeds; another edition's rows are not gone on with
-REPETITIONS = 50
 CHUNK = 25
 EPSILONS = (1.0, 0.5)
 FUNCTIONALS = ("mean", "variance", "cdf(0.3)", "quantile(0.5)", "integrated_square(0)", "entropy")
@@ -84,23 +80,6 @@ _LINES = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Grid:
-    """What is measured.
-
-    methods: names of `METHODS`.  repetitions: at least 2 a cell, and ten rounds for each of them in atomic cells.
-    Raises SchemeError for anything else.
-    """
-
-    methods: tuple[str, ...] = METHODS
-    repetitions: int = REPETITIONS
-
-    def __post_init__(self) -> None:
-        for name in self.methods:
-            check_one_of(METHODS, methods=name)
-        check_within(2, 100_000, repetitions=self.repetitions)
-
-
 def cells(method: str) -> list[Cell]:
     """Return where a method is measured."""
     if method in DEGREES:
@@ -109,37 +88,17 @@ def cells(method: str) -> list[Cell]:
     return [Cell(target, round(size / epsilon**2), epsilon) for target, size, epsilon in places]
 
 
-def pending(grid: Grid, known: Known) -> list[Chunk]:
-    """Return the chunks that are left."""
-    asked = [(method, cell) for method in grid.methods for cell in cells(method)]
-    return runner.left(asked, grid.repetitions, CHUNK, known, _rounds_each)
-
-
-def measured(grid: Grid, known: Known | None = None, workers: int = 1) -> Iterator[pd.DataFrame]:
-    """Yield the rows of each chunk that `known` lacks, as they are made.
-
-    workers: processes, 1 for this one.  Columns: those of `benchmarks` but `measured_at` and `version`.
-    """
-    yield from runner.measured(measure, pending(grid, known or {}), workers)
-
-
 def measure(method: str, cell: Cell, chunk: int, upto: int) -> pd.DataFrame:
     """Return the rows of one chunk: repetitions chunk * CHUNK up to `upto`."""
-    each = _rounds_each(method)
+    each = rounds_each(method)
     rounds = range(chunk * CHUNK * each, upto * each)
     seeds = [runner.seed(cell, method, each) for each in rounds]
     sums = _atomic(DEGREES[method], cell, seeds) if method in DEGREES else _smooth(method, cell, seeds)
-    common = {"study": STUDY, "method": method, "parameters": f"chunk={chunk:03d}", **cell.__dict__}
-    return pd.DataFrame(
-        [
-            common | {"metric": metric, "repetitions": len(rounds), "value": value, "low": None, "high": None}
-            for metric, value in sums.items()
-        ]
-    )
+    return runner.rows(method, cell, chunk, len(rounds), sums)
 
 
-def _rounds_each(method: str) -> int:
-    """How many rounds of an atomic cell go with a repetition: one costs a fiftieth of a smooth one's."""
+def rounds_each(method: str) -> int:
+    """Return how many rounds of an atomic cell go with a repetition: one costs a fiftieth of a smooth one's."""
     return 10 if method in DEGREES else 1
 
 

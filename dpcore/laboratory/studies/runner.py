@@ -29,8 +29,6 @@ class Cell:
     epsilon: float
 
 
-# A chunk of repetitions that a table has: (method, target, clients, epsilon, chunk) -> its rounds.
-Known = Mapping[tuple[str, str, int, float, int], int]
 Chunk = tuple[str, Cell, int, int]  # method, cell, chunk, repetitions up to which the chunk is measured
 
 
@@ -46,25 +44,41 @@ def seed(cell: Cell, method: str, repetition: int) -> tuple[int, ...]:
 
 
 def left(
-    cells: Sequence[tuple[str, Cell]], repetitions: int, size: int, known: Known, rounds: Callable[[str], int]
+    cells: Sequence[tuple[str, Cell]],
+    repetitions: int,
+    size: int,
+    known: pd.DataFrame,
+    rounds: Callable[[str], int] = lambda method: 1,
 ) -> list[Chunk]:
     """Return the chunks that are left: every cell's first before any cell's second, so that a stopped study shows all.
 
-    cells: with their methods.  size: repetitions of a chunk.  rounds: how many a method has for each repetition.
+    cells: with their methods.  size: repetitions of a chunk.  known: a row a chunk that there is: method, parameters as `rows`
+    writes them, target, clients, epsilon, repetitions.  rounds: how many a method has for each repetition.
     """
+    there: dict[tuple[Any, ...], Any] = {
+        (row.method, row.target, row.clients, row.epsilon, str(row.parameters)): row.repetitions
+        for row in known.itertuples(index=False)
+    }
     chunks = range(-(-repetitions // size))
     return [
         (method, cell, chunk, upto)
         for chunk, upto in ((chunk, min((chunk + 1) * size, repetitions)) for chunk in chunks)
         for method, cell in cells
-        if known.get((method, cell.target, cell.clients, cell.epsilon, chunk), 0)
+        if there.get((method, cell.target, cell.clients, cell.epsilon, _named(chunk)), 0)
         < (upto - chunk * size) * rounds(method)
     ]
 
 
-def chunk_of(parameters: str) -> int:
-    """Return the chunk's number from a row's `parameters`, such as chunk=003."""
-    return int(parameters.partition("=")[2])
+def rows(method: str, cell: Cell, chunk: int, rounds: int, sums: Mapping[str, float]) -> pd.DataFrame:
+    """Return the rows of one chunk from metric -> sum over its rounds."""
+    common = {"method": method, "parameters": _named(chunk), **cell.__dict__, "repetitions": rounds}
+    return pd.DataFrame(
+        [common | {"metric": metric, "value": value, "low": None, "high": None} for metric, value in sums.items()]
+    )
+
+
+def _named(chunk: int) -> str:
+    return f"chunk={chunk:03d}"
 
 
 def measured(

@@ -16,7 +16,6 @@ from dpcore._random import seeded
 from dpcore.laboratory.studies.figures import COLUMNS, Effort, Figure
 from dpcore.laboratory.studies.reproduce import barber_duchi, garivier, hu, szabo, theory, wasserman_zhou
 
-STUDY = "reproduce"
 EDITION = 1  # of figures, points and seeds; another edition's rows are drawn anew
 
 FIGURES: Mapping[str, Figure] = {
@@ -27,7 +26,7 @@ FIGURES: Mapping[str, Figure] = {
 
 
 def measure(name: str, effort: Effort) -> pd.DataFrame:
-    """Return a figure's points as rows of `benchmarks`, without measured_at and version."""
+    """Return a figure's points as rows of `benchmarks`, without study, measured_at and version."""
     return rows_of(name, FIGURES[name].points(effort, seeded((zlib.crc32(name.encode()), EDITION))))
 
 
@@ -37,7 +36,6 @@ def rows_of(name: str, points: pd.DataFrame) -> pd.DataFrame:
     target: the panel.  parameters: curve=NAME; x=VALUE.  metric: 'measured', with its 95 % Monte Carlo interval, or 'stated'.
     """
     common = {
-        "study": STUDY,
         "method": name,
         "target": points["panel"],
         "parameters": [f"curve={c}; x={float(x)!r}" for c, x in zip(points["curve"], points["x"], strict=True)],

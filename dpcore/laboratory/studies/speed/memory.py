@@ -53,7 +53,7 @@ def _one(file: Path, name: str, clients: int, data: Path) -> list[dict[str, Any]
 
 
 def profile(scheme: Path, clients: int) -> pd.DataFrame:
-    """Return where the time and memory of a round of so many people go, as rows of `benchmarks` of the study 'profile'."""
+    """Return where the time and memory of a round of so many people go, as rows of `benchmarks`."""
     with TemporaryDirectory() as folder:
         found = whole_round(scheme, clients, Path(folder), plain=False)
     parsed = Scheme.from_toml(scheme)
@@ -62,7 +62,6 @@ def profile(scheme: Path, clients: int) -> pd.DataFrame:
     return pd.DataFrame(
         [
             row(what, metric, [value], target=parsed.name, clients=clients, epsilon=parsed.epsilon)
-            | {"study": "profile"}
             for metric, values in ((SECONDS, seconds), (PEAK, peaks))
             for what, value in values.items()
         ]

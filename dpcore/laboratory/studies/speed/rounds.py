@@ -15,7 +15,7 @@ import pandas as pd
 
 from dpcore import pipeline, populations
 from dpcore._random import seeded
-from dpcore.laboratory.studies.aims import METHOD
+from dpcore.laboratory.studies.accuracy_aims import METHOD
 from dpcore.laboratory.studies.contestants import ATTRIBUTE, contestants
 from dpcore.laboratory.studies.speed.table import EPSILON, row, seconds
 from dpcore.laboratory.studies.targets import target

@@ -13,7 +13,6 @@ import numpy as np
 
 from dpcore.laboratory.studies.accuracy import interval
 
-STUDY = "speed"
 LEAST_REPETITIONS = 7
 EPSILON = 1.0
 BASELINE = inf  # the epsilon of what keeps nothing private
@@ -51,7 +50,6 @@ def row(
     """Return one row: the median of values, one a repetition, and its interval."""
     low, high = interval(np.asarray(values))
     return {
-        "study": STUDY,
         "method": method,
         "parameters": parameters,
         "target": target,

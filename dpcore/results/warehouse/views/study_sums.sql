@@ -1,4 +1,4 @@
--- one row per study, method, target, clients, epsilon, functional and statistic of the newest studies of coverage and of rates, their chunks added up
+-- one row per study, method, target, clients, epsilon, functional and statistic of the newest studies whose rows are sums over chunks, the chunks added up
 create or replace view study_sums as
 select
     study,
@@ -11,7 +11,7 @@ select
     sum(repetitions) as repetitions,
     sum(value) as total
 from latest_benchmarks
-where study in ('coverage', 'rates') and metric <> 'failed'
+where starts_with(parameters, 'chunk=') and metric <> 'failed'
 group by all;
 
 comment on column study_sums.functional is 'the number, as in a scheme';

@@ -1,0 +1,90 @@
+"""Every study declares its command, its table and what it can be asked, and is found by its name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from string import Formatter
+from typing import Any
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from dpcore import cli
+from dpcore.errors import SchemeError
+from dpcore.laboratory.benchmarks import STUDIES, study
+from dpcore.laboratory.benchmarks.option import Place, options
+from flows.study_settings import _form
+
+NAMES = [*STUDIES, "reproduce"]
+
+
+def kind_of(name: str) -> type[study.Study]:
+    return getattr(import_module(f"dpcore.laboratory.benchmarks.{name}"), name.capitalize())
+
+
+def test_every_module_of_a_study_is_listed() -> None:
+    folder = Path(study.__file__).parent
+    others = {"__init__", "landing", "option", "study", "reproduce"}
+    assert {path.stem for path in folder.glob("*.py")} - others == set(STUDIES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_study_is_asked_by_its_declaration_and_has_pieces_when_nothing_is_known(name: str) -> None:
+    kind = kind_of(name)
+    asked = kind()
+    assert asked.name == name
+    known = pd.DataFrame(columns=["method", "parameters", "target", "clients", "epsilon", "repetitions"])
+    assert asked.pending(known)
+    assert all(not isinstance(each.default, list) for each in options(kind).values())
+    for option in options(kind).values():
+        assert option.words.endswith(".")
+        assert option.kind in (str, int, float, bool, Place) or isinstance(option.default, Path)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_not_among_the_choices_or_bounds_is_refused_by_its_name(name: str) -> None:
+    kind = kind_of(name)
+    for field, option in options(kind).items():
+        wrong: Any = None
+        if option.choices:
+            wrong = "telepathy"
+        elif option.least is not None:
+            wrong = option.kind(option.least) - 1
+        if wrong is not None:
+            with pytest.raises(SchemeError, match=(option.flag or field).lstrip("-")):
+                replace(kind(), **{field: (wrong,) if option.is_list else wrong})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_form_is_made_of_it_and_asks_the_same(name: str) -> None:
+    kind = kind_of(name)
+    form = _form("Form", kind)
+    assert form().study == kind()
+    assert set(options(kind)) <= set(form.model_json_schema()["properties"])
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_the_command_has_an_option_for_each_field_and_says_what_it_does(name: str) -> None:
+    said = " ".join(CliRunner().invoke(cli.app, ["benchmark", name, "--help"]).output.split())
+    assert STUDIES[name] in said
+    assert f"Example: ldpflow benchmark {name}" in said
+    for field, option in options(kind_of(name)).items():
+        assert (option.flag or field) in said
+    assert ("--again" in said) == bool(kind_of(name).stands)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_tables_texts_are_well_formed(name: str) -> None:
+    for heading, text in kind_of(name).table.items():
+        assert heading.strip()
+        assert [field for _, field, _, _ in Formatter().parse(text) if field], heading
+
+
+def test_a_text_of_which_a_value_is_missing_is_empty_and_an_unknown_value_is_an_error() -> None:
+    assert study._text("{low:.1f} to {high:.1f}", {"low": 1.0, "high": 2.0}) == "1.0 to 2.0"
+    assert study._text("{low:.1f} to {high:.1f}", {"low": float("nan"), "high": 2.0}) == ""
+    with pytest.raises(KeyError):
+        study._text("{lo}", {"low": 1.0})
