@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dpcore._random import WORD, Source
-from dpcore.errors import InvalidRecord, SchemeError
+from dpcore.errors import CalibrationError, InvalidRecord, SchemeError
 from dpcore.mechanisms.declared import Declaration
 from dpcore.mechanisms.observation import ObservationModel
 from dpcore.mechanisms.received import in_ranges
@@ -215,6 +215,16 @@ class Mechanism(ABC):
     @abstractmethod
     def model(self) -> ObservationModel:
         """Return how the statistics depend on the distribution of input cells."""
+
+    def check_certificate(self) -> None:
+        """Raise CalibrationError unless the integers that clients use keep the budget; constructors call it."""
+        found = self.certificate()
+        if not found.holds:
+            promised = "e^epsilon" if found.kind == "ratio" else "epsilon"
+            raise CalibrationError(
+                f"integers of {self.name} give a {found.kind} of {float(found.kept):.9g} and exceed {promised} at epsilon = "
+                f"{self.budget.text}; leave them out to have them computed"
+            )
 
     def channel(self) -> tuple[np.ndarray, ...] | None:
         """Return the integer weights of a finite channel, one (inputs, outputs) matrix per level; None where it is too large.

@@ -62,7 +62,7 @@ def mechanism(
     title: str = "",
     names_one: bool = False,
     options: tuple[Option, ...] = (),
-    told: tuple[str, ...] = (),
+    told: tuple[str, ...] = (),  # of categories, how many they are
 ) -> Callable[[Kind], Kind]:
     """Return what declares a class of mechanisms, and gives it its `name`; arguments are those of `Declaration`."""
 
@@ -76,7 +76,7 @@ def mechanism(
             estimators=estimators,
             names_one=names_one,
             options=options,
-            told=told,
+            told=told or (("categories",) if "categorical" in attributes else ()),
         )
         return kind
 

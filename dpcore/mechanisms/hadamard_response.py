@@ -31,7 +31,6 @@ from dpcore.privacy.budget import Budget
     estimators=("frequency",),
     title="Hadamard response",
     words="one symbol, drawn at random; the category makes half of the symbols likelier",
-    told=("categories",),
 )
 @dataclass(frozen=True)
 class HadamardResponse(FrequencyOracle):

@@ -35,7 +35,6 @@ _REPORTS = 1 << 20  # how many clients are simulated at once
     attributes={"categorical"},
     estimators=("frequency",),
     words="a hash function drawn at random, and the category's hash, replaced at random with a known probability",
-    told=("categories",),
 )
 @dataclass(frozen=True)
 class LocalHashing(FrequencyOracle):

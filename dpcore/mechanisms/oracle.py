@@ -26,15 +26,6 @@ class FrequencyOracle(Mechanism):
     budget: Budget
     categories: int
 
-    def check_certificate(self) -> None:
-        """Raise CalibrationError unless the weights keep the budget; subclasses call it when made."""
-        certificate = self.certificate()
-        if not certificate.holds:
-            raise CalibrationError(
-                f"{self.name} weights of ratio {float(certificate.kept):.9g} exceed e^epsilon at epsilon = {self.budget.text}; "
-                "bring them closer together or leave them out to have them computed"
-            )
-
     def check_weights(self, weight_in: int, weight_out: int, total: int) -> None:
         """Raise CalibrationError unless weight_out is at least one and below weight_in, and 32 bits draw below the total."""
         if not 1 <= weight_out < weight_in or total > WORD:

@@ -33,7 +33,6 @@ DESIGNS = ("two_coin",)
     options=(
         Option("design", str, choices=DESIGNS, is_kept=True, words='two coins, for yes or no at epsilon = "ln 3"'),
     ),
-    told=("categories",),
 )
 @dataclass(frozen=True)
 class RandomizedResponse(FrequencyOracle):

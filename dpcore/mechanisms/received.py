@@ -50,7 +50,7 @@ def accepted_rows(reports: Reports, size: int, are_good: Callable[[np.ndarray], 
 
 
 def in_ranges(reports: Reports, ranges: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-    """Return which reports have every integer between the lowest and the highest of its level, (n,), bool.
+    """Return which reports have no integer beyond the lowest and the highest it may be, (n,), bool; none of an unknown level.
 
     ranges: per level two (size,), the lowest and the highest.
     """
@@ -59,12 +59,23 @@ def in_ranges(reports: Reports, ranges: Sequence[tuple[np.ndarray, np.ndarray]])
         return accepted_integers(reports, [int(highest[0]) + 1 for _, highest in ranges])
     if len(ranges) == 1 and np.all(ranges[0][0] >= 0):
         return accepted_rows(reports, sizes[0], lambda rows: within(rows, *ranges[0]))
-    starts, good = starts_of(reports.level, sizes), np.zeros(len(reports), dtype=bool)
-    if starts[-1] == len(reports.values):  # else nobody's integers can be told from the next one's
-        for level, (lowest, highest) in enumerate(ranges):
-            members = np.flatnonzero(reports.level == level)
-            rows = rows_of(reports.values, starts[members], sizes[level])
-            good[members] = np.all((rows >= lowest) & (rows <= highest), axis=1)
+    good = np.asarray(reports.level < len(sizes))
+    starts, values = starts_of(reports.level, sizes), reports.values
+    if starts[-1] != len(values):
+        return np.zeros(len(good), dtype=bool)  # nobody's integers can be told from the next one's
+    low, high = max(int(lowest.max()) for lowest, _ in ranges), min(int(highest.min()) for _, highest in ranges)
+    if not len(values) or (values.max() <= high and values.min() >= low):
+        return good
+    if all(np.ptp(end) == 0 for each in ranges for end in each):  # the integers of a level have one range
+        known = np.flatnonzero(good)  # the others have no integers
+        of, first = reports.level[known], starts[known]
+        good[known] = np.maximum.reduceat(values, first) <= np.array([highest[0] for _, highest in ranges])[of]
+        good[known] &= np.minimum.reduceat(values, first) >= np.array([lowest[0] for lowest, _ in ranges])[of]
+        return good
+    for level, (lowest, highest) in enumerate(ranges):
+        members = np.flatnonzero(reports.level == level)
+        rows = rows_of(values, starts[members], sizes[level])
+        good[members] = np.all((rows >= lowest) & (rows <= highest), axis=1)
     return good
 
 
@@ -81,31 +92,6 @@ def within(rows: np.ndarray, lowest: np.ndarray, highest: np.ndarray) -> np.ndar
     ):
         whole = 0  # row by row
     good[whole:] = np.all((rows[whole:] >= lowest) & (rows[whole:] <= highest), axis=1)
-    return good
-
-
-def within_limits(reports: Reports, sizes: Sequence[int], limits: Sequence[np.ndarray], *, is_flat: bool) -> np.ndarray:
-    """Return which reports have no integer beyond its limit on either side, (n,), bool; none of an unknown level.
-
-    limits: per level the largest |integer|, (sizes[level],).  is_flat: whether the integers of a level have one limit; else
-    there is one level.
-    """
-    good = np.asarray(reports.level < len(sizes))
-    starts, values = starts_of(reports.level, sizes), reports.values
-    if starts[-1] != len(values):
-        return np.zeros(len(good), dtype=bool)  # nobody's integers can be told from the next one's
-    narrowest = min(int(limit.min()) for limit in limits)
-    if not len(values) or (values.max() <= narrowest and values.min() >= -narrowest):
-        return good
-    if not is_flat:
-        members = np.flatnonzero(reports.level == 0)
-        rows = rows_of(values, starts[members], sizes[0])
-        good[members] = np.all((rows <= limits[0]) & (rows >= -limits[0]), axis=1)
-        return good
-    known = np.flatnonzero(good)  # the others have no integers
-    limit, first = np.array([each[0] for each in limits])[reports.level[known]], starts[known]
-    good[known] = np.maximum.reduceat(values, first) <= limit
-    good[known] &= np.minimum.reduceat(values, first) >= -limit
     return good
 
 

@@ -32,6 +32,7 @@ class Reports:
 
 
 _CHUNK = 1 << 14  # clients whose integers stay in a core's cache
+_PIECE = 1 << 16  # integers that do
 
 
 def chunks(n: int) -> Iterator[slice]:
@@ -47,6 +48,19 @@ def starts_of(level: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
     """
     lengths = np.array([*sizes, 0], dtype=np.int64)[np.minimum(level, len(sizes))]
     return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
+
+
+def pieces(level: np.ndarray, starts: np.ndarray, number: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield a few clients of a level at a time, (m,), and the positions of their integers in the flat values, (m, size).
+
+    level: (n,).  starts: as `starts_of` says.  number: of the level.
+    """
+    members = np.flatnonzero(level == number)
+    width = starts[members[0] + 1] - starts[members[0]] if len(members) else 1
+    most = max(1, _PIECE // width)
+    for first in range(0, len(members), most):
+        clients = members[first : first + most]
+        yield clients, starts[clients][:, None] + np.arange(width)
 
 
 def one_of_level_zero(values: np.ndarray) -> Reports:

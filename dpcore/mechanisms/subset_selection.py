@@ -36,7 +36,6 @@ _OUTPUTS = 1 << 16  # up to so many subsets the channel is listed
     attributes={"categorical"},
     estimators=("frequency",),
     words="a few categories drawn at random, in which the true one is likelier than others",
-    told=("categories",),
 )
 @dataclass(frozen=True)
 class SubsetSelection(FrequencyOracle):

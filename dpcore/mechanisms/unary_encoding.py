@@ -41,7 +41,6 @@ _LANES = 32  # integers that the compiled loop adds up side by side
     estimators=("frequency",),
     words="one bit for each category, every bit turned over at random with a known probability",
     options=(Option("variant", str, choices=VARIANTS, default="optimized", words="which coins turn the bits"),),
-    told=("categories",),
 )
 @dataclass(frozen=True)
 class UnaryEncoding(FrequencyOracle):

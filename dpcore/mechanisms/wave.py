@@ -50,14 +50,7 @@ class WaveMechanism(Mechanism):
                     f"{self.name} level {level}: the totals of the rows must all be {self.waves[level].total}, got "
                     f"{int(totals.min())} to {int(totals.max())}; a window must not be cut at the edge"
                 )
-        certificate = self.certificate()
-        if not certificate.holds:
-            raise CalibrationError(
-                f"{self.name} weights of ratio {float(certificate.kept):.9g} exceed e^epsilon at epsilon = {self.budget.text}; "
-                "lower weight_in or leave the weights out to have them computed"
-            )
-
-    # What is promised
+        self.check_certificate()
 
     @property
     def _rows(self) -> tuple[np.ndarray, ...]:
@@ -80,8 +73,6 @@ class WaveMechanism(Mechanism):
     def channel(self) -> tuple[np.ndarray, ...]:
         """Return the integer weights of each level, (inputs, outputs)."""
         return tuple(wave.weights() for wave in self.waves)
-
-    # The client's half
 
     @property
     def inputs(self) -> int:
@@ -138,8 +129,6 @@ class WaveMechanism(Mechanism):
     def states(self, values: np.ndarray, level: int) -> np.ndarray:
         wave = self.waves[level]
         return (self.input_cells(values) >> wave.shift) % wave.cells
-
-    # The aggregator's half
 
     def ranges(self, level: int) -> tuple[np.ndarray, np.ndarray]:
         return np.array([0]), np.array([self.waves[level].outputs - 1])

@@ -19,7 +19,7 @@ Time.  The noise is drawn before the record is looked at, so that the time a dra
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -42,13 +42,13 @@ from dpcore.mechanisms.declared import Option, mechanism
 from dpcore.mechanisms.noise import GAUSSIAN, LAPLACE, NOISES, TAIL, check_noise, likely_scales
 from dpcore.mechanisms.observation import NoisyFeatures
 from dpcore.mechanisms.parameters import integer, integers, reading
-from dpcore.mechanisms.received import rows_of, within_limits
-from dpcore.mechanisms.reports import Reports, starts_of
+from dpcore.mechanisms.received import in_ranges, rows_of
+from dpcore.mechanisms.reports import Reports, pieces, starts_of
 from dpcore.privacy.budget import Budget
 from dpcore.privacy.concentrated import approximate_epsilon
 
 _LEVELS = ("degree", "coarsest_level", "finest_level")
-_PIECE = 1 << 16  # integers of reports looked at at a time: they stay in a core's cache
+_STATED = ("sensitivity", "table_sha256")  # of the tables, which are computed again
 
 
 @mechanism(
@@ -142,11 +142,7 @@ class WaveletLaplace(Mechanism):
             level_sampling.check_weights(self.level_law, self.basis.blocks)
         elif self.level_law:
             raise CalibrationError(f"level_law belongs to allocation = 'sample', not to {self.allocation!r}")
-        if not self.certificate().holds:
-            raise CalibrationError(
-                f"the noise scales {list(self.noise_scales)} give a loss of {float(self.loss):.9g} > epsilon = "
-                f"{self.budget.text}; enlarge them or leave them out to have them computed"
-            )
+        self.check_certificate()
 
     @classmethod
     def design(
@@ -166,12 +162,8 @@ class WaveletLaplace(Mechanism):
     ) -> WaveletLaplace:
         """Return the mechanism that keeps `budget` exactly with the least noise its allocation allows.
 
-        basis: "spline", or a name of `filter_bank`, such as "bior2.4", which has a degree of its own.  degree: 0..3, by
-        default 2.  coarsest_level: at least 1, 2, 3, 3 by degree, which is the default.  finest_level: by default what
-        the planned number of clients can use.  a: exponent of `paper`, above 1, default 3/2.  cells: a power of two, at
-        least 2^(finest_level + 4), default 2^max(12, finest_level + 4).  noise, delta: as the class says.
-
-        Raises CalibrationError or SchemeError for values outside these ranges.
+        The options are those declared above; clients: how many are planned for, which says the finest level where nobody does.
+        cells: by default 2^max(12, finest_level + 4).  Raises CalibrationError or SchemeError for values out of range.
         """
         check_one_of(_allocation.ALLOCATIONS, allocation=allocation)
         check_noise(noise, delta, allocation)
@@ -198,9 +190,8 @@ class WaveletLaplace(Mechanism):
         sensitivity or noise is too small; SchemeError where a parameter is missing or malformed.
         """
         with reading(cls.name):
-            basis = named.build(
-                str(parameters.get("basis", named.SPLINE)), *(integer(parameters[key]) for key in _LEVELS)
-            )
+            levels = (integer(parameters[key]) for key in _LEVELS)
+            basis = named.build(str(parameters.get("basis", named.SPLINE)), *levels)
             mechanism = cls(
                 budget,
                 basis,
@@ -213,17 +204,13 @@ class WaveletLaplace(Mechanism):
                 str(parameters.get("noise", LAPLACE)),
                 Fraction(str(parameters.get("delta", 0))),
             )
-            stated, digest = integers(parameters["sensitivity"]), str(parameters["table_sha256"])
-        if digest != mechanism.table_sha256:
-            raise CalibrationError(
-                f"the coefficient tables computed here have SHA-256 {mechanism.table_sha256[:12]}..., the scheme states "
-                f"{digest[:12]}...; both sides must use the same version"
-            )
-        if stated != mechanism.sensitivity:
-            raise CalibrationError(
-                f"the sensitivity of the tables is {list(mechanism.sensitivity)}, the scheme states {list(stated)}; leave "
-                "out the client table to have it computed"
-            )
+            stated = {key: parameters[key] for key in _STATED}
+        for key, found in mechanism.parameters().items():
+            if key in stated and stated[key] != found:
+                raise CalibrationError(
+                    f"the coefficient tables computed here have {key} = {found}, the scheme states {stated[key]!r}; both sides "
+                    "must use the same version: leave out the client table to have it computed"
+                )
         return mechanism
 
     def parameters(self) -> Mapping[str, Any]:
@@ -243,8 +230,6 @@ class WaveletLaplace(Mechanism):
             "table_sha256": self.table_sha256,
         }
         return parameters
-
-    # What is promised
 
     @property
     def is_sampled(self) -> bool:
@@ -286,8 +271,6 @@ class WaveletLaplace(Mechanism):
     def certificate(self) -> Certificate:
         return Certificate("loss", self.loss, self.budget, self.sensitivity, self.delta)
 
-    # The client's half
-
     @property
     def inputs(self) -> int:
         return self.cells
@@ -306,23 +289,19 @@ class WaveletLaplace(Mechanism):
         sent = np.empty(starts[-1], dtype=np.int64)
         for number in range(len(self.sizes)):
             noise, done = self._noise(number, int(np.count_nonzero(level == number)), random), 0
-            for clients, positions in self._pieces(number, level, starts):
+            for clients, positions in pieces(level, starts, number):
                 sent[positions] = noise[done : done + len(clients)]
                 done += len(clients)
         values = self.input_cells(values)  # looked at only now
         for number in range(len(self.sizes)):
-            for clients, positions in self._pieces(number, level, starts):
+            for clients, positions in pieces(level, starts, number):
                 sent[positions] += self._rows(number, values[clients])
         return Reports(level, sent)
 
     def _noise(self, level: int, n: int, random: Source) -> np.ndarray:
         """Noise of n reports of a level, shape (n, size), the scale of each entry that of its block."""
-        drawn = [
-            NOISES[self.noise]
-            .sample(self.noise_scales[b], n * self.basis.size(b), random)
-            .reshape(n, self.basis.size(b))
-            for b in self._blocks(level)
-        ]
+        sample, blocks = NOISES[self.noise].sample, [(b, self.basis.size(b)) for b in self._blocks(level)]
+        drawn = [sample(self.noise_scales[b], n * size, random).reshape(n, size) for b, size in blocks]
         return drawn[0] if self.is_sampled else np.concatenate(drawn, axis=1)
 
     def _rows(self, level: int, values: np.ndarray) -> np.ndarray:
@@ -333,21 +312,8 @@ class WaveletLaplace(Mechanism):
         """The blocks that a report of a level holds."""
         return (level,) if self.is_sampled else range(self.basis.blocks)
 
-    def _pieces(self, number: int, level: np.ndarray, starts: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield a few clients of a level at a time, (m,), and the positions of their integers in the flat values, (m, size)."""
-        members, width = np.flatnonzero(level == number), self.sizes[number]
-        most = max(1, _PIECE // width)
-        for first in range(0, len(members), most):
-            clients = members[first : first + most]
-            yield clients, starts[clients][:, None] + np.arange(width)
-
-    # The aggregator's half
-
     def ranges(self, level: int) -> tuple[np.ndarray, np.ndarray]:
         return -self._accepted[level], self._accepted[level]
-
-    def accepts(self, reports: Reports) -> np.ndarray:
-        return within_limits(reports, self.sizes, self._accepted, is_flat=self.is_sampled)
 
     def is_likely(self, reports: Reports, clients: int) -> np.ndarray:
         """Return which reports are within |z| <= max |T_b| + t_b ln(n K / 0.01), K integers in each of n clients' reports.
@@ -356,11 +322,13 @@ class WaveletLaplace(Mechanism):
         0.01) with probability 0.01 / (n K), so that about one honest report in a hundred rounds is refused, which moves no
         average by 1 / sqrt(n) of its standard error.  sqrt(2 ln(n K / 0.01)) scales for Gaussian noise.
         """
-        return within_limits(reports, self.sizes, self._likely(clients), is_flat=self.is_sampled)
+        return in_ranges(
+            reports, [(-limit, limit) for limit in self._limits(likely_scales(self.noise, clients * max(self.sizes)))]
+        )
 
     def furthest(self, weights: np.ndarray, clients: int) -> Reports:
         signs = self._by_level(self._model.split(np.asarray(weights))[1])
-        limits = self._likely(clients)
+        limits = self._limits(likely_scales(self.noise, clients * max(self.sizes)))
         sent = [np.sign(sign).astype(np.int64) * limit for sign, limit in zip(signs, limits, strict=True)]
         return Reports(np.arange(len(sent), dtype=np.uint8), np.concatenate(sent))
 
@@ -368,9 +336,6 @@ class WaveletLaplace(Mechanism):
     def _accepted(self) -> tuple[np.ndarray, ...]:
         """Per level the largest |integer| accepted: the largest feature plus so many scales, beyond 2^-64 of honest noise."""
         return self._limits(TAIL[self.noise])
-
-    def _likely(self, clients: int) -> tuple[np.ndarray, ...]:
-        return self._limits(likely_scales(self.noise, clients * max(self.sizes)))
 
     def _limits(self, scales: float) -> tuple[np.ndarray, ...]:
         """Per level the largest feature plus so many scales, rounded down, for each integer."""
@@ -395,10 +360,10 @@ class WaveletLaplace(Mechanism):
 
     def labels(self) -> Labels:
         widths = [self.basis.size(block) for block in range(self.basis.blocks)]
+        blocks, cells = np.arange(len(widths)), [np.arange(width) for width in widths]
+        statistic = np.repeat(["reports", "sum"], [len(widths), sum(widths)])
         return Labels(
-            np.repeat(["reports", "sum"], [len(widths), sum(widths)]),
-            np.concatenate([np.arange(len(widths)), np.repeat(np.arange(len(widths)), widths)]),
-            np.concatenate([np.zeros(len(widths), dtype=np.int64), *(np.arange(width) for width in widths)]),
+            statistic, np.concatenate([blocks, np.repeat(blocks, widths)]), np.concatenate([0 * blocks, *cells])
         )
 
     def simulate(self, counts: np.ndarray, random: Source) -> np.ndarray:
