@@ -238,9 +238,25 @@ class Mechanism(ABC):
         return {name: getattr(self, name) for name in _agreed(type(self))}
 
     @classmethod
-    def from_parameters(cls, budget: Budget, parameters: Mapping[str, Any]) -> Self:
-        """Return the mechanism that `parameters()` described; raises SchemeError where it is incomplete or malformed."""
-        return cls(budget, *(parameters[name] for name in _agreed(cls)))  # type: ignore[call-arg]
+    def from_parameters(cls, budget: Budget, parameters: Any) -> Self:
+        """Return the mechanism that `parameters()` described, the table `client` of a canonical scheme.
+
+        Raises SchemeError where it is no table, incomplete or malformed, CalibrationError where it does not keep the budget.
+        """
+        if not isinstance(parameters, Mapping):
+            raise SchemeError(f"client must be a table of the mechanism's integers, got {parameters!r}")
+        try:
+            return cls._read(budget, parameters)
+        except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+            raise SchemeError(
+                f"client does not hold what {cls.name} needs ({type(error).__name__}: {error}); leave the table out to have it "
+                "computed"
+            ) from None
+
+    @classmethod
+    def _read(cls, budget: Budget, parameters: Mapping[str, Any]) -> Self:
+        said = (parameters[name] for name in _agreed(cls))
+        return cls(budget, *(tuple(each) if isinstance(each, list) else each for each in said))  # type: ignore[call-arg]
 
 
 def _agreed(kind: Any) -> list[str]:

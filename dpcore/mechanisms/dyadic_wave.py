@@ -12,13 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 from dpcore.errors import SchemeError, check_within
 from dpcore.mechanisms.calibration import level_sampling, wave_design
 from dpcore.mechanisms.declared import Option, mechanism
 from dpcore.mechanisms.observation import Wave
-from dpcore.mechanisms.parameters import reading
 from dpcore.mechanisms.wave import (
     LARGEST_CELLS,
     LARGEST_INPUTS,
@@ -124,17 +123,15 @@ class DyadicWave(WaveMechanism):
         )
 
     @classmethod
-    def from_parameters(cls, budget: Budget, parameters: Mapping[str, Any]) -> DyadicWave:
-        """Return the mechanism that `parameters()` described; raises SchemeError where it is incomplete or malformed."""
-        with reading(cls.name):
-            weights = zip(parameters["weights_in"], parameters["weights_out"], strict=True)
-            return cls(
-                budget,
-                parameters["cells"],
-                tuple(half_width_of(window) for window in parameters["widths"]),
-                tuple(parameters["level_law"]),
-                tuple(weights),
-            )
+    def _read(cls, budget: Budget, parameters: Mapping[str, Any]) -> Self:
+        weights = zip(parameters["weights_in"], parameters["weights_out"], strict=True)
+        return cls(
+            budget,
+            parameters["cells"],
+            tuple(half_width_of(window) for window in parameters["widths"]),
+            tuple(parameters["level_law"]),
+            tuple(weights),
+        )
 
     def parameters(self) -> Mapping[str, Any]:
         return {

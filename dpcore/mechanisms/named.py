@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from dpcore.errors import SchemeError
-from dpcore.mechanisms.base import Mechanism
 from dpcore.mechanisms.declared import Declaration
 from dpcore.mechanisms.dyadic_wave import DyadicWave
 from dpcore.mechanisms.hadamard_response import HadamardResponse
@@ -16,7 +13,6 @@ from dpcore.mechanisms.square_wave import SquareWave
 from dpcore.mechanisms.subset_selection import SubsetSelection
 from dpcore.mechanisms.unary_encoding import UnaryEncoding
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
-from dpcore.privacy.budget import Budget
 
 _ALL: tuple[Any, ...] = (  # of either type of attribute the default first; of categories then the simplest report first
     RandomizedResponse,
@@ -43,16 +39,3 @@ def options_of(attributes: str) -> dict[str, tuple[str, ...]]:
     kinds = BY_TYPE[attributes].values()
     keys = dict.fromkeys(option.name for kind in kinds for option in kind.declared.options)
     return {key: tuple(k.name for k in kinds if key in [option.name for option in k.declared.options]) for key in keys}
-
-
-def from_parameters(kind: Any, budget: Budget, client: Any) -> Mechanism:
-    """Return the mechanism whose integers a scheme holds; raises SchemeError where it does not hold them."""
-    if not isinstance(client, Mapping):
-        raise SchemeError(f"client must be a table of the mechanism's integers, got {client!r}")
-    try:
-        mechanism: Mechanism = kind.from_parameters(budget, client)
-    except (KeyError, TypeError, ValueError) as error:
-        raise SchemeError(
-            f"client does not hold what {kind.name} needs ({error}); leave the table out to have it computed"
-        ) from None
-    return mechanism

@@ -1,24 +1,9 @@
-"""How a mechanism reads its parameters back from a scheme."""
+"""Integers that a mechanism reads back from a scheme."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
-
-from dpcore.errors import SchemeError
-
-
-@contextmanager
-def reading(name: str) -> Iterator[None]:
-    """Raise SchemeError, with the mechanism's name, where what is read is missing or of another type."""
-    try:
-        yield
-    except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
-        raise SchemeError(
-            f"{name} parameters are incomplete or malformed ({type(error).__name__}: {error}); leave out the client table "
-            "to have them computed"
-        ) from None
 
 
 def integer(value: Any) -> int:

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 from dpcore.errors import SchemeError
 from dpcore.mechanisms.calibration import level_sampling, wave_design
 from dpcore.mechanisms.declared import Option, mechanism
 from dpcore.mechanisms.observation import Wave
-from dpcore.mechanisms.parameters import reading
 from dpcore.mechanisms.wave import LARGEST_CELLS, WaveMechanism, check_cells, half_width_of, wave_weights
 from dpcore.privacy.budget import Budget
 
@@ -79,11 +78,9 @@ class SquareWave(WaveMechanism):
         return cls(budget, cells, half_width, *wave_weights(budget, cells, half_width, circular=False))
 
     @classmethod
-    def from_parameters(cls, budget: Budget, parameters: Mapping[str, Any]) -> SquareWave:
-        """Return the mechanism that `parameters()` described; raises SchemeError where it is incomplete or malformed."""
-        with reading(cls.name):
-            half_width = half_width_of(parameters["width"])
-            return cls(budget, parameters["cells"], half_width, parameters["weight_in"], parameters["weight_out"])
+    def _read(cls, budget: Budget, parameters: Mapping[str, Any]) -> Self:
+        half_width = half_width_of(parameters["width"])
+        return cls(budget, parameters["cells"], half_width, parameters["weight_in"], parameters["weight_out"])
 
     def parameters(self) -> Mapping[str, Any]:
         return {

@@ -23,7 +23,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -41,7 +41,7 @@ from dpcore.mechanisms.calibration.tables import Scales
 from dpcore.mechanisms.declared import Option, mechanism
 from dpcore.mechanisms.noise import GAUSSIAN, LAPLACE, NOISES, TAIL, check_noise, likely_scales
 from dpcore.mechanisms.observation import NoisyFeatures
-from dpcore.mechanisms.parameters import integer, integers, reading
+from dpcore.mechanisms.parameters import integer, integers
 from dpcore.mechanisms.received import in_ranges, rows_of
 from dpcore.mechanisms.reports import Reports, pieces, starts_of
 from dpcore.privacy.budget import Budget
@@ -183,28 +183,23 @@ class WaveletLaplace(Mechanism):
         return cls(budget, functions, cells, allocation, scales, noise_scales, law, a, noise, delta)
 
     @classmethod
-    def from_parameters(cls, budget: Budget, parameters: Mapping[str, Any]) -> WaveletLaplace:
-        """Return the mechanism that `parameters()` described, everything about privacy computed again.
-
-        Raises CalibrationError where the tables computed here differ from the stated digest, or where the stated
-        sensitivity or noise is too small; SchemeError where a parameter is missing or malformed.
-        """
-        with reading(cls.name):
-            levels = (integer(parameters[key]) for key in _LEVELS)
-            basis = named.build(str(parameters.get("basis", named.SPLINE)), *levels)
-            mechanism = cls(
-                budget,
-                basis,
-                integer(parameters["cells"]),
-                str(parameters["allocation"]),
-                tuple(integers(level) for level in parameters["boundary_scales"]),
-                integers(parameters["noise_scales"]),
-                integers(parameters.get("level_law", ())),
-                Fraction(str(parameters["a"])) if "a" in parameters else None,
-                str(parameters.get("noise", LAPLACE)),
-                Fraction(str(parameters.get("delta", 0))),
-            )
-            stated = {key: parameters[key] for key in _STATED}
+    def _read(cls, budget: Budget, parameters: Mapping[str, Any]) -> Self:
+        """Everything about privacy is computed again; what the scheme states of its tables must be what they are."""
+        levels = (integer(parameters[key]) for key in _LEVELS)
+        basis = named.build(str(parameters.get("basis", named.SPLINE)), *levels)
+        mechanism = cls(
+            budget,
+            basis,
+            integer(parameters["cells"]),
+            str(parameters["allocation"]),
+            tuple(integers(level) for level in parameters["boundary_scales"]),
+            integers(parameters["noise_scales"]),
+            integers(parameters.get("level_law", ())),
+            Fraction(str(parameters["a"])) if "a" in parameters else None,
+            str(parameters.get("noise", LAPLACE)),
+            Fraction(str(parameters.get("delta", 0))),
+        )
+        stated = {key: parameters[key] for key in _STATED}
         for key, found in mechanism.parameters().items():
             if key in stated and stated[key] != found:
                 raise CalibrationError(

@@ -14,7 +14,7 @@ from typing import Any
 
 from dpcore.errors import SchemeError, check_within
 from dpcore.mechanisms import Mechanism
-from dpcore.mechanisms.named import BY_TYPE, from_parameters
+from dpcore.mechanisms.named import BY_TYPE
 from dpcore.protocol import keys
 from dpcore.protocol._fields import listed, number, printable
 from dpcore.protocol.attribute import MISSING, Attribute
@@ -112,7 +112,7 @@ def _mechanism(said: Mapping[str, Any], table: Mapping[str, Any], told: Mapping[
     for option in options:
         if not option.is_kept:
             raise SchemeError(f"a client table holds what came of {option.name}; remove one of the two")
-    mechanism = from_parameters(kind, said["epsilon"], table["client"])
+    mechanism = kind.from_parameters(said["epsilon"], table["client"])
     if mechanism.inputs != told.get("categories", mechanism.inputs):
         raise SchemeError(
             f"client.categories must be {told['categories']}, the number of categories, got {mechanism.inputs}"

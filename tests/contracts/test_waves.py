@@ -350,7 +350,7 @@ def test_parameters_read_back_through_text(design: Callable[[Budget], Any], epsi
     assert again == mechanism
     assert again.parameters() == mechanism.parameters()
     for key in parameters:
-        with pytest.raises(SchemeError, match="incomplete"):
+        with pytest.raises(SchemeError, match=f"does not hold what {mechanism.name} needs .*{key}"):
             type(mechanism).from_parameters(mechanism.budget, {k: v for k, v in parameters.items() if k != key})
 
 
