@@ -31,7 +31,7 @@ from dpcore.estimation.estimators.base import DensityEstimator
 from dpcore.estimation.estimators.channel_projection import project
 from dpcore.estimation.estimators.inference import DeltaMethod
 from dpcore.estimation.estimators.ladder import Rung
-from dpcore.estimation.estimators.likelihood import Counts, Likelihood, group_counts
+from dpcore.estimation.estimators.likelihood import Likelihood, of_tables
 from dpcore.estimation.estimators.pairs import Pair
 from dpcore.functionals.group import Group
 from dpcore.mechanisms.observation import FiniteChannel
@@ -109,14 +109,10 @@ class ExpectationMaximization(DensityEstimator):
             inference=DeltaMethod(
                 shown,
                 rung,
-                likelihood=partial(_likelihood, model, tables, weights),
+                likelihood=partial(of_tables, model, tables, weights),
                 space=partial(_space, law),
             ),
         )
-
-
-def _likelihood(model: FiniteChannel, tables: np.ndarray, weights: np.ndarray) -> Likelihood:
-    return Counts(model, tables[:, 0]) if tables.shape[1] == 1 else group_counts(model, tables.T, weights)
 
 
 def _space(law: np.ndarray, likelihood: Likelihood) -> tuple[np.ndarray, np.ndarray]:

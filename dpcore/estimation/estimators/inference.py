@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from dpcore.errors import SchemeError
-from dpcore.estimation.densities import Spline
+from dpcore.estimation.densities import Spline, cell_masses
 from dpcore.estimation.estimators import goodness_of_fit, one_step
 from dpcore.estimation.estimators.bands import critical_value, invert_band, standard_errors, within
 from dpcore.estimation.estimators.chi_square_mixture import error_law
@@ -49,7 +49,8 @@ class DeltaMethod:
 
     shown: the rung of the density.  rung: where bands are centred and functionals linearised.
     likelihood: makes that of what was observed.  space: the law of the input cells to start from, (inputs,), and the masses of
-    a basis there, (inputs, K), by which the fit is judged (`goodness_of_fit.of_space`).
+    a basis there, (inputs, K), by which the fit is judged (`goodness_of_fit.of_space`); without it the rung's own: what
+    is finer than that, and the mass, are left over to judge by.
     is_corrected: whether functionals are one-step corrected, since the data chose the level; else they are linearised.
     is_linear: whether the raw coefficients are sums of the reports with weights that no report moves.
     """
@@ -57,13 +58,21 @@ class DeltaMethod:
     shown: Rung
     rung: Rung
     likelihood: Callable[[], Likelihood]
-    space: Callable[[Likelihood], tuple[np.ndarray, np.ndarray]]
+    space: Callable[[Likelihood], tuple[np.ndarray, np.ndarray]] | None = None
     is_corrected: bool = True
     is_linear: bool = False
 
     def goodness(self) -> GoodnessOfFit | None:
         """Return how the fit explains what was observed, None where nothing is left to judge it by."""
-        return goodness_of_fit.of_space(self._seen, *self.space(self._seen))
+        return goodness_of_fit.of_space(self._seen, *self._space)
+
+    @property
+    def _space(self) -> tuple[np.ndarray, np.ndarray]:
+        if self.space is not None:
+            return self.space(self._seen)
+        density = self.rung.proper
+        masses = cell_masses(density.degree, density.level, self._seen.inputs)
+        return masses @ density.coefficients, masses
 
     @property
     def raw(self) -> Spline:

@@ -258,6 +258,11 @@ def whiten(features: np.ndarray, values: np.ndarray, covariance: np.ndarray, n: 
     return Averages(turn @ features, turn @ values, n, turn)
 
 
+def of_tables(channel: FiniteChannel, tables: np.ndarray, weights: np.ndarray) -> Likelihood:
+    """Return the likelihood of counts (S, k) by reported category: k = 1 of everyone, or of the group with these weights."""
+    return Counts(channel, tables[:, 0]) if tables.shape[1] == 1 else group_counts(channel, tables.T, weights)
+
+
 def group_counts(
     channel: FiniteChannel, tables: np.ndarray, inverse: np.ndarray, shares: np.ndarray | None = None
 ) -> Averages:

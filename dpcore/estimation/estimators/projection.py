@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
 
-from dpcore.estimation.densities import Spline, cell_masses
 from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.estimation.estimators import ladder
 from dpcore.estimation.estimators.base import DensityEstimator
 from dpcore.estimation.estimators.inference import DeltaMethod
 from dpcore.estimation.estimators.inner_products import InnerProducts
 from dpcore.estimation.estimators.level_rule import Fixed, Lepski, LevelRule, Undersmoothed
-from dpcore.estimation.estimators.likelihood import Likelihood
 from dpcore.estimation.estimators.pairs import Pair
 from dpcore.functionals.group import Group
 from dpcore.mechanisms.observation import NoisyFeatures
@@ -79,14 +76,7 @@ class Projection(DensityEstimator):
                 shown,
                 finer,
                 likelihood=observed.averages,
-                space=partial(_space, finer.proper),
                 is_corrected=self.level_rule.undersmoothing > 0,
                 is_linear=isinstance(self.level_rule, Fixed) and not self.unit_mass and group is None,
             ),
         )
-
-
-def _space(finest: Spline, likelihood: Likelihood) -> tuple[np.ndarray, np.ndarray]:
-    """The space that functionals are evaluated in: what is finer than it, and the mass, are left over to judge the fit by."""
-    masses = cell_masses(finest.degree, finest.level, likelihood.inputs)
-    return masses @ finest.coefficients, masses
