@@ -57,10 +57,10 @@ class Comparison:
     """
 
     functional: str
-    difference: float | None
-    standard_error: float | None
-    low: float | None
-    high: float | None
+    difference: float | None = None
+    standard_error: float | None = None
+    low: float | None = None
+    high: float | None = None
     confidence: float
     correlation: float | None = None
     reason: str | None = None
@@ -254,15 +254,8 @@ def difference(
     numbers = [(one.value, one.standard_error, one.low, one.high) for one in (left, right)]
     if any(number is None for side in numbers for number in side):
         reasons = {name: one.reason for name, one in (("left", left), ("right", right)) if one.is_refused}
-        return Comparison(
-            functional=left.functional,
-            difference=None,
-            standard_error=None,
-            low=None,
-            high=None,
-            confidence=left.confidence,
-            reason="; ".join(f"{name}: {reason}" for name, reason in reasons.items()),
-        )
+        said = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
+        return Comparison(functional=left.functional, confidence=left.confidence, reason=said)
     (v, a, low, high), (w, b, other_low, other_high) = np.array(numbers, dtype=np.float64)
     z = normal_quantile(left.confidence)
     if correlation > -1:

@@ -20,12 +20,12 @@ class FunctionalEstimate:
     """
 
     functional: str
-    value: float | None
-    standard_error: float | None
-    low: float | None
-    high: float | None
+    value: float | None = None
+    standard_error: float | None = None
+    low: float | None = None
+    high: float | None = None
     confidence: float
-    plug_in: float | None
+    plug_in: float | None = None
     kind: str
     reason: str | None = None
     second_order: float | None = None
@@ -38,17 +38,8 @@ class FunctionalEstimate:
 
 def refused(functional: Any, reason: str, confidence: float = 0.95, plug_in: float | None = None) -> FunctionalEstimate:
     """Return the result of a functional that cannot be inferred, and why; plug_in: of what is shown, where it has one."""
-    return FunctionalEstimate(
-        functional=str(functional),
-        value=None,
-        standard_error=None,
-        low=None,
-        high=None,
-        confidence=confidence,
-        plug_in=plug_in,
-        kind=functional.kind,
-        reason=reason,
-    )
+    name, kind = str(functional), functional.kind
+    return FunctionalEstimate(functional=name, kind=kind, confidence=confidence, plug_in=plug_in, reason=reason)
 
 
 def normal_quantile(confidence: float) -> float:

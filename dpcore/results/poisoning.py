@@ -52,15 +52,16 @@ class Found:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Check:
-    """What one check found of an attribute: statistic, threshold and p_value as in `Found`; detail: one line."""
+class Check(Found):
+    """What the check of a name found of an attribute."""
 
     name: str
     attribute: str
-    statistic: float
-    threshold: float
-    p_value: float
-    detail: str
+
+    @property
+    def detail(self) -> str:
+        """All of it, in one line."""
+        return self.said if np.isnan(self.p_value) else f"{self.said}, p = {self.p_value:.2g}"
 
     @property
     def is_available(self) -> bool:
@@ -85,16 +86,7 @@ def checks(aggregate: Aggregate, parts: Sequence[Aggregate] = (), names: Collect
             is_asked = aggregate.reports(name) and (not names or check in names)
             seen = of(aggregate, name, parts) if is_asked else None
             if seen is not None:
-                found.append(
-                    Check(
-                        name=check,
-                        attribute=name,
-                        statistic=seen.statistic,
-                        threshold=seen.threshold,
-                        p_value=seen.p_value,
-                        detail=seen.said if np.isnan(seen.p_value) else f"{seen.said}, p = {seen.p_value:.2g}",
-                    )
-                )
+                found.append(Check(**vars(seen), name=check, attribute=name))
     return found
 
 

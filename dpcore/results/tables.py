@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from itertools import zip_longest
 from typing import Any
 
@@ -23,7 +24,7 @@ from dpcore.pipeline import Estimate, Round
 from dpcore.protocol.aggregates import Aggregate
 from dpcore.protocol.attribute import Attribute
 from dpcore.protocol.scheme import Scheme
-from dpcore.results.account import states
+from dpcore.results.account import Known, states
 from dpcore.results.check import Check, frame_of, of_group
 from dpcore.wire.codec import statistic_rows
 
@@ -191,7 +192,7 @@ def _levels(round_: Round) -> pd.DataFrame:
 
 def _budgets(round_: Round) -> pd.DataFrame:
     """What is promised and charged; what tokens show of it is known of collected reports only (`spending`)."""
-    unknown = dict.fromkeys(("known_charges", "known_clients", "most_charges"))
+    unknown = dict.fromkeys(each.name for each in fields(Known))
     rows = [
         {
             "attribute": name,
