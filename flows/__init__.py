@@ -1,1 +1,4 @@
-"""Prefect flows: the steps of `dpcore.rounds` as tasks, scheduled, retried and watched.  One flow a file."""
+"""Prefect flows: the steps of `dpcore.rounds` as tasks, scheduled, retried and watched.
+
+One flow a file, and an entry of prefect.yaml.
+"""

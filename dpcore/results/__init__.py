@@ -1,5 +1,7 @@
 """What a landed round says: its tables, the warehouse they land in, what has changed, pictures and pages.
 
 Here: rows of every table, judgements over them, what was spent, DuckDB, matplotlib and HTML.  Not here: when any of it is done
-(`rounds`).  May import pipeline, wire and what is below; never a round, an audit, a collector or a population.
+(`rounds`).  A column is a migration and the place that fills it; a table that a run lands in also a line of `views.RESULTS`; a
+kind of picture is a file of `plots/` and a line of `PICTURES`.  May import pipeline, wire and what is below; never a round, an
+audit, a collector or a population.
 """
