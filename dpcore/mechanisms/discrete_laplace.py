@@ -18,7 +18,7 @@ from dpcore._random import WORD, Source
 from dpcore.errors import check_within
 from dpcore.mechanisms import _kernels
 
-_BATCH = 1 << 15  # proposals at a time: small enough to stay in the processor's cache
+_PROPOSALS = 1 << 15  # at a time: small enough to stay in the processor's cache
 _SUMS = 1 << 13  # sums simulated at a time: they stay in a core's cache
 _LOOPED = 1 << 9  # trials that are worth a compiled loop
 _GAUSSIAN_MEAN = 2.0**20  # of two Poisson variables, from which their difference is a rounded Gaussian
@@ -40,7 +40,7 @@ def sample(t: int, size: int, random: Source) -> np.ndarray:
     drawn = np.empty(size, dtype=np.int64)
     done = 0
     while done < size:
-        values = _propose(t, min(_BATCH, 2 * (size - done) + 8), random)[: size - done]
+        values = _propose(t, min(_PROPOSALS, 2 * (size - done) + 8), random)[: size - done]
         drawn[done : done + len(values)] = values
         done += len(values)
     return drawn

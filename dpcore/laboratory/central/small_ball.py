@@ -15,7 +15,7 @@ from dpcore._random import Source
 from dpcore.errors import check_positive, check_within
 from dpcore.laboratory.central.distances import kolmogorov_smirnov
 
-_BATCH = 1 << 22  # uniforms held at once
+_AT_ONCE = 1 << 22  # uniforms
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def small_ball_probability(
     generator = random.generator()
     inside, done = 0, 0
     while done < runs:
-        some = min(runs - done, max(1, _BATCH // size))
+        some = min(runs - done, max(1, _AT_ONCE // size))
         if dimension == 1:
             points = np.sort(generator.random((some, size)), axis=1)
             steps = np.arange(size + 1) / size

@@ -3,14 +3,14 @@
 import { WORD, below } from "../random.mjs";
 
 export const TAIL = 45; // an honest |noise| exceeds 45 t with probability below 2^-64
-const BATCH = 1 << 15; // proposals of noise at a time
+const PROPOSALS = 1 << 15; // of noise at a time
 
 /** `size` draws with Pr(y) ~ exp(-|y| / t), exact [Canonne, Kamath, Steinke 2020, algorithm 2]. */
 export function discreteLaplace(t, size, source) {
   const drawn = [];
   while (drawn.length < size) {
     const missing = size - drawn.length;
-    drawn.push(...propose(t, Math.min(BATCH, 2 * missing + 8), source).slice(0, missing));
+    drawn.push(...propose(t, Math.min(PROPOSALS, 2 * missing + 8), source).slice(0, missing));
   }
   return drawn;
 }
