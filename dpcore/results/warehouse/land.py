@@ -23,7 +23,7 @@ from dpcore.results.warehouse.connection import open_for_writing
 from dpcore.results.warehouse.drawings import charge_landed
 from dpcore.results.warehouse.previous import around, numbers, numbers_before
 from dpcore.results.warehouse.published import open_to_publish
-from dpcore.results.warehouse.rows import rehearsal, repeated, to_rows
+from dpcore.results.warehouse.rows import repeated, scratch, to_rows
 from dpcore.results.warehouse.standing import SIMULATED, Claim, replace
 from dpcore.results.warehouse.transaction import one_line, transaction
 from dpcore.results.warehouse.turnout import judge_turnout
@@ -123,7 +123,7 @@ def land(path: str | Path, landing: Landing, *, judge: Judge | None = None, pati
         if table not in RESULTS:
             raise WarehouseError(f"a run lands in {', '.join(RESULTS)}; got a table named {table!r}")
         rows[table] = to_rows(table, _with_run_id(table, frame, run.run_id))
-    _rehearse(rows)
+    _try_out(rows)
     with open_to_publish(path, patience=patience) as connection:
         replaced_by, replaced = replace(connection, landing.claim)
         for table in ("runs", *RESULTS):
@@ -156,7 +156,7 @@ def land_waiting(path: str | Path, run: RunRow, *, patience: float = 30.0) -> No
 
 def _land_state(path: str | Path, run: RunRow, state: str, patience: float) -> None:
     rows = {"runs": _run_row(run, state)}
-    _rehearse(rows)
+    _try_out(rows)
     with open_to_publish(path, patience=patience) as connection:
         _forget_waiting(connection, run)
         connection.execute("delete from runs where run_id = ? and state <> 'landed'", [run.run_id])
@@ -179,7 +179,7 @@ def add_benchmarks(path: str | Path, frame: pd.DataFrame, *, patience: float = 3
     A study of a thousand pieces is not published a thousand times: `publish_copy` follows the last one.
     frame: as `land_benchmarks` takes it.  Raises WarehouseError as `land` does.
     """
-    content = _rehearsed("benchmarks", frame)
+    content = _tried_out("benchmarks", frame)
     with open_for_writing(path, patience=patience) as connection, transaction(connection):
         _put(connection, "benchmarks", content, "study, method, parameters, target, clients, epsilon, measured_at")
 
@@ -204,14 +204,14 @@ def add_figures(path: str | Path, frame: pd.DataFrame, *, patience: float = 30.0
 
 def _publish(table: str, frame: pd.DataFrame, key: str, path: str | Path, patience: float) -> None:
     """Write rows of one table, in place of those of the same key."""
-    content = _rehearsed(table, frame)
+    content = _tried_out(table, frame)
     with open_to_publish(path, patience=patience) as connection:
         _put(connection, table, content, key)
 
 
-def _rehearsed(table: str, frame: pd.DataFrame) -> pa.Table:
+def _tried_out(table: str, frame: pd.DataFrame) -> pa.Table:
     content = to_rows(table, frame)
-    _rehearse({table: content})
+    _try_out({table: content})
     return content
 
 
@@ -266,8 +266,8 @@ def _with_run_id(table: str, frame: pd.DataFrame, identifier: str) -> pd.DataFra
     return frame
 
 
-def _rehearse(rows: Mapping[str, pa.Table]) -> None:
-    with rehearsal() as connection:
+def _try_out(rows: Mapping[str, pa.Table]) -> None:
+    with scratch() as connection:
         for table, content in rows.items():
             if key := repeated(connection, table, content):
                 raise WarehouseError(f'{table}: Constraint Error: UNIQUE constraint violation: duplicate key "{key}"')

@@ -45,9 +45,9 @@ class Column:
 
 
 @contextmanager
-def rehearsal() -> Iterator[duckdb.DuckDBPyConnection]:
+def scratch() -> Iterator[duckdb.DuckDBPyConnection]:
     """Open an empty warehouse in memory, without views; whatever the block inserts is gone afterwards."""
-    with _one_rehearsal:  # two would collide on each other's keys
+    with _one_at_a_time:  # two would collide on each other's keys
         stage = _stage()
         stage.execute("begin transaction")
         try:
@@ -56,7 +56,7 @@ def rehearsal() -> Iterator[duckdb.DuckDBPyConnection]:
             stage.execute("rollback")
 
 
-_one_rehearsal = threading.Lock()
+_one_at_a_time = threading.Lock()
 
 
 @cache
@@ -74,7 +74,7 @@ def columns(table: str) -> tuple[Column, ...]:
 
 @cache
 def _catalogue() -> dict[str, tuple[Column, ...]]:
-    with rehearsal() as connection:
+    with scratch() as connection:
         rows = connection.execute(
             "select table_name, column_name, data_type, is_nullable, column_default is not null "
             "from duckdb_columns() where not internal order by table_name, column_index"
