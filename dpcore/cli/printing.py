@@ -91,7 +91,7 @@ def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
 
 
 def measure(steps: Iterator[tuple[int, int]], *, goes_on: bool = True) -> None:
-    """Carry a study through; stopped, it says whether it goes on from there."""
+    """Carry a study through; where it is stopped, say whether it can go on from there."""
     done, (_, total) = 0, next(steps)
     try:
         with progress("measuring", total or None) as advance:

@@ -7,7 +7,7 @@ Rule 3.  A charge with a name is made once: what is drawn again from the same ke
 tells nothing new.  A charge without a name is made every time.
 
 Epsilons add up, which is tight for pure differential privacy, and so do the deltas of Gaussian noise: releases that keep
-(epsilon_i, delta_i) keep (sum epsilon_i, sum delta_i) together.  Neither total may be gone beyond.  A budget is a rational plus
+(epsilon_i, delta_i) keep (sum epsilon_i, sum delta_i) together.  Neither total may be exceeded.  A budget is a rational plus
 the logarithm of a rational; both parts are added exactly, and a doubt about which of two sums is larger is a refusal.
 """
 

@@ -1,8 +1,8 @@
 """Reports in bulk as bytes: an Arrow stream, which clients post, and the rows of it that a collector keeps.
 
 A stream has the columns of a report file with `_report_id`, with or without `_client_token`, and its metadata (`schema`).  It
-ends with its end-of-stream mark and holds no compressed buffer and no dictionary, so that it never grows when it is read.  A
-stream that is none is refused whole; each of its rows is refused by itself, for one of `REASONS`.
+ends with its end-of-stream mark and holds no compressed buffer and no dictionary, so that it never grows when it is read.
+Bytes that are no such stream are refused whole; its rows are refused one by one, each for one of `REASONS`.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def rows_of(reports: Sequence[Report], scheme: Scheme) -> Rows:
 
 
 def joined(parts: Sequence[Rows]) -> Rows:
-    """Return rows of one scheme that are sent for one round as one, in order; at least one."""
+    """Join rows of one scheme, sent for one round, in order; parts: at least one."""
     return (
         parts[0] if len(parts) == 1 else replace(parts[0], columns=pa.concat_batches([part.columns for part in parts]))
     )

@@ -56,7 +56,7 @@ def opened(path: Path) -> Iterator[Any]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Have the names in a folder of this machine on the disk on return; raises OSError."""
+    """Bring the names in a folder of this machine to the disk; raises OSError."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -75,10 +75,10 @@ def private_folder(path: Path) -> None:
 
 
 def private_file(path: Path) -> None:
-    """Make a file of this machine, empty where it is none yet, that its owner alone can read and write.
+    """Make a file of this machine, empty where there is none yet, that its owner alone can read and write.
 
-    Whoever opens it then to write to it leaves that as it is; a mask of the process would be that of all its threads.  One that
-    is there is not opened: to close it again would let go of SQLite's locks.
+    Its mode stays when it is opened later to be written; the process's mask is left alone, as all its threads share it.  A file
+    that is there is not opened: closing it again would drop SQLite's locks.
     """
     try:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))

@@ -7,8 +7,8 @@ somebody says `again`: then it takes both.
 Rule 3.  A file is known by its bytes, so that renaming or copying it counts nobody twice.  One whose name says the hash of its
 bytes, as a collector's does, is refused where they have changed.
 Rule 4.  A report is known by its id, whichever way it came: one that another file holds, or that a landed round has counted, is
-left out and counted as such.  So is the second report of a token, which is one person's, in a round; late ones give way.  It
-stops no round: whoever may send could send one report to two collectors.
+left out and counted as such.  So is the second report of a token, which is one person's, in a round; late ones give way.
+Neither stops the round, for whoever may send can send one report to two collectors.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ _ROOM = 1 + len('{"format":,"scheme":"","report":"","client":"","round":"","answ
 
 
 def write_report(report: Report, scheme: Scheme) -> bytes:
-    """Return the bytes of one report; raises InvalidReport where it has no id, a token of another make, or a value too far."""
+    """Return the bytes of one report; raises InvalidReport for no id, a token of another make, or a value out of range."""
     layout_of = layouts(scheme)
     answers = {
         name: tokens.to_text(layout_of[name].pack(report.answers[name])) for name in layout_of if name in report.answers

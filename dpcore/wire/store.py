@@ -196,7 +196,7 @@ def _read(path: Path) -> list[bytes]:
 
 
 def _hold(path: Path) -> _Held:
-    """Open a ledger for one that may write, made where there is none, and settle it."""
+    """Open a ledger to write to it, making it where there is none, and settle it."""
     while True:
         file = locked(path, os.O_RDWR)
         if file is None:
