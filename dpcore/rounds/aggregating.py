@@ -18,7 +18,7 @@ from dpcore.rounds.run import Run, step
 def aggregate_file(run: Run, reports: Path) -> Path:
     """Aggregate one file of reports, with what its collector refused, and return the file of the aggregate.
 
-    Where landing deleted the reports, it stands.
+    Where landing has deleted the reports, the aggregate that was made of them stands.
     """
     scheme, path = run.scheme, run.part(reports)
     try:

@@ -17,8 +17,8 @@ def rounds_of(
 ) -> list[str]:
     """Return the rounds, named by their days from first to last, that have not landed; with `again` these, too.
 
-    source: of the runs there are to be, as in `runs`.  A round of real people is never run with simulated ones; one of
-    simulated people has not landed for real ones.  Raises SchemeError where there are no days, or too many.
+    source: of the runs to be made, as in `runs`.  A round that real people have answered is never run with simulated ones; one
+    that simulated people have is missing for real ones.  Raises SchemeError where there are no days, or too many.
     """
     days = (last - first).days + 1
     if not 0 < days <= MOST:

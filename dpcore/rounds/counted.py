@@ -23,7 +23,10 @@ from dpcore.wire.ids import among
 
 @dataclass(frozen=True, kw_only=True)
 class Due:
-    """The files that a round takes; salt: their content, which makes its run; counted: file -> the landed round that did."""
+    """The files that a round takes.
+
+    salt: their content, which makes its run.  counted: file -> the landed round that counted it.
+    """
 
     batches: list[inbox.Batch]
     salt: str
@@ -72,7 +75,7 @@ def take(run: Run, due: Due) -> None:
 
 
 def batches_of(run: Run) -> list[inbox.Batch]:
-    """Return the files of reports that a run counts, [] of any that clients did not send."""
+    """Return the files of reports that a run counts, [] where clients sent none."""
     return [inbox.Batch(**batch) for batch in run.said("batches.json", [])]
 
 

@@ -76,8 +76,10 @@ class Keeping:
 
 @dataclass(frozen=True, kw_only=True)
 class Sent:
-    """What was sent: how many reports, how many people were left out as their ledgers did not cover one, and what the one
-    person whose ledger it was has spent in all, with its delta.
+    """What was sent.
+
+    left_out: people whose ledgers did not cover a report.  spent, delta: what the ledger of one person comes to, None and 0
+    where there is none, or one for each.
     """
 
     reports: int
@@ -223,7 +225,7 @@ class _Asked:
 def one_spelling(person: str) -> str:
     """Return the one spelling of a person: compatible characters are one, and there is no white space around.
 
-    Capital letters are others than small ones: who tells people apart by them is not to have two share a ledger and a token.
+    Capital letters are not small ones, so that two people whom they tell apart share no ledger and no token.
     """
     return unicodedata.normalize("NFKC", person).strip()
 

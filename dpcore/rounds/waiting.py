@@ -34,7 +34,7 @@ def wait(run: Run) -> None:
 
 
 def _clients(run: Run) -> tuple[int, str]:
-    """How many clients a run has, as far as is known; of those that reported one thing each, the fewest, and what that is."""
+    """How many clients a run has, as far as is known; where each reported one thing, the fewest of one, and which."""
     if run.aggregate.exists():
         scheme = run.scheme
         aggregate = wire.read_aggregate(run.aggregate, scheme)

@@ -5,7 +5,7 @@ mechanism, the estimator and the inference are the ones that a round uses, so th
 error of a density is the root of its mean integrated squared error, relative to that of the density itself; no closed form
 knows what a level rule or a prior chooses, so that it is the mean over a few simulated rounds with fixed seeds.
 
-Rules.  (1) Exactly one of the three is found, from the other two.  (2) What is found does: the error at the clients or the
+Rules.  (1) Exactly one of the three is found, from the other two.  (2) What is found is enough: the error at the clients or the
 epsilon that come back, written with three digits, is at most the one asked for.  (3) People are those that the scheme's
 population says, or assumed, and the plan names which.
 """
