@@ -93,7 +93,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Example: python -m flows.round --clients 100000 --seed 7",
     )
     for option in (*options(Which), *options(Round)):
-        told: dict[str, Any] = {"help": option.says.words, "default": None}
+        told: dict[str, Any] = {"help": option.words, "default": None}
         told |= {"action": argparse.BooleanOptionalAction} if option.plain is bool else {"type": option.plain}
         if option.name == "scheme":
             parser.add_argument(option.name, nargs="?", **told)

@@ -23,7 +23,7 @@ def form(*declared: type, leaving: str = "") -> Any:
     fields: dict[str, Any] = {}
     for option in (option for each in declared for option in options(each)):
         least, most = ("min_length", "max_length") if option.plain is str else ("ge", "le")
-        told: dict[str, Any] = {least: option.says.least, most: option.says.most, "description": option.says.words}
+        told: dict[str, Any] = {least: option.least, most: option.most, "description": option.words}
         fields[option.name] = (option.kind, Field(option.default, **told))
     fields.pop(leaving, None)
     return create_model("Form", __config__=FORM, **fields)

@@ -15,7 +15,7 @@ from dpcore.rounds.settings import Where, Which, options
 
 
 def _says(declared: type, name: str) -> str:
-    return next(option.says.words for option in options(declared) if option.name == name)
+    return next(option.words for option in options(declared) if option.name == name)
 
 
 SchemeArgument = Annotated[Path, typer.Argument(help=_says(Which, "scheme"))]
@@ -34,14 +34,17 @@ def taken_apart(command: Callable[..., None]) -> Callable[..., None]:
         told = declared(**{option.name: named.pop(option.name) for option in options(declared) if option.name in named})
         command(*given, **named, told=told)
 
-    hints |= {name: Annotated[kind, typer.Option(help=says.words)] for name, kind, _, says in options(declared)}
-    defaults = {name: default for name, _, default, _ in options(declared)}
-    own = {name: each for name, each in signature(command).parameters.items() if name != "told"}
-    called.__annotations__ = hints
-    called.__signature__ = Signature(  # type: ignore[attr-defined]
-        [each.replace(annotation=hints[name]) for name, each in own.items()]
-        + [Parameter(name, Parameter.KEYWORD_ONLY, default=defaults[name], annotation=hints[name]) for name in defaults]
-    )
+    kept = [
+        each.replace(annotation=hints[each.name])
+        for each in signature(command).parameters.values()
+        if each.name != "told"
+    ]
+    parameters = kept + [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, typer.Option(help=words)])
+        for name, kind, default, words, _, _ in options(declared)
+    ]
+    called.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    called.__annotations__ = {each.name: each.annotation for each in parameters}
     return called
 
 

@@ -51,7 +51,7 @@ def test_what_is_declared_is_an_option_of_the_command(declared: type, option: Op
     command = typer.main.get_command(app).commands[TOLD[declared][0]]  # type: ignore[attr-defined]
     [shown] = [each for each in command.params if each.name == option.name]
     assert shown.opts == [f"--{option.name.replace('_', '-')}"]
-    assert (shown.help, shown.default) == (option.says.words, option.default)
+    assert (shown.help, shown.default) == (option.words, option.default)
 
 
 @EACH
@@ -60,16 +60,16 @@ def test_what_is_declared_is_a_field_of_the_form(declared: type, option: Option)
     if form.model_fields[option.name].is_required():
         pytest.skip("the form asks for it")
     field = form.model_json_schema()["properties"][option.name]
-    assert field["description"] == option.says.words
+    assert field["description"] == option.words
     assert form.model_fields[option.name].default == option.default
     [kind, *_] = field.get("anyOf", [field])
-    assert (kind.get("minimum"), kind.get("maximum")) == (option.says.least, option.says.most)
+    assert (kind.get("minimum"), kind.get("maximum")) == (option.least, option.most)
 
 
 @EACH
 def test_what_is_out_of_bounds_is_refused_by_name(declared: type, option: Option) -> None:
-    least, most = option.says.least, option.says.most
-    assert option.says.words.endswith(".")
+    least, most = option.least, option.most
+    assert option.words.endswith(".")
     assert (option.plain is int) == (least is not None) == (most is not None)
     if least is not None and most is not None:
         for good in (least, most):
