@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpcore.laboratory.studies import metrics
+from dpcore.laboratory.studies import metrics, runner
 from dpcore.laboratory.studies.contestants import contestants
 from dpcore.laboratory.studies.method import Method, Setting
 from dpcore.laboratory.studies.peers.catalogue import PREFIX, peers
@@ -112,18 +112,19 @@ def representative(cell: Cell, ours: str, peer: str, repetitions: int = 9) -> pd
 
 
 def _rows(setting: Setting, cell: Cell, errors: Mapping[str, np.ndarray]) -> Iterator[dict[str, Any]]:
-    common = {"method": setting.method, "parameters": setting.parameters, **cell.__dict__}
     for metric, values in errors.items():
         low, high = interval(values)
         for suffix, some in (("", values), (FIRST, values[0::2]), (SECOND, values[1::2])):
-            whole = suffix == ""
-            yield common | {
-                "metric": metric + suffix,
-                "repetitions": len(some),
-                "value": float(np.median(some)),
-                "low": low if whole else None,
-                "high": high if whole else None,
-            }
+            yield runner.row(
+                cell,
+                setting.method,
+                metric + suffix,
+                float(np.median(some)),
+                parameters=setting.parameters,
+                repetitions=len(some),
+                low=None if suffix else low,
+                high=None if suffix else high,
+            )
 
 
 def interval(values: np.ndarray) -> tuple[float, float]:

@@ -177,7 +177,7 @@ class Trial:
             for check in each[0]:
                 failed = sum(one[check] for one in each)
                 low, high = (float(end) for end in binomial_interval(failed, len(each), 0.95))
-                rows.append(self._row(name, beta, target, f"seen:{check}", failed / len(each), low, high, len(each)))
+                rows.append(self._row(name, beta, target, f"seen:{check}", failed / len(each), len(each), low, high))
         return rows
 
     def _seen(self, batches: Sequence[Aggregate], parts: Sequence[Aggregate]) -> dict[str, bool]:
@@ -207,7 +207,7 @@ class Trial:
                     shares.append(float(np.max(np.abs(moved) * (1 - share) / share / found.sensitivities)))
                 expected = gains.gain(self.mechanism, attack, chosen, frequency)
                 rows += self._biases(name, beta, "frequency", beta * np.array(rises), shares, True)
-                rows.append(self._row(name, beta, "frequency", "theory", beta * expected, None, None, repetitions))
+                rows.append(self._row(name, beta, "frequency", "theory", beta * expected, repetitions))
                 if self.method in ("randomized_response", "unary_encoding", "local_hashing"):
                     stated = gains.printed(
                         self.method,
@@ -217,7 +217,7 @@ class Trial:
                         targets=_TARGETS,
                         frequency=frequency,
                     )
-                    rows.append(self._row(name, beta, "frequency", "printed", beta * stated, None, None, repetitions))
+                    rows.append(self._row(name, beta, "frequency", "printed", beta * stated, repetitions))
         return rows
 
     def densities(self, repetitions: int) -> list[dict[str, Any]]:
@@ -265,33 +265,17 @@ class Trial:
         mean, error = float(rises.mean()), float(rises.std(ddof=1) / np.sqrt(len(rises))) if len(rises) > 1 else 0.0
         metric = "exact_of_bound" if is_exact else "of_bound"
         return [
-            self._row(name, beta, target, "bias", mean, mean - 1.96 * error, mean + 1.96 * error, len(rises)),
-            self._row(name, beta, target, metric, float(np.max(shares)), None, None, len(rises)),
+            self._row(name, beta, target, "bias", mean, len(rises), mean - 1.96 * error, mean + 1.96 * error),
+            self._row(name, beta, target, metric, float(np.max(shares)), len(rises)),
         ]
 
     def _row(
-        self,
-        attack: str,
-        beta: float,
-        target: str,
-        metric: str,
-        value: float,
-        low: float | None,
-        high: float | None,
-        repetitions: int,
+        self, attack: str, beta: float, target: str, metric: str, value: float, repetitions: int, *ends: float
     ) -> dict[str, Any]:
-        return {
-            "method": self.method,
-            "parameters": f"attack={attack}, beta={beta:g}",
-            "target": target,
-            "clients": CLIENTS,
-            "epsilon": self.epsilon,
-            "metric": metric,
-            "repetitions": repetitions,
-            "value": value,
-            "low": low,
-            "high": high,
-        }
+        """One row; ends: of the value's interval, if it has one."""
+        low, high = ends or (None, None)
+        named: dict[str, Any] = {"parameters": f"attack={attack}, beta={beta:g}", "repetitions": repetitions}
+        return runner.row(Cell(target, CLIENTS, self.epsilon), self.method, metric, value, low=low, high=high, **named)
 
 
 def _whole(batches: Sequence[Aggregate]) -> Aggregate:

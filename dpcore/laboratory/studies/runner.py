@@ -69,12 +69,26 @@ def left(
     ]
 
 
+def row(
+    cell: Cell,
+    method: str,
+    metric: str,
+    value: float,
+    *,
+    parameters: str = "",
+    repetitions: int = 1,
+    low: float | None = None,
+    high: float | None = None,
+) -> dict[str, Any]:
+    """Return one row of `benchmarks`, without study, measured_at and version; low, high: the value's 95 % interval."""
+    named = {"method": method, "parameters": parameters, **cell.__dict__, "metric": metric}
+    return named | {"repetitions": repetitions, "value": value, "low": low, "high": high}
+
+
 def rows(method: str, cell: Cell, chunk: int, rounds: int, sums: Mapping[str, float]) -> pd.DataFrame:
     """Return the rows of one chunk from metric -> sum over its rounds."""
-    common = {"method": method, "parameters": _named(chunk), **cell.__dict__, "repetitions": rounds}
-    return pd.DataFrame(
-        [common | {"metric": metric, "value": value, "low": None, "high": None} for metric, value in sums.items()]
-    )
+    common: dict[str, Any] = {"parameters": _named(chunk), "repetitions": rounds}
+    return pd.DataFrame([row(cell, method, metric, value, **common) for metric, value in sums.items()])
 
 
 def _named(chunk: int) -> str:

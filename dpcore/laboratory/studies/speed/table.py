@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from dpcore.laboratory.studies import runner
 from dpcore.laboratory.studies.accuracy import interval
+from dpcore.laboratory.studies.runner import Cell
 
 LEAST_REPETITIONS = 7
 EPSILON = 1.0
@@ -49,18 +51,8 @@ def row(
 ) -> dict[str, Any]:
     """Return one row: the median of values, one a repetition, and its interval."""
     low, high = interval(np.asarray(values))
-    return {
-        "method": method,
-        "parameters": parameters,
-        "target": target,
-        "clients": clients,
-        "epsilon": epsilon,
-        "metric": metric,
-        "repetitions": len(values),
-        "value": float(np.median(values)),
-        "low": low,
-        "high": high,
-    }
+    named: dict[str, Any] = {"parameters": parameters, "repetitions": len(values), "low": low, "high": high}
+    return runner.row(Cell(target, clients, epsilon), method, metric, float(np.median(values)), **named)
 
 
 @contextmanager
