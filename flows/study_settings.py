@@ -43,14 +43,14 @@ def _plain(given: Any, option: Option) -> Any:
 
 def _field(option: Option) -> tuple[Any, Any]:
     """A field's type and default, as pydantic has them."""
-    bounds: dict[str, Any] = {"ge": option.least, "le": option.most, "multiple_of": option.multiple}
     kind: Any = option.kind
     if is_dataclass(kind):
         kind = Place
     elif option.choices:
         kind = Literal[option.choices]
     elif option.least is not None:
-        kind = Annotated[kind, Field(**bounds)]
+        multiple = option.multiple if option.multiple > 1 else None
+        kind = Annotated[kind, Field(ge=option.least, le=option.most, multiple_of=multiple)]
     if not option.is_list:
         return kind, Field(option.default, description=option.words)
     default = [Place(**vars(each)) if is_dataclass(each) else each for each in option.default]
@@ -66,16 +66,23 @@ Place = create_model(
 )
 
 
-def _form(name: str, of: type[Study]) -> type[StudySettings]:
+def form_of(of: type[Study], name: str) -> type[StudySettings]:
+    """Return the form of a study: its fields, and where it lands."""
     fields: Any = {name: _field(each) for name, each in options(of).items()}
     if of.is_parallel:
         fields["workers"] = (int, Field(2, ge=1, le=64, description="Processes that measure at the same time."))
     fields["figures"] = (Path, Field(DEFAULT_DATA / "figures" / of.name, description="Folder of the pictures."))
-    made = create_model(name, __base__=StudySettings, __doc__=of.__doc__, __module__=__name__, **fields)
+    made = create_model(
+        name,
+        __base__=StudySettings,
+        __doc__=f"What is asked of the study {of.name}, and where it lands.",
+        __module__=__name__,
+        **fields,
+    )
     made.of = of
     return made
 
 
-BenchmarkSettings = _form("BenchmarkSettings", Accuracy)
-CoverageSettings = _form("CoverageSettings", Coverage)
-ReproduceSettings = _form("ReproduceSettings", Reproduce)
+BenchmarkSettings = form_of(Accuracy, "BenchmarkSettings")
+CoverageSettings = form_of(Coverage, "CoverageSettings")
+ReproduceSettings = form_of(Reproduce, "ReproduceSettings")

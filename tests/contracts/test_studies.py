@@ -16,7 +16,7 @@ from dpcore import cli
 from dpcore.errors import SchemeError
 from dpcore.laboratory.benchmarks import STUDIES, study
 from dpcore.laboratory.benchmarks.option import Place, options
-from flows.study_settings import _form
+from flows.study_settings import form_of
 
 NAMES = [*STUDIES, "reproduce"]
 
@@ -61,8 +61,8 @@ def test_what_is_not_among_the_choices_or_bounds_is_refused_by_its_name(name: st
 @pytest.mark.parametrize("name", NAMES)
 def test_a_form_is_made_of_it_and_asks_the_same(name: str) -> None:
     kind = kind_of(name)
-    form = _form("Form", kind)
-    assert form().study == kind()
+    form = form_of(kind, "Form")
+    assert form().study == form(**form().model_dump()).study == kind()
     assert set(options(kind)) <= set(form.model_json_schema()["properties"])
 
 
