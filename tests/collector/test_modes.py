@@ -66,7 +66,6 @@ def test_what_privatize_leaves_is_its_owners(tmp_path: Path, target: str) -> Non
     assert open_to_others((tmp_path / target).parent if "/" in target else tmp_path / target) == {}
 
 
-@pytest.mark.usefixtures("no_pictures")
 @pytest.mark.parametrize("source", ["records", "reports"])
 def test_a_round_leaves_nothing_open_but_what_is_for_others(tmp_path: Path, source: str) -> None:
     """Its run, before and after it lands, and the ids that it has counted."""

@@ -12,7 +12,7 @@ from orders import EVENTS, LENGTH, ROUND, check_orders
 from flows.round import run_round
 from flows.settings import RoundSettings
 
-pytestmark = [pytest.mark.slow, pytest.mark.flows, pytest.mark.usefixtures("harness", "no_pictures", "unpublished")]
+pytestmark = [pytest.mark.slow, pytest.mark.flows, pytest.mark.usefixtures("harness")]
 
 
 def run(data: Path, *, again: bool, records: Path | None, reports: Path | None, identity: str) -> None:

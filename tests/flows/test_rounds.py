@@ -21,11 +21,6 @@ from flows.simulate import simulate
 pytestmark = [pytest.mark.flows, pytest.mark.usefixtures("harness")]
 
 
-@pytest.fixture(autouse=True)
-def without_pictures(no_pictures: None) -> None:
-    """Nothing here is about pictures."""
-
-
 def ask(data: Path, sql: str) -> list[list[Any]]:
     return warehouse.query(data / "warehouse.duckdb", sql).values.tolist()
 

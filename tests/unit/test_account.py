@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import undrawn
 from schemes import QUESTION as SCHEME
 
 from dpcore import cli, wire
@@ -19,7 +20,7 @@ from dpcore.results import pages, warehouse
 from dpcore.rounds import landing, privatizing
 from dpcore.rounds.run import Run
 
-pytestmark = pytest.mark.usefixtures("no_pictures", "unpublished")
+pytestmark = pytest.mark.usefixtures("fresh")  # where the rounds of a test land
 
 DAYS = ("2026-11-17", "2026-11-18", "2026-11-19", "2026-11-20")
 
@@ -65,8 +66,8 @@ def test_records_are_charged_before_the_first_of_them_is_privatized(
     with monkeypatch.context() as patch:
         patch.setattr(privatizing.pipeline, "privatize", killed)
         with pytest.raises(KeyboardInterrupt):
-            cli.run(scheme, records=records(tmp_path), round_="r", data=tmp_path)
-    cli.run(scheme, records=records(tmp_path), round_="r", data=tmp_path)
+            undrawn.run(scheme, records=records(tmp_path), round_="r", data=tmp_path)
+    undrawn.run(scheme, records=records(tmp_path), round_="r", data=tmp_path)
     rows = ask(
         tmp_path, "select drawings, fresh, memoized_least, memoized_most from composed_budgets where attribute = ''"
     )
@@ -78,10 +79,10 @@ def test_reports_are_charged_when_a_round_first_sees_them_to_the_round_they_were
 ) -> None:
     send(tmp_path, "few", 20, DAYS[0])
     with pytest.raises(TooFewClients):
-        cli.run(scheme, reports=tmp_path / "in", round_=DAYS[0], data=tmp_path)
+        undrawn.run(scheme, reports=tmp_path / "in", round_=DAYS[0], data=tmp_path)
     assert spent(tmp_path) == {DAYS[0]: 2.0}
     send(tmp_path, "more", 60, DAYS[1])
-    cli.run(scheme, reports=tmp_path / "in", round_=DAYS[1], data=tmp_path)
+    undrawn.run(scheme, reports=tmp_path / "in", round_=DAYS[1], data=tmp_path)
     assert spent(tmp_path) == {DAYS[0]: 2.0, DAYS[1]: 4.0}
     charged = ask(tmp_path, "select round, count(*) from drawings where attribute = '' group by all order by all")
     assert charged == [[DAYS[0], 1], [DAYS[1], 1]]
@@ -90,9 +91,9 @@ def test_reports_are_charged_when_a_round_first_sees_them_to_the_round_they_were
 def test_a_round_of_nothing_but_late_reports_has_the_account_of_all_before_it(scheme: Path, tmp_path: Path) -> None:
     for day in DAYS[:3]:
         send(tmp_path, day, sent_for=day)
-        cli.run(scheme, reports=tmp_path / "in", round_=day, data=tmp_path)
+        undrawn.run(scheme, reports=tmp_path / "in", round_=day, data=tmp_path)
     send(tmp_path, "late", sent_for=DAYS[2])
-    cli.run(scheme, reports=tmp_path / "in", round_=DAYS[3], data=tmp_path)
+    undrawn.run(scheme, reports=tmp_path / "in", round_=DAYS[3], data=tmp_path)
     assert spent(tmp_path) == dict(zip(DAYS, [2.0, 4.0, 6.0, 6.0], strict=True))
     pages.publish(tmp_path / "warehouse.duckdb", tmp_path / "page.html", round_=DAYS[3])
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
@@ -132,30 +133,30 @@ def test_a_round_for_which_nothing_came_says_so(scheme: Path, tmp_path: Path) ->
     with pytest.raises(
         InvalidReport, match="holds no reports for round 2026-11-17: of its 1 files other rounds have counted 0"
     ):
-        cli.run(scheme, reports=tmp_path / "in", round_=DAYS[0], data=tmp_path)
+        undrawn.run(scheme, reports=tmp_path / "in", round_=DAYS[0], data=tmp_path)
 
 
 def test_again_is_said_once(scheme: Path, tmp_path: Path) -> None:
     """Who estimates a run that was replaced does not take the round back; nor does who simulates once more, unseen."""
-    cli.run(scheme, records=records(tmp_path), round_="r", again=True, data=tmp_path)
+    undrawn.run(scheme, records=records(tmp_path), round_="r", again=True, data=tmp_path)
     scheme.write_text(SCHEME.replace("epsilon = 2", "epsilon = 1"), encoding="utf-8")
-    cli.run(scheme, records=records(tmp_path, 80), round_="r", again=True, data=tmp_path)
+    undrawn.run(scheme, records=records(tmp_path, 80), round_="r", again=True, data=tmp_path)
     scheme.write_text(SCHEME, encoding="utf-8")
     with pytest.raises(AlreadyLanded):
         cli.estimate(scheme, "r", data=tmp_path)
     assert ask(tmp_path, "select accepted from latest_runs") == [[80]]
     assert spent(tmp_path) == {"r": 3.0}
 
-    cli.run(scheme, round_="s", data=tmp_path)
-    cli.run(scheme, round_="s", clients=500, again=True, data=tmp_path)
+    undrawn.run(scheme, round_="s", data=tmp_path)
+    undrawn.run(scheme, round_="s", clients=500, again=True, data=tmp_path)
     with pytest.raises(AlreadyLanded):
-        cli.run(scheme, round_="s", data=tmp_path)
-    cli.run(scheme, round_="s", again=True, data=tmp_path)
+        undrawn.run(scheme, round_="s", data=tmp_path)
+    undrawn.run(scheme, round_="s", again=True, data=tmp_path)
     assert ask(tmp_path, "select accepted from latest_runs where round = 's'") == [[900]]
 
 
 def test_real_people_land_with_what_they_spent_or_not_at_all(scheme: Path, tmp_path: Path) -> None:
-    cli.run(scheme, records=records(tmp_path), round_="r", data=tmp_path)
+    undrawn.run(scheme, records=records(tmp_path), round_="r", data=tmp_path)
     [folder] = (tmp_path / "runs").iterdir()
     row = landing.row_of(Run.at(folder))
     with pytest.raises(WarehouseError, match="lands with its budgets and schemes"):

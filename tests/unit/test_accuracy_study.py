@@ -21,8 +21,6 @@ from dpcore.laboratory.studies.accuracy import Cell
 from dpcore.laboratory.studies.contestants import contestants
 from dpcore.results import plots, warehouse
 
-pytestmark = pytest.mark.usefixtures("unpublished")
-
 SMALL = {"targets": ("beta_2_5", "lognormal"), "clients": (10_000,), "epsilons": (1.0,), "repetitions": 4}
 TWO = ("wavelet_laplace", "peer:oue")
 

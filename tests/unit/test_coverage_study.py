@@ -29,8 +29,6 @@ from dpcore.laboratory.studies.coverage import Cell
 from dpcore.laboratory.studies.targets import target
 from dpcore.results import plots, warehouse
 
-pytestmark = pytest.mark.usefixtures("unpublished")
-
 WAVELET = "wavelet_laplace"
 SMALL: dict[str, Any] = {
     "targets": ("uniform", "bimodal"),

@@ -13,7 +13,7 @@ from dpcore import cli
 from dpcore.protocol.scheme import Scheme
 from dpcore.rounds.backfill import rounds_of
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_pictures", "unpublished")]
+pytestmark = [pytest.mark.slow]
 
 
 def run(data: Path, *, again: bool, records: Path | None, reports: Path | None, identity: str) -> None:

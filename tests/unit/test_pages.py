@@ -283,7 +283,6 @@ def test_a_round_of_older_code_with_hostile_names_is_a_whole_page(fresh: Path, t
     assert "✗ not passed" in page.text
 
 
-@pytest.mark.usefixtures("blank_pictures")
 def test_a_rehearsal_is_called_one(fresh: Path, tmp_path: Path) -> None:
     own = fresh.rename(tmp_path / REHEARSAL)
     land(own, Landing(a_run(randomness="seeded"), tables("answer")))
@@ -318,7 +317,6 @@ def test_a_printed_factor_never_promises_more_than_is_kept(epsilon: float, told:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("blank_pictures")
 def test_no_reader_is_left_open(landed: Path, tmp_path: Path) -> None:
     path = shutil.copy(landed, tmp_path / "w.duckdb")
     publish(path, tmp_path / "a.html", round_="2026-11-20", scheme="health_insurance")
@@ -344,7 +342,6 @@ def a_comparison(**changes: Any) -> dict[str, Any]:
     return row | changes
 
 
-@pytest.mark.usefixtures("blank_pictures")
 def test_changes_carry_their_verdict_and_groups_are_shown_where_they_may_be_more_than_chance(
     fresh: Path, tmp_path: Path
 ) -> None:
@@ -374,7 +371,6 @@ def test_changes_carry_their_verdict_and_groups_are_shown_where_they_may_be_more
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("blank_pictures")
 def test_of_many_differences_between_groups_those_are_shown_that_may_be_more_than_chance(
     fresh: Path, tmp_path: Path
 ) -> None:

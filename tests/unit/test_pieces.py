@@ -12,8 +12,6 @@ import pytest
 from dpcore.results.pages import Pieces, pieces, plain
 from dpcore.results.warehouse import query
 
-pytestmark = pytest.mark.usefixtures("blank_pictures_throughout")  # they are drawn as those of pages are
-
 
 def pieces_of(landed: Path, scheme: str, round_: str = "2026-11-20") -> Pieces:
     sql = f"select run_id from latest_runs where scheme = '{scheme}' and round = '{round_}'"

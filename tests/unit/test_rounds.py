@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import typer
+import undrawn
 
 import dpcore as dp
 from dpcore import cli, wire
@@ -39,7 +40,7 @@ type = "categorical"
 categories = ["urban", "rural"]
 epsilon = 2
 """
-VARYING = {"runs": ["started_at", "finished_at", "flow_run_id"], "figures": ["path"]}
+VARYING = {"runs": ["started_at", "finished_at", "flow_run_id"]}
 
 
 @pytest.fixture(scope="module")
@@ -47,12 +48,6 @@ def scheme_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("scheme") / "scheme.toml"
     path.write_text(SCHEME, encoding="utf-8")
     return path
-
-
-@pytest.fixture(autouse=True)
-def no_pictures(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    if "same_pictures" not in request.function.__name__:
-        monkeypatch.setattr(landing, "draw", lambda run: {})
 
 
 def send(scheme_file: Path, folder: Path, name: str, n: int, sent_for: str = "", seed: int = 1) -> Path:
@@ -64,12 +59,12 @@ def send(scheme_file: Path, folder: Path, name: str, n: int, sent_for: str = "",
 
 
 def collect(scheme_file: Path, data: Path, round_: str, *, min_clients: int = 0) -> None:
-    cli.run(scheme_file, reports=data / "inbox", round_=round_, data=data, min_clients=min_clients)
+    undrawn.run(scheme_file, reports=data / "inbox", round_=round_, data=data, min_clients=min_clients)
 
 
 def simulate(scheme_file: Path, data: Path, *rounds: str) -> None:
     for round_ in rounds:
-        cli.run(scheme_file, round_=round_, data=data)
+        undrawn.run(scheme_file, round_=round_, data=data)
 
 
 def ask(data: Path, sql: str) -> list[list[object]]:
@@ -77,9 +72,9 @@ def ask(data: Path, sql: str) -> list[list[object]]:
 
 
 def tables(data: Path) -> dict[str, pd.DataFrame]:
-    """Everything that has landed, but for what no two goes have in common."""
+    """Everything that has landed, but for pictures and what no two goes have in common."""
     found = {}
-    for table in ("runs", *RESULTS):
+    for table in ("runs", *(table for table in RESULTS if table != "figures")):
         frame = warehouse.query(data / "warehouse.duckdb", f"from {table} order by all")
         found[table] = frame.drop(columns=VARYING.get(table, []))
     return found
@@ -96,10 +91,8 @@ DAYS = ("2026-11-01", "2026-11-02", "2026-11-03")
 @pytest.fixture(scope="module")
 def in_order(scheme_file: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, pd.DataFrame]:
     """The tables of three rounds, one after the other and undisturbed."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(landing, "draw", lambda run: {})
-        data = tmp_path_factory.mktemp("order")
-        simulate(scheme_file, data, *DAYS)
+    data = tmp_path_factory.mktemp("order")
+    simulate(scheme_file, data, *DAYS)
     found = tables(data)
     assert len(found["comparisons"]) > 0
     assert found["checks"]["name"].str.startswith("drift(").sum() == 2
@@ -117,7 +110,8 @@ def test_rounds_in_another_order_or_run_again_end_in_the_same_tables(
 def test_rounds_in_another_order_end_with_the_same_pictures(scheme_file: Path, tmp_path: Path) -> None:
     found = []
     for name, order in (("in order", DAYS), ("else", (DAYS[2], DAYS[0], DAYS[1]))):
-        simulate(scheme_file, tmp_path / name, *order)
+        for round_ in order:
+            cli.run(scheme_file, round_=round_, data=tmp_path / name)
         rows = ask(tmp_path / name, "select run_id, name, path from figures order by all")
         found.append({(run, picture): Path(str(path)).read_bytes() for run, picture, path in rows})
     assert sum(picture == "urban_rural_changes" for _, picture in found[0]) == 2
@@ -282,7 +276,7 @@ def test_a_report_is_counted_once_whichever_way_it_came(scheme_file: Path, tmp_p
     def counted(round_: str, **dropped: ReportBatch) -> tuple[list[list[object]], list[list[object]]]:
         for name, batch in dropped.items():
             wire.write_reports(inbox / f"{name}.parquet", scheme, batch)
-        cli.run(scheme_file, reports=inbox, round_=round_, data=tmp_path)
+        undrawn.run(scheme_file, reports=inbox, round_=round_, data=tmp_path)
         return (
             ask(tmp_path, f"select accepted, rejected from latest_runs where round = '{round_}'"),
             ask(tmp_path, f"select reason, count from latest_rejects where round = '{round_}'"),
@@ -319,7 +313,7 @@ def test_two_rounds_that_took_the_same_report_do_not_both_land(scheme_file: Path
     landing.land(runs[1])
     with pytest.raises(InvalidReport, match="overtaken: a round that landed since has counted 300 of its reports"):
         landing.land(runs[0])
-    cli.run(scheme_file, reports=tmp_path / "here", round_=DAYS[0], data=tmp_path)
+    undrawn.run(scheme_file, reports=tmp_path / "here", round_=DAYS[0], data=tmp_path)
     assert ask(tmp_path, "select accepted, rejected from latest_runs order by round") == [[300, 300], [300, 0]]
 
 
@@ -372,9 +366,9 @@ def test_a_round_with_too_few_clients_waits_and_its_reports_are_kept(
 def test_nobody_is_privatized_for_a_round_that_waits(scheme_file: Path, tmp_path: Path) -> None:
     pd.DataFrame({"urban_rural": ["urban", "rural"] * 20}).to_parquet(tmp_path / "people.parquet")
     with pytest.raises(TooFewClients, match="40 clients came, 100 are needed"):
-        cli.run(scheme_file, records=tmp_path / "people.parquet", round_="r", data=tmp_path, min_clients=100)
+        undrawn.run(scheme_file, records=tmp_path / "people.parquet", round_="r", data=tmp_path, min_clients=100)
     assert not list(tmp_path.glob("runs/*/reports"))
-    cli.run(scheme_file, records=tmp_path / "people.parquet", round_="r", data=tmp_path, min_clients=40)
+    undrawn.run(scheme_file, records=tmp_path / "people.parquet", round_="r", data=tmp_path, min_clients=40)
     assert ask(tmp_path, "select state, accepted from runs") == [["landed", 40]]
 
 
@@ -399,7 +393,7 @@ def later(days: int) -> datetime:
 def test_cleanup_deletes_what_landed_long_ago_and_never_what_has_not(scheme_file: Path, tmp_path: Path) -> None:
     inbox = tmp_path / "inbox"
     send(scheme_file, inbox, "a", 600, DAYS[0], seed=1)
-    cli.run(scheme_file, round_=DAYS[0], data=tmp_path, keep_reports=True)
+    undrawn.run(scheme_file, round_=DAYS[0], data=tmp_path, keep_reports=True)
     collect(scheme_file, tmp_path, DAYS[0])
     waiting = send(scheme_file, inbox, "b", 20, DAYS[1], seed=2)
     with pytest.raises(TooFewClients):

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import undrawn
 from schemes import QUESTION as SCHEME
 
 import dpcore as dp
@@ -19,7 +20,7 @@ from dpcore.results.tables import tables_of
 from dpcore.rounds import defaults, landing, preparing, privatizing
 from dpcore.rounds.run import Run, newest
 
-pytestmark = pytest.mark.usefixtures("no_pictures", "unpublished")
+pytestmark = pytest.mark.usefixtures("fresh")  # where the rounds of a test land
 
 SEED = 987_654_321_012_345
 
@@ -43,13 +44,13 @@ def ask(data: Path, sql: str) -> list[list[object]]:
 
 def test_a_single_persons_round_waits_and_nobody_is_privatized(scheme: Path, tmp_path: Path) -> None:
     with pytest.raises(TooFewClients, match="1 clients came, 50 are needed"):
-        cli.run(scheme, records=people(tmp_path, 1), round_="r", data=tmp_path)
+        undrawn.run(scheme, records=people(tmp_path, 1), round_="r", data=tmp_path)
     assert ask(tmp_path, "select state, clients from runs") == [["waiting", 1]]
     assert ask(tmp_path, "from aggregates") == ask(tmp_path, "from drawings") == []
     assert not list(tmp_path.glob("runs/*/reports"))
-    cli.run(scheme, records=people(tmp_path, defaults.MIN_CLIENTS), round_="r", data=tmp_path)
+    undrawn.run(scheme, records=people(tmp_path, defaults.MIN_CLIENTS), round_="r", data=tmp_path)
     assert ask(tmp_path, "select state, accepted from runs") == [["landed", 50]]
-    cli.run(scheme, clients=3, data=tmp_path)  # nobody is there to protect
+    undrawn.run(scheme, clients=3, data=tmp_path)  # nobody is there to protect
     assert ask(tmp_path, "select round, accepted from latest_runs where trial") == [["0-trial-3", 3]]
 
 
@@ -60,7 +61,7 @@ def test_so_does_one_in_which_one_question_was_answered_by_few(tmp_path: Path) -
     file = tmp_path / "people.parquet"
     pd.DataFrame({"urban_rural": ["urban"] * 80, "colour": ["red"] * 80}).to_parquet(file)
     with pytest.raises(TooFewClients, match=r"clients were asked for (urban_rural|colour), 50 are needed"):
-        cli.run(scheme, records=file, round_="r", data=tmp_path)
+        undrawn.run(scheme, records=file, round_="r", data=tmp_path)
     assert ask(tmp_path, "from aggregates") == []
 
 
@@ -90,12 +91,12 @@ def test_groups_of_few_are_withheld_with_the_others_that_would_tell_them(small: 
 
 
 def test_who_plays_has_a_round_of_their_own_that_is_never_the_days(scheme: Path, tmp_path: Path) -> None:
-    cli.run(scheme, clients=600, data=tmp_path)
-    cli.run(scheme, clients=500, data=tmp_path)
-    cli.run(scheme, seed=7, data=tmp_path)
+    undrawn.run(scheme, clients=600, data=tmp_path)
+    undrawn.run(scheme, clients=500, data=tmp_path)
+    undrawn.run(scheme, seed=7, data=tmp_path)
     scheme.write_text(SCHEME.replace("epsilon = 2", "epsilon = 3"), encoding="utf-8")
-    cli.run(scheme, clients=500, data=tmp_path)  # a scheme that is being written is tried again and again
-    cli.run(scheme, round_="2026-11-20", data=tmp_path)
+    undrawn.run(scheme, clients=500, data=tmp_path)  # a scheme that is being written is tried again and again
+    undrawn.run(scheme, round_="2026-11-20", data=tmp_path)
     assert ask(tmp_path, "select round, accepted, trial from latest_runs order by round") == [
         ["0-trial-500", 500, True],
         ["0-trial-600", 600, True],
@@ -108,12 +109,12 @@ def test_who_plays_has_a_round_of_their_own_that_is_never_the_days(scheme: Path,
     cli.publish(tmp_path / "page.html", warehouse=tmp_path / "warehouse.duckdb")
     assert "2026-11-20" in (tmp_path / "page.html").read_text(encoding="utf-8")
     with pytest.raises(AlreadyLanded, match=r"has landed .* or run this one `again`"):
-        cli.run(scheme, clients=500, round_="2026-11-20", data=tmp_path)
+        undrawn.run(scheme, clients=500, round_="2026-11-20", data=tmp_path)
 
 
 def test_a_round_of_far_fewer_reports_than_before_is_told(scheme: Path, tmp_path: Path) -> None:
     for day, clients in enumerate((800, 900, 1000, 400)):
-        cli.run(scheme, clients=clients, round_=f"2026-11-0{day + 1}", data=tmp_path)
+        undrawn.run(scheme, clients=clients, round_=f"2026-11-0{day + 1}", data=tmp_path)
     found = ask(tmp_path, "select round, passed, detail from latest_checks where name = 'clients' order by round")
     assert found == [
         ["2026-11-02", True, "900 reports; the round before it had 800"],
@@ -125,6 +126,7 @@ def test_a_round_of_far_fewer_reports_than_before_is_told(scheme: Path, tmp_path
 def test_a_rehearsal_lands_in_its_own_folder_and_its_seed_nowhere(
     scheme: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    (tmp_path / "warehouse.duckdb").unlink()
     cli.run(scheme, records=people(tmp_path, 100), seed=SEED, round_="r", data=tmp_path)
     said = capsys.readouterr().out
     assert "REHEARSAL: real records under a known seed are not private" in said
@@ -139,27 +141,29 @@ def test_a_rehearsal_lands_in_its_own_folder_and_its_seed_nowhere(
         content = file.read_bytes()
         for form in (str(SEED).encode(), SEED.to_bytes(8, "little"), SEED.to_bytes(8, "big")):
             assert form not in content, file
-    cli.run(scheme, records=people(tmp_path, 100), round_="r", data=tmp_path)  # the round itself is free
+    undrawn.run(scheme, records=people(tmp_path, 100), round_="r", data=tmp_path)  # the round itself is free
     assert ask(tmp_path, "select accepted, randomness from runs") == [[100, "secure"]]
     assert ask(tmp_path, "select distinct drawing from drawings") != [[folder.name]]
-    cli.run(scheme, records=people(tmp_path, 100), seed=SEED, round_="r", data=tmp_path)  # newer than the round itself
+    undrawn.run(
+        scheme, records=people(tmp_path, 100), seed=SEED, round_="r", data=tmp_path
+    )  # newer than the round itself
     assert not newest(Scheme.from_toml(scheme), "r", tmp_path).plan.is_rehearsal
     with pytest.raises(SchemeError, match="nothing else has one"):  # neither a flow nor a retry
         privatizing.privatize_records(Run.at(folder))
 
 
 @pytest.mark.parametrize(
-    "elsewhere", [{"warehouse": Path("w.duckdb")}, {"data": Path("memory://r"), "warehouse": Path("w")}]
+    "elsewhere", [{"warehouse_file": Path("w.duckdb")}, {"data": Path("memory://r"), "warehouse_file": Path("w")}]
 )
 def test_a_rehearsal_lands_nowhere_else(scheme: Path, tmp_path: Path, elsewhere: dict[str, Path]) -> None:
     with pytest.raises(SchemeError, match="a rehearsal lands in its own folder of this machine"):
-        cli.run(scheme, records=people(tmp_path, 100), seed=1, **({"data": tmp_path} | elsewhere))
+        undrawn.run(scheme, records=people(tmp_path, 100), seed=1, **({"data": tmp_path} | elsewhere))
     assert not list(tmp_path.glob("runs/*"))
 
 
 def test_a_rehearsal_of_an_older_version_lands_no_more(scheme: Path, tmp_path: Path) -> None:
     """Its plan has the seed; neither that nor a row of its own gets it into a warehouse."""
-    cli.run(scheme, records=people(tmp_path, 100), round_="r", data=tmp_path)
+    undrawn.run(scheme, records=people(tmp_path, 100), round_="r", data=tmp_path)
     [folder] = (tmp_path / "runs").iterdir()
     plan = json.loads((folder / "plan.json").read_text())
     (folder / "plan.json").write_text(json.dumps(plan | {"seed": 7, "is_rehearsal": False}))
@@ -173,8 +177,8 @@ def test_a_rehearsal_of_an_older_version_lands_no_more(scheme: Path, tmp_path: P
 def test_a_round_is_refused_the_name_of_a_trial(scheme: Path, tmp_path: Path) -> None:
     for given in ({"records": people(tmp_path, 100)}, {"clients": 3}, {}):
         with pytest.raises(SchemeError, match="a round that begins with 0-trial is a trial's"):
-            cli.run(scheme, round_="0-trial-500", data=tmp_path, **given)
-    cli.run(scheme, clients=500, round_="0-trial-500", data=tmp_path)  # its own name
+            undrawn.run(scheme, round_="0-trial-500", data=tmp_path, **given)
+    undrawn.run(scheme, clients=500, round_="0-trial-500", data=tmp_path)  # its own name
     assert ask(tmp_path, "select round, trial from latest_runs") == [["0-trial-500", True]]
 
 

@@ -118,7 +118,6 @@ def landed(file: Path, scheme: Scheme, round_: str, known: Known | None) -> None
 PEOPLE = {"kind": "cat", "colour": "red", "weight": 3.0}
 
 
-@pytest.mark.usefixtures("unpublished")
 def test_rounds_add_up_for_fresh_noise_and_not_for_answers_that_last(tmp_path: Path) -> None:
     file, known = tmp_path / "w.duckdb", Known(known_charges=3, known_clients=2, most_charges=2)
     first, revised = (Scheme.from_toml(PETS.format(epsilon)) for epsilon in ("1", "0.5"))
@@ -143,7 +142,6 @@ def test_rounds_add_up_for_fresh_noise_and_not_for_answers_that_last(tmp_path: P
     assert "2 in this round, nobody spent more than ε = 2.5 in it" in page
 
 
-@pytest.mark.usefixtures("unpublished")
 def test_a_client_that_reports_one_unit_spends_at_most_the_dearest(tmp_path: Path) -> None:
     file, scheme = tmp_path / "w.duckdb", Scheme.from_toml('reporting = "one"\n' + PETS.format("1"))
     for day in (1, 2, 3):
@@ -152,7 +150,6 @@ def test_a_client_that_reports_one_unit_spends_at_most_the_dearest(tmp_path: Pat
     assert (row["fresh"], row["memoized_least"], row["memoized_most"]) == (3, 1, 3)
 
 
-@pytest.mark.usefixtures("unpublished")
 def test_deltas_add_up_beside_epsilons(tmp_path: Path) -> None:
     weight = '[attributes.weight]\ntype = "numeric"\nlower = 0\nupper = 9\nepsilon = 1\nmechanism = "wavelet_laplace"\n'
     scheme = Scheme.from_toml(PETS.format("1") + weight + 'noise = "discrete_gaussian"\ndelta = 1e-6\n')

@@ -230,13 +230,11 @@ def _run(examples: int, created: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_state_machine_as_test(Hostile, settings=few)
 
 
-@pytest.mark.usefixtures("unpublished")
 def test_hostile_sequences_of_runs_end_as_a_slow_model_says(created: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _run(6, created, monkeypatch)
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("unpublished")
 def test_many_hostile_sequences_of_runs_end_as_a_slow_model_says(
     created: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

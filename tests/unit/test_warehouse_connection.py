@@ -19,8 +19,6 @@ print("held", flush=True)
 time.sleep(float(sys.argv[2]))
 """
 
-pytestmark = pytest.mark.usefixtures("made_anew")
-
 
 @pytest.fixture
 def warehouse(fresh):

@@ -26,8 +26,6 @@ from dpcore.results.warehouse import (
 )
 from dpcore.results.warehouse.views import RESULTS
 
-pytestmark = pytest.mark.usefixtures("unpublished")
-
 START = datetime(2026, 11, 20, 6, 30, tzinfo=UTC)
 
 

@@ -14,8 +14,6 @@ from scipy.stats import norm
 from dpcore.errors import WarehouseError
 from dpcore.results.warehouse import Landing, RunRow, land, query, run_id
 
-pytestmark = pytest.mark.usefixtures("unpublished")
-
 START = datetime(2026, 11, 20, 6, 30, tzinfo=UTC)
 
 

@@ -69,8 +69,6 @@ DIGESTS = {
     "0027_drawings": "ce1d65a21ca056e8",
 }
 
-pytestmark = pytest.mark.usefixtures("made_anew")
-
 
 @pytest.fixture
 def warehouse(fresh):
