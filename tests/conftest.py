@@ -9,9 +9,6 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
-from functools import cache, wraps
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -93,38 +90,6 @@ def runs_may_use_what_tests_make(tmp_path_factory: pytest.TempPathFactory) -> It
         yield
 
 
-@pytest.fixture(scope="session", autouse=True)
-def warehouses_are_copies(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Where code makes a warehouse, copy one it made before, which takes a hundredth; `made_anew` is for tests of making."""
-    from dpcore.results.warehouse import connection
-
-    make, made = connection._create_if_missing, tmp_path_factory.mktemp("made") / "warehouse.duckdb"
-
-    @wraps(make)
-    def copy(path: Path) -> None:
-        if not path.exists():
-            make(made)
-            draft = path.with_name(f".{path.name}.{os.getpid()}.made")
-            with suppress(OSError):  # the real one says what is wrong
-                path.parent.mkdir(parents=True, exist_ok=True)
-                os.link(shutil.copy(made, draft), path)
-            with suppress(OSError):
-                draft.unlink()
-        make(path)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(connection, "_create_if_missing", copy)
-        yield
-
-
-@pytest.fixture
-def made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let warehouses be made as they are outside the tests."""
-    from dpcore.results.warehouse import connection
-
-    monkeypatch.setattr(connection, "_create_if_missing", connection._create_if_missing.__wrapped__)  # type: ignore[attr-defined]
-
-
 @pytest.fixture(scope="session")
 def created(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A warehouse in which nothing has landed, as it was made; copy it before you write."""
@@ -140,47 +105,6 @@ def created(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def fresh(created: Path, tmp_path: Path) -> Path:
     """A warehouse of the test's own, in which nothing has landed: a copy takes a hundredth of what making one does."""
     return Path(shutil.copy(created, tmp_path / "warehouse.duckdb"))
-
-
-@pytest.fixture
-def unpublished(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let landings copy nothing for readers, who then read the warehouse: where many rounds land, a third of the time."""
-    module = import_module("dpcore.results.warehouse.published")  # the package has a function of that name
-    monkeypatch.setattr(module, "_publish", lambda connection, path: None)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def commands_are_built_once() -> Iterator[None]:
-    """Let a process read the signatures of all commands for the first of them only, and not for each, 30 ms every time."""
-    from typer import main
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(main, "get_command", cache(main.get_command))
-        yield
-
-
-@pytest.fixture
-def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let rounds draw nothing, which is most of a small one's time."""
-    from dpcore.rounds import landing
-
-    def draw(run: landing.Run) -> dict[str, Path]:  # flows know steps by their names
-        return {}
-
-    monkeypatch.setattr(landing, "draw", draw)
-
-
-def _blank_pictures() -> Iterator[None]:
-    """Let pages have pictures on which nothing is drawn, where a test reads what is written: most of a page's time."""
-    from dpcore.results.pages.content import Picture
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Picture, "url", "data:image/svg+xml;base64,PHN2Zy8+")
-        yield
-
-
-blank_pictures = pytest.fixture(_blank_pictures)
-blank_pictures_throughout = pytest.fixture(scope="module")(_blank_pictures)  # a file's
 
 
 @pytest.fixture(scope="session")
