@@ -193,10 +193,6 @@ def _section(attribute: AttributeAudit) -> str:
     return f"## {attribute.name}\n\n" + "\n".join(lines)
 
 
-def _value(value: Any) -> str:
-    return json.dumps(value) if isinstance(value, (list, tuple)) else str(value)
-
-
 def at_most(kept: Loss) -> str:
     """Twelve digits that are not below the loss."""
     return "unbounded" if kept.ratio is None else f"{_ROUND_UP.create_decimal(kept.bracket[1]).normalize():f}"
