@@ -7,12 +7,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import dpcore as dp
 from dpcore.errors import SchemeError
 from dpcore.estimation.estimators.named import by_name, named
 from dpcore.mechanisms.named import BY_TYPE
+from dpcore.protocol.simulation import _answer_law
 
 KINDS = [pytest.param(type_, kind, id=name) for type_, kinds in BY_TYPE.items() for name, kind in kinds.items()]
 DOMAIN = {"numeric": "lower = 0\nupper = 1", "categorical": 'categories = ["a", "b", "c"]'}
@@ -81,7 +83,9 @@ mechanism = "{kind.name}"
 {DOMAIN[type_]}
 """
     if kind.declared.names_one:
-        mechanism = dp.Scheme.from_toml(text).attributes["a"].mechanism
+        asked, law = dp.Scheme.from_toml(text), np.array([0.5, 0.3, 0.2])
+        mechanism = asked.attributes["a"].mechanism
+        assert np.allclose(_answer_law(asked, "a", law), mechanism.model().response() @ law)
         assert mechanism.sizes == (1,)
         assert [int(end[0]) for end in mechanism.ranges(0)] == [0, 2]
         return
