@@ -10,6 +10,10 @@ import pyarrow as pa
 import pytest
 
 from dpcore.errors import InvalidRecord, SchemeError
+from dpcore.mechanisms.declared import Option
+from dpcore.mechanisms.named import BY_TYPE
+from dpcore.privacy.budget import Budget
+from dpcore.protocol import keys
 from dpcore.protocol.scheme import Scheme
 
 
@@ -87,6 +91,29 @@ def test_a_bad_scheme_names_the_field_the_value_and_what_would_do(case: str, sma
     assert "\n" not in message
     for part in parts:
         assert part in message
+
+
+ALIEN = {str: "[[1]]", int: "-1", Fraction: "[1]", Budget: "[1]", dict: '"nowhere"'}  # no value of such a key
+KEYS = [(kind, key) for kind in BY_TYPE for key in keys.of_attribute(kind, next(iter(BY_TYPE[kind])))]
+
+
+@pytest.mark.parametrize(("kind", "key"), KEYS, ids=lambda part: getattr(part, "name", part))
+def test_what_no_key_can_be_is_refused_by_its_path(kind: str, key: Option) -> None:
+    """The contract of every declared key, the options of the default mechanisms among them."""
+    said = {"type": f'"{kind}"', "epsilon": "1", "lower": "0", "upper": "1", "categories": '["a", "b"]'}
+    said = {name: value for name, value in said.items() if name in keys_of(kind)}
+    for wrong in (ALIEN.get(key.type, '"nowhere"'), None):
+        lines = said | {key.name: wrong}
+        text = "".join(f"{name} = {value}\n" for name, value in lines.items() if value is not None)
+        if wrong is None and not key.is_needed:
+            continue
+        with pytest.raises(SchemeError, match=rf"^attributes\.x(\.|: ){key.name} ") as caught:
+            Scheme.from_toml(f'name = "s"\n[attributes.x]\n{text}')
+        assert "\n" not in str(caught.value)
+
+
+def keys_of(kind: str) -> set[str]:
+    return {key.name for of, key in KEYS if of == kind}
 
 
 def test_a_missing_scheme_file_is_one_line() -> None:

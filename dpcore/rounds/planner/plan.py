@@ -31,10 +31,10 @@ from dpcore.errors import DPCoreError, NotEstimable, SchemeError, check_positive
 from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.estimation.frequency_estimate import FrequencyEstimate
 from dpcore.functionals import parse
-from dpcore.mechanisms.named import BY_TYPE
+from dpcore.mechanisms.named import BY_TYPE, options_of
 from dpcore.populations.registry import NAMES, by_scheme
 from dpcore.privacy.budget import Budget
-from dpcore.protocol import _toml
+from dpcore.protocol import _toml, keys
 from dpcore.protocol.scheme import Scheme
 from dpcore.rounds.planner import floor
 from dpcore.rounds.planner.assumed import Assumed
@@ -42,17 +42,13 @@ from dpcore.rounds.planner.expectation import cell_law, expected_aggregate
 from dpcore.rounds.planner.search import least, rounded_clients, rounded_epsilon
 
 DENSITY, FREQUENCY = "density", "frequency"
-LEAST_CLIENTS, MOST_CLIENTS = 100, 10**12
+LEAST_CLIENTS, MOST_CLIENTS = 100, keys.CLIENTS.most
 LEAST_EPSILON, MOST_EPSILON = Fraction(1, 100), Fraction(16)
 _WITHIN = 2e-3  # of log10: three digits
 _ROUNDS = 12  # simulated, for the error of a density
 _AIM = re.compile(r"^\s*([a-z][a-z0-9_]*)\s*:\s*(.+?)\s*$")
 _FREQUENCY = re.compile(r"^frequency\((.+)\)$")
-_OWN = {  # keys that belong to a mechanism's design or to what goes with it; another mechanism is asked without them
-    True: ("client", "basis", "degree", "coarsest_level", "finest_level", "allocation", "a", "noise", "delta", "cells")
-    + ("levels", "level_law", "widths", "estimator", "level_rule", "level"),
-    False: ("client", "design", "variant"),
-}
+_BESIDE = ("client", "estimator", "level_rule", "level")  # what goes with a mechanism, beside its design's options
 
 
 @dataclass(frozen=True)
@@ -306,8 +302,8 @@ class Planner:
         planned = clients if self._scheme.reporting == "all" else max(1, clients // len(self._scheme.attributes))
         is_changed = (clients, budget) != (self._scheme.clients, attribute.budget)
         if mechanism is not None:
-            table = {key: value for key, value in table.items() if key not in _OWN[attribute.is_numeric]}
-            table["mechanism"] = mechanism
+            own = {*_BESIDE, *options_of(attribute.type)}
+            table = {key: value for key, value in table.items() if key not in own} | {"mechanism": mechanism}
         elif "client" in table and is_changed:
             raise SchemeError(
                 f"attributes.{aim.attribute} has its integers fixed by a client table; plan with the scheme as it was written"
