@@ -153,7 +153,7 @@ def test_a_rehearsal_lands_in_its_own_folder_and_its_seed_nowhere(
 
 
 @pytest.mark.parametrize(
-    "elsewhere", [{"warehouse_file": Path("w.duckdb")}, {"data": Path("memory://r"), "warehouse_file": Path("w")}]
+    "elsewhere", [{"warehouse": Path("w.duckdb")}, {"data": Path("memory://r"), "warehouse": Path("w")}]
 )
 def test_a_rehearsal_lands_nowhere_else(scheme: Path, tmp_path: Path, elsewhere: dict[str, Path]) -> None:
     with pytest.raises(SchemeError, match="a rehearsal lands in its own folder of this machine"):
