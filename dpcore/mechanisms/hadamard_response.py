@@ -14,12 +14,11 @@ from fractions import Fraction
 import numpy as np
 
 from dpcore._random import Source
-from dpcore.errors import check_within
 from dpcore.mechanisms import _kernels
-from dpcore.mechanisms.base import Certificate, integer_weights
+from dpcore.mechanisms.base import integer_weights
 from dpcore.mechanisms.declared import mechanism
 from dpcore.mechanisms.observation import ScoreSums
-from dpcore.mechanisms.oracle import FrequencyOracle
+from dpcore.mechanisms.oracle import WeightedOracle
 from dpcore.mechanisms.received import by_ranges
 from dpcore.mechanisms.reports import Reports, chunks, one_of_level_zero
 from dpcore.privacy.budget import Budget
@@ -33,7 +32,7 @@ from dpcore.privacy.budget import Budget
     words="one symbol, drawn at random; the category makes half of the symbols likelier",
 )
 @dataclass(frozen=True)
-class HadamardResponse(FrequencyOracle):
+class HadamardResponse(WeightedOracle):
     """Report a symbol z = 2 j + bit of 0..K-1, K = 2 s; category x favours S_x, the symbols with parity(x & j) = bit.
 
     categories: k, 2..10,000.  s is the least power of two of at least k.  weight_in >= weight_out >= 1, integers, with a
@@ -51,11 +50,6 @@ class HadamardResponse(FrequencyOracle):
 
     weight_in: int
     weight_out: int
-
-    def __post_init__(self) -> None:
-        check_within(2, 10_000, categories=self.categories)
-        self.check_weights(self.weight_in, self.weight_out, self.total)
-        self.check_certificate()
 
     @classmethod
     def design(cls, budget: Budget, *, categories: int) -> HadamardResponse:
@@ -86,9 +80,6 @@ class HadamardResponse(FrequencyOracle):
     def other_probability(self) -> Fraction:
         """q = 1/2, the probability of a symbol that supports any one other category."""
         return Fraction(1, 2)
-
-    def certificate(self) -> Certificate:
-        return Certificate("ratio", Fraction(self.weight_in, self.weight_out), self.budget)
 
     def supports(self, symbols: np.ndarray, category: np.ndarray | int) -> np.ndarray:
         """Return whether the category's row is +1 at the symbols, shape of the two broadcast, bool."""

@@ -17,10 +17,10 @@ import numpy as np
 from dpcore._random import Source
 from dpcore.errors import CalibrationError, check_within
 from dpcore.mechanisms import _kernels
-from dpcore.mechanisms.base import Certificate, integer_weights
+from dpcore.mechanisms.base import integer_weights
 from dpcore.mechanisms.declared import mechanism
 from dpcore.mechanisms.observation import ScoreSums
-from dpcore.mechanisms.oracle import FrequencyOracle
+from dpcore.mechanisms.oracle import WeightedOracle
 from dpcore.mechanisms.received import by_ranges
 from dpcore.mechanisms.reports import Reports, chunks, one_of_level_zero
 from dpcore.privacy.budget import Budget
@@ -37,7 +37,7 @@ _REPORTS = 1 << 20  # how many clients are simulated at once
     words="a hash function drawn at random, and the category's hash, replaced at random with a known probability",
 )
 @dataclass(frozen=True)
-class LocalHashing(FrequencyOracle):
+class LocalHashing(WeightedOracle):
     """Report [a, b, v]: the hash h(x) = floor(((a x + b) mod P) g / P), drawn by the client and public, and a bin v.
 
     categories: k, 2..10,000.  prime: P >= k, below 2^16.  bins: g, 2..P, of floor(P/g) or ceil(P/g) residues.  v = h(x) with
@@ -60,13 +60,11 @@ class LocalHashing(FrequencyOracle):
     weight_out: int
 
     def __post_init__(self) -> None:
-        check_within(2, 10_000, categories=self.categories)
         check_within(self.categories, (1 << 16) - 1, prime=self.prime)
         check_within(2, self.prime, bins=self.bins)
         if not _is_prime(self.prime):
             raise CalibrationError(f"local_hashing needs a prime modulus, got {self.prime}; leave it out")
-        self.check_weights(self.weight_in, self.weight_out, self.total)
-        self.check_certificate()
+        super().__post_init__()
 
     @classmethod
     def design(cls, budget: Budget, *, categories: int, bins: int | None = None) -> LocalHashing:
@@ -112,9 +110,6 @@ class LocalHashing(FrequencyOracle):
         """The probability that two categories, on distinct residues, fall into one bin."""
         pairs = sum(int(width) * (int(width) - 1) for width in np.diff(self.edges))
         return Fraction(pairs, self.prime * (self.prime - 1))
-
-    def certificate(self) -> Certificate:
-        return Certificate("ratio", Fraction(self.weight_in, self.weight_out), self.budget)
 
     def channel(self) -> tuple[np.ndarray, ...] | None:
         """Return the integer weights, (k, (P - 1) P g), a = 1, 2, .. slowest and v fastest, or None above 2^22 entries."""

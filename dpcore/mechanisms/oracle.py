@@ -13,8 +13,8 @@ from fractions import Fraction
 import numpy as np
 
 from dpcore._random import WORD
-from dpcore.errors import CalibrationError
-from dpcore.mechanisms.base import Labels, Mechanism
+from dpcore.errors import CalibrationError, check_within
+from dpcore.mechanisms.base import Certificate, Labels, Mechanism
 from dpcore.mechanisms.observation import ScoreSums
 from dpcore.privacy.budget import Budget
 
@@ -25,14 +25,6 @@ class FrequencyOracle(Mechanism):
 
     budget: Budget
     categories: int
-
-    def check_weights(self, weight_in: int, weight_out: int, total: int) -> None:
-        """Raise CalibrationError unless weight_out is at least one and below weight_in, and 32 bits draw below the total."""
-        if not 1 <= weight_out < weight_in or total > WORD:
-            raise CalibrationError(
-                f"{self.name} needs 1 <= weight_out < weight_in and a total of at most 2^32, got weights {weight_in} and "
-                f"{weight_out}; leave them out to have them computed"
-            )
 
     @property
     def inputs(self) -> int:
@@ -63,3 +55,30 @@ class FrequencyOracle(Mechanism):
     def labels(self) -> Labels:
         k = self.categories
         return Labels(np.full(k, "count"), np.zeros(k, dtype=np.int64), np.arange(k))
+
+
+class WeightedOracle(FrequencyOracle):
+    """An oracle whose reports have one of two weights; subclasses end in the fields `weight_in` and `weight_out`.
+
+    Raises CalibrationError unless 1 <= weight_out < weight_in, `total` is at most 2^32 and the certificate holds.
+    """
+
+    weight_in: int
+    weight_out: int
+
+    def __post_init__(self) -> None:
+        check_within(2, 10_000, categories=self.categories)
+        if not 1 <= self.weight_out < self.weight_in or self.total > WORD:
+            raise CalibrationError(
+                f"{self.name} needs 1 <= weight_out < weight_in and a total of at most 2^32, got weights {self.weight_in} and "
+                f"{self.weight_out}; leave them out to have them computed"
+            )
+        self.check_certificate()
+
+    @property
+    @abstractmethod
+    def total(self) -> int:
+        """T, the number of equally likely draws of a report's weight."""
+
+    def certificate(self) -> Certificate:
+        return Certificate("ratio", Fraction(self.weight_in, self.weight_out), self.budget)

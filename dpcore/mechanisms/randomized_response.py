@@ -12,12 +12,12 @@ from fractions import Fraction
 import numpy as np
 
 from dpcore._random import Source
-from dpcore.errors import SchemeError, check_one_of, check_within
+from dpcore.errors import SchemeError, check_one_of
 from dpcore.mechanisms import _kernels
-from dpcore.mechanisms.base import Certificate, integer_weights
+from dpcore.mechanisms.base import integer_weights
 from dpcore.mechanisms.declared import Option, mechanism
 from dpcore.mechanisms.observation import ScoreSums
-from dpcore.mechanisms.oracle import FrequencyOracle
+from dpcore.mechanisms.oracle import WeightedOracle
 from dpcore.mechanisms.reports import Reports, chunks
 from dpcore.privacy.budget import Budget
 
@@ -35,7 +35,7 @@ DESIGNS = ("two_coin",)
     ),
 )
 @dataclass(frozen=True)
-class RandomizedResponse(FrequencyOracle):
+class RandomizedResponse(WeightedOracle):
     """Report one of `categories`: the true one with weight `weight_in`, each other one with weight `weight_out`.
 
     categories: k, 2..10,000.  weight_in > weight_out >= 1, integers; a report is drawn by one integer below
@@ -53,11 +53,6 @@ class RandomizedResponse(FrequencyOracle):
 
     weight_in: int
     weight_out: int
-
-    def __post_init__(self) -> None:
-        check_within(2, 10_000, categories=self.categories)
-        self.check_weights(self.weight_in, self.weight_out, self.total)
-        self.check_certificate()
 
     @classmethod
     def design(cls, budget: Budget, *, categories: int, design: str | None = None) -> RandomizedResponse:
@@ -85,9 +80,6 @@ class RandomizedResponse(FrequencyOracle):
     def other_probability(self) -> Fraction:
         """q, the probability of saying any one other category."""
         return Fraction(self.weight_out, self.total)
-
-    def certificate(self) -> Certificate:
-        return Certificate("ratio", Fraction(self.weight_in, self.weight_out), self.budget)
 
     def channel(self) -> tuple[np.ndarray, ...] | None:
         """Return the integer weights, (k, k), or None above 2^22 entries."""

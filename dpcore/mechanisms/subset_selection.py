@@ -17,10 +17,10 @@ import numpy as np
 from dpcore._random import Source
 from dpcore.errors import check_within
 from dpcore.mechanisms import _kernels
-from dpcore.mechanisms.base import Certificate, integer_weights
+from dpcore.mechanisms.base import integer_weights
 from dpcore.mechanisms.declared import mechanism
 from dpcore.mechanisms.observation import ScoreSums
-from dpcore.mechanisms.oracle import FrequencyOracle
+from dpcore.mechanisms.oracle import WeightedOracle
 from dpcore.mechanisms.received import accepted_rows
 from dpcore.mechanisms.reports import Reports, one_of_level_zero
 from dpcore.privacy.budget import Budget
@@ -38,7 +38,7 @@ _OUTPUTS = 1 << 16  # up to so many subsets the channel is listed
     words="a few categories drawn at random, in which the true one is likelier than others",
 )
 @dataclass(frozen=True)
-class SubsetSelection(FrequencyOracle):
+class SubsetSelection(WeightedOracle):
     """Report `size` of `categories`, increasing: a subset with the true one has weight `weight_in`, others `weight_out`.
 
     categories: k, 2..10,000.  size: w, 1..k-1.  weight_in > weight_out >= 1, integers, with
@@ -62,10 +62,8 @@ class SubsetSelection(FrequencyOracle):
     weight_out: int
 
     def __post_init__(self) -> None:
-        check_within(2, 10_000, categories=self.categories)
         check_within(1, self.categories - 1, size=self.size)
-        self.check_weights(self.weight_in, self.weight_out, self.total)
-        self.check_certificate()
+        super().__post_init__()
 
     @classmethod
     def design(cls, budget: Budget, *, categories: int, size: int | None = None) -> SubsetSelection:
@@ -100,9 +98,6 @@ class SubsetSelection(FrequencyOracle):
     def other_probability(self) -> Fraction:
         """q, the probability that the subset holds any one other category."""
         return (self.size - self.truth_probability) / (self.categories - 1)
-
-    def certificate(self) -> Certificate:
-        return Certificate("ratio", Fraction(self.weight_in, self.weight_out), self.budget)
 
     def channel(self) -> tuple[np.ndarray, ...] | None:
         """Return the integer weights, (k, C(k, w)), subsets in lexicographic order, or None above 2^16 subsets."""
