@@ -15,6 +15,7 @@ class Option:
 
     name: the key in a table, and the argument of a `design`.  type: str, int, Fraction, Budget, dict, or a list of such;
     fractions are written as numbers.  words: what it is, for people.  choices: the texts there are; empty for other types.
+    refused: other texts that somebody may try, which the design refuses and says why.
     least, most: of a whole number, or of each in a list.  fewest: entries of a list.  is_needed: whether somebody must say it.
     default: what stands where nothing is said, None where that depends on the rest.  is_kept: of a design's, whether the
     canonical scheme says it again, beside the integers that came of it.
@@ -25,6 +26,7 @@ class Option:
     _: KW_ONLY
     words: str
     choices: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
     least: int = 0
     most: int = 1 << 20
     fewest: int = 1

@@ -62,6 +62,7 @@ _STATED = ("sensitivity", "table_sha256")  # of the tables, which are computed a
             "basis",
             str,
             choices=named.NAMES,
+            refused=named.REFUSED,
             default=named.SPLINE,
             words="the source's wavelets, or PyWavelets' biorthogonal splines, periodic and noisier",
         ),

@@ -139,7 +139,7 @@ def value_of(key: Option, value: Any) -> Any:
             raise SchemeError(f"{name} must be a list{more}: {key.words}; got {value!r}")
         each = replace(key, type=get_args(key.type)[0])
         return [value_of(each, entry) for entry in value]
-    if key.choices:
+    if key.choices and value not in key.refused:
         check_one_of(key.choices, **{name: value})
     if key.type is int:
         if not isinstance(value, int) or isinstance(value, bool) or not key.least <= value <= key.most:

@@ -56,7 +56,7 @@ def test_the_basis_is_in_the_digest_unless_it_is_the_sources() -> None:
     assert "basis" not in scheme("spline").canonical
     with pytest.raises(dp.errors.SchemeError, match=r"attributes\.x: .*unbounded"):
         scheme("bior2.2")
-    with pytest.raises(dp.errors.SchemeError, match=r"attributes\.x: basis must be one of 'spline'"):
+    with pytest.raises(dp.errors.SchemeError, match=r"attributes\.x\.basis must be one of 'spline'"):
         dp.Scheme.from_toml(TEXT + "basis = [1]\n")
 
 

@@ -11,6 +11,7 @@ from dpcore.mechanisms.bases.spline_wavelet import SplineWavelet
 
 SPLINE = "spline"
 NAMES = (SPLINE, *filter_bank.ACCEPTED)
+REFUSED = tuple(filter_bank.REFUSED)
 DEFAULT_DEGREE = 2
 
 
@@ -27,7 +28,7 @@ def degree_of(name: str, degree: int | None = None) -> int:
         degree = DEFAULT_DEGREE if degree is None else degree
         check_within(0, LARGEST_DEGREE, degree=degree)
         return degree
-    if name not in tuple(filter_bank.REFUSED):
+    if name not in REFUSED:
         check_one_of(NAMES, basis=name)
     own = filter_bank.degree_of(name)
     if degree not in (None, own):
