@@ -37,19 +37,19 @@ slow: $(VENV)/.ok  ## the simulations and studies; screenshots of the browser te
 	LDPFLOW_SCREENSHOTS=$${LDPFLOW_SCREENSHOTS:-build/screenshots} $(BIN)/python -m pytest $(BOTH) -m slow --durations=15
 
 soak: $(VENV)/.ok  ## 50 scheduled rounds while server, worker and tasks are killed: most of an hour on a quiet machine
-	$(BIN)/python -m tests.soak
+	$(BIN)/python -m tests.programs.soak
 
 faults: $(VENV)/.ok  ## kill collector, aggregation and landing 100 times: every accepted report is counted once; some minutes
-	$(BIN)/python tests/faults.py
+	$(BIN)/python -m tests.programs.faults
 
 fuzz: $(VENV)/.ok  ## 150,000 malformed inputs for the decoders, and requests made from the OpenAPI for ten minutes
-	$(BIN)/python tests/fuzz.py
+	$(BIN)/python -m tests.programs.fuzz
 
 hostile: $(VENV)/.ok  ## 1,000 hostile sequences of runs, and a round in all 720 orders of what may happen to it; an hour and more
-	LDPFLOW_SEQUENCES=1000 LDPFLOW_ORDERS=6 $(BIN)/python -m pytest -n 2 -m slow tests/unit/test_standing.py tests/unit/test_orders.py
+	LDPFLOW_SEQUENCES=1000 LDPFLOW_ORDERS=6 $(BIN)/python -m pytest -n 2 -m slow tests/rounds/test_standing.py tests/rounds/test_orders.py
 
 scaling: $(VENV)/.ok  ## how a round scales on Dask, and what its tasks cost; on a quiet machine
-	$(BIN)/python -m tests.scaling
+	$(BIN)/python -m tests.programs.scaling
 
 peers: $(VENV)/.ok  ## the packages that `ldpflow benchmark speed` is measured beside, in .venv-peers
 	python3 -m venv .venv-peers

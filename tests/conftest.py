@@ -7,7 +7,6 @@ import gc
 import os
 import re
 import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +14,6 @@ import pytest
 from hypothesis import settings
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "tests"))  # `import statistical` in any test
 # Hypothesis would fail an example that takes a fifth of a second, as any may where something else takes the core.
 settings.register_profile("any machine", deadline=None)
 settings.load_profile("any machine")
@@ -52,16 +50,15 @@ def root() -> Path:
 @pytest.fixture(scope="session")
 def small_text() -> str:
     """A scheme small enough to try everything on."""
-    from schemes import SMALL
+    from tests.helpers.schemes import SMALL
 
     return SMALL
 
 
 @pytest.fixture(scope="session")
 def small():  # type: ignore[no-untyped-def]
-    from schemes import SMALL
-
     from dpcore.protocol.scheme import Scheme
+    from tests.helpers.schemes import SMALL
 
     return Scheme.from_toml(SMALL)
 

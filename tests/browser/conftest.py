@@ -1,14 +1,11 @@
-"""Where screenshots go, and the browser's helpers on the path."""
+"""Where screenshots of the browser's tests go."""
 
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))  # `import chromium` in any browser test
 
 
 @pytest.fixture

@@ -6,13 +6,13 @@ import json
 import shutil
 from pathlib import Path
 
-import chromium
 import pytest
-from serving import serving
 
 from dpcore import wire
 from dpcore.collector.browser import ENTRY, joined
 from dpcore.protocol.scheme import Scheme
+from tests.browser import chromium
+from tests.browser.serving import serving
 
 pytestmark = [
     pytest.mark.slow,

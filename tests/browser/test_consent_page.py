@@ -7,16 +7,16 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-import chromium
-import collectors
 import pytest
-from serving import serving
 
 import dpcore as dp
 from dpcore import wire
 from dpcore.collector.sealing import landing
 from dpcore.protocol.report import batch_of
 from dpcore.protocol.scheme import Scheme
+from tests.browser import chromium
+from tests.browser.serving import serving
+from tests.helpers import collectors
 
 pytestmark = [
     pytest.mark.slow,

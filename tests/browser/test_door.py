@@ -17,15 +17,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import chromium
 import psutil
 import pytest
-from services import PATIENCE, Up, ask, basic, deployment, ended, key_in, running, soon, start, state
-from serving import serving
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from flows import up
+from tests.browser import chromium
+from tests.browser.serving import serving
+from tests.helpers.services import PATIENCE, Up, ask, basic, deployment, ended, key_in, running, soon, start, state
 
 pytestmark = [pytest.mark.slow, pytest.mark.flows]
 BROWSER = pytest.mark.skipif(chromium.BINARY is None, reason="needs Debian's chromium: apt-get install chromium")
@@ -189,7 +189,7 @@ def test_prefects_folder_is_closed_and_nothing_else_in_it_has_the_key(service: U
 
 def small(folder: Path) -> Path:
     """A scheme of the two columns that the records have."""
-    from schemes import HOUSEHOLDS
+    from tests.helpers.schemes import HOUSEHOLDS
 
     path = folder / "small.toml"
     path.write_text(HOUSEHOLDS, encoding="utf-8")

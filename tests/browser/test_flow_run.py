@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import chromium
 import pytest
-from services import Up, artifacts, ask, deployment, ended, running, soon, start
 
 from flows import up
+from tests.browser import chromium
+from tests.helpers.services import Up, artifacts, ask, deployment, ended, running, soon, start
 
 pytestmark = [
     pytest.mark.slow,

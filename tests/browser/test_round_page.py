@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import chromium
 import pytest
 
 from dpcore.results.pages import publish
+from tests.browser import chromium
 
 pytestmark = [
     pytest.mark.slow,

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-import collectors
 import pytest
-from collectors import HOST, PATH, SCHEME, Sender, collector
 
 from dpcore.collector import limits
 from dpcore.collector.doors import Doors, Listener
 from dpcore.collector.sealing import landing
 from dpcore.errors import SchemeError
+from tests.helpers import collectors
+from tests.helpers.collectors import HOST, PATH, SCHEME, Sender, collector
 
 HALF = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "
 WHOLE = HALF + b"no\r\n\r\n"

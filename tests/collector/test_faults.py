@@ -6,9 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import faults
-import fuzz
 import pytest
+
+from tests.programs import faults, fuzz
 
 pytestmark = pytest.mark.slow
 
@@ -25,6 +25,6 @@ def test_requests_made_from_the_openapi_find_no_fault() -> None:
 
 
 def test_the_decoders_stand_inputs_that_their_coverage_makes(root: Path) -> None:
-    words = [sys.executable, str(root / "tests/fuzz.py"), "--runs", "3000", "--examples", "0"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    words = [sys.executable, "-m", "tests.programs.fuzz", "--runs", "3000", "--examples", "0"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=root)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]

@@ -6,16 +6,16 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-import collectors
 import pandas as pd
 import pytest
-from collectors import SCHEME, collector
 
 from dpcore import wire
 from dpcore.collector import sealing, store
 from dpcore.collector.sealing import Sealer
 from dpcore.collector.store import Store
 from dpcore.rounds import estimating, landing, outbox, preparing, privatizing, sequence
+from tests.helpers import collectors
+from tests.helpers.collectors import SCHEME, collector
 
 FOR_OTHERS = ("warehouse", "figures")  # tables and pictures, of which none holds a report
 

@@ -12,10 +12,7 @@ from collections.abc import AsyncIterator, Iterator
 from importlib import resources
 from pathlib import Path
 
-import client_cases
-import collectors
 import pytest
-from collectors import HOST, PATH, SCHEME, Sender, collector
 
 import dpcore as dp
 from dpcore import wire
@@ -26,6 +23,8 @@ from dpcore.collector.sealing import landing
 from dpcore.collector.serve import Settings, listening, serve
 from dpcore.errors import DPCoreError, SchemeError, StoreError
 from dpcore.protocol.scheme import Scheme
+from tests.helpers import client_cases, collectors
+from tests.helpers.collectors import HOST, PATH, SCHEME, Sender, collector
 
 
 @pytest.fixture(scope="module")

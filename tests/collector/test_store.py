@@ -11,10 +11,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import collectors
 import numpy as np
 import pytest
-from collectors import SCHEME, collector
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -27,6 +25,8 @@ from dpcore.collector.store import Store
 from dpcore.errors import InvalidReport, StoreError
 from dpcore.protocol.tokens import are_there
 from dpcore.wire import inbox
+from tests.helpers import collectors
+from tests.helpers.collectors import SCHEME, collector
 
 
 def rows(seed: int, count: int = 20, sent_for: str = "") -> wire.Rows:

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-import postgresql
 import pytest
-from schemes import HOUSEHOLDS
+
+from tests.flows import postgresql
+from tests.helpers.schemes import HOUSEHOLDS
 
 CLIENTS = 200_000  # four blocks, so two shards
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from artifacts import shown
-from planted import OneTooMany
 
 from dpcore.errors import CalibrationError
 from dpcore.mechanisms import named
 from dpcore.results import warehouse
 from flows.audit import audit
 from flows.settings import AuditSettings
+from tests.flows.artifacts import shown
+from tests.helpers.planted import OneTooMany
 
 pytestmark = [pytest.mark.flows, pytest.mark.usefixtures("harness")]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from artifacts import shown
 
 from dpcore.laboratory.benchmarks import landing
 from dpcore.results import warehouse
 from flows import studies as flow
 from flows.study_settings import BenchmarkSettings
+from tests.flows.artifacts import shown
 
 pytestmark = [pytest.mark.flows, pytest.mark.usefixtures("harness")]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from artifacts import shown
 
 from dpcore.results import warehouse
 from flows.studies import coverage
 from flows.study_settings import CoverageSettings
+from tests.flows.artifacts import shown
 
 pytestmark = [pytest.mark.flows, pytest.mark.usefixtures("harness")]
 

@@ -11,7 +11,6 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from services import free_port
 
 from dpcore import wire
 from dpcore.errors import DPCoreError, InvalidReport
@@ -22,6 +21,7 @@ from flows import runner
 from flows.round import run_round
 from flows.settings import RoundSettings
 from flows.steps import aggregate_batch, merge, privatize_batch
+from tests.helpers.services import free_port
 
 pytestmark = pytest.mark.flows
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from flow_cases import FLOWS, TASKS
 from prefect import Flow
 from pydantic import BaseModel
 
@@ -21,6 +20,7 @@ from flows import folders, hooks, settings, study_settings
 from flows.audit import enumerate_loss, land_checks
 from flows.settings import RoundSettings
 from flows.steps import aggregate_batch, land, prepare
+from tests.helpers.flow_cases import FLOWS, TASKS
 
 pytestmark = pytest.mark.flows
 

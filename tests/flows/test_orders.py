@@ -7,10 +7,10 @@ from pathlib import Path
 from uuid import NAMESPACE_OID, uuid5
 
 import pytest
-from orders import EVENTS, LENGTH, ROUND, check_orders
 
 from flows.round import run_round
 from flows.settings import RoundSettings
+from tests.helpers.orders import EVENTS, LENGTH, ROUND, check_orders
 
 pytestmark = [pytest.mark.slow, pytest.mark.flows, pytest.mark.usefixtures("harness")]
 

@@ -1,4 +1,4 @@
-"""Rounds that wait, backfills and cleanups through the engine; what they decide is tested in tests/unit/test_rounds.py."""
+"""Rounds that wait, backfills and cleanups through the engine; what they decide is tested in tests/rounds/test_rounds.py."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from artifacts import shown
 from prefect.client.orchestration import get_client
 
 from dpcore.results import warehouse
@@ -17,6 +16,7 @@ from flows.collect import WAITING
 from flows.round import main, run_round
 from flows.settings import BackfillSettings, CleanupSettings, RoundSettings
 from flows.simulate import simulate
+from tests.flows.artifacts import shown
 
 pytestmark = [pytest.mark.flows, pytest.mark.usefixtures("harness")]
 

@@ -13,10 +13,22 @@ from typing import Any
 
 import pytest
 import yaml
-from services import PATIENCE, Up, artifacts, ask, deployment, ended, receiver, running, soon, start, state
 
 from dpcore.results import warehouse
 from flows import up
+from tests.helpers.services import (
+    PATIENCE,
+    Up,
+    artifacts,
+    ask,
+    deployment,
+    ended,
+    receiver,
+    running,
+    soon,
+    start,
+    state,
+)
 
 pytestmark = [pytest.mark.flows, pytest.mark.slow]
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from flow_cases import FLOWS, TASKS
 from prefect.states import Failed
 from pydantic import ValidationError
 
@@ -20,6 +19,7 @@ from flows import steps
 from flows.hooks import advice, run_of
 from flows.settings import RoundSettings
 from flows.stage import is_transient, key
+from tests.helpers.flow_cases import FLOWS, TASKS
 
 pytestmark = pytest.mark.flows
 

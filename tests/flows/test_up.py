@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 
 import pytest
-from services import soon
 
 from flows import up
+from tests.helpers.services import soon
 
 pytestmark = [pytest.mark.flows, pytest.mark.slow]
 

@@ -27,15 +27,14 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
-import client_cases
 import duckdb
 import numpy as np
 import pandas as pd
-import schemes
 from PIL import Image
 
 import dpcore as dp
 from dpcore import wire
+from tests.helpers import client_cases, schemes
 
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[1]

@@ -10,9 +10,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from frozen import behaviour
+from tests.frozen import behaviour
 
 
 def main(names: list[str]) -> None:

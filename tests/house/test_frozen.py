@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from frozen import behaviour
+
+from tests.frozen import behaviour
 
 
 @pytest.mark.parametrize("name", behaviour.FAST)

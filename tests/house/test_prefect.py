@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 import yaml
-from flow_cases import FLOWS
 from prefect import Flow
 from prefect.client.schemas.schedules import CronSchedule
 
 from flows.up import POOL
+from tests.helpers.flow_cases import FLOWS
 
 pytestmark = pytest.mark.flows
 

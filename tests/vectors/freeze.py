@@ -8,15 +8,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-import client_cases
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import dpcore as dp
 from dpcore import wire
 from dpcore.errors import RefusedReport
 from dpcore.protocol import tokens
 from dpcore.protocol.scheme import Scheme
+from tests.helpers import client_cases
 
 FOLDER = Path(__file__).parent
 SECRETS = [bytes(range(16)), bytes(range(200, 232)), b"a secret of a client"]

@@ -1,0 +1,112 @@
+"""Least squares from counts of waves: exact without noise, and with the mean and covariance it states."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dpcore._random import seeded
+from dpcore.errors import NotEstimable
+from dpcore.estimation.densities import Spline
+from dpcore.estimation.estimators.channel_projection import project
+from dpcore.mechanisms import DyadicWave, RandomizedResponse, SquareWave
+from dpcore.mechanisms.bases import bspline
+from dpcore.mechanisms.wave import WaveMechanism
+from dpcore.privacy.budget import Budget
+from tests.helpers.statistical import mean_agrees, variance_agrees
+
+UNIT = (0.0, 1.0)
+TWO = Budget.parse("2")
+WAVES = [DyadicWave.design(TWO), SquareWave.design(TWO, cells=64), SquareWave.design(TWO, cells=64, widths=[3])]
+
+
+def spline_law(inputs: int, degree: int = 2, level: int = 3) -> tuple[np.ndarray, np.ndarray]:
+    """A density of V_level, and its probabilities of the input cells."""
+    coefficients = 1.0 + np.sin(np.arange(bspline.size(degree, level)) * 1.3)
+    coefficients /= float(bspline.integrals(degree, level) @ coefficients)
+    return coefficients, np.diff(Spline(*UNIT, degree, level, coefficients).cdf(np.arange(inputs + 1) / inputs))
+
+
+@pytest.mark.parametrize("mechanism", WAVES, ids=lambda mechanism: f"{mechanism.name} {mechanism.waves[0].window}")
+def test_expected_counts_give_a_spline_back_whatever_the_fit(mechanism: WaveMechanism) -> None:
+    coefficients, law = spline_law(mechanism.inputs)
+    model = mechanism.model()
+    counts = model.expected(law, 1e6 * model.level_law)[:, None]
+    for fit in (law, np.full(mechanism.inputs, 1 / mechanism.inputs)):
+        rung = project(model, counts, np.ones(1), fit, 2, 3, UNIT)
+        np.testing.assert_allclose(rung.raw.coefficients, coefficients, rtol=1e-7, atol=1e-7)
+        mass = bspline.integrals(2, 3)
+        assert mass @ rung.covariance @ mass == pytest.approx(0, abs=1e-12)  # known to be one
+    lower, upper = -3.0, 5.0
+    moved = project(model, counts, np.ones(1), law, 2, 3, (lower, upper)).raw
+    assert moved.cdf(upper) == pytest.approx(1)
+    assert moved.pdf(1.0) == pytest.approx(Spline(*UNIT, 2, 3, coefficients).pdf(0.5) / 8)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mechanism", WAVES[:2], ids=lambda mechanism: mechanism.name)
+def test_the_covariance_is_that_of_repeated_aggregates(mechanism: WaveMechanism) -> None:
+    coefficients, law = spline_law(mechanism.inputs)
+    model, n, runs = mechanism.model(), 50_000, 1000
+    rng, random = np.random.default_rng(1), seeded(2)
+    rungs = [
+        project(model, mechanism.simulate(rng.multinomial(n, law), random)[:, None], np.ones(1), law, 2, 3, UNIT)
+        for _ in range(runs)
+    ]
+    _check(
+        np.array([rung.raw.coefficients for rung in rungs]),
+        coefficients,
+        np.mean([r.covariance for r in rungs], axis=0),
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mechanism", WAVES[:2], ids=lambda mechanism: mechanism.name)
+def test_so_is_that_of_a_group_behind_a_noisy_category(mechanism: WaveMechanism) -> None:
+    coefficients, law = spline_law(mechanism.inputs)
+    other, category = np.full(mechanism.inputs, 1 / mechanism.inputs), RandomizedResponse.design(TWO, categories=2)
+    model, runs, sizes = mechanism.model(), 1000, (40_000, 30_000)
+    response = category.model().response()
+    inverse = np.linalg.inv(response)[0]
+    rng, random, rungs = np.random.default_rng(3), seeded(4), []
+    for _ in range(runs):
+        group = rng.binomial(sum(sizes), sizes[0] / sum(sizes))
+        people = rng.multinomial(group, law), rng.multinomial(sum(sizes) - group, other)
+        first = sum(rng.binomial(held, share) for held, share in zip(people, response[0], strict=True))
+        tables = [mechanism.simulate(said, random) for said in (first, sum(people) - first)]
+        rungs.append(project(model, np.stack(tables, axis=1), inverse, law, 2, 3, UNIT))
+    _check(
+        np.array([rung.raw.coefficients for rung in rungs]),
+        coefficients,
+        np.mean([r.covariance for r in rungs], axis=0),
+    )
+
+
+def _check(drawn: np.ndarray, truth: np.ndarray, covariance: np.ndarray) -> None:
+    for direction in np.random.default_rng(5).normal(size=(6, len(truth))):
+        variance = direction @ covariance @ direction
+        assert mean_agrees(drawn @ direction, direction @ truth)
+        assert not mean_agrees(drawn @ direction, direction @ truth + 0.3 * np.sqrt(variance))
+        assert variance_agrees(drawn @ direction, variance)
+        assert not variance_agrees(drawn @ direction, 1.5 * variance)
+        assert not variance_agrees(drawn @ direction, variance / 1.5)
+
+
+def test_levels_without_reports_are_left_out() -> None:
+    mechanism = WAVES[0]
+    coefficients, law = spline_law(mechanism.inputs)
+    model = mechanism.model()
+    counts = model.expected(law, 1e6 * model.level_law * [1, 0, 1, 1])[:, None]
+    rung = project(model, counts, np.ones(1), law, 2, 3, UNIT)
+    np.testing.assert_allclose(rung.raw.coefficients, coefficients, rtol=1e-7, atol=1e-7)
+    with pytest.raises(NotEstimable, match="too few"):
+        project(model, np.zeros_like(counts), np.ones(1), law, 2, 3, UNIT)
+
+
+def test_half_the_reports_have_twice_the_variance() -> None:
+    mechanism = WAVES[1]
+    _, law = spline_law(mechanism.inputs)
+    model = mechanism.model()
+    counts = model.expected(law, np.array([1e6]))[:, None]
+    full, half = (project(model, counts * share, np.ones(1), law, 2, 3, UNIT) for share in (1, 0.5))
+    np.testing.assert_allclose(half.covariance, 2 * full.covariance, rtol=1e-9, atol=1e-15)

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpcore._random import Source, seeded
+from dpcore.errors import CalibrationError, InvalidRecord, SchemeError
+from dpcore.mechanisms import HadamardResponse, LocalHashing, RandomizedResponse, SubsetSelection, UnaryEncoding
+from dpcore.mechanisms.choose import choose
+from dpcore.privacy.budget import Budget
+from tests.helpers.statistical import law_agrees, variance_agrees
+
+CASES = [("ln 3", 2), ("0.5", 2), ("1", 3), ("1", 6), ("2", 8), ("4", 64), ("0.1", 10)]
+
+
+@pytest.fixture(params=CASES, ids=str)
+def mechanism(request: pytest.FixtureRequest) -> RandomizedResponse:
+    epsilon, k = request.param
+    return RandomizedResponse.design(Budget.parse(epsilon), categories=k)
+
+
+class EveryWord(Source):
+    """A source whose next draw below T is 0, 1, 2, ..., T - 1: it enumerates the client's code."""
+
+    def words(self, count: int) -> np.ndarray:
+        return np.arange(count, dtype=np.uint32)
+
+    def generator(self) -> np.random.Generator:
+        raise AssertionError("a client must not ask for a numpy generator")
+
+    def spawn(self, *key: int) -> Source:
+        return self
+
+
+def test_the_clients_code_has_exactly_the_channel_it_certifies(mechanism: RandomizedResponse) -> None:
+    (weights,) = mechanism.channel()
+    for true in range(min(mechanism.categories, 4)):
+        reports = mechanism.privatize(np.full(mechanism.total, true), EveryWord())
+        assert np.array_equal(np.bincount(reports.values, minlength=mechanism.categories), weights[true])
+    ratio = max(Fraction(int(column.max()), int(column.min())) for column in weights.T)
+    assert ratio == mechanism.certificate().kept <= mechanism.budget.ratio_floor
+    assert len(set(weights.sum(axis=1).tolist())) == 1
+
+
+def test_weights_waste_less_than_a_hundred_thousandth(mechanism: RandomizedResponse) -> None:
+    assert mechanism.certificate().kept >= mechanism.budget.ratio_floor * (1 - Fraction(1, 2**16))
+
+
+def test_estimates_are_exactly_unbiased(mechanism: RandomizedResponse) -> None:
+    p, q, k = mechanism.truth_probability, mechanism.other_probability, mechanism.categories
+    assert p + (k - 1) * q == 1
+    truth = [Fraction(i + 1, k * (k + 1) // 2) for i in range(k)]
+    shares = [p * f + q * (1 - f) for f in truth]
+    assert [(share - q) / (p - q) for share in shares] == truth
+
+
+def test_warner_two_coins() -> None:
+    mechanism = RandomizedResponse.design(Budget.parse("ln 3"), categories=2, design="two_coin")
+    assert (mechanism.truth_probability, mechanism.other_probability) == (Fraction(3, 4), Fraction(1, 4))
+    assert mechanism.certificate().kept == 3
+    # The estimator is 2 mean - 1/2; the printed 2 mean - 1 is off by -1/2.
+    p = Fraction(3, 10)
+    mean = Fraction(1, 4) + p / 2
+    q = mechanism.other_probability
+    assert (mean - q) / (mechanism.truth_probability - q) == 2 * mean - Fraction(1, 2) == p
+    assert 2 * mean - 1 == p - Fraction(1, 2)
+
+
+@pytest.mark.parametrize(("epsilon", "k"), [("1.0986", 2), ("ln 3", 3)])
+def test_two_coins_are_for_two_categories_at_ln_3(epsilon: str, k: int) -> None:
+    with pytest.raises(SchemeError, match="two_coin"):
+        RandomizedResponse.design(Budget.parse(epsilon), categories=k, design="two_coin")
+
+
+@pytest.mark.parametrize("scale", [Fraction(13, 10), 1 + Fraction(1, 2**15)])
+def test_weights_that_break_the_promise_are_refused(scale: Fraction) -> None:
+    kept = RandomizedResponse.design(Budget.parse("1"), categories=4)
+    with pytest.raises(CalibrationError, match="exceed"):
+        RandomizedResponse(kept.budget, 4, int(kept.weight_in * scale), kept.weight_out)
+
+
+def test_closed_form_variance_accepts_the_truth_and_rejects_a_third_more() -> None:
+    mechanism = RandomizedResponse.design(Budget.parse("1"), categories=5)
+    counts = np.array([5000, 2000, 1500, 1000, 500])
+    n, p, q = counts.sum(), float(mechanism.truth_probability), float(mechanism.other_probability)
+    random = seeded(11)
+    runs = 4000
+    rng = np.random.default_rng(12)
+    said = np.array([mechanism.simulate(rng.multinomial(n, counts / n), random) for _ in range(runs)])
+    estimates = (said / n - q) / (p - q)
+    for category, frequency in enumerate(counts / n):
+        variance = mechanism.variance(frequency, n)
+        assert variance_agrees(estimates[:, category], variance)
+        assert not variance_agrees(estimates[:, category], variance * 1.3)
+        assert not variance_agrees(estimates[:, category], variance * 0.7)
+
+
+def test_simulation_and_clients_follow_one_law() -> None:
+    mechanism = RandomizedResponse.design(Budget.parse("1"), categories=4)
+    counts = np.array([400_000, 300_000, 200_000, 100_000])
+    law = (counts @ mechanism.channel()[0]).astype(float)
+    values = np.repeat(np.arange(4), counts)
+    by_clients = mechanism.statistics(mechanism.privatize(values, seeded(1)))
+    simulated = mechanism.simulate(counts, seeded(2))
+    assert by_clients.sum() == simulated.sum() == counts.sum()
+    assert law_agrees(by_clients, law)
+    assert law_agrees(simulated, law)
+    wrong = RandomizedResponse.design(Budget.parse("1.3"), categories=4)
+    assert not law_agrees(by_clients, (counts @ wrong.channel()[0]).astype(float))
+
+
+def test_what_no_client_could_send_is_not_accepted() -> None:
+    mechanism = RandomizedResponse.design(Budget.parse("1"), categories=4)
+    reports = mechanism.privatize(np.arange(4), seeded(1))
+    assert mechanism.accepts(reports).all()
+    for bad in (-1, 4, 1000):
+        reports.values[2] = bad
+        assert mechanism.accepts(reports).tolist() == [True, True, False, True]
+
+
+@pytest.mark.parametrize("kind", [RandomizedResponse, HadamardResponse, LocalHashing, SubsetSelection])
+def test_a_small_epsilon_still_says_something(kind: Any) -> None:
+    for epsilon in ("0.00001", "0.000001"):
+        mechanism = kind.design(Budget.parse(epsilon), categories=2)
+        assert 1 < mechanism.certificate().kept <= mechanism.budget.ratio_floor
+    with pytest.raises(SchemeError, match="32-bit"):
+        kind.design(Budget.parse("1e-12"), categories=2)
+
+
+@pytest.mark.parametrize("kind", [RandomizedResponse, HadamardResponse, LocalHashing, SubsetSelection, UnaryEncoding])
+@pytest.mark.parametrize("bad", [-1, 5, 2**33, 1.7, float("nan")])
+def test_cells_outside_are_never_reported(kind: Any, bad: float) -> None:
+    mechanism = kind.design(Budget.parse("1"), categories=5)
+    with pytest.raises(InvalidRecord, match="input cells"):
+        mechanism.privatize(np.array([0, bad, 4]), seeded(1))
+
+
+@pytest.mark.parametrize("epsilon", ["0.00001", "0.0000011", "0.000000001"])
+def test_auto_finds_one_that_still_says_something(epsilon: str) -> None:
+    chosen = choose(Budget.parse(epsilon), categories=2)
+    assert 1 < chosen.certificate().kept <= chosen.budget.ratio_floor
+
+
+def test_parameters_read_back(mechanism: RandomizedResponse) -> None:
+    assert RandomizedResponse.from_parameters(mechanism.budget, mechanism.parameters()) == mechanism

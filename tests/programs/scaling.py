@@ -1,0 +1,128 @@
+"""How a round scales: `make scaling`, on a machine that does nothing else.
+
+Shards per second with one Dask worker process and with two, whose aggregates must be those of threads bit for bit, and what the
+tasks of a round of ten million clients cost beside its work, and what its start costs.  CPU seconds are told beside wall
+seconds: they are what can be compared where the machine is not quiet.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+from prefect.testing.utilities import prefect_test_harness
+
+from dpcore.rounds import aggregating, defaults, preparing, privatizing
+from dpcore.rounds.run import Run
+from flows import folders, runner
+from flows.stage import whole
+from flows.steps import Tasks
+
+LEAST_SCALING, MOST_OVERHEAD = 1.7, 0.05  # what is asked of two workers, and of Prefect's tasks
+TEN_MILLION = 10_000_000
+
+
+def main() -> int:
+    """Measure, print, and return 1 where an aim is missed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.programs.scaling", description=__doc__)
+    parser.add_argument("--shards", type=int, default=24, help="shards of 131,072 clients to measure on (default 24)")
+    shards = parser.parse_args().shards
+    with tempfile.TemporaryDirectory() as made:
+        data = Path(made)
+        folders.name(data)
+        here = _aggregate(data / "here", "", shards)
+        one, two = _aggregate(data / "one", "local:1", shards), _aggregate(data / "two", "local:2", shards)
+        same = here["bits"] == one["bits"] == two["bits"]
+        scaling = one["wall"] / two["wall"]
+        for name, found in (("threads off", here), ("1 worker", one), ("2 workers", two)):
+            rate = shards * privatizing.SHARD_BLOCKS * 65_536 / found["wall"]
+            print(
+                f"{name:12} {found['wall']:7.1f} s   {rate:12,.0f} clients/s   {found['cpu'] / shards:6.2f} CPU s a shard"
+            )
+        print(f"bit-equal    {same}")
+        print(f"scaling      {scaling:.2f} of two workers to one, at least {LEAST_SCALING} is asked")
+        work = here["cpu"] / shards * TEN_MILLION / (privatizing.SHARD_BLOCKS * 65_536)
+        overhead = _overhead(data / "tasks")
+        share = overhead / (overhead + work)
+        print(f"tasks        {overhead:.1f} CPU s beside {work:.1f} CPU s of work at ten million clients: {share:.1%}")
+        print(f"             at most {MOST_OVERHEAD:.0%} is asked")
+    alone, through = _importing("dpcore.rounds.sequence"), _importing("flows.round")
+    print(f"start        {through:.1f} CPU s of imports through Prefect, {alone:.1f} without")
+    return 0 if same and scaling >= LEAST_SCALING and share <= MOST_OVERHEAD else 1
+
+
+def _aggregate(data: Path, where: str, shards: int) -> dict[str, Any]:
+    """Wall and CPU seconds of privatizing and aggregating so many shards, and the aggregate's bytes."""
+    os.environ[runner.SETTING] = where
+    small, whole_ = (
+        preparing.prepare(
+            defaults.DEFAULT_SCHEME, round_=name, clients=n * privatizing.SHARD_BLOCKS * 65_536, seed=7, data=data
+        )
+        for name, n in (("warm", 4), ("scaling", shards))
+    )
+    runner.each(privatizing.privatize_shard, small, privatizing.shards(small))  # imports, and the scheme's tables
+    before, begun = _cpu_by_process(whole_), time.perf_counter()
+    parts = runner.each(
+        aggregating.aggregate_file, whole_, runner.each(privatizing.privatize_shard, whole_, privatizing.shards(whole_))
+    )
+    wall, after = time.perf_counter() - begun, _cpu_by_process(whole_)
+    bits = aggregating.merge(whole_, parts).read_bytes()
+    runner.disconnect()
+    return {"wall": wall, "cpu": sum(after.values()) - sum(before.values()), "bits": bits}
+
+
+def _cpu_by_process(run: Run) -> dict[int, float]:
+    """The CPU seconds of each worker, asked often enough that everyone answers."""
+    return dict(runner.each(lambda run, item: (os.getpid(), time.process_time()), run, range(40)))
+
+
+def _overhead(data: Path) -> float:
+    """CPU seconds, here and in the server, of the shards' tasks of a round of ten million clients, in which nobody works."""
+    os.environ[runner.SETTING] = ""
+
+    def privatize_shard(run: Run, shard: int) -> Path:
+        return run.reports(shard)
+
+    def aggregate_file(run: Run, reports: Path) -> Path:
+        return reports
+
+    privatizing.privatize_shard, aggregating.aggregate_file = privatize_shard, aggregate_file
+
+    @whole("tasks", hours=1, run_name="tasks")
+    def tasks(run: Run) -> list[Path]:
+        return Tasks().each([privatize_shard, aggregate_file], run, privatizing.shards(run))
+
+    few = preparing.prepare(defaults.DEFAULT_SCHEME, round_="few", clients=1000, seed=7, data=data)
+    many = preparing.prepare(defaults.DEFAULT_SCHEME, round_="many", clients=TEN_MILLION, seed=7, data=data)
+    with prefect_test_harness(server_startup_timeout=240):
+        tasks(few)  # imports, and the server's first queries
+        begun = _cpu_of_all()
+        tasks(many)
+        time.sleep(10)  # the server records task runs a little later
+        return _cpu_of_all() - begun
+
+
+def _importing(module: str) -> float:
+    """CPU seconds of a new process that only imports a module; the second of two, as the first may compile."""
+    for _ in range(2):
+        begun = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, "-c", f"import {module}"], check=True)
+        ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return ended.ru_utime + ended.ru_stime - begun.ru_utime - begun.ru_stime
+
+
+def _cpu_of_all() -> float:
+    me = psutil.Process()
+    return sum(sum(process.cpu_times()[:2]) for process in (me, *me.children(recursive=True)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,80 @@
+"""The JSON schema of scheme files takes what the reader takes, and refuses slips of the pen as it does."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from dpcore.errors import SchemeError
+from dpcore.functionals import KINDS
+from dpcore.mechanisms.named import BY_TYPE
+from dpcore.protocol import keys
+from dpcore.protocol.json_schema import json_schema
+from dpcore.protocol.scheme import Scheme
+from tests.helpers.schemes import SMALL
+
+SCHEMA = json_schema()
+CHECK = jsonschema.Draft7Validator(SCHEMA)
+FILES = sorted((Path(__file__).parents[2] / "data/schemes").glob("*.toml"))
+SLIPS = {
+    "an unknown key": ("clients = 20000", "client = 20000"),
+    "an unknown key of an attribute": ('unit = "m"', 'units = "m"'),
+    "no epsilon": ("epsilon = 0.5\n", ""),
+    "an epsilon of nothing": ("epsilon = 0.5", "epsilon = 0"),
+    "an unknown type": ('type = "numeric"', 'type = "number"'),
+    "no bound": ("upper = 2.5\n", ""),
+    "one category": ('categories = ["left", "right"]', 'categories = ["left"]'),
+    "an unknown mechanism": ("degree = 1", 'mechanism = "laplace"'),
+    "a degree beyond": ("degree = 1", "degree = 4"),
+    "an unknown choice": ("degree = 1", 'degree = 1\nallocation = "best"'),
+    "an option of another": ("degree = 1", "level_law = [0.5, 0.5]"),
+    "an estimator of another": ("degree = 1", 'estimator = "ems"'),
+    "clients with decimals": ("clients = 20000", "clients = 20000.5"),
+    "an unknown functional": ("clients = 20000", 'functionals = ["mode"]'),
+    "a functional without its argument": ("clients = 20000", 'functionals = ["quantile"]'),
+    "functionals that are no list": ("clients = 20000", 'functionals = "mean"'),
+    "a bad name of an attribute": ("[attributes.colour]", "[attributes.Colour]"),
+}
+
+
+def test_it_is_a_schema() -> None:
+    jsonschema.Draft7Validator.check_schema(SCHEMA)
+    assert json.loads(json.dumps(SCHEMA)) == SCHEMA
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_what_is_shipped_is_taken_as_written_and_as_it_is_resolved(file: Path) -> None:
+    CHECK.validate(tomllib.loads(file.read_text(encoding="utf-8")))
+    CHECK.validate(tomllib.loads(Scheme.from_toml(file).canonical))
+
+
+@pytest.mark.parametrize("slip", SLIPS)
+def test_what_the_reader_refuses_of_one_key_it_refuses(slip: str) -> None:
+    old, new = SLIPS[slip]
+    assert old in SMALL
+    CHECK.validate(tomllib.loads(SMALL))
+    text = SMALL.replace(old, new, 1)
+    with pytest.raises(jsonschema.ValidationError):
+        CHECK.validate(tomllib.loads(text))
+    with pytest.raises(SchemeError):
+        Scheme.from_toml(text)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_every_functional_is_taken(kind: Any) -> None:
+    CHECK.validate(tomllib.loads(f'functionals = ["{kind.example or kind.name}"]\n{SMALL}'))
+
+
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, named in BY_TYPE.items() for name in named])
+def test_every_key_of_every_mechanism_is_in_it(kind: str, name: str) -> None:
+    said = [each["then"] for each in SCHEMA["properties"]["attributes"]["additionalProperties"]["allOf"]]
+    table = dict(zip(BY_TYPE, said, strict=True))[kind]
+    case = next(c for c in table["allOf"] if c["if"]["properties"]["mechanism"]["const"] == name)
+    for key in keys.of_attribute(kind, name):
+        own = case["then"]["properties"].get(key.name, table["properties"].get(key.name))
+        assert own["description"] == key.words

@@ -1,0 +1,163 @@
+"""What people are charged and when, by rounds of records and of reports: before anything is drawn, and once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpcore import cli, wire
+from dpcore._random import seeded
+from dpcore.errors import AlreadyLanded, InvalidReport, TooFewClients, WarehouseError
+from dpcore.pipeline import privatize
+from dpcore.protocol.report import with_ids
+from dpcore.protocol.scheme import Scheme
+from dpcore.results import pages, warehouse
+from dpcore.rounds import landing, privatizing
+from dpcore.rounds.run import Run
+from tests.helpers import undrawn
+from tests.helpers.schemes import QUESTION as SCHEME
+
+pytestmark = pytest.mark.usefixtures("fresh")  # where the rounds of a test land
+
+DAYS = ("2026-11-17", "2026-11-18", "2026-11-19", "2026-11-20")
+
+
+@pytest.fixture
+def scheme(tmp_path: Path) -> Path:
+    path = tmp_path / "scheme.toml"
+    path.write_text(SCHEME, encoding="utf-8")
+    return path
+
+
+def answers(n: int) -> np.ndarray:
+    return np.where(np.arange(n) % 3 == 0, "rural", "urban")
+
+
+def records(folder: Path, n: int = 100) -> Path:
+    path = folder / f"people-{n}.parquet"
+    pd.DataFrame({"urban_rural": answers(n)}).to_parquet(path)
+    return path
+
+
+def send(folder: Path, name: str, n: int = 60, sent_for: str = "") -> None:
+    scheme, own = Scheme.from_toml(SCHEME), sum(map(ord, name))
+    batch = with_ids(privatize(scheme, {"urban_rural": answers(n)}, seeded(own)), seeded((own, 1)))
+    wire.write_reports(folder / "in" / f"{name}.parquet", scheme, batch, sent_for)
+
+
+def ask(data: Path, sql: str) -> list[list[object]]:
+    return warehouse.query(data / "warehouse.duckdb", sql).values.tolist()
+
+
+def spent(data: Path) -> dict[object, object]:
+    return dict(ask(data, "select round, fresh from composed_budgets where attribute = ''"))
+
+
+def test_records_are_charged_before_the_first_of_them_is_privatized(
+    scheme: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> None:
+        assert ask(tmp_path, "select distinct round, epsilon from drawings") == [["r", 2.0]]
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(privatizing.pipeline, "privatize", killed)
+        with pytest.raises(KeyboardInterrupt):
+            undrawn.run(scheme, records=records(tmp_path), round_="r", data=tmp_path)
+    undrawn.run(scheme, records=records(tmp_path), round_="r", data=tmp_path)
+    rows = ask(
+        tmp_path, "select drawings, fresh, memoized_least, memoized_most from composed_budgets where attribute = ''"
+    )
+    assert rows == [[2, 4.0, 4.0, 4.0]]  # nobody has a key where records are privatized
+
+
+def test_reports_are_charged_when_a_round_first_sees_them_to_the_round_they_were_drawn_for(
+    scheme: Path, tmp_path: Path
+) -> None:
+    send(tmp_path, "few", 20, DAYS[0])
+    with pytest.raises(TooFewClients):
+        undrawn.run(scheme, reports=tmp_path / "in", round_=DAYS[0], data=tmp_path)
+    assert spent(tmp_path) == {DAYS[0]: 2.0}
+    send(tmp_path, "more", 60, DAYS[1])
+    undrawn.run(scheme, reports=tmp_path / "in", round_=DAYS[1], data=tmp_path)
+    assert spent(tmp_path) == {DAYS[0]: 2.0, DAYS[1]: 4.0}
+    charged = ask(tmp_path, "select round, count(*) from drawings where attribute = '' group by all order by all")
+    assert charged == [[DAYS[0], 1], [DAYS[1], 1]]
+
+
+def test_a_round_of_nothing_but_late_reports_has_the_account_of_all_before_it(scheme: Path, tmp_path: Path) -> None:
+    for day in DAYS[:3]:
+        send(tmp_path, day, sent_for=day)
+        undrawn.run(scheme, reports=tmp_path / "in", round_=day, data=tmp_path)
+    send(tmp_path, "late", sent_for=DAYS[2])
+    undrawn.run(scheme, reports=tmp_path / "in", round_=DAYS[3], data=tmp_path)
+    assert spent(tmp_path) == dict(zip(DAYS, [2.0, 4.0, 6.0, 6.0], strict=True))
+    pages.publish(tmp_path / "warehouse.duckdb", tmp_path / "page.html", round_=DAYS[3])
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "in 3 rounds of this scheme since 2026-11-17 clients were asked 3 times, and one who answered" in page
+    assert "answered every time has spent ε = 6" in page
+
+
+def test_a_charge_that_stands_is_not_written_anew(fresh: Path) -> None:
+    row = {
+        "scheme": "s",
+        "scheme_digest": "d",
+        "source": "reports",
+        "drawing": "f",
+        "attribute": "",
+        "delta": 0.0,
+        "states": 2,
+    }
+    for round_ in DAYS[:2]:
+        warehouse.charge(fresh, pd.DataFrame([row | {"round": round_, "epsilon": 1.0}]))
+    assert warehouse.query(fresh, "select round from drawings").values.tolist() == [[DAYS[0]]]
+
+
+def test_what_waits_is_not_estimated_either(scheme: Path, tmp_path: Path) -> None:
+    send(tmp_path, "one", 1)
+    for carry_out in (
+        lambda: cli.collect(scheme, tmp_path / "in", round_="r", data=tmp_path),
+        lambda: cli.estimate(scheme, "r", data=tmp_path),
+    ):
+        with pytest.raises(TooFewClients, match="1 clients came, 50 are needed"):
+            carry_out()
+    assert ask(tmp_path, "select state from runs") == [["waiting"]]
+    assert ask(tmp_path, "from aggregates") == []
+
+
+def test_a_round_for_which_nothing_came_says_so(scheme: Path, tmp_path: Path) -> None:
+    send(tmp_path, "later", sent_for=DAYS[1])
+    with pytest.raises(
+        InvalidReport, match="holds no reports for round 2026-11-17: of its 1 files other rounds have counted 0"
+    ):
+        undrawn.run(scheme, reports=tmp_path / "in", round_=DAYS[0], data=tmp_path)
+
+
+def test_again_is_said_once(scheme: Path, tmp_path: Path) -> None:
+    """Who estimates a run that was replaced does not take the round back; nor does who simulates once more, unseen."""
+    undrawn.run(scheme, records=records(tmp_path), round_="r", again=True, data=tmp_path)
+    scheme.write_text(SCHEME.replace("epsilon = 2", "epsilon = 1"), encoding="utf-8")
+    undrawn.run(scheme, records=records(tmp_path, 80), round_="r", again=True, data=tmp_path)
+    scheme.write_text(SCHEME, encoding="utf-8")
+    with pytest.raises(AlreadyLanded):
+        cli.estimate(scheme, "r", data=tmp_path)
+    assert ask(tmp_path, "select accepted from latest_runs") == [[80]]
+    assert spent(tmp_path) == {"r": 3.0}
+
+    undrawn.run(scheme, round_="s", data=tmp_path)
+    undrawn.run(scheme, round_="s", clients=500, again=True, data=tmp_path)
+    with pytest.raises(AlreadyLanded):
+        undrawn.run(scheme, round_="s", data=tmp_path)
+    undrawn.run(scheme, round_="s", again=True, data=tmp_path)
+    assert ask(tmp_path, "select accepted from latest_runs where round = 's'") == [[900]]
+
+
+def test_real_people_land_with_what_they_spent_or_not_at_all(scheme: Path, tmp_path: Path) -> None:
+    undrawn.run(scheme, records=records(tmp_path), round_="r", data=tmp_path)
+    [folder] = (tmp_path / "runs").iterdir()
+    row = landing.row_of(Run.at(folder))
+    with pytest.raises(WarehouseError, match="lands with its budgets and schemes"):
+        warehouse.land(tmp_path / "another.duckdb", warehouse.Landing(row, {}))

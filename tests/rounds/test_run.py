@@ -1,0 +1,135 @@
+"""A round as a machine: what each step needs and leaves, as `STEPS` says, and that asking changes nothing."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from dpcore.errors import NotEstimable, TooFewClients
+from dpcore.results import warehouse
+from dpcore.rounds import aggregating, counted, estimating, landing, outbox, preparing, privatizing, sequence, waiting
+from dpcore.rounds.run import STEPS, Run, State
+from tests.helpers.schemes import HOUSEHOLDS, SMALL
+
+WAYS: dict[str, Callable[[Run], Any]] = {
+    "privatize": lambda run: privatizing.privatize_shard(run, 0),
+    "aggregate": lambda run: aggregating.aggregate_file(run, run.reports(0)),
+    "merge": lambda run: aggregating.merge(run, [run.part(run.reports(0))]),
+    "wait": waiting.wait,
+    "estimate": estimating.estimate,
+    "draw": landing.draw,
+    "land": landing.land,
+}
+
+
+@pytest.fixture
+def prepared(tmp_path: Path) -> Run:
+    """A round of simulated people that nobody has begun."""
+    scheme = tmp_path / "scheme.toml"
+    scheme.write_text(HOUSEHOLDS, encoding="utf-8")
+    return preparing.prepare(scheme, round_="r", clients=20_000, seed=1, data=tmp_path / "data", keep_reports=True)
+
+
+def everything(run: Run) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in run.data.rglob("*") if path.is_file()}
+
+
+def test_each_step_leaves_what_the_table_says_and_none_begins_too_early(prepared: Run) -> None:
+    assert set(WAYS) == set(STEPS)
+    assert prepared.state == State.PLANNED
+    for name, carry_out in WAYS.items():
+        if name == "wait":
+            continue
+        for other, step in STEPS.items():
+            if step.needs > prepared.state:
+                before = everything(prepared)
+                with pytest.raises(
+                    NotEstimable, match=rf"round r is only \w+: to {other} needs one that is \w+; run it, or"
+                ):
+                    WAYS[other](prepared)
+                assert everything(prepared) == before
+        carry_out(prepared)
+        step = STEPS[name]
+        states = warehouse.query(prepared.plan.warehouse, "select state from runs")["state"]
+        assert tuple(states) == step.lands
+        assert prepared.state == max(step.reaches, step.needs)
+        if step.leaves:
+            assert list(prepared.folder.glob(step.leaves)), name
+
+
+def test_a_run_of_sent_reports_begins_where_they_are_and_its_state_outlives_them(tmp_path: Path, small: Any) -> None:
+    scheme = tmp_path / "small.toml"
+    scheme.write_text(SMALL, encoding="utf-8")
+    people = tmp_path / "people.csv"
+    people.write_text("side,colour,height\n" + "left,red,1.0\nright,blue,2.0\n" * 100, encoding="utf-8")
+    outbox.send(small, people, tmp_path / "sent")
+    run = preparing.prepare(scheme, reports=tmp_path / "sent", round_="r", data=tmp_path / "data")
+    assert run.state == State.PRIVATIZED
+    sequence.collect(run, sequence.Here())
+    for path in counted.collected(run):
+        path.unlink()
+    assert Run.at(run.folder).state == State.AGGREGATED
+    assert Run.at(run.folder) == run
+
+
+def test_asking_writes_nothing(tmp_path: Path, small: Any) -> None:
+    scheme = tmp_path / "small.toml"
+    scheme.write_text(SMALL, encoding="utf-8")
+    people = tmp_path / "people.csv"
+    people.write_text("side,colour,height\n" + "left,red,1.0\n" * 20, encoding="utf-8")
+    run = preparing.prepare(scheme, records=people, round_="r", data=tmp_path / "data")
+    before = everything(run)
+    assert "20 clients came, 50 are needed" in waiting.reason(run)
+    assert run.state == State.PLANNED
+    assert not counted.batches_of(run)
+    assert everything(run) == before
+    waiting.wait(run)
+    assert list(warehouse.query(run.plan.warehouse, "select state from runs")["state"]) == ["waiting"]
+
+
+def test_a_rehearsals_seed_is_shown_nowhere(tmp_path: Path) -> None:
+    scheme = tmp_path / "small.toml"
+    scheme.write_text(SMALL, encoding="utf-8")
+    people = tmp_path / "people.csv"
+    people.write_text("side,colour,height\nleft,red,1.0\n", encoding="utf-8")
+    run = preparing.prepare(scheme, records=people, seed=918273645, round_="r", data=tmp_path / "data")
+    assert run.rehearsal_seed == 918273645
+    assert "918273645" not in repr(run)
+    assert pickle.loads(pickle.dumps(run)) == Run(run.folder, run.plan)  # its seed stays here
+    assert all(b"918273645" not in content for content in everything(run).values())
+
+
+def test_a_round_that_is_too_few_waits_wherever_it_goes_on(tmp_path: Path) -> None:
+    scheme = tmp_path / "small.toml"
+    scheme.write_text(SMALL, encoding="utf-8")
+    people = tmp_path / "people.csv"
+    people.write_text("side,colour,height\n" + "left,red,1.0\n" * 20, encoding="utf-8")
+    run, hands = preparing.prepare(scheme, records=people, round_="r", data=tmp_path / "data"), sequence.Here()
+    files = privatizing.privatize_records(run)  # as before somebody asked for more, and the process was killed since
+    hands.one(aggregating.merge, run, hands.each([aggregating.aggregate_file], run, files))
+    with pytest.raises(TooFewClients, match="20 clients came, 50 are needed"):
+        sequence.estimate(run, hands)
+    assert list(warehouse.query(run.plan.warehouse, "select state from runs")["state"]) == ["waiting"]
+
+
+def test_what_an_older_ldpflow_compared_and_judged_before_landing_is_done_anew(prepared: Run) -> None:
+    hands = sequence.Here()
+    sequence.collect(prepared, hands)
+    sequence.estimate(prepared, hands)
+    checks, comparisons = (prepared.tables_folder / f"{name}.parquet" for name in ("checks", "comparisons"))
+    old = pd.read_parquet(checks)
+    judged = [old.iloc[:1].assign(name=name) for name in ("quality(aggregates)", "drift(income)")]
+    pd.concat([old, *judged]).to_parquet(checks)
+    rows = pd.read_parquet(comparisons)
+    pd.concat([rows, rows.iloc[:1].assign(other_run_id="b" * 16)]).to_parquet(comparisons)
+    landing.land(prepared)
+    found = warehouse.query(prepared.plan.warehouse, "select name, count(*) as n from checks group by all")
+    assert set(found["n"]) == {1}
+    assert "drift(income)" not in set(found["name"])
+    others = warehouse.query(prepared.plan.warehouse, "select distinct other_run_id = run_id as own from comparisons")
+    assert others["own"].tolist() == [True]

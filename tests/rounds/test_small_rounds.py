@@ -1,0 +1,187 @@
+"""Few people, people who play, and rehearsals: what of them may be seen, and where."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpcore as dp
+from dpcore import cli, pipeline
+from dpcore.errors import AlreadyLanded, NotEstimable, SchemeError, TooFewClients, WarehouseError
+from dpcore.protocol.scheme import Scheme
+from dpcore.results import warehouse
+from dpcore.results.tables import tables_of
+from dpcore.rounds import defaults, landing, preparing, privatizing
+from dpcore.rounds.run import Run, newest
+from tests.helpers import undrawn
+from tests.helpers.schemes import QUESTION as SCHEME
+
+pytestmark = pytest.mark.usefixtures("fresh")  # where the rounds of a test land
+
+SEED = 987_654_321_012_345
+
+
+@pytest.fixture
+def scheme(tmp_path: Path) -> Path:
+    path = tmp_path / "scheme.toml"
+    path.write_text(SCHEME, encoding="utf-8")
+    return path
+
+
+def people(folder: Path, n: int) -> Path:
+    path = folder / f"people-{n}.parquet"
+    pd.DataFrame({"urban_rural": np.where(np.arange(n) % 3 == 0, "rural", "urban")}).to_parquet(path)
+    return path
+
+
+def ask(data: Path, sql: str) -> list[list[object]]:
+    return warehouse.query(data / "warehouse.duckdb", sql).values.tolist()
+
+
+def test_a_single_persons_round_waits_and_nobody_is_privatized(scheme: Path, tmp_path: Path) -> None:
+    with pytest.raises(TooFewClients, match="1 clients came, 50 are needed"):
+        undrawn.run(scheme, records=people(tmp_path, 1), round_="r", data=tmp_path)
+    assert ask(tmp_path, "select state, clients from runs") == [["waiting", 1]]
+    assert ask(tmp_path, "from aggregates") == ask(tmp_path, "from drawings") == []
+    assert not list(tmp_path.glob("runs/*/reports"))
+    undrawn.run(scheme, records=people(tmp_path, defaults.MIN_CLIENTS), round_="r", data=tmp_path)
+    assert ask(tmp_path, "select state, accepted from runs") == [["landed", 50]]
+    undrawn.run(scheme, clients=3, data=tmp_path)  # nobody is there to protect
+    assert ask(tmp_path, "select round, accepted from latest_runs where trial") == [["0-trial-3", 3]]
+
+
+def test_so_does_one_in_which_one_question_was_answered_by_few(tmp_path: Path) -> None:
+    colour = '[attributes.colour]\ntype = "categorical"\ncategories = ["red", "blue"]\nepsilon = 1\n'
+    scheme = tmp_path / "scheme.toml"
+    scheme.write_text(SCHEME.replace("clients", 'reporting = "one"\nclients') + colour, encoding="utf-8")
+    file = tmp_path / "people.parquet"
+    pd.DataFrame({"urban_rural": ["urban"] * 80, "colour": ["red"] * 80}).to_parquet(file)
+    with pytest.raises(TooFewClients, match=r"clients were asked for (urban_rural|colour), 50 are needed"):
+        undrawn.run(scheme, records=file, round_="r", data=tmp_path)
+    assert ask(tmp_path, "from aggregates") == []
+
+
+@pytest.mark.parametrize("right", [0, 3, 60])
+def test_groups_of_few_are_withheld_with_the_others_that_would_tell_them(small: Scheme, right: int) -> None:
+    """Of two groups and their sum any two tell the third; without a promise here, so that as many say it as there are."""
+    n = 400
+    people = {"side": ["right"] * right + ["left"] * (n - right), "colour": ["red"] * n, "height": [1.0] * n}
+    aggregate = dp.aggregate(small, dp.privatize(small, people, random=dp.seeded(1)))
+    counts = np.array([n - right, right])
+    table = aggregate.pairs["height", "side"]
+    told = {name: counts if name == "side" else values for name, values in aggregate.statistics.items()}
+    aggregate = type(aggregate)(small, n, told, {("height", "side"): table}, aggregate.answered)
+    round_ = pipeline.estimate_all(aggregate, 50)
+    given = tables_of(round_)["aggregates"]["given"]
+    assert set(given) == ({""} if right == 3 else {"", "side=left", "side=right"})
+    [group] = [group for group in round_.groups if group.given == "side=right"]
+    if right < 50:
+        assert group.estimate is None
+        reasons = {found.reason for found in group.functionals}
+        assert reasons == {
+            f"{right} reports name this group or one beside it, which needs 50 (min_clients); collect more"
+        }
+    if right == 3:  # everyone's numbers and all groups' but one tell that one's
+        assert all(group.estimate is None for group in round_.groups)
+    assert pipeline.estimate_all(aggregate).withheld == frozenset()
+
+
+def test_who_plays_has_a_round_of_their_own_that_is_never_the_days(scheme: Path, tmp_path: Path) -> None:
+    undrawn.run(scheme, clients=600, data=tmp_path)
+    undrawn.run(scheme, clients=500, data=tmp_path)
+    undrawn.run(scheme, seed=7, data=tmp_path)
+    scheme.write_text(SCHEME.replace("epsilon = 2", "epsilon = 3"), encoding="utf-8")
+    undrawn.run(scheme, clients=500, data=tmp_path)  # a scheme that is being written is tried again and again
+    undrawn.run(scheme, round_="2026-11-20", data=tmp_path)
+    assert ask(tmp_path, "select round, accepted, trial from latest_runs order by round") == [
+        ["0-trial-500", 500, True],
+        ["0-trial-600", 600, True],
+        ["0-trial-seed-7", 900, True],
+        ["2026-11-20", 900, False],
+    ]
+    assert ask(tmp_path, "from latest_comparisons") == []
+    assert ask(tmp_path, "select round, fresh from composed_budgets where attribute = ''") == [["2026-11-20", 3.0]]
+    assert ask(tmp_path, "select distinct rounds, first_round from pooled_estimates") == [[1, "2026-11-20"]]
+    cli.publish(tmp_path / "page.html", warehouse=tmp_path / "warehouse.duckdb")
+    assert "2026-11-20" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    with pytest.raises(AlreadyLanded, match=r"has landed .* or run this one `again`"):
+        undrawn.run(scheme, clients=500, round_="2026-11-20", data=tmp_path)
+
+
+def test_a_round_of_far_fewer_reports_than_before_is_told(scheme: Path, tmp_path: Path) -> None:
+    for day, clients in enumerate((800, 900, 1000, 400)):
+        undrawn.run(scheme, clients=clients, round_=f"2026-11-0{day + 1}", data=tmp_path)
+    found = ask(tmp_path, "select round, passed, detail from latest_checks where name = 'clients' order by round")
+    assert found == [
+        ["2026-11-02", True, "900 reports; the round before it had 800"],
+        ["2026-11-03", True, "1,000 reports; the 2 rounds before it had 850 at the median"],
+        ["2026-11-04", False, "400 reports; the 3 rounds before it had 900 at the median"],
+    ]
+
+
+def test_a_rehearsal_lands_in_its_own_folder_and_its_seed_nowhere(
+    scheme: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "warehouse.duckdb").unlink()
+    cli.run(scheme, records=people(tmp_path, 100), seed=SEED, round_="r", data=tmp_path)
+    said = capsys.readouterr().out
+    assert "REHEARSAL: real records under a known seed are not private" in said
+    assert str(SEED) not in said
+    assert not (tmp_path / "warehouse.duckdb").exists()
+    [folder] = (tmp_path / "runs").iterdir()
+    assert json.loads((folder / "plan.json").read_text())["seed"] is None
+    assert not [path for path in folder.rglob("*.duckdb") if path.stat().st_mode & 0o077]
+    own = warehouse.query(folder / "rehearsal.duckdb", "select round, randomness, seed from latest_runs")
+    assert own.astype(object).where(own.notna(), None).values.tolist() == [["r", "seeded", None]]
+    for file in (path for path in tmp_path.rglob("*") if path.is_file()):
+        content = file.read_bytes()
+        for form in (str(SEED).encode(), SEED.to_bytes(8, "little"), SEED.to_bytes(8, "big")):
+            assert form not in content, file
+    undrawn.run(scheme, records=people(tmp_path, 100), round_="r", data=tmp_path)  # the round itself is free
+    assert ask(tmp_path, "select accepted, randomness from runs") == [[100, "secure"]]
+    assert ask(tmp_path, "select distinct drawing from drawings") != [[folder.name]]
+    undrawn.run(
+        scheme, records=people(tmp_path, 100), seed=SEED, round_="r", data=tmp_path
+    )  # newer than the round itself
+    assert not newest(Scheme.from_toml(scheme), "r", tmp_path).plan.is_rehearsal
+    with pytest.raises(SchemeError, match="nothing else has one"):  # neither a flow nor a retry
+        privatizing.privatize_records(Run.at(folder))
+
+
+@pytest.mark.parametrize(
+    "elsewhere", [{"warehouse": Path("w.duckdb")}, {"data": Path("memory://r"), "warehouse": Path("w")}]
+)
+def test_a_rehearsal_lands_nowhere_else(scheme: Path, tmp_path: Path, elsewhere: dict[str, Path]) -> None:
+    with pytest.raises(SchemeError, match="a rehearsal lands in its own folder of this machine"):
+        undrawn.run(scheme, records=people(tmp_path, 100), seed=1, **({"data": tmp_path} | elsewhere))
+    assert not list(tmp_path.glob("runs/*"))
+
+
+def test_a_rehearsal_of_an_older_version_lands_no_more(scheme: Path, tmp_path: Path) -> None:
+    """Its plan has the seed; neither that nor a row of its own gets it into a warehouse."""
+    undrawn.run(scheme, records=people(tmp_path, 100), round_="r", data=tmp_path)
+    [folder] = (tmp_path / "runs").iterdir()
+    plan = json.loads((folder / "plan.json").read_text())
+    (folder / "plan.json").write_text(json.dumps(plan | {"seed": 7, "is_rehearsal": False}))
+    assert Run.at(folder).plan.is_rehearsal
+    with pytest.raises(NotEstimable):
+        newest(Scheme.from_toml(scheme), "r", tmp_path)
+    with pytest.raises(WarehouseError, match=r"a rehearsal of real people lands in a rehearsal.duckdb of its own"):
+        landing.land(Run.at(folder))
+
+
+def test_a_round_is_refused_the_name_of_a_trial(scheme: Path, tmp_path: Path) -> None:
+    for given in ({"records": people(tmp_path, 100)}, {"clients": 3}, {}):
+        with pytest.raises(SchemeError, match="a round that begins with 0-trial is a trial's"):
+            undrawn.run(scheme, round_="0-trial-500", data=tmp_path, **given)
+    undrawn.run(scheme, clients=500, round_="0-trial-500", data=tmp_path)  # its own name
+    assert ask(tmp_path, "select round, trial from latest_runs") == [["0-trial-500", True]]
+
+
+def test_no_rehearsal_is_of_reports(scheme: Path, tmp_path: Path) -> None:
+    with pytest.raises(SchemeError, match="a seed is for simulated people, or for a rehearsal"):
+        preparing.prepare(scheme, reports=tmp_path, seed=1, data=tmp_path)
