@@ -1,4 +1,4 @@
-"""The flow that estimates a collected round from its aggregate; the command `ldpflow estimate` is this and `publish`."""
+"""The flow that estimates a collected round from its aggregate and lands it, as `ldpflow estimate` does."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from dpcore.errors import TooFewClients
 from dpcore.rounds import sequence
 from flows.collect import waiting
+from flows.publish import ended, show
 from flows.settings import NamedRound
 from flows.stage import run_name, whole
 from flows.steps import Tasks, find
@@ -14,10 +15,10 @@ from flows.steps import Tasks, find
 
 @whole("estimate", hours=2, run_name=run_name)
 def estimate(settings: NamedRound) -> Path:
-    """Find a collected round, estimate it, return the run's folder; nothing has landed, and `publish` comes next."""
+    """Find a collected round, estimate it, draw it, land it, show it in the UI, and return the run's folder."""
     run = find(settings)
     try:
         sequence.estimate(run, Tasks())
     except TooFewClients as error:
         return waiting(run, error)
-    return run.folder
+    return ended(run, show(run))

@@ -1,7 +1,4 @@
-"""The flow that publishes an estimated round: pictures, the landing in the warehouse, and pages in Prefect's UI.
-
-The command of this name publishes what has landed, as one page; what lands a round there is `ldpflow estimate`.
-"""
+"""The flow that publishes a landed round: one HTML page, as `ldpflow publish` writes, and pages in Prefect's UI."""
 
 from __future__ import annotations
 
@@ -13,11 +10,10 @@ from prefect.artifacts import create_markdown_artifact, create_table_artifact
 from prefect.states import Completed
 
 from dpcore.results import pages
-from dpcore.rounds import sequence
 from dpcore.rounds.run import Run
 from flows.settings import NamedRound
 from flows.stage import key, run_name, stage, whole
-from flows.steps import Tasks, find
+from flows.steps import find
 
 CHECKS_FAILED = "ChecksFailed"  # the name of the state of a round that landed, of which a check did not pass
 _NAMED = 3  # failed checks that a state's message quotes
@@ -55,11 +51,19 @@ def ended(run: Run, found: pages.Pieces) -> Any:
     return Completed(message=found.headline, data=run.folder)
 
 
+@stage("write-page")
+def write_page(run: Run) -> Path:
+    """Write the page of the round's run that stands, and return its file."""
+    page = Path(run.plan.figures) / "round.html"
+    pages.publish(run.plan.warehouse, page, round_=run.plan.round, scheme=run.scheme.name)
+    return page
+
+
 @whole("publish", hours=2, run_name=run_name)
 def publish(settings: NamedRound) -> Path:
-    """Find an estimated round, draw it, land it, show it in the UI, and return the run's folder."""
+    """Find a landed round, write its page beside its pictures, show it in the UI, and return the run's folder."""
     run = find(settings)
-    sequence.publish(run, Tasks())
+    write_page(run)
     return ended(run, show(run))
 
 

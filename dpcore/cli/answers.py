@@ -61,8 +61,7 @@ def publish(
 ) -> None:
     """Write one HTML page of a landed round: pictures, tables, privacy and checks, with the SQL behind each.
 
-    The page is read from the warehouse alone, needs no network, and prints. The flow `publish` lands a round, and shows it in
-    Prefect's UI.
+    The page is read from the warehouse alone, needs no network, and prints.
 
     Example: ldpflow publish --round 2026-11-20 round.html
     """

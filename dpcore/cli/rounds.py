@@ -73,19 +73,16 @@ def estimate(
 ) -> None:
     """Estimate a collected round again from its aggregate, land it, and print what was found.
 
-    Of the flows this is two: `estimate`, and `publish`, which lands.
-
     Example: ldpflow estimate data/schemes/health_insurance.toml --round 2026-11-20
     """
     from dpcore.protocol.scheme import Scheme
     from dpcore.rounds import sequence
     from dpcore.rounds.run import newest
 
-    found, hands = newest(Scheme.from_toml(scheme), round_, data), sequence.Here(progress)
-    with _landing_failures(found):
-        sequence.estimate(found, hands)
-        sequence.publish(found, hands)
-    print(render(found))
+    collected = newest(Scheme.from_toml(scheme), round_, data)
+    with _landing_failures(collected):
+        sequence.estimate(collected, sequence.Here(progress))
+    print(render(collected))
 
 
 @taken_apart

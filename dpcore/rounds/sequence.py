@@ -58,13 +58,9 @@ def _gather(run: Run, hands: Hands) -> None:
 
 
 def estimate(run: Run, hands: Hands) -> None:
-    """Estimate what was collected.  Raises TooFewClients where it is too few: the run waits."""
+    """Estimate what was collected, draw it, and land it.  Raises TooFewClients where it is too few: the run waits."""
     _wait_for_more(run, hands)
     hands.one(estimating.estimate, run)
-
-
-def publish(run: Run, hands: Hands) -> None:
-    """Draw what was estimated, and land it."""
     hands.one(landing.draw, run)
     hands.one(landing.land, run)
 
@@ -73,7 +69,6 @@ def carry_out(run: Run, hands: Hands) -> None:
     """Carry out a whole round that has been prepared, to its landing.  Raises TooFewClients where it waits."""
     _gather(run, hands)
     estimate(run, hands)
-    publish(run, hands)
 
 
 def _wait_for_more(run: Run, hands: Hands) -> None:

@@ -204,7 +204,10 @@ def test_the_flows_of_the_stages_make_a_round_together(scheme_file: Path, by_com
     collected = collecting.collect(CollectSettings(reports=reports[0].parent, **where))
     assert same_aggregate(collected, by_command)
     assert estimate(NamedRound(**where)) == collected
-    assert publishing.publish(NamedRound(**where)) == collected
     run = runs_in(tmp_path).iloc[0]
     assert (run["source"], run["state"], run["accepted"]) == ("reports", "landed", 200_000)
+    assert publishing.publish(NamedRound(**where)) == collected
+    page = tmp_path / "figures" / run["run_id"] / "round.html"
+    assert "<title>" in page.read_text(encoding="utf-8")
+    assert len(runs_in(tmp_path)) == 1
     assert reports[0].exists()
