@@ -102,17 +102,17 @@ def _machine_code(loop: Callable[..., Any]) -> Callable[..., Any]:
 # The loops.  Signed 64-bit integers, which no product or sum exceeds, but for divisions, which 32 bits are faster at.
 
 
-def randomized_response(drawn: Any, values: Any, weight_in: int, weight_out: int, said: Any) -> None:
+def randomized_response(drawn: Any, values: Any, weight_in: int, weight_out: int, reported: Any) -> None:
     """What each client of `values` says, by its integer below T."""
     for i in range(len(drawn)):
         r = np.int64(drawn[i])
         lies = np.int64(r >= weight_in)
         other = np.int64(np.uint32(lies * (r - weight_in)) // np.uint32(weight_out))
         other += other >= values[i]
-        said[i] = values[i] + lies * (other - values[i])  # no branch, which nobody could predict
+        reported[i] = values[i] + lies * (other - values[i])  # no branch, which nobody could predict
 
 
-def hadamard_response(column: Any, drawn: Any, values: Any, weight_in: int, said: Any) -> None:
+def hadamard_response(column: Any, drawn: Any, values: Any, weight_in: int, symbols: Any) -> None:
     """The symbol of each client: its column and the parity with its category, or the other bit."""
     for i in range(len(column)):
         j = np.int64(column[i])
@@ -121,10 +121,10 @@ def hadamard_response(column: Any, drawn: Any, values: Any, weight_in: int, said
         bits ^= bits >> 4
         bits ^= bits >> 2
         bits ^= bits >> 1
-        said[i] = j << 1 | (bits & 1) ^ (drawn[i] >= weight_in)
+        symbols[i] = j << 1 | (bits & 1) ^ (drawn[i] >= weight_in)
 
 
-def wave(drawn: Any, next_draw: Any, values: Any, level: Any, starts: Any, numbers: Any, said: Any) -> None:
+def wave(drawn: Any, next_draw: Any, values: Any, level: Any, starts: Any, numbers: Any, reported: Any) -> None:
     """The cell of each client.
 
     drawn: level after level, that of the next client of level l at next_draw[l].  starts: where each level and input cell has
@@ -138,11 +138,11 @@ def wave(drawn: Any, next_draw: Any, values: Any, level: Any, starts: Any, numbe
         weight = numbers[l, 1] + out * (numbers[l, 2] - numbers[l, 1])
         x = r + out * (numbers[l, 3] - numbers[l, 0])
         cell = np.int64(starts[l, values[i]]) + np.int64(np.uint32(x) // np.uint32(weight))
-        said[i] = cell - numbers[l, 4] * (cell >= numbers[l, 4])
+        reported[i] = cell - numbers[l, 4] * (cell >= numbers[l, 4])
 
 
 def local_hashing(
-    slope: Any, shift: Any, drawn: Any, values: Any, prime: int, bins: int, weight_in: int, weight_out: int, said: Any
+    slope: Any, shift: Any, drawn: Any, values: Any, prime: int, bins: int, weight_in: int, weight_out: int, rows: Any
 ) -> None:
     """Slope, shift and bin of each client; slope: less one; drawn: its integer below T."""
     for i in range(len(values)):
@@ -154,12 +154,12 @@ def local_hashing(
         lies = np.int64(r >= weight_in)
         other = np.int64(np.uint32(lies * (r - weight_in)) // np.uint32(weight_out))
         other += other >= hashed
-        said[i, 0] = a
-        said[i, 1] = shift[i]
-        said[i, 2] = hashed + lies * (other - hashed)
+        rows[i, 0] = a
+        rows[i, 1] = shift[i]
+        rows[i, 2] = hashed + lies * (other - hashed)
 
 
-def subset_selection(drawn: Any, holds: Any, values: Any, member: Any, said: Any) -> None:
+def subset_selection(drawn: Any, holds: Any, values: Any, member: Any, subsets: Any) -> None:
     """The sorted subset of each client, by Floyd's numbers, (w, n); member: zeros, (k,), to be written on."""
     size, n = drawn.shape
     first = len(member) - 1 - size
@@ -179,19 +179,19 @@ def subset_selection(drawn: Any, holds: Any, values: Any, member: Any, said: Any
             filled += member[category]
             member[category] = 0
         for step in range(size):
-            said[i, step] = row[step]
+            subsets[i, step] = row[step]
 
 
 def settled(succeeds: Any, alive: Any, odd: Any, is_odd: bool) -> int:
     """Keep those of `alive` whose trial succeeds, in place, and return how many; mark the others in `odd` where `is_odd`."""
-    kept = 0
+    survivors = 0
     for j in range(len(alive)):
         index = alive[j]
         if is_odd:
             odd[index] = odd[index] or not succeeds[j]
-        alive[kept] = index
-        kept += 1 if succeeds[j] else 0
-    return kept
+        alive[survivors] = index
+        survivors += 1 if succeeds[j] else 0
+    return survivors
 
 
 def are_below(level: Any, values: Any, limits: Any) -> bool:
@@ -244,10 +244,10 @@ def hashed_supports(rows: Any, edges: Any, prime: int, turns: Any, supports: Any
     """
     bins = len(edges) - 1
     for i in range(len(rows)):
-        a, b, said = rows[i, 0], rows[i, 1], rows[i, 2]
-        if a < 1 or a >= prime or b < 0 or b >= prime or said < 0 or said >= bins:
+        a, b, v = rows[i, 0], rows[i, 1], rows[i, 2]
+        if a < 1 or a >= prime or b < 0 or b >= prime or v < 0 or v >= bins:
             return False
-        begin, end = edges[said] - b, edges[said + 1] - b
+        begin, end = edges[v] - b, edges[v + 1] - b
         begin += prime * (begin < 0)
         end += prime * (end < 0) - prime * (end == prime)
         turns[a, begin] += 1

@@ -218,12 +218,12 @@ class Mechanism(ABC):
 
     def check_certificate(self) -> None:
         """Raise CalibrationError unless the integers that clients use keep the budget; constructors call it."""
-        found = self.certificate()
-        if not found.holds:
-            promised = "e^epsilon" if found.kind == "ratio" else "epsilon"
+        certificate = self.certificate()
+        if not certificate.holds:
+            promised = "e^epsilon" if certificate.kind == "ratio" else "epsilon"
             raise CalibrationError(
-                f"integers of {self.name} give a {found.kind} of {float(found.kept):.9g} and exceed {promised} at epsilon = "
-                f"{self.budget.text}; leave them out to have them computed"
+                f"integers of {self.name} give a {certificate.kind} of {float(certificate.kept):.9g} and exceed {promised} "
+                f"at epsilon = {self.budget.text}; leave them out to have them computed"
             )
 
     def channel(self) -> tuple[np.ndarray, ...] | None:
@@ -255,8 +255,8 @@ class Mechanism(ABC):
 
     @classmethod
     def _read(cls, budget: Budget, parameters: Mapping[str, Any]) -> Self:
-        said = (parameters[name] for name in _agreed(cls))
-        return cls(budget, *(tuple(each) if isinstance(each, list) else each for each in said))  # type: ignore[call-arg]
+        values = (parameters[name] for name in _agreed(cls))
+        return cls(budget, *(tuple(value) if isinstance(value, list) else value for value in values))  # type: ignore[call-arg]
 
 
 def _agreed(kind: Any) -> list[str]:

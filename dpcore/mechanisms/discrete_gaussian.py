@@ -35,9 +35,9 @@ def sample(s: int, size: int, random: Source) -> np.ndarray:
     done = 0
     while done < size:
         proposed = discrete_laplace.sample(s, 2 * (size - done) + 8, random)
-        kept = proposed[_keeps(proposed, s, random)][: size - done]
-        drawn[done : done + len(kept)] = kept
-        done += len(kept)
+        accepted = proposed[_keeps(proposed, s, random)][: size - done]
+        drawn[done : done + len(accepted)] = accepted
+        done += len(accepted)
     return drawn
 
 

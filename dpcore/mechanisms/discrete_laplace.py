@@ -87,9 +87,9 @@ def _propose(t: int, count: int, random: Source) -> np.ndarray:
     u = u[bernoulli_exp(u, t, random)]
     magnitude = u + t * _geometric(len(u), random)
     negative = random.residues(2, len(u)).astype(np.int64)
-    kept = magnitude >= negative  # not -0
+    accepted = magnitude >= negative  # not -0
     magnitude *= 1 - 2 * negative
-    return magnitude[kept]
+    return magnitude[accepted]
 
 
 def bernoulli_exp(u: np.ndarray, t: int, random: Source) -> np.ndarray:

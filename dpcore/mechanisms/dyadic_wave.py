@@ -105,8 +105,8 @@ class DyadicWave(WaveMechanism):
         }
         lengths |= {} if levels is None else {"levels": levels}
         if len(set(lengths.values())) > 1:
-            said = ", ".join(f"{name} {length}" for name, length in lengths.items())
-            raise SchemeError(f"levels, level_law and widths must be of the same number of levels, got {said}")
+            text = ", ".join(f"{name} {length}" for name, length in lengths.items())
+            raise SchemeError(f"levels, level_law and widths must be of the same number of levels, got {text}")
         levels = next(iter(lengths.values()), None)
         if cells is not None:
             check_cells(cells)

@@ -90,25 +90,25 @@ class HadamardResponse(WeightedOracle):
         """Return the integer weights, (k, K), or None above 2^22 entries."""
         if self.categories * self.symbols > 1 << 22:
             return None
-        said = self.supports(np.arange(self.symbols), np.arange(self.categories)[:, None])
-        return (np.where(said, self.weight_in, self.weight_out),)
+        supported = self.supports(np.arange(self.symbols), np.arange(self.categories)[:, None])
+        return (np.where(supported, self.weight_in, self.weight_out),)
 
     def privatize(self, values: np.ndarray, random: Source, levels: np.ndarray | None = None) -> Reports:
         values = self.input_cells(values)
         column = random.residues(self.columns, len(values))
         drawn = random.residues(self.total, len(values))
-        said = np.empty(len(values), dtype=np.int64)
+        symbols = np.empty(len(values), dtype=np.int64)
         loop = _kernels.chosen(_kernels.hadamard_response, len(values))
         if loop is not None:
-            loop(column, drawn, values, self.weight_in, said)
-            return Reports(np.zeros(len(values), dtype=np.uint8), said)
+            loop(column, drawn, values, self.weight_in, symbols)
+            return Reports(np.zeros(len(values), dtype=np.uint8), symbols)
         for part in chunks(len(values)):
             bit = np.bitwise_count(values[part].astype(np.uint32) & column[part])
             bit &= 1
             bit ^= drawn[part] >= self.weight_in
-            np.left_shift(column[part], 1, out=said[part])
-            said[part] |= bit
-        return Reports(np.zeros(len(values), dtype=np.uint8), said)
+            np.left_shift(column[part], 1, out=symbols[part])
+            symbols[part] |= bit
+        return Reports(np.zeros(len(values), dtype=np.uint8), symbols)
 
     def ranges(self, level: int) -> tuple[np.ndarray, np.ndarray]:
         return np.array([0]), np.array([self.symbols - 1])
@@ -123,10 +123,10 @@ class HadamardResponse(WeightedOracle):
     def statistics(self, reports: Reports) -> np.ndarray:
         return self.tally(reports)[0]
 
-    def _support(self, said: np.ndarray) -> np.ndarray:
+    def _support(self, counts: np.ndarray) -> np.ndarray:
         """How many reports support each category, (k,), from how many named each symbol, (K,)."""
-        signed = walsh_hadamard(said[0::2] - said[1::2])[: self.categories]  # supporters minus the others
-        return (int(said.sum()) + signed) // 2
+        signed = walsh_hadamard(counts[0::2] - counts[1::2])[: self.categories]  # supporters minus the others
+        return (int(counts.sum()) + signed) // 2
 
     def marginal_laws(self) -> tuple[np.ndarray, ...]:
         """Return the law of the column, which is uniform: of up to 256 ranges of columns."""
@@ -136,26 +136,26 @@ class HadamardResponse(WeightedOracle):
         return self.tally(reports)[1]
 
     def tally(self, reports: Reports) -> tuple[np.ndarray, np.ndarray]:
-        said = np.bincount(reports.values, minlength=self.symbols).astype(np.int64, copy=False)
-        return self._support(said), by_ranges(said[0::2] + said[1::2])
+        counts = np.bincount(reports.values, minlength=self.symbols).astype(np.int64, copy=False)
+        return self._support(counts), by_ranges(counts[0::2] + counts[1::2])
 
     def simulate(self, counts: np.ndarray, random: Source) -> np.ndarray:
         generator = random.generator()
         counts = np.asarray(counts, dtype=np.int64)
         s = self.columns
-        said = np.zeros(self.symbols, dtype=np.int64)
+        symbol_counts = np.zeros(self.symbols, dtype=np.int64)
         for category in np.flatnonzero(counts):
             truthful = int(generator.binomial(counts[category], float(self.truth_probability)))
             for size, out in ((truthful, 0), (int(counts[category]) - truthful, 1)):
                 if size < s:
-                    said += np.bincount(
+                    symbol_counts += np.bincount(
                         self._symbol(int(category), generator.integers(0, s, size), out), minlength=2 * s
                     )
                 else:
-                    said[self._symbol(int(category), np.arange(s), out)] += generator.multinomial(
+                    symbol_counts[self._symbol(int(category), np.arange(s), out)] += generator.multinomial(
                         size, np.full(s, 1 / s)
                     )
-        return self._support(said)
+        return self._support(symbol_counts)
 
     def _symbol(self, category: int, column: np.ndarray, out: int) -> np.ndarray:
         return 2 * column + (_parity(category & column) ^ out)

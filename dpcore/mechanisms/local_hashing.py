@@ -116,9 +116,9 @@ class LocalHashing(WeightedOracle):
         p, g = self.prime, self.bins
         if self.categories * p * (p - 1) * g > 1 << 22:
             return None
-        slope, shift, said = (part.ravel() for part in np.indices((p - 1, p, g)))
+        slope, shift, v = (part.ravel() for part in np.indices((p - 1, p, g)))
         hashed = self.hash(slope + 1, shift, np.arange(self.categories)[:, None])
-        return (np.where(hashed == said, self.weight_in, self.weight_out),)
+        return (np.where(hashed == v, self.weight_in, self.weight_out),)
 
     def hash(self, slope: np.ndarray, shift: np.ndarray, category: np.ndarray) -> np.ndarray:
         """Return h(x), integers 0..g-1, of the shape the three broadcast to."""
@@ -129,16 +129,16 @@ class LocalHashing(WeightedOracle):
         n = len(values)
         slope, shift = random.residues(self.prime - 1, n), random.residues(self.prime, n)
         drawn = random.residues(self.total, n)
-        said = np.empty((n, 3), dtype=np.int64)
+        rows = np.empty((n, 3), dtype=np.int64)
         loop = _kernels.chosen(_kernels.local_hashing, n)
         if loop is not None:
-            loop(slope, shift, drawn, values, self.prime, self.bins, self.weight_in, self.weight_out, said)
-            return Reports(np.zeros(n, dtype=np.uint8), said.reshape(-1))
+            loop(slope, shift, drawn, values, self.prime, self.bins, self.weight_in, self.weight_out, rows)
+            return Reports(np.zeros(n, dtype=np.uint8), rows.reshape(-1))
         for part in chunks(n):
-            said[part, 0] = slope[part] + np.uint32(1)
-            said[part, 1] = shift[part]
-            said[part, 2] = self._bins(slope[part], shift[part], drawn[part], values[part])
-        return Reports(np.zeros(n, dtype=np.uint8), said.reshape(-1))
+            rows[part, 0] = slope[part] + np.uint32(1)
+            rows[part, 1] = shift[part]
+            rows[part, 2] = self._bins(slope[part], shift[part], drawn[part], values[part])
+        return Reports(np.zeros(n, dtype=np.uint8), rows.reshape(-1))
 
     def _bins(self, slope: np.ndarray, shift: np.ndarray, drawn: np.ndarray, values: np.ndarray) -> np.ndarray:
         """The bins that a few clients say, uint32; slope: less one.  P is below 2^16, so that 32 bits hold a x + b and r g."""
@@ -161,7 +161,7 @@ class LocalHashing(WeightedOracle):
         """Return the report [a, b, v] of the heaviest arc; all slopes are looked at, in O(P^2)."""
         prime, edges = self.prime, self.edges
         widths, categories = np.diff(edges), np.arange(self.categories)
-        best, found = -np.inf, (1, 0, 0)
+        best, report = -np.inf, (1, 0, 0)
         most = max(1, _CHUNK // prime)
         for first in range(1, prime, most):
             slopes = np.arange(first, min(first + most, prime))
@@ -172,9 +172,9 @@ class LocalHashing(WeightedOracle):
                 arcs = ends[:, width : width + prime] - ends[:, :prime]
                 row, begin = np.unravel_index(int(np.argmax(arcs)), arcs.shape)
                 if arcs[row, begin] > best:
-                    said = int(np.argmax(widths == width))
-                    best, found = float(arcs[row, begin]), (int(slopes[row]), int((edges[said] - begin) % prime), said)
-        return one_of_level_zero(np.array(found))
+                    v = int(np.argmax(widths == width))
+                    best, report = float(arcs[row, begin]), (int(slopes[row]), int((edges[v] - begin) % prime), v)
+        return one_of_level_zero(np.array(report))
 
     def statistics(self, reports: Reports) -> np.ndarray:
         return self._supports(reports.values.reshape(-1, 3))
@@ -197,10 +197,10 @@ class LocalHashing(WeightedOracle):
         categories, narrow = np.arange(self.categories), self.prime // self.bins
         for slopes, arcs in self._arcs(rows):
             turns = arcs.sum(axis=1, dtype=np.int64)  # what begins at a residue, less what ends there
-            for width, of in ((narrow, arcs[:, 0]), (narrow + 1, arcs[:, 1])):
-                turns[:, width:] -= of[:, : self.prime - width]
-                turns[:, :width] -= of[:, self.prime - width :]
-                turns[:, 0] += of[:, self.prime - width :].sum(axis=1)  # these arcs cross residue 0
+            for width, begins in ((narrow, arcs[:, 0]), (narrow + 1, arcs[:, 1])):
+                turns[:, width:] -= begins[:, : self.prime - width]
+                turns[:, :width] -= begins[:, self.prime - width :]
+                turns[:, 0] += begins[:, self.prime - width :].sum(axis=1)  # these arcs cross residue 0
             covered = np.cumsum(turns, axis=1)
             residues = slopes[:, None] * categories % self.prime
             supports += np.take_along_axis(covered, residues, axis=1).sum(axis=0)
@@ -215,10 +215,10 @@ class LocalHashing(WeightedOracle):
         rank[present] = 2 * prime * np.arange(len(present))
         place = np.empty(len(rows), dtype=np.int64)
         for part in chunks(len(rows)):
-            slope, shift, said = rows[part].T
-            begin = edges[said] - shift
+            slope, shift, v = rows[part].T
+            begin = edges[v] - shift
             begin += prime * (begin < 0)
-            begin += prime * wide[said]
+            begin += prime * wide[v]
             place[part] = begin + rank[slope]
         if len(present) * prime <= _CELLS:
             yield present, np.bincount(place, minlength=2 * prime * len(present)).reshape(-1, 2, prime)
@@ -228,8 +228,8 @@ class LocalHashing(WeightedOracle):
         for first in range(0, len(present), most):
             slopes = present[first : first + most]
             begins, cells = 2 * prime * first, 2 * prime * len(slopes)
-            of = place[np.searchsorted(place, begins) : np.searchsorted(place, begins + cells)]
-            yield slopes, np.bincount(of - begins, minlength=cells).reshape(-1, 2, prime)
+            few = place[np.searchsorted(place, begins) : np.searchsorted(place, begins + cells)]
+            yield slopes, np.bincount(few - begins, minlength=cells).reshape(-1, 2, prime)
 
     def marginal_laws(self) -> tuple[np.ndarray, ...]:
         """Return the laws of slope and shift, which are uniform: of up to 256 ranges of either."""
@@ -239,8 +239,8 @@ class LocalHashing(WeightedOracle):
 
     def marginals(self, reports: Reports) -> np.ndarray:
         slopes, shifts, _ = reports.values.reshape(-1, 3).T
-        each = [by_ranges(np.bincount(drawn, minlength=self.prime)) for drawn in (slopes, shifts)]
-        return np.concatenate(each).astype(np.int64, copy=False)
+        counts = [by_ranges(np.bincount(drawn, minlength=self.prime)) for drawn in (slopes, shifts)]
+        return np.concatenate(counts).astype(np.int64, copy=False)
 
     def simulate(self, counts: np.ndarray, random: Source) -> np.ndarray:
         """Return statistics of reports drawn by a numpy generator, a million clients at a time."""
@@ -257,8 +257,8 @@ class LocalHashing(WeightedOracle):
                 0,
                 generator.integers(1, self.bins, len(values)),
             )
-            said = (self.hash(slope, shift, values) + step) % self.bins  # another bin: g - 1 equally likely steps
-            supports += self._supports(np.stack([slope, shift, said], axis=1))
+            v = (self.hash(slope, shift, values) + step) % self.bins  # another bin: g - 1 equally likely steps
+            supports += self._supports(np.stack([slope, shift, v], axis=1))
         return supports
 
     def model(self) -> ScoreSums:

@@ -92,18 +92,18 @@ class RandomizedResponse(WeightedOracle):
     def privatize(self, values: np.ndarray, random: Source, levels: np.ndarray | None = None) -> Reports:
         values = self.input_cells(values)
         drawn = random.residues(self.total, len(values))
-        said = np.empty(len(values), dtype=np.int64)
+        reported = np.empty(len(values), dtype=np.int64)
         loop = _kernels.chosen(_kernels.randomized_response, len(values))
         if loop is not None:
-            loop(drawn, values, self.weight_in, self.weight_out, said)
-            return Reports(np.zeros(len(values), dtype=np.uint8), said)
+            loop(drawn, values, self.weight_in, self.weight_out, reported)
+            return Reports(np.zeros(len(values), dtype=np.uint8), reported)
         for part in chunks(len(values)):
             true, other = values[part].astype(np.uint32), np.maximum(drawn[part], np.uint32(self.weight_in))
             other -= np.uint32(self.weight_in)
             other //= np.uint32(self.weight_out)  # 0..k-2, the others in order
             other += other >= true  # skip the truth
-            said[part] = np.where(drawn[part] < self.weight_in, true, other)
-        return Reports(np.zeros(len(values), dtype=np.uint8), said)
+            reported[part] = np.where(drawn[part] < self.weight_in, true, other)
+        return Reports(np.zeros(len(values), dtype=np.uint8), reported)
 
     def ranges(self, level: int) -> tuple[np.ndarray, np.ndarray]:
         return np.array([0]), np.array([self.categories - 1])

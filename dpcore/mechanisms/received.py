@@ -66,11 +66,11 @@ def in_ranges(reports: Reports, ranges: Sequence[tuple[np.ndarray, np.ndarray]])
     low, high = max(int(lowest.max()) for lowest, _ in ranges), min(int(highest.min()) for _, highest in ranges)
     if not len(values) or (values.max() <= high and values.min() >= low):
         return good
-    if all(np.ptp(end) == 0 for each in ranges for end in each):  # the integers of a level have one range
-        known = np.flatnonzero(good)  # the others have no integers
-        of, first = reports.level[known], starts[known]
-        good[known] = np.maximum.reduceat(values, first) <= np.array([highest[0] for _, highest in ranges])[of]
-        good[known] &= np.minimum.reduceat(values, first) >= np.array([lowest[0] for lowest, _ in ranges])[of]
+    if all(np.ptp(end) == 0 for bounds in ranges for end in bounds):  # the integers of a level have one range
+        places = np.flatnonzero(good)  # the others have no integers
+        levels, first = reports.level[places], starts[places]
+        good[places] = np.maximum.reduceat(values, first) <= np.array([highest[0] for _, highest in ranges])[levels]
+        good[places] &= np.minimum.reduceat(values, first) >= np.array([lowest[0] for lowest, _ in ranges])[levels]
         return good
     for level, (lowest, highest) in enumerate(ranges):
         members = np.flatnonzero(reports.level == level)

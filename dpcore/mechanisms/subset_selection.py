@@ -112,14 +112,14 @@ class SubsetSelection(WeightedOracle):
     def privatize(self, values: np.ndarray, random: Source, levels: np.ndarray | None = None) -> Reports:
         values = self.input_cells(values)
         most = max(1, _CHUNK // self.categories)
-        said = np.empty((len(values), self.size), dtype=np.int64)
+        subsets = np.empty((len(values), self.size), dtype=np.int64)
         for first in range(0, len(values), most):
             part = slice(first, first + most)
-            self._choose(values[part], random, said[part])
-        return Reports(np.zeros(len(values), dtype=np.uint8), said.reshape(-1))
+            self._choose(values[part], random, subsets[part])
+        return Reports(np.zeros(len(values), dtype=np.uint8), subsets.reshape(-1))
 
-    def _choose(self, values: np.ndarray, random: Source, said: np.ndarray) -> None:
-        """Write the subsets of a few clients, sorted, to `said` (n, w).
+    def _choose(self, values: np.ndarray, random: Source, subsets: np.ndarray) -> None:
+        """Write the subsets of a few clients, sorted, to `subsets` (n, w).
 
         The others are drawn by Floyd's method [Floyd1987]: for t = k-1-w, .., k-2 a uniform number of 0..t, or t itself
         where that is taken already.  A client that holds the true category needs one other less, and skips the first t.
@@ -131,12 +131,12 @@ class SubsetSelection(WeightedOracle):
             drawn[row] = random.residues(t + 1, n)
         loop = _kernels.chosen(_kernels.subset_selection, n * self.size)
         if loop is not None:
-            loop(drawn, holds, values, np.zeros(self.categories, dtype=np.int64), said)
+            loop(drawn, holds, values, np.zeros(self.categories, dtype=np.int64), subsets)
             return
         most = max(1, _MEMBERS // self.categories)
         for first in range(0, n, most):
             part = slice(first, first + most)
-            said[part] = self._subsets(values[part], holds[part], drawn[:, part])
+            subsets[part] = self._subsets(values[part], holds[part], drawn[:, part])
 
     def _subsets(self, values: np.ndarray, holds: np.ndarray, drawn: np.ndarray) -> np.ndarray:
         """The subsets of a few clients, shape (n, w), from Floyd's numbers (w, n)."""
@@ -191,7 +191,7 @@ class SubsetSelection(WeightedOracle):
         generator = random.generator()
         bound_share = Fraction(self.weight_in - self.weight_out) * self.size / self.total
         bound = generator.binomial(counts, float(bound_share))
-        said = np.zeros(self.categories, dtype=np.int64)
+        totals = np.zeros(self.categories, dtype=np.int64)
         free, ahead = np.zeros(self.size + 1, dtype=np.int64), np.zeros(self.size + 1, dtype=np.int64)
         free[self.size], ahead[self.size - 1] = counts.sum() - bound.sum(), bound.sum()
         for category in range(self.categories):
@@ -206,8 +206,8 @@ class SubsetSelection(WeightedOracle):
                 pool[needs - 1] += takers  # nobody who needs none takes one
                 taken += int(takers.sum())
             free += arrived  # after the step: they had their own category as this one
-            said[category] = taken + int(bound[category])
-        return said
+            totals[category] = taken + int(bound[category])
+        return totals
 
     def model(self) -> ScoreSums:
         """Return the law of the members of a subset."""

@@ -140,12 +140,12 @@ class UnaryEncoding(FrequencyOracle):
         values = self.input_cells(values)
         (size,) = self.sizes
         n, most = len(values), max(1, _CHUNK // size)
-        said = np.empty((n, size), dtype=np.int64)
+        rows = np.empty((n, size), dtype=np.int64)
         for first in range(0, n, most):
             part = values[first : first + most]
-            said[first : first + most] = self._coins(len(part) * size, random).reshape(-1, size)
-        said[:, -1] &= (1 << (self.categories - _BITS * (size - 1))) - 1  # no bit beyond the last category
-        one, sent = random.residues(self.total, n) < self.weight_true, said.reshape(-1)
+            rows[first : first + most] = self._coins(len(part) * size, random).reshape(-1, size)
+        rows[:, -1] &= (1 << (self.categories - _BITS * (size - 1))) - 1  # no bit beyond the last category
+        one, sent = random.residues(self.total, n) < self.weight_true, rows.reshape(-1)
         for few in chunks(n):
             true = values[few]
             place = np.arange(few.start, few.stop) * size + (true >> 5)
@@ -203,7 +203,7 @@ class UnaryEncoding(FrequencyOracle):
     def marginals(self, reports: Reports) -> np.ndarray:
         (size,) = self.sizes
         rows = reports.values.reshape(-1, size)
-        said, most = np.zeros(self.categories + 1, dtype=np.int64), max(1, _DRAWN // size)
+        histogram, most = np.zeros(self.categories + 1, dtype=np.int64), max(1, _DRAWN // size)
         for first in range(0, len(rows), most):
             counts = np.bitwise_count(rows[first : first + most])
             if size > _SHORT:
@@ -212,8 +212,8 @@ class UnaryEncoding(FrequencyOracle):
                 ones = counts[:, 0].astype(np.int64)
                 for column in counts.T[1:]:
                     ones += column
-            said += np.bincount(ones, minlength=len(said))
-        return said
+            histogram += np.bincount(ones, minlength=len(histogram))
+        return histogram
 
     def simulate(self, counts: np.ndarray, random: Source) -> np.ndarray:
         generator = random.generator()

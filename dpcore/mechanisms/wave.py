@@ -90,14 +90,14 @@ class WaveMechanism(Mechanism):
     def privatize(self, values: np.ndarray, random: Source, levels: np.ndarray | None = None) -> Reports:
         values = self.input_cells(values)
         level = self.public_levels(len(values), random, levels)
-        said = np.empty(len(values), dtype=np.int64)
+        reported = np.empty(len(values), dtype=np.int64)
         counts = [int(np.count_nonzero(level == number)) for number in range(len(self.waves))]
         drawn = [random.residues(wave.total, count) for wave, count in zip(self.waves, counts, strict=True) if count]
         loop = _kernels.chosen(_kernels.wave, len(values))
         if loop is not None:
             next_draw = np.cumsum([0, *counts[:-1]])
-            loop(np.concatenate([*drawn, _NOTHING]), next_draw, values, level, self._starts, self._numbers, said)
-            return Reports(level, said)
+            loop(np.concatenate([*drawn, _NOTHING]), next_draw, values, level, self._starts, self._numbers, reported)
+            return Reports(level, reported)
         order = np.argsort(level, kind="stable") if len(drawn) > 1 else slice(None)
         ordered = values[order]
         end = 0
@@ -105,12 +105,12 @@ class WaveMechanism(Mechanism):
             first, end = end, end + len(words)
             for part in chunks(len(words)):
                 cells = draw(self.waves[number], self._starts[number], ordered[first:end][part], words[part])
-                said[first:end][part] = cells
+                reported[first:end][part] = cells
         if len(drawn) > 1:
-            sent = np.empty_like(said)
-            sent[order] = said
-            said = sent
-        return Reports(level, said)
+            sent = np.empty_like(reported)
+            sent[order] = reported
+            reported = sent
+        return Reports(level, reported)
 
     @cached_property
     def _starts(self) -> np.ndarray:
@@ -170,10 +170,10 @@ def draw(wave: Wave, starts: np.ndarray, values: np.ndarray, drawn: np.ndarray) 
     other -= heavy
     other //= np.uint32(wave.weight_out)
     other += np.uint32(wave.window)
-    said = np.where(drawn < heavy, drawn // np.uint32(wave.weight_in), other)
-    said += starts[values]
+    cells = np.where(drawn < heavy, drawn // np.uint32(wave.weight_in), other)
+    cells += starts[values]
     # Modulo outputs, of which there are at most twice as many: less than none is more than any in 32 bits.
-    return np.minimum(said, said - np.uint32(wave.outputs), out=said)
+    return np.minimum(cells, cells - np.uint32(wave.outputs), out=cells)
 
 
 def simulate_counts(wave: Wave, phases: np.ndarray, generator: np.random.Generator) -> np.ndarray:
@@ -183,11 +183,11 @@ def simulate_counts(wave: Wave, phases: np.ndarray, generator: np.random.Generat
     """
     share = Fraction(wave.window * (wave.weight_in - wave.weight_out), wave.total)
     bound = generator.binomial(phases, float(share))
-    said = generator.multinomial(phases.sum() - bound.sum(), np.full(wave.outputs, 1 / wave.outputs))
+    counts = generator.multinomial(phases.sum() - bound.sum(), np.full(wave.outputs, 1 / wave.outputs))
     spread = generator.multinomial(bound, np.full(wave.window, 1 / wave.window))  # (cells, k)
     starts = wave.starts(np.arange(wave.cells) << wave.shift)
-    np.add.at(said, (starts[:, None] + np.arange(wave.window)) % wave.outputs, spread)
-    return said
+    np.add.at(counts, (starts[:, None] + np.arange(wave.window)) % wave.outputs, spread)
+    return counts
 
 
 def _count(reports: Reports, counts: np.ndarray) -> None:

@@ -201,11 +201,11 @@ class WaveletLaplace(Mechanism):
             Fraction(str(parameters.get("delta", 0))),
         )
         stated = {key: parameters[key] for key in _STATED}
-        for key, found in mechanism.parameters().items():
-            if key in stated and stated[key] != found:
+        for key, computed in mechanism.parameters().items():
+            if key in stated and stated[key] != computed:
                 raise CalibrationError(
-                    f"the coefficient tables computed here have {key} = {found}, the scheme states {stated[key]!r}; both sides "
-                    "must use the same version: leave out the client table to have it computed"
+                    f"the coefficient tables computed here have {key} = {computed}, the scheme states {stated[key]!r}; both "
+                    "sides must use the same version: leave out the client table to have it computed"
                 )
         return mechanism
 

@@ -169,12 +169,12 @@ def _published(name: str) -> tuple[list[Fraction], list[Fraction]]:
     import pywt  # only where these pairs are used: everybody else's clients need numpy alone
 
     wavelet = pywt.Wavelet(name)
-    found = []
+    filters = []
     for published in (wavelet.rec_lo, wavelet.dec_lo):
         exact = [Fraction(round(value / math.sqrt(2) * 2**_FILTER_BITS), 2**_FILTER_BITS) for value in published]
         inside = [n for n, value in enumerate(exact) if value]
-        found.append(exact[inside[0] : inside[-1] + 1])
-    return found[0], found[1]
+        filters.append(exact[inside[0] : inside[-1] + 1])
+    return filters[0], filters[1]
 
 
 def _wavelet(lowpass: Filter) -> Filter:

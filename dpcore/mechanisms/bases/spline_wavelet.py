@@ -82,8 +82,8 @@ def stencils(degree: int) -> tuple[tuple[Stencil, ...], Stencil]:
     boundary: list[Stencil] = []
     vectors: list[list[Fraction]] = []
     for window in range(order, 2 * order - 1):
-        found, full = stencil(0, 2 * window - 1, vectors)
-        boundary.append(found)
+        wavelet, full = stencil(0, 2 * window - 1, vectors)
+        boundary.append(wavelet)
         vectors.append(full)
     interior, _ = stencil(degree, degree + 3 * order - 2, [])
     return tuple(boundary), interior

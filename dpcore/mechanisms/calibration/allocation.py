@@ -217,9 +217,9 @@ def _search(basis: SplineWavelet, table: np.ndarray, block: int) -> tuple[int, .
     while step:
         tried = np.clip(best + step * moves, 1, SCALE_ONE)
         values = objective(tried)
-        found = int(np.argmin(values))
-        if values[found] < value * (1 - _GAIN):
-            best, value = tried[found], float(values[found])
+        least = int(np.argmin(values))
+        if values[least] < value * (1 - _GAIN):
+            best, value = tried[least], float(values[least])
         else:
             step //= 2
     # The search looked at a part of the cells; the exact sensitivities have the last word.
