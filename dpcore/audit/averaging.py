@@ -95,7 +95,10 @@ def _attack(
     for person in range(people):
         secret = random.words(_SECRET_WORDS).tobytes()
         levels = public_levels(scheme, token_of(secret, scheme.digest))
-        asked = {name: next((p for p in of if p.level == levels.get(name)), of[0]) for name, of in pairs.items()}
+        asked = {
+            name: next((p for p in candidates if p.level == levels.get(name)), candidates[0])
+            for name, candidates in pairs.items()
+        }
         record = {
             attribute.column: value_of(attribute, (asked[name].first, asked[name].second)[person % 2])
             for name, attribute in scheme.attributes.items()

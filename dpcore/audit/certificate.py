@@ -63,28 +63,28 @@ def check_rows(audit: SchemeAudit, day: str) -> list[dict[str, Any]]:
 
     Where reports were looked at, also `lower_bound(ATTRIBUTE)` for each, and `averaging` for the whole.
     """
-    of = f"{audit.name} {audit.digest[:16]} on {day}"
+    subject = f"{audit.name} {audit.digest[:16]} on {day}"
     rows = [
         _check(
             f"exact_epsilon({attribute.name})",
             attribute.proven,
             attribute.found.kept,
             float(Loss.of(attribute.promised)),
-            f"{of}: {attribute.mechanism}, {attribute.found.kept.text}; {attribute.found.how}",
+            f"{subject}: {attribute.mechanism}, {attribute.found.kept.text}; {attribute.found.how}",
         )
         for attribute in audit.attributes
     ]
-    total = f"{of}: {_whole(audit)}, {audit.kept.text}"
+    total = f"{subject}: {_whole(audit)}, {audit.kept.text}"
     rows.append(_check("exact_epsilon", audit.proven, audit.kept, float(Loss.of(audit.promised)), total))
     for a in audit.attributes:
         if a.measured is not None:
-            counted = f"{of}: {_counted(a.measured)}; {a.measured.event}"
+            counted = f"{subject}: {_counted(a.measured)}; {a.measured.event}"
             rows.append(
                 _check(f"lower_bound({a.name})", not a.belied, a.measured.epsilon, float(Loss.of(a.promised)), counted)
             )
     if audit.averaging is not None:
-        found = audit.averaging
-        rows.append(_check("averaging", found.holds, found.gain, 0.0, f"{of}: {averaged(found)}"))
+        averaging = audit.averaging
+        rows.append(_check("averaging", averaging.holds, averaging.gain, 0.0, f"{subject}: {averaged(averaging)}"))
     return rows
 
 
@@ -97,41 +97,43 @@ def _counted(bound: LowerBound) -> str:
     return f"{bound.hits[0]:,} against {bound.hits[1]:,} of {bound.trials:,} reports each, {confidence}"
 
 
-def averaged(found: Averaging) -> str:
+def averaged(averaging: Averaging) -> str:
     """Return what asking again found, in a sentence without its full stop."""
-    first, last, fresh = (f"{100 * share:.1f} %" for share in (found.right[0], found.right[-1], found.fresh[-1]))
+    first, last, fresh = (
+        f"{100 * share:.1f} %" for share in (averaging.right[0], averaging.right[-1], averaging.fresh[-1])
+    )
     return (
-        f"of {found.people} people {first} are guessed right after one round and {last} after {len(found.right)}, "
-        f"{fresh} where clients forget their secret; {found.changed} gave another answer though nothing had changed"
+        f"of {averaging.people} people {first} are guessed right after one round and {last} after {len(averaging.right)}, "
+        f"{fresh} where clients forget their secret; {averaging.changed} gave another answer though nothing had changed"
     )
 
 
 def _entry(attribute: AttributeAudit) -> dict[str, Any]:
-    found = attribute.found
+    finding = attribute.found
     return {
         "attribute": attribute.name,
         "mechanism": attribute.mechanism,
         "promised": attribute.promised.text,
-        **_numbers(found.kept),
+        **_numbers(finding.kept),
         "holds": attribute.holds,
-        "how": found.how,
-        "worst": found.worst,
-        "sensitivity": list(found.sensitivity),
-        "doubts": list(found.doubts),
+        "how": finding.how,
+        "worst": finding.worst,
+        "sensitivity": list(finding.sensitivity),
+        "doubts": list(finding.doubts),
         "measured": None if attribute.measured is None else asdict(attribute.measured),
         "digest": attribute.digest,
         "configuration": dict(attribute.configuration),
     }
 
 
-def _numbers(kept: Loss) -> dict[str, Any]:
+def _numbers(loss: Loss) -> dict[str, Any]:
     """The loss as texts and floats; JSON has no infinity, so that an unbounded loss has no bracket."""
-    low, high = kept.bracket
-    bounded = kept.ratio is not None
+    low, high = loss.bracket
+    bounded = loss.ratio is not None
     return {
-        "kept": kept.text,
-        "kept_ratio": str(kept.ratio) if bounded else None,
-        "kept_loss": str(kept.rational),
+        "kept": loss.text,
+        "kept_ratio": str(loss.ratio) if bounded else None,
+        "kept_loss": str(loss.rational),
         "epsilon_low": low if bounded else None,
         "epsilon_high": high if bounded else None,
     }
@@ -171,19 +173,19 @@ def _measured(audit: SchemeAudit, picture: str | None) -> list[str]:
         f"| {a.name} | {a.promised.text} | {bound.epsilon:.4f} | {_counted(bound)} | {bound.event} |"
         for a, bound in bounds
     ]
-    said = _MEASURED.format(confidence=f"{100 * bounds[0][1].confidence:g}")
+    text = _MEASURED.format(confidence=f"{100 * bounds[0][1].confidence:g}")
     again = [] if audit.averaging is None else [f"Asked again and again: {averaged(audit.averaging)}."]
     drawn = [] if picture is None else [f"![promised, proven and shown]({picture})"]
-    return ["## What reports show", said, "\n".join(lines), *again, *drawn]
+    return ["## What reports show", text, "\n".join(lines), *again, *drawn]
 
 
 def _section(attribute: AttributeAudit) -> str:
-    found, sensitivity = attribute.found, ", ".join(map(str, attribute.found.sensitivity))
+    finding, sensitivity = attribute.found, ", ".join(map(str, attribute.found.sensitivity))
     lines = [
-        f"- enumerated: {found.how}",
-        f"- attained: {found.worst}",
+        f"- enumerated: {finding.how}",
+        f"- attained: {finding.worst}",
         *([f"- sensitivity of each table, lattice units: {sensitivity}"] if sensitivity else []),
-        *(f"- DOUBT: {doubt}" for doubt in found.doubts),
+        *(f"- DOUBT: {doubt}" for doubt in finding.doubts),
         *(
             f"- {key} = {json.dumps(value) if isinstance(value, (list, tuple)) else value}"
             for key, value in attribute.configuration.items()
@@ -193,9 +195,9 @@ def _section(attribute: AttributeAudit) -> str:
     return f"## {attribute.name}\n\n" + "\n".join(lines)
 
 
-def at_most(kept: Loss) -> str:
+def at_most(loss: Loss) -> str:
     """Twelve digits that are not below the loss."""
-    return "unbounded" if kept.ratio is None else f"{_ROUND_UP.create_decimal(kept.bracket[1]).normalize():f}"
+    return "unbounded" if loss.ratio is None else f"{_ROUND_UP.create_decimal(loss.bracket[1]).normalize():f}"
 
 
 def _whole(audit: SchemeAudit) -> str:

@@ -68,8 +68,8 @@ def largest_ratio(weights: np.ndarray, multiplicity: Sequence[int] | None = None
 def _totals(weights: np.ndarray, multiplicity: Sequence[int] | None) -> list[int]:
     if multiplicity is None and weights.dtype.kind != "O" and int(weights.max()) * weights.shape[1] < 1 << 63:
         return [int(total) for total in weights.sum(axis=1, dtype=np.int64)]
-    of = [1] * weights.shape[1] if multiplicity is None else [int(count) for count in multiplicity]
-    return [sum(int(weight) * count for weight, count in zip(row, of, strict=True)) for row in weights]
+    counts = [1] * weights.shape[1] if multiplicity is None else [int(count) for count in multiplicity]
+    return [sum(int(weight) * count for weight, count in zip(row, counts, strict=True)) for row in weights]
 
 
 def _distinct_columns(table: np.ndarray) -> list[tuple[tuple[int, ...], int]]:

@@ -95,11 +95,11 @@ def audit_mechanism(mechanism: Mechanism) -> Finding:
     >>> audit_mechanism(two_coins).kept
     Loss(rational=Fraction(0, 1), ratio=Fraction(3, 1))
     """
-    found = _enumerate(mechanism)
+    finding = _enumerate(mechanism)
     if _levels_ignore_values(mechanism):
-        return found
+        return finding
     doubt = "the level of a report depends on the value, and is public"
-    return replace(found, doubts=(*found.doubts, doubt))
+    return replace(finding, doubts=(*finding.doubts, doubt))
 
 
 @singledispatch

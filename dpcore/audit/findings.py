@@ -96,22 +96,22 @@ class SchemeAudit:
     @property
     def broken(self) -> tuple[str, ...]:
         """What does not hold, each a sentence; empty where everything does."""
-        said = []
+        sentences = []
         for attribute in self.attributes:
             if not attribute.found.kept.is_within(Loss.of(attribute.promised)):
-                said.append(
+                sentences.append(
                     f"{attribute.name} of {self.name} keeps epsilon = {float(attribute.found.kept):.9g} where "
                     f"{attribute.promised.text} is promised ({attribute.found.worst})"
                 )
             doubts = [*attribute.found.doubts, *([attribute.belied] if attribute.belied else [])]
-            said += [f"{attribute.name} of {self.name}: {doubt}" for doubt in doubts]
+            sentences += [f"{attribute.name} of {self.name}: {doubt}" for doubt in doubts]
         if self.averaging is not None and not self.averaging.holds:
-            said.append(
+            sentences.append(
                 f"{self.name}: {self.averaging.changed} of {self.averaging.people} clients with a secret, asked again, gave "
                 "other answers though nothing had changed; their answers average out"
             )
-        if not said and not self.holds:
-            said.append(
+        if not sentences and not self.holds:
+            sentences.append(
                 f"{self.name} keeps epsilon = {float(self.kept):.9g} in total where {self.promised.text} is promised"
             )
-        return tuple(said)
+        return tuple(sentences)

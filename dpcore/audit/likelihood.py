@@ -101,12 +101,12 @@ def log_ratio(mechanism: Mechanism, reports: Reports, pair: Pair) -> np.ndarray:
 
     Here for reports of one integer whose channel is listed; raises CalibrationError for any other.
     """
-    found = np.zeros(len(reports))
+    ratios = np.zeros(len(reports))
     for level, weights in enumerate(_channel(mechanism)):
         at = np.flatnonzero(reports.level == level)
         first, second = (weights[value] / weights[value].sum() for value in (pair.first, pair.second))
-        found[at] = np.log(first[reports.values[at]]) - np.log(second[reports.values[at]])
-    return found
+        ratios[at] = np.log(first[reports.values[at]]) - np.log(second[reports.values[at]])
+    return ratios
 
 
 def _channel(mechanism: Mechanism) -> Sequence[np.ndarray]:
@@ -118,7 +118,7 @@ def _channel(mechanism: Mechanism) -> Sequence[np.ndarray]:
     return channel
 
 
-def _said(mechanism: Mechanism, reports: Reports) -> np.ndarray:
+def _rows(mechanism: Mechanism, reports: Reports) -> np.ndarray:
     """The integers of reports that are all of one size, (n, size)."""
     return reports.values.reshape(len(reports), -1)
 
@@ -130,8 +130,8 @@ def _spoken(inside: Sequence[np.ndarray], weight_in: int, weight_out: int) -> np
 
 @log_ratio.register
 def _(mechanism: RandomizedResponse, reports: Reports, pair: Pair) -> np.ndarray:
-    said = reports.values
-    return _spoken([said == pair.first, said == pair.second], mechanism.weight_in, mechanism.weight_out)
+    reported = reports.values
+    return _spoken([reported == pair.first, reported == pair.second], mechanism.weight_in, mechanism.weight_out)
 
 
 @log_ratio.register
@@ -142,21 +142,21 @@ def _(mechanism: HadamardResponse, reports: Reports, pair: Pair) -> np.ndarray:
 
 @log_ratio.register
 def _(mechanism: LocalHashing, reports: Reports, pair: Pair) -> np.ndarray:
-    slope, shift, said = _said(mechanism, reports).T
-    inside = [mechanism.hash(slope, shift, np.array(value)) == said for value in (pair.first, pair.second)]
+    slope, shift, v = _rows(mechanism, reports).T
+    inside = [mechanism.hash(slope, shift, np.array(value)) == v for value in (pair.first, pair.second)]
     return _spoken(inside, mechanism.weight_in, mechanism.weight_out)
 
 
 @log_ratio.register
 def _(mechanism: SubsetSelection, reports: Reports, pair: Pair) -> np.ndarray:
-    rows = _said(mechanism, reports)
+    rows = _rows(mechanism, reports)
     inside = [np.any(rows == value, axis=1) for value in (pair.first, pair.second)]
     return _spoken(inside, mechanism.weight_in, mechanism.weight_out)
 
 
 @log_ratio.register
 def _(mechanism: UnaryEncoding, reports: Reports, pair: Pair) -> np.ndarray:
-    rows = _said(mechanism, reports)
+    rows = _rows(mechanism, reports)
     bits = [rows[:, value // 32] >> (value % 32) & 1 for value in (pair.first, pair.second)]
     true, other, total = mechanism.weight_true, mechanism.weight_other, mechanism.total
     return np.log(true * (total - other) / ((total - true) * other)) * (bits[0] - bits[1])
@@ -164,18 +164,18 @@ def _(mechanism: UnaryEncoding, reports: Reports, pair: Pair) -> np.ndarray:
 
 @log_ratio.register
 def _(mechanism: WaveMechanism, reports: Reports, pair: Pair) -> np.ndarray:
-    found = np.zeros(len(reports))
+    ratios = np.zeros(len(reports))
     for level, wave in enumerate(mechanism.waves):
         at = np.flatnonzero(reports.level == level)
         starts = wave.starts(np.array([pair.first, pair.second]))
         inside = [(reports.values[at] - start) % wave.outputs < wave.window for start in starts]
-        found[at] = _spoken(inside, wave.weight_in, wave.weight_out)
-    return found
+        ratios[at] = _spoken(inside, wave.weight_in, wave.weight_out)
+    return ratios
 
 
 @log_ratio.register
 def _(mechanism: WaveletLaplace, reports: Reports, pair: Pair) -> np.ndarray:
-    found, starts = np.zeros(len(reports)), starts_of(reports.level, mechanism.sizes)
+    ratios, starts = np.zeros(len(reports)), starts_of(reports.level, mechanism.sizes)
     for level, size in enumerate(mechanism.sizes):
         at = np.flatnonzero(reports.level == level)
         tables = [mechanism.tables[level]] if mechanism.is_sampled else mechanism.tables
@@ -186,7 +186,7 @@ def _(mechanism: WaveletLaplace, reports: Reports, pair: Pair) -> np.ndarray:
         sent = reports.values[starts[at][:, None] + told] if size else np.zeros((len(at), 0))
         if mechanism.is_gaussian:
             squares = (sent - second[told]).astype(np.float64) ** 2 - (sent - first[told]).astype(np.float64) ** 2
-            found[at] = (squares / (2 * scale[told] ** 2)).sum(axis=1)
+            ratios[at] = (squares / (2 * scale[told] ** 2)).sum(axis=1)
         else:
-            found[at] = ((np.abs(sent - second[told]) - np.abs(sent - first[told])) / scale[told]).sum(axis=1)
-    return found
+            ratios[at] = ((np.abs(sent - second[told]) - np.abs(sent - first[told])) / scale[told]).sum(axis=1)
+    return ratios

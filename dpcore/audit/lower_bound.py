@@ -66,11 +66,11 @@ def lower_bound(
     check_within(0.5, 0.999999, confidence=confidence)
     pair = _hardest(mechanism, random, trials)
     events = _choose(mechanism, pair, random, trials)
-    found = _count(mechanism, pair, events, random, trials, confidence)
-    if found.epsilon > float(mechanism.budget):
+    first = _count(mechanism, pair, events, random, trials, confidence)
+    if first.epsilon > float(mechanism.budget):
         again = _count(mechanism, pair, events, random, trials, confidence)
-        return min(found, again, key=lambda bound: bound.epsilon)
-    return found
+        return min(first, again, key=lambda bound: bound.epsilon)
+    return first
 
 
 def clopper_pearson(
@@ -143,18 +143,18 @@ def _best(views: list[View], parts: list[Two], delta: float) -> _Event:
     The first half of the reports, which has made the views, orders their classes; the second says how many classes to take: no
     count has a hand in its own choice.
     """
-    half, found = len(parts) // 2, []
+    half, events = len(parts) // 2, []
     for view in views:
         counts = np.array([[np.bincount(view.classify(side), minlength=view.size) for side in two] for two in parts])
-        known, scored = counts[:half].sum(axis=0), counts[half:].sum(axis=0)
+        learned, scored = counts[:half].sum(axis=0), counts[half:].sum(axis=0)
         for likely in (0, 1):
-            order = np.argsort(-(known[likely] + 0.5) / (known[1 - likely] + 0.5), kind="stable")
+            order = np.argsort(-(learned[likely] + 0.5) / (learned[1 - likely] + 0.5), kind="stable")
             hits, others = np.cumsum(scored[likely][order]), np.cumsum(scored[1 - likely][order])
             bounds = clopper_pearson(hits, others, int(hits[-1]), confidence=CONFIDENCE, delta=delta)
             most = int(np.argmax(bounds))
             taken = np.isin(np.arange(view.size), order[: most + 1])
-            found.append(_Event(view, taken, likely, float(bounds[most])))
-    return max(found, key=lambda event: event.score)
+            events.append(_Event(view, taken, likely, float(bounds[most])))
+    return max(events, key=lambda event: event.score)
 
 
 def _count(
@@ -165,8 +165,8 @@ def _count(
     for two in _reports(mechanism, pair, random, trials):
         hits += [event.hits(two) for event in events]
         n += len(two[0])
-    each = 1 - (1 - confidence) / len(events)
-    bounds = clopper_pearson(hits[:, 0], hits[:, 1], n, confidence=each, delta=_delta(mechanism))
+    event_confidence = 1 - (1 - confidence) / len(events)
+    bounds = clopper_pearson(hits[:, 0], hits[:, 1], n, confidence=event_confidence, delta=_delta(mechanism))
     best = int(np.argmax(bounds))
     ends = (pair.first, pair.second)
     return LowerBound(

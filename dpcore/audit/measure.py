@@ -24,8 +24,8 @@ def measure(audit: SchemeAudit, random: Source, *, trials: int = TRIALS) -> Sche
     """
     scheme = Scheme.from_toml(audit.canonical)
     attributes = tuple(
-        replace(found, measured=lower_bound(scheme.attributes[found.name].mechanism, random, trials=trials))
-        for found in audit.attributes
+        replace(attribute, measured=lower_bound(scheme.attributes[attribute.name].mechanism, random, trials=trials))
+        for attribute in audit.attributes
     )
     people = min(max(trials // _TRIALS_A_PERSON, _PEOPLE[0]), _PEOPLE[1])
     return replace(audit, attributes=attributes, averaging=averaging(scheme, random, people=people))

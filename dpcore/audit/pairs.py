@@ -48,8 +48,8 @@ def largest_loss(tables: Sequence[np.ndarray], noise_scales: Sequence[int]) -> t
             continue
         best_float = max(best_float, largest)
         near = np.flatnonzero(losses >= best_float * (1 - margin))
-        found, first = np.unique(np.stack([d[near] for d in distances], axis=1), axis=0, return_index=True)
-        for row, position in zip(found.tolist(), near[first].tolist(), strict=True):
+        rows, first = np.unique(np.stack([d[near] for d in distances], axis=1), axis=0, return_index=True)
+        for row, position in zip(rows.tolist(), near[first].tolist(), strict=True):
             loss = sum((Fraction(d, t) for d, t in zip(row, noise_scales, strict=True)), Fraction(0))
             if loss > best:
                 best, pair = loss, (position, (position + distance) % cells)

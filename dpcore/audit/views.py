@@ -49,10 +49,10 @@ def views_of(mechanism: Mechanism, pair: Pair, seen: Two, before: Two) -> list[l
 
 def likelihood_view(mechanism: Mechanism, pair: Pair, seen: Two) -> View:
     """How much likelier a report is under one of the values; where that takes many values, in bins, the ends by themselves."""
-    known = np.concatenate([log_ratio(mechanism, reports, pair) for reports in seen])
-    edges = np.unique(known)
+    ratios = np.concatenate([log_ratio(mechanism, reports, pair) for reports in seen])
+    edges = np.unique(ratios)
     if len(edges) > _BINS:
-        edges = np.unique(np.quantile(known, np.linspace(0, 1, _BINS), method="nearest"))
+        edges = np.unique(np.quantile(ratios, np.linspace(0, 1, _BINS), method="nearest"))
 
     def classify(reports: Reports) -> np.ndarray:
         return np.searchsorted(edges, log_ratio(mechanism, reports, pair), side="right")
@@ -68,9 +68,9 @@ def _single(mechanism: Mechanism, seen: Two) -> View:
     common = np.sort(prints[np.argsort(-times, kind="stable")[:_SINGLE]])
 
     def classify(reports: Reports) -> np.ndarray:
-        found = _fingerprints(mechanism, reports)
-        at = np.minimum(np.searchsorted(common, found), len(common) - 1)
-        return np.where(common[at] == found, at + 1, 0)
+        fingerprints = _fingerprints(mechanism, reports)
+        at = np.minimum(np.searchsorted(common, fingerprints), len(common) - 1)
+        return np.where(common[at] == fingerprints, at + 1, 0)
 
     return View("which report it is", len(common) + 1, classify)
 
@@ -80,8 +80,8 @@ def _repeated(mechanism: Mechanism, before: Two) -> View:
     first, second = (_fingerprints(mechanism, reports) for reports in before)
 
     def classify(reports: Reports) -> np.ndarray:
-        found = _fingerprints(mechanism, reports)
-        return (found == first).astype(np.int64) + 2 * (found == second)
+        fingerprints = _fingerprints(mechanism, reports)
+        return (fingerprints == first).astype(np.int64) + 2 * (fingerprints == second)
 
     return View("whether it is the report that was seen at its place before", 4, classify)
 
