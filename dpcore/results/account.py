@@ -47,15 +47,15 @@ def known_spending(
                 continue
             words = np.ascontiguousarray(batch.tokens).view(np.uint64)  # two to a token
             named &= accepted(scheme, batch)
-            for name, of in heard.items():
+            for name, parts in heard.items():
                 clients = batch.of(name).clients
-                of.append(words[clients[named[clients]]])
-    return {name: _counted(of) for name, of in heard.items()}
+                parts.append(words[clients[named[clients]]])
+    return {name: _counted(parts) for name, parts in heard.items()}
 
 
 def beside(budgets: pd.DataFrame, known: Mapping[str, Known]) -> pd.DataFrame:
     """Return rows of `budgets` with what is known of their charges."""
-    columns = pd.DataFrame([{"attribute": name, **asdict(of)} for name, of in known.items()])
+    columns = pd.DataFrame([{"attribute": name, **asdict(counts)} for name, counts in known.items()])
     return budgets.drop(columns=[name for name in columns if name != "attribute"]).merge(columns, on="attribute")
 
 

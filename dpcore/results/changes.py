@@ -43,8 +43,10 @@ def between_rounds(now: pd.DataFrame, before: pd.DataFrame, remark: str | None =
         other = earlier.get(tuple(row[name] for name in _KEY))
         if other is None or other["confidence"] != row["confidence"]:
             continue
-        found = difference(result_of(row), result_of(other), remark=remark)
-        rows.append(_row(found, other["run_id"], row["attribute"], row["given"], row["given"], "the earlier round"))
+        comparison = difference(result_of(row), result_of(other), remark=remark)
+        rows.append(
+            _row(comparison, other["run_id"], row["attribute"], row["given"], row["given"], "the earlier round")
+        )
     return _judged(rows)
 
 
@@ -56,10 +58,10 @@ def judge(now: pd.DataFrame, before: pd.DataFrame, groups: pd.DataFrame) -> tupl
     """
     from dpcore.results import quality  # pandera takes most of a second to import
 
-    found = between_rounds(now, before, _remark(now, before))
-    drift = drift_checks(found, str(before["round"].iloc[0]) if len(before) else "")
-    rows = pd.concat([groups, found], ignore_index=True) if len(groups) else found
-    return found, pd.concat([drift, quality.verdicts({"comparisons": rows})], ignore_index=True)
+    changes = between_rounds(now, before, _remark(now, before))
+    drift = drift_checks(changes, str(before["round"].iloc[0]) if len(before) else "")
+    rows = pd.concat([groups, changes], ignore_index=True) if len(groups) else changes
+    return changes, pd.concat([drift, quality.verdicts({"comparisons": rows})], ignore_index=True)
 
 
 def _remark(now: pd.DataFrame, before: pd.DataFrame) -> str | None:
@@ -95,18 +97,18 @@ def _of_pair(left: GroupEstimates, right: GroupEstimates, run_id: str) -> Iterat
     for result in left.functionals:
         if result.functional in others:
             rho, remark = related(left.estimate, right.estimate, parse(result.functional))
-            found = difference(result, others[result.functional], correlation=rho, remark=remark)
-            yield _row(found, run_id, left.attribute, left.given, right.given, right.given, left.given)
+            comparison = difference(result, others[result.functional], correlation=rho, remark=remark)
+            yield _row(comparison, run_id, left.attribute, left.given, right.given, right.given, left.given)
 
 
 def _row(
-    found: Comparison, run_id: str, attribute: str, given: str, other: str, right: str, left: str = "this round"
+    comparison: Comparison, run_id: str, attribute: str, given: str, other: str, right: str, left: str = "this round"
 ) -> tuple[Any, ...]:
-    reason = found.reason
-    if found.is_refused and reason is not None:
+    reason = comparison.reason
+    if comparison.is_refused and reason is not None:
         reason = reason.replace("left: ", f"{left}: ").replace("right: ", f"{right}: ")
-    numbers = [getattr(found, name) for name in _NUMBERS]
-    return (run_id, attribute, given, other, found.functional, *numbers, reason)
+    numbers = [getattr(comparison, name) for name in _NUMBERS]
+    return (run_id, attribute, given, other, comparison.functional, *numbers, reason)
 
 
 def _judged(rows: list[tuple[Any, ...]]) -> pd.DataFrame:
@@ -135,9 +137,9 @@ def drift_checks(frame: pd.DataFrame, round_: str) -> pd.DataFrame:
         own = frame[(frame["attribute"] == attribute) & frame["difference"].notna()]
         own = own.sort_values("deviations", ascending=False, kind="stable")
         moved = records(own[own["differs"]])
-        said = [f"{of_group(row['functional'], row['given'])} {row['difference']:+.4g}" for row in moved[:NAMED]]
-        said += ["..."] * (len(moved) > NAMED)
+        examples = [f"{of_group(row['functional'], row['given'])} {row['difference']:+.4g}" for row in moved[:NAMED]]
+        examples += ["..."] * (len(moved) > NAMED)
         detail = f"{len(moved)} of {len(own)} differences from round {round_} are more than chance explains"
-        detail += ": " * bool(said) + ", ".join(said)
+        detail += ": " * bool(examples) + ", ".join(examples)
         rows.append(Check(f"{_PREFIX}{attribute})", not moved, float(own["deviations"].iloc[0]), limit, detail))
     return frame_of(rows)

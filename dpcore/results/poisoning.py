@@ -80,14 +80,14 @@ def checks(aggregate: Aggregate, parts: Sequence[Aggregate] = (), names: Collect
     parts: the aggregates of batches that the whole was merged from, as they came.  names: of `NAMES`, () for all.  Where no
     report was seen, as in an aggregate of `simulate`, the check of what they show beside the truth says it is not available.
     """
-    found = []
+    results = []
     for name in aggregate.scheme.attributes:
-        for check, of in _CHECKS.items():
+        for check, judge in _CHECKS.items():
             is_asked = aggregate.reports(name) and (not names or check in names)
-            seen = of(aggregate, name, parts) if is_asked else None
+            seen = judge(aggregate, name, parts) if is_asked else None
             if seen is not None:
-                found.append(Check(**vars(seen), name=check, attribute=name))
-    return found
+                results.append(Check(**vars(seen), name=check, attribute=name))
+    return results
 
 
 def _levels(aggregate: Aggregate, name: str, parts: Sequence[Aggregate]) -> Found | None:
@@ -120,18 +120,18 @@ def _possible(aggregate: Aggregate, name: str, parts: Sequence[Aggregate]) -> Fo
         error = np.sqrt(float(model.variance(0.0, n)))
         if not np.isfinite(error) or n * float(model.other_mean) < _ENOUGH:
             return None
-        short, said = np.minimum(model.frequencies(statistics, n) / error, 0.0), "frequencies below zero"
+        short, what = np.minimum(model.frequencies(statistics, n) / error, 0.0), "frequencies below zero"
     elif isinstance(model, NoisyFeatures):
         reports, sums = model.split(statistics)
         used = [b for b in range(len(sums)) if reports[b] >= _ENOUGH]
         if not used:
             return None
         short = np.concatenate([_outside(model, b, sums[b] / reports[b], int(reports[b])) for b in used])
-        said = "average features beyond what any client's can be"
+        what = "average features beyond what any client's can be"
     else:
         return None
     statistic = float(short @ short)
-    return Found(statistic, _half_threshold(len(short)), _half_tail(statistic, len(short)), f"sum of squares: {said}")
+    return Found(statistic, _half_threshold(len(short)), _half_tail(statistic, len(short)), f"sum of squares: {what}")
 
 
 def _outside(model: NoisyFeatures, block: int, means: np.ndarray, n: int) -> np.ndarray:
@@ -162,9 +162,9 @@ def _consistency(aggregate: Aggregate, name: str, parts: Sequence[Aggregate]) ->
     if isinstance(model, NoisyFeatures):
         if model.split(statistics)[0][0] < _ENOUGH:
             return None
-        found = InnerProducts.of(model, statistics)
-        weights, _ = told(model.basis, found.covariance)
-        off, variance = float(weights @ found.stacked) - 1.0, float(weights @ found.covariance @ weights)
+        products = InnerProducts.of(model, statistics)
+        weights, _ = told(model.basis, products.covariance)
+        off, variance = float(weights @ products.stacked) - 1.0, float(weights @ products.covariance @ weights)
         return _chi_squared(off**2 / variance, 1, "the density's mass, which is one")
     n = aggregate.reports(name)
     raw = model.frequencies(statistics, n) if model.contrast > 0 else np.zeros(0)
@@ -188,16 +188,16 @@ def _contrasted(model: FiniteChannel, statistics: np.ndarray) -> Found | None:
     if not contrasts.size:
         return None  # every law of reports is one that some law of values has
     shares = np.concatenate([counts[level] / counts[level].sum() for level in used])
-    found, covariance = shares @ contrasts, np.zeros((contrasts.shape[1],) * 2)
-    fitted = shares - contrasts @ found  # what chance gives a cell must not make its own variance
+    observed, covariance = shares @ contrasts, np.zeros((contrasts.shape[1],) * 2)
+    fitted = shares - contrasts @ observed  # what chance gives a cell must not make its own variance
     start = 0
     for level in used:
-        part, own = (each[start : start + len(counts[level])] for each in (contrasts, fitted))
+        part, own = (rows[start : start + len(counts[level])] for rows in (contrasts, fitted))
         own = np.maximum(own, 0.0) / np.maximum(own, 0.0).sum()
         mean = own @ part
         covariance += ((part * own[:, None]).T @ part - np.outer(mean, mean)) / counts[level].sum()
         start += len(own)
-    return _chi_squared(*_spread_out(found[None], np.ones(1), covariance), "contrasts of levels that no density has")
+    return _chi_squared(*_spread_out(observed[None], np.ones(1), covariance), "contrasts of levels that no density has")
 
 
 @lru_cache(maxsize=16)
@@ -281,23 +281,23 @@ def _spread_out(off: np.ndarray, n: np.ndarray, one: np.ndarray) -> tuple[float,
     n: (P,), reports.  one: (K, K), the covariance of one.
     """
     scales, axes = np.linalg.eigh(one)
-    kept = scales > _NOTHING * scales[-1]
-    turned = off @ axes[:, kept] / np.sqrt(scales[kept])
-    return float(n @ np.sum(turned**2, axis=1)), int(kept.sum())
+    varies = scales > _NOTHING * scales[-1]
+    turned = off @ axes[:, varies] / np.sqrt(scales[varies])
+    return float(n @ np.sum(turned**2, axis=1)), int(varies.sum())
 
 
 def _gathered(rows: Sequence[np.ndarray], sizes: Sequence[int], least: float) -> list[np.ndarray]:
     """Rows added up in their order until each is of enough reports; what is left over joins the last."""
-    found: list[np.ndarray] = []
+    sums: list[np.ndarray] = []
     held, total = None, 0
     for row, size in zip(rows, sizes, strict=True):
         held, total = row if held is None else held + row, total + size
         if total >= least:
-            found.append(held)
+            sums.append(held)
             held, total = None, 0
-    if held is not None and found:
-        found[-1] = found[-1] + held
-    return found
+    if held is not None and sums:
+        sums[-1] = sums[-1] + held
+    return sums
 
 
 def pearson(counts: np.ndarray, law: np.ndarray) -> tuple[float, int]:
@@ -306,14 +306,14 @@ def pearson(counts: np.ndarray, law: np.ndarray) -> tuple[float, int]:
     order = np.argsort(expected, kind="stable")
     together = int(np.searchsorted(np.cumsum(expected[order]), _ENOUGH)) + 1
     groups = np.concatenate([[0], np.arange(together, len(order))])
-    observed, wanted = (np.add.reduceat(each[order], groups) for each in (counts, expected))
+    observed, wanted = (np.add.reduceat(cells[order], groups) for cells in (counts, expected))
     return float(np.sum((observed - wanted) ** 2 / np.maximum(wanted, 1e-300))), len(groups) - 1
 
 
-def _chi_squared(statistic: float, free: int, said: str) -> Found:
+def _chi_squared(statistic: float, free: int, what: str) -> Found:
     """The statistic beside what it would be."""
     threshold, p_value = (float(chdtri(free, FALSE_ALARMS)), float(chdtrc(free, statistic))) if free else (0.0, 1.0)
-    return Found(statistic if free else 0.0, threshold, p_value, f"chi-squared on {free}: {said}")
+    return Found(statistic if free else 0.0, threshold, p_value, f"chi-squared on {free}: {what}")
 
 
 _CHECKS: Mapping[str, Callable[[Aggregate, str, Sequence[Aggregate]], Found | None]] = {

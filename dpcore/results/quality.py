@@ -60,9 +60,9 @@ def _alone(frame: pd.DataFrame, tables: Tables) -> pd.DataFrame:
 def _beside_bounds(frame: pd.DataFrame, tables: Tables) -> pd.DataFrame:
     """Each row beside its attribute's bounds, null for categories, and the share of everyone who is an atom."""
     bounds = tables["attributes"][["attribute", "lower", "upper"]]
-    found = tables.get("functionals", pd.DataFrame(columns=["attribute", "given", "functional", "estimate"]))
-    found = found[found["functional"].str.startswith("atom(")]
-    atoms = found.groupby(["attribute", "given"])["estimate"].sum().rename("atoms").reset_index()
+    functionals = tables.get("functionals", pd.DataFrame(columns=["attribute", "given", "functional", "estimate"]))
+    functionals = functionals[functionals["functional"].str.startswith("atom(")]
+    atoms = functionals.groupby(["attribute", "given"])["estimate"].sum().rename("atoms").reset_index()
     beside = frame.merge(bounds, how="left", on="attribute")
     beside = beside.merge(atoms, how="left", on=["attribute", "given"])
     return beside.fillna({"atoms": 0.0})
@@ -70,8 +70,8 @@ def _beside_bounds(frame: pd.DataFrame, tables: Tables) -> pd.DataFrame:
 
 def _beside_categories(frame: pd.DataFrame, tables: Tables) -> pd.DataFrame:
     """Each row beside the position of its category in the scheme, null where the scheme has no such category."""
-    known = tables["categories"][["attribute", "category", "position"]]
-    return frame.merge(known, how="left", on=["attribute", "category"])
+    positions = tables["categories"][["attribute", "category", "position"]]
+    return frame.merge(positions, how="left", on=["attribute", "category"])
 
 
 def _beside_counts(frame: pd.DataFrame, tables: Tables) -> pd.DataFrame:
@@ -164,7 +164,7 @@ def _integrates(frame: pd.DataFrame) -> pd.Series:
     before = ordered.groupby(keys)[["x", "density"]].shift()
     area = (ordered["density"] + before["density"]) / 2 * (ordered["x"] - before["x"])
     jumps = (ordered["density"] - before["density"]).abs() * (ordered["x"] - before["x"])
-    total, missed = (each.groupby(keys).transform("sum").reindex(frame.index) for each in (area, jumps))
+    total, missed = (column.groupby(keys).transform("sum").reindex(frame.index) for column in (area, jumps))
     return (total + frame["atoms"] - 1).abs() <= _GRID + missed
 
 

@@ -91,27 +91,27 @@ def read(row: Mapping[str, Any], unit: str) -> Line:
     """
     row = {key: None if pd.isna(value) else value for key, value in row.items()}
     name = row["functional"] if "functional" in row else f"{_SHARE}{row['category']})"
-    said, is_difference = phrase(name, unit), "difference" in row
+    wording, is_difference = phrase(name, unit), "difference" in row
     value = row["difference"] if is_difference else row["estimate"]
     low, high, truth = (row.get(column) for column in ("low", "high", "truth"))
     verdict, holds = "", None
     if low is not None and high is not None:
         verdict = verdict_of(row) if is_difference else ""
         holds = None if truth is None else low <= truth <= high
-    spread = _spread(said.factor, low, high, 0.0 if is_difference else truth)
+    spread = _spread(wording.factor, low, high, 0.0 if is_difference else truth)
 
     def told(number: float | None) -> str:
-        return "" if number is None else rounded(said.factor * number, spread)
+        return "" if number is None else rounded(wording.factor * number, spread)
 
     return Line(
         attribute=in_words(row.get("attribute") or "").capitalize(),
-        text=said.text,
+        text=wording.text,
         name=name,
         group=whose(row.get("given") or "", row.get("other_given")),
         estimate=("+" if is_difference and value is not None and value > 0 else "") + told(value),
         low=told(low),
         high=told(high),
-        unit=said.unit_of_difference if is_difference else said.unit,
+        unit=wording.unit_of_difference if is_difference else wording.unit,
         truth=told(truth),
         holds=holds,
         note=(row.get("reason") or "") if value is None else "",
@@ -177,7 +177,7 @@ def whose(given: str, other: str | None = None) -> str:
         return ""
     if other is None:
         return f"{in_words(group.attribute)}: {in_words(group.category)}"
-    sides = [in_words(each.category) for each in (group, Group.parse(other)) if each is not None]
+    sides = [in_words(side.category) for side in (group, Group.parse(other)) if side is not None]
     return " − ".join(dict.fromkeys(sides))
 
 
@@ -185,12 +185,12 @@ def phrase(functional: str, unit: str) -> Phrase:
     """Return what a functional is, as in tables ('cdf(50000)'), of an attribute with this unit."""
     if is_share(functional):
         return Phrase(in_words(functional[len(_SHARE) : -1]), "%", 100)
-    found = known(functional)
-    text, measure = in_words(functional), _CURVES.get(functional, 0) if found is None else found.unit
-    if found is not None and found.phrase:
-        values = {field.name: getattr(found, field.name) for field in fields(found)}  # type: ignore[arg-type]
-        said = {name: separated(value) for name, value in values.items() if not isinstance(value, str)}
-        text = found.phrase.format(**said, unit=unit).strip()
+    parsed = known(functional)
+    text, measure = in_words(functional), _CURVES.get(functional, 0) if parsed is None else parsed.unit
+    if parsed is not None and parsed.phrase:
+        values = {field.name: getattr(parsed, field.name) for field in fields(parsed)}  # type: ignore[arg-type]
+        numbers = {name: separated(value) for name, value in values.items() if not isinstance(value, str)}
+        text = parsed.phrase.format(**numbers, unit=unit).strip()
     if isinstance(measure, str):
         return Phrase(text, measure, 100 if measure == "%" else 1)
     return Phrase(text, _to_the_power(unit, measure))

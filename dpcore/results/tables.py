@@ -160,22 +160,22 @@ def result_of(row: Mapping[str, Any]) -> FunctionalEstimate:
 
 def _sensitivities(round_: Round) -> pd.DataFrame:
     """How far malicious clients can have moved each number, and the curves where they are most exposed; where known."""
-    asked = [(each, round_.functionals[name]) for name, each in round_.estimates.items()]
+    asked = [(estimate, round_.functionals[name]) for name, estimate in round_.estimates.items()]
     asked += [(group.estimate, group.functionals) for group in round_.groups if group.estimate is not None]
     rows: list[tuple[Any, ...]] = []
     for estimate, results in asked:
         who = (estimate.attribute, estimate.estimator, estimate.given)
         if isinstance(estimate, FrequencyEstimate) and estimate.sensitivities is not None:
-            each = zip(estimate.categories, estimate.sensitivities, strict=True)
-            rows += [(*who, f"frequency({category})", float(moved), True) for category, moved in each]
+            moves = zip(estimate.categories, estimate.sensitivities, strict=True)
+            rows += [(*who, f"frequency({category})", float(moved), True) for category, moved in moves]
         if isinstance(estimate, DensityEstimate):
             along = estimate.curve_sensitivity(np.linspace(estimate.density.lower, estimate.density.upper, POINTS))
-            rows += [(*who, name, float(each.max()), False) for name, each in zip(_CURVES, along or (), strict=False)]
+            rows += [(*who, name, float(curve.max()), False) for name, curve in zip(_CURVES, along or (), strict=False)]
         told = {one.functional: estimate.sensitivity(parse(one.functional)) for one in results if not one.is_refused}
         rows += [
-            (*who, name, found.value, found.is_exact)
-            for name, found in told.items()
-            if found is not None and math.isfinite(found.value)
+            (*who, name, moved.value, moved.is_exact)
+            for name, moved in told.items()
+            if moved is not None and math.isfinite(moved.value)
         ]
     return _frame(rows, "attribute estimator given number sensitivity is_exact")
 
@@ -192,7 +192,7 @@ def _levels(round_: Round) -> pd.DataFrame:
 
 def _budgets(round_: Round) -> pd.DataFrame:
     """What is promised and charged; what tokens show of it is known of collected reports only (`spending`)."""
-    unknown = dict.fromkeys(each.name for each in fields(Known))
+    unknown = dict.fromkeys(column.name for column in fields(Known))
     rows = [
         {
             "attribute": name,
@@ -235,9 +235,9 @@ def _checks(round_: Round, rehearsal: bool, parts: Sequence[Aggregate]) -> pd.Da
             name = f"fit({of_group(estimate.attribute, estimate.given)})"
             rows.append(Check(name, fit.passed, fit.statistic, fit.threshold, str(fit)))
     for check in poisoning.checks(aggregate, parts):
-        said = f"{check.name}({check.attribute})"
+        name = f"{check.name}({check.attribute})"
         seen, most = (check.statistic, check.threshold) if check.is_available else (None, None)
-        rows.append(Check(said, check.passed, seen, most, check.detail))
+        rows.append(Check(name, check.passed, seen, most, check.detail))
     refused = sum(aggregate.rejected.values())
     share = refused / max(1, aggregate.n + refused)
     detail = f"{refused} of {aggregate.n + refused} reports refused"
@@ -252,8 +252,8 @@ def truths(round_: Round, population: Any) -> pd.DataFrame:
     """Return what is true of the population, in the rows of `truths`: densities, frequencies and functionals."""
     rows: list[tuple[Any, ...]] = []
     for name, attribute in round_.aggregate.scheme.attributes.items():
-        found = [result.functional for result in round_.functionals.get(name, ())]
-        asked = list(dict.fromkeys([*attribute.functionals, *found]))
+        estimated = [result.functional for result in round_.functionals.get(name, ())]
+        asked = list(dict.fromkeys([*attribute.functionals, *estimated]))
         rows += list(_truth_rows(attribute, asked, population, round_.estimates.get(name)))
     for group in round_.groups:
         attribute = round_.aggregate.scheme.attributes[group.attribute]

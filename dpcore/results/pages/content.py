@@ -113,22 +113,22 @@ def find(ask: Ask, round_: str | None, scheme: str | None) -> str:
     landed = ask(_read("landed").sql)
     if landed.empty:
         raise WarehouseError("the warehouse holds no landed round yet: run `ldpflow run` first")
-    found = landed if scheme is None else landed[landed["scheme"] == scheme]
-    if found.empty:
-        known = ", ".join(sorted(landed["scheme"].unique()))
-        raise WarehouseError(f"the warehouse has no round of scheme {scheme!r}; it has schemes {known}")
+    runs = landed if scheme is None else landed[landed["scheme"] == scheme]
+    if runs.empty:
+        names = ", ".join(sorted(landed["scheme"].unique()))
+        raise WarehouseError(f"the warehouse has no round of scheme {scheme!r}; it has schemes {names}")
     if round_ is not None:
-        rounds = sorted(found["round"].unique())
-        found = found[found["round"] == round_]
-        if found.empty:
-            known = ", ".join(rounds[-5:])
+        rounds = sorted(runs["round"].unique())
+        runs = runs[runs["round"] == round_]
+        if runs.empty:
+            names = ", ".join(rounds[-5:])
             raise WarehouseError(
-                f"the warehouse has no landed round {round_!r}; the latest of {len(rounds)} are {known}"
+                f"the warehouse has no landed round {round_!r}; the latest of {len(rounds)} are {names}"
             )
-        if len(found) > 1:
-            known = ", ".join(sorted(found["scheme"]))
-            raise WarehouseError(f"round {round_} has landed for {len(found)} schemes, {known}; name one with --scheme")
-    return str(found["run_id"].iloc[0])
+        if len(runs) > 1:
+            names = ", ".join(sorted(runs["scheme"]))
+            raise WarehouseError(f"round {round_} has landed for {len(runs)} schemes, {names}; name one with --scheme")
+    return str(runs["run_id"].iloc[0])
 
 
 def gather(ask: Ask, run_id: str) -> dict[str, Any]:
@@ -215,32 +215,32 @@ def _about(row: dict[str, Any], estimators: list[str]) -> str:
 
 def _confidence(column: pd.Series) -> str:
     """The one confidence of a table's intervals as a percentage; '' where they differ or there are none."""
-    found = column.dropna().unique()
-    return f"{100 * float(found[0]):.4g} %" if len(found) == 1 else ""
+    confidences = column.dropna().unique()
+    return f"{100 * float(confidences[0]):.4g} %" if len(confidences) == 1 else ""
 
 
 def _changes(rows: list[dict[str, Any]], units: dict[str, str]) -> list[Changes]:
     """The differences to each earlier round, the latest first: everyone's, and those of groups that may be more than chance."""
-    found = []
+    changes = []
     for since in dict.fromkeys(row["since"] for row in rows):
         of_round = [row for row in rows if row["since"] == since]
         told = [read(row, units[row["attribute"]]) for row in _by_attribute(of_round, units)]
         shown = [line for line in told if not line.group or line.verdict in _MARKED]
         remarks = dict.fromkeys(row["reason"] for row in of_round if row["difference"] is not None and row["reason"])
-        found.append(Changes(since, shown, len(told) - len(shown), list(remarks)))
-    return found
+        changes.append(Changes(since, shown, len(told) - len(shown), list(remarks)))
+    return changes
 
 
 def _by_attribute(rows: list[dict[str, Any]], units: dict[str, str]) -> list[dict[str, Any]]:
     """In the scheme's order; of an attribute everyone's before groups', and as many shares as a table holds."""
     order = list(units)
     rows = sorted(rows, key=lambda row: (order.index(row["attribute"]), row["given"] != "", rank(row["functional"])))
-    kept: dict[str, int] = {}
+    shares: dict[str, int] = {}
     shown = []
     for row in rows:
         if is_share(row["functional"]):
-            kept[row["attribute"]] = kept.get(row["attribute"], 0) + 1
-            if kept[row["attribute"]] > SHOWN and not row["differs"]:
+            shares[row["attribute"]] = shares.get(row["attribute"], 0) + 1
+            if shares[row["attribute"]] > SHOWN and not row["differs"]:
                 continue
         shown.append(row)
     return shown
@@ -248,10 +248,10 @@ def _by_attribute(rows: list[dict[str, Any]], units: dict[str, str]) -> list[dic
 
 def _check(row: dict[str, Any]) -> dict[str, Any]:
     name, _, inside = row["name"].removesuffix(")").partition("(")
-    of, _, given = inside.partition(" | ")
-    said = ", ".join(part for part in (in_words(of), whose(given)) if part)
+    functional, _, given = inside.partition(" | ")
+    subject = ", ".join(part for part in (in_words(functional), whose(given)) if part)
     return {
-        "name": f"{in_words(name)} of {said}" if said else in_words(name),
+        "name": f"{in_words(name)} of {subject}" if subject else in_words(name),
         "passed": row["passed"],
         "observed": _short(row["observed"]),
         "threshold": _short(row["threshold"]),
@@ -262,13 +262,13 @@ def _check(row: dict[str, Any]) -> dict[str, Any]:
 def _exposed(row: dict[str, Any]) -> dict[str, str]:
     """How far one malicious report in a hundred moves a number at most; of shares, the one that it moves most."""
     unit = row["unit"] or ""
-    said = phrase(row["functional"], unit) if row["functional"] else phrase("frequency(any share)", unit)
-    moved = said.factor * row["moved"]
+    wording = phrase(row["functional"], unit) if row["functional"] else phrase("frequency(any share)", unit)
+    moved = wording.factor * row["moved"]
     return {
         "attribute": in_words(row["attribute"]).capitalize(),
-        "number": said.text,
+        "number": wording.text,
         "moved": rounded(moved, abs(moved)),
-        "unit": said.unit_of_difference,
+        "unit": wording.unit_of_difference,
         "holds": "always" if row["is_exact"] else "to first order",
     }
 
@@ -290,12 +290,12 @@ def _promise(row: dict[str, Any]) -> dict[str, Any]:
 
 def _kept(certificate: str) -> str:
     """What a certificate says is kept: a factor between odds, or an epsilon; the fraction, and as a decimal number."""
-    found = re.match(r"(ratio|loss) (\S+) \((\S+)\)", certificate)
-    if found is None:
+    match = re.match(r"(ratio|loss) (\S+) \((\S+)\)", certificate)
+    if match is None:
         return certificate
-    kind, decimal, fraction = found.groups()
-    said = f"{fraction} = {decimal}" if "/" in fraction else fraction
-    return f"factor {said}" if kind == "ratio" else f"ε = {said}"
+    kind, decimal, fraction = match.groups()
+    text = f"{fraction} = {decimal}" if "/" in fraction else fraction
+    return f"factor {text}" if kind == "ratio" else f"ε = {text}"
 
 
 def _total(run: dict[str, Any]) -> dict[str, str] | None:

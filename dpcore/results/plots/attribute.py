@@ -24,13 +24,13 @@ def attribute_pictures(
     """
     rows = {name: frame[frame["attribute"] == attribute] for name, frame in tables.items() if "attribute" in frame}
     truths = rows.get("truths")
-    known = {name: beside_truth(rows[name], truths) for name in {kind.table for kind in PICTURES} & rows.keys()}
-    numbers = known.get("functionals", pd.DataFrame(columns=["given"]))
+    with_truth = {name: beside_truth(rows[name], truths) for name in {kind.table for kind in PICTURES} & rows.keys()}
+    numbers = with_truth.get("functionals", pd.DataFrame(columns=["given"]))
     numbers = numbers[numbers["given"] == ""]
     pictures = {
-        kind.name.format(attribute=attribute, part=part): style.png(kind.draw(found, numbers, unit))
+        kind.name.format(attribute=attribute, part=part): style.png(kind.draw(shown, numbers, unit))
         for kind in PICTURES
-        if kind.table in known
-        for part, found in kind.parts(known[kind.table])
+        if kind.table in with_truth
+        for part, shown in kind.parts(with_truth[kind.table])
     }
     return pictures | difference_pictures(attribute, rows.get("comparisons"), truths, unit, run_id=run_id)

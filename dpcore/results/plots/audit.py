@@ -21,14 +21,14 @@ def plot_audit(frame: pd.DataFrame, axes: Axes, *, title: str = "") -> Axes:
     Raises ValueError when rows or columns are missing.
     """
     style.need(frame, ["attribute", "promised", "epsilon", "lower_bound"])
-    for row, (promised, kept, shown) in enumerate(
+    for row, (promised, proven, shown) in enumerate(
         zip(frame["promised"], frame["epsilon"], frame["lower_bound"], strict=True)
     ):
         ends = (row - _BAR / 2, row + _BAR / 2)
         if shown == shown:
             axes.barh(row, shown, height=_BAR, color=_MEASURED if shown <= promised else _FRESH, lw=0)
         axes.plot([promised, promised], [ends[0] - 0.12, ends[1] + 0.12], color=style.INK, lw=1.4)
-        axes.plot(kept, row, marker="D", color="white", mec=style.INK, ms=5, lw=0, clip_on=False)
+        axes.plot(proven, row, marker="D", color="white", mec=style.INK, ms=5, lw=0, clip_on=False)
     axes.set_yticks(range(len(frame)), [in_words(str(name)) for name in frame["attribute"]])
     axes.set_ylim(len(frame) - 0.5, -0.5)
     axes.set_xlim(0, 1.08 * float(frame[["promised", "epsilon", "lower_bound"]].max().max()))

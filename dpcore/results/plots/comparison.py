@@ -53,8 +53,8 @@ def plot_comparison(frame: pd.DataFrame, axes: Axes, *, title: str = "", unit: s
     verdicts = {line.verdict for line, is_drawn in zip(lines, drawn, strict=True) if is_drawn}
     handles = [_handle(*look) for verdict, look in _LOOKS.items() if verdict in verdicts]
     if "truth" in frame and frame["truth"].notna().any():
-        known = frame["truth"].to_numpy(float) * scale
-        axes.plot(known[drawn], np.flatnonzero(drawn), "D", color=style.TRUTH, markersize=5.5, zorder=4, label="truth")
+        truths = frame["truth"].to_numpy(float) * scale
+        axes.plot(truths[drawn], np.flatnonzero(drawn), "D", color=style.TRUTH, markersize=5.5, zorder=4, label="truth")
         handles.append(Line2D([], [], marker="D", color=style.TRUTH, linewidth=0, markersize=5.5, label="truth"))
     one_pair = frame[["given", "other_given"]].nunique().max() == 1
     names = [line.text if one_pair or not line.group else f"{line.text}\n{line.group}" for line in lines]
@@ -64,8 +64,8 @@ def plot_comparison(frame: pd.DataFrame, axes: Axes, *, title: str = "", unit: s
     for row, line in enumerate(lines):
         _write_numbers(axes, row, line, drawn[row])
     confidence = style.only(frame[drawn], "confidence")
-    said = f"thick: {100 * float(confidence):.4g} % interval of the row alone" if confidence else ""
-    about = "  ·  ".join(part for part in (said, "thin: of all rows at once" if drawn.any() else "") if part)
+    thick = f"thick: {100 * float(confidence):.4g} % interval of the row alone" if confidence else ""
+    about = "  ·  ".join(part for part in (thick, "thin: of all rows at once" if drawn.any() else "") if part)
     attribute = in_words(style.only(frame, "attribute"))
     style.dress(axes, title=title or f"Differences of {attribute}".strip(), subtitle=about, rules="x")
     style.separate_thousands(axes, "x")

@@ -87,9 +87,9 @@ def _percent_width(frame: pd.DataFrame) -> float:
 
 def _curve(axes: Axes, frame: pd.DataFrame, column: str, scale: float, **look: Any) -> None:
     """A column over x, where it is known."""
-    known = frame.dropna(subset=[column]) if column in frame else frame.iloc[:0]
-    if len(known):
-        axes.plot(known["x"], known[column] * scale, **look)
+    points = frame.dropna(subset=[column]) if column in frame else frame.iloc[:0]
+    if len(points):
+        axes.plot(points["x"], points[column] * scale, **look)
 
 
 def _set_range(axes: Axes, x: np.ndarray, bottom: float) -> None:

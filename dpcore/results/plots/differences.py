@@ -45,13 +45,13 @@ def difference_pictures(
         (f"{attribute}_changes", shares, f"{title}: change {since}"),
         (f"{attribute}_changes{'_numbers' if len(shares) else ''}", numbers, f"{title}: change {since}"),
     ]
-    for other, found in by_other(rows[~is_own]):
-        parts.append((f"{attribute}_changes_by_{other}", found, f"{title} by {in_words(other)}: {since}"))
-    for other, found in by_other(rows[is_own]):
-        is_one = len(found[_SIDES].drop_duplicates()) == 1
-        what = f": {whose(*found[_SIDES].iloc[0])}" if is_one else f" by {in_words(other)}: differences"
-        parts.append((f"{attribute}_between_{other}", beside_truth(found, truths), f"{title}{what}"))
-    return {name: _picture(found, title, unit) for name, found, title in parts if len(found)}
+    for other, part in by_other(rows[~is_own]):
+        parts.append((f"{attribute}_changes_by_{other}", part, f"{title} by {in_words(other)}: {since}"))
+    for other, part in by_other(rows[is_own]):
+        is_one = len(part[_SIDES].drop_duplicates()) == 1
+        what = f": {whose(*part[_SIDES].iloc[0])}" if is_one else f" by {in_words(other)}: differences"
+        parts.append((f"{attribute}_between_{other}", beside_truth(part, truths), f"{title}{what}"))
+    return {name: _picture(part, title, unit) for name, part, title in parts if len(part)}
 
 
 def _picture(rows: pd.DataFrame, title: str, unit: str) -> bytes:

@@ -67,8 +67,8 @@ def _draw(rows: pd.DataFrame, numbers: pd.DataFrame, unit: str) -> Figure:
     """Of many categories the largest."""
     shown = largest(rows)
     figure, axes = style.new_axes(height=style.height_for(len(shown)))
-    said = f"Shares of {in_words(style.only(rows, 'attribute'))}: the {len(shown)} largest of {len(rows):,}"
-    plot_frequency(shown, axes, title=said if len(shown) < len(rows) else "")
+    title = f"Shares of {in_words(style.only(rows, 'attribute'))}: the {len(shown)} largest of {len(rows):,}"
+    plot_frequency(shown, axes, title=title if len(shown) < len(rows) else "")
     return figure
 
 

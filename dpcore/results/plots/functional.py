@@ -77,8 +77,8 @@ def _draw(rows: pd.DataFrame, numbers: pd.DataFrame, unit: str) -> Figure:
 
 def _groups(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     """Each group, as a name of files may have it, and its rows."""
-    for given, found in rows[rows["given"] != ""].groupby("given", sort=False):
-        yield re.sub(r"\W+", "_", str(given)).strip("_"), found
+    for given, group in rows[rows["given"] != ""].groupby("given", sort=False):
+        yield re.sub(r"\W+", "_", str(given)).strip("_"), group
 
 
 NUMBERS = Kind(table="functionals", draw=_draw, name="{attribute}_numbers")

@@ -15,9 +15,9 @@ from matplotlib.figure import Figure
 
 def everyone(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     """Yield the rows that are of no group, under no name, where there are any."""
-    found = rows[rows["given"] == ""]
-    if len(found):
-        yield "", found
+    overall = rows[rows["given"] == ""]
+    if len(overall):
+        yield "", overall
 
 
 @dataclass(frozen=True, kw_only=True)

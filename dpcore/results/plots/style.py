@@ -111,9 +111,9 @@ def label(axes: Axes, *, x: str = "", y: str = "") -> None:
 
 def legend(axes: Axes, *, below: bool = False) -> None:
     """Show the legend without a frame: where it hides least, or in one row under the axis."""
-    found = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
-    names = sorted(found, key=lambda name: _ORDER.index(name) if name in _ORDER else 1)
-    handles = [found[name] for name in names]
+    entries = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+    names = sorted(entries, key=lambda name: _ORDER.index(name) if name in _ORDER else 1)
+    handles = [entries[name] for name in names]
     if below:
         place_below(axes, handles, names)
     else:
@@ -157,9 +157,9 @@ def separate_thousands(axes: Axes, *sides: str) -> None:
         axis.set_major_formatter(FuncFormatter(lambda value, _: separated(value)))
 
 
-def refusal(axes: Axes, row: float, said: str, reason: str) -> None:
+def refusal(axes: Axes, row: float, note: str, reason: str) -> None:
     """Write beside a row that it has no number, and in it why, on two lines at most."""
-    in_margin(axes, row, 0, said, FAINT, fontstyle="italic")
+    in_margin(axes, row, 0, note, FAINT, fontstyle="italic")
     axes.text(
         sum(axes.get_xlim()) / 2,
         row,

@@ -20,12 +20,12 @@ def beside_truth(rows: pd.DataFrame, truths: pd.DataFrame | None) -> pd.DataFram
         return rows.assign(truth=_of(rows["given"], "frequency(" + rows["category"] + ")", truths))
     if "functional" not in rows:
         return rows
-    found = _of(rows["given"], rows["functional"], truths)
+    truth = _of(rows["given"], rows["functional"], truths)
     if "other_given" in rows:
-        found = found - _of(rows["other_given"], rows["functional"], truths)
-    return rows.assign(truth=found)
+        truth = truth - _of(rows["other_given"], rows["functional"], truths)
+    return rows.assign(truth=truth)
 
 
 def _of(given: pd.Series, quantity: pd.Series, truths: pd.DataFrame) -> np.ndarray:
-    known = truths[truths["x"].isna()].set_index(["given", "quantity"])["value"]
-    return known.reindex(pd.MultiIndex.from_arrays([given, quantity])).to_numpy(float)
+    values = truths[truths["x"].isna()].set_index(["given", "quantity"])["value"]
+    return values.reindex(pd.MultiIndex.from_arrays([given, quantity])).to_numpy(float)

@@ -29,8 +29,8 @@ def counted_files(path: str | Path, scheme_digest: str) -> dict[str, str]:
 
     Raises WarehouseError where the warehouse cannot be read.
     """
-    found = rows_there(path, f"{_COUNTED} where counted_by.scheme_digest = ?", [scheme_digest])
-    return {file: round_ for file, round_, _ in found}
+    rows = rows_there(path, f"{_COUNTED} where counted_by.scheme_digest = ?", [scheme_digest])
+    return {file: round_ for file, round_, _ in rows}
 
 
 def counted_since(path: str | Path) -> dict[str, datetime]:
@@ -40,7 +40,7 @@ def counted_since(path: str | Path) -> dict[str, datetime]:
 
 def refuse_counted(connection: duckdb.DuckDBPyConnection, run_id: str) -> None:
     """Raise WarehouseError where the run that has just been written counts a file that another round has counted."""
-    found = connection.execute(
+    overlaps = connection.execute(
         f"""with counted as ({_COUNTED})
         select counted."round", count(*)
         from counted
@@ -51,6 +51,6 @@ def refuse_counted(connection: duckdb.DuckDBPyConnection, run_id: str) -> None:
         order by all""",
         [run_id],
     ).fetchall()
-    if found:
-        rounds = ", ".join(f"{count} of its files of reports in round {round_}" for round_, count in found)
+    if overlaps:
+        rounds = ", ".join(f"{count} of its files of reports in round {round_}" for round_, count in overlaps)
         raise WarehouseError(f"this round has been overtaken, {rounds}: run it again, and it takes what is left")

@@ -60,12 +60,12 @@ def write(file: Path) -> None:
 
 def _order(grains: dict[str, str]) -> list[tuple[int, str]]:
     """The tables in the order of their migrations, but the ledger, which is for programs, last."""
-    found = [
+    created = [
         (migration.version, name)
         for migration in shipped_migrations()
         for name in re.findall(r"^create table (\w+)", migration.sql, re.M)
     ]
-    return sorted((version if name != "migrations" else len(grains) + version, name) for version, name in found)
+    return sorted((version if name != "migrations" else len(grains) + version, name) for version, name in created)
 
 
 def _columns_of(connection: duckdb.DuckDBPyConnection, macro: str, signature: str) -> str:

@@ -135,7 +135,7 @@ def land(path: str | Path, landing: Landing, *, judge: Judge | None = None, pati
         if "batches" in rows:
             refuse_counted(connection, run.run_id)
         charge_landed(connection, run.run_id)
-        lines = {(run.scheme_digest, run.source), *((each.scheme_digest, each.source) for each in replaced)}
+        lines = {(run.scheme_digest, run.source), *((old.scheme_digest, old.source) for old in replaced)}
         for source in sorted({source for _, source in lines}):
             judge_turnout(connection, run.scheme, source)
         return {} if judge is None or run.trial else _settle(connection, lines, run.round, judge)
@@ -231,7 +231,7 @@ def _settle(
     lines: scheme digest and source of what is compared: those of the run that has landed, and of what it replaced.
     """
     compared = {}
-    rounds = [(*line, *found) for line in sorted(lines) for found in around(connection, *line, landed)]
+    rounds = [(*line, *run) for line in sorted(lines) for run in around(connection, *line, landed)]
     for digest, source, identifier, round_ in rounds:
         before = numbers_before(connection, digest, source, round_, identifier)
         groups = connection.execute("from comparisons where run_id = ? and other_run_id = run_id", [identifier]).df()

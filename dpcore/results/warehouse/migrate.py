@@ -43,19 +43,19 @@ class Migration:
 
 def read_migrations(folder: Traversable) -> tuple[Migration, ...]:
     """Return the migrations of a folder in order; MigrationError when the numbers are not 1, 2, 3, ..."""
-    found = []
+    migrations = []
     for file in folder.iterdir():
         if not file.name.endswith(".sql"):
             continue
         match = _FILE_NAME.fullmatch(file.name)
         if match is None:
             raise MigrationError(f"a migration is named like 0001_runs.sql, got {file.name}")
-        found.append(Migration(int(match[1]), match[2], file.read_text(encoding="utf-8")))
-    found.sort(key=lambda migration: migration.version)
-    versions = [migration.version for migration in found]
-    if versions != list(range(1, len(found) + 1)):
+        migrations.append(Migration(int(match[1]), match[2], file.read_text(encoding="utf-8")))
+    migrations.sort(key=lambda migration: migration.version)
+    versions = [migration.version for migration in migrations]
+    if versions != list(range(1, len(migrations) + 1)):
         raise MigrationError(f"migrations must be numbered 1, 2, 3, ... without gaps or doubles, got {versions}")
-    return tuple(found)
+    return tuple(migrations)
 
 
 @cache
@@ -72,10 +72,10 @@ def migrate(connection: duckdb.DuckDBPyConnection, migrations: Sequence[Migratio
     Raises WarehouseError for a database with other tables, MigrationError when an applied migration differs from the
     code's, when the file is newer than the code, or when a migration fails.
     """
-    known = shipped_migrations() if migrations is None else tuple(migrations)
+    expected = shipped_migrations() if migrations is None else tuple(migrations)
     applied = applied_versions(connection)
-    check_history(applied, known)
-    pending = known[len(applied) :]
+    check_history(applied, expected)
+    pending = expected[len(applied) :]
     for migration in pending:
         _apply(connection, migration)
     if migrations is None:
@@ -102,16 +102,16 @@ def applied_versions(connection: duckdb.DuckDBPyConnection) -> dict[int, tuple[s
     )
 
 
-def check_history(applied: dict[int, tuple[str, str]], known: Sequence[Migration]) -> None:
-    """Raise MigrationError unless what was applied is the beginning of what is known."""
-    if len(applied) > len(known):
+def check_history(applied: dict[int, tuple[str, str]], expected: Sequence[Migration]) -> None:
+    """Raise MigrationError unless what was applied is the beginning of what is expected."""
+    if len(applied) > len(expected):
         raise MigrationError(
-            f"the warehouse has version {max(applied)}, this code knows versions up to {len(known)}: "
+            f"the warehouse has version {max(applied)}, this code knows versions up to {len(expected)}: "
             "update ldpflow, or name another warehouse file"
         )
     if list(applied) != list(range(1, len(applied) + 1)):
         raise MigrationError(f"the warehouse's migrations must be 1, 2, 3, ..., its ledger says {list(applied)}")
-    for migration, (name, sha256) in zip(known, applied.values(), strict=False):
+    for migration, (name, sha256) in zip(expected, applied.values(), strict=False):
         if migration.sha256 != sha256:
             raise MigrationError(
                 f"migration {migration.version} ({name}) was edited after it had been applied to this warehouse: "

@@ -52,14 +52,14 @@ def numbers_before(
     Of the same scheme, by its digest, and the same source: simulated people are not compared with real ones.  Rounds sort as
     text.  Empty where there is none.
     """
-    found = connection.execute(_EARLIER, [scheme_digest, source, round_, run_id]).fetchall()
-    return numbers(connection, found[0][0] if found else "")
+    earlier = connection.execute(_EARLIER, [scheme_digest, source, round_, run_id]).fetchall()
+    return numbers(connection, earlier[0][0] if earlier else "")
 
 
 def numbers(connection: duckdb.DuckDBPyConnection, run_id: str) -> pd.DataFrame:
     """Return the numbers of one run, as `numbers_before` does, in the order in which they landed."""
-    found: pd.DataFrame = connection.execute(_NUMBERS, [run_id]).df()
-    return found
+    frame: pd.DataFrame = connection.execute(_NUMBERS, [run_id]).df()
+    return frame
 
 
 def around(

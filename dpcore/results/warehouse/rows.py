@@ -79,10 +79,10 @@ def _catalogue() -> dict[str, tuple[Column, ...]]:
             "select table_name, column_name, data_type, is_nullable, column_default is not null "
             "from duckdb_columns() where not internal order by table_name, column_index"
         ).fetchall()
-    found: dict[str, tuple[Column, ...]] = {}
+    columns: dict[str, tuple[Column, ...]] = {}
     for table, *column in rows:
-        found[table] = (*found.get(table, ()), Column(*column))
-    return found
+        columns[table] = (*columns.get(table, ()), Column(*column))
+    return columns
 
 
 def to_rows(table: str, frame: pd.DataFrame) -> pa.Table:
@@ -143,11 +143,11 @@ def repeated(connection: duckdb.DuckDBPyConnection, table: str, content: pa.Tabl
         return ""
     listed = ", ".join(f'"{name}"' for name in names)
     connection.register("incoming", content)
-    found = connection.execute(
+    keys = connection.execute(
         f"select {listed} from incoming group by {listed} having count(*) > 1 order by {listed} limit 1"
     ).fetchall()  # all, because an unfinished result keeps the connection
     connection.unregister("incoming")
-    return ", ".join(map(str, found[0])) if found else ""
+    return ", ".join(map(str, keys[0])) if keys else ""
 
 
 @cache

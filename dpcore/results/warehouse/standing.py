@@ -58,10 +58,10 @@ def replace(connection: duckdb.DuckDBPyConnection, claim: Claim) -> tuple[str | 
     landed = _landed(connection, claim)
     replaced = _replaced(claim, landed)
     if replaced is None:
-        return next(each.replaced_by for each in landed if each.run_id == claim.run_id), []
+        return next(run.replaced_by for run in landed if run.run_id == claim.run_id), []
     connection.execute(
         "update runs set replaced_by = ? where list_contains(?, run_id)",
-        [claim.run_id, [each.run_id for each in replaced]],
+        [claim.run_id, [run.run_id for run in replaced]],
     )
     return None, replaced
 
@@ -78,19 +78,19 @@ def _landed(connection: duckdb.DuckDBPyConnection, claim: Claim) -> list[Landed]
 
 def _replaced(claim: Claim, landed: Sequence[Landed]) -> list[Landed] | None:
     """What a run replaces; None where it has been replaced itself and this is no more than a retry."""
-    own = next((each for each in landed if each.run_id == claim.run_id), None)
+    own = next((run for run in landed if run.run_id == claim.run_id), None)
     if own is not None and own.replaced_by is not None and own.flow_run_id == claim.flow_run_id is not None:
         return None
-    others = [each for each in landed if each.replaced_by is None and each.run_id != claim.run_id]
-    for each in others:
-        if claim.source == SIMULATED and each.source != SIMULATED:
+    others = [run for run in landed if run.replaced_by is None and run.run_id != claim.run_id]
+    for run in others:
+        if claim.source == SIMULATED and run.source != SIMULATED:
             raise AlreadyLanded(
-                f"round {claim.round} of scheme {claim.scheme} is real people's (run {each.run_id}), beside whom nobody is "
+                f"round {claim.round} of scheme {claim.scheme} is real people's (run {run.run_id}), beside whom nobody is "
                 "simulated; name another round"
             )
-        if (claim.source == SIMULATED) == (each.source == SIMULATED) and not claim.again:
+        if (claim.source == SIMULATED) == (run.source == SIMULATED) and not claim.again:
             raise AlreadyLanded(
-                f"round {claim.round} of scheme {claim.scheme} has landed (run {each.run_id}, {_WHO[each.source]}); name "
+                f"round {claim.round} of scheme {claim.scheme} has landed (run {run.run_id}, {_WHO[run.source]}); name "
                 "another round, or run this one `again` (--again), which keeps what has landed and shows this in its place"
             )
     return others

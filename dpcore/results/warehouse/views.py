@@ -91,8 +91,10 @@ _MARK = "ldpflow_views"
 
 @cache
 def _files(folder: str) -> dict[str, str]:
-    found = (files(__package__) / folder).iterdir()
-    return {file.name[: -len(".sql")]: file.read_text(encoding="utf-8") for file in found if file.name.endswith(".sql")}
+    entries = (files(__package__) / folder).iterdir()
+    return {
+        file.name[: -len(".sql")]: file.read_text(encoding="utf-8") for file in entries if file.name.endswith(".sql")
+    }
 
 
 @cache
@@ -135,10 +137,10 @@ def _comment_columns(connection: duckdb.DuckDBPyConnection) -> None:
     for view, sql in shipped_views():
         sources = list(dict.fromkeys(word for word in _WORD.findall(sql) if word != view))
         for column in [column for table, column, comment in rows if table == view and comment is None]:
-            found = next((told[source, column] for source in sources if (source, column) in told), None)
-            if found is not None:
-                told[view, column] = found
-                statements.append(f'comment on column {view}."{column}" is {_literal(found)}')
+            inherited = next((told[source, column] for source in sources if (source, column) in told), None)
+            if inherited is not None:
+                told[view, column] = inherited
+                statements.append(f'comment on column {view}."{column}" is {_literal(inherited)}')
     connection.execute(";".join(statements))  # one by one they take a third longer
 
 
