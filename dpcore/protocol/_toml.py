@@ -59,4 +59,4 @@ def _key(key: str) -> str:
 
 
 def _text(text: str) -> str:
-    return '"' + _ESCAPED.sub(lambda found: _SHORT.get(found[0], f"\\u{ord(found[0]):04x}"), text) + '"'
+    return '"' + _ESCAPED.sub(lambda match: _SHORT.get(match[0], f"\\u{ord(match[0]):04x}"), text) + '"'

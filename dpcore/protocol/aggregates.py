@@ -159,10 +159,11 @@ def _validate(scheme: Scheme, batch: ReportBatch) -> tuple[np.ndarray, dict[str,
     for name, attribute in scheme.attributes.items():
         column = batch.of(name)
         if public is not None:
-            said = np.full(batch.n, tokens.NOT_ASKED, dtype=np.int16)
-            said[column.clients] = column.reports.level
+            levels = np.full(batch.n, tokens.NOT_ASKED, dtype=np.int16)
+            levels[column.clients] = column.reports.level
             refuse(
-                f"{name}: not for its token", np.flatnonzero((public[name] != tokens.NO_TOKEN) & (public[name] != said))
+                f"{name}: not for its token",
+                np.flatnonzero((public[name] != tokens.NO_TOKEN) & (public[name] != levels)),
             )
         refuse(f"{name}: out of range", _without(column, attribute.mechanism.accepts(column.reports)))
         is_likely = attribute.mechanism.is_likely(column.reports, scheme.clients)
@@ -180,7 +181,9 @@ def _public_levels(scheme: Scheme, batch: ReportBatch) -> dict[str, np.ndarray] 
 
     None where no token says anything: nobody has one, and where everybody answers everything at the only level.
     """
-    is_free = scheme.reporting == "one" or any(len(each.mechanism.sizes) > 1 for each in scheme.attributes.values())
+    is_free = scheme.reporting == "one" or any(
+        len(attribute.mechanism.sizes) > 1 for attribute in scheme.attributes.values()
+    )
     if batch.tokens is None or not is_free:
         return None
     return tokens.levels_said(scheme, batch.tokens, np.flatnonzero(tokens.are_there(batch.tokens)))
@@ -203,16 +206,16 @@ def _incomplete(scheme: Scheme, batch: ReportBatch) -> np.ndarray:
 
 def _keep(scheme: Scheme, name: str, column: Answers, good: np.ndarray) -> Answers:
     """The answers of the accepted clients."""
-    kept = good[column.clients]
-    return column if kept.all() else Answers(column.clients[kept], _select(scheme, name, column.reports, kept))
+    mask = good[column.clients]
+    return column if mask.all() else Answers(column.clients[mask], _select(scheme, name, column.reports, mask))
 
 
-def _select(scheme: Scheme, name: str, reports: Reports, kept: np.ndarray) -> Reports:
-    if not kept.any():  # perhaps because nobody's integers can be told from the next one's
+def _select(scheme: Scheme, name: str, reports: Reports, mask: np.ndarray) -> Reports:
+    if not mask.any():  # perhaps because nobody's integers can be told from the next one's
         return Reports(reports.level[:0], reports.values[:0])
     sizes = np.array([*scheme.attributes[name].mechanism.sizes, 0])  # a level nobody knows has no integers
     lengths = sizes[np.minimum(reports.level, len(sizes) - 1)]
-    return Reports(reports.level[kept], reports.values[np.repeat(kept, lengths)])
+    return Reports(reports.level[mask], reports.values[np.repeat(mask, lengths)])
 
 
 def _joint(scheme: Scheme, pair: Pair, answers: Mapping[str, Answers], whole: np.ndarray) -> np.ndarray:
@@ -223,19 +226,19 @@ def _joint(scheme: Scheme, pair: Pair, answers: Mapping[str, Answers], whole: np
     name, other = pair
     numeric, categorical = answers[name], answers[other]
     mechanism = scheme.attributes[name].mechanism
-    said = categorical.reports.values
+    categories = categorical.reports.values
     if len(numeric) != len(categorical) or not np.array_equal(numeric.clients, categorical.clients):
         raise SchemeMismatch(
             f"the clients that answered {name} and {other} must be the same, as the scheme's pair says"
         )
-    counts = np.bincount(said, minlength=scheme.attributes[other].mechanism.inputs)
-    said_most = int(counts.argmax())  # statistics add: the largest group's are everybody's less the others'
+    counts = np.bincount(categories, minlength=scheme.attributes[other].mechanism.inputs)
+    largest = int(counts.argmax())  # statistics add: the largest group's are everybody's less the others'
     tables = {
-        c: mechanism.statistics(_select(scheme, name, numeric.reports, said == c))
+        c: mechanism.statistics(_select(scheme, name, numeric.reports, categories == c))
         for c in range(len(counts))
-        if c != said_most
+        if c != largest
     }
-    tables[said_most] = whole - sum(tables.values())
+    tables[largest] = whole - sum(tables.values())
     return np.stack([tables[c] for c in range(len(counts))])
 
 

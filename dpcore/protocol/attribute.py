@@ -145,5 +145,5 @@ def _is_missing(value: Any) -> bool:
 def _refuse(bad: np.ndarray, first: int, what: str, expected: str, positions: np.ndarray | None = None) -> None:
     """Raise InvalidRecord for the first True in `bad`, saying where it stands and how many there are."""
     if bad.any():
-        found = np.flatnonzero(bad) if positions is None else positions[bad]
-        raise InvalidRecord(f"{what} at record {first + int(found[0])} ({len(found)} in all); expected {expected}")
+        places = np.flatnonzero(bad) if positions is None else positions[bad]
+        raise InvalidRecord(f"{what} at record {first + int(places[0])} ({len(places)} in all); expected {expected}")

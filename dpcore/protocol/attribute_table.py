@@ -32,29 +32,30 @@ def read(name: str, table: Any, clients: int, functionals: tuple[str, ...]) -> A
     where = f"attributes.{name}"
     if not isinstance(table, Mapping) or not NAME.match(name):
         raise SchemeError(f"{where} must be a table whose name is lower-case letters, digits and _")
-    said = keys.read_attribute(table, f"{where}.")
+    entries = keys.read_attribute(table, f"{where}.")
     try:
-        if said["type"] == "numeric":
-            _check_numbers(said, table)
+        if entries["type"] == "numeric":
+            _check_numbers(entries, table)
             told = {"clients": clients}
         else:
-            said |= _categories(said)
-            told = {"categories": len(said["categories"])}
-            functionals = () if said["values"] is None else ("mean",)
-        said["name"], said["column"] = name, said["column"] or name
-        printable(column=said["column"], unit=said.get("unit", ""))
-        said["mechanism"] = _mechanism(said, table, told)
-        if said["functionals"] is not None:
-            functionals = read_functionals(said["functionals"], is_canonical="client" in table)
+            entries |= _categories(entries)
+            told = {"categories": len(entries["categories"])}
+            functionals = () if entries["values"] is None else ("mean",)
+        entries["name"], entries["column"] = name, entries["column"] or name
+        printable(column=entries["column"], unit=entries.get("unit", ""))
+        entries["mechanism"] = _mechanism(entries, table, told)
+        if entries["functionals"] is not None:
+            functionals = read_functionals(entries["functionals"], is_canonical="client" in table)
         return Attribute(
-            **{key.name: said[key.name] for key in fields(Attribute) if key.name in said} | {"functionals": functionals}
+            **{key.name: entries[key.name] for key in fields(Attribute) if key.name in entries}
+            | {"functionals": functionals}
         )
     except SchemeError as error:
         raise type(error)(f"{where}: {error}") from None
 
 
-def _check_numbers(said: Mapping[str, Any], table: Mapping[str, Any]) -> None:
-    lower, upper = said["lower"], said["upper"]
+def _check_numbers(entries: Mapping[str, Any], table: Mapping[str, Any]) -> None:
+    lower, upper = entries["lower"], entries["upper"]
     check_within(-_LARGEST, _LARGEST, lower=lower, upper=upper)
     if not lower < upper:
         raise SchemeError(f"lower must be below upper, got {number(lower)} and {number(upper)}")
@@ -62,23 +63,23 @@ def _check_numbers(said: Mapping[str, Any], table: Mapping[str, Any]) -> None:
         raise SchemeError(
             f"lower and upper are too close to tell values apart, got {number(lower)} and {number(upper)}"
         )
-    if said["estimator"] != "projection" and ("level_rule" in table or "level" in table):
+    if entries["estimator"] != "projection" and ("level_rule" in table or "level" in table):
         raise SchemeError(
-            f'level_rule and level go with estimator = "projection" only, got estimator = "{said["estimator"]}"'
+            f'level_rule and level go with estimator = "projection" only, got estimator = "{entries["estimator"]}"'
         )
-    if (said["level_rule"] == "fixed") != (said["level"] is not None):
+    if (entries["level_rule"] == "fixed") != (entries["level"] is not None):
         raise SchemeError('level goes with level_rule = "fixed", and only with it')
 
 
-def _categories(said: Mapping[str, Any]) -> dict[str, Any]:
+def _categories(entries: Mapping[str, Any]) -> dict[str, Any]:
     """The categories with what was added to them, and their codes and values, which must be theirs."""
-    labels, codes, values = tuple(said["categories"]), said["codes"], said["values"]
+    labels, codes, values = tuple(entries["categories"]), entries["codes"], entries["values"]
     for label in labels:
         printable(categories=label)
-    if said["missing"] == "category" and MISSING not in labels:
+    if entries["missing"] == "category" and MISSING not in labels:
         labels += (MISSING,)
     if len(set(labels)) != len(labels) or "" in labels:
-        raise SchemeError(f"categories must differ and be names, got {said['categories']!r}")
+        raise SchemeError(f"categories must differ and be names, got {entries['categories']!r}")
     if not isinstance(codes, Mapping):
         raise SchemeError(f'codes must map a file\'s codes to categories, such as {{ 1 = "urban" }}, got {codes!r}')
     for code, label in codes.items():
@@ -86,11 +87,11 @@ def _categories(said: Mapping[str, Any]) -> dict[str, Any]:
             raise SchemeError(f"codes.{code} must be one of the categories {listed(labels)}; got {label!r}")
     if values is not None and len(values) != len(labels):
         raise SchemeError(f"values must list one number for each of the {len(labels)} categories, got {len(values)}")
-    if values is None and said["functionals"]:
+    if values is None and entries["functionals"]:
         raise SchemeError(
             "functionals of categories need values, one number for each category; give them or leave both out"
         )
-    if said["outside"] == keys.OTHER and keys.OTHER not in labels:
+    if entries["outside"] == keys.OTHER and keys.OTHER not in labels:
         raise SchemeError(f'outside = "other" needs a category named "other" among the {len(labels)} categories')
     return {
         "categories": labels,
@@ -99,20 +100,20 @@ def _categories(said: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _mechanism(said: Mapping[str, Any], table: Mapping[str, Any], told: Mapping[str, int]) -> Mechanism:
+def _mechanism(entries: Mapping[str, Any], table: Mapping[str, Any], told: Mapping[str, int]) -> Mechanism:
     """The attribute's mechanism: read where the text is canonical, chosen and designed elsewhere; told: of the scheme."""
-    kind = BY_TYPE[said["type"]].get(said["mechanism"])
+    kind = BY_TYPE[entries["type"]].get(entries["mechanism"])
     options = [option for option in kind.declared.options if option.name in table] if kind is not None else []
     if "client" not in table:
         from dpcore.protocol.declaration import design  # needless where the text is canonical
 
-        return design(kind, said["epsilon"], told, {option.name: said[option.name] for option in options})
+        return design(kind, entries["epsilon"], told, {option.name: entries[option.name] for option in options})
     if kind is None:
         raise SchemeError('a client table goes with the mechanism it belongs to; remove it, or mechanism = "auto"')
     for option in options:
         if not option.is_kept:
             raise SchemeError(f"a client table holds what came of {option.name}; remove one of the two")
-    mechanism = kind.from_parameters(said["epsilon"], table["client"])
+    mechanism = kind.from_parameters(entries["epsilon"], table["client"])
     if mechanism.inputs != told.get("categories", mechanism.inputs):
         raise SchemeError(
             f"client.categories must be {told['categories']}, the number of categories, got {mechanism.inputs}"

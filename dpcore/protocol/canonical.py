@@ -32,20 +32,20 @@ def read(document: Mapping[str, Any]) -> dict[str, Any]:
             "ldpflow that draws so, or answers that were paid for would be drawn anew"
         )
     keys.check_known(document, _TOP_KEYS, "the scheme")
-    said = keys.read(keys.SCHEME, document)
-    if not attribute_table.NAME.match(said["name"]):
-        raise SchemeError(f"name must be lower-case letters, digits and _, got {said['name']!r}")
-    functionals = attribute_table.read_functionals(said["functionals"], is_canonical="format" in document)
-    tables = said["attributes"]
+    entries = keys.read(keys.SCHEME, document)
+    if not attribute_table.NAME.match(entries["name"]):
+        raise SchemeError(f"name must be lower-case letters, digits and _, got {entries['name']!r}")
+    functionals = attribute_table.read_functionals(entries["functionals"], is_canonical="format" in document)
+    tables = entries["attributes"]
     if not isinstance(tables, Mapping) or not tables:
         raise SchemeError("a scheme needs at least one [attributes.NAME] table, got none")
-    share = said["clients"] if said["reporting"] == "all" else max(1, said["clients"] // len(tables))
+    share = entries["clients"] if entries["reporting"] == "all" else max(1, entries["clients"] // len(tables))
     attributes = {key: attribute_table.read(key, table, share, functionals) for key, table in tables.items()}
     _columns_differ(attributes)
-    del said["format"]
-    return said | {
+    del entries["format"]
+    return entries | {
         "draws": draws,
-        "pairs": _pairs(said["pairs"], attributes),
+        "pairs": _pairs(entries["pairs"], attributes),
         "functionals": functionals,
         "attributes": MappingProxyType(attributes),
     }
@@ -89,8 +89,10 @@ def _pairs(pairs: list[list[str]], attributes: Mapping[str, Attribute]) -> tuple
 
 def write(scheme: Mapping[str, Any]) -> str:
     """Return the canonical text of a scheme's fields: a fixed order of keys, exact numbers, one spelling."""
-    said = {"format": FORMAT, **scheme}
+    document = {"format": FORMAT, **scheme}
     if scheme["draws"] == 1:  # schemes from before there was a version keep their digest
-        del said["draws"]
-    said["attributes"] = {name: attribute_table.write(each) for name, each in scheme["attributes"].items()}
-    return _toml.dumps({key: said[key] for key in _TOP_KEYS if key in said})
+        del document["draws"]
+    document["attributes"] = {
+        name: attribute_table.write(attribute) for name, attribute in scheme["attributes"].items()
+    }
+    return _toml.dumps({key: document[key] for key in _TOP_KEYS if key in document})

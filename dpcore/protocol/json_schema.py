@@ -43,17 +43,17 @@ def _attribute(kind: str) -> dict[str, Any]:
     mechanism = next(key for key in keys.of_attribute(kind, "") if key.name == "mechanism")
     cases = []
     for name in mechanism.choices:
-        said = _table(keys.of_attribute(kind, name))["properties"]
-        own = {key: said.get(key, False) for key in ("estimator", *options_of(kind))}
+        properties = _table(keys.of_attribute(kind, name))["properties"]
+        own = {key: properties.get(key, False) for key in ("estimator", *options_of(kind))}
         cases.append(_if({"mechanism": name}, {"properties": own}, is_default=name == mechanism.default))
     table = _table(keys.of_attribute(kind, ""))
     table["properties"] |= dict.fromkeys(("estimator", *options_of(kind)), True)
     return table | {"allOf": cases}
 
 
-def _if(said: dict[str, str], then: dict[str, Any], is_default: bool = False) -> dict[str, Any]:
-    when: dict[str, Any] = {"properties": {key: {"const": value} for key, value in said.items()}}
-    return {"if": when if is_default else when | {"required": list(said)}, "then": then}
+def _if(values: dict[str, str], then: dict[str, Any], is_default: bool = False) -> dict[str, Any]:
+    when: dict[str, Any] = {"properties": {key: {"const": value} for key, value in values.items()}}
+    return {"if": when if is_default else when | {"required": list(values)}, "then": then}
 
 
 def _table(declared: Iterable[Option]) -> dict[str, Any]:
@@ -70,16 +70,16 @@ def _key(key: Option) -> dict[str, Any]:
     """One key: its words, its default, and what values it has."""
     default = list(key.default) if isinstance(key.default, tuple) else key.default
     default = float(default) if isinstance(default, Fraction) else default
-    said = {"description": key.words} | ({} if default is None else {"default": default}) | _values(key, key.type)
-    return said | {"items": _functional()} if key.name == "functionals" else said
+    schema = {"description": key.words} | ({} if default is None else {"default": default}) | _values(key, key.type)
+    return schema | {"items": _functional()} if key.name == "functionals" else schema
 
 
-def _values(key: Option, of: Any) -> dict[str, Any]:
-    if get_origin(of) is list:
-        return {"type": "array", "items": _values(key, get_args(of)[0]), "minItems": key.fewest}
+def _values(key: Option, kind: Any) -> dict[str, Any]:
+    if get_origin(kind) is list:
+        return {"type": "array", "items": _values(key, get_args(kind)[0]), "minItems": key.fewest}
     if key.choices:
         return {"enum": list(key.choices)}
-    return _TYPES[of] | ({"minimum": key.least, "maximum": key.most} if of is int else {})
+    return _TYPES[kind] | ({"minimum": key.least, "maximum": key.most} if kind is int else {})
 
 
 def _functional() -> dict[str, Any]:

@@ -137,8 +137,8 @@ def value_of(key: Option, value: Any) -> Any:
         if not isinstance(value, list) or len(value) < key.fewest:
             more = f" of at least {key.fewest}" if key.fewest else ""
             raise SchemeError(f"{name} must be a list{more}: {key.words}; got {value!r}")
-        each = replace(key, type=get_args(key.type)[0])
-        return [value_of(each, entry) for entry in value]
+        element = replace(key, type=get_args(key.type)[0])
+        return [value_of(element, entry) for entry in value]
     if key.choices and value not in key.refused:
         check_one_of(key.choices, **{name: value})
     if key.type is int:

@@ -36,16 +36,16 @@ def simulate(scheme: Scheme, people: Any, random: Source, clients: int | None = 
         raise SchemeError('simulate needs reporting = "all", got "one"; use privatize and aggregate')
     paired = [name for name in scheme.attributes if any(name == categorical for _, categorical in scheme.pairs)]
     if hasattr(people, "cell_probabilities"):
-        said = _said_by_population(scheme, people, clients or scheme.clients, paired, random)
+        groups = _said_by_population(scheme, people, clients or scheme.clients, paired, random)
     else:
-        said = _said_by_records(scheme, scheme.encode(people), paired, random)
-    return _draw(scheme, said, paired, random)
+        groups = _said_by_records(scheme, scheme.encode(people), paired, random)
+    return _draw(scheme, groups, paired, random)
 
 
-def _draw(scheme: Scheme, said: Iterator[Said], paired: list[str], random: Source) -> Aggregate:
+def _draw(scheme: Scheme, groups: Iterator[Said], paired: list[str], random: Source) -> Aggregate:
     zero = Aggregate.zero(scheme)
     statistics, pairs, n = dict(zero.statistics), dict(zero.pairs), 0
-    for combination, size, histogram in said:
+    for combination, size, histogram in groups:
         n += size
         for name, category in zip(paired, combination, strict=True):
             statistics[name][category] += size

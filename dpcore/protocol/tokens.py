@@ -52,20 +52,20 @@ def levels_said(scheme: Scheme, names: np.ndarray, rows: np.ndarray) -> dict[str
     names: the tokens, (n, 16) uint8.  rows: the places of those that are looked at.  What `public_levels` says of each, many at
     a time.
     """
-    found = {name: np.full(len(names), NO_TOKEN, dtype=np.int16) for name in scheme.attributes}
+    all_levels = {name: np.full(len(names), NO_TOKEN, dtype=np.int16) for name in scheme.attributes}
     if not len(rows):
-        return found
+        return all_levels
     texts = [to_text(names[row].tobytes()) for row in rows]
     asked = _units_said(scheme, texts)
-    for name, levels in found.items():
+    for name, levels in all_levels.items():
         mechanism = scheme.attributes[name].mechanism
-        of = np.flatnonzero(asked[name])
+        answering = np.flatnonzero(asked[name])
         levels[rows] = NOT_ASKED
-        levels[rows[of]] = 0
+        levels[rows[answering]] = 0
         if len(mechanism.sizes) > 1:
-            words = _FirstWords([_public(scheme, texts[one], name) for one in of])
-            levels[rows[of]] = mechanism.draw_levels(len(of), words)
-    return found
+            words = _FirstWords([_public(scheme, texts[one], name) for one in answering])
+            levels[rows[answering]] = mechanism.draw_levels(len(answering), words)
+    return all_levels
 
 
 def _units_said(scheme: Scheme, texts: list[str]) -> dict[str, np.ndarray]:
@@ -77,7 +77,7 @@ def _units_said(scheme: Scheme, texts: list[str]) -> dict[str, np.ndarray]:
     drawn = words % bound
     for late in np.flatnonzero(words >= WORD - WORD % bound):  # drawn again, as `Source.residues` says
         drawn[late] = scheme.units.index(unit(scheme, texts[late], None))
-    return {name: np.array([name in each for each in scheme.units])[drawn] for name in scheme.attributes}
+    return {name: np.array([name in members for members in scheme.units])[drawn] for name in scheme.attributes}
 
 
 class _FirstWords(Source):
