@@ -35,8 +35,8 @@ def render(run: Run) -> str:
     for change in content["changes"]:
         title = f"change since round {change.since}"
         differences += _differences(title, "moved", change.lines, change.left_out, change.remarks)
-    among = [line for each in sections for line in each.differences]
-    left_out = sum(each.differences_left_out for each in sections)
+    among = [line for section in sections for line in section.differences]
+    left_out = sum(section.differences_left_out for section in sections)
     differences += _differences("differences between groups", "differ", among, left_out)
     lines += [*differences, _JUDGED, ""] if differences else []
     if plan.is_rehearsal:
@@ -60,7 +60,7 @@ def render(run: Run) -> str:
 
 def _estimates(title: str, sections: list[Section]) -> list[str]:
     """The table of all attributes, and under it why numbers were refused and how many intervals hold the truth."""
-    confidences = {each.confidence for each in sections if each.confidence}
+    confidences = {section.confidence for section in sections if section.confidence}
     interval = f"{confidences.pop()} interval" if len(confidences) == 1 else "interval"
     rows, refusals, held = [], [], []
     for section in sections:
@@ -79,10 +79,12 @@ def _estimates(title: str, sections: list[Section]) -> list[str]:
     return [_table(title, columns, rows, has_sections=True), *notes, *told]
 
 
-def _differences(title: str, verdict: str, found: list[Line], left_out: int, remarks: Iterable[str] = ()) -> list[str]:
+def _differences(
+    title: str, verdict: str, differences: list[Line], left_out: int, remarks: Iterable[str] = ()
+) -> list[str]:
     """A table of differences, and under it what there is to be said of all of them; no line where there is none."""
     rows, previous = [], ""
-    for line in found:
+    for line in differences:
         name, previous = ("" if line.attribute == previous else line.attribute), line.attribute
         rows.append([name, line.quantity, line.group, line.value, line.interval, line.verdict])
     columns = ["attribute", "quantity", "group", "change", "interval", verdict]

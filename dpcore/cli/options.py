@@ -34,17 +34,17 @@ def taken_apart(command: Callable[..., None]) -> Callable[..., None]:
         told = declared(**{option.name: named.pop(option.name) for option in options(declared) if option.name in named})
         command(*given, **named, told=told)
 
-    kept = [
-        each.replace(annotation=hints[each.name])
-        for each in signature(command).parameters.values()
-        if each.name != "told"
+    own = [
+        parameter.replace(annotation=hints[parameter.name])
+        for parameter in signature(command).parameters.values()
+        if parameter.name != "told"
     ]
-    parameters = kept + [
+    parameters = own + [
         Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, typer.Option(help=words)])
         for name, kind, default, words, _, _ in options(declared)
     ]
     called.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    called.__annotations__ = {each.name: each.annotation for each in parameters}
+    called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return called
 
 

@@ -69,8 +69,8 @@ def scheme(
             certificate = attribute.mechanism.certificate()
             mark = "<=" if certificate.holds else ">"
             promise = "e^epsilon" if certificate.kind == "ratio" else "epsilon"
-            kept = f"{certificate.kind} {float(certificate.kept):.6f} {mark} {promise}"
-            table.add_row(name, asks, attribute.mechanism.name, attribute.budget.text, kept)
+            bound = f"{certificate.kind} {float(certificate.kept):.6f} {mark} {promise}"
+            table.add_row(name, asks, attribute.mechanism.name, attribute.budget.text, bound)
         show(table)
         total = "the sum over attributes" if parsed.reporting == "all" else "the dearest unit; a client reports one"
         print(f"digest  {parsed.digest}")
@@ -86,14 +86,14 @@ def _show_revision(before: Scheme, after: Scheme) -> None:
     """What differs between two schemes, and what may be said of rounds under both."""
     from dpcore.protocol.revision import revise
 
-    found = revise(before, after)
+    revision = revise(before, after)
     columns = [f"{scheme.name} {scheme.digest[:16]}" for scheme in (before, after)]
     table = new_table("", "attribute", "what", *columns)
-    for change in found.changes:
+    for change in revision.changes:
         table.add_row(change.where or "(scheme)", change.what, change.before, change.after)
-    if found.changes:
+    if revision.changes:
         show(table)
-    for line in found.verdict:
+    for line in revision.verdict:
         print(line)
 
 
@@ -117,8 +117,8 @@ def plan(
     from dpcore.rounds.planner.plan import Aim, Planner
 
     with progress("planning", None):
-        found = Planner.read(scheme).plan(Aim.parse(aim), clients=clients, epsilon=epsilon, error=error)
-    _show_plan(found)
+        answer = Planner.read(scheme).plan(Aim.parse(aim), clients=clients, epsilon=epsilon, error=error)
+    _show_plan(answer)
 
 
 def _show_plan(plan: Plan) -> None:
@@ -136,9 +136,11 @@ def _show_plan(plan: Plan) -> None:
         )
     show(table)
     choices = new_table("mechanisms at these clients and this epsilon", "mechanism", "error", "of the least", "")
-    for each in plan.choices:
-        ratio = "" if each.error is None or plan.best.error is None else f"{each.error / plan.best.error:.2f}"
-        choices.add_row(each.mechanism, number(each.error), ratio, "the scheme's" if each is plan.forecast else "")
+    for choice in plan.choices:
+        ratio = "" if choice.error is None or plan.best.error is None else f"{choice.error / plan.best.error:.2f}"
+        choices.add_row(
+            choice.mechanism, number(choice.error), ratio, "the scheme's" if choice is plan.forecast else ""
+        )
     show(choices)
     if plan.best is plan.forecast:
         print(f"choose {plan.best.mechanism}, as the scheme does")
@@ -192,7 +194,7 @@ def audit(
     if out is not None:
         print(f"wrote {', '.join(map(str, certify.write(out, audits, day)))}")
     if warehouse is not None:
-        landed = sum(certify.land(warehouse, found, day) for found in audits)
+        landed = sum(certify.land(warehouse, audit, day) for audit in audits)
         print(f"landed {landed} checks in {relative(str(warehouse))}")
     certify.require(audits, 0 if warehouse is None else certify.landed_seeds(warehouse))
 
@@ -204,10 +206,10 @@ def _show_audit(audit: SchemeAudit) -> None:
     columns = ("attribute", "mechanism", "promised", "kept at most", "kept, exact", "reports show at least", "holds")
     table = new_table(f"{audit.name}  {audit.digest[:16]}", *columns)
     for a in audit.attributes:
-        found = a.found
-        kept = (at_most(found.kept), found.kept.text)
+        finding = a.found
+        losses = (at_most(finding.kept), finding.kept.text)
         shown = "" if a.measured is None else f"{a.measured.epsilon:.4f}"
-        table.add_row(a.name, a.mechanism, a.promised.text, *kept, shown, "yes" if a.holds else "NO")
+        table.add_row(a.name, a.mechanism, a.promised.text, *losses, shown, "yes" if a.holds else "NO")
     show(table)
     for a in audit.attributes:
         print(f"{a.name}: {a.found.how}; attained: {a.found.worst}")

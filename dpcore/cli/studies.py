@@ -44,7 +44,7 @@ def reproduce(
     from dpcore.laboratory.studies.reproduce import FIGURES
 
     if list_:
-        lines = [(name, of.document, of.shows, f"{of.seconds:g} s") for name, of in FIGURES.items()]
+        lines = [(name, figure.document, figure.shows, f"{figure.seconds:g} s") for name, figure in FIGURES.items()]
         show_lines("figures", ("name", "document", "what it shows", "processor"), lines)
         return
     _carry_out(Reproduce(names=tuple(names or FIGURES), quick=quick), warehouse, data, again=again)
@@ -82,11 +82,11 @@ def _command(name: str) -> Callable[..., None]:
     asked = options(kind)
 
     def command(warehouse: Path | None, data: Path, **given: Any) -> None:
-        how = {each: given.pop(each) for each in ("workers", "again", "report") if each in given}
-        fields = {each: _read(each, text, asked[each]) for each, text in given.items()}
+        how = {flag: given.pop(flag) for flag in ("workers", "again", "report") if flag in given}
+        fields = {field: _read(field, text, asked[field]) for field, text in given.items()}
         _carry_out(kind(**fields), warehouse, data, **how)
 
-    parameters = [_parameter(each, *_declared(each, option)) for each, option in asked.items()]
+    parameters = [_parameter(field, *_declared(field, option)) for field, option in asked.items()]
     if kind.is_parallel:
         parameters.append(_parameter("workers", Workers, WORKERS))
     if kind.stands:
@@ -97,7 +97,7 @@ def _command(name: str) -> Callable[..., None]:
         _parameter("data", DataOption, DEFAULT_DATA),
     ]
     command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {each.name: each.annotation for each in parameters}
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     _, _, more = cleandoc(kind.__doc__ or "").partition("\n\n")
     command.__doc__ = f"{_studies()[name]}\n\n{more}"
     return command
@@ -113,7 +113,7 @@ def _declared(name: str, option: Option) -> tuple[Any, Any]:
     if option.is_list:
         shape = "CLIENTS@EPSILON" if hasattr(kind, "parse") else None
         words, kind = f"{words} Separated by commas.", str
-        default = ",".join(f"{each:g}" if isinstance(each, float) else str(each) for each in option.default)
+        default = ",".join(f"{value:g}" if isinstance(value, float) else str(value) for value in option.default)
         if option.default in ((), option.choices):
             words, default = f"{words} Default: all.", ""
     if option.flag == "":
@@ -136,13 +136,13 @@ def _carry_out(
     file, figures = file_of(warehouse, data), data / "figures" / study.name
     if not report:
         measure(study.run(file, workers, again=again), goes_on=bool(study.stands))
-    found = study.report(file)
+    outcome = study.report(file)
     with progress("drawing", None):
         pictures = study.draw(file, figures)
-    if lines := study.lines(found):
+    if lines := study.lines(outcome):
         show_lines(study.title, list(study.table), lines)
-    if found.verdicts:
-        show_aims(verdict.line for verdict in found.verdicts)
+    if outcome.verdicts:
+        show_aims(verdict.line for verdict in outcome.verdicts)
     for remark in study.remarks():
         print(remark)
     show_places(file, figures if pictures else None)
