@@ -18,23 +18,23 @@ def enumerate_loss(file: Path) -> SchemeAudit:
     return certify.audit_file(file)
 
 
-@stage("look-at-reports", run_name="look-at-reports-{found.name}")
-def look_at_reports(found: SchemeAudit, trials: int) -> SchemeAudit:
+@stage("look-at-reports", run_name="look-at-reports-{audit.name}")
+def look_at_reports(audit: SchemeAudit, trials: int) -> SchemeAudit:
     """Return the audit with what the clients' reports show, drawn with the operating system's randomness."""
-    return certify.measure(found, trials)
+    return certify.measure(audit, trials)
 
 
-@stage("show-certificate", run_name="show-{found.name}")
-def show_certificate(found: SchemeAudit, day: str) -> None:
+@stage("show-certificate", run_name="show-{audit.name}")
+def show_certificate(audit: SchemeAudit, day: str) -> None:
     """Put a scheme's certificate, with its picture, into Prefect's UI."""
-    title = f"{found.name}, scheme {found.digest[:16]}, {day}"
-    create_markdown_artifact(certify.embedded_page(found, day), key=key(found.name, "certificate"), description=title)
+    title = f"{audit.name}, scheme {audit.digest[:16]}, {day}"
+    create_markdown_artifact(certify.embedded_page(audit, day), key=key(audit.name, "certificate"), description=title)
 
 
-@stage("land-checks", run_name="land-{found.name}")
-def land_checks(found: SchemeAudit, warehouse: Path, day: str) -> None:
+@stage("land-checks", run_name="land-{audit.name}")
+def land_checks(audit: SchemeAudit, warehouse: Path, day: str) -> None:
     """Land a scheme's figures in `checks`."""
-    certify.land(warehouse, found, day)
+    certify.land(warehouse, audit, day)
 
 
 @whole("audit", hours=2)

@@ -100,11 +100,11 @@ def ensure(url: str | None) -> list[str]:
     wanted = {core.name: core for core in automations(notify)}
     with get_client(sync_client=True) as client:
         for name in (TELL, TELL_CHECKS, BURY, PLAN_ANEW):
-            for found in client.read_automations_by_name(name):
-                if name in wanted and _alike(found, wanted[name]):
+            for automation in client.read_automations_by_name(name):
+                if name in wanted and _alike(automation, wanted[name]):
                     del wanted[name]
                 else:
-                    client.delete_automation(found.id)
+                    client.delete_automation(automation.id)
         for core in wanted.values():
             client.create_automation(core)
     return [core.name for core in automations(notify)]
@@ -121,9 +121,9 @@ def main() -> int:
     return 0
 
 
-def _alike(found: AutomationCore, wanted: AutomationCore) -> bool:
+def _alike(automation: AutomationCore, wanted: AutomationCore) -> bool:
     fields = {"name", "description", "trigger", "actions"}
-    return found.model_dump(include=fields) == wanted.model_dump(include=fields)
+    return automation.model_dump(include=fields) == wanted.model_dump(include=fields)
 
 
 def _when(*states: str) -> EventTrigger:

@@ -52,11 +52,11 @@ def delete_history(settings: CleanupSettings) -> int:
     )
     count = 0
     with get_client(sync_client=True) as client:
-        while found := client.read_flow_runs(flow_run_filter=old, limit=_PAGE, offset=count if settings.dry_run else 0):
-            for run in found:
+        while runs := client.read_flow_runs(flow_run_filter=old, limit=_PAGE, offset=count if settings.dry_run else 0):
+            for run in runs:
                 if not settings.dry_run:
                     client.delete_flow_run(run.id)
-            count += len(found)
+            count += len(runs)
     return count
 
 
@@ -66,6 +66,6 @@ def cleanup(settings: CleanupSettings = CleanupSettings()) -> Any:  # noqa: B008
     removals = [*delete_files(settings), *delete_results(settings)]
     runs = delete_history(settings)
     rows = [{"what": r.kind, "round": r.round, "path": str(r.path), "bytes": r.size} for r in removals]
-    said = f"{in_words(removals, settings.dry_run)}; {runs:,} of Prefect's runs"
-    create_table_artifact(rows, key="cleanup", description=said)
-    return Completed(message=said)
+    message = f"{in_words(removals, settings.dry_run)}; {runs:,} of Prefect's runs"
+    create_table_artifact(rows, key="cleanup", description=message)
+    return Completed(message=message)

@@ -59,11 +59,11 @@ def check(value: Any) -> None:
         for field in type(value).model_fields:
             check(getattr(value, field))
     elif isinstance(value, Mapping):
-        for each in value.values():
-            check(each)
+        for part in value.values():
+            check(part)
     elif isinstance(value, (list, tuple, set)):
-        for each in value:
-            check(each)
+        for part in value:
+            check(part)
     elif isinstance(value, Run):
         _check_run(value)
     elif isinstance(value, Path) or hasattr(value, "protocol"):  # the latter are URLs, which are no `Path`
@@ -79,21 +79,21 @@ def _check_run(run: Run) -> None:
 
 
 def _check_path(path: Any) -> None:
-    allowed = [_resolved(each) for each in (*_folders(), *_named)]
-    found = _resolved(path)
-    _require(path, found, allowed)
-    if _URL.fullmatch(found) or not os.path.isdir(found):
+    allowed = [_resolved(folder) for folder in (*_folders(), *_named)]
+    real = _resolved(path)
+    _require(path, real, allowed)
+    if _URL.fullmatch(real) or not os.path.isdir(real):
         return
-    with os.scandir(found) as entries:
+    with os.scandir(real) as entries:
         links = [entry.path for entry in entries if entry.is_symlink()]
     for link in links:  # a file of reports or a scheme would be read through it
         _require(link, os.path.realpath(link), allowed)
 
 
-def _require(path: Any, found: str, allowed: list[str]) -> None:
-    if any(_is_in(found, folder) for folder in allowed):
+def _require(path: Any, real: str, allowed: list[str]) -> None:
+    if any(_is_in(real, folder) for folder in allowed):
         return
-    really = "" if found == str(path) else f", which is {found}"
+    really = "" if real == str(path) else f", which is {real}"
     raise DPCoreError(
         f"runs may use what is in {', '.join(allowed)}, got {path}{really}; move it there, or name its folder in {SETTING}"
     )
@@ -113,10 +113,10 @@ def _resolved(path: Any) -> str:
     return f"{url[1]}://{url[2].rstrip('/')}"
 
 
-def _is_in(found: str, folder: str) -> bool:
-    if found == folder:
+def _is_in(path: str, folder: str) -> bool:
+    if path == folder:
         return True
-    rest = found.removeprefix(folder if folder.endswith("/") else folder + "/")
-    if rest == found:
+    rest = path.removeprefix(folder if folder.endswith("/") else folder + "/")
+    if rest == path:
         return False
-    return not _URL.fullmatch(found) or not ({".", ".."} & set(unquote(rest).split("/")) or "::" in rest)
+    return not _URL.fullmatch(path) or not ({".", ".."} & set(unquote(rest).split("/")) or "::" in rest)

@@ -54,13 +54,13 @@ def tell_failure(flow: Any, flow_run: Any, state: Any) -> None:
     """
     logger = flow_run_logger(flow_run, flow)
     run = run_of(str(flow_run.id), flow_run.parameters.get("settings") or {})
-    kept = "Nothing was started, so nothing was landed and nobody's privacy was spent."
+    standing = "Nothing was started, so nothing was landed and nobody's privacy was spent."
     if run is not None:
-        kept = _land(run)
-    said = advice(state)
-    logger.error("%s %s", said.replace("**", ""), kept.replace("`", ""))
+        standing = _land(run)
+    what_to_do = advice(state)
+    logger.error("%s %s", what_to_do.replace("**", ""), standing.replace("`", ""))
     page = [f"# {flow_run.name}: {state.name}", f"> {plain(state.message or 'No message was left.')}", "## What to do"]
-    page += [said, "## What there is", kept]
+    page += [what_to_do, "## What there is", standing]
     server = f"PREFECT_API_URL={PREFECT_API_URL.value()} " if PREFECT_API_URL.value() else ""
     page += [f"From a terminal: `{server}.venv/bin/prefect flow-run retry {flow_run.id}`"]
     with get_client(sync_client=True) as client:  # a worker that tells of a crash is in no run
@@ -97,15 +97,15 @@ def run_of(flow_run_id: str, settings: dict[str, Any]) -> Run | None:
 def _land(run: Run) -> str:
     """Land the failure and say what stands."""
     plan = run.plan
-    said = f"Round {plan.round}, run `{plan.run_id}`: what is finished stands in `{run.folder}`, and is not done again."
+    standing = (
+        f"Round {plan.round}, run `{plan.run_id}`: what is finished stands in `{run.folder}`, and is not done again."
+    )
     try:
         folders.check(run)
         land_failure(run)
     except DPCoreError as error:
-        return f"{said} That it failed could not be written to the warehouse: {error}"
-    return (
-        f"{said} In `{plan.warehouse}` the run is recorded as failed, unless it had landed before; its rows then stand."
-    )
+        return f"{standing} That it failed could not be written to the warehouse: {error}"
+    return f"{standing} In `{plan.warehouse}` the run is recorded as failed, unless it had landed before; its rows then stand."
 
 
 def advice(state: Any) -> str:

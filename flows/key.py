@@ -23,21 +23,21 @@ _USER = "ldpflow"
 def main(arguments: Sequence[str] = ()) -> int:
     """Print the key, with `--make` after making one where there is none, and return the exit status."""
     try:
-        found = ensure() if "--make" in arguments else _one_of(os.environ) or _one_of(_profile()[1])
+        key = ensure() if "--make" in arguments else _one_of(os.environ) or _one_of(_profile()[1])
     except DPCoreError as error:
         print(f"ldpflow: {error}", file=sys.stderr)
         return 1
-    if not found:
+    if not key:
         print("ldpflow: there is no key yet; `make up` makes one", file=sys.stderr)
         return 1
-    print(found)
+    print(key)
     return 0
 
 
 def ensure() -> str:
     """Return the key, made where there is none, and let this process give it; raises DPCoreError where two differ."""
-    if found := _one_of(os.environ):
-        return found
+    if key := _one_of(os.environ):
+        return key
     from prefect.context import refresh_global_settings_context
     from prefect.settings import get_current_settings
 
@@ -46,23 +46,23 @@ def ensure() -> str:
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)  # of two first starts, one makes it
-        name, kept = _profile()
-        found = _one_of(kept) or f"{_USER}:{secrets.token_urlsafe(24)}"
-        if any(kept.get(setting) != found for setting in (SERVER, CLIENT)):
-            _keep(path, name, found)
+        name, settings = _profile()
+        key = _one_of(settings) or f"{_USER}:{secrets.token_urlsafe(24)}"
+        if any(settings.get(setting) != key for setting in (SERVER, CLIENT)):
+            _keep(path, name, key)
         path.chmod(0o600)
     finally:
         os.close(folder)
     refresh_global_settings_context()
-    return found
+    return key
 
 
 def _one_of(settings: Mapping[str, str]) -> str:
     """The key among some settings, '' without one."""
-    found = {settings[name] for name in (SERVER, CLIENT) if settings.get(name)}
-    if len(found) > 1:
+    keys = {settings[name] for name in (SERVER, CLIENT) if settings.get(name)}
+    if len(keys) > 1:
         raise DPCoreError(f"{SERVER} and {CLIENT} must be one key, got two; leave one of them out")
-    return found.pop() if found else ""
+    return keys.pop() if keys else ""
 
 
 def _profile() -> tuple[str, dict[str, str]]:
@@ -84,11 +84,11 @@ def _keep(path: Path, name: str, key: str) -> None:
     profiles.update_profile(name, {SERVER: key, CLIENT: key}, source=path)
     if profiles.active_name is None:
         profiles.set_active(name)
-    kept = profiles.without_profile_source(DEFAULT_PROFILES_PATH).to_dict()
+    document = profiles.without_profile_source(DEFAULT_PROFILES_PATH).to_dict()
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     draft.unlink(missing_ok=True)
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-        file.write(toml.dumps(kept))
+        file.write(toml.dumps(document))
         file.flush()
         os.fsync(file.fileno())
     draft.replace(path)

@@ -22,33 +22,33 @@ _NAMED = 3  # failed checks that a state's message quotes
 @stage("show")
 def show(run: Run) -> pages.Pieces:
     """Put tables of what the landed run estimated and of what changed, and a page for each attribute, into Prefect's UI."""
-    found = pages.pieces(run.plan.warehouse, run.plan.run_id)
+    pieces = pages.pieces(run.plan.warehouse, run.plan.run_id)
     title, scheme = f"Round {run.plan.round}", run.scheme.name
     tables = {
-        "estimates": (found.estimates, f"{title}: {len(found.estimates)} estimates with their intervals"),
-        "changes": (found.changes, f"{title} minus round {found.since}"),
-        "groups": (found.groups, f"{title}: one group minus another"),
+        "estimates": (pieces.estimates, f"{title}: {len(pieces.estimates)} estimates with their intervals"),
+        "changes": (pieces.changes, f"{title} minus round {pieces.since}"),
+        "groups": (pieces.groups, f"{title}: one group minus another"),
     }
     for name, (rows, description) in tables.items():
         if rows:
             create_table_artifact(rows, key=key(scheme, name), description=description)
-    for attribute, page in found.attributes.items():
+    for attribute, page in pieces.attributes.items():
         create_markdown_artifact(page, key=key(scheme, attribute), description=f"{title}: {attribute}")
-    return found
+    return pieces
 
 
-def ended(run: Run, found: pages.Pieces) -> Any:
+def ended(run: Run, pieces: pages.Pieces) -> Any:
     """Put the round's front page into the UI, among the flow's own artifacts, and return the state the round ends in.
 
     A round of which a check failed has landed all the same; its state has a name of its own, which is seen in every list of
     runs and which an automation can wait for.  The run's folder is its result.
     """
     front = key(run.scheme.name, "round")
-    create_markdown_artifact(found.front, key=front, description=found.headline)
-    said = "; ".join(found.failed[:_NAMED] + ["..."] * (len(found.failed) > _NAMED))
-    if found.failed:
-        return Completed(name=CHECKS_FAILED, message=f"{found.headline}: {said}", data=run.folder)
-    return Completed(message=found.headline, data=run.folder)
+    create_markdown_artifact(pieces.front, key=front, description=pieces.headline)
+    failed = "; ".join(pieces.failed[:_NAMED] + ["..."] * (len(pieces.failed) > _NAMED))
+    if pieces.failed:
+        return Completed(name=CHECKS_FAILED, message=f"{pieces.headline}: {failed}", data=run.folder)
+    return Completed(message=pieces.headline, data=run.folder)
 
 
 @stage("write-page")

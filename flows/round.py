@@ -58,15 +58,15 @@ def main(arguments: list[str] | None = None) -> int:
         print("starting Prefect (about 15 s without a server) ...", file=sys.stderr)
         with tags(TAG):
             run = Run.at(run_round(settings))
-        if said := reason(run):
-            raise TooFewClients(said)
+        if few := reason(run):
+            raise TooFewClients(few)
         print(render(run))
     except ValidationError as error:
         first = error.errors()[0]
-        said = first["msg"]
+        message = first["msg"]
         if first["loc"]:  # else it is of settings that do not go together
-            said = f"{'.'.join(map(str, first['loc']))}: {said}, got {first['input']!r}"
-        print(f"ldpflow: {said}", file=sys.stderr)
+            message = f"{'.'.join(map(str, first['loc']))}: {message}, got {first['input']!r}"
+        print(f"ldpflow: {message}", file=sys.stderr)
         return 1
     except DPCoreError as error:
         print(f"ldpflow: {error}", file=sys.stderr)

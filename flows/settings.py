@@ -21,7 +21,7 @@ FORM = ConfigDict(extra="forbid", frozen=True)
 def form(*declared: type, leaving: str = "") -> Any:
     """Return a form with the options that classes of `dpcore.rounds.settings` declare, `leaving` one of them out."""
     fields: dict[str, Any] = {}
-    for option in (option for each in declared for option in options(each)):
+    for option in (option for kind in declared for option in options(kind)):
         least, most = ("min_length", "max_length") if option.plain is str else ("ge", "le")
         told: dict[str, Any] = {least: option.least, most: option.most, "description": option.words}
         fields[option.name] = (option.kind, Field(option.default, **told))

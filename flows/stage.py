@@ -95,8 +95,8 @@ def scheduled_day() -> str:
 
 def flow_run_id() -> str | None:
     """Return the id by which Prefect knows the flow's run, None outside one."""
-    found = runtime.flow_run.id
-    return None if found is None else str(found)
+    identifier = runtime.flow_run.id
+    return None if identifier is None else str(identifier)
 
 
 def key(*words: str) -> str:

@@ -42,10 +42,10 @@ def draw(settings: StudySettings) -> dict[str, Path]:
 def show(settings: StudySettings, pictures: dict[str, Path], title: str, apart: bool) -> None:
     """Put the aims, the table and the pictures into Prefect's UI; apart: a page for each picture."""
     study = settings.study
-    found = study.report(settings.warehouse)
-    heads, lines = tuple(study.table), study.lines(found)
-    if found.verdicts:
-        aims = [dict(zip(HEADS, verdict.line, strict=True)) for verdict in found.verdicts]
+    report = study.report(settings.warehouse)
+    heads, lines = tuple(study.table), study.lines(report)
+    if report.verdicts:
+        aims = [dict(zip(HEADS, verdict.line, strict=True)) for verdict in report.verdicts]
     else:
         aims = [dict(zip(heads, line, strict=True)) for line in lines]
     create_table_artifact(aims, key=key(study.name, "aims"), description=title)
@@ -73,7 +73,7 @@ def _whole(
         show(settings, draw(settings), title, apart)
 
     def run_name() -> str:
-        return f"{form.of.name}-{scheduled_day()}" if afresh else form.of.name
+        return f"{form.kind.name}-{scheduled_day()}" if afresh else form.kind.name
 
     body.__name__ = body.__qualname__ = name
     body.__doc__ = f"{title}: measure what the study lacks, draw it, and show it in the UI."

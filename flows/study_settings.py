@@ -22,7 +22,7 @@ class StudySettings(BaseModel):
     """What is measured, and where it lands."""
 
     model_config = FORM
-    of: ClassVar[type[Study]]
+    kind: ClassVar[type[Study]]
 
     again: bool = Field(False, description="Measure anew what the warehouse has.")
     warehouse: Path = Field(warehouse_of(DEFAULT_DATA), description="The DuckDB file the rows land in.")
@@ -31,14 +31,14 @@ class StudySettings(BaseModel):
     @property
     def study(self) -> Study:
         """What is asked."""
-        asked = {name: _plain(getattr(self, name), each) for name, each in options(self.of).items()}
-        return self.of(**asked)
+        asked = {name: _plain(getattr(self, name), option) for name, option in options(self.kind).items()}
+        return self.kind(**asked)
 
 
 def _plain(given: Any, option: Option) -> Any:
     if not option.is_list:
         return given
-    return tuple(option.kind(**each.model_dump()) if isinstance(each, BaseModel) else each for each in given)
+    return tuple(option.kind(**entry.model_dump()) if isinstance(entry, BaseModel) else entry for entry in given)
 
 
 def _field(option: Option) -> tuple[Any, Any]:
@@ -53,7 +53,7 @@ def _field(option: Option) -> tuple[Any, Any]:
         kind = Annotated[kind, Field(ge=option.least, le=option.most, multiple_of=multiple)]
     if not option.is_list:
         return kind, Field(option.default, description=option.words)
-    default = [Place(**vars(each)) if is_dataclass(each) else each for each in option.default]
+    default = [Place(**vars(entry)) if is_dataclass(entry) else entry for entry in option.default]
     return list[kind], Field(default, min_length=1 if default else None, description=option.words)
 
 
@@ -62,24 +62,24 @@ Place = create_model(
     __config__=FORM,
     __doc__=Declared.__doc__,
     __module__=__name__,
-    **{name: _field(each) for name, each in options(Declared).items()},  # type: ignore[call-overload]
+    **{name: _field(option) for name, option in options(Declared).items()},  # type: ignore[call-overload]
 )
 
 
-def form_of(of: type[Study], name: str) -> type[StudySettings]:
+def form_of(kind: type[Study], name: str) -> type[StudySettings]:
     """Return the form of a study: its fields, and where it lands."""
-    fields: Any = {name: _field(each) for name, each in options(of).items()}
-    if of.is_parallel:
+    fields: Any = {name: _field(option) for name, option in options(kind).items()}
+    if kind.is_parallel:
         fields["workers"] = (int, Field(2, ge=1, le=64, description="Processes that measure at the same time."))
-    fields["figures"] = (Path, Field(DEFAULT_DATA / "figures" / of.name, description="Folder of the pictures."))
+    fields["figures"] = (Path, Field(DEFAULT_DATA / "figures" / kind.name, description="Folder of the pictures."))
     made = create_model(
         name,
         __base__=StudySettings,
-        __doc__=f"What is asked of the study {of.name}, and where it lands.",
+        __doc__=f"What is asked of the study {kind.name}, and where it lands.",
         __module__=__name__,
         **fields,
     )
-    made.of = of
+    made.kind = kind
     return made
 
 

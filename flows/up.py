@@ -145,11 +145,11 @@ class _Service:
     def __enter__(self) -> _Service:
         self._starts.append(time.monotonic())
         self.log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with open(self.log, "ab", opener=_for_owner) as said:
+        with open(self.log, "ab", opener=_for_owner) as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", *self._command.split()],
                 env=self._environment,
-                stdout=said,
+                stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
                 umask=self._umask,
@@ -203,8 +203,8 @@ def _python(command: str, environment: Mapping[str, str]) -> str:
         umask=_UMASK,
     )
     if done.returncode:
-        said = (done.stderr.strip() or done.stdout.strip()).splitlines() or ["nothing was said"]
-        raise UpError(f"`python -m {command}` failed: {said[-1].strip()}; run it by hand to see everything")
+        lines = (done.stderr.strip() or done.stdout.strip()).splitlines() or ["nothing was said"]
+        raise UpError(f"`python -m {command}` failed: {lines[-1].strip()}; run it by hand to see everything")
     return done.stdout.strip()
 
 
