@@ -122,11 +122,12 @@ def _declared(name: str, option: Option) -> tuple[Any, Any]:
 
 
 def _read(name: str, given: Any, option: Option) -> Any:
-    """What a study is told: texts with commas as lists, an empty one as the default."""
+    """What a study is told: texts with commas as lists, an empty one as all where that is the default."""
     if not option.is_list:
         return given
     kind = getattr(option.kind, "parse", option.kind)
-    return listed(given, kind, (option.flag or name).lstrip("-")) or option.default
+    told = listed(given, kind, (option.flag or name).lstrip("-"))
+    return option.default if not told and option.default == option.choices else told
 
 
 def _carry_out(

@@ -58,6 +58,15 @@ def test_what_is_not_among_the_choices_or_bounds_is_refused_by_its_name(name: st
                 replace(kind(), **{field: (wrong,) if option.is_list else wrong})
 
 
+def test_an_empty_list_is_all_only_where_that_is_the_default() -> None:
+    """Separators alone are a slip: without this a profile of no round would be one of a million clients."""
+    done = CliRunner().invoke(cli.app, ["benchmark", "profile", "--clients", ","])
+    assert str(done.exception) == "clients needs at least one, such as 1000000; got none"
+    assert not kind_of("accuracy")(methods=()).methods
+    with pytest.raises(SchemeError, match="targets needs at least one"):
+        kind_of("accuracy")(targets=())
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_form_is_made_of_it_and_asks_the_same(name: str) -> None:
     kind = kind_of(name)

@@ -40,6 +40,8 @@ class Option:
 
     def check(self, name: str, value: Any) -> None:
         """Raise SchemeError for what it must not be."""
+        if self.is_list and self.default and not value:
+            raise SchemeError(f"{name} needs at least one, such as {self.default[0]}; got none")
         for each in value if self.is_list else (value,):
             if is_dataclass(each):
                 check(each)

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from dpcore.errors import SchemeError
 from dpcore.laboratory.benchmarks.option import option
 from dpcore.laboratory.benchmarks.study import Study
 from dpcore.laboratory.studies.speed import memory, rounds
@@ -41,8 +40,6 @@ class Profile(Study):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.clients:
-            raise SchemeError("a profile needs a number of clients, such as 1000000; got none")
         for n in self.clients:
             check_clients(n)
 
