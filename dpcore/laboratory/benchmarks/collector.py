@@ -46,7 +46,8 @@ class Collector(Study):
 
     def verdicts(self, rows: pd.DataFrame) -> list[Verdict]:
         value = rows.set_index("metric")["value"]
+        lost = None if rows.empty else float(abs(value["sent"] - value["counted"]))
         return [
-            Verdict("rate over that of an empty handler", value["ratio"], _SHARE, at_least=True),
-            Verdict("reports lost or counted twice", float(abs(value["sent"] - value["counted"])), 0.0),
+            Verdict("rate over that of an empty handler", value.get("ratio"), _SHARE, at_least=True),
+            Verdict("reports lost or counted twice", lost, 0.0),
         ]

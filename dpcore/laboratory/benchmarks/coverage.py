@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar
@@ -82,7 +82,8 @@ class Coverage(Study):
         return coverage_aims.judged(super().rows(file))
 
     def verdicts(self, rows: pd.DataFrame) -> list[Verdict]:
-        return coverage_aims.verdicts(rows)
+        found = coverage_aims.verdicts(rows)  # counts of no cells are 0, which would reach what must be few
+        return [replace(verdict, found=None) for verdict in found] if rows.empty else found
 
     def shown(self, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
         """Yield what happened to a method's functional over all cells; all but counts of those not refused."""

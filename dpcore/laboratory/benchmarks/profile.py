@@ -47,6 +47,8 @@ class Profile(Study):
         return [(self.scheme, n) for n in self.clients]
 
     def shown(self, rows: pd.DataFrame) -> Iterable[Mapping[str, Any]]:
+        if rows.empty:
+            return []
         found = rows.pivot(index=["method", "clients"], columns="metric", values="value").reset_index()
         found = found.assign(seconds=found[rounds.SECONDS], peak=found[memory.PEAK] / 2**20)
         totals = found[found["method"] == memory.RUN].set_index("clients")["seconds"]

@@ -74,7 +74,7 @@ def verdicts(cells: pd.DataFrame) -> list[Verdict]:
     found.append(Verdict("numbers that are not finite", float(cells["broken"].sum()), 0))
     for method, most in _REFUSED.items():
         few = cells["clients"] * cells["epsilon"] ** 2 <= _FEW
-        forgiven = few & cells["functional"].str.partition("(")[0].isin(_LOG_OR_RATIO) & (method == _FORGIVEN)
+        forgiven = few & cells["functional"].str.split("(").str[0].isin(_LOG_OR_RATIO) & (method == _FORGIVEN)
         asked = cells[(cells["method"] == method) & cells["is_regular"] & ~forgiven]
         found.append(Verdict(f"{method}: share of regular cells refused", _share(asked["refused"]), most))
     found.append(_worst("smooth: longest interval, over 3.92 sd", straight, "long", _LONG))
