@@ -72,6 +72,34 @@ def test_what_clients_send_is_accepted_and_nothing_beyond(mechanism: Any, type_:
 
 
 @every
+def test_each_integer_is_accepted_up_to_its_bounds_and_no_further(mechanism: Any, type_: str) -> None:
+    """Alone, and beside others: batches are looked at as a whole first."""
+    others = mechanism.privatize(np.arange(40) % mechanism.inputs, dp.seeded(1))
+    for level, size in enumerate(mechanism.sizes):
+        lowest, highest = mechanism.ranges(level)
+        inside = np.arange(size) if mechanism.is_ascending else np.clip(np.zeros(size, dtype=np.int64), lowest, highest)
+        for place in range(size):
+            for bound, step in ((lowest[place], -1), (highest[place], 1)):
+                for value, good in ((bound, not mechanism.is_ascending), (bound + step, False)):
+                    said = inside.copy()
+                    said[place] = value
+                    one = Reports(np.array([level], dtype=np.uint8), said)
+                    assert mechanism.accepts(one).tolist() == [
+                        good or (mechanism.is_ascending and _ascends(said, highest))
+                    ]
+                    assert (
+                        mechanism.accepts(Reports.joined([others, one, others])).tolist()[40]
+                        == mechanism.accepts(one)[0]
+                    )
+    unknown = Reports(np.array([len(mechanism.sizes)], dtype=np.uint8), np.zeros(0, dtype=np.int64))
+    assert mechanism.accepts(Reports.joined([others, unknown])).tolist() == [True] * 40 + [False]
+
+
+def _ascends(said: np.ndarray, highest: np.ndarray) -> bool:
+    return bool(np.all(np.diff(said) > 0) and said[0] >= 0 and said[-1] <= highest[-1])
+
+
+@every
 def test_clients_and_simulation_have_the_mean_that_the_model_says(mechanism: Any, type_: str) -> None:
     random, law = dp.seeded(2), np.random.default_rng(3).dirichlet(np.ones(mechanism.inputs))
     counts = np.random.default_rng(4).multinomial(40_000, law)
