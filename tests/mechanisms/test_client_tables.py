@@ -5,7 +5,9 @@ A client reads no other file.  Whoever hands one on may have changed it, so that
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ import pytest
 from dpcore.errors import CalibrationError, SchemeError
 from dpcore.mechanisms.named import BY_TYPE
 from dpcore.privacy.budget import Budget
+from dpcore.protocol.scheme import Scheme
 
 ONE = Budget.parse("1")
 LARGE = {"wavelet_laplace": {"cells": 128, "degree": 1, "finest_level": 3}}  # by default its tables are
@@ -89,3 +92,62 @@ def test_of_categories_there_are_two_to_ten_thousand(name: str) -> None:
     for bad in (1, 10_001):
         with pytest.raises(SchemeError):
             KINDS[name].from_parameters(ONE, table | {"categories": bad} | ({"size": 1} if "size" in table else {}))
+
+
+DOMAIN = {"numeric": "lower = 0\nupper = 1", "categorical": 'categories = ["a", "b", "c"]'}
+OPTIONS = {str: '"{}"', int: "3", Fraction: "0.5", list[int]: "[3]", list[Fraction]: "[0.5, 0.5]"}
+
+
+def canonical(name: str) -> str:
+    type_ = next(type_ for type_, kinds in BY_TYPE.items() if name in kinds)
+    cells = "finest_level = 3\ncells = 128\ndegree = 1\n" if name == "wavelet_laplace" else ""
+    said = f'name = "s"\n[attributes.a]\ntype = "{type_}"\nepsilon = 1\nmechanism = "{name}"\n{cells}{DOMAIN[type_]}\n'
+    return Scheme.from_toml(said).canonical
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_table_is_never_left_out_of_account(name: str) -> None:
+    """Neither for a design of options that stand beside it, nor for one that is chosen."""
+    text = canonical(name)
+    assert Scheme.from_toml(text).canonical == text
+    for option in KINDS[name].declared.options:
+        value = OPTIONS[option.type].format(*option.choices[-1:])
+        beside = text.replace("[attributes.a]", f"[attributes.a]\n{option.name} = {value}", 1)
+        if option.is_kept:  # it is written again beside the table
+            continue
+        with pytest.raises(SchemeError, match=f"a client table holds what came of {option.name}"):
+            Scheme.from_toml(beside)
+    if name in BY_TYPE["categorical"]:
+        with pytest.raises(SchemeError, match="client table goes with the mechanism"):
+            Scheme.from_toml(text.replace(f'mechanism = "{name}"', 'mechanism = "auto"', 1))
+
+
+@pytest.mark.parametrize("name", BY_TYPE["categorical"])
+def test_a_table_of_other_categories_is_refused(name: str) -> None:
+    text = canonical(name)
+    for other in ('"a"', '"a", "b", "c", "d"'):
+        changed = re.sub(r"^categories = \[.*?\]$", f"categories = [{other}]", text, count=1, flags=re.M | re.S)
+        assert changed != text
+        with pytest.raises(SchemeError, match="categories"):
+            Scheme.from_toml(changed)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_an_option_of_another_mechanism_is_refused_not_ignored(name: str) -> None:
+    type_ = next(type_ for type_, kinds in BY_TYPE.items() if name in kinds)
+    own = {option.name for option in KINDS[name].declared.options}
+    said = f'name = "s"\n[attributes.a]\ntype = "{type_}"\nepsilon = 1\nmechanism = "{name}"\n{DOMAIN[type_]}\n'
+    for kind in BY_TYPE[type_].values():
+        for option in kind.declared.options:
+            if option.name not in own:
+                value = OPTIONS[option.type].format(*option.choices[-1:])
+                with pytest.raises(SchemeError, match=f"{option.name} goes with mechanism = "):
+                    Scheme.from_toml(f"{said}{option.name} = {value}\n")
+
+
+def test_a_fraction_over_nothing_is_refused_as_a_table_is() -> None:
+    paper = (
+        KINDS["wavelet_laplace"].design(ONE, clients=100, allocation="paper", **LARGE["wavelet_laplace"]).parameters()
+    )
+    with pytest.raises(SchemeError, match="client does not hold what wavelet_laplace needs"):
+        KINDS["wavelet_laplace"].from_parameters(ONE, {**paper, "a": "1/0"})

@@ -48,6 +48,7 @@ BAD = {
     "zero epsilon": ("epsilon = 0.5", "epsilon = 0", ["epsilon", "above 0", "got 0"]),
     "epsilon nan": ("epsilon = 0.5", "epsilon = nan", ["epsilon", "nan"]),
     "epsilon missing": ("epsilon = 0.5\n", "", ["attributes.colour.epsilon is missing"]),
+    "epsilon a truth": ("epsilon = 0.5", "epsilon = true", ["epsilon", "True"]),
     "epsilon a list": ("epsilon = 0.5", "epsilon = [1]", ["epsilon", "[1]"]),
     "type unknown": ('type = "numeric"', 'type = "number"', ["attributes.height.type", "'number'", "numeric"]),
     "bounds swapped": ("lower = 0.5", "lower = 3", ["lower must be below upper", "got 3"]),
@@ -114,6 +115,27 @@ def test_what_no_key_can_be_is_refused_by_its_path(kind: str, key: Option) -> No
 
 def keys_of(kind: str) -> set[str]:
     return {key.name for of, key in KEYS if of == kind}
+
+
+WHOLE = {
+    f"{kind}-{mechanism}-{key.name}": key
+    for kind, mechanisms in BY_TYPE.items()
+    for mechanism in mechanisms
+    for key in (*keys.SCHEME, *keys.of_attribute(kind, mechanism))
+    if key.type in (int, list[int])
+}
+
+
+@pytest.mark.parametrize("key", WHOLE.values(), ids=WHOLE)
+def test_a_whole_number_is_one_within_its_bounds(key: Option) -> None:
+    def said(value: Any) -> Any:
+        return keys.value_of(key, value if key.type is int else [value])
+
+    for good in (key.least, key.most):
+        assert said(good) == (good if key.type is int else [good])
+    for bad in (key.least - 1, key.most + 1, True, False, str(key.least), "1.0", None):
+        with pytest.raises(SchemeError, match=f"{key.name} must be a whole number between"):
+            said(bad)
 
 
 def test_a_missing_scheme_file_is_one_line() -> None:
