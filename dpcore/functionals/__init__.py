@@ -64,7 +64,8 @@ def parse(text: str) -> Functional:
         return kind(*[_argument(field.name, part) for field, part in zip(wanted, parts, strict=True)])
     except (TypeError, ValueError):
         listed = ", ".join(getattr(kind, "__dataclass_fields__", {}))
-        raise SchemeError(f"{kind.name} takes ({listed}), such as '{kind.example}'; got {text!r}") from None
+        takes = f"({listed}), such as '{kind.example}'" if listed else "no arguments"
+        raise SchemeError(f"{kind.name} takes {takes}; got {text!r}") from None
 
 
 def _argument(field: str, text: str) -> Any:

@@ -28,7 +28,13 @@ SCHEME = (
     Option("description", str, default="", words="what it is about, for people"),
     CLIENTS,
     Option("reporting", str, choices=("all", "one"), default="all", words="all attributes, or one drawn in public"),
-    Option("pairs", list[list[str]], fewest=0, default=(), words="[NUMERIC, CATEGORICAL]: the first by the second"),
+    Option(
+        "pairs",
+        list[list[str]],
+        fewest=0,
+        default=(),
+        words='[NUMERIC, CATEGORICAL] each, the first by the second, such as [["income", "urban_rural"]]',
+    ),
     replace(_FUNCTIONALS, default=("mean", "quantile(0.5)")),
     Option("attributes", dict, is_needed=True, words=f"a table [attributes.NAME] for each question, NAME of {_NAME}"),
 )
@@ -137,8 +143,8 @@ def value_of(key: Option, value: Any) -> Any:
         if not isinstance(value, list) or len(value) < key.fewest:
             more = f" of at least {key.fewest}" if key.fewest else ""
             raise SchemeError(f"{name} must be a list{more}: {key.words}; got {value!r}")
-        element = replace(key, type=get_args(key.type)[0])
-        return [value_of(element, entry) for entry in value]
+        kind = get_args(key.type)[0]
+        return [value_of(replace(key, type=kind, name=f"{name}[{i}]"), entry) for i, entry in enumerate(value)]
     if key.choices and value not in key.refused:
         check_one_of(key.choices, **{name: value})
     if key.type is int:
