@@ -41,7 +41,7 @@ def read(name: str, table: Any, clients: int, functionals: tuple[str, ...]) -> A
             entries |= _categories(entries)
             told = {"categories": len(entries["categories"])}
             functionals = () if entries["values"] is None else ("mean",)
-        entries["name"], entries["column"] = name, entries["column"] or name
+        entries["name"], entries["column"] = name, name if entries["column"] is None else entries["column"]
         printable(column=entries["column"], unit=entries.get("unit", ""))
         entries["mechanism"] = _mechanism(entries, table, told)
         if entries["functionals"] is not None:

@@ -30,6 +30,14 @@ def test_comments_and_order_of_keys_do_not_change_the_digest_but_epsilon_does(sm
     assert Scheme.from_toml(small_text.replace("epsilon = 0.5", "epsilon = 0.51")).digest != small.digest
 
 
+def test_a_column_without_a_name_keeps_its_digest(small_text: str) -> None:
+    """Records may have a column named '', as pandas writes an index; it is not the attribute's own name."""
+    text = small_text.replace('type = "numeric"', 'type = "numeric"\ncolumn = ""')
+    scheme = Scheme.from_toml(text)
+    assert scheme.attributes["height"].column == ""
+    assert Scheme.from_toml(scheme.canonical).digest == scheme.digest
+
+
 def test_a_client_spends_the_sum(small: Scheme, small_text: str) -> None:
     assert small.budget.text == "1.5 + ln 3"
     assert small.epsilon == pytest.approx(1.5 + np.log(3))
@@ -74,6 +82,14 @@ BAD = {
     "bound too large": ("upper = 2.5", "upper = 1e40", ["upper", "between"]),
     "bounds too close": ("upper = 2.5", "upper = 0.5000000000000001", ["too close"]),
     "values beyond numbers": ("values = [0, 1, 2.5]", "values = [0, 1, 1e400]", ["values"]),
+    "a number among categories": (
+        '"red", "green"',
+        '"red", 3',
+        ["attributes.colour.categories[1] must be a text", "3"],
+    ),
+    "a text among values": ("values = [0, 1, 2.5]", 'values = [0, 1, "x"]', ["values[2] must be a number", "'x'"]),
+    "pairs of one list": ('[["height", "side"]]', '["height", "side"]', ["pairs[0] must be a list", '[["income"']),
+    "an argument too many": ("clients = 20000", 'functionals = ["mean(1)"]', ["mean takes no arguments", "'mean(1)'"]),
     "functionals a text": ("clients = 20000", 'functionals = "mean"', ["functionals", "'mean'"]),
     "a line break in a name": ('"red", "green"', '"red", "gr\\neen"', ["printable"]),
     "not toml": ("clients = 20000", "clients 20000", ["not valid TOML"]),
