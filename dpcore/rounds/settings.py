@@ -50,15 +50,17 @@ def options(declared: type) -> tuple[Option, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Declared:
-    """Options with their values.  Raises SchemeError where a number is out of bounds."""
+    """Options with their values.  Raises SchemeError where a number is none that is whole, or out of bounds."""
 
     def __post_init__(self) -> None:
         declared: type = type(self)
-        for name, _, _, _, least, most in options(declared):
-            value = getattr(self, name)
-            if isinstance(value, int) and least is not None and most is not None and not least <= value <= most:
+        for each in options(declared):
+            value, least, most = getattr(self, each.name), each.least, each.most
+            if each.plain is not int or least is None or most is None or value is None and each.default is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
                 bounds = f"{least:,} and {_WORDS.get(most, f'{most:,}')}"
-                raise SchemeError(f"{name} must be a whole number between {bounds}, got {value}")
+                raise SchemeError(f"{each.name} must be a whole number between {bounds}, got {value}")
 
 
 @dataclass(frozen=True, kw_only=True)

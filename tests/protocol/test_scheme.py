@@ -24,6 +24,12 @@ def test_canonical_text_reads_back_to_the_same_digest(small: Scheme) -> None:
     assert len(small.digest) == 64
 
 
+def test_a_canonical_text_with_a_column_without_a_name_keeps_its_digest(small: Scheme) -> None:
+    said = small.canonical.replace('column = "height"', 'column = ""', 1)
+    assert said != small.canonical
+    assert Scheme.from_toml(said).canonical == said
+
+
 def test_comments_and_order_of_keys_do_not_change_the_digest_but_epsilon_does(small: Scheme, small_text: str) -> None:
     assert Scheme.from_toml("# a remark\n" + small_text).digest == small.digest
     assert Scheme.from_toml(small_text.replace("epsilon = 0.5", "epsilon = 0.50")).digest == small.digest
