@@ -56,7 +56,7 @@ class Declared:
         declared: type = type(self)
         for each in options(declared):
             value, least, most = getattr(self, each.name), each.least, each.most
-            if each.plain is not int or least is None or most is None or value is None and each.default is None:
+            if each.plain is not int or least is None or most is None or (value is None and each.default is None):
                 continue
             if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
                 bounds = f"{least:,} and {_WORDS.get(most, f'{most:,}')}"

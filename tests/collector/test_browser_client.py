@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,6 +28,23 @@ globalThis.fetch = async (path) => new Response(await readFile(path));
 const { tryVectors } = await import(process.cwd() + "/vectors.mjs");
 const exported = Object.keys(await import(process.cwd() + "/ldpflow.mjs"));
 console.log(JSON.stringify([exported, await tryVectors("everything"), await tryVectors("one_of_three")]));
+"""
+
+OPEN = """
+import { readFile } from "node:fs/promises";
+const ldp = await import(process.cwd() + "/ldpflow.mjs");
+const [digest, ...names] = process.argv.slice(1);
+const opened = {};
+for (const name of names) {
+  try {
+    await ldp.openBundle((file) => readFile(`${name}/${file}`), digest === "any" ? undefined : digest);
+    opened[name] = "";
+  } catch (error) {
+    if (!(error instanceof ldp.SchemeError)) throw error;
+    opened[name] = error.message;
+  }
+}
+console.log(JSON.stringify(opened));
 """
 
 
@@ -52,6 +72,105 @@ def test_node_gives_the_same_bytes_and_refuses_the_same(tmp_path: Path, root: Pa
     exported, *wrong = json.loads(tried.stdout)
     assert " ".join(exported) == EXPORTS
     assert wrong == [[], []]
+
+
+def opened(folder: Path, static: Path, digest: str, *names: str) -> dict[str, str]:
+    """What the client that is served says of bundles in a folder, by their names: "" of those that it opens."""
+    (folder / ENTRY).write_text(joined(static), "utf-8")
+    tried = subprocess.run(
+        ["node", "--input-type=module", "-e", OPEN, digest, *names],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert tried.stderr == ""
+    said: dict[str, str] = json.loads(tried.stdout)
+    return said
+
+
+@pytest.fixture
+def everything(tmp_path: Path, root: Path) -> Scheme:
+    """A scheme of every mechanism that the browser has, with its bundle."""
+    vectors = json.loads((root / "tests/vectors/everything.json").read_text("utf-8"))
+    scheme = Scheme.from_toml(vectors["scheme"])
+    wire.write_bundle(tmp_path / "bundle", scheme)
+    return scheme
+
+
+WORSE: dict[str, tuple[tuple[str, ...], Callable[[Any], Any]]] = {  # of what a scheme holds for clients
+    "heavier": (("weight_in", "weight_true", "weights_in"), lambda weight: weight * 2),
+    "equal": (("weight_in", "weights_in"), lambda weight: 65536),
+    "nothing": (("weight_out", "weight_other", "weights_out", "noise_scales", "level_law"), lambda weight: 0),
+    "less": (("noise_scales", "level_law", "sensitivity"), lambda one: one - 1),
+    "huge": (("weight_out", "noise_scales", "size", "bins"), lambda one: 2**33),
+}
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_node_opens_no_scheme_that_promises_more_than_its_integers_keep(
+    tmp_path: Path, static: Path, everything: Scheme
+) -> None:
+    cases = []
+    manifest = json.loads((tmp_path / "bundle/manifest.json").read_text("utf-8"))
+    for name, attribute in everything.attributes.items():
+        client = attribute.mechanism.parameters()
+        told = [(what, key) for what, (keys, _) in WORSE.items() for key in keys if key in client]
+        places = [
+            (what, key, place) for what, key in told for place in range(len(client[key]) if _many(client[key]) else 1)
+        ]
+        for what, key, place in places:
+            said, change = client[key], WORSE[what][1]
+            worse = (
+                [change(one) if at == place else one for at, one in enumerate(said)] if _many(said) else change(said)
+            )
+            head, tail = everything.canonical.split(f"[attributes.{name}.client]", 1)
+            now = re.sub(rf"^{key} = .*$", f"{key} = {worse}", tail, count=1, flags=re.MULTILINE)
+            assert now != tail
+            text = f"{head}[attributes.{name}.client]{now}".encode()
+            case = f"{name}-{key}-{what}-{place}"
+            shutil.copytree(tmp_path / "bundle", tmp_path / case, copy_function=_linked)
+            for file, content in (
+                ("scheme.toml", text),
+                ("manifest.json", json.dumps(manifest | {"digest": hashlib.sha256(text).hexdigest()}).encode()),
+            ):
+                (tmp_path / case / file).unlink()
+                (tmp_path / case / file).write_bytes(content)
+            cases.append(case)
+    assert len(cases) > 40
+    said = opened(tmp_path, static, "any", "bundle", *cases)
+    assert [case for case in ("bundle", *cases) if not said[case]] == ["bundle"]
+
+
+def _many(said: Any) -> bool:
+    return isinstance(said, (list, tuple))
+
+
+def _linked(source: str, target: str) -> None:
+    Path(target).hardlink_to(source)
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_node_opens_no_bundle_of_another_scheme_or_with_other_tables(
+    tmp_path: Path, static: Path, everything: Scheme
+) -> None:
+    manifest = json.loads((tmp_path / "bundle/manifest.json").read_text("utf-8"))
+    for case in ("digest", "table", "both"):
+        shutil.copytree(tmp_path / "bundle", tmp_path / case)
+    (tmp_path / "digest/manifest.json").write_text(json.dumps(manifest | {"digest": "0" * 64}), "utf-8")
+    first = manifest["tables"]["wavelet"][0]
+    table = bytearray((tmp_path / "bundle" / first["file"]).read_bytes())
+    table[0] ^= 1
+    for case in ("table", "both"):
+        (tmp_path / case / first["file"]).write_bytes(table)
+    first["sha256"] = hashlib.sha256(table).hexdigest()
+    (tmp_path / "both/manifest.json").write_text(json.dumps(manifest), "utf-8")
+    said = opened(tmp_path, static, everything.digest, "bundle", "digest", "table", "both")
+    assert said["bundle"] == ""
+    assert "digest" in said["digest"]
+    assert "manifest" in said["table"]
+    assert "SHA-256 the scheme states" in said["both"]
+    assert "digest" in opened(tmp_path, static, "0" * 64, "bundle")["bundle"]
 
 
 def test_the_joined_client_is_one_module_of_every_part(static: Path) -> None:
