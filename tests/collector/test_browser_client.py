@@ -103,6 +103,11 @@ WORSE: dict[str, tuple[tuple[str, ...], Callable[[Any], Any]]] = {  # of what a 
     "equal": (("weight_in", "weights_in"), lambda weight: 65536),
     "nothing": (("weight_out", "weight_other", "weights_out", "noise_scales", "level_law"), lambda weight: 0),
     "less": (("noise_scales", "level_law", "sensitivity"), lambda one: one - 1),
+    "below nothing": (("noise_scales",), lambda one: -one),
+    "beyond": (("prime", "cells"), lambda one: 65537),
+    "longer": (("coin_bits",), lambda one: one + 1),
+    "of another noise": (("table_sha256",), lambda digest: f'"{digest}"\nnoise = "gaussian"'),
+    "beyond a word": (("weight_in",), lambda one: f"{2**33}\nweight_out = {2**33 - 1}"),
     "huge": (("weight_out", "noise_scales", "size", "bins"), lambda one: 2**33),
 }
 
@@ -126,6 +131,7 @@ def test_node_opens_no_scheme_that_promises_more_than_its_integers_keep(
             )
             head, tail = everything.canonical.split(f"[attributes.{name}.client]", 1)
             now = re.sub(rf"^{key} = .*$", f"{key} = {worse}", tail, count=1, flags=re.MULTILINE)
+            now = re.sub(rf"(weight_out = {2**33 - 1}\n)weight_out = .*\n", r"\1", now)  # it stands before
             assert now != tail
             text = f"{head}[attributes.{name}.client]{now}".encode()
             case = f"{name}-{key}-{what}-{place}"
