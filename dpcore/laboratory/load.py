@@ -62,9 +62,9 @@ def turns(scheme: Path, reports: int, size: int, connections: int) -> Iterator[p
                 aggregate, bodies = _bodies(parsed, size, last - first, turn)
                 total = total.merge(aggregate)
                 without, _ = _send(empty, parsed, bodies, connections, None)
-                took, each = _send(ours, parsed, bodies, connections, last - first)
+                took, new_waits = _send(ours, parsed, bodies, connections, last - first)
                 seconds.append((took, without))
-                waits += each
+                waits += new_waits
         counted = _counted(parsed, folder / "collected")
     if not counted.equals(total):
         raise StoreError(
@@ -119,13 +119,13 @@ def _send(
     waiting = iter(bodies)
 
     def one(connection: socket.socket) -> tuple[int, list[float]]:
-        taken, each = 0, []
+        taken, waits = 0, []
         for body in waiting:  # a list's iterator gives each body to one thread
             began = time.perf_counter()
             connection.sendall(b"%b%d\r\n\r\n%b" % (head, len(body), body))
             taken += _accepted(connection)
-            each.append(time.perf_counter() - began)
-        return taken, each
+            waits.append(time.perf_counter() - began)
+        return taken, waits
 
     opened = [socket.create_connection((_HOST, port), timeout=60) for _ in range(connections)]
     try:
@@ -136,7 +136,7 @@ def _send(
     finally:
         for connection in opened:
             connection.close()
-    taken = sum(each for each, _ in done)
+    taken = sum(accepted for accepted, _ in done)
     if count is not None and taken != count:
         raise StoreError(f"{taken} of {count} reports were accepted; nothing has landed")
     return seconds, [wait for _, waits in done for wait in waits]
@@ -185,10 +185,10 @@ def _process(*words: str) -> Iterator[int]:
     """A service that says where it listens, and ends in peace."""
     process = subprocess.Popen([sys.executable, *words], stdout=subprocess.PIPE, text=True)
     try:
-        said = process.stdout.readline() if process.stdout else ""
-        if not said.startswith("collecting at "):
+        line = process.stdout.readline() if process.stdout else ""
+        if not line.startswith("collecting at "):
             raise StoreError("the collector did not start; nothing was measured")
-        yield int(said.split()[2].rpartition(":")[2])
+        yield int(line.split()[2].rpartition(":")[2])
         process.send_signal(signal.SIGTERM)
         process.wait(120)
     finally:

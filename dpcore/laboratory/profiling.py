@@ -108,8 +108,8 @@ class _Watched:
 
 
 @contextmanager
-def _timed(found: dict[str, float]) -> Iterator[None]:
-    """Add to `found` what the functions of `_WHAT` take, each without the others that it calls."""
+def _timed(seconds: dict[str, float]) -> Iterator[None]:
+    """Add to `seconds` what the functions of `_WHAT` take, each without the others that it calls."""
     inner = [0.0]  # processor seconds of the functions that those under way have called
 
     def timed(function: Callable[..., Any], what: str) -> Callable[..., Any]:
@@ -120,11 +120,11 @@ def _timed(found: dict[str, float]) -> Iterator[None]:
                 made = function(*arguments, **named)
             finally:
                 spent = process_time() - begun
-                found[what] = found.get(what, 0.0) + spent - inner.pop()
+                seconds[what] = seconds.get(what, 0.0) + spent - inner.pop()
                 inner[-1] += spent
-            return each(made) if isgenerator(made) else made
+            return items(made) if isgenerator(made) else made
 
-        def each(made: Iterator[Any]) -> Iterator[Any]:
+        def items(made: Iterator[Any]) -> Iterator[Any]:
             end = object()
             following = timed(partial(next, made, end), what)
             while (item := following()) is not end:

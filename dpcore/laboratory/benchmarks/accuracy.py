@@ -64,7 +64,7 @@ class Accuracy(Study):
     )
 
     def pending(self, known: pd.DataFrame) -> list[tuple[Any, ...]]:
-        cells = [Cell(*each) for each in product(self.targets, self.clients, self.epsilons)]
+        cells = [Cell(*cell) for cell in product(self.targets, self.clients, self.epsilons)]
         return [*accuracy.left(cells, self.methods, self.repetitions, known)]
 
     def report(self, file: Path) -> Report:

@@ -87,15 +87,15 @@ class Coverage(Study):
 
     def shown(self, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
         """Yield what happened to a method's functional over all cells; all but counts of those not refused."""
-        for (method, functional), of in rows.groupby(["method", "functional"], sort=False):
-            seen = of[~of["refused"]].sort_values("coverage")
+        for (method, functional), group in rows.groupby(["method", "functional"], sort=False):
+            seen = group[~group["refused"]].sort_values("coverage")
             worst = {name: seen[name].iloc[0] if len(seen) else None for name in ("target", "clients", "epsilon")}
             least, median, most = seen["coverage"].quantile([0.0, 0.5, 1.0])
             yield worst | {
                 "method": method,
                 "functional": functional,
-                "cells": len(of),
-                "refused": int(of["refused"].sum()),
+                "cells": len(group),
+                "refused": int(group["refused"].sum()),
                 "least": least,
                 "median": median,
                 "most": most,

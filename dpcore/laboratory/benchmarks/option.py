@@ -42,15 +42,15 @@ class Option:
         """Raise SchemeError for what it must not be."""
         if self.is_list and self.default and not value:
             raise SchemeError(f"{name} needs at least one, such as {self.default[0]}; got none")
-        for each in value if self.is_list else (value,):
-            if is_dataclass(each):
-                check(each)
+        for item in value if self.is_list else (value,):
+            if is_dataclass(item):
+                check(item)
             if self.choices:
-                check_one_of(self.choices, **{name: each})
+                check_one_of(self.choices, **{name: item})
             if self.least is not None and self.most is not None:
-                check_within(self.least, self.most, **{name: each})
-            if self.multiple > 1 and each % self.multiple:
-                raise SchemeError(f"{name} must be a multiple of {self.multiple}, got {each}: {self.words}")
+                check_within(self.least, self.most, **{name: item})
+            if self.multiple > 1 and item % self.multiple:
+                raise SchemeError(f"{name} must be a multiple of {self.multiple}, got {item}: {self.words}")
 
 
 def option(default: Any, words: str, **more: Any) -> Any:
@@ -60,13 +60,13 @@ def option(default: Any, words: str, **more: Any) -> Any:
 
 def options(asked: Any) -> dict[str, Option]:
     """Return field -> its declaration, of a class or of what is asked."""
-    return {each.name: each.metadata["option"] for each in fields(asked)}
+    return {entry.name: entry.metadata["option"] for entry in fields(asked)}
 
 
 def check(asked: Any) -> None:
     """Raise SchemeError, in the options' words, for a field that is not what it may be."""
-    for name, each in options(asked).items():
-        each.check((each.flag or name).lstrip("-"), getattr(asked, name))
+    for name, declared in options(asked).items():
+        declared.check((declared.flag or name).lstrip("-"), getattr(asked, name))
 
 
 @dataclass(frozen=True)

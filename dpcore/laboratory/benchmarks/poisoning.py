@@ -60,9 +60,9 @@ class Poisoning(Study):
         """Yield a method and attack each: rises by share of malicious clients, what theory says of them, and what is seen."""
         rows = poisoning.told(rows)
         rows = rows[rows["beta"].isin(poisoning.BIASED) & rows["target"].isin(("frequency", "mean"))]
-        for (method, attack), of in rows.groupby(["method", "attack"], sort=False):
-            found = {f"at_{100 * beta:g}": _at(of[of["beta"] == beta]) for beta in poisoning.BIASED}
-            yield found | {"method": method, "attack": attack}
+        for (method, attack), group in rows.groupby(["method", "attack"], sort=False):
+            rises = {f"at_{100 * beta:g}": _at(group[group["beta"] == beta]) for beta in poisoning.BIASED}
+            yield rises | {"method": method, "attack": attack}
 
     def draw(self, file: Path, folder: Path) -> dict[str, Path]:
         """Draw how often checks see each attack, a picture an attack and a panel a mechanism; return name -> file."""
@@ -70,8 +70,8 @@ class Poisoning(Study):
         rows = rows[rows["metric"].str.startswith("seen:") & (rows["beta"] > 0)]
         rows = rows.assign(check=rows["metric"].str.removeprefix("seen:"))
         pictures: dict[str, Path] = {}
-        for attack, of in rows[~rows["check"].str.startswith("any")].groupby("attack", sort=False):
-            methods = [name for name in poisoning.METHODS if name in set(of["method"])]
+        for attack, group in rows[~rows["check"].str.startswith("any")].groupby("attack", sort=False):
+            methods = [name for name in poisoning.METHODS if name in set(group["method"])]
             figure, panels = plots.new_panels(
                 len(methods),
                 title=f"What the checks see of {_SENT.get(str(attack), attack)}",
@@ -80,7 +80,7 @@ class Poisoning(Study):
                 height=3.6,
             )
             for axes, method in zip(panels, methods, strict=True):
-                plot_power(of[of["method"] == method], axes, title=in_words(method))
+                plot_power(group[group["method"] == method], axes, title=in_words(method))
             name = f"poisoning_{str(attack).replace(' ', '_').replace('-', '_')}"
             pictures |= landing.picture(folder, name, figure)
         return pictures

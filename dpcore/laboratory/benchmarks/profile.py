@@ -49,8 +49,8 @@ class Profile(Study):
     def shown(self, rows: pd.DataFrame) -> Iterable[Mapping[str, Any]]:
         if rows.empty:
             return []
-        found = rows.pivot(index=["method", "clients"], columns="metric", values="value").reset_index()
-        found = found.assign(seconds=found[rounds.SECONDS], peak=found[memory.PEAK] / 2**20)
-        totals = found[found["method"] == memory.RUN].set_index("clients")["seconds"]
-        found["share"] = found["seconds"] / found["clients"].map(totals)
-        return super().shown(found.sort_values(["clients", "seconds"], ascending=[True, False]))
+        table = rows.pivot(index=["method", "clients"], columns="metric", values="value").reset_index()
+        table = table.assign(seconds=table[rounds.SECONDS], peak=table[memory.PEAK] / 2**20)
+        totals = table[table["method"] == memory.RUN].set_index("clients")["seconds"]
+        table["share"] = table["seconds"] / table["clients"].map(totals)
+        return super().shown(table.sort_values(["clients", "seconds"], ascending=[True, False]))

@@ -73,22 +73,22 @@ class Rates(Study):
 
     def draw(self, file: Path, folder: Path) -> dict[str, Path]:
         """Draw errors against n epsilon^2, a picture a method, density and order of atomic functionals; return name -> file."""
-        found = self.cells(file)
-        found = found[found["error"] > 0]
-        found = found.assign(expected=np.hypot(found["bias"], found["noise"]))
+        cells = self.cells(file)
+        cells = cells[cells["error"] > 0]
+        cells = cells.assign(expected=np.hypot(cells["bias"], cells["noise"]))
         by_theory = {
             (line["method"], line["target"], line["functional"]): float(line["theory_high"])
-            for line in rates_aims.judged(found).to_dict("records")
+            for line in rates_aims.judged(cells).to_dict("records")
         }
         pictures: dict[str, Path] = {}
-        for (method, target), rows in found.groupby(["method", "target"], sort=False):
+        for (method, target), rows in cells.groupby(["method", "target"], sort=False):
             orders = rows["functional"].str.extract(r"^derivative\((\d),", expand=False)
-            for order, each in [("", rows)] if orders.isna().all() else rows.groupby(orders):
+            for order, part in [("", rows)] if orders.isna().all() else rows.groupby(orders):
                 figure, axes = plots.new_axes(9.0, 5.4)
                 plot_rates(
-                    each.assign(functional=[_named(name) for name in each["functional"]]),
+                    part.assign(functional=[_named(name) for name in part["functional"]]),
                     axes,
-                    rate=by_theory[method, target, each["functional"].iloc[0]],
+                    rate=by_theory[method, target, part["functional"].iloc[0]],
                     title=f"{method}, {target}: errors and theory".replace("_", " "),
                     subtitle="root mean square errors with their 95 % intervals, of simulated rounds",
                 )

@@ -68,12 +68,12 @@ class Reproduce(Study):
             file,
             "from benchmarks where study = 'reproduce' qualify measured_at = max(measured_at) over (partition by method)",
         )
-        found = [
+        points = [
             reproduce.points_of(rows[rows["method"] == name]).assign(figure=name)
             for name in reproduce.FIGURES
             if name in self.names and name in set(rows["method"])
         ]
-        return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=["figure"])
+        return pd.concat(points, ignore_index=True) if points else pd.DataFrame(columns=["figure"])
 
     def shown(self, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
         for name, points in rows.groupby("figure", sort=False):

@@ -84,8 +84,8 @@ class Study(ABC):
         begun: the study to go on with, or to begin, by its time (with a time zone); by default the newest one, unless it is
         of another version or, where it does not grow, of other repetitions: then a new one is begun.
         """
-        begun, known = self.known(file, begun)
-        pieces = self.pending(known[:0] if again else known)
+        begun, there = self.known(file, begun)
+        pieces = self.pending(there[:0] if again else there)
         common = {"study": self.name, "version": self.mark}
         frames = self.measured(pieces, workers)
         yield from landing.landed(file, len(pieces), (f if f is None else f.assign(**common) for f in frames), begun)

@@ -41,8 +41,8 @@ class CuratorMechanism(ABC):
     def _refuse_unless_kept(self, advice: str) -> None:
         certificate = self.certificate()
         if not certificate.holds:
-            kept = certificate.kept
-            loss = log(kept.numerator) - log(kept.denominator) if certificate.kind == "ratio" else float(kept)
+            value = certificate.kept
+            loss = log(value.numerator) - log(value.denominator) if certificate.kind == "ratio" else float(value)
             raise CalibrationError(
                 f"{self.name} would lose {loss:.6g} where epsilon = {self.budget.text} is promised; {advice}"
             )
@@ -88,8 +88,8 @@ def unit_cube(records: Any, dimension: int) -> np.ndarray:
 def cells_of(records: Any, bins: int, dimension: int) -> np.ndarray:
     """Return the number 0..bins^r - 1 of the cube that holds each record, row by row, shape (n,)."""
     values = unit_cube(records, dimension)
-    each = np.minimum((values * bins).astype(np.int64), bins - 1)
-    return np.asarray(np.ravel_multi_index(tuple(each.T), (bins,) * dimension))
+    cells = np.minimum((values * bins).astype(np.int64), bins - 1)
+    return np.asarray(np.ravel_multi_index(tuple(cells.T), (bins,) * dimension))
 
 
 def check_cube(bins: int, dimension: int) -> None:

@@ -28,7 +28,7 @@ def private_attack(bits: Any, person: int, budget: Budget, random: Source) -> in
     """Return the attacker's best guess of a person's bit from two counts with Laplace noise, epsilon / 2 each."""
     bits = np.asarray(bits)
     mechanism = LaplaceMechanism.design(Budget(rational=budget.floor / 2), Count())
-    with_person, without = (mechanism.release(each, random).values[0] for each in (bits, np.delete(bits, person)))
+    with_person, without = (mechanism.release(data, random).values[0] for data in (bits, np.delete(bits, person)))
     return int(with_person - without > 0.5)
 
 

@@ -128,9 +128,9 @@ class ExponentialMechanism(CuratorMechanism):
             raise SchemeError(
                 f"measure must be {len(self.candidates)} whole numbers above 0 with a sum below 2^63, got shape {mu.shape}"
             )
-        kept = mu.astype(np.int64)  # a copy that nobody else can change
-        kept.flags.writeable = False
-        object.__setattr__(self, "measure", kept)
+        measure = mu.astype(np.int64)  # a copy that nobody else can change
+        measure.flags.writeable = False
+        object.__setattr__(self, "measure", measure)
 
 
 def on_lattice(losses: np.ndarray, sensitivity: float, steps: int) -> np.ndarray:

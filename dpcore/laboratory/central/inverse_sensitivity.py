@@ -198,8 +198,8 @@ def optimality(mechanism: InverseSensitivity, records: Any) -> Optimality:
     """Return how a mechanism does at one database beside epsilon / 4 (two outputs without the factor 2: epsilon / 2)."""
     share = 0.25 if mechanism.halved else 0.5
     distances = mechanism.target.distances(records)
-    kept = float(mechanism.truth_probability(records))
-    return Optimality(share, kept, truth_upper_bound(distances, share * float(mechanism.budget)))
+    truth = float(mechanism.truth_probability(records))
+    return Optimality(share, truth, truth_upper_bound(distances, share * float(mechanism.budget)))
 
 
 def most_truthful(values: Sequence[int], outputs: int, epsilon: float, at: int) -> float:
@@ -228,7 +228,7 @@ def most_truthful(values: Sequence[int], outputs: int, epsilon: float, at: int) 
                 rows.append(row)
     aim = np.zeros(size)
     aim[at * outputs + values[at]] = -1.0
-    found = linprog(
+    solution = linprog(
         aim,
         A_ub=np.array(rows),
         b_ub=np.zeros(len(rows)),
@@ -236,7 +236,7 @@ def most_truthful(values: Sequence[int], outputs: int, epsilon: float, at: int) 
         b_eq=np.ones(states),
         bounds=(0, 1),
     )
-    return -float(found.fun or 0.0)
+    return -float(solution.fun or 0.0)
 
 
 def _bits(records: Any) -> np.ndarray:

@@ -148,7 +148,7 @@ def winning_probabilities(scores: np.ndarray, scale: int, parts: int = PARTS) ->
     at = parts * np.asarray(scores, dtype=np.int64)
     reach = 40 * scale
     span = np.arange(at.min() - reach, at.max() + reach + 1)
-    mass = np.array([discrete_laplace.pmf(span - each, scale) for each in at])
+    mass = np.array([discrete_laplace.pmf(span - score, scale) for score in at])
     up_to = mass.cumsum(axis=1)
     result = np.empty(len(at))
     for i in range(len(at)):  # ties go to the smaller number: j < i must be below, j > i at most equal

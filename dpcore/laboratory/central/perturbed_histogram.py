@@ -75,9 +75,9 @@ class PerturbedHistogram(CuratorMechanism):
         counts = check_counts(counts, self.bins**self.dimension)
         n = int(counts.sum())
         noisy = PARTS * counts + discrete_laplace.sample(self.scale, len(counts), random)
-        kept = np.maximum(noisy, 0)
-        total = int(kept.sum())
-        shares = kept / total if total else np.full(len(kept), 1 / len(kept))
+        clipped = np.maximum(noisy, 0)
+        total = int(clipped.sum())
+        shares = clipped / total if total else np.full(len(clipped), 1 / len(clipped))
         return HistogramRelease(shares.reshape((self.bins,) * self.dimension), remark=self.remark(n))
 
     def remark(self, n: int) -> str:

@@ -129,8 +129,8 @@ def on_databases(
         raise CalibrationError(f"{len(values)} values of {n} records make more than {_MOST_DATABASES} databases")
     databases = list(product(values, repeat=n))
     laws = [law(database) for database in databases]
-    outputs = list(dict.fromkeys(output for each in laws for output in each))
-    rows = tuple(tuple(Fraction(each.get(output, 0)) for output in outputs) for each in laws)
+    outputs = list(dict.fromkeys(output for row in laws for output in row))
+    rows = tuple(tuple(Fraction(row.get(output, 0)) for output in outputs) for row in laws)
     number = {database: position for position, database in enumerate(databases)}
     pairs = [
         (number[database], number[(*database[:place], value, *database[place + 1 :])])

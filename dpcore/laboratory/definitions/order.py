@@ -41,18 +41,22 @@ def garbling(informative: Channel, other: Channel) -> Garbling:
     inputs, outputs = wanted.shape
     # Unknowns: T row after row, then bounds s[x, z] >= |(Q T - Q')[x, z]|, then d >= sum_z s[x, z] / 2 for all x
     size, entries = q.shape[1] * outputs, inputs * outputs
-    said, slack, none = np.kron(q, np.eye(outputs)), np.eye(entries), np.zeros((entries, 1))
+    processed, slack, none = np.kron(q, np.eye(outputs)), np.eye(entries), np.zeros((entries, 1))
     halves = np.kron(np.eye(inputs), np.ones((1, outputs)) / 2)
     above = np.block(
-        [[said, -slack, none], [-said, -slack, none], [np.zeros((inputs, size)), halves, -np.ones((inputs, 1))]]
+        [
+            [processed, -slack, none],
+            [-processed, -slack, none],
+            [np.zeros((inputs, size)), halves, -np.ones((inputs, 1))],
+        ]
     )
     limits = np.concatenate([wanted.ravel(), -wanted.ravel(), np.zeros(inputs)])
     sums = np.hstack([np.kron(np.eye(q.shape[1]), np.ones((1, outputs))), np.zeros((q.shape[1], entries + 1))])
     cost = np.append(np.zeros(size + entries), 1.0)
-    found = linprog(cost, above, limits, sums, np.ones(q.shape[1]), method="highs")
-    if not found.success or found.x is None:
-        raise CalibrationError(f"the linear program of the two channels was not solved: {found.message}")
-    return Garbling(found.x[:size].reshape(-1, outputs), max(float(found.x[-1]), 0.0))
+    solution = linprog(cost, above, limits, sums, np.ones(q.shape[1]), method="highs")
+    if not solution.success or solution.x is None:
+        raise CalibrationError(f"the linear program of the two channels was not solved: {solution.message}")
+    return Garbling(solution.x[:size].reshape(-1, outputs), max(float(solution.x[-1]), 0.0))
 
 
 def is_less_informative(other: Channel, informative: Channel) -> bool:

@@ -45,10 +45,10 @@ def plot_curves(
         colour = _COLOURS[place % len(_COLOURS)]
         at, value, error, stated = (rows[name].to_numpy(dtype=float) for name in _COLUMNS[1:])
         has_values = np.isfinite(value).any()
-        said = str(curve)
+        text = str(curve)
         if slope:
             told = {"": value, "stated ": stated}
-            said += ": " + ", ".join(f"{word}{_slope(at, y):.2f}" for word, y in told.items() if np.isfinite(y).any())
+            text += ": " + ", ".join(f"{word}{_slope(at, y):.2f}" for word, y in told.items() if np.isfinite(y).any())
         if has_values:
             spread = 1.96 * np.where(error > 0, error, 0.0)
             axes.errorbar(
@@ -60,10 +60,10 @@ def plot_curves(
                 ms=4.5,
                 lw=1.2,
                 elinewidth=1.0,
-                label=said,
+                label=text,
             )
         if np.isfinite(stated).any():
-            axes.plot(at, stated, color=colour, lw=1.3, ls=_STATED, label=None if has_values else said)
+            axes.plot(at, stated, color=colour, lw=1.3, ls=_STATED, label=None if has_values else text)
     for side in logarithmic:
         (axes.set_xscale if side == "x" else axes.set_yscale)("log")
         low, high = axes.get_xlim() if side == "x" else axes.get_ylim()

@@ -27,12 +27,13 @@ def plot_power(frame: pd.DataFrame, axes: Axes, *, title: str, subtitle: str = "
     Raises ValueError when rows or columns are missing.
     """
     style.need(frame, _COLUMNS)
-    of = frame.sort_values(["check", "beta"]).groupby("check", sort=False)
-    for place, (check, rows) in enumerate(of):
+    groups = frame.sort_values(["check", "beta"]).groupby("check", sort=False)
+    for place, (check, rows) in enumerate(groups):
         name = str(check)
         colour = _COLOURS.get(name.removesuffix(_SPREAD), style.INK)
         beta, value, low, high = (rows[column].to_numpy(dtype=float) for column in _COLUMNS[1:])
-        beta = beta * 10 ** (_APART * (place - (len(of) - 1) / 2))  # side by side, or the last would hide the others
+        # Side by side, or the last would hide the others.
+        beta = beta * 10 ** (_APART * (place - (len(groups) - 1) / 2))
         look = "--" if name.endswith(_SPREAD) else "-"
         axes.vlines(beta, low, high, color=colour, lw=1.0, alpha=0.5)
         axes.plot(beta, value, look, color=colour, marker="o", ms=3.5, lw=1.3, label=in_words(name))

@@ -47,13 +47,13 @@ def plot_rates(frame: pd.DataFrame, axes: Axes, *, rate: float, title: str = "",
     functionals = [str(name) for name in dict.fromkeys(frame["functional"])]
     is_predicted = bool(frame["expected"].notna().any())
     for name, colour, marker in zip(functionals, _COLOURS, _MARKERS, strict=False):
-        of = [place for place in places if place.functional == name]
+        group = [place for place in places if place.functional == name]
         if is_predicted:
-            _draw_prediction(of, axes, colour)
+            _draw_prediction(group, axes, colour)
         else:
-            height = np.mean([np.log(place.error) + rate * np.log(place.effective) for place in of])
-            _draw_law(float(height), rate, of, axes, colour)
-        for place in of:
+            height = np.mean([np.log(place.error) + rate * np.log(place.effective) for place in group])
+            _draw_law(float(height), rate, group, axes, colour)
+        for place in group:
             spread = np.exp(_NORMAL * place.uncertainty * np.array([-1.0, 1.0]))
             axes.plot([place.effective] * 2, place.error * spread, color=colour, lw=1.0, alpha=0.6)
             face = colour if place.epsilon >= 1 else "white"

@@ -78,8 +78,8 @@ def measure(cell: Cell, names: Sequence[str], repetitions: int) -> pd.DataFrame:
     for method in (*contestants(), *peers()):
         if _named(method) in names:
             seeds = [seed(cell, _named(method), repetition) for repetition in range(repetitions)]
-            found = method.errors(cell.target, cell.clients, cell.epsilon, seeds)
-            for setting, errors in zip(method.settings, found, strict=True):
+            measured = method.errors(cell.target, cell.clients, cell.epsilon, seeds)
+            for setting, errors in zip(method.settings, measured, strict=True):
                 rows += _rows(setting, cell, errors)
     return pd.DataFrame(rows)
 
@@ -90,11 +90,13 @@ def representative(cell: Cell, ours: str, peer: str, repetitions: int = 9) -> pd
     ours: a method of ours.  peer: a peer's setting without the prefix, as `accuracy_cells.hindsight` has it.
     """
     truth = metrics.truth(cell.target)
-    contestant = next(each for each in contestants() if each.name == ours)
+    contestant = next(candidate for candidate in contestants() if candidate.name == ours)
     seeds = [seed(cell, ours, repetition) for repetition in range(repetitions)]
-    estimates = [contestant.estimate(truth.target, cell.clients, cell.epsilon, each) for each in seeds]
-    fit = estimates[_median_of([metrics.score_estimate(truth, each)["ise"] for each in estimates])]
-    names = {f"{s.method} {s.parameters}": (each, i) for each in peers() for i, s in enumerate(each.settings)}
+    estimates = [contestant.estimate(truth.target, cell.clients, cell.epsilon, key) for key in seeds]
+    fit = estimates[_median_of([metrics.score_estimate(truth, estimate)["ise"] for estimate in estimates])]
+    names = {
+        f"{s.method} {s.parameters}": (candidate, i) for candidate in peers() for i, s in enumerate(candidate.settings)
+    }
     method, index = names[PREFIX + peer]
     seeds = [seed(cell, _named(method), repetition) for repetition in range(repetitions)]
     cells = method.estimates(truth.target, cell.clients, cell.epsilon, seeds)[index]

@@ -31,15 +31,15 @@ def verdicts(summary: pd.DataFrame, rows: pd.DataFrame, method: str = METHOD) ->
     summary: rows of `accuracy_summary`.  rows: rows of `accuracy_rows`, for the aim about estimators of one mechanism.
     """
     ours = summary[summary["method"] == method].set_index("metric")
-    found = [
+    aims = [
         Verdict(f"{metric}: geometric mean, to {_AGAINST[against]}", _value(ours, metric, against), limit)
         for metric, against, limit in _RATIOS
     ]
     for metric in ("ise", "w1", "ks"):
         target = f" ({ours['worst_target'][metric]})" if metric in ours.index else ""
         aim = f"{metric}: worst target{target}, to {_AGAINST['to_hindsight']}"
-        found.append(Verdict(aim, _value(ours, metric, "worst_ratio"), _WORST))
-    return [*found, _spline(rows)]
+        aims.append(Verdict(aim, _value(ours, metric, "worst_ratio"), _WORST))
+    return [*aims, _spline(rows)]
 
 
 def _value(summary: pd.DataFrame, metric: str, column: str) -> float | None:

@@ -200,8 +200,8 @@ def _point(mechanism: str, n: int, epsilon: float, hard: bounds.HardPoint) -> Dr
         sign = (-1) ** seed
         people = _People(lambda x: hard.distribution(sign, x))
         estimate = pipeline.estimate(pipeline.simulate(scheme, people, seeded((seed, 7)), n), "x")
-        found = estimate.functional(Derivative(0, POINT)).value
-        return float(((estimate(POINT) if found is None else found) - hard.truth(sign, 0, POINT)) ** 2)
+        value = estimate.functional(Derivative(0, POINT)).value
+        return float(((estimate(POINT) if value is None else value) - hard.truth(sign, 0, POINT)) ** 2)
 
     return draw
 

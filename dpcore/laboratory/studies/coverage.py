@@ -70,16 +70,16 @@ _ROUNDING = 1e-9  # relative; at the uniform some truths are the least or larges
 
 def measure(method: str, cell: Cell, chunk: int, upto: int) -> pd.DataFrame:
     """Return the rows of one chunk: repetitions chunk * CHUNK up to `upto`."""
-    contestant = next(each for each in contestants() if each.name == method)
+    contestant = next(candidate for candidate in contestants() if candidate.name == method)
     repetitions = range(chunk * CHUNK, upto)
-    sums = _sums(contestant, cell, [runner.seed(cell, method, each) for each in repetitions])
+    sums = _sums(contestant, cell, [runner.seed(cell, method, repetition) for repetition in repetitions])
     return runner.rows(method, cell, chunk, len(repetitions), sums)
 
 
 def _sums(contestant: Contestant, cell: Cell, seeds: list[tuple[int, ...]]) -> dict[str, float]:
     """metric -> sum over repetitions."""
     asked = {str(functional): (functional, value) for functional, value in truths(cell.target).items()}
-    found: dict[str, list[tuple[float, ...]]] = {name: [] for name in asked}
+    numbers: dict[str, list[tuple[float, ...]]] = {name: [] for name in asked}
     shares: dict[str, list[float | None]] = {name: [] for name in asked}
     failed, broken = 0, dict.fromkeys(asked, 0)
     for seed in seeds:
@@ -95,16 +95,16 @@ def _sums(contestant: Contestant, cell: Cell, seeds: list[tuple[int, ...]]) -> d
             if not _is_finite(result):
                 broken[name] += 1
                 continue
-            found[name].append(_seen(result, value))
+            numbers[name].append(_seen(result, value))
             shares[name].append(result.second_order)
     sums = {"failed": float(failed)} | {f"{name}:broken": float(count) for name, count in broken.items() if count}
     statistics = ("returned", "covered", "above", "error", "square", "length", "standard_error")
-    for name, rows in found.items():
+    for name, rows in numbers.items():
         totals = np.sum(np.array(rows).reshape(-1, len(statistics)), axis=0)
         sums |= {f"{name}:{statistic}": float(total) for statistic, total in zip(statistics, totals, strict=True)}
-        known = [share for share in shares[name] if share is not None]
-        if len(known) == len(rows):
-            sums[f"{name}:second_order"] = float(sum(known))
+        second_orders = [share for share in shares[name] if share is not None]
+        if len(second_orders) == len(rows):
+            sums[f"{name}:second_order"] = float(sum(second_orders))
     return sums
 
 
@@ -132,12 +132,12 @@ def functionals() -> tuple[Functional, ...]:
 def truths(name: str) -> Mapping[Functional, float]:
     """Return functional -> its value at a target, without those that are infinite there."""
     fine, coarse = Truth(targets.target(name)), Truth(targets.target(name), _NEAR_ENDS[:13])
-    found = {}
+    values = {}
     for functional in functionals():
         value, rough = functional.value(fine), functional.value(coarse)
         if np.isfinite(value) and abs(value - rough) <= _DIVERGES * max(1.0, abs(value)):
-            found[functional] = float(value)
-    return found
+            values[functional] = float(value)
+    return values
 
 
 @lru_cache(maxsize=32)

@@ -52,7 +52,7 @@ def verdicts(cells: pd.DataFrame) -> list[Verdict]:
     straight = seen[(seen["kind"] == "smooth") & ~(seen["second_order"] >= _BENT)]  # where nobody said: judged
     debiased = seen[seen["functional"].isin(_DEBIASED)]
     low = cells[(cells["returned"] >= _ENOUGH) & (cells["surely"] < _SURELY_BELOW)]
-    found = [
+    aims = [
         Verdict(
             f"smooth: share of cells with coverage {_SMOOTH[0]:.0%} to {_SMOOTH[1]:.0%}",
             _share(smooth.between(*_SMOOTH)),
@@ -71,15 +71,15 @@ def verdicts(cells: pd.DataFrame) -> list[Verdict]:
             0,
         ),
     ]
-    found.append(Verdict("numbers that are not finite", float(cells["broken"].sum()), 0))
+    aims.append(Verdict("numbers that are not finite", float(cells["broken"].sum()), 0))
     for method, most in _REFUSED.items():
         few = cells["clients"] * cells["epsilon"] ** 2 <= _FEW
         forgiven = few & cells["functional"].str.split("(").str[0].isin(_LOG_OR_RATIO) & (method == _FORGIVEN)
         asked = cells[(cells["method"] == method) & cells["is_regular"] & ~forgiven]
-        found.append(Verdict(f"{method}: share of regular cells refused", _share(asked["refused"]), most))
-    found.append(_worst("smooth: longest interval, over 3.92 sd", straight, "long", _LONG))
-    found.append(_worst("int f^2 and entropy: bias in standard errors", debiased, "biased", _BIASED))
-    return found
+        aims.append(Verdict(f"{method}: share of regular cells refused", _share(asked["refused"]), most))
+    aims.append(_worst("smooth: longest interval, over 3.92 sd", straight, "long", _LONG))
+    aims.append(_worst("int f^2 and entropy: bias in standard errors", debiased, "biased", _BIASED))
+    return aims
 
 
 def _share(cells: pd.Series) -> float | None:

@@ -142,26 +142,26 @@ def slope(points: pd.DataFrame, column: str = "value") -> float:
 
 def slope_aims(points: pd.DataFrame, panels: Sequence[str], *, at_most: Sequence[str] = ()) -> list[Verdict]:
     """Return how far each curve's slope is from what is stated; for curves named in at_most the slope may be steeper."""
-    found = []
+    aims = []
     for panel in panels:
         for curve, rows in points[points["panel"] == panel].groupby("curve", sort=False):
             measured, stated = slope(rows), slope(rows, "stated")
             off = measured - stated
             upper = curve in at_most
             aim = f"{panel}: {curve}: slope {measured:.3f}, stated {'at most ' if upper else ''}{stated:.3f}; apart"
-            found.append(Verdict(aim, off if upper else abs(off), SLOPE))
-    return found
+            aims.append(Verdict(aim, off if upper else abs(off), SLOPE))
+    return aims
 
 
 def agreement(points: pd.DataFrame, panels: Sequence[str], rounding: float = 0.0) -> list[Verdict]:
     """Return by how many standard errors the point furthest from what is stated is off, rounding taken off."""
-    found = []
+    aims = []
     for panel in panels:
         rows = points[(points["panel"] == panel) & points["value"].notna() & points["stated"].notna()]
         apart = ((rows["value"] - rows["stated"]).abs() - rounding).clip(lower=0)
         worst = float((apart / rows["error"].where(rows["error"] > 0)).max())
-        found.append(Verdict(f"{panel}: standard errors from what is stated, the worst of {len(rows)}", worst, _NORMAL))
-    return found
+        aims.append(Verdict(f"{panel}: standard errors from what is stated, the worst of {len(rows)}", worst, _NORMAL))
+    return aims
 
 
 def least(aim: str, values: pd.Series, limit: float) -> Verdict:

@@ -101,13 +101,13 @@ def draws(
         ]
         for order, level in levels.items()
     ]
-    found = np.empty((len(seeds), len(duals), len(points)))
+    estimates = np.empty((len(seeds), len(duals), len(points)))
     for row, seed in enumerate(seeds):
         statistics = pipeline.simulate(planned, target, seeded(seed), n).statistics[ATTRIBUTE]
         products = model.coefficients(statistics)
         for column, blocks in enumerate(duals):
-            found[row, column] = sum(dual @ z for dual, z in zip(blocks, products, strict=False))
-    return found
+            estimates[row, column] = sum(dual @ z for dual, z in zip(blocks, products, strict=False))
+    return estimates
 
 
 def _plug_in(level: int) -> Projection:

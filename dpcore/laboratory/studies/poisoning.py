@@ -117,13 +117,13 @@ class Trial:
         """The batches of a round."""
         random = seeded(runner.seed(Cell("honest", CLIENTS, self.epsilon), self.method, repetition))
         generator = random.generator()
-        found = []
+        batches = []
         for _ in range(_BATCHES):
             n = CLIENTS // _BATCHES
             statistics = self.mechanism.simulate(generator.multinomial(n, self.law), random)
             beside = [generator.multinomial(n, law) for law in self.mechanism.marginal_laws()]
-            found.append(self._aggregate(n, statistics, np.concatenate(beside) if beside else np.zeros(0, np.int64)))
-        return found
+            batches.append(self._aggregate(n, statistics, np.concatenate(beside) if beside else np.zeros(0, np.int64)))
+        return batches
 
     def _aggregate(self, n: int, statistics: np.ndarray, marginals: np.ndarray) -> Aggregate:
         beside = {"x": marginals} if len(marginals) else {}
@@ -173,22 +173,24 @@ class Trial:
                     )
         rows = []
         target = "frequency" if self.is_oracle else str(Mean())
-        for (name, beta), each in alarms.items():
-            for check in each[0]:
-                failed = sum(one[check] for one in each)
-                low, high = (float(end) for end in binomial_interval(failed, len(each), 0.95))
-                rows.append(self._row(name, beta, target, f"seen:{check}", failed / len(each), len(each), low, high))
+        for (name, beta), rounds in alarms.items():
+            for check in rounds[0]:
+                failed = sum(one[check] for one in rounds)
+                low, high = (float(end) for end in binomial_interval(failed, len(rounds), 0.95))
+                rows.append(
+                    self._row(name, beta, target, f"seen:{check}", failed / len(rounds), len(rounds), low, high)
+                )
         return rows
 
     def _seen(self, batches: Sequence[Aggregate], parts: Sequence[Aggregate]) -> dict[str, bool]:
         """Check -> whether it is not passed, with malicious clients in the last batch, and spread over all."""
         bad = _whole(parts)
         whole = _whole(batches).merge(bad)
-        found = _alarms(whole, [*batches[:-1], batches[-1].merge(bad)])
+        in_last = _alarms(whole, [*batches[:-1], batches[-1].merge(bad)])
         apart = [one.merge(other) for one, other in zip(batches, parts, strict=True)]
         again = {check.name: not check.passed for check in poisoning.checks(whole, apart, ("homogeneity",))}
-        anyone = any({**found, "any": False, **again}.values())
-        return found | {f"{check}{SPREAD}": failed for check, failed in again.items()} | {f"any{SPREAD}": anyone}
+        anyone = any({**in_last, "any": False, **again}.values())
+        return in_last | {f"{check}{SPREAD}": failed for check, failed in again.items()} | {f"any{SPREAD}": anyone}
 
     def frequencies(self, repetitions: int) -> list[dict[str, Any]]:
         """What the targets' summed frequency gains, and how near to the bounds of all categories."""
@@ -201,10 +203,10 @@ class Trial:
                 rises, shares = [], []
                 for repetition, (honest, before) in enumerate(zip(wholes, clean, strict=True)):
                     poisoned = honest.merge(self.malicious(attack, beta, repetition))
-                    found, share = pipeline.estimate(poisoned, "x"), 1 - honest.n / poisoned.n
-                    moved = found.raw - before
+                    estimate, share = pipeline.estimate(poisoned, "x"), 1 - honest.n / poisoned.n
+                    moved = estimate.raw - before
                     rises.append(float(moved[chosen].sum()) / share)
-                    shares.append(float(np.max(np.abs(moved) * (1 - share) / share / found.sensitivities)))
+                    shares.append(float(np.max(np.abs(moved) * (1 - share) / share / estimate.sensitivities)))
                 expected = gains.gain(self.mechanism, attack, chosen, frequency)
                 rows += self._biases(name, beta, "frequency", beta * np.array(rises), shares, True)
                 rows.append(self._row(name, beta, "frequency", "theory", beta * expected, repetitions))
@@ -234,24 +236,24 @@ class Trial:
         }
         for (name, aim), attack in attacks.items():
             for beta in BIASED:
-                found = []
+                poisoned = []
                 for repetition, whole in enumerate(wholes):
                     bad = self.malicious(attack, beta, repetition)
-                    found.append(pipeline.estimate(whole.merge(bad), "x", estimator))
+                    poisoned.append(pipeline.estimate(whole.merge(bad), "x", estimator))
                 for functional in asked if aim is None else (aim,):
-                    rows += self._moved(name, beta, functional, clean, found)
+                    rows += self._moved(name, beta, functional, clean, poisoned)
         return rows
 
     def _moved(
-        self, name: str, beta: float, functional: Functional, clean: Sequence[Any], found: Sequence[Any]
+        self, name: str, beta: float, functional: Functional, clean: Sequence[Any], poisoned: Sequence[Any]
     ) -> list[dict[str, Any]]:
         """How far a functional moved from the honest clients' estimates, where both have one, and what was stated of it."""
         rises, shares, is_exact = [], [], True
-        for before, after in zip(clean, found, strict=True):
+        for before, after in zip(clean, poisoned, strict=True):
             stated = after.sensitivity(functional)
             if stated is None:
                 continue
-            values = [_value(each, functional) for each in (before, after)]
+            values = [_value(estimate, functional) for estimate in (before, after)]
             if None in values:
                 continue
             rises.append(values[1] - values[0])
@@ -287,8 +289,8 @@ def _whole(batches: Sequence[Aggregate]) -> Aggregate:
 
 def _alarms(whole: Aggregate, batches: Sequence[Aggregate]) -> dict[str, bool]:
     """Check -> whether it is not passed; any: some check."""
-    found = {check.name: not check.passed for check in poisoning.checks(whole, batches)}
-    return found | {"any": any(found.values())}
+    alarms = {check.name: not check.passed for check in poisoning.checks(whole, batches)}
+    return alarms | {"any": any(alarms.values())}
 
 
 def _value(estimate: Any, functional: Functional) -> Any:

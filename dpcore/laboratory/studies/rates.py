@@ -90,9 +90,9 @@ def cells(method: str) -> list[Cell]:
 
 def measure(method: str, cell: Cell, chunk: int, upto: int) -> pd.DataFrame:
     """Return the rows of one chunk: repetitions chunk * CHUNK up to `upto`."""
-    each = rounds_each(method)
-    rounds = range(chunk * CHUNK * each, upto * each)
-    seeds = [runner.seed(cell, method, each) for each in rounds]
+    per_repetition = rounds_each(method)
+    rounds = range(chunk * CHUNK * per_repetition, upto * per_repetition)
+    seeds = [runner.seed(cell, method, number) for number in rounds]
     sums = _atomic(DEGREES[method], cell, seeds) if method in DEGREES else _smooth(method, cell, seeds)
     return runner.rows(method, cell, chunk, len(rounds), sums)
 
@@ -108,7 +108,7 @@ def _smooth(method: str, cell: Cell, seeds: list[tuple[int, ...]]) -> dict[str, 
     n = cell.clients if method == REPLANNED else round(PLANNED / cell.epsilon**2)
     scheme = Contestant(method, _LINES[method]).scheme(n, cell.epsilon)
     asked, failed = truths(cell.target), 0
-    found: dict[str, list[tuple[float, float]]] = {str(functional): [] for functional in asked}
+    pairs: dict[str, list[tuple[float, float]]] = {str(functional): [] for functional in asked}
     for seed in seeds:
         try:
             estimate = pipeline.estimate(pipeline.simulate(scheme, law, seeded(seed), cell.clients), ATTRIBUTE)
@@ -118,11 +118,11 @@ def _smooth(method: str, cell: Cell, seeds: list[tuple[int, ...]]) -> dict[str, 
         for functional, value in asked.items():
             result = estimate.functional(functional)
             if result.value is not None and np.isfinite(result.value):
-                found[str(functional)].append((result.value - value, float(result.standard_error or np.nan)))
+                pairs[str(functional)].append((result.value - value, float(result.standard_error or np.nan)))
     sums = {"failed": float(failed)}
-    for name, rows in found.items():
-        errors, said = np.array(rows).reshape(-1, 2).T
-        sums |= _powers(name, errors) | {f"{name}:standard_error": float(said.sum())}
+    for name, rows in pairs.items():
+        errors, standard = np.array(rows).reshape(-1, 2).T
+        sums |= _powers(name, errors) | {f"{name}:standard_error": float(standard.sum())}
     return sums
 
 
@@ -132,7 +132,7 @@ def _atomic(degree: int, cell: Cell, seeds: list[tuple[int, ...]]) -> dict[str, 
     levels = {
         order: pointwise.balanced_level(law, degree, order, SELF_SIMILAR, n, epsilon) for order in range(degree + 1)
     }
-    found = pointwise.draws(law, degree, levels, POINTS, n, epsilon, seeds)
+    estimates = pointwise.draws(law, degree, levels, POINTS, n, epsilon, seeds)
     sums = {"failed": 0.0}
     for row, (order, level) in enumerate(levels.items()):
         for column, x in enumerate(POINTS):
@@ -142,7 +142,7 @@ def _atomic(degree: int, cell: Cell, seeds: list[tuple[int, ...]]) -> dict[str, 
                 "noise": pointwise.noise(law, degree, level, order, x, n, epsilon),
                 "level": float(level),
             }
-            sums |= _powers(name, found[:, row, column] - pointwise.truth(law, order, x))
+            sums |= _powers(name, estimates[:, row, column] - pointwise.truth(law, order, x))
             sums |= {f"{name}:{statistic}": len(seeds) * value for statistic, value in theory.items()}
     return sums
 

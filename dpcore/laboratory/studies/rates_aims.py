@@ -87,7 +87,7 @@ def _line(method: str, functional: str, places: pd.DataFrame) -> dict[str, objec
 
 def _slope(x: np.ndarray, y: np.ndarray, classes: np.ndarray) -> tuple[float, np.ndarray]:
     """Least squares of y in x with an intercept for each class, and the weights of the y in it."""
-    centred = x - np.array([x[classes == each].mean() for each in classes])
+    centred = x - np.array([x[classes == label].mean() for label in classes])
     weights = centred / np.sum(centred**2)
     return float(weights @ y), weights
 
@@ -116,17 +116,17 @@ def _log_share(clients: int, epsilon: float) -> float:
 
 def verdicts(lines: pd.DataFrame) -> list[Verdict]:
     """Return the aims with what was found; lines: as `judged` gives them."""
-    found = [_smooth(method, lines[lines["method"] == method]) for method in (rates.WAVE, rates.KEPT, rates.REPLANNED)]
+    aims = [_smooth(method, lines[lines["method"] == method]) for method in (rates.WAVE, rates.KEPT, rates.REPLANNED)]
     smooth = lines[lines["kind"] == "smooth"]
     short = float(smooth["slope"].isna().sum()) if len(smooth) else None
-    found.append(Verdict(f"smooth: functionals without numbers over {_DECADES:g} decades", short, 0))
+    aims.append(Verdict(f"smooth: functionals without numbers over {_DECADES:g} decades", short, 0))
     for method, degree in rates.DEGREES.items():
         here = lines[lines["method"] == method]
         for order in range(degree + 1):
             name = f"derivative({order}, {rates.SELF_SIMILAR!r})"
-            found.append(_atomic(method, order, here[here["functional"] == name]))
-        found.append(_error(method, here))
-    return found
+            aims.append(_atomic(method, order, here[here["functional"] == name]))
+        aims.append(_error(method, here))
+    return aims
 
 
 def _smooth(method: str, lines: pd.DataFrame) -> Verdict:

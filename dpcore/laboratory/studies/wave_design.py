@@ -85,13 +85,13 @@ def _best_law(informations: Sequence[np.ndarray]) -> tuple[float, tuple[int, ...
     def value(z: np.ndarray) -> float:
         return _score(informations, law(z))
 
-    found = minimize(
+    solution = minimize(
         value,
         np.array([-2.0, -2.5, -3.0][: levels - 1]),
         method="Nelder-Mead",
         options={"xatol": 0.05, "fatol": 1e-4, "maxiter": 120},
     )
-    return float(found.fun), tuple(round(1000 * share) for share in law(found.x))
+    return float(solution.fun), tuple(round(1000 * share) for share in law(solution.x))
 
 
 def _score(informations: Sequence[np.ndarray], law: np.ndarray) -> float:
@@ -133,8 +133,8 @@ def _questions() -> _Questions:
     centred = (splines - splines.mean(axis=0)) @ complement
     cumulated = np.cumsum(centred, axis=0) / points
     density = centred.T @ centred / points
-    each = [np.array(wave(2 * np.pi * k * x)) for k in _FREQUENCIES for wave in (np.cos, np.sin)]
-    amplitudes = np.array([2 * wave @ centred / points for wave in each])
+    waves = [np.array(wave(2 * np.pi * k * x)) for k in _FREQUENCIES for wave in (np.cos, np.sin)]
+    amplitudes = np.array([2 * wave @ centred / points for wave in waves])
     return _Questions(
         centred,
         density,
@@ -160,8 +160,8 @@ def _prior(order: int, complement: np.ndarray, density: np.ndarray) -> np.ndarra
 def main() -> None:
     """Print the table of `calibration.wave_design`."""
     for epsilon in wave_design.EPSILONS:
-        found = search(epsilon)
-        print(f"    ({epsilon:g}, {found.half_widths[0]}, {found.half_widths[1]}, {found.level_law}),", flush=True)  # noqa: T201
+        design = search(epsilon)
+        print(f"    ({epsilon:g}, {design.half_widths[0]}, {design.half_widths[1]}, {design.level_law}),", flush=True)  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -23,8 +23,8 @@ def marginal_probability(n: int, p: float, epsilon: float, delta: float, likely:
 
     Laws (1 - p) P_0 + p P_v of n records: with probability one half at most ceil(n p) of them differ.
     """
-    kept, lost = _coupled(n, p, epsilon, delta)
-    return kept * (likely - 0.5) - lost
+    factor, lost = _coupled(n, p, epsilon, delta)
+    return factor * (likely - 0.5) - lost
 
 
 def packing_error(points: float, n: int, p: float, epsilon: float, delta: float = 0.0) -> float:
@@ -34,9 +34,9 @@ def packing_error(points: float, n: int, p: float, epsilon: float, delta: float 
     points: |V| >= 2, inf for as many as one likes.
     """
     check_within(2, math.inf, points=points)
-    kept, lost = _coupled(n, p, epsilon, delta)
+    factor, lost = _coupled(n, p, epsilon, delta)
     rarity = 1 / (points - 1)
-    return max((kept / 2 - lost) / (rarity + kept), 0.0) if rarity + kept > 0 else 0.0
+    return max((factor / 2 - lost) / (rarity + factor), 0.0) if rarity + factor > 0 else 0.0
 
 
 def mean_two_points(release: Release, r: float, k: float) -> float:
@@ -66,10 +66,10 @@ def mean_packing(n: int, epsilon: float, delta: float, d: int, r: float, k: floa
     """
     check_positive(n=n, epsilon=epsilon, r=r)
     points = 2.0**d if d < 1024 else math.inf
-    found = [
+    bounds = [
         (r * float(p) ** (1 - 1 / k) / 4) ** 2 * packing_error(points, n, float(p), epsilon, delta) for p in _SHARES
     ]
-    return max(found)
+    return max(bounds)
 
 
 def table_1(n: int, epsilon: float, delta: float, d: int, r: float, k: float) -> Mapping[str, tuple[float, float]]:
@@ -109,5 +109,5 @@ def _coupled(n: int, p: float, epsilon: float, delta: float) -> tuple[float, flo
     """e^-c and delta (1 - e^-c) / (1 - e^-epsilon), c = epsilon ceil(n p), whose limit at epsilon = 0 is delta ceil(n p)."""
     check_within(0, math.inf, epsilon=epsilon)
     changed = math.ceil(n * p)
-    kept = math.exp(-epsilon * changed)
-    return kept, delta * (-math.expm1(-epsilon * changed) / -math.expm1(-epsilon) if epsilon else changed)
+    factor = math.exp(-epsilon * changed)
+    return factor, delta * (-math.expm1(-epsilon * changed) / -math.expm1(-epsilon) if epsilon else changed)

@@ -167,17 +167,17 @@ def density(release: Release, smoothness: int, size: float) -> HardDensities:
     while cells <= _MOST_CELLS and behind < 8:
         w = 1 / cells
         highest = min(size, 1 / (w**smoothness * shape.height))
-        found = 0.0
+        best_here = 0.0
         for height in highest * HEIGHTS:
             amplitude = height * w**smoothness
             least = 1 - amplitude * shape.height
             chi = 4 * amplitude**2 * w * shape.energy / least if least > 0 else math.inf
             seen = release.variation(2 * amplitude * w * shape.mass, chi)
             bound = amplitude**2 * shape.energy / 2 * (1 - seen)
-            found = max(found, bound)
+            best_here = max(best_here, bound)
             if bound > best.bound:
                 best = HardDensities(bound=float(bound), smoothness=smoothness, cells=cells, height=float(height))
-        behind = 0 if found >= best.bound else behind + 1
+        behind = 0 if best_here >= best.bound else behind + 1
         cells = max(cells + 1, round(cells * 1.1))
     return best
 

@@ -53,12 +53,12 @@ class Question:
         ones = int(random.generator().binomial(counts, self.parts / _PARTS).sum())
         return self.answer.simulate(np.array([int(counts.sum()) - ones, ones]), random)
 
-    def estimate(self, said: np.ndarray) -> tuple[float, float]:
-        """Return the mean of f_hat over the clients asked and its standard error; said: (2,) counts."""
-        n, model = int(np.sum(said)), self.answer.model()
+    def estimate(self, counts: np.ndarray) -> tuple[float, float]:
+        """Return the mean of f_hat over the clients asked and its standard error; counts: (2,), of 0 and 1."""
+        n, model = int(np.sum(counts)), self.answer.model()
         if n == 0:
             raise NotEstimable("nobody answered the second question; ask some")
-        share = float(model.frequencies(np.asarray(said), n)[1])
+        share = float(model.frequencies(np.asarray(counts), n)[1])
         spread = self.highest - self.lowest
         error = float(np.sqrt(model.variance(float(np.clip(share, 0, 1)), n)))
         return self.lowest + spread * share, spread * error

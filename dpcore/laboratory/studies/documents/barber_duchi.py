@@ -93,8 +93,8 @@ def simulated(n: int, moment: float, *, runs: int, random: Source) -> pd.DataFra
         for _ in range(runs):
             records = v * (random.generator().random(n) < p)
             errors.append(float(mechanism.release(records, random).values[0] - p * v) ** 2)
-        kept = min(v, mechanism.radius)
+        clipped = min(v, mechanism.radius)
         unit = mechanism.radius / (OUTPUT * n)
-        closed = (p * (v - kept)) ** 2 + p * (1 - p) * kept**2 / n + mechanism.noise_variance * unit**2
+        closed = (p * (v - clipped)) ** 2 + p * (1 - p) * clipped**2 / n + mechanism.noise_variance * unit**2
         rows.append((name, float(np.mean(errors)), float(np.std(errors, ddof=1) / sqrt(runs)), closed))
     return pd.DataFrame(rows, columns=["privacy", "simulated", "standard_error", "closed"])

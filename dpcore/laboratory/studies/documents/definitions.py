@@ -49,7 +49,9 @@ def trade_offs(delta: float = 0.05) -> pd.DataFrame:
     for step in range(_STEPS + 1):
         level = Fraction(step, _STEPS)
         rows.append(("two coins", float(level), float(trade_off_of_channel(coins, level))))
-        rows += [(name, float(level), float(trade_off_of_promise(each, level))) for name, each in promises.items()]
+        rows += [
+            (name, float(level), float(trade_off_of_promise(promise, level))) for name, promise in promises.items()
+        ]
         if 0 < level < 1:
             rows.append(("Gaussian, shifted by 1", float(level), gaussian_trade_off(1.0, float(level))))
     return pd.DataFrame(rows, columns=["curve", "level", "second_error"])

@@ -81,7 +81,7 @@ def majority_price(epsilon: float, multiples: Sequence[float] = (0.01, 0.03, 0.1
     for multiple in multiples:
         n = max(3, round(multiple * majority.records_for_free(epsilon))) | 1
         share = min(0.99, 0.5 + 1.5 / sqrt(n))
-        plain, private = (majority.wrong_probability(n, share, each) for each in (None, epsilon))
+        plain, private = (majority.wrong_probability(n, share, spent) for spent in (None, epsilon))
         rows.append((n, multiple, share, plain, private))
     return pd.DataFrame(rows, columns=["n", "multiple", "share", "plain", "private"])
 
@@ -101,9 +101,9 @@ def optimalities(n: int, epsilon: str) -> pd.DataFrame:
     ]
     for name, mechanism, values, outputs in cases:
         for s in range(n + 1):
-            found = optimality(mechanism, np.array([1] * s + [0] * (n - s)))
-            best = most_truthful(values, outputs, found.share * float(budget), s)
-            rows.append((name, found.share, s, found.kept, best, found.bound))
+            result = optimality(mechanism, np.array([1] * s + [0] * (n - s)))
+            best = most_truthful(values, outputs, result.share * float(budget), s)
+            rows.append((name, result.share, s, result.kept, best, result.bound))
     return pd.DataFrame(rows, columns=["target", "share", "s", "kept", "best", "bound"])
 
 
@@ -172,8 +172,8 @@ def quantiles_at_atoms(
             "smoothed_joint_exp": JointExp(budget, interval, ORDERS, cells, cells // 64),
         }
         errors = {
-            name: [float(np.abs(each.release(records, random) - truth).max()) for _ in range(runs)]
-            for name, each in joint.items()
+            name: [float(np.abs(mechanism.release(records, random) - truth).max()) for _ in range(runs)]
+            for name, mechanism in joint.items()
         }
         for name, loss in (
             ("rank", RankLoss(ORDERS[1])),
@@ -181,8 +181,8 @@ def quantiles_at_atoms(
         ):
             drawn = ContinuousExponential(budget, interval, loss).draw(records, runs, random)
             errors[name] = np.abs(drawn - truth[1]).tolist()
-        for name, found in errors.items():
-            rows.append((share, name, float(np.mean(found)), float(np.std(found, ddof=1) / sqrt(runs))))
+        for name, values in errors.items():
+            rows.append((share, name, float(np.mean(values)), float(np.std(values, ddof=1) / sqrt(runs))))
     return pd.DataFrame(rows, columns=["atom", "method", "error", "standard_error"])
 
 
@@ -194,5 +194,5 @@ def differencing(epsilons: Sequence[str], *, n: int, runs: int, random: Source) 
 
 
 def _rate(n: int, budget: Budget | None, runs: int, random: Source) -> tuple[float, float]:
-    found = attack_rate(n, budget, runs=runs, random=random)
-    return found.rate, found.bound
+    attack = attack_rate(n, budget, runs=runs, random=random)
+    return attack.rate, attack.bound

@@ -112,9 +112,11 @@ epsilon = {stated}
     aggregate = pipeline.aggregate(scheme, pipeline.privatize(scheme, people, random=random))
     shares = pipeline.estimate(aggregate, "urban_rural")
     rural = list(shares.categories).index("rural")
-    found = {QUERIES[0]: (n * float(shares.values[rural]), n * float(shares.standard_errors[rural]))}
+    answers = {QUERIES[0]: (n * float(shares.values[rural]), n * float(shares.standard_errors[rural]))}
     for name, attribute in zip(QUERIES[1:], ("income", "expenditure"), strict=True):
         mean = pipeline.estimate(aggregate, attribute).functional(MeanOfDensity())
-        known = mean.value is not None and mean.standard_error is not None
-        found[name] = (float(mean.value), float(mean.standard_error)) if known else (float("nan"), float("nan"))
-    return found
+        is_estimable = mean.value is not None and mean.standard_error is not None
+        answers[name] = (
+            (float(mean.value), float(mean.standard_error)) if is_estimable else (float("nan"), float("nan"))
+        )
+    return answers

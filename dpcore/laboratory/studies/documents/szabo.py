@@ -50,8 +50,8 @@ def derivative_rates(*, runs: int, random: Source) -> pd.DataFrame:
         truth = np.array([pointwise.truth(law, order, x) for x in points])
         for n in sizes(degree):
             level = pointwise.balanced_level(law, degree, order, rates.SELF_SIMILAR, n, 1.0)
-            found = pointwise.draws(law, degree, {order: level}, points, n, 1.0, _seeds(runs, random))[:, 0, :]
-            squares = (found - truth) ** 2
+            estimates = pointwise.draws(law, degree, {order: level}, points, n, 1.0, _seeds(runs, random))[:, 0, :]
+            squares = (estimates - truth) ** 2
             rows.append(("point", order, n, *_root(squares[:, 0]), rate))
             rows.append(("L2", order, n, *_root(squares[:, 1:].mean(axis=1)), rate))
     return pd.DataFrame(rows, columns=["where", "order", "n", "error", "standard_error", "rate"])
@@ -106,13 +106,13 @@ def smooth_rates(*, runs: int, places: int) -> pd.DataFrame:
 
 def _levels(n: int, epsilon: float, runs: int, random: Source) -> list[tuple[float, float]]:
     """The error of every level, and its standard error."""
-    truth, seeds, found = _LAW.pdf(_GRID), _seeds(runs, random), []
+    truth, seeds, errors = _LAW.pdf(_GRID), _seeds(runs, random), []
     mechanism = cast(WaveletLaplace, pointwise.scheme(_DEGREE, n, epsilon).attributes[ATTRIBUTE].mechanism)
     basis = mechanism.basis
     for level in range(basis.coarsest_level, basis.finest_level + 2):
         draws = pointwise.draws(_LAW, _DEGREE, {0: level}, list(_GRID), n, epsilon, seeds)[:, 0, :]
-        found.append(_root(((draws - truth) ** 2).mean(axis=1)))
-    return found
+        errors.append(_root(((draws - truth) ** 2).mean(axis=1)))
+    return errors
 
 
 def _seeds(runs: int, random: Source) -> list[tuple[int, int]]:

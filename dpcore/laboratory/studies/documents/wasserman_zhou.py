@@ -153,8 +153,8 @@ def small_balls(*, sizes: Sequence[int], radii: Sequence[float], runs: int, rand
     rows = []
     for size in sizes:
         for radius in radii:
-            found = small_ball_probability(size, radius, runs=runs, random=random)
-            rows.append((size, radius, found.value, found.standard_error, float(stats.kstwo.cdf(radius, size))))
+            estimate = small_ball_probability(size, radius, runs=runs, random=random)
+            rows.append((size, radius, estimate.value, estimate.standard_error, float(stats.kstwo.cdf(radius, size))))
     return pd.DataFrame(rows, columns=["size", "radius", "value", "standard_error", "exact"])
 
 
@@ -226,8 +226,8 @@ def _rows(
     rows = []
     for mechanism, distance, rate, error in kinds:
         for n in sizes:
-            found = _mean([error(n, random) for _ in range(runs)])
-            rows.append((mechanism, distance, dimension, n, *found, rate))
+            summary = _mean([error(n, random) for _ in range(runs)])
+            rows.append((mechanism, distance, dimension, n, *summary, rate))
     return pd.DataFrame(rows, columns=_COLUMNS)
 
 

@@ -48,7 +48,7 @@ class Peer(Method):
         self, target: str, n: int, epsilon: float, seeds: Sequence[Sequence[int]]
     ) -> list[Mapping[str, np.ndarray]]:
         truth = metrics.truth(target)
-        return [metrics.score_cells(truth, found) for found in self.estimates(truth.target, n, epsilon, seeds)]
+        return [metrics.score_cells(truth, cells) for cells in self.estimates(truth.target, n, epsilon, seeds)]
 
 
 def peers() -> tuple[Peer, ...]:

@@ -67,8 +67,8 @@ def norm_sub(frequencies: np.ndarray) -> np.ndarray:
     """Return the nearest points of the simplex, both of shape (repetitions, k)."""
     descending = np.sort(frequencies, axis=1)[:, ::-1]
     excess = (np.cumsum(descending, axis=1) - 1) / np.arange(1, frequencies.shape[1] + 1)
-    kept = (descending > excess).sum(axis=1) - 1
-    projected = np.maximum(frequencies - np.take_along_axis(excess, kept[:, None], axis=1), 0.0)
+    last = (descending > excess).sum(axis=1) - 1
+    projected = np.maximum(frequencies - np.take_along_axis(excess, last[:, None], axis=1), 0.0)
     return np.asarray(projected / projected.sum(axis=1, keepdims=True))
 
 

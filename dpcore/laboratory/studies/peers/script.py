@@ -42,22 +42,22 @@ def main() -> None:
         except Exception as error:  # whatever a package raises when it is imported
             faults[called] = f"{type(error).__name__}: {error}".splitlines()[0]
     print(json.dumps(faults), file=answers, flush=True)
-    known: dict[tuple[str, str, int], Operation | None] = {}
+    cache: dict[tuple[str, str, int], Operation | None] = {}
     for line in sys.stdin:
         operation, size = line.split()[0], int(line.split()[1])
         rates = {}
         for name, operations_of in made.items():
             key = (name, operation, size)
             try:
-                if key not in known:
-                    known[key] = operations_of(operation, size)
-                    if known[key] is not None:
-                        known[key][0]()  # type: ignore[index]  # compiled now, where a package compiles
-                call = known[key]
+                if key not in cache:
+                    cache[key] = operations_of(operation, size)
+                    if cache[key] is not None:
+                        cache[key][0]()  # type: ignore[index]  # compiled now, where a package compiles
+                call = cache[key]
                 if call is not None:
                     rates[name] = _rate(*call)
             except Exception:
-                known[key] = None
+                cache[key] = None
         print(json.dumps(rates), file=answers, flush=True)
 
 

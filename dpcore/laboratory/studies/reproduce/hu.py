@@ -41,8 +41,8 @@ def _three_queries(effort: Effort, random: Source) -> pd.DataFrame:
 def _noise(effort: Effort, random: Source) -> pd.DataFrame:
     n = 1000
     sensitivity, budget = hu.noise_against_sensitivity(n, "1"), hu.noise_against_budget(n)
-    said = dict(zip(sensitivity["query"], sensitivity["sensitivity"], strict=True))
-    budget["stated"] = budget["query"].map(said) / budget["epsilon"]
+    sensitivities = dict(zip(sensitivity["query"], sensitivity["sensitivity"], strict=True))
+    budget["stated"] = budget["query"].map(sensitivities) / budget["epsilon"]
     line = sensitivity.assign(law="sensitivity / epsilon")
     grows = "grows with sensitivity, epsilon = 1"
     common: dict[str, Any] = {"clients": n}

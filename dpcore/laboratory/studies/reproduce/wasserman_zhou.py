@@ -87,7 +87,7 @@ def _printed_scales(effort: Effort, random: Source) -> pd.DataFrame:
 def _small_balls(effort: Effort, random: Source) -> pd.DataFrame:
     runs = effort.runs(4000, 400)
     balls = wasserman_zhou.small_balls(sizes=[5, 10, 20], radii=[0.1, 0.2, 0.3, 0.4], runs=runs, random=random)
-    found = wasserman_zhou.accuracy_bounds(
+    bounds = wasserman_zhou.accuracy_bounds(
         sizes=[10**4, 10**5, 10**6], radii=[0.05, 0.1, 0.2], runs=runs // 2, random=random
     )
     exact = np.sqrt(balls["exact"] * (1 - balls["exact"]) / runs)
@@ -104,7 +104,7 @@ def _small_balls(effort: Effort, random: Source) -> pd.DataFrame:
                 repetitions=runs,
             ),
             curves(
-                found.assign(value=found["bound"].clip(1e-12, 1.0)),
+                bounds.assign(value=bounds["bound"].clip(1e-12, 1.0)),
                 "Theorem 11",
                 "n",
                 "value",

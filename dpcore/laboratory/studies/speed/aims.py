@@ -23,36 +23,36 @@ def verdicts(rows: pd.DataFrame) -> list[Verdict]:
 
 
 def _clients(rows: pd.DataFrame) -> list[Verdict]:
-    found = []
+    aims = []
     for name in clients.NAMES:
-        of = rows[rows["method"] == name]
+        group = rows[rows["method"] == name]
         for path, limit in _DRAWS.items():
-            value = _one(of[of["parameters"] == path], clients.DRAWS)
-            found.append(Verdict(f"{name}, {path}: clients for a PCG64 draw", value, limit, at_least=True))
+            value = _one(group[group["parameters"] == path], clients.DRAWS)
+            aims.append(Verdict(f"{name}, {path}: clients for a PCG64 draw", value, limit, at_least=True))
         if name in clients.PEERED:
-            slower = _least(of, clients.PEER)
-            found.append(Verdict(f"{name}: clients for the fastest peer's one", slower, _PEER, at_least=True))
+            slower = _least(group, clients.PEER)
+            aims.append(Verdict(f"{name}: clients for the fastest peer's one", slower, _PEER, at_least=True))
     wavelets = rows[rows["method"] == "wavelet_laplace"]
     simulated = wavelets[wavelets["parameters"] == clients.SIMULATED]
-    for of, metric, limit, what in (
+    for group, metric, limit, what in (
         (simulated, clients.GEOMETRIC, _GEOMETRIC, "simulated noise for a geometric draw of numpy's"),
         (wavelets, clients.OPENDP, _OPENDP, "noise from secure words for one of opendp's vector calls"),
     ):
-        found.append(Verdict(f"wavelet_laplace: {what}", _least(of, metric), limit, at_least=True))
-    return found
+        aims.append(Verdict(f"wavelet_laplace: {what}", _least(group, metric), limit, at_least=True))
+    return aims
 
 
 def _reports(rows: pd.DataFrame) -> list[Verdict]:
-    found = []
+    aims = []
     for name in clients.COUNTED:
-        of = rows[rows["method"] == name]
+        group = rows[rows["method"] == name]
         for what, metric, limit, text in (
             (reports.STATISTICS, reports.BINCOUNT, _BINCOUNT, "reports counted for one of bincount's"),
             (reports.FILE, reports.DUCKDB, _DUCKDB, "reports of a file aggregated for one of DuckDB's group-by"),
         ):
-            value = _one(of[of["parameters"] == what], metric)
-            found.append(Verdict(f"{name}: {text}", value, limit, at_least=True))
-    return found
+            value = _one(group[group["parameters"] == what], metric)
+            aims.append(Verdict(f"{name}: {text}", value, limit, at_least=True))
+    return aims
 
 
 def _rounds(rows: pd.DataFrame) -> list[Verdict]:
@@ -83,16 +83,16 @@ def _whole(rows: pd.DataFrame) -> list[Verdict]:
     peaks = runs[runs["metric"] == memory.PEAK].sort_values("clients")
     where = f" of {whole['clients'].iloc[-1]:,} clients" if len(whole) else ""
     last = float(whole["value"].iloc[-1]) if len(whole) else None
-    found = [Verdict(f"a whole round{where}: time over its people's and mechanisms' kernels", last, _KERNELS)]
+    aims = [Verdict(f"a whole round{where}: time over its people's and mechanisms' kernels", last, _KERNELS)]
     most = float(peaks["value"].max()) / 2**30 if len(peaks) else None
     at = f", up to {peaks['clients'].max():,} clients" if len(peaks) else ""
-    found.append(Verdict(f"peak memory of a round, GiB{at}", most, _GIBIBYTE))
-    for name, of in peaks[peaks["clients"] >= _FLAT_FROM].groupby("target"):
-        if len(of) > 1:
-            first, last_of = of.iloc[0], of.iloc[-1]
+    aims.append(Verdict(f"peak memory of a round, GiB{at}", most, _GIBIBYTE))
+    for name, group in peaks[peaks["clients"] >= _FLAT_FROM].groupby("target"):
+        if len(group) > 1:
+            first, last_of = group.iloc[0], group.iloc[-1]
             text = f"{name}: peak memory of {last_of['clients']:,} clients over that of {first['clients']:,}"
-            found.append(Verdict(text, float(last_of["value"] / first["value"]), _FLAT))
-    return found
+            aims.append(Verdict(text, float(last_of["value"] / first["value"]), _FLAT))
+    return aims
 
 
 def _one(rows: pd.DataFrame, metric: str) -> float | None:

@@ -92,10 +92,10 @@ def _one(
 ) -> pd.DataFrame:
     values = np.random.default_rng(2).integers(0, mechanism.inputs, BLOCK)
     target = f"k={CATEGORIES}" if name in PEERED else ""
-    found: dict[tuple[str, str, str], list[float]] = {}
+    measured: dict[tuple[str, str, str], list[float]] = {}
 
     def add(method: str, parameters: str, metric: str, value: float) -> None:
-        found.setdefault((method, parameters, metric), []).append(value)
+        measured.setdefault((method, parameters, metric), []).append(value)
 
     for path in paths():
         _rate(mechanism, values, path)  # what is made once is made now
@@ -110,7 +110,7 @@ def _one(
             add(name, path, DRAWS, ours / base[-1])
             if beside:
                 add(name, path, PEER, ours / max(beside.values()))
-    return _rows(found, target)
+    return _rows(measured, target)
 
 
 def _rate(mechanism: Mechanism, values: np.ndarray, path: str, source: Callable[[], Source] | None = None) -> float:
@@ -123,36 +123,36 @@ def _noise(repetitions: int, peers: Peers | None) -> pd.DataFrame:
     """Noise coordinates of `wavelet_laplace` per second, simulated and by a real data holder."""
     mechanism = WaveletLaplace.design(Budget.parse("1"), clients=PLANNED)
     values = np.random.default_rng(2).integers(0, mechanism.inputs, BLOCK)
-    each = len(mechanism.privatize(values, seeded(3)).values) / BLOCK  # coordinates in a report, on average
+    coordinates = len(mechanism.privatize(values, seeded(3)).values) / BLOCK  # coordinates in a report, on average
     scale = max(mechanism.noise_scales)
     generator, random = np.random.Generator(np.random.PCG64(1)), seeded(4)
-    found: dict[tuple[str, str, str], list[float]] = {}
+    measured: dict[tuple[str, str, str], list[float]] = {}
     sources: dict[str, Callable[[], Source]] = {"": partial(seeded, 3), SECURE: secure}
     for _ in range(repetitions):
         geometric = rate(partial(generator.geometric, -np.expm1(-1 / scale), BLOCK), BLOCK)
         simulated = rate(partial(simulate_sums, 1, scale, BLOCK, random), BLOCK)
-        found.setdefault((mechanism.name, SIMULATED, NOISE), []).append(simulated)
-        found.setdefault((mechanism.name, SIMULATED, GEOMETRIC), []).append(simulated / geometric)
+        measured.setdefault((mechanism.name, SIMULATED, NOISE), []).append(simulated)
+        measured.setdefault((mechanism.name, SIMULATED, GEOMETRIC), []).append(simulated / geometric)
         opendp = peers.rates(VECTOR, BLOCK) if peers is not None else {}
         for peer, peer_rate in opendp.items():
-            found.setdefault((f"peer:{peer}", "", NOISE), []).append(peer_rate)
+            measured.setdefault((f"peer:{peer}", "", NOISE), []).append(peer_rate)
         for path in paths():
             for name, source in sources.items():
-                ours = each * _rate(mechanism, values, path, source)
+                ours = coordinates * _rate(mechanism, values, path, source)
                 parameters = f"{path} {name}".strip()
-                found.setdefault((mechanism.name, parameters, NOISE), []).append(ours)
+                measured.setdefault((mechanism.name, parameters, NOISE), []).append(ours)
                 if name == SECURE and opendp:
-                    found.setdefault((mechanism.name, parameters, OPENDP), []).append(ours / max(opendp.values()))
+                    measured.setdefault((mechanism.name, parameters, OPENDP), []).append(ours / max(opendp.values()))
                 elif name != SECURE:
-                    found.setdefault((mechanism.name, parameters, GEOMETRIC), []).append(ours / geometric)
-        found.setdefault(("geometric", "", NOISE), []).append(geometric)
-    return _rows(found, "noise")
+                    measured.setdefault((mechanism.name, parameters, GEOMETRIC), []).append(ours / geometric)
+        measured.setdefault(("geometric", "", NOISE), []).append(geometric)
+    return _rows(measured, "noise")
 
 
-def _rows(found: dict[tuple[str, str, str], list[float]], target: str) -> pd.DataFrame:
+def _rows(measured: dict[tuple[str, str, str], list[float]], target: str) -> pd.DataFrame:
     return pd.DataFrame(
         [
             row(method, metric, values, parameters=parameters, target=target, clients=BLOCK)
-            for (method, parameters, metric), values in found.items()
+            for (method, parameters, metric), values in measured.items()
         ]
     )

@@ -36,16 +36,16 @@ def measured(scheme: Path, sizes: tuple[tuple[str, tuple[int, ...]], ...]) -> It
         with TemporaryDirectory() as folder:
             file = Path(folder) / "scheme.toml"
             file.write_text(scheme.read_text("utf-8") if name == WHOLE else SMALL_SCHEME, "utf-8")
-            yield pd.DataFrame([each for n in clients for each in _one(file, name, n, Path(folder) / str(n))])
+            yield pd.DataFrame([line for n in clients for line in _one(file, name, n, Path(folder) / str(n))])
 
 
 def _one(file: Path, name: str, clients: int, data: Path) -> list[dict[str, Any]]:
     scheme = Scheme.from_toml(file)
     is_compiled = _kernels.is_installed()  # as in the long run, from the first report on: numba alone is 100 MB
-    found = whole_round(file, clients, data, setting=str(int(is_compiled)))
+    outcome = whole_round(file, clients, data, setting=str(int(is_compiled)))
     with _kernels.compiled(is_compiled):
         kernels = kernel_seconds(scheme, populations.by_scheme(scheme.name), clients)
-    values = {PEAK: max(found["peaks"].values()), SECONDS: found["total"], KERNELS: found["total"] / kernels}
+    values = {PEAK: max(outcome["peaks"].values()), SECONDS: outcome["total"], KERNELS: outcome["total"] / kernels}
     return [
         row(RUN, metric, [value], target=name, clients=clients, epsilon=scheme.epsilon)
         for metric, value in values.items()
@@ -55,10 +55,10 @@ def _one(file: Path, name: str, clients: int, data: Path) -> list[dict[str, Any]
 def profile(scheme: Path, clients: int) -> pd.DataFrame:
     """Return where the time and memory of a round of so many people go, as rows of `benchmarks`."""
     with TemporaryDirectory() as folder:
-        found = whole_round(scheme, clients, Path(folder), plain=False)
+        outcome = whole_round(scheme, clients, Path(folder), plain=False)
     parsed = Scheme.from_toml(scheme)
-    seconds = {RUN: found["total"]} | found["seconds"]
-    peaks = {RUN: max(found["peaks"].values())} | found["peaks"]
+    seconds = {RUN: outcome["total"]} | outcome["seconds"]
+    peaks = {RUN: max(outcome["peaks"].values())} | outcome["peaks"]
     return pd.DataFrame(
         [
             row(what, metric, [value], target=parsed.name, clients=clients, epsilon=parsed.epsilon)
@@ -82,5 +82,5 @@ def whole_round(
     )
     if done.returncode:
         raise SchemeError(f"a round of {clients:,} clients failed: {(done.stderr.strip() or '?').splitlines()[-1]}")
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    outcome: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return outcome

@@ -62,5 +62,5 @@ def _line(answers: IO[str]) -> dict[str, str]:
     line = answers.readline()
     if not line:
         raise SchemeError("the peers' interpreter ended without an answer; make its environment anew: make peers")
-    found: dict[str, str] = json.loads(line)
-    return found
+    answer: dict[str, str] = json.loads(line)
+    return answer

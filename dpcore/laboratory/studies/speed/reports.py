@@ -106,12 +106,12 @@ def _compared(
     for operation in operations.values():
         operation()  # what is made once is made now
     measured = [{what: rate(operation, n) for what, operation in operations.items()} for _ in range(repetitions)]
-    rates = {what: np.array([each[what] for each in measured]) for what in operations}
+    rates = {what: np.array([turn[what] for turn in measured]) for what in operations}
     rows = [
-        row(name, RATE, of, parameters=what, clients=n, epsilon=BASELINE if what == base else EPSILON)
-        for what, of in rates.items()
+        row(name, RATE, speeds, parameters=what, clients=n, epsilon=BASELINE if what == base else EPSILON)
+        for what, speeds in rates.items()
     ]
     if base in rates:
-        ratios = {what: of / rates[base] for what, of in rates.items() if what != base}
+        ratios = {what: speeds / rates[base] for what, speeds in rates.items() if what != base}
         rows += [row(name, metric, ratio, parameters=what, clients=n) for what, ratio in ratios.items()]
     return pd.DataFrame(rows)

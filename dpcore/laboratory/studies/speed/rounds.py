@@ -120,7 +120,7 @@ def kernel_seconds(scheme: Scheme, people: Population, clients: int) -> float:
 
 def _once(name: str, n: int, repetition: int) -> tuple[float, float, float]:
     """Seconds of one simulation and of its estimate, and the processor's of both."""
-    ours = next(each for each in contestants() if each.name == METHOD)
+    ours = next(candidate for candidate in contestants() if candidate.name == METHOD)
     scheme, people = ours.scheme(n, EPSILON), target(name)
     start, processor = perf_counter(), process_time()
     aggregate = pipeline.simulate(scheme, people, seeded((n, repetition)), n)
