@@ -52,7 +52,7 @@ def prepare(
     day = day or today()
     own = round_of(day, clients=clients, seed=seed, records=records, reports=reports)
     is_trial = own != day and round_ in (None, own)
-    round_ = round_ or own
+    round_ = own if round_ is None else round_
     check_name(round_, is_trial=is_trial)
     is_rehearsal = source != "simulated" and seed is not None
     if is_rehearsal:

@@ -14,6 +14,7 @@ from dpcore.audit.likelihood import hard_pairs, log_ratio
 from dpcore.audit.lower_bound import lower_bound
 from dpcore.mechanisms import Mechanism, Reports
 from dpcore.mechanisms.named import BY_TYPE
+from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.budget import Budget
 from dpcore.rounds.planner.expectation import expected_statistics
 
@@ -27,6 +28,8 @@ EVERY = [
     for type_, kinds in BY_TYPE.items()
     for name, kind in kinds.items()
 ]
+SPLIT = WaveletLaplace.design(ONE, clients=TOLD["clients"], allocation="split", **LARGE["wavelet_laplace"])
+EVERY.append(pytest.param(SPLIT, "numeric", id="split"))  # whose integers have limits of their own
 every = pytest.mark.parametrize(("mechanism", "type_"), EVERY)
 
 

@@ -182,6 +182,11 @@ def test_a_round_is_refused_the_name_of_a_trial(scheme: Path, tmp_path: Path) ->
     assert ask(tmp_path, "select round, trial from latest_runs") == [["0-trial-500", True]]
 
 
+def test_a_round_is_refused_an_empty_name(scheme: Path, tmp_path: Path) -> None:
+    with pytest.raises(SchemeError, match="round must be a text of 1 to 64 characters"):
+        undrawn.run(scheme, round_="", data=tmp_path)
+
+
 def test_no_rehearsal_is_of_reports(scheme: Path, tmp_path: Path) -> None:
     with pytest.raises(SchemeError, match="a seed is for simulated people, or for a rehearsal"):
         preparing.prepare(scheme, reports=tmp_path, seed=1, data=tmp_path)
