@@ -9,7 +9,8 @@ export OPENBLAS_NUM_THREADS = 1
 # What is imported is compiled once: otherwise every process compiles what it imports, three times the cost of its start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test quick flows slow soak faults fuzz scaling peers hostile lock check format up key help
+.PHONY: run changed quick flows test slow nightly shaken coverage seconds soak faults fuzz hostile scaling peers lock check format \
+	up key help
 
 help:  ## list the verbs
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -25,7 +26,9 @@ $(VENV)/.ok: pyproject.toml requirements.lock
 run: $(VENV)/.ok  ## the main job: one simulated round through Prefect, to tables and pictures
 	$(BIN)/python -m flows.round
 
-test: quick flows  ## every test but the slow ones
+changed: $(VENV)/.ok  ## the quick tests of the rooms that have changed, and of what names their modules; SINCE=commit, ALL=1
+	@files=$$($(BIN)/python -m tests.programs.changed --since $(or $(SINCE),HEAD) $(if $(ALL),--all)) && \
+		if [ "$$files" ]; then $(BIN)/python -m pytest $(BOTH) -m "not slow and not flows" $$files; fi
 
 quick: $(VENV)/.ok  ## the tests to run before a commit
 	$(BIN)/python -m pytest $(BOTH) -m "not slow and not flows"
@@ -33,8 +36,24 @@ quick: $(VENV)/.ok  ## the tests to run before a commit
 flows: $(VENV)/.ok  ## the tests that need Prefect; they share one server, so one process
 	$(BIN)/python -m pytest -m "flows and not slow"
 
-slow: $(VENV)/.ok  ## the simulations and studies; screenshots of the browser tests stay in build/screenshots
-	LDPFLOW_SCREENSHOTS=$${LDPFLOW_SCREENSHOTS:-build/screenshots} $(BIN)/python -m pytest $(BOTH) -m slow --durations=15
+test: quick flows  ## both: what `.ci/run` runs first
+
+slow: $(VENV)/.ok  ## what `.ci/run` runs besides: browser, kills, whole rounds; screenshots stay in build/screenshots
+	LDPFLOW_SCREENSHOTS=$${LDPFLOW_SCREENSHOTS:-build/screenshots} $(BIN)/python -m pytest $(BOTH) \
+		-m "slow and not nightly" --durations=15
+
+nightly: $(VENV)/.ok  ## what `.ci/run` leaves out: studies, every case, kills, long fuzzing, coverage; hours
+	LDPFLOW_SCREENSHOTS=$${LDPFLOW_SCREENSHOTS:-build/screenshots} $(BIN)/python -m pytest $(BOTH) -m nightly --durations=15
+	$(MAKE) coverage shaken faults fuzz hostile soak
+
+shaken: $(VENV)/.ok  ## quick tests and flows on one core, in random order, beside two busy processes, on another day far away
+	$(BIN)/python -m tests.programs.shaken
+
+coverage: $(VENV)/.ok  ## the lines and branches of dpcore that the quick tests reach
+	$(BIN)/python -m pytest $(BOTH) -m "not slow and not flows" --cov=dpcore --cov-branch --cov-report=term:skip-covered
+
+seconds: $(VENV)/.ok  ## where the CPU seconds of `make test` go, by part, folder, file, fixture and test
+	$(BIN)/python -m pytest -p tests.helpers.seconds -m "not slow"
 
 soak: $(VENV)/.ok  ## 50 scheduled rounds while server, worker and tasks are killed: most of an hour on a quiet machine
 	$(BIN)/python -m tests.programs.soak

@@ -128,12 +128,12 @@ def _land_shipped_schemes(data: Path) -> None:
     import pyarrow.parquet as pq
 
     from dpcore.protocol.scheme import Scheme
-    from dpcore.rounds import outbox, preparing, sequence
+    from dpcore.rounds import outbox
+    from tests.helpers import undrawn
 
     schemes = ROOT / "data/schemes"
     for round_ in ("2026-11-18", "2026-11-19", "2026-11-20"):
-        run = preparing.prepare(schemes / "consumer_expenditure.toml", round_=round_, clients=30_000, data=data)
-        sequence.carry_out(run, sequence.Here())
+        undrawn.run(schemes / "consumer_expenditure.toml", round_=round_, clients=30_000, data=data)
     insurance = schemes / "health_insurance.toml"
     outbox.send(Scheme.from_toml(insurance), ROOT / "data/samples/health_insurance.parquet", data / "reports")
     first = min((data / "reports").glob("*.parquet"))
@@ -142,5 +142,4 @@ def _land_shipped_schemes(data: Path) -> None:
     visits[5] = visits[11] = 200  # there are eleven categories
     column = pa.array(visits, type=table.schema.field("visits").type)
     pq.write_table(table.set_column(table.column_names.index("visits"), table.schema.field("visits"), column), first)
-    run = preparing.prepare(insurance, reports=data / "reports", round_="2026-11-20", data=data)
-    sequence.carry_out(run, sequence.Here())
+    undrawn.run(insurance, reports=data / "reports", round_="2026-11-20", data=data)

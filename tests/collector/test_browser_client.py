@@ -54,7 +54,7 @@ def static(root: Path) -> Path:
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
-@pytest.mark.parametrize("form", ["parts", "joined"])
+@pytest.mark.parametrize("form", [pytest.param("parts", marks=pytest.mark.slow), "joined"])
 def test_node_gives_the_same_bytes_and_refuses_the_same(tmp_path: Path, root: Path, static: Path, form: str) -> None:
     shutil.copytree(static, tmp_path, dirs_exist_ok=True)
     shutil.copytree(root / "tests/vectors", tmp_path / "vectors")

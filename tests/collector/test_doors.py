@@ -49,7 +49,9 @@ def many_files() -> Iterator[None]:
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-@pytest.mark.parametrize(("files", "half"), [(None, HALF), (1024, HALF), (1024, HALF_BODY)])
+@pytest.mark.parametrize(
+    ("files", "half"), [pytest.param(None, HALF, marks=pytest.mark.slow), (1024, HALF), (1024, HALF_BODY)]
+)
 def test_a_thousand_half_sent_requests_keep_nobody_out(tmp_path: Path, files: int | None, half: bytes) -> None:
     """Neither who comes from elsewhere nor who comes from the same address; with as few files open as systems allow."""
 

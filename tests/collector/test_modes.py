@@ -14,7 +14,7 @@ from dpcore.collector import sealing, store
 from dpcore.collector.sealing import Sealer
 from dpcore.collector.store import Store
 from dpcore.rounds import estimating, landing, outbox, preparing, privatizing, sequence
-from tests.helpers import collectors
+from tests.helpers import collectors, warehouses
 from tests.helpers.collectors import SCHEME, collector
 
 FOR_OTHERS = ("warehouse", "figures")  # tables and pictures, of which none holds a report
@@ -76,6 +76,7 @@ def test_a_round_leaves_nothing_open_but_what_is_for_others(tmp_path: Path, sour
     if source == "reports":
         outbox.send(SCHEME, people, tmp_path / "sent")
         given = {"reports": tmp_path / "sent"}
+    warehouses.put(data / "warehouse.duckdb")
     run = preparing.prepare(tmp_path / "colours.toml", round_="r1", data=data, **given)
     sequence.collect(run, sequence.Here())
     estimating.estimate(run)

@@ -7,6 +7,7 @@ from typing import Any
 
 from dpcore.rounds import preparing, sequence
 from dpcore.rounds.run import Run
+from tests.helpers import warehouses
 
 
 class Undrawn(sequence.Here):
@@ -19,5 +20,6 @@ class Undrawn(sequence.Here):
 def run(scheme: Path, **given: Any) -> Run:
     """Carry a round out as `ldpflow run` does and return it; given: what `preparing.prepare` takes."""
     made = preparing.prepare(scheme, **given)
+    warehouses.put(Path(made.plan.warehouse))
     sequence.carry_out(made, Undrawn())
     return made

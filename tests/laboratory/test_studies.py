@@ -16,7 +16,6 @@ from dpcore import cli
 from dpcore.errors import SchemeError
 from dpcore.laboratory.benchmarks import STUDIES, study
 from dpcore.laboratory.benchmarks.option import Place, options
-from dpcore.results import warehouse
 from flows.study_settings import form_of
 
 NAMES = [*STUDIES, "reproduce"]
@@ -87,15 +86,14 @@ def test_the_command_has_an_option_for_each_field_and_says_what_it_does(name: st
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_study_of_which_nothing_has_landed_is_reported_as_not_measured(name: str, tmp_path: Path) -> None:
-    file = tmp_path / "warehouse.duckdb"
-    with warehouse.open_for_writing(file):
-        pass
+def test_a_study_of_which_nothing_has_landed_is_reported_as_not_measured(
+    name: str, created: Path, tmp_path: Path
+) -> None:
     asked = kind_of(name)()
-    found = asked.report(file)
+    found = asked.report(created)
     assert not asked.lines(found)
     assert all(verdict.reached is None for verdict in found.verdicts)
-    assert not asked.draw(file, tmp_path / "figures")
+    assert not asked.draw(created, tmp_path / "figures")
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -24,6 +24,7 @@ from dpcore.results import pages, warehouse
 from dpcore.results.account import Known, known_spending, states
 from dpcore.results.tables import scheme_tables, tables_of
 from dpcore.rounds import preparing, sequence
+from tests.helpers import warehouses
 
 RECORD = {"side": "left", "colour": "red", "height": 1.2}
 SECRETS = [bytes([number]) * 16 for number in range(4)]
@@ -94,6 +95,7 @@ def charged(scheme: Scheme) -> pd.DataFrame:
 
 def landed(file: Path, scheme: Scheme, round_: str, known: Known | None) -> None:
     """A round of 203 collected reports in the warehouse, as far as what clients spend is concerned."""
+    warehouses.put(file)
     budgets = charged(scheme)
     if known is not None:
         budgets = spending.beside(budgets, dict.fromkeys(scheme.attributes, known))
@@ -169,6 +171,7 @@ def test_a_round_of_collected_reports_counts_their_tokens(tmp_path: Path, small:
     (tmp_path / "small.toml").write_text(small.canonical, encoding="utf-8")
     (tmp_path / "in").mkdir()
     reports(small, tmp_path / "in", "r", [0, 1, 1], nobody=60)
+    warehouses.put(tmp_path / "warehouse.duckdb")
     made = preparing.prepare(tmp_path / "small.toml", reports=tmp_path / "in", round_="r1", data=tmp_path)
     sequence.carry_out(made, sequence.Here())
     budgets = warehouse.query(

@@ -13,6 +13,7 @@ from scipy.stats import norm
 
 from dpcore.errors import WarehouseError
 from dpcore.results.warehouse import Landing, RunRow, land, query, run_id
+from tests.helpers import warehouses
 
 START = datetime(2026, 11, 20, 6, 30, tzinfo=UTC)
 
@@ -64,7 +65,7 @@ CURVE = pd.DataFrame(  # a triangle on 0 to 20 over an atom of 0.2 at 0
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    file = tmp_path_factory.mktemp("macros") / "w.duckdb"
+    file = warehouses.put(tmp_path_factory.mktemp("macros") / "w.duckdb")
     both = pd.concat([CURVE, CURVE.assign(given="sex=f"), CURVE.assign(attribute="age", x=[0.0, 1.0, 2.0])])
     for round_ in ("r1", "r2"):
         land(file, landing(a_run(round_, "x"), {"densities": both}))

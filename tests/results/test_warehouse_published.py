@@ -15,6 +15,7 @@ from dpcore.errors import WarehouseError
 from dpcore.results import warehouse
 from dpcore.results.warehouse import Landing, RunRow, open_for_writing, published, query
 from dpcore.results.warehouse.transaction import transaction
+from tests.helpers import warehouses
 
 COUNT = "select count(*) as n from runs"
 
@@ -44,7 +45,7 @@ def land(path: Path, number: int) -> None:
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     path = tmp_path / "it's a warehouse.duckdb"
-    land(path, 1)
+    land(warehouses.put(path), 1)
     return path
 
 

@@ -20,6 +20,7 @@ from dpcore.results.warehouse.migrate import shipped_migrations
 from dpcore.results.warehouse.views import shipped_views
 from dpcore.rounds import aggregating, estimating, landing, outbox, preparing, sequence
 from dpcore.rounds.run import Run
+from tests.helpers import warehouses
 
 ROOT = Path(__file__).parents[2]
 INSURANCE = ROOT / "data/schemes/health_insurance.toml"
@@ -74,6 +75,7 @@ def collected(tmp_path_factory: pytest.TempPathFactory) -> Path:
     data = tmp_path_factory.mktemp("collected")
     pd.read_parquet(SAMPLE).iloc[:500].to_parquet(data / "people.parquet")
     outbox.send(Scheme.from_toml(INSURANCE), data / "people.parquet", data / "reports")
+    warehouses.put(data / "warehouse.duckdb")
     run = preparing.prepare(INSURANCE, reports=data / "reports", round_="r1", data=data)
     sequence.collect(run, sequence.Here())
     estimating.estimate(run)

@@ -14,6 +14,7 @@ from dpcore.errors import NotEstimable, TooFewClients
 from dpcore.results import warehouse
 from dpcore.rounds import aggregating, counted, estimating, landing, outbox, preparing, privatizing, sequence, waiting
 from dpcore.rounds.run import STEPS, Run, State
+from tests.helpers import undrawn, warehouses
 from tests.helpers.schemes import HOUSEHOLDS, SMALL
 
 WAYS: dict[str, Callable[[Run], Any]] = {
@@ -25,6 +26,12 @@ WAYS: dict[str, Callable[[Run], Any]] = {
     "draw": landing.draw,
     "land": landing.land,
 }
+
+
+@pytest.fixture(autouse=True)
+def empty(tmp_path: Path) -> Path:
+    """The warehouse of these rounds."""
+    return warehouses.put(tmp_path / "data/warehouse.duckdb")
 
 
 @pytest.fixture
@@ -118,7 +125,7 @@ def test_a_round_that_is_too_few_waits_wherever_it_goes_on(tmp_path: Path) -> No
 
 
 def test_what_an_older_ldpflow_compared_and_judged_before_landing_is_done_anew(prepared: Run) -> None:
-    hands = sequence.Here()
+    hands = undrawn.Undrawn()
     sequence.collect(prepared, hands)
     sequence.estimate(prepared, hands)
     checks, comparisons = (prepared.tables_folder / f"{name}.parquet" for name in ("checks", "comparisons"))
