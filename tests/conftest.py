@@ -26,8 +26,16 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if collection_path.suffix != ".py":
         return None
     whole = _WHOLE.search(collection_path.read_text(encoding="utf-8"))
-    marks = re.findall(r"pytest\.mark\.(slow|flows)\b", whole[1]) if whole else []
+    marks = re.findall(r"pytest\.mark\.(slow|flows|nightly)\b", whole[1]) if whole else []
     return any(f"not {mark}" in config.option.markexpr for mark in marks) or None
+
+
+@pytest.hookimpl(tryfirst=True)  # before it is asked which tests are wanted
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What is for the night alone is slow, too."""
+    for item in items:
+        if item.get_closest_marker("nightly"):
+            item.add_marker("slow")
 
 
 def pytest_collection_finish() -> None:

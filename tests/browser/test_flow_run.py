@@ -67,6 +67,7 @@ def scheduled(port: str, round_: str, data: Path) -> str:
     return str(found[0])
 
 
+@pytest.mark.nightly("waits")
 def test_the_first_scheduled_round_is_seen_finishing(
     port: str, tab: chromium.Tab, data: Path, screenshots: Path
 ) -> None:

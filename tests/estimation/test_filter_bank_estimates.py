@@ -80,7 +80,7 @@ def test_reports_become_proper_densities(basis: str) -> None:
     assert set(groups) == {"left", "right"}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly("a study")
 @pytest.mark.parametrize(("basis", "more"), [("bior1.5", ""), ("bior2.8", 'allocation = "split"'), ("bior3.5", "")])
 def test_means_are_unbiased_and_their_errors_stated(basis: str, more: str) -> None:
     """A linear functional through the turned ladder: bias nil, its stated standard error the true one, 30 % off seen."""

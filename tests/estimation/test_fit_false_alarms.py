@@ -32,7 +32,7 @@ def p_values(mechanism: str, estimator: str, epsilon: int, n: int, runs: int, sh
     return np.array(found)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly("a study")
 @pytest.mark.parametrize(
     ("mechanism", "estimator", "epsilon", "runs"),
     [

@@ -49,7 +49,7 @@ def _estimates(mechanism: Mechanism, truth: np.ndarray, n: int, runs: int, seed:
     return made
 
 
-@pytest.mark.slow
+@pytest.mark.nightly("a study")
 @pytest.mark.parametrize("n", [10_000, 100_000])
 @pytest.mark.parametrize("k", [8, 64])
 @pytest.mark.parametrize("epsilon", ["0.5", "1", "2"])

@@ -34,7 +34,7 @@ def _truth(name: str) -> FunctionDensity:
     return FunctionDensity(-1.0, 3.0, lambda x: np.interp(x, centres, law * len(law) / 4))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly("a study")
 @pytest.mark.parametrize(
     ("name", "degree", "epsilon", "clients"),
     [("raised", 2, "2", 200_000), ("beta", 1, "1", 1_000_000), ("bimodal", 2, "1", 10_000_000)],

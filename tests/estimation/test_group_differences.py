@@ -27,7 +27,7 @@ epsilon = 1
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly("a study")
 @pytest.mark.parametrize(
     ("mechanism", "estimator", "runs"),
     [
@@ -58,7 +58,7 @@ def test_the_error_of_a_difference_of_means(mechanism: str, estimator: Any, runs
     assert stats.binomtest(held, runs, 0.95).pvalue > 1e-4
 
 
-@pytest.mark.slow
+@pytest.mark.nightly("a study")
 def test_the_error_of_a_difference_of_what_is_not_a_sum() -> None:
     """Medians and int f^2 of two groups, and of one and everyone, whose errors are less alike than their reports."""
     scheme, rng = dp.Scheme.from_toml(TEXT.format('"wavelet_laplace"')), np.random.default_rng(9)

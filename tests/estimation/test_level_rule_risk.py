@@ -83,7 +83,7 @@ class Bulk:
         return np.cumsum(np.array(errors).T, axis=1) + self.bias, np.array(energies).T
 
 
-@pytest.mark.slow
+@pytest.mark.nightly("a study")
 @pytest.mark.parametrize("degree", [1, 3])
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_calibrated_rule_is_within_sixty_percent_of_the_best_fixed_level(name, degree, record_property):
@@ -111,7 +111,7 @@ def _oracle_errors(degree: int, name: str, repetitions: int) -> tuple[np.ndarray
     return clients, np.array(found), np.array(closed)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly("a study")
 @pytest.mark.parametrize(("degree", "slope", "tolerance"), [(0, -1 / 2, 0.05), (1, -2 / 3, 0.1)])
 def test_the_best_level_converges_at_the_rate_of_its_degree(degree, slope, tolerance, record_property):
     clients, errors, _ = _oracle_errors(degree, "beta", 200)
@@ -120,7 +120,7 @@ def test_the_best_level_converges_at_the_rate_of_its_degree(degree, slope, toler
     assert abs(fitted - slope) <= tolerance
 
 
-@pytest.mark.slow
+@pytest.mark.nightly("a study")
 @pytest.mark.parametrize("degree", [2, 3])
 def test_errors_are_the_projection_error_plus_the_closed_form_noise(degree, record_property):
     _, errors, closed = _oracle_errors(degree, "bimodal", 1000)

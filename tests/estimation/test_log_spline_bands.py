@@ -9,7 +9,7 @@ from dpcore.laboratory.studies.contestants import contestants
 from dpcore.laboratory.studies.targets import target
 
 
-@pytest.mark.slow
+@pytest.mark.nightly("a study")
 @pytest.mark.parametrize("name", ["beta_10_10", "expenditure"])
 def test_bands_hold_the_truth_in_the_tails_and_stay_near_the_density(name: str) -> None:
     ours = next(each for each in contestants() if each.name == "dyadic_wave")

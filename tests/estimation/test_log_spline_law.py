@@ -51,7 +51,7 @@ def _held(count: int, asked: int) -> bool:
     return count >= stats.binom.ppf(1e-4, asked, 0.88)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly("a study")
 def test_intervals_cover_and_standard_errors_are_the_spread(record_property):
     pooled = []
     for name in SMOOTH:
@@ -94,7 +94,7 @@ def test_intervals_cover_and_standard_errors_are_the_spread(record_property):
     assert not 0.85 < ratio * 0.7 < 1.2
 
 
-@pytest.mark.slow
+@pytest.mark.nightly("a study")
 def test_atoms_are_not_invented_on_the_uniform():
     """A first look of two standard errors at both ends errs in one fit in twenty, and gives it little."""
     masses = np.array([max(_estimate("uniform", 1, 100_000, seed).atoms) for seed in range(150)])

@@ -22,7 +22,7 @@ def _fit(target: str, epsilon: str, clients: int) -> tuple[smoothing.Fit, np.nda
     return smoothing.fit(Counts(mechanism.model(), counts), 6, (1, 2, 3, 4)), law
 
 
-@pytest.mark.slow
+@pytest.mark.nightly("a study")
 def test_thirty_one_atoms_are_told_apart() -> None:
     """A real sample of 31 values: no spline of 64 pieces explains it, nor would a path left at its first dip."""
     fit, law = _fit("chronic", "4", 1_000_000)

@@ -22,5 +22,6 @@ def run(data: Path, *, again: bool, records: Path | None, reports: Path | None, 
         run_round(RoundSettings(**told, again=again, records=records, reports=reports), return_state=True).result()
 
 
+@pytest.mark.nightly("every case")
 def test_a_flow(tmp_path: Path) -> None:
     assert check_orders(tmp_path / "orders", run, keeps_identity=True) == math.perm(len(EVENTS), LENGTH)

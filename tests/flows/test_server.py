@@ -177,6 +177,7 @@ def test_a_run_that_was_cancelled_goes_on_when_it_is_retried(
     assert landed() == ["landed"]
 
 
+@pytest.mark.nightly("waits")
 def test_a_run_whose_machine_dies_goes_on_from_its_finished_shards(
     service: Up, scheme_file: Path, tmp_path: Path, told: tuple[str, list[dict[str, Any]]]
 ) -> None:

@@ -46,7 +46,7 @@ def ratios() -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly("a study")
 @pytest.mark.parametrize("aim", LIMITS, ids="-".join)
 def test_errors_over_the_peers_are_within_the_aim_and_would_not_be_if_half_as_large_again(ratios, aim):
     found = float(np.exp(np.log(ratios[[aim]]).to_numpy().mean()))

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.slow
 RUNS, STATED_RUNS = 200, 2000
 
 
+@pytest.mark.nightly("a study")
 def test_the_perturbed_histograms_errors_are_those_of_the_theory() -> None:
     errors = wz.perturbed_histogram_errors(RUNS, seeded(1))
     digits = np.array([len(repr(value).split(".")[1]) for value in errors["stated"]])
@@ -39,11 +40,13 @@ def test_histograms_fall_at_the_rates_of_table_1(dimension: int, top: int) -> No
     assert ((slopes["slope"] - slopes["rate"]).abs() < 0.1).all()
 
 
+@pytest.mark.nightly("a study")
 def test_the_perturbed_series_falls_at_the_rate_of_table_2() -> None:
     slopes = wz.slopes(wz.series_rates(order=2.0, sizes=[m**5 for m in (8, 16, 32, 64)], runs=15, random=seeded(3)))
     assert abs(slopes["slope"][0] - slopes["rate"][0]) < 0.1
 
 
+@pytest.mark.nightly("a study")
 def test_the_exponential_series_falls_at_the_rate_of_table_2() -> None:
     slopes = wz.slopes(wz.exponential_series_rates(terms=[5, 6, 8], runs=2, sweeps=8, random=seeded(6)))
     assert abs(slopes["slope"][0] - slopes["rate"][0]) < 0.1

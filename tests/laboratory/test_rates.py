@@ -28,6 +28,7 @@ def reached(cells: pd.DataFrame) -> dict[str, bool | None]:
     return {each.aim.partition(" (")[0]: each.reached for each in rates_aims.verdicts(rates_aims.judged(cells))}
 
 
+@pytest.mark.nightly("a study")
 def test_smooth_functionals_are_root_n_within_what_a_small_study_can_tell(
     tmp_path, monkeypatch, record_property
 ) -> None:
@@ -45,6 +46,7 @@ def cells(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     return measured(tmp_path_factory.mktemp("rates") / "w.duckdb", tuple(rates.DEGREES), 25)
 
 
+@pytest.mark.nightly("a study")
 def test_projections_err_as_bias_and_noise_predict_and_fall_at_the_rate(cells, record_property) -> None:
     found = reached(cells)
     for line in rates_aims.judged(cells).to_dict("records"):

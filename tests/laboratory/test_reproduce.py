@@ -36,7 +36,7 @@ def test_a_figure_lands_whole_and_shows_what_it_is_to_show(name: str) -> None:
     _check(name, Effort(quick=True))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly("a study")
 @pytest.mark.parametrize("name", SIMULATED)
 def test_a_simulated_figure_shows_what_it_is_to_show(name: str) -> None:
     _check(name, Effort())

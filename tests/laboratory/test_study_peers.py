@@ -97,7 +97,7 @@ def test_the_best_peers_errors_are_those_known(name: str, known: float) -> None:
     assert 0.7 < np.median(errors[0]["ise"]) / known < 1.4
 
 
-@pytest.mark.slow
+@pytest.mark.nightly("a study")
 def test_the_papers_default_errs_as_published_on_every_target() -> None:
     """SW-EMS at 1024 bins, geometric mean over the seven targets at 10^5 clients: .071 and .0061 at epsilon 1, .024 at 4."""
     known = {(1.0, "ise"): 0.071, (1.0, "w1"): 0.0061, (4.0, "ise"): 0.024, (4.0, "w1"): 0.0013}
@@ -128,7 +128,7 @@ def test_scores_are_exact_for_a_known_pair() -> None:
         assert found[metric][0] == pytest.approx(abs(value), abs=1e-9), metric
 
 
-@pytest.mark.slow
+@pytest.mark.nightly("a study")
 def test_the_best_peer_in_hindsight_errs_as_in_an_independent_comparison() -> None:
     """All peers on the seven targets at 10^5 clients and epsilon 2: w1 .0024; the smooth ones' best is EMS, the claw's OLH."""
     best = []

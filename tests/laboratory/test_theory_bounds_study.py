@@ -25,7 +25,7 @@ def test_coins_err_more_than_the_bound_and_not_much_more() -> None:
         assert row.bound < risk < 60 * row.bound
 
 
-@pytest.mark.slow
+@pytest.mark.nightly("a study")
 def test_all_our_estimators_err_more_than_the_bounds() -> None:
     found = bounds.table(8)
     print(found.to_string())

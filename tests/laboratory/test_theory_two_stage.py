@@ -42,7 +42,7 @@ def test_at_fine_levels_one_stage_pays_for_the_square_of_its_noise() -> None:
     assert abs(np.mean(one) - projected) < 4 * np.std(one) / np.sqrt(12)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly("a study")
 def test_at_its_best_level_the_interactive_estimate_wins_and_more_so_with_more_people() -> None:
     errors = []
     for n in (10**7, 10**8):

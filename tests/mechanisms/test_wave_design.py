@@ -11,7 +11,7 @@ from dpcore.mechanisms.calibration import wave_design
 from dpcore.privacy.budget import Budget
 
 
-@pytest.mark.slow
+@pytest.mark.nightly("a study")
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 def test_the_table_minimises_the_criterion(epsilon: float) -> None:
     chosen = wave_design.choose(Budget.parse(f"{epsilon:g}"))

@@ -112,6 +112,7 @@ def covers(held: int, count: int, most: float) -> bool:
     return bool(not few and not many)
 
 
+@pytest.mark.nightly("a study")
 def test_intervals_of_differences_hold_the_truth(still: Any) -> None:
     """Bias-aware ones more often than they say; none less."""
     for part in (0, 1):

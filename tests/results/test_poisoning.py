@@ -235,7 +235,7 @@ def raw_value(estimate: Any, functional: Any) -> float:
     return float(influence.on(estimate.raw.features, estimate.raw.breakpoints) @ estimate.raw.coefficients)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly("a study")
 @pytest.mark.parametrize("functional", [Mean(), Cdf(0.3), Quantile(0.5), Entropy()], ids=str)
 def test_the_first_order_bound_holds_at_one_percent(functional: Any) -> None:
     scheme = dp.Scheme.from_toml(NUMERIC.format(mechanism="dyadic_wave"))
@@ -266,7 +266,7 @@ def test_a_curve_says_at_each_point_what_its_weights_say_one_by_one() -> None:
         assert exposure.sensitivities(weights) == pytest.approx([exposure.sensitivity(one) for one in weights])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly("a study")
 def test_a_curve_moves_no_further_than_it_says_at_one_percent() -> None:
     scheme, x = dp.Scheme.from_toml(NUMERIC.format(mechanism="dyadic_wave")), np.linspace(0, 1, 33)
     people = np.random.default_rng(0).beta(2, 5, 100_000)

@@ -38,6 +38,7 @@ def p_values() -> dict[str, np.ndarray]:
     return {name: np.array(values) for name, values in found.items()}
 
 
+@pytest.mark.nightly("a study")
 @pytest.mark.parametrize("name", poisoning.NAMES)
 def test_honest_clients_raise_no_more_alarms_than_stated(p_values: dict[str, np.ndarray], name: str) -> None:
     values = p_values[name]

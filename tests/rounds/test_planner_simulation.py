@@ -53,7 +53,7 @@ def test_frequencies(mechanism: str, epsilon: str) -> None:
         assert said.error == pytest.approx(measured[place], rel=WITHIN)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly("a study")
 @pytest.mark.parametrize(
     ("lines", "rounds"),
     [

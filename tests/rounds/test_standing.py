@@ -239,4 +239,4 @@ def test_many_hostile_sequences_of_runs_end_as_a_slow_model_says(
     created: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """LDPFLOW_SEQUENCES=1000, as `make hostile` sets, takes a quarter of an hour."""
-    _run(int(os.environ.get("LDPFLOW_SEQUENCES", "60")), created, monkeypatch)
+    _run(int(os.environ.get("LDPFLOW_SEQUENCES", "20")), created, monkeypatch)
