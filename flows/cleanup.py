@@ -22,7 +22,7 @@ from dpcore.rounds.cleanup import Removal, clean, clean_folder, in_words
 from flows.settings import CleanupSettings
 from flows.stage import stage, whole
 
-_PAGE = 200  # flow runs that the server gives at once
+_PAGE = 50  # flow runs that the server deletes at once
 
 
 @stage("delete-files", seconds=3600)
@@ -50,13 +50,15 @@ def delete_history(settings: CleanupSettings) -> int:
         state=FlowRunFilterState(type=FlowRunFilterStateType(any_=list(TERMINAL_STATES))),
         end_time=FlowRunFilterEndTime(before_=before),
     )
+    asked = {"flow_runs": old.model_dump(mode="json"), "limit": _PAGE}
     count = 0
     with get_client(sync_client=True) as client:
-        while runs := client.read_flow_runs(flow_run_filter=old, limit=_PAGE, offset=count if settings.dry_run else 0):
-            for run in runs:
-                if not settings.dry_run:
-                    client.delete_flow_run(run.id)
-            count += len(runs)
+        if settings.dry_run:
+            while runs := client.read_flow_runs(flow_run_filter=old, limit=_PAGE, offset=count):
+                count += len(runs)
+        else:  # many at once: one by one takes a third of a second each
+            while runs := client.request("POST", "/flow_runs/bulk_delete", json=asked).json()["deleted"]:
+                count += len(runs)
     return count
 
 
