@@ -14,8 +14,10 @@ import pytest
 from hypothesis import settings
 
 ROOT = Path(__file__).parents[1]
-# Hypothesis would fail an example that takes a fifth of a second, as any may where something else takes the core.
-settings.register_profile("any machine", deadline=None)
+# Hypothesis would fail an example that takes a fifth of a second, as any may where something else takes the core; and what it
+# draws anew in each run fails for whoever happens to wait.  New examples are the night's: --hypothesis-profile=night.
+settings.register_profile("any machine", deadline=None, derandomize=True, max_examples=40)
+settings.register_profile("night", deadline=None, max_examples=1000, print_blob=True)
 settings.load_profile("any machine")
 
 _WHOLE = re.compile(r"^pytestmark = (\[.*?^\]|.*?$)", re.DOTALL | re.MULTILINE)

@@ -50,7 +50,12 @@ def many_files() -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    ("files", "half"), [pytest.param(None, HALF, marks=pytest.mark.slow), (1024, HALF), (1024, HALF_BODY)]
+    ("files", "half"),
+    [
+        pytest.param(None, HALF, marks=pytest.mark.slow),
+        pytest.param(1024, HALF, marks=pytest.mark.slow),
+        (1024, HALF_BODY),
+    ],
 )
 def test_a_thousand_half_sent_requests_keep_nobody_out(tmp_path: Path, files: int | None, half: bytes) -> None:
     """Neither who comes from elsewhere nor who comes from the same address; with as few files open as systems allow."""
