@@ -9,7 +9,7 @@ export OPENBLAS_NUM_THREADS = 1
 # What is imported is compiled once: otherwise every process compiles what it imports, three times the cost of its start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run changed quick flows test slow nightly shaken coverage seconds soak faults fuzz hostile scaling peers lock check format \
+.PHONY: run changed quick flows test slow nightly mutants shaken coverage seconds soak faults fuzz hostile scaling peers lock check format \
 	up key help
 
 help:  ## list the verbs
@@ -38,13 +38,17 @@ flows: $(VENV)/.ok  ## the tests that need Prefect; they share one server, so on
 
 test: quick flows  ## both: what `.ci/run` runs first
 
-slow: $(VENV)/.ok  ## what `.ci/run` runs besides: browser, kills, whole rounds; screenshots stay in build/screenshots
+slow: $(VENV)/.ok  ## what `.ci/run` runs besides: browser, doors, kills, whole rounds; screenshots stay in build/screenshots
 	LDPFLOW_SCREENSHOTS=$${LDPFLOW_SCREENSHOTS:-build/screenshots} $(BIN)/python -m pytest $(BOTH) \
 		-m "slow and not nightly" --durations=15
 
 nightly: $(VENV)/.ok  ## what `.ci/run` leaves out: studies, every case, kills, long fuzzing, coverage; hours
 	LDPFLOW_SCREENSHOTS=$${LDPFLOW_SCREENSHOTS:-build/screenshots} $(BIN)/python -m pytest $(BOTH) -m nightly --durations=15
-	$(MAKE) coverage shaken faults fuzz hostile soak
+	$(BIN)/python -m pytest $(BOTH) -m "hypothesis and not flows" --hypothesis-profile=night
+	$(MAKE) coverage mutants shaken faults fuzz hostile soak
+
+mutants: $(VENV)/.ok  ## plant the bugs of tests/mutants in a copy, one at a time: the tests must see each; CI=1 plants some
+	$(BIN)/python -m tests.programs.mutants $(if $(CI),--ci)
 
 shaken: $(VENV)/.ok  ## quick tests and flows on one core, in random order, beside two busy processes, on another day far away
 	$(BIN)/python -m tests.programs.shaken

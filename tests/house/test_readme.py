@@ -69,7 +69,7 @@ def test_the_commands_are_those_there_are(readme: str) -> None:
 def test_the_verbs_are_in_the_makefile(readme: str, root: Path) -> None:
     verbs = set(re.findall(r"`?make (\w+)", readme)) - {"sure"}
     makefile = (root / "Makefile").read_text()
-    assert {"run", "test", "up", "quick", "slow"} <= verbs
+    assert {"run", "test", "up", "quick", "nightly"} <= verbs
     assert all(re.search(rf"^{verb}:", makefile, re.M) for verb in verbs)
 
 

@@ -136,7 +136,6 @@ def test_a_round_for_which_nothing_came_says_so(scheme: Path, tmp_path: Path) ->
         undrawn.run(scheme, reports=tmp_path / "in", round_=DAYS[0], data=tmp_path)
 
 
-@pytest.mark.slow
 def test_again_is_said_once(scheme: Path, tmp_path: Path) -> None:
     """Who estimates a run that was replaced does not take the round back; nor does who simulates once more, unseen."""
     undrawn.run(scheme, records=records(tmp_path), round_="r", again=True, data=tmp_path)

@@ -1,0 +1,94 @@
+"""`make shaken`: quick tests and flows where a test that rests on order, speed or the day fails, and the code does not.
+
+In random order, on one core, beside two processes that do nothing as fast as they can, and late on a leap day in the zone
+that is farthest ahead (by `faketime`, where Debian's package is installed).  `--times N` runs each way so often; `as it is` is
+one of them.  What fails without a bug is a defect: its cause is found and named in `dpcore/DECISIONS.md`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+QUICK = ["-n", "2", "--dist", "loadfile", "-m", "not slow and not flows"]
+FLOWS = ["-m", "flows and not slow"]
+LEAP_DAY = ["faketime", "-f", "@2028-02-29 23:57:00"]
+Command = list[str]
+
+
+@contextmanager
+def busy() -> Iterator[None]:
+    """Two processes that take whatever they are given."""
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    try:
+        yield
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+
+
+def in_random_order(command: Command) -> Command:
+    return [*command, "--random-order", f"--random-order-seed={random.randrange(10**6)}"]
+
+
+def on_one_core(command: Command) -> Command:
+    return ["taskset", "--cpu-list", "0", *command]
+
+
+def on_a_leap_day(command: Command) -> Command:
+    return ["env", "TZ=Pacific/Kiritimati", *LEAP_DAY, *command]
+
+
+WAYS: dict[str, tuple[Callable[[Command], Command], Callable[[], AbstractContextManager[None]]]] = {
+    "as it is": (lambda command: command, nullcontext),
+    "in random order": (in_random_order, nullcontext),
+    "on one core": (on_one_core, nullcontext),
+    "beside two busy processes": (lambda command: command, busy),
+    "on a leap day": (on_a_leap_day, nullcontext),
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("ways", nargs="*", help=f"of {', '.join(WAYS)}; default: all but the first")
+    parser.add_argument("--times", type=int, default=1)
+    options = parser.parse_args()
+    if unknown := set(options.ways) - set(WAYS):
+        print(f"ways are {', '.join(WAYS)}; got {', '.join(sorted(unknown))}", file=sys.stderr)
+        return 2
+    failed = 0
+    for way in options.ways or [*WAYS][1:]:
+        changed, beside = WAYS[way]
+        if way == "on a leap day" and shutil.which("faketime") is None:
+            print(f"{way}: left out, as `faketime` is not installed")
+            continue
+        for number in range(options.times):
+            for name, tests in (("quick", QUICK), ("flows", FLOWS)):
+                command = changed([sys.executable, "-m", "pytest", *tests])
+                began = time.monotonic()
+                with beside():
+                    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+                seconds = time.monotonic() - began
+                last = (said.stdout.strip().splitlines() or [""])[-1]
+                print(f"{way} {number + 1}, {name}: {last} ({seconds:.0f} s)", flush=True)
+                if said.returncode:
+                    failed += 1
+                    log = ROOT / "build" / f"shaken-{failed}.txt"
+                    log.parent.mkdir(exist_ok=True)
+                    log.write_text(" ".join(command) + "\n" + said.stdout + said.stderr, encoding="utf-8")
+                    print(f"  see {os.path.relpath(log)}", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
