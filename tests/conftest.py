@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import fcntl
 import gc
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -40,15 +41,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("slow")
 
 
-def pytest_collection_finish() -> None:
-    """Let the garbage collector leave alone what was imported, which it looked through every second."""
-    gc.collect()
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Let the garbage collector leave alone what is imported, which it looked through every second."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
-def pytest_unconfigure() -> None:
-    """Let it go through everything at the end again, or libraries say that it leaks."""
-    gc.unfreeze()
+atexit.register(gc.unfreeze)  # let it go through everything at the very end, or libraries say that it leaks
 
 
 @pytest.fixture(scope="session")
