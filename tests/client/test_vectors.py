@@ -17,10 +17,11 @@ from dpcore.mechanisms import RandomizedResponse
 from dpcore.mechanisms.reports import Reports
 from dpcore.protocol import tokens
 from dpcore.protocol.scheme import Scheme
+from tests.helpers.schemes import Parsed
 
 FILES = sorted((Path(__file__).parents[1] / "vectors").glob("*.json"))
 VECTORS: dict[str, dict[str, Any]] = {path.stem: json.loads(path.read_text("utf-8")) for path in FILES}
-SCHEMES = {name: Scheme.from_toml(vectors["scheme"]) for name, vectors in VECTORS.items()}
+SCHEMES = Parsed({name: vectors["scheme"] for name, vectors in VECTORS.items()})
 both = pytest.mark.parametrize("name", VECTORS)
 
 

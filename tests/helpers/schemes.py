@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from functools import cache
+
+from dpcore.protocol.scheme import Scheme
+
 HOUSEHOLDS = """
 name = "consumer_expenditure"
 clients = 200000
@@ -61,3 +66,19 @@ degree = 1
 finest_level = 3
 epsilon = 1
 """
+
+
+class Parsed(Mapping[str, Scheme]):
+    """Schemes of texts, each read when it is first asked for: whoever only collects tests waits for none."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self._texts, self._read = texts, cache(Scheme.from_toml)
+
+    def __getitem__(self, name: str) -> Scheme:
+        return self._read(self._texts[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts)
+
+    def __len__(self) -> int:
+        return len(self._texts)

@@ -16,8 +16,9 @@ from dpcore.protocol import tokens
 from dpcore.protocol.report import Report, batch_of
 from dpcore.protocol.scheme import Scheme
 from tests.helpers import client_cases
+from tests.helpers.schemes import Parsed
 
-SCHEMES = {name: Scheme.from_toml(text) for name, text in client_cases.SCHEMES.items()}
+SCHEMES = Parsed(client_cases.SCHEMES)
 
 
 def reports_of(name: str, count: int = 8, tokened: bool = True) -> list[Report]:

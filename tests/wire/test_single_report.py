@@ -20,8 +20,9 @@ from dpcore.protocol.report import Report, batch_of
 from dpcore.protocol.scheme import Scheme
 from dpcore.wire.payload import layouts
 from tests.helpers import client_cases
+from tests.helpers.schemes import Parsed
 
-SCHEMES = {name: Scheme.from_toml(text) for name, text in client_cases.SCHEMES.items()}
+SCHEMES = Parsed(client_cases.SCHEMES)
 SECRET = bytes(range(16))
 
 
