@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
+import scipy
 
 import dpcore as dp
 from dpcore.errors import SchemeError
@@ -80,7 +80,7 @@ def test_an_atom_that_was_not_found_or_is_nowhere_near_a_bound_is_refused_with_i
 @pytest.mark.parametrize(("lower", "upper"), [(0.2, 0.7), (-1.0, 0.5), (-1.0, 2.0)])
 def test_a_clipped_law_is_the_law_of_clipped_values(lower: float, upper: float) -> None:
     law = NumericLaw(0.0, 1.0, ((1.0, Beta(3, 4)),)).clipped(lower, upper)
-    beta = stats.beta(3, 4)
+    beta = scipy.stats.beta(3, 4)
     assert law.atoms == pytest.approx((beta.cdf(lower), beta.sf(upper)))
     x = np.linspace(lower, upper, 7)[:-1]
     np.testing.assert_allclose(law.cdf(x), beta.cdf(x))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 from dpcore.estimation.estimators.bands import critical_value, invert_band, standard_errors
 from dpcore.mechanisms.bases import bspline
@@ -23,7 +23,7 @@ def test_standard_errors_are_those_of_each_point():
 @pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
 def test_a_curve_that_is_one_number_needs_the_pointwise_value(confidence):
     features = np.outer(np.linspace(0.5, 2.0, 30), np.ones(3))  # its length varies, its direction does not
-    assert critical_value(features, np.eye(3), confidence) == pytest.approx(stats.norm.ppf((1 + confidence) / 2))
+    assert critical_value(features, np.eye(3), confidence) == pytest.approx(scipy.stats.norm.ppf((1 + confidence) / 2))
 
 
 def test_a_circle_has_the_law_of_its_radius():
@@ -34,7 +34,7 @@ def test_a_circle_has_the_law_of_its_radius():
         found = critical_value(features, np.eye(2), confidence)
         # The tube counts the two ends, which are one point up to sign here, as ends: never too small.
         assert 0 <= found - np.sqrt(-2 * np.log(1 - confidence)) < 0.2
-        assert found > stats.norm.ppf((1 + confidence) / 2) + 0.2
+        assert found > scipy.stats.norm.ppf((1 + confidence) / 2) + 0.2
 
 
 @pytest.mark.parametrize(("confidence", "slack"), [(0.8, 0.05), (0.95, 0.01)])
@@ -56,12 +56,12 @@ def test_splines_with_a_correlated_error_are_held_as_often_as_it_says(confidence
 
 def test_points_without_error_do_not_disturb():
     features = np.vstack([np.zeros((3, 2)), np.outer(np.ones(5), [1.0, 2.0])])
-    assert critical_value(features, np.eye(2), 0.95) == pytest.approx(stats.norm.ppf(0.975))
+    assert critical_value(features, np.eye(2), 0.95) == pytest.approx(scipy.stats.norm.ppf(0.975))
 
 
 def test_an_inverted_band_is_where_the_quantile_may_be():
     x = np.linspace(2.0, 6.0, 401)
-    cdf, z = (x - 2) / 4, stats.norm.ppf(0.975)
+    cdf, z = (x - 2) / 4, scipy.stats.norm.ppf(0.975)
     value, error, low, high = invert_band(x, cdf, np.full(401, 0.05), 0.3, 0.95)
     assert (value, low, high) == pytest.approx((3.2, 3.2 - 4 * 0.05 * z, 3.2 + 4 * 0.05 * z))
     assert error == pytest.approx(4 * 0.05)
@@ -70,7 +70,7 @@ def test_an_inverted_band_is_where_the_quantile_may_be():
 def test_an_inverted_band_is_interpolated_between_points():
     x = np.linspace(0.0, 1.0, 11)
     value, _, low, high = invert_band(x, x, np.full(11, 0.01), 0.333, 0.95)
-    half = 0.01 * stats.norm.ppf(0.975)
+    half = 0.01 * scipy.stats.norm.ppf(0.975)
     assert (value, low, high) == pytest.approx((0.333, 0.333 - half, 0.333 + half))
 
 
@@ -78,7 +78,7 @@ def test_an_inverted_band_ends_at_the_bounds():
     x = np.linspace(0.0, 1.0, 101)
     for t, end in ((0.0, 0), (1.0, 1)):
         value, error, low, high = invert_band(x, x, np.full(101, 0.03), t, 0.95)
-        half = 0.03 * stats.norm.ppf(0.975)
+        half = 0.03 * scipy.stats.norm.ppf(0.975)
         assert value == pytest.approx(end)
         assert (low, high) == pytest.approx((max(end - half, 0), min(end + half, 1)))
         assert error > 0

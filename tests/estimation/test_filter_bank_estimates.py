@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 from scipy.interpolate import BSpline
 
 import dpcore as dp
@@ -86,7 +86,7 @@ def test_means_are_unbiased_and_their_errors_stated(basis: str, more: str) -> No
     """A linear functional through the turned ladder: bias nil, its stated standard error the true one, 30 % off seen."""
     mechanism = scheme(basis, "cells = 512\n" + more).attributes["x"].mechanism
     model, rng, level, n = mechanism.model(), np.random.default_rng(5), 3, 20_000
-    law = np.diff(stats.beta(2, 4).cdf(np.linspace(0, 1, mechanism.inputs + 1)))
+    law = np.diff(scipy.stats.beta(2, 4).cdf(np.linspace(0, 1, mechanism.inputs + 1)))
     knots = bspline.knots(model.basis.degree, level)
     first_moments = [
         BSpline(knots, unit, model.basis.degree).integrate(0, 1)
@@ -98,7 +98,7 @@ def test_means_are_unbiased_and_their_errors_stated(basis: str, more: str) -> No
         statistics = mechanism.simulate(rng.multinomial(n, law), dp.seeded(run))
         rungs = ladder.build(InnerProducts.of(model, statistics), 2.0)
         variance = first_moments @ rungs.covariance_of(level) @ first_moments
-        scaled.append((first_moments @ rungs.coefficients(level) - stats.beta(2, 4).mean()) / np.sqrt(variance))
+        scaled.append((first_moments @ rungs.coefficients(level) - scipy.stats.beta(2, 4).mean()) / np.sqrt(variance))
     squares = np.array(scaled) ** 2
     assert mean_agrees(np.array(scaled), 0)
     assert mean_agrees(squares, 1)

@@ -6,7 +6,7 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 from dpcore.estimation.estimators import Projection
 from dpcore.functionals import FunctionDensity, parse
@@ -61,8 +61,8 @@ def test_intervals_cover(name, degree, epsilon, clients, record_property):
     for text, count in asked.items():
         assert count >= 0.8 * REPETITIONS, f"{text} was refused too often"
         # At a true coverage of 92 % fewer than this are held with probability 1e-4: several tests run, one may not fail.
-        fewest = stats.binom.ppf(1e-4, count, 0.92)
+        fewest = scipy.stats.binom.ppf(1e-4, count, 0.92)
         assert held[text] >= fewest, (text, held[text] / count)
         if text not in ("entropy", "band"):  # widened on purpose where the density vanishes
-            most = stats.binom.ppf(1 - 1e-4, count, 0.98)
+            most = scipy.stats.binom.ppf(1 - 1e-4, count, 0.98)
             assert held[text] <= most, (text, held[text] / count)

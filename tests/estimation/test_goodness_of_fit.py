@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 import dpcore as dp
 from dpcore.errors import SchemeError
@@ -58,8 +58,8 @@ def test_residuals_of_a_known_linear_model_have_the_textbook_law() -> None:
     errors = rng.normal(size=40)
     found: Any = goodness_of_fit.of_space(Averages(features, features @ law + errors, 100.0), law, masses)
     assert found.degrees == pytest.approx(40 - 3)
-    assert found.threshold == pytest.approx(stats.chi2.isf(1e-3, 37), rel=1e-3)
-    assert found.p_value == pytest.approx(stats.chi2.sf(found.statistic, 37), rel=1e-2)
+    assert found.threshold == pytest.approx(scipy.stats.chi2.isf(1e-3, 37), rel=1e-3)
+    assert found.p_value == pytest.approx(scipy.stats.chi2.sf(found.statistic, 37), rel=1e-2)
     tilted = law + masses @ np.array([0.1, -0.1, 0.2, -0.2])  # another law of the space leaves the same residual
     same: Any = goodness_of_fit.of_space(Averages(features, features @ law + errors, 100.0), tilted, masses)
     assert same.statistic == pytest.approx(found.statistic)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 import dpcore as dp
 
@@ -55,7 +55,7 @@ def test_the_error_of_a_difference_of_means(mechanism: str, estimator: Any, runs
     ratio = np.std(found) / np.median(errors)
     assert abs(ratio - 1) < 4 / np.sqrt(2 * runs)  # four standard errors of a standard deviation
     assert np.median(errors) > 1.1 * np.median(apart)  # as if independent, the error would be said too small
-    assert stats.binomtest(held, runs, 0.95).pvalue > 1e-4
+    assert scipy.stats.binomtest(held, runs, 0.95).pvalue > 1e-4
 
 
 @pytest.mark.nightly("a study")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 from scipy.linalg import cho_factor, cho_solve, eigh
 
 from dpcore import _random as dp_random
@@ -23,13 +23,13 @@ from dpcore.privacy.budget import Budget
 
 def _claw(x):
     parts = [(0.5, 0.0, 1.0)] + [(0.1, l / 2 - 1, 0.1) for l in range(5)]
-    return sum(weight * stats.norm.cdf(6 * (x - 0.5), mean, sd) for weight, mean, sd in parts)
+    return sum(weight * scipy.stats.norm.cdf(6 * (x - 0.5), mean, sd) for weight, mean, sd in parts)
 
 
 DISTRIBUTIONS = {
-    "uniform": stats.uniform.cdf,
-    "beta": lambda x: stats.beta.cdf(x, 2, 5),
-    "bimodal": lambda x: 0.5 * stats.beta.cdf(x, 8, 20) + 0.5 * stats.beta.cdf(x, 30, 12),
+    "uniform": lambda x: scipy.stats.uniform.cdf(x),
+    "beta": lambda x: scipy.stats.beta.cdf(x, 2, 5),
+    "bimodal": lambda x: 0.5 * scipy.stats.beta.cdf(x, 8, 20) + 0.5 * scipy.stats.beta.cdf(x, 30, 12),
     "claw": _claw,
 }
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 from dpcore._random import seeded
 from dpcore.estimation.density_estimate import DensityEstimate
@@ -48,7 +48,7 @@ def _estimate(target: str, epsilon: float, n: int, seed: int) -> DensityEstimate
 
 def _held(count: int, asked: int) -> bool:
     """Whether so many of so many intervals could be held at a true coverage of at least .88 (theory: .9 to 1)."""
-    return count >= stats.binom.ppf(1e-4, asked, 0.88)
+    return count >= scipy.stats.binom.ppf(1e-4, asked, 0.88)
 
 
 @pytest.mark.nightly("a study")
@@ -86,7 +86,10 @@ def test_intervals_cover_and_standard_errors_are_the_spread(record_property):
             spread = float(np.sqrt(np.mean(np.square(scores[text]))))
             assert 0.7 < spread < 1.35, (name, text, spread)
             pooled.append(spread)
-        assert alarms <= stats.binom.ppf(1 - 1e-4, REPETITIONS, 0.06), (name, alarms)  # two one-sided errors of 2.3 %
+        assert alarms <= scipy.stats.binom.ppf(1 - 1e-4, REPETITIONS, 0.06), (
+            name,
+            alarms,
+        )  # two one-sided errors of 2.3 %
     ratio = float(np.exp(np.mean(np.log(pooled))))
     record_property("error over standard error", f"{ratio:.3f}")
     assert 0.85 < ratio < 1.2
@@ -98,7 +101,7 @@ def test_intervals_cover_and_standard_errors_are_the_spread(record_property):
 def test_atoms_are_not_invented_on_the_uniform():
     """A first look of two standard errors at both ends errs in one fit in twenty, and gives it little."""
     masses = np.array([max(_estimate("uniform", 1, 100_000, seed).atoms) for seed in range(150)])
-    assert np.sum(masses > 0) <= stats.binom.ppf(1 - 1e-4, len(masses), 0.06), np.sum(masses > 0)
+    assert np.sum(masses > 0) <= scipy.stats.binom.ppf(1 - 1e-4, len(masses), 0.06), np.sum(masses > 0)
     assert masses.max() < 0.03
 
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from scipy import optimize, special, stats
+import scipy
 from scipy.linalg import cho_solve
 
 from dpcore.errors import NotEstimable
@@ -32,7 +32,7 @@ CHANNEL = FiniteChannel(
 
 
 def _law(a: float, b: float, atoms: tuple[float, float] = (0.0, 0.0)) -> np.ndarray:
-    law = np.diff(stats.beta.cdf(np.linspace(0, 1, INPUTS + 1), a, b)) * (1 - sum(atoms))
+    law = np.diff(scipy.special.betainc(a, b, np.linspace(0, 1, INPUTS + 1))) * (1 - sum(atoms))
     law[0] += atoms[0]
     law[-1] += atoms[1]
     return law
@@ -218,7 +218,7 @@ def test_the_maximum_is_a_general_optimisers(kind, prior, ends):
     found = penalised_likelihood.maximise(family, precision, family.start)
     eta, factor = found.eta, found.factor
     value = found.value + np.sum(np.log(np.diagonal(factor[0])))
-    slow = optimize.minimize(
+    slow = scipy.optimize.minimize(
         lambda e: -_value(family, precision, e) if np.sum(e[len(e) - family.atoms :]) < 1 else 1e9,
         _point(family, 3) * 0.2,
         method="BFGS",
@@ -241,14 +241,14 @@ def test_the_evidence_is_the_integral_of_prior_times_likelihood(kind, prior, end
     model = next(m for m in smoothing._path(family, LEVEL) if m.penalty == pytest.approx(penalty))
     precision = _precision(family, model.penalty)
     covariance = cho_solve(model.factor, np.eye(len(model.eta)))
-    proposal = stats.multivariate_t(model.eta, covariance, df=8, seed=5, allow_singular=True)
+    proposal = scipy.stats.multivariate_t(model.eta, covariance, df=8, seed=5, allow_singular=True)
     draws = proposal.rvs(4000)
     logs = np.array([_value(family, precision, eta) for eta in draws])
     proper = precision[precision > 0]
     prior = np.sum(np.log(proper)) / 2 - len(proper) * np.log(2 * np.pi) / 2
     ratio = logs + prior - proposal.logpdf(draws)
-    found = special.logsumexp(ratio) - np.log(len(ratio))
-    weights = np.exp(ratio - special.logsumexp(ratio))
+    found = scipy.special.logsumexp(ratio) - np.log(len(ratio))
+    weights = np.exp(ratio - scipy.special.logsumexp(ratio))
     assert 1 / np.sum(weights**2) > 500  # else the samples say little
     assert model.evidence == pytest.approx(found, abs=0.4)  # what Laplace's method is wrong by in ten dimensions
 
@@ -256,7 +256,7 @@ def test_the_evidence_is_the_integral_of_prior_times_likelihood(kind, prior, end
 def test_models_count_by_their_evidence_and_their_spread_is_added():
     fit = smoothing.fit(_counts(_law(3, 4), 20_000, 6), LEVEL, (1, 2, 3))
     evidence = np.array([model.evidence for model in fit.models])
-    assert fit.weights == pytest.approx(special.softmax(evidence))
+    assert fit.weights == pytest.approx(scipy.special.softmax(evidence))
     assert len(fit.models) > 3
     each = np.array([model.turn @ model.eta for model in fit.models])
     centre = fit.weights @ each

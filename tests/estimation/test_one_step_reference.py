@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 from scipy.interpolate import BSpline
 
 from dpcore.estimation.densities import ExponentialSpline
@@ -183,7 +183,7 @@ def test_a_corrected_value_is_plug_in_and_least_squares_and_curvature(kind, atom
     assert found.plug_in == pytest.approx(functional.value(posterior.density))
     assert found.value == pytest.approx(found.plug_in + moved, abs=1e-3 * scale)
     assert scale == pytest.approx(np.sqrt(first + unseen + second**2), rel=1e-3)
-    half = stats.norm.ppf(0.975) * scale
+    half = scipy.stats.norm.ppf(0.975) * scale
     is_normal = second**2 <= 0.1 * (first + unseen)  # else low and high are quantiles of a skew law
     rest = 1e-9 if is_normal else 0.1 * scale
     assert (found.low, found.high) == pytest.approx((found.value - half, found.value + half), abs=rest)
@@ -213,7 +213,7 @@ def test_a_point_takes_the_intervals_of_all_priors_beside_its_own():
     moves = _differences(posterior, lambda density: density.pdf(np.array([0.5])))[0]
     unseen = moves - at @ (solve @ _expected(posterior))
     error = np.sqrt(at @ covariance @ at + unseen @ posterior.covariance @ unseen)
-    z, f = stats.norm.ppf(0.975), float(posterior.density.pdf(0.5))
+    z, f = scipy.stats.norm.ppf(0.975), float(posterior.density.pdf(0.5))
     assert (own.value, own.standard_error) == pytest.approx((f + at @ correction, error), rel=1e-3)
     assert own.low <= min(own.value - z * error, f)
     assert own.high >= max(own.value + z * error, f)
@@ -246,7 +246,7 @@ def test_a_quantile_is_where_the_corrected_distribution_function_is(kind, atoms,
     below = np.hstack([below, *steps])
     correction, covariance, _ = _least_squares(posterior)
     cdf = posterior.density.cdf(x) + below @ correction
-    half = stats.norm.ppf(0.975) * np.sqrt(np.maximum(np.einsum("nk,kl,nl->n", below, covariance, below), 0))
+    half = scipy.stats.norm.ppf(0.975) * np.sqrt(np.maximum(np.einsum("nk,kl,nl->n", below, covariance, below), 0))
     inside = x[np.abs(cdf - t) <= half]
     assert (found.low, found.high) == pytest.approx((inside[0], inside[-1]), abs=3 * WIDTH / 4096)
     assert found.value == pytest.approx(x[np.argmin(np.abs(cdf - t))], abs=3 * WIDTH / 4096)
@@ -296,7 +296,7 @@ def test_where_a_density_is_sure_its_band_is_that_of_its_logarithm():
 def test_a_group_of_everybody_told_without_error_has_the_information_of_counts():
     """At the observed shares, multinomial: diag(n / p) in all directions of mass zero."""
     rng = np.random.default_rng(3)
-    law = stats.beta.pdf((np.arange(INPUTS) + 0.5) / INPUTS, 2, 3)
+    law = scipy.stats.beta.pdf((np.arange(INPUTS) + 0.5) / INPUTS, 2, 3)
     counts = np.concatenate([rng.multinomial(N, p / p.sum()) for p in _parts(law / law.sum())])
     group = group_counts(CHANNEL, counts[None, :], np.array([1.0]))
     direct = Counts(CHANNEL, counts)

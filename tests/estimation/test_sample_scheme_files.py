@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 from dpcore import pipeline
 from dpcore._random import seeded
@@ -43,6 +43,6 @@ def test_intervals_of_the_health_insurance_scheme_hold_the_samples_numbers() -> 
         held["poor"] += bool(health.low[-1] <= poor <= health.high[-1])
     for name, count in held.items():
         # no interval stated at .95 may hold less often than .90: refused at p < 1e-3 by a binomial
-        assert stats.binomtest(count, ROUNDS, 0.90, alternative="less").pvalue > 1e-3, (name, count)
+        assert scipy.stats.binomtest(count, ROUNDS, 0.90, alternative="less").pvalue > 1e-3, (name, count)
     assert np.mean(widths) < 4  # and 20,190 people do say something about a mean of 11.2
     print(held, np.mean(widths))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 import pytest
-from scipy import integrate, stats
+import scipy
 
 from dpcore.errors import SchemeError
 from dpcore.estimation.densities import Spline
@@ -242,11 +242,11 @@ def test_influence_on_a_basis_agrees_with_influence_of_functions(text):
 
 
 def _quad(of) -> float:
-    return sum(integrate.quad(of, 10 + 4 * i, 14 + 4 * i, epsabs=1e-13)[0] for i in range(10))
+    return sum(scipy.integrate.quad(of, 10 + 4 * i, 14 + 4 * i, epsabs=1e-13)[0] for i in range(10))
 
 
 def test_values_of_a_known_density_in_the_attributes_units():
-    law = stats.beta(3, 4, loc=10, scale=40)
+    law = scipy.stats.beta(3, 4, loc=10, scale=40)
     truth = FunctionDensity(10.0, 50.0, law.pdf)
     known = {
         "mean": law.mean(),

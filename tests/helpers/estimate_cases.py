@@ -7,17 +7,23 @@ from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from dpcore import _random as dp_random
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.budget import Budget
 
 LOWER, UPPER = Fraction(-1), Fraction(3)
+
+
+def _beta(a, b, u):
+    return special.betainc(a, b, np.clip(u, 0, 1))
+
+
 SMOOTH = {  # distribution functions on the unit interval
-    "beta": lambda u: stats.beta.cdf(u, 2, 5),
-    "bimodal": lambda u: 0.5 * stats.beta.cdf(u, 8, 20) + 0.5 * stats.beta.cdf(u, 30, 12),
-    "raised": lambda u: 0.3 * np.clip(u, 0, 1) + 0.7 * stats.beta.cdf(u, 2, 4),
+    "beta": lambda u: _beta(2, 5, u),
+    "bimodal": lambda u: 0.5 * _beta(8, 20, u) + 0.5 * _beta(30, 12, u),
+    "raised": lambda u: 0.3 * np.clip(u, 0, 1) + 0.7 * _beta(2, 4, u),
 }
 
 

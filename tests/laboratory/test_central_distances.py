@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 from dpcore._random import seeded
 from dpcore.laboratory.central.distances import distances, kolmogorov_smirnov, squared_l2
@@ -32,8 +32,10 @@ class Square:
 def test_kolmogorov_smirnov_is_that_of_scipy() -> None:
     rng = np.random.default_rng(1)
     x, y = rng.random(50), rng.beta(2, 2, 70)
-    assert kolmogorov_smirnov(x, y) == pytest.approx(stats.ks_2samp(x, y).statistic)
-    assert kolmogorov_smirnov(y, stats.beta(2, 2).cdf) == pytest.approx(stats.kstest(y, stats.beta(2, 2).cdf).statistic)
+    assert kolmogorov_smirnov(x, y) == pytest.approx(scipy.stats.ks_2samp(x, y).statistic)
+    assert kolmogorov_smirnov(y, scipy.stats.beta(2, 2).cdf) == pytest.approx(
+        scipy.stats.kstest(y, scipy.stats.beta(2, 2).cdf).statistic
+    )
     assert kolmogorov_smirnov(lambda t: t, lambda t: t**2) == pytest.approx(0.25, abs=1e-6)
 
 
@@ -74,17 +76,17 @@ def test_all_eight_distances_shrink_as_records_and_budget_grow(dimension: int) -
 def test_small_balls_agree_with_the_exact_law() -> None:
     for size, radius in ((5, 0.25), (30, 0.15), (100, 0.08)):
         found = small_ball_probability(size, radius, runs=20_000, random=seeded(size))
-        assert abs(found.value - stats.kstwo.cdf(radius, size)) < 6 * found.standard_error
+        assert abs(found.value - scipy.stats.kstwo.cdf(radius, size)) < 6 * found.standard_error
     low = small_ball_probability(5, 0.5, runs=100, random=seeded(1), dimension=2, law=Square())
     assert low.value > 0.5
 
 
 def test_theorem_11_bounds_what_is_seen_and_says_nothing_where_it_cannot() -> None:
     """At n = 10^6, k = 50 the bound is far below one; a small n leaves it at one."""
-    assert accuracy_bound(10**6, 50, 1.0, 0.3, 3.52, float(stats.kstwo.cdf(0.15, 50))) < 1e-9
+    assert accuracy_bound(10**6, 50, 1.0, 0.3, 3.52, float(scipy.stats.kstwo.cdf(0.15, 50))) < 1e-9
     assert accuracy_bound(100, 50, 1.0, 0.3, 3.52, 0.5) == 1.0
     assert accuracy_bound(10**6, 50, 1.0, 0.3, 3.52, 0.0) == 1.0
-    exact = lambda size, radius: float(stats.kstwo.cdf(radius, size))  # noqa: E731
+    exact = lambda size, radius: float(scipy.stats.kstwo.cdf(radius, size))  # noqa: E731
     near, far = (smallest_radius(n, 50, 1.0, 3.52, exact) for n in (10**6, 10**5))
     assert near < far
     assert smallest_radius(100, 50, 1.0, 3.52, exact) == np.inf

@@ -8,7 +8,7 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+import scipy
 
 from dpcore.errors import CalibrationError, SchemeError
 from dpcore.laboratory import definitions as d
@@ -259,9 +259,9 @@ def test_a_gaussian_mean_is_approximately_private_and_never_purely() -> None:
     mu = 0.7
     grid = np.linspace(-12, 12, 240_001)
     for epsilon in (0.0, 0.3, 1.0, 3.0):
-        integrand = np.maximum(norm.pdf(grid, mu) - np.exp(epsilon) * norm.pdf(grid), 0.0)
+        integrand = np.maximum(scipy.stats.norm.pdf(grid, mu) - np.exp(epsilon) * scipy.stats.norm.pdf(grid), 0.0)
         assert d.gaussian_delta(epsilon, mu) == pytest.approx(np.trapezoid(integrand, grid), rel=1e-6)
-    assert d.gaussian_total_variation(mu) == pytest.approx(2 * norm.cdf(mu / 2) - 1)
+    assert d.gaussian_total_variation(mu) == pytest.approx(2 * scipy.stats.norm.cdf(mu / 2) - 1)
     assert all(0 < d.gaussian_delta(e, mu) <= d.gaussian_excess(e, mu) for e in (1.0, 5.0, 20.0, 25.0))
     sigma = d.gaussian_noise(0.5, 1e-6, sensitivity=2.0)
     assert d.gaussian_delta(0.5, 2.0 / sigma) == pytest.approx(1e-6, rel=1e-6)

@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 import pytest
-from scipy import special, stats
+import scipy
 
 from dpcore._random import WORD, Source, secure, seeded
 from dpcore.errors import SchemeError
@@ -44,8 +44,8 @@ def test_draws_follow_the_exact_law_and_not_one_a_third_wider(t: int) -> None:
 def test_large_scales_follow_the_continuous_law_they_approach(t: int) -> None:
     """Beyond 2^32 / k the Bernoulli(u / (t k)) is drawn as two: both branches are seen here."""
     drawn = sample(t, SIZE, seeded([t, 2])) / t
-    assert stats.kstest(drawn, stats.laplace.cdf).pvalue > P_VALUE
-    assert stats.kstest(drawn, stats.laplace(scale=1.3).cdf).pvalue < P_VALUE
+    assert scipy.stats.kstest(drawn, scipy.stats.laplace.cdf).pvalue > P_VALUE
+    assert scipy.stats.kstest(drawn, scipy.stats.laplace(scale=1.3).cdf).pvalue < P_VALUE
     assert variance_agrees(drawn * t, variance(t))
 
 
@@ -137,16 +137,16 @@ def test_sums_of_few_draws_follow_the_convolved_law(n: int, t: int) -> None:
 
 def test_single_draws_of_a_simulation_have_the_same_law_at_large_scales() -> None:
     drawn = simulate_sums(1, 20_000, SIZE, seeded(31)) / 20_000
-    assert stats.kstest(drawn, stats.laplace.cdf).pvalue > P_VALUE
-    assert stats.kstest(drawn, stats.laplace(scale=1.3).cdf).pvalue < P_VALUE
+    assert scipy.stats.kstest(drawn, scipy.stats.laplace.cdf).pvalue > P_VALUE
+    assert scipy.stats.kstest(drawn, scipy.stats.laplace(scale=1.3).cdf).pvalue < P_VALUE
 
 
 def test_the_difference_of_two_poisson_variables_is_the_rounded_gaussian_it_is_drawn_as() -> None:
     mean = discrete_laplace._GAUSSIAN_MEAN
     spread = math.sqrt(2 * mean)
     y = np.arange(-12_000, 12_001)
-    poissons = special.ive(np.abs(y), 2 * mean)  # Skellam's law with equal means
-    gaussian = stats.norm.cdf((y + 0.5) / spread) - stats.norm.cdf((y - 0.5) / spread)
+    poissons = scipy.special.ive(np.abs(y), 2 * mean)  # Skellam's law with equal means
+    gaussian = scipy.stats.norm.cdf((y + 0.5) / spread) - scipy.stats.norm.cdf((y - 0.5) / spread)
     assert poissons.sum() == pytest.approx(1, abs=1e-12)
     assert np.abs(poissons - gaussian).sum() / 2 < 2.0**-24
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 from dpcore._random import secure, seeded
 from dpcore.errors import SchemeError
@@ -144,7 +144,7 @@ def test_records_are_columns_of_every_attribute() -> None:
 
 
 def test_scipys_distributions_are_components() -> None:
-    law = NumericLaw(0.0, 10.0, ((0.5, stats.uniform(2, 3)), (0.5, stats.truncnorm(-2, 2, loc=6, scale=1))))
+    law = NumericLaw(0.0, 10.0, ((0.5, scipy.stats.uniform(2, 3)), (0.5, scipy.stats.truncnorm(-2, 2, loc=6, scale=1))))
     assert integral(law) == pytest.approx(1, abs=1e-3)
     assert {2.0, 5.0, 4.0, 8.0} <= set(law.breakpoints)
     drawn = law.draw(1000, np.random.default_rng(1))

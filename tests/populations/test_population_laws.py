@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 from dpcore._random import seeded
 from dpcore.populations import consumer_expenditure
@@ -20,9 +20,9 @@ LIMIT = 1e-9
 def test_numbers_follow_their_law(attribute: str, group: str | None) -> None:
     drawn = COLUMNS[attribute] if group is None else COLUMNS[attribute][COLUMNS["urban_rural"] == group]
     law = PEOPLE.truth(attribute, group)
-    assert stats.kstest(drawn, law.cdf).pvalue > LIMIT
+    assert scipy.stats.kstest(drawn, law.cdf).pvalue > LIMIT
     for scale in (0.7, 1.3):
-        assert stats.kstest(drawn * scale, law.cdf).pvalue < LIMIT
+        assert scipy.stats.kstest(drawn * scale, law.cdf).pvalue < LIMIT
 
 
 @pytest.mark.parametrize("attribute", ["race", "kids_count"])
@@ -33,15 +33,15 @@ def test_categories_follow_their_law(attribute: str, group: str) -> None:
     counts = np.array([np.sum(COLUMNS[attribute][members] == category) for category in categories])
     assert counts.sum() == members.sum()
     truth = PEOPLE.probabilities(attribute, categories, group)
-    assert stats.chisquare(counts, counts.sum() * truth).pvalue > LIMIT
+    assert scipy.stats.chisquare(counts, counts.sum() * truth).pvalue > LIMIT
     wrong = truth * np.where(np.arange(len(truth)) == 0, 0.7, 1.0)
-    assert stats.chisquare(counts, counts.sum() * wrong / wrong.sum()).pvalue < LIMIT
+    assert scipy.stats.chisquare(counts, counts.sum() * wrong / wrong.sum()).pvalue < LIMIT
 
 
 def test_group_sizes_follow_the_weights() -> None:
     rural = int(np.sum(COLUMNS["urban_rural"] == "rural"))
-    assert stats.binomtest(rural, N, 0.22).pvalue > LIMIT
-    assert stats.binomtest(rural, N, 0.22 * 1.3).pvalue < LIMIT
+    assert scipy.stats.binomtest(rural, N, 0.22).pvalue > LIMIT
+    assert scipy.stats.binomtest(rural, N, 0.22 * 1.3).pvalue < LIMIT
 
 
 def test_everybody_is_strictly_inside_the_bounds() -> None:
@@ -53,13 +53,13 @@ def test_everybody_is_strictly_inside_the_bounds() -> None:
 
 def test_within_a_group_attributes_are_independent() -> None:
     members = COLUMNS["urban_rural"] == "urban"
-    assert stats.spearmanr(COLUMNS["income"][members], COLUMNS["expenditure"][members]).pvalue > LIMIT
+    assert scipy.stats.spearmanr(COLUMNS["income"][members], COLUMNS["expenditure"][members]).pvalue > LIMIT
     white = COLUMNS["race"] == "white"
-    assert stats.ks_2samp(COLUMNS["income"][members & white], COLUMNS["income"][members & ~white]).pvalue > LIMIT
+    assert scipy.stats.ks_2samp(COLUMNS["income"][members & white], COLUMNS["income"][members & ~white]).pvalue > LIMIT
     # and across groups they are not: the place is what they share
-    assert stats.ks_2samp(COLUMNS["income"][members], COLUMNS["income"][~members]).pvalue < LIMIT
+    assert scipy.stats.ks_2samp(COLUMNS["income"][members], COLUMNS["income"][~members]).pvalue < LIMIT
 
 
 def test_neighbouring_blocks_are_independent() -> None:
     other = PEOPLE.records_block(4, N, seeded(20))
-    assert stats.pearsonr(COLUMNS["income"], other["income"]).pvalue > LIMIT
+    assert scipy.stats.pearsonr(COLUMNS["income"], other["income"]).pvalue > LIMIT

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import optimize, stats
+import scipy
 
 from dpcore.populations import Beta, consumer_expenditure
 
@@ -14,7 +14,7 @@ PARTS = {  # the income laws of the module, written a second time
 
 
 def slow(method: str, x: float, group: str) -> float:
-    return sum(weight * getattr(stats.beta(a, b, 0, 250_000), method)(x) for weight, a, b in PARTS[group])
+    return sum(weight * getattr(scipy.stats.beta(a, b, 0, 250_000), method)(x) for weight, a, b in PARTS[group])
 
 
 def test_income_is_the_mixture_of_scipys_betas() -> None:
@@ -25,13 +25,13 @@ def test_income_is_the_mixture_of_scipys_betas() -> None:
             np.testing.assert_allclose(law.pdf(x), slow("pdf", x, group), rtol=1e-10)
             np.testing.assert_allclose(law.cdf(x), slow("cdf", x, group), rtol=1e-10)
         for t in (0.05, 0.5, 0.95):
-            root = optimize.brentq(lambda x, t=t, group=group: slow("cdf", x, group) - t, 0, 250_000, xtol=1e-9)
+            root = scipy.optimize.brentq(lambda x, t=t, group=group: slow("cdf", x, group) - t, 0, 250_000, xtol=1e-9)
             np.testing.assert_allclose(law.quantile(t), root, rtol=1e-10)
 
 
 def test_beta_derivative_is_that_of_its_polynomial() -> None:
     u = np.polynomial.Polynomial([0, 1])
-    density = u**3 * (1 - u) ** 8 * (stats.beta(4, 9).pdf(0.5) / (0.5**3 * 0.5**8))
+    density = u**3 * (1 - u) ** 8 * (scipy.stats.beta(4, 9).pdf(0.5) / (0.5**3 * 0.5**8))
     x = np.linspace(0, 1, 51)
     for order in range(6):
         np.testing.assert_allclose(

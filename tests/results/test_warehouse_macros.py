@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import norm
+import scipy
 
 from dpcore.errors import WarehouseError
 from dpcore.results.warehouse import Landing, RunRow, land, query, run_id
@@ -143,8 +143,8 @@ def numbers(estimate: float, error: float, **changes: object) -> dict[str, pd.Da
         "plug_in": estimate,
         "standard_error": error,
         "confidence": 0.95,
-        "low": estimate - norm.ppf(0.975) * error,
-        "high": estimate + norm.ppf(0.975) * error,
+        "low": estimate - scipy.stats.norm.ppf(0.975) * error,
+        "high": estimate + scipy.stats.norm.ppf(0.975) * error,
         "reason": None,
     }
     return {"functionals": pd.DataFrame([row | changes])}
@@ -166,8 +166,8 @@ def test_rounds_are_pooled_by_inverse_variance(fresh: Path) -> None:
     assert (pooled["rounds"], pooled["first_round"], pooled["last_round"]) == (3, "r1", "r3")
     assert pooled["estimate"] == pytest.approx(mean)
     assert pooled["standard_error"] == pytest.approx(error)
-    assert pooled["low"] == pytest.approx(mean - norm.ppf(0.975) * error, abs=5e-4 * error)
-    assert pooled["high"] == pytest.approx(mean + norm.ppf(0.975) * error, abs=5e-4 * error)
+    assert pooled["low"] == pytest.approx(mean - scipy.stats.norm.ppf(0.975) * error, abs=5e-4 * error)
+    assert pooled["high"] == pytest.approx(mean + scipy.stats.norm.ppf(0.975) * error, abs=5e-4 * error)
     assert pooled["disagreement"] == pytest.approx((weights * (estimates - mean) ** 2).sum() / 2)
     assert (other["rounds"], other["estimate"], changed["rounds"], changed["estimate"]) == (1, 55.0, 1, 99.0)
     assert other["disagreement"] is None or np.isnan(other["disagreement"])
@@ -177,7 +177,7 @@ def test_rounds_are_pooled_by_inverse_variance(fresh: Path) -> None:
     "confidence", [0.5, *(pytest.param(each, marks=pytest.mark.slow) for each in (0.8, 0.9, 0.95, 0.99)), 0.999]
 )
 def test_the_normal_quantile_is_right_at_any_confidence(fresh: Path, confidence: float) -> None:
-    z = norm.ppf((1 + confidence) / 2)
+    z = scipy.stats.norm.ppf((1 + confidence) / 2)
     for round_ in ("r1", "r2"):
         land(
             fresh,
@@ -192,7 +192,7 @@ def test_what_intervals_allow_for_bias_does_not_shrink(fresh: Path) -> None:
     for round_ in ("r1", "r2", "r3", "r4"):
         land(fresh, landing(a_run(round_, "x"), numbers(10.0, 1.0, low=5.0)))
     (row,) = query(fresh, POOLED).to_dict("records")
-    z = norm.ppf(0.975)
+    z = scipy.stats.norm.ppf(0.975)
     assert row["low"] == pytest.approx(10 - z / 2 - (5 - z), abs=1e-3)
     assert row["high"] == pytest.approx(10 + z / 2, abs=1e-3)
 

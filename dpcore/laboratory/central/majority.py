@@ -6,7 +6,7 @@ Source: the majority example of [Garivier2022].
 from __future__ import annotations
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from dpcore.errors import SchemeError, check_positive
 
@@ -45,7 +45,7 @@ def wrong_probability(n: int, share: float, epsilon: float | None) -> float:
     if not 0.5 < share <= 1:
         raise SchemeError(f"share must lie above one half, got {share}")
     s = np.arange(n + 1)
-    mass = stats.binom.pmf(s, n, share)
+    mass = scipy.stats.binom.pmf(s, n, share)
     yes = (s > _half(n)).astype(float) if epsilon is None else inverse_sensitivity_probability(s, n, epsilon)
     return float(mass @ (1 - yes))
 

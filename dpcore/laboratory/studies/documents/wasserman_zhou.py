@@ -13,7 +13,7 @@ from math import sqrt
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+import scipy
 
 from dpcore._random import Source
 from dpcore.laboratory.central.approximate_exponential import ApproximateExponential, coefficients
@@ -154,7 +154,9 @@ def small_balls(*, sizes: Sequence[int], radii: Sequence[float], runs: int, rand
     for size in sizes:
         for radius in radii:
             estimate = small_ball_probability(size, radius, runs=runs, random=random)
-            rows.append((size, radius, estimate.value, estimate.standard_error, float(stats.kstwo.cdf(radius, size))))
+            rows.append(
+                (size, radius, estimate.value, estimate.standard_error, float(scipy.stats.kstwo.cdf(radius, size)))
+            )
     return pd.DataFrame(rows, columns=["size", "radius", "value", "standard_error", "exact"])
 
 
@@ -182,9 +184,9 @@ class _Binned:
 
     @classmethod
     def of_beta(cls, a: int, bins: int, dimension: int = 1) -> _Binned:
-        one = np.diff(stats.beta(a, a).cdf(np.arange(bins + 1) / bins))
+        one = np.diff(scipy.stats.beta(a, a).cdf(np.arange(bins + 1) / bins))
         x, w = np.polynomial.legendre.leggauss(64)
-        square = float((w / 2) @ stats.beta(a, a).pdf((x + 1) / 2) ** 2)
+        square = float((w / 2) @ scipy.stats.beta(a, a).pdf((x + 1) / 2) ** 2)
         return cls(reduce(np.multiply.outer, [one] * dimension).ravel(), square**dimension)
 
     def squared_l2(self, shares: np.ndarray) -> float:
@@ -256,7 +258,7 @@ def _of_sample(
         return law.squared_l2(generator.multinomial(size, shares) / size)
     drawn = generator.multinomial(size, np.repeat(shares / _FINE, _FINE) / shares.sum())
     edges = np.arange(1, bins * _FINE + 1) / (bins * _FINE)
-    return float(np.abs(drawn.cumsum() / size - stats.beta(2, 2).cdf(edges)).max())
+    return float(np.abs(drawn.cumsum() / size - scipy.stats.beta(2, 2).cdf(edges)).max())
 
 
 def _mean(errors: Sequence[float]) -> tuple[float, float]:
