@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betaincinv
+import scipy
 
 from dpcore._random import Source
 from dpcore.audit.likelihood import Pair, hard_pairs
@@ -97,8 +97,8 @@ def binomial_interval(
     """
     tail = (1 - confidence) / 2
     k, n = np.asarray(hits, dtype=np.float64), np.asarray(trials, dtype=np.float64)
-    low = np.where(k > 0, betaincinv(np.maximum(k, 1), n - k + 1, tail), 0.0)
-    high = np.where(k < n, betaincinv(k + 1, np.maximum(n - k, 1), 1 - tail), 1.0)
+    low = np.where(k > 0, scipy.special.betaincinv(np.maximum(k, 1), n - k + 1, tail), 0.0)
+    high = np.where(k < n, scipy.special.betaincinv(k + 1, np.maximum(n - k, 1), 1 - tail), 1.0)
     return low, high
 
 

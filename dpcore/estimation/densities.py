@@ -14,7 +14,7 @@ from math import comb
 from typing import Any
 
 import numpy as np
-from scipy.interpolate import BSpline
+import scipy
 
 from dpcore.errors import SchemeError, check_within
 from dpcore.mechanisms.bases import bspline
@@ -27,7 +27,9 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)  # on each knot interval
 
 def cumulated(u: np.ndarray, degree: int, level: int) -> np.ndarray:
     """Return the integrals of the B-splines of V_level from 0 to u (n,) in [0, 1], shape (n, 2^level + degree)."""
-    functions = BSpline.construct_fast(bspline.knots(degree, level), np.eye(bspline.size(degree, level)), degree)
+    functions = scipy.interpolate.BSpline.construct_fast(
+        bspline.knots(degree, level), np.eye(bspline.size(degree, level)), degree
+    )
     return np.asarray(functions.antiderivative()(np.asarray(u, dtype=np.float64)))
 
 
@@ -73,8 +75,8 @@ class _OnInterval:
         return np.asarray((np.asarray(x, dtype=np.float64) - self.lower) / self.width)
 
     @cached_property
-    def _spline(self) -> BSpline:
-        return BSpline(bspline.knots(self.degree, self.level), self.coefficients, self.degree)
+    def _spline(self) -> scipy.interpolate.BSpline:
+        return scipy.interpolate.BSpline(bspline.knots(self.degree, self.level), self.coefficients, self.degree)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -132,7 +134,7 @@ class Spline(_OnInterval):
         return cumulated(np.ravel(u), self.degree, self.level)
 
     @cached_property
-    def _integral(self) -> BSpline:
+    def _integral(self) -> scipy.interpolate.BSpline:
         return self._spline.antiderivative()
 
 

@@ -15,7 +15,7 @@ from math import comb, lgamma
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.special import betainc, xlog1py, xlogy
+import scipy
 
 from dpcore.errors import SchemeError
 
@@ -61,11 +61,15 @@ class Beta:
         """Return the density at x (any shape), per unit of x; 0 outside [lower, upper]."""
         u, inside = self._unit(x)
         width = self.upper - self.lower
-        return np.where(inside, np.exp(xlogy(self.a - 1, u) + xlog1py(self.b - 1, -u) - self._log_beta) / width, 0.0)
+        return np.where(
+            inside,
+            np.exp(scipy.special.xlogy(self.a - 1, u) + scipy.special.xlog1py(self.b - 1, -u) - self._log_beta) / width,
+            0.0,
+        )
 
     def cdf(self, x: Any) -> np.ndarray:
         """Return the probability of at most x (any shape)."""
-        return np.asarray(betainc(self.a, self.b, self._unit(x)[0]))
+        return np.asarray(scipy.special.betainc(self.a, self.b, self._unit(x)[0]))
 
     def rvs(self, size: int, random_state: np.random.Generator) -> np.ndarray:
         """Return independent draws, shape (size,)."""

@@ -24,8 +24,7 @@ from functools import lru_cache
 from math import nan
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import chdtrc, chdtri, gammaln
+import scipy
 
 from dpcore.estimation.estimators import project_simplex
 from dpcore.estimation.estimators.inner_products import InnerProducts, told
@@ -144,15 +143,17 @@ def _outside(model: NoisyFeatures, block: int, means: np.ndarray, n: int) -> np.
 def _half_tail(limit: float, number: int) -> float:
     """How often a sum of squares of so many normal errors, each counted on one side only, exceeds a limit."""
     sided = np.arange(1, number + 1)
-    choices = gammaln(number + 1) - gammaln(sided + 1) - gammaln(number - sided + 1)
-    return float(np.exp(choices - number * np.log(2)) @ chdtrc(sided, limit))
+    choices = (
+        scipy.special.gammaln(number + 1) - scipy.special.gammaln(sided + 1) - scipy.special.gammaln(number - sided + 1)
+    )
+    return float(np.exp(choices - number * np.log(2)) @ scipy.special.chdtrc(sided, limit))
 
 
 @lru_cache(maxsize=64)
 def _half_threshold(number: int) -> float:
     """What it exceeds once in a thousand times."""
-    most = float(chdtri(number, FALSE_ALARMS)) + 1.0
-    return float(brentq(lambda limit: _half_tail(limit, number) - FALSE_ALARMS, 0.0, most))
+    most = float(scipy.special.chdtri(number, FALSE_ALARMS)) + 1.0
+    return float(scipy.optimize.brentq(lambda limit: _half_tail(limit, number) - FALSE_ALARMS, 0.0, most))
 
 
 def _consistency(aggregate: Aggregate, name: str, parts: Sequence[Aggregate]) -> Found | None:
@@ -312,7 +313,11 @@ def pearson(counts: np.ndarray, law: np.ndarray) -> tuple[float, int]:
 
 def _chi_squared(statistic: float, free: int, what: str) -> Found:
     """The statistic beside what it would be."""
-    threshold, p_value = (float(chdtri(free, FALSE_ALARMS)), float(chdtrc(free, statistic))) if free else (0.0, 1.0)
+    threshold, p_value = (
+        (float(scipy.special.chdtri(free, FALSE_ALARMS)), float(scipy.special.chdtrc(free, statistic)))
+        if free
+        else (0.0, 1.0)
+    )
     return Found(statistic if free else 0.0, threshold, p_value, f"chi-squared on {free}: {what}")
 
 

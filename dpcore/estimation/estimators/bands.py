@@ -5,8 +5,7 @@ from __future__ import annotations
 from math import exp, pi
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import ndtr
+import scipy
 
 from dpcore.estimation.functional_estimate import normal_quantile
 
@@ -44,10 +43,10 @@ def critical_value(features: np.ndarray, covariance: np.ndarray, confidence: flo
     kappa = float(np.linalg.norm(np.diff(path, axis=0), axis=1).sum())
 
     def excess(c: float) -> float:
-        return kappa / pi * exp(-c * c / 2) + 2 * float(ndtr(-c)) - (1 - confidence)
+        return kappa / pi * exp(-c * c / 2) + 2 * float(scipy.special.ndtr(-c)) - (1 - confidence)
 
     least = normal_quantile(confidence)
-    return least if excess(least) <= 0 else float(brentq(excess, least, 40.0))
+    return least if excess(least) <= 0 else float(scipy.optimize.brentq(excess, least, 40.0))
 
 
 def within(value: float, low: float, high: float, least: float, most: float) -> tuple[float, float, float]:

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import ndtr
+import scipy
 
 from dpcore.estimation.estimators.bands import root
 
@@ -51,7 +50,9 @@ class ChiSquareMixture:
         low, high = self._bracket(lambda s: self._first(s) - (x - self.constant))
         if low == high:
             return 1.0 if low < 0 else 0.0
-        return 1 - self._cdf_at(brentq(lambda s: self._first(s) - (x - self.constant), low, high, xtol=1e-300))
+        return 1 - self._cdf_at(
+            scipy.optimize.brentq(lambda s: self._first(s) - (x - self.constant), low, high, xtol=1e-300)
+        )
 
     def quantile(self, probability: float) -> float:
         """Return x with P(X <= x) = probability, 0 < probability < 1.
@@ -61,7 +62,11 @@ class ChiSquareMixture:
         if self.variance == 0:
             return self.mean
         low, high = self._bracket(lambda s: self._cdf_at(s) - probability)
-        s = low if low == high else brentq(lambda s: self._cdf_at(s) - probability, low, high, xtol=1e-300)
+        s = (
+            low
+            if low == high
+            else scipy.optimize.brentq(lambda s: self._cdf_at(s) - probability, low, high, xtol=1e-300)
+        )
         return self.constant + self._first(s)
 
     def _bracket(self, increasing: Callable[[float], float]) -> tuple[float, float]:
@@ -120,9 +125,9 @@ class ChiSquareMixture:
         spread = np.sqrt(self._second(s))
         w = np.sign(s) * np.sqrt(max(0.0, 2 * (s * self._first(s) - self._cumulant(s))))
         if abs(w) < _NEAR_MEAN:  # the limit of what follows
-            return float(ndtr(w + self._third(0.0) / self._second(0.0) ** 1.5 / 6))
+            return float(scipy.special.ndtr(w + self._third(0.0) / self._second(0.0) ** 1.5 / 6))
         # Barndorff-Nielsen's form of the same approximation: it stays within [0, 1]
-        return float(ndtr(w + np.log(s * spread / w) / w))
+        return float(scipy.special.ndtr(w + np.log(s * spread / w) / w))
 
 
 def error_law(t: np.ndarray, Q: np.ndarray, S: np.ndarray) -> ChiSquareMixture:

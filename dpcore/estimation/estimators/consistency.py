@@ -9,8 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
-from scipy.optimize import isotonic_regression, nnls
+import scipy
 
 from dpcore.mechanisms.bases import bspline
 
@@ -44,7 +43,7 @@ def project_cumulative(values: np.ndarray) -> np.ndarray:
     array([0.45, 0.  , 0.25, 0.3 ])
     """
     cumulative = np.cumsum(np.asarray(values, dtype=np.float64))[:-1]
-    increasing = np.clip(isotonic_regression(cumulative).x, 0.0, 1.0)
+    increasing = np.clip(scipy.optimize.isotonic_regression(cumulative).x, 0.0, 1.0)
     return np.diff(increasing, prepend=0.0, append=1.0)
 
 
@@ -74,7 +73,7 @@ def project_density(coefficients: np.ndarray, degree: int, level: int) -> np.nda
     multipliers = _nonnegative_least_squares(system, target)
     residual = system @ multipliers - target
     step = -residual[:-1] / residual[-1]
-    projected = centred + scale * solve_triangular(triangle.T, step, lower=False)
+    projected = centred + scale * scipy.linalg.solve_triangular(triangle.T, step, lower=False)
     least = float((refine @ projected).min())
     if least < 0:  # rounding: mix in a little of the uniform density, whose refined coefficients are all one
         projected = projected - least
@@ -82,7 +81,7 @@ def project_density(coefficients: np.ndarray, degree: int, level: int) -> np.nda
 
 
 def _nonnegative_least_squares(system: np.ndarray, target: np.ndarray) -> np.ndarray:
-    return np.asarray(nnls(system, target, maxiter=10 * system.shape[1])[0])
+    return np.asarray(scipy.optimize.nnls(system, target, maxiter=10 * system.shape[1])[0])
 
 
 def refinements(degree: int, level: int) -> int:
@@ -100,8 +99,8 @@ def _constraints(degree: int, level: int) -> tuple[np.ndarray, np.ndarray]:
     for step in range(refinements(degree, level)):
         refine = bspline.refinement(degree, level + step) @ refine
     triangle = _cholesky(degree, level)
-    whitened = solve_triangular(triangle, refine.T, lower=True).T
-    direction = solve_triangular(triangle, bspline.integrals(degree, level), lower=True)
+    whitened = scipy.linalg.solve_triangular(triangle, refine.T, lower=True).T
+    direction = scipy.linalg.solve_triangular(triangle, bspline.integrals(degree, level), lower=True)
     direction = direction / np.linalg.norm(direction)
     whitened = whitened - np.outer(whitened @ direction, direction)
     return refine, whitened
@@ -110,4 +109,4 @@ def _constraints(degree: int, level: int) -> tuple[np.ndarray, np.ndarray]:
 @lru_cache(maxsize=64)
 def _cholesky(degree: int, level: int) -> np.ndarray:
     """Lower L with L L' the Gram matrix of V_level."""
-    return np.asarray(cholesky(bspline.gram(degree, level), lower=True))
+    return np.asarray(scipy.linalg.cholesky(bspline.gram(degree, level), lower=True))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import eigh
+import scipy
 
 from dpcore.estimation.densities import Spline
 from dpcore.estimation.estimators.consistency import project_density
@@ -94,7 +94,7 @@ class Ladder:
         eigenvalues, start = [], len(self.inner_products[0])
         for b, z in enumerate(self.inner_products[1:], 1):
             block = self.covariance[start : start + len(z), start : start + len(z)]
-            eigenvalues.append(np.maximum(eigh(block, self.basis.gram(b), eigvals_only=True), 0.0))
+            eigenvalues.append(np.maximum(scipy.linalg.eigh(block, self.basis.gram(b), eigvals_only=True), 0.0))
             start += len(z)
         return tuple(eigenvalues)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
-from scipy.sparse import csr_array
+import scipy
 
 from dpcore.errors import NotEstimable
 from dpcore.mechanisms.observation import FiniteChannel, Level
@@ -190,8 +190,8 @@ class _Folded:
     folding: (all levels' phases, inputs), zeros and ones.  windows: per level (outputs, phases).
     """
 
-    folding: csr_array
-    unfolding: csr_array
+    folding: scipy.sparse.csr_array
+    unfolding: scipy.sparse.csr_array
     windows: tuple[np.ndarray, ...]
 
     @cached_property
@@ -236,7 +236,7 @@ def _folded(levels: tuple[Level, ...]) -> _Folded:
     starts = np.cumsum([0] + [wave.cells for wave in levels])
     rows = np.concatenate([start + phase for start, phase in zip(starts, phases, strict=False)])
     columns = np.tile(cells, len(levels))
-    folding = csr_array((np.ones(len(rows)), (rows, columns)), shape=(starts[-1], len(cells)))
+    folding = scipy.sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=(starts[-1], len(cells)))
     windows = tuple(
         np.ascontiguousarray(wave.matrix()[:, : wave.cells << wave.shift : 1 << wave.shift]) for wave in levels
     )

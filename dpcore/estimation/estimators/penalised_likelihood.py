@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import lapack
+import scipy
 
 from dpcore.estimation.estimators.likelihood import Counts
 from dpcore.estimation.estimators.log_spline_family import Family
@@ -107,7 +107,7 @@ def _direction(
     for step, lost, curvature in reversed(memory):
         shares.append(float(step @ rest) / curvature)
         rest = rest - shares[-1] * lost
-    direction = np.asarray(lapack.dpotrs(factor[0], rest, lower=0)[0])
+    direction = np.asarray(scipy.linalg.lapack.dpotrs(factor[0], rest, lower=0)[0])
     for (step, lost, curvature), share in zip(memory, reversed(shares), strict=True):
         direction += (share - float(lost @ direction) / curvature) * step
     return direction
@@ -119,7 +119,7 @@ def _factor(information: np.ndarray, precision: np.ndarray) -> tuple[np.ndarray,
     diagonal = np.diagonal(information) + precision
     while np.isfinite(ridge):
         np.fill_diagonal(matrix, diagonal + ridge)
-        factor, failed = lapack.dpotrf(matrix, lower=0, clean=0)
+        factor, failed = scipy.linalg.lapack.dpotrf(matrix, lower=0, clean=0)
         if not failed:
             return factor, False
         ridge = max(10 * ridge, 1e-12 * float(diagonal.sum()) / len(matrix))

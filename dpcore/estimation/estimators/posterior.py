@@ -14,7 +14,7 @@ from functools import cached_property
 from math import comb
 
 import numpy as np
-from scipy.linalg import cho_solve
+import scipy
 
 from dpcore.estimation.densities import ExponentialSpline
 from dpcore.estimation.estimators import bands, smoothing
@@ -162,6 +162,6 @@ def _of_model(fit: smoothing.Fit, model: smoothing.Model, lower: float, upper: f
     atoms = np.zeros(2)
     atoms[ends] = masses
     present = np.concatenate([np.full(size, True), masses > 0])
-    covariance = (model.turn @ cho_solve(model.factor, model.turn.T))[np.ix_(present, present)]
+    covariance = (model.turn @ scipy.linalg.cho_solve(model.factor, model.turn.T))[np.ix_(present, present)]
     density = ExponentialSpline(lower, upper, DEGREE, fit.level, parameters[:size], (atoms[0], atoms[1]))
     return Posterior(fit.likelihood, density, model.family.expected(model.family.law(model.eta)), covariance)

@@ -28,7 +28,7 @@ from functools import cached_property
 from math import ceil, log, log10, pi
 
 import numpy as np
-from scipy.linalg import cho_solve
+import scipy
 
 from dpcore.estimation.estimators.likelihood import Likelihood
 from dpcore.estimation.estimators.log_spline_family import Family, cells_of, law_of, points_of, prior_of, splines_at
@@ -134,7 +134,7 @@ def _wanted_atoms(likelihood: Likelihood, level: int) -> tuple[bool, bool]:
     """The ends whose atom is told from none, where both are allowed and third differences penalised."""
     family = Family(likelihood, prior_of(level, _LOOK), (True, True))
     best = max(_path(family, level), key=lambda model: model.evidence)
-    errors = np.sqrt(np.diagonal(cho_solve(best.factor, np.eye(len(best.eta)))))
+    errors = np.sqrt(np.diagonal(scipy.linalg.cho_solve(best.factor, np.eye(len(best.eta)))))
     left, right = (bool(best.eta[end] > _ATOM_ERRORS * errors[end]) for end in (-2, -1))
     return left, right
 
@@ -171,7 +171,7 @@ def _average(likelihood: Likelihood, level: int, models: list[Model]) -> Fit:
     centre = own @ centres
     covariance = (centres - centre).T @ ((centres - centre) * own[:, None])
     for w, model in zip(own, family, strict=True):
-        covariance += w * (model.turn @ cho_solve(model.factor, model.turn.T))
+        covariance += w * (model.turn @ scipy.linalg.cho_solve(model.factor, model.turn.T))
     present = np.concatenate([np.full(size, True), centre[size:] > 0])  # an atom without mass is none
     return Fit(
         likelihood,

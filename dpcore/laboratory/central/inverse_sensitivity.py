@@ -16,7 +16,7 @@ from math import ceil, exp
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.optimize import linprog
+import scipy
 
 from dpcore._random import Source
 from dpcore.errors import CalibrationError, InvalidRecord, SchemeError, check_whole
@@ -228,7 +228,7 @@ def most_truthful(values: Sequence[int], outputs: int, epsilon: float, at: int) 
                 rows.append(row)
     aim = np.zeros(size)
     aim[at * outputs + values[at]] = -1.0
-    solution = linprog(
+    solution = scipy.optimize.linprog(
         aim,
         A_ub=np.array(rows),
         b_ub=np.zeros(len(rows)),

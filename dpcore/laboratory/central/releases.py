@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.interpolate import RegularGridInterpolator
+import scipy
 
 from dpcore._random import Source
 from dpcore.errors import InvalidRecord
@@ -64,12 +64,12 @@ class HistogramRelease:
         return points[:, 0] if self.dimension == 1 else points
 
     @cached_property
-    def _cumulated(self) -> RegularGridInterpolator:
+    def _cumulated(self) -> scipy.interpolate.RegularGridInterpolator:
         total = np.pad(self.probabilities, [(1, 0)] * self.dimension)
         for axis in range(self.dimension):
             total = total.cumsum(axis=axis)
         edge = np.arange(self.bins + 1) / self.bins
-        return RegularGridInterpolator((edge,) * self.dimension, total)
+        return scipy.interpolate.RegularGridInterpolator((edge,) * self.dimension, total)
 
 
 def histogram(points: Any, bins: int, dimension: int = 1) -> HistogramRelease:

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 
-from scipy.optimize import brentq
-from scipy.special import log_ndtr, ndtr
+import scipy
 
 from dpcore.errors import check_positive, check_within
 
@@ -26,15 +25,15 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
         return math.erf(mu / math.sqrt(8))
     if math.isinf(epsilon):
         return 0.0
-    first = float(log_ndtr(mu / 2 - epsilon / mu))
-    second = epsilon + float(log_ndtr(-mu / 2 - epsilon / mu))
+    first = float(scipy.special.log_ndtr(mu / 2 - epsilon / mu))
+    second = epsilon + float(scipy.special.log_ndtr(-mu / 2 - epsilon / mu))
     return math.exp(first) * -math.expm1(second - first)
 
 
 def gaussian_excess(epsilon: float, mu: float) -> float:
     """Return the probability of an output whose loss exceeds epsilon, Phi(mu/2 - epsilon/mu): no epsilon makes it zero."""
     check_positive(mu=mu)
-    return float(ndtr(mu / 2 - epsilon / mu))
+    return float(scipy.special.ndtr(mu / 2 - epsilon / mu))
 
 
 def gaussian_noise(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
@@ -45,7 +44,9 @@ def gaussian_noise(epsilon: float, delta: float, sensitivity: float = 1.0) -> fl
     """
     check_positive(delta=delta, sensitivity=sensitivity)
     check_within(0, 1 - 2**-40, delta=delta)
-    log_sigma = brentq(lambda s: math.log(max(gaussian_delta(epsilon, math.exp(-s)), 1e-320) / delta), -20.0, 60.0)
+    log_sigma = scipy.optimize.brentq(
+        lambda s: math.log(max(gaussian_delta(epsilon, math.exp(-s)), 1e-320) / delta), -20.0, 60.0
+    )
     return sensitivity * math.exp(float(log_sigma))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linprog
+import scipy
 
 from dpcore.errors import CalibrationError
 from dpcore.laboratory.definitions.channel import Channel
@@ -53,7 +53,7 @@ def garbling(informative: Channel, other: Channel) -> Garbling:
     limits = np.concatenate([wanted.ravel(), -wanted.ravel(), np.zeros(inputs)])
     sums = np.hstack([np.kron(np.eye(q.shape[1]), np.ones((1, outputs))), np.zeros((q.shape[1], entries + 1))])
     cost = np.append(np.zeros(size + entries), 1.0)
-    solution = linprog(cost, above, limits, sums, np.ones(q.shape[1]), method="highs")
+    solution = scipy.optimize.linprog(cost, above, limits, sums, np.ones(q.shape[1]), method="highs")
     if not solution.success or solution.x is None:
         raise CalibrationError(f"the linear program of the two channels was not solved: {solution.message}")
     return Garbling(solution.x[:size].reshape(-1, outputs), max(float(solution.x[-1]), 0.0))

@@ -21,7 +21,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-from scipy.special import xlogy
+import scipy
 
 from dpcore.functionals import Entropy, IntegratedSquare, Mean
 from dpcore.laboratory.studies.targets import Target, target
@@ -93,7 +93,7 @@ def score_cells(truth: Truth, cells: np.ndarray) -> Mapping[str, np.ndarray]:
         return errors
     mass = np.diff(law.distribution(edges))
     errors["ise"] = errors["ise_known_atom"] = _ise(cells, mass, law.integrated_square)
-    errors["entropy"] = np.abs(-xlogy(cells, cells * d).sum(axis=1) - law.entropy)
+    errors["entropy"] = np.abs(-scipy.special.xlogy(cells, cells * d).sum(axis=1) - law.entropy)
     errors["integrated_square"] = np.abs((cells**2).sum(axis=1) * d - law.integrated_square)
     if law.atoms:
         rest = np.maximum(cells[:, -1:] - law.atom_mass, 0.0)

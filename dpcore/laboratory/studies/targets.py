@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr, xlogy
+import scipy
 
 from dpcore.errors import SchemeError
 from dpcore.populations import Beta, consumer_expenditure
@@ -110,7 +110,7 @@ class Target:
     @cached_property
     def entropy(self) -> float:
         """-int f log f of the continuous part's density, in nats."""
-        return -self._integral(lambda x: xlogy(self.density(x), self.density(x)))
+        return -self._integral(lambda x: scipy.special.xlogy(self.density(x), self.density(x)))
 
     @cached_property
     def integrated_square(self) -> float:
@@ -149,7 +149,7 @@ def _normals(name: str, *parts: tuple[float, float, float]) -> Target:
     """A mixture of normal laws (weight, mean, standard deviation), truncated to [0, 1] as a whole."""
 
     def below(x: Any) -> np.ndarray:
-        return np.asarray(sum(weight * ndtr((np.asarray(x) - mean) / sd) for weight, mean, sd in parts))
+        return np.asarray(sum(weight * scipy.special.ndtr((np.asarray(x) - mean) / sd) for weight, mean, sd in parts))
 
     start, total = float(below(0.0)), float(below(1.0) - below(0.0))
 
@@ -198,9 +198,9 @@ def _lognormal() -> Target:
     return Target(
         name="lognormal",
         density=density,
-        distribution=lambda x: ndtr(score(x)),
+        distribution=lambda x: scipy.special.ndtr(score(x)),
         derivatives=(lambda x: derivative(x, 1), lambda x: derivative(x, 2)),
-        atoms=((1.0, float(ndtr(-score(1.0)))),),
+        atoms=((1.0, float(scipy.special.ndtr(-score(1.0)))),),
     )
 
 

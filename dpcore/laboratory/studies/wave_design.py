@@ -19,7 +19,7 @@ from functools import lru_cache
 from math import exp, log
 
 import numpy as np
-from scipy.optimize import minimize
+import scipy
 
 from dpcore.mechanisms.bases import bspline
 from dpcore.mechanisms.calibration import wave_design
@@ -85,7 +85,7 @@ def _best_law(informations: Sequence[np.ndarray]) -> tuple[float, tuple[int, ...
     def value(z: np.ndarray) -> float:
         return _score(informations, law(z))
 
-    solution = minimize(
+    solution = scipy.optimize.minimize(
         value,
         np.array([-2.0, -2.5, -3.0][: levels - 1]),
         method="Nelder-Mead",

@@ -16,7 +16,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from scipy.linalg import solveh_banded
+import scipy
 
 from dpcore.mechanisms.bases import bspline
 from dpcore.mechanisms.bases.base import Basis
@@ -27,7 +27,7 @@ def synthesis(refine: np.ndarray, gram: np.ndarray) -> np.ndarray:
 
     refine: (L, K), columns the functions of a block in a B-spline basis.  gram: (K, K) symmetric, positive definite.
     """
-    return np.asarray(solveh_banded(upper_band(gram), refine.T, check_finite=False).T)
+    return np.asarray(scipy.linalg.solveh_banded(upper_band(gram), refine.T, check_finite=False).T)
 
 
 def upper_band(gram: np.ndarray) -> np.ndarray:

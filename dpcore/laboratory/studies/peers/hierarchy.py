@@ -12,7 +12,7 @@ from __future__ import annotations
 from math import log2
 
 import numpy as np
-from scipy.optimize import isotonic_regression
+import scipy
 
 from dpcore.laboratory.studies.peers.histogram import hadamard_matrix, optimised_unary, signs
 
@@ -58,7 +58,7 @@ def haar_hadamard(cells: np.ndarray, n: int, epsilon: float, generator: np.rando
 def monotone(leaves: np.ndarray) -> np.ndarray:
     """Return cell probabilities, shape (repetitions, D), whose distribution function is the nearest that increases."""
     cumulated = np.cumsum(leaves, axis=1)[:, :-1]
-    rising = np.array([np.clip(isotonic_regression(row).x, 0.0, 1.0) for row in cumulated])
+    rising = np.array([np.clip(scipy.optimize.isotonic_regression(row).x, 0.0, 1.0) for row in cumulated])
     return np.diff(rising, axis=1, prepend=0.0, append=1.0)
 
 

@@ -15,7 +15,7 @@ from math import exp
 from types import MappingProxyType
 
 import numpy as np
-from scipy.linalg import hadamard
+import scipy
 
 # cell probabilities (k,), clients, epsilon, generator -> unbiased frequencies (k,)
 Draw = Callable[[np.ndarray, int, float, np.random.Generator], np.ndarray]
@@ -93,4 +93,4 @@ def signs(means: np.ndarray, n: int, epsilon: float, generator: np.random.Genera
 @lru_cache(maxsize=16)
 def hadamard_matrix(size: int) -> np.ndarray:
     """Return Sylvester's matrix of signs, shape (size, size), size a power of two."""
-    return hadamard(size).astype(np.float64)
+    return scipy.linalg.hadamard(size).astype(np.float64)

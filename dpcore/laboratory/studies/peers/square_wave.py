@@ -17,7 +17,7 @@ from functools import cached_property, lru_cache
 from math import exp
 
 import numpy as np
-from scipy.sparse import csr_array
+import scipy
 
 _ITERATIONS = 10_000
 _IMPROVEMENT = 1e-3
@@ -68,7 +68,7 @@ class Channel:
         return self.floor + self.high * (1 - exp(-self.epsilon)) * near
 
     @cached_property
-    def edges(self) -> csr_array:
+    def edges(self) -> scipy.sparse.csr_array:
         """The channel less its floor, differenced along the bins, shape (bins, bins): a handful of entries a row."""
         n = self.bins
         near = np.zeros((n, n))
@@ -77,11 +77,11 @@ class Channel:
             near += sign * np.diff((np.clip(t, 0.0, 1.0) ** 2 / 2 + np.maximum(t - 1, 0.0)) / n, axis=0)
         edges = np.diff(near, axis=0, prepend=0.0)
         edges[np.abs(edges) < 1e-12] = 0.0  # rounding; a true entry is of the order of 1/n^2 or exactly 0
-        return csr_array(self.high * (1 - exp(-self.epsilon)) * edges)
+        return scipy.sparse.csr_array(self.high * (1 - exp(-self.epsilon)) * edges)
 
     @cached_property
-    def edges_transposed(self) -> csr_array:
-        return csr_array(self.edges.T)
+    def edges_transposed(self) -> scipy.sparse.csr_array:
+        return scipy.sparse.csr_array(self.edges.T)
 
     def forward(self, theta: np.ndarray) -> np.ndarray:
         """Return the bins' probabilities, shape (bins, repetitions), for cell probabilities of that shape."""
