@@ -12,10 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-import pandas as pd
 
 from dpcore._random import Source
 from dpcore.errors import check_within
@@ -24,6 +23,9 @@ from dpcore.estimation.functional_estimate import FunctionalEstimate, check_conf
 from dpcore.estimation.support import Exposure, GoodnessOfFit, LevelRow, Sample, Sensitivity
 from dpcore.functionals import Mean
 from dpcore.functionals.group import Group, OfGroup
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _FINE = 16385  # points of a grid on which a law is integrated or inverted
 
@@ -189,6 +191,8 @@ class DensityEstimate(OfGroup):
 
     def to_frame(self, points: int = 201, confidence: float = 0.95) -> pd.DataFrame:
         """Return a grid from lower to upper: x, density, low, high, cdf, cdf_low, cdf_high, confidence."""
+        import pandas as pd
+
         check_within(2, 1_000_000, points=points)
         x = np.linspace(self.lower, self.upper, points)
         low, high = self.band(x, confidence)

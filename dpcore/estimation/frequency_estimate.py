@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-import pandas as pd
 
 from dpcore._random import Source
 from dpcore.errors import SchemeError, check_within
 from dpcore.estimation.functional_estimate import FunctionalEstimate, check_confidence, normal_quantile, refused
 from dpcore.estimation.support import Exposure, Sample, Sensitivity
 from dpcore.functionals.group import Group, OfGroup
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,6 +147,8 @@ class FrequencyEstimate(OfGroup):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per category: category, estimate, standard_error, confidence, low, high."""
+        import pandas as pd
+
         return pd.DataFrame(
             {
                 "category": list(self.categories),

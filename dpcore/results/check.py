@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import pandas as pd
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Check(NamedTuple):
@@ -20,6 +21,8 @@ class Check(NamedTuple):
 
 def frame_of(checks: Iterable[Check]) -> pd.DataFrame:
     """Return rows of `checks`, without run_id; the columns are there without any row."""
+    import pandas as pd
+
     return pd.DataFrame(list(checks), columns=list(Check._fields))
 
 

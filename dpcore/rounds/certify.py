@@ -13,15 +13,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import pandas as pd
-
 from dpcore import wire
 from dpcore._random import secure
 from dpcore.audit import SchemeAudit, audit_scheme, check_rows, to_json, to_markdown
 from dpcore.audit import measure as black_box
 from dpcore.errors import CalibrationError, SchemeError
 from dpcore.protocol.scheme import Scheme
-from dpcore.results import plots, warehouse
 from dpcore.results.check import Check
 
 
@@ -51,6 +48,10 @@ def draw(audit: SchemeAudit) -> Any:
     """Return the picture, a figure, of what reports show; None where nobody has looked at any."""
     if audit.averaging is None:
         return None
+    import pandas as pd
+
+    from dpcore.results import plots
+
     rows = [(a.name, float(a.promised), float(a.found.kept), a.measured) for a in audit.attributes]
     bounds = pd.DataFrame(
         [(name, promised, epsilon, nan if shown is None else shown.epsilon) for name, promised, epsilon, shown in rows],
@@ -77,6 +78,8 @@ def page(audits: Sequence[SchemeAudit], day: str, pictures: Mapping[str, str] = 
 
 def embedded_page(audit: SchemeAudit, day: str) -> str:
     """Return a scheme's certificate as Markdown with its picture inside."""
+    from dpcore.results import plots
+
     figure = draw(audit)
     encoded = "" if figure is None else base64.b64encode(plots.png(figure)).decode()
     return page([audit], day, {audit.name: f"data:image/png;base64,{encoded}"} if encoded else {})
@@ -95,6 +98,8 @@ def write(file: Path, audits: Sequence[SchemeAudit], day: str) -> list[Path]:
     for audit in audits:
         figure = draw(audit)
         if figure is not None:
+            from dpcore.results import plots
+
             names[audit.name] = f"{file.stem}-{audit.name}.svg"
             written.append(file.with_name(names[audit.name]))
             wire.write_bytes(written[-1], plots.svg(figure).encode())
@@ -108,6 +113,10 @@ def land(file: Path, audit: SchemeAudit, day: str) -> int:
 
     With them goes `landed_seeds`, which is of the file and not of the scheme.
     """
+    import pandas as pd
+
+    from dpcore.results import warehouse
+
     identifier = warehouse.run_id(audit.digest, day, "audit")
     seeds = landed_seeds(file)
     detail = "runs of real people whose seed is here; their reports, less the noise of a known seed, are the records"
@@ -121,6 +130,8 @@ def landed_seeds(file: Path) -> int:
     """Return how many runs of real people have their seed in a warehouse; none in one that is not there yet."""
     if not file.exists():
         return 0
+    from dpcore.results import warehouse
+
     counted = warehouse.query(file, "select count(*) as n from runs where seed is not null and source <> 'simulated'")
     return int(counted["n"][0])
 

@@ -12,12 +12,11 @@ import pandas as pd
 from dpcore.laboratory.benchmarks import landing
 from dpcore.laboratory.benchmarks.option import CLIENTS, EPSILON, option
 from dpcore.laboratory.benchmarks.study import Report, Study
-from dpcore.laboratory.plots.accuracy import plot_fits, plot_ratios
 from dpcore.laboratory.studies import accuracy
 from dpcore.laboratory.studies.accuracy_aims import METHOD, verdicts
 from dpcore.laboratory.studies.runner import Cell
 from dpcore.laboratory.studies.targets import NAMES
-from dpcore.results import plots, warehouse
+from dpcore.results import warehouse
 
 _PICTURED = ("ise", "w1", "ks", "mean", "entropy", "integrated_square")
 _DRAWN_AT = (100_000, 1.0)  # clients and epsilon of the densities that are drawn
@@ -73,6 +72,9 @@ class Accuracy(Study):
 
     def draw(self, file: Path, folder: Path) -> dict[str, Path]:
         """Draw the ratios of the method that the aims are about, a picture a metric, and its density on each target."""
+        from dpcore.laboratory.plots.accuracy import plot_fits, plot_ratios
+        from dpcore.results import plots
+
         cells = warehouse.query(file, "from accuracy_cells order by target, clients, epsilon")
         cells = cells[cells["method"] == METHOD]
         pictures: dict[str, Path] = {}

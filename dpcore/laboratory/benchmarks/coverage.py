@@ -14,13 +14,11 @@ from dpcore.errors import SchemeError
 from dpcore.laboratory.benchmarks import landing
 from dpcore.laboratory.benchmarks.option import Place, option
 from dpcore.laboratory.benchmarks.study import Study
-from dpcore.laboratory.plots.coverage import plot_coverage
 from dpcore.laboratory.studies import coverage, coverage_aims, runner
 from dpcore.laboratory.studies.aims import Verdict
 from dpcore.laboratory.studies.contestants import contestants
 from dpcore.laboratory.studies.runner import Cell
 from dpcore.laboratory.studies.targets import NAMES
-from dpcore.results import plots
 
 _PLACES = (Place(100_000, 1.0), Place(1_000_000, 1.0), Place(200_000, 2.0), Place(100_000, 4.0))
 
@@ -105,6 +103,9 @@ class Coverage(Study):
 
     def draw(self, file: Path, folder: Path) -> dict[str, Path]:
         """Draw coverage with its binomial interval, a picture a target; return name -> file."""
+        from dpcore.laboratory.plots.coverage import plot_coverage
+        from dpcore.results import plots
+
         pictures: dict[str, Path] = {}
         for name, rows in self.rows(file).groupby("target", sort=False):
             figure, axes = plots.new_axes(9.0, plots.height_for(rows["functional"].nunique()))

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from dpcore import wire
-from dpcore.results import plots, warehouse
+from dpcore.results import warehouse
 
 _KNOWN = ["method", "parameters", "target", "clients", "epsilon", "repetitions"]
 
@@ -62,6 +62,8 @@ def known(
 
 def picture(folder: Path, name: str, figure: Any) -> dict[str, Path]:
     """Write a figure of matplotlib's as FOLDER/NAME.png and return name -> file."""
+    from dpcore.results import plots
+
     path = folder / f"{name}.png"
     wire.write_bytes(path, plots.png(figure))
     return {name: path}

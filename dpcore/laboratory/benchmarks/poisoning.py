@@ -12,10 +12,8 @@ import pandas as pd
 from dpcore.laboratory.benchmarks import landing
 from dpcore.laboratory.benchmarks.option import option
 from dpcore.laboratory.benchmarks.study import Study
-from dpcore.laboratory.plots.poisoning import plot_power
 from dpcore.laboratory.studies import poisoning
 from dpcore.laboratory.studies.aims import Verdict
-from dpcore.results import plots
 from dpcore.results.reading import in_words
 
 _SENT = {  # what malicious clients send
@@ -66,6 +64,9 @@ class Poisoning(Study):
 
     def draw(self, file: Path, folder: Path) -> dict[str, Path]:
         """Draw how often checks see each attack, a picture an attack and a panel a mechanism; return name -> file."""
+        from dpcore.laboratory.plots.poisoning import plot_power
+        from dpcore.results import plots
+
         rows = poisoning.told(self.rows(file))
         rows = rows[rows["metric"].str.startswith("seen:") & (rows["beta"] > 0)]
         rows = rows.assign(check=rows["metric"].str.removeprefix("seen:"))

@@ -13,10 +13,8 @@ import pandas as pd
 from dpcore.laboratory.benchmarks import landing
 from dpcore.laboratory.benchmarks.option import option
 from dpcore.laboratory.benchmarks.study import Study
-from dpcore.laboratory.plots.rates import plot_rates
 from dpcore.laboratory.studies import rates, rates_aims, runner
 from dpcore.laboratory.studies.aims import Verdict
-from dpcore.results import plots
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +71,9 @@ class Rates(Study):
 
     def draw(self, file: Path, folder: Path) -> dict[str, Path]:
         """Draw errors against n epsilon^2, a picture a method, density and order of atomic functionals; return name -> file."""
+        from dpcore.laboratory.plots.rates import plot_rates
+        from dpcore.results import plots
+
         cells = self.cells(file)
         cells = cells[cells["error"] > 0]
         cells = cells.assign(expected=np.hypot(cells["bias"], cells["noise"]))

@@ -14,11 +14,10 @@ import pandas as pd
 from dpcore.laboratory.benchmarks import landing
 from dpcore.laboratory.benchmarks.option import option
 from dpcore.laboratory.benchmarks.study import Study
-from dpcore.laboratory.plots.curves import plot_curves
 from dpcore.laboratory.studies import reproduce
 from dpcore.laboratory.studies.aims import HEADS
 from dpcore.laboratory.studies.figures import Effort
-from dpcore.results import plots, warehouse
+from dpcore.results import warehouse
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +88,9 @@ class Reproduce(Study):
 
 
 def _figure(name: str, points: pd.DataFrame) -> Any:
+    from dpcore.laboratory.plots.curves import plot_curves
+    from dpcore.results import plots
+
     shown = reproduce.FIGURES[name]
     source = re.sub(r"(?<=[a-z])(?=[A-Z\d])", ", ", shown.document)
     figure, panels = plots.new_panels(

@@ -14,7 +14,6 @@ from typing import Any
 import pandas as pd
 
 from dpcore.errors import WarehouseError
-from dpcore.results import plots
 from dpcore.results.pages.words import name_of, what_leaves
 from dpcore.results.reading import (
     SHOWN,
@@ -56,6 +55,8 @@ class Picture:
     @property
     def url(self) -> str:
         """The picture itself, as an address."""
+        from dpcore.results import plots
+
         return "data:image/svg+xml;base64," + b64encode(plots.svg(self.draw()).encode()).decode()
 
 
@@ -161,6 +162,8 @@ def gather(ask: Ask, run_id: str) -> dict[str, Any]:
 
 
 def _section(ask: Ask, run_id: str, previous: dict[str, Any] | None, row: dict[str, Any]) -> Section:
+    from dpcore.results import plots
+
     attribute, unit = row["attribute"], row["unit"]
     named = {"run_id": run_id, "attribute": attribute, "previous": previous["run_id"] if previous else ""}
     queries = {name: _read(name, **named) for name in _OF_ATTRIBUTE}
