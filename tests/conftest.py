@@ -25,10 +25,16 @@ _WHOLE = re.compile(r"^pytestmark = (\[.*?^\]|.*?$)", re.DOTALL | re.MULTILINE)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out unread a file whose every test has a mark that is not wanted: what it imports, as Prefect, takes seconds."""
+    """Leave out unread a file whose every test has a mark that is not wanted: what it imports, as Prefect, takes seconds.
+
+    Where only flows are wanted, so is a file that does not name them.
+    """
     if collection_path.suffix != ".py":
         return None
-    whole = _WHOLE.search(collection_path.read_text(encoding="utf-8"))
+    text = collection_path.read_text(encoding="utf-8")
+    if config.option.markexpr.startswith("flows") and "mark.flows" not in text:
+        return True
+    whole = _WHOLE.search(text)
     marks = re.findall(r"pytest\.mark\.(slow|flows|nightly)\b", whole[1]) if whole else []
     return any(f"not {mark}" in config.option.markexpr for mark in marks) or None
 
