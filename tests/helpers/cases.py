@@ -1,4 +1,4 @@
-"""Which cases of a test are quick: of many alike, as few as show each kind; the others are slow, and CI runs them too."""
+"""Which cases of a test are quick, and which run by day: of many alike, as few as show each kind; others slow or nightly."""
 
 from __future__ import annotations
 
@@ -14,6 +14,14 @@ def of_each_kind(cases: Iterable[Any], *quick: Any) -> list[Any]:
     cases = list(cases)
     assert all(case in cases for case in quick), "a quick case is none of the cases"
     return [case if case in quick else pytest.param(*_values(case), marks=pytest.mark.slow) for case in cases]
+
+
+def some_by_day(cases: Iterable[Any], *by_day: Any, why: str = "CI runs some of many alike") -> list[Any]:
+    """The cases of a slow test as parameters, of which CI leaves all but `by_day` to the night."""
+    cases = list(cases)
+    assert all(case in cases for case in by_day), "a case by day is none of the cases"
+    nightly = pytest.mark.nightly(why)
+    return [case if case in by_day else pytest.param(*_values(case), marks=nightly) for case in cases]
 
 
 def every_value_once(*axes: Iterable[Any]) -> list[Any]:

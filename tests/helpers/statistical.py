@@ -32,16 +32,18 @@ def variance_agrees(samples: np.ndarray, variance: float) -> bool:
 def law_agrees(counts: np.ndarray, probabilities: np.ndarray) -> bool:
     """Whether counts could be a multinomial draw of these probabilities (chi-squared, cells of 5 expected or more)."""
     expected = probabilities / probabilities.sum() * counts.sum()
-    enough = expected >= 5
-    observed = np.append(counts[enough], counts[~enough].sum())
-    wanted = np.append(expected[enough], expected[~enough].sum())
-    if wanted[-1] < 5:  # fold the rest into the largest cell
-        largest = int(np.argmax(wanted))
-        observed[largest] += observed[-1]
-        wanted[largest] += wanted[-1]
-        observed, wanted = observed[:-1], wanted[:-1]
+    cells = _cells(expected)
+    observed, wanted = np.bincount(cells, counts), np.bincount(cells, expected)
     statistic = float(((observed - wanted) ** 2 / wanted).sum())
     return bool(stats.chi2.sf(statistic, len(wanted) - 1) > P_VALUE)
+
+
+def _cells(expected: np.ndarray) -> np.ndarray:
+    """The cell that each is counted in: its own, or where fewer than 5 are expected, one with all such or with the largest."""
+    enough = expected >= 5
+    cells = np.cumsum(enough) - 1
+    cells[~enough] = enough.sum() if expected[~enough].sum() >= 5 else cells[np.argmax(expected)]
+    return cells
 
 
 def draws_for_mean(off: float, missed: float = MISSED) -> int:
@@ -61,18 +63,26 @@ def draws_for_variance(stated: float, kurtosis: float = 3.0, missed: float = MIS
 
 
 def draws_for_law(true: np.ndarray, stated: np.ndarray, missed: float = MISSED) -> int:
-    """How many draws of one law `law_agrees` needs to reject another: the normal limit of a chi-squared that is far off."""
-    true, stated = true / true.sum(), stated / stated.sum()
-    off, slack = true / stated - 1, stats.norm.isf(missed)
-    apart = float(true @ off)
-    spread = float(true @ off**2) - apart**2
-    bar = stats.chi2.isf(P_VALUE, len(stated) - 1) - float((true * (1 - true) / stated).sum())
-    noise = 2 * (len(stated) - 1)  # the variance that chi-squared has under the truth
-    # draws * apart - slack * sqrt(noise + 4 * draws * spread) = bar, squared
-    roots = np.roots([apart**2, -2 * bar * apart - 4 * slack**2 * spread, bar**2 - slack**2 * noise])
-    return math.ceil(roots.max())
+    """How many draws of one law `law_agrees` needs to reject another, to 2 %: its chi-squared is all but normal far off."""
+    true, stated, draws = true / true.sum(), stated / stated.sum(), 20.0
+    slack = stats.norm.isf(missed)
+    while True:
+        cells = _cells(draws * stated)
+        drawn, wanted = np.bincount(cells, true), np.bincount(cells, stated)
+        off = drawn / wanted - 1
+        apart, freedom = float(drawn @ off), len(wanted) - 1
+        mean = draws * apart + float((drawn * (1 - drawn) / wanted).sum())
+        variance = 2 * freedom + 4 * draws * (float(drawn @ off**2) - apart**2)
+        if freedom and mean - slack * math.sqrt(variance) > stats.chi2.isf(P_VALUE, freedom):
+            return math.ceil(draws)
+        draws *= 1.02
 
 
-def fewest_held(asked: int, coverage: float) -> int:
-    """The fewest of so many intervals that hold the truth at this coverage, but for P_VALUE."""
-    return int(stats.binom.ppf(P_VALUE, asked, coverage))
+def most_seen(runs: int, share: float) -> int:
+    """The largest count that is seen in so many runs of what has this share, but for P_VALUE."""
+    return int(stats.binom.isf(P_VALUE, runs, share))
+
+
+def runs_for_share(share: float, planted: float, missed: float = MISSED) -> int:
+    """The fewest runs in which what has the planted, larger share is counted more often than `most_seen`."""
+    return next(n for n in range(1, 100_000) if stats.binom.cdf(most_seen(n, share), n, planted) <= missed)

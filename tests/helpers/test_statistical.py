@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
 from tests.helpers.statistical import (
+    MISSED,
+    P_VALUE,
     draws_for_law,
     draws_for_mean,
     draws_for_variance,
     law_agrees,
     mean_agrees,
+    most_seen,
+    runs_for_share,
     variance_agrees,
 )
 
@@ -34,6 +40,7 @@ def test_sizes_are_those_of_the_textbook() -> None:
 
 def test_at_those_sizes_the_truth_is_accepted_and_what_is_planted_is_not() -> None:
     rng = np.random.default_rng(1)
+    sizes = {name: draws_for_law(*laws) for name, laws in LAWS.items()}
     for _ in range(20):
         samples = rng.normal(0.3, 1, draws_for_mean(0.3))
         assert mean_agrees(samples, 0.3)
@@ -42,10 +49,22 @@ def test_at_those_sizes_the_truth_is_accepted_and_what_is_planted_is_not() -> No
             samples = rng.laplace(0, 1, draws_for_variance(stated, kurtosis=6))
             assert variance_agrees(samples, 2)
             assert not variance_agrees(samples, 2 * stated)
-        for true, stated_law in LAWS.values():
-            counts = rng.multinomial(draws_for_law(true, stated_law), true / true.sum())
+        for name, (true, stated_law) in LAWS.items():
+            counts = rng.multinomial(sizes[name], true / true.sum())
             assert law_agrees(counts, true)
             assert not law_agrees(counts, stated_law)
+
+
+def test_a_count_is_judged_by_its_exact_law() -> None:
+    runs = runs_for_share(0.1, 0.4)
+    chances = [
+        sum(math.comb(runs, k) * p**k * (1 - p) ** (runs - k) for k in range(most_seen(runs, 0.1) + 1))
+        for p in (0.1, 0.4)
+    ]
+    assert 1 - chances[0] <= P_VALUE
+    assert chances[1] <= MISSED
+    fewer = runs - 1
+    assert sum(math.comb(fewer, k) * 0.4**k * 0.6 ** (fewer - k) for k in range(most_seen(fewer, 0.1) + 1)) > MISSED
 
 
 @pytest.mark.slow
