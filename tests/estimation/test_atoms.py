@@ -98,9 +98,16 @@ def test_a_law_within_the_bounds_it_has_is_itself() -> None:
     assert law.clipped(0, 1) is law
 
 
+ALSO = {"marks": [pytest.mark.slow, pytest.mark.nightly("other shares at a bound, and other seeds")]}
+
+
 @pytest.mark.parametrize(
     ("share", "seeds"),
-    [(0.99, 1), *(pytest.param(share, 4, marks=pytest.mark.nightly("a study")) for share in (0.9, 0.99, 1.0))],
+    [
+        (0.99, 1),
+        pytest.param(1.0, 1, marks=pytest.mark.slow),
+        *(pytest.param(share, 4, **ALSO) for share in (0.9, 0.99, 1.0)),
+    ],
 )
 def test_nearly_everybody_at_a_bound_leaves_the_mean_as_well_known_as_ever(share: float, seeds: int) -> None:
     text = (

@@ -13,11 +13,14 @@ from dpcore.mechanisms import DyadicWave, RandomizedResponse, SquareWave
 from dpcore.mechanisms.bases import bspline
 from dpcore.mechanisms.wave import WaveMechanism
 from dpcore.privacy.budget import Budget
-from tests.helpers.statistical import mean_agrees, variance_agrees
+from tests.helpers.statistical import draws_for_mean, draws_for_variance, mean_agrees, variance_agrees
 
 UNIT = (0.0, 1.0)
 TWO = Budget.parse("2")
 WAVES = [DyadicWave.design(TWO), SquareWave.design(TWO, cells=64), SquareWave.design(TWO, cells=64, widths=[3])]
+
+COARSE = [DyadicWave.design(TWO, cells=16, levels=2), SquareWave.design(TWO, cells=16)]  # drawn thousands of times
+RUNS = max(draws_for_mean(0.3), draws_for_variance(1.5), draws_for_variance(1 / 1.5))
 
 
 def spline_law(inputs: int, degree: int = 2, level: int = 3) -> tuple[np.ndarray, np.ndarray]:
@@ -44,14 +47,14 @@ def test_expected_counts_give_a_spline_back_whatever_the_fit(mechanism: WaveMech
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mechanism", WAVES[:2], ids=lambda mechanism: mechanism.name)
+@pytest.mark.parametrize("mechanism", COARSE, ids=lambda mechanism: mechanism.name)
 def test_the_covariance_is_that_of_repeated_aggregates(mechanism: WaveMechanism) -> None:
     coefficients, law = spline_law(mechanism.inputs)
-    model, n, runs = mechanism.model(), 50_000, 1000
+    model, n = mechanism.model(), 50_000
     rng, random = np.random.default_rng(1), seeded(2)
     rungs = [
         project(model, mechanism.simulate(rng.multinomial(n, law), random)[:, None], np.ones(1), law, 2, 3, UNIT)
-        for _ in range(runs)
+        for _ in range(RUNS)
     ]
     _check(
         np.array([rung.raw.coefficients for rung in rungs]),
@@ -61,15 +64,15 @@ def test_the_covariance_is_that_of_repeated_aggregates(mechanism: WaveMechanism)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mechanism", WAVES[:2], ids=lambda mechanism: mechanism.name)
+@pytest.mark.parametrize("mechanism", COARSE, ids=lambda mechanism: mechanism.name)
 def test_so_is_that_of_a_group_behind_a_noisy_category(mechanism: WaveMechanism) -> None:
     coefficients, law = spline_law(mechanism.inputs)
     other, category = np.full(mechanism.inputs, 1 / mechanism.inputs), RandomizedResponse.design(TWO, categories=2)
-    model, runs, sizes = mechanism.model(), 1000, (40_000, 30_000)
+    model, sizes = mechanism.model(), (40_000, 30_000)
     response = category.model().response()
     inverse = np.linalg.inv(response)[0]
     rng, random, rungs = np.random.default_rng(3), seeded(4), []
-    for _ in range(runs):
+    for _ in range(RUNS):
         group = rng.binomial(sum(sizes), sizes[0] / sum(sizes))
         people = rng.multinomial(group, law), rng.multinomial(sum(sizes) - group, other)
         first = sum(rng.binomial(held, share) for held, share in zip(people, response[0], strict=True))

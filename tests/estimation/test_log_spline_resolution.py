@@ -13,6 +13,7 @@ from dpcore.estimation.estimators.log_spline_family import cells_of, points_of
 from dpcore.laboratory.studies import targets
 from dpcore.mechanisms.dyadic_wave import DyadicWave
 from dpcore.privacy.budget import Budget
+from tests.helpers.cases import some_by_day
 
 
 def _fit(target: str, epsilon: str, clients: int) -> tuple[smoothing.Fit, np.ndarray]:
@@ -53,7 +54,7 @@ def test_a_value_that_cannot_be_keeps_its_intervals_length() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("clients", [300, 1_000, 100_000])
+@pytest.mark.parametrize("clients", some_by_day([300, 1_000, 100_000], 300))
 def test_everybody_at_the_two_bounds_leaves_a_density(clients: int) -> None:
     """Atoms of .5 each: their estimates may add up to more, but never to more than everybody."""
     mechanism = DyadicWave.design(Budget.parse("1"))

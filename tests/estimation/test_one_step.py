@@ -24,6 +24,7 @@ METHODS = {
     "square_wave": 'mechanism = "square_wave"',
     "wavelet_laplace": 'mechanism = "wavelet_laplace"',
 }
+NIGHTLY = [pytest.mark.slow, pytest.mark.nightly("each method and each place is seen by day")]
 
 
 def _scheme(method: str, n: int, epsilon: float) -> Scheme:
@@ -127,10 +128,16 @@ class _OnePlace:
         return law
 
 
-@pytest.mark.parametrize("share", [0.0, pytest.param(0.37, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
-    "method",
-    ["dyadic_wave", *(pytest.param(each, marks=pytest.mark.slow) for each in METHODS if each != "dyadic_wave")],
+    ("method", "share"),
+    [
+        ("dyadic_wave", 0.0),
+        pytest.param("square_wave", 0.37, marks=pytest.mark.slow),
+        pytest.param("wavelet_laplace", 0.0, marks=pytest.mark.slow),
+        pytest.param("dyadic_wave", 0.37, marks=NIGHTLY),
+        pytest.param("square_wave", 0.0, marks=NIGHTLY),
+        pytest.param("wavelet_laplace", 0.37, marks=NIGHTLY),
+    ],
 )
 def test_a_density_in_one_place_has_numbers_or_reasons_and_no_error(method, share):
     people = _OnePlace(share)

@@ -18,7 +18,8 @@ DATA = Path(__file__).parents[2] / "data"
 ROUNDS = 150
 
 
-@pytest.mark.nightly("a study")
+@pytest.mark.slow
+@pytest.mark.nightly("a study: 150 rounds of a sample")
 def test_intervals_of_the_health_insurance_scheme_hold_the_samples_numbers() -> None:
     scheme = Scheme.from_toml(DATA / "schemes" / "health_insurance.toml")
     people = read_records(DATA / "samples" / "health_insurance.parquet", scheme)
