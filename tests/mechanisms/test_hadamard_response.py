@@ -10,7 +10,7 @@ from dpcore.errors import CalibrationError
 from dpcore.mechanisms import Reports
 from dpcore.mechanisms.hadamard_response import HadamardResponse, walsh_hadamard
 from dpcore.privacy.budget import Budget
-from tests.helpers.statistical import law_agrees, variance_agrees
+from tests.helpers.statistical import draws_for_law, draws_for_variance, law_agrees, variance_agrees
 
 
 def test_the_fast_transform_is_the_matrix() -> None:
@@ -57,7 +57,7 @@ def test_closed_form_variance_accepts_the_truth_and_rejects_a_third_more() -> No
     mechanism = HadamardResponse.design(Budget.parse("1"), categories=5)
     n, law = 10_000, np.array([0.5, 0.2, 0.15, 0.15, 0.0])
     rng, random = np.random.default_rng(12), seeded(11)
-    said = np.array([mechanism.simulate(rng.multinomial(n, law), random) for _ in range(4000)])
+    said = np.array([mechanism.simulate(rng.multinomial(n, law), random) for _ in range(draws_for_variance(1.3))])
     p = float(mechanism.truth_probability)
     estimates = (said / n - 0.5) / (p - 0.5)
     for category, frequency in enumerate(law):
@@ -70,13 +70,16 @@ def test_closed_form_variance_accepts_the_truth_and_rejects_a_third_more() -> No
 
 def test_clients_follow_the_channel() -> None:
     mechanism = HadamardResponse.design(Budget.parse("1"), categories=3)
-    counts = np.array([300_000, 150_000, 50_000])
-    channel = mechanism.channel()
-    assert channel is not None
+    people = np.array([0.6, 0.3, 0.1])
+    law, planted = (
+        people @ HadamardResponse.design(Budget.parse(epsilon), categories=3).channel()[0].astype(float)
+        for epsilon in ("1", "1.3")
+    )
+    counts = np.rint(people * draws_for_law(law, planted)).astype(int)
     reports = mechanism.privatize(np.repeat(np.arange(3), counts), seeded(1))
     said = np.bincount(reports.values, minlength=mechanism.symbols)
-    assert law_agrees(said, (counts @ channel[0]).astype(float))
-    assert not law_agrees(said, (counts[::-1] @ channel[0]).astype(float))
+    assert law_agrees(said, law)
+    assert not law_agrees(said, planted)
 
 
 @pytest.mark.parametrize("scale", [Fraction(13, 10), 1 + Fraction(1, 2**15)])

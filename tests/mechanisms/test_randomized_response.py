@@ -11,7 +11,7 @@ from dpcore.errors import CalibrationError, InvalidRecord, SchemeError
 from dpcore.mechanisms import HadamardResponse, LocalHashing, RandomizedResponse, SubsetSelection, UnaryEncoding
 from dpcore.mechanisms.choose import choose
 from dpcore.privacy.budget import Budget
-from tests.helpers.statistical import law_agrees, variance_agrees
+from tests.helpers.statistical import draws_for_law, draws_for_variance, law_agrees, variance_agrees
 
 CASES = [("ln 3", 2), ("0.5", 2), ("1", 3), ("1", 6), ("2", 8), ("4", 64), ("0.1", 10)]
 
@@ -87,7 +87,7 @@ def test_closed_form_variance_accepts_the_truth_and_rejects_a_third_more() -> No
     counts = np.array([5000, 2000, 1500, 1000, 500])
     n, p, q = counts.sum(), float(mechanism.truth_probability), float(mechanism.other_probability)
     random = seeded(11)
-    runs = 4000
+    runs = draws_for_variance(1.3)
     rng = np.random.default_rng(12)
     said = np.array([mechanism.simulate(rng.multinomial(n, counts / n), random) for _ in range(runs)])
     estimates = (said / n - q) / (p - q)
@@ -100,16 +100,18 @@ def test_closed_form_variance_accepts_the_truth_and_rejects_a_third_more() -> No
 
 def test_simulation_and_clients_follow_one_law() -> None:
     mechanism = RandomizedResponse.design(Budget.parse("1"), categories=4)
-    counts = np.array([400_000, 300_000, 200_000, 100_000])
-    law = (counts @ mechanism.channel()[0]).astype(float)
+    wrong = RandomizedResponse.design(Budget.parse("1.3"), categories=4)
+    people = np.array([0.4, 0.3, 0.2, 0.1])
+    law, planted = (people @ kind.channel()[0] / float(kind.channel()[0][0].sum()) for kind in (mechanism, wrong))
+    counts = np.rint(people * draws_for_law(law, planted)).astype(int)
     values = np.repeat(np.arange(4), counts)
     by_clients = mechanism.statistics(mechanism.privatize(values, seeded(1)))
     simulated = mechanism.simulate(counts, seeded(2))
     assert by_clients.sum() == simulated.sum() == counts.sum()
     assert law_agrees(by_clients, law)
     assert law_agrees(simulated, law)
-    wrong = RandomizedResponse.design(Budget.parse("1.3"), categories=4)
-    assert not law_agrees(by_clients, (counts @ wrong.channel()[0]).astype(float))
+    assert not law_agrees(by_clients, planted)
+    assert not law_agrees(simulated, planted)
 
 
 def test_what_no_client_could_send_is_not_accepted() -> None:

@@ -14,7 +14,7 @@ from dpcore.mechanisms.unary_encoding import VARIANTS, UnaryEncoding
 from dpcore.privacy.budget import Budget
 from tests.helpers.cases import every_value_once
 from tests.helpers.enumeration import largest_ratio, law_of_clients, moments_agree
-from tests.helpers.statistical import law_agrees, mean_agrees, variance_agrees
+from tests.helpers.statistical import draws_for_law, draws_for_variance, law_agrees, mean_agrees, variance_agrees
 
 
 def _bits(mechanism: UnaryEncoding, reports: Reports) -> np.ndarray:
@@ -147,7 +147,7 @@ def test_closed_form_variance_accepts_the_truth_and_rejects_a_third_more(variant
     mechanism = UnaryEncoding.design(Budget.parse("1"), categories=5, variant=variant)
     n, law = 10_000, np.array([0.5, 0.25, 0.15, 0.1, 0.0])
     rng, random = np.random.default_rng(12), seeded(11)
-    said = np.array([mechanism.simulate(rng.multinomial(n, law), random) for _ in range(4000)])
+    said = np.array([mechanism.simulate(rng.multinomial(n, law), random) for _ in range(draws_for_variance(1.3))])
     estimates = np.array([mechanism.model().frequencies(sums, n) for sums in said])
     for category, frequency in enumerate(law):
         variance = mechanism.variance(float(frequency), n)
@@ -167,19 +167,25 @@ def test_the_variances_of_the_literature() -> None:
 
 def test_simulation_and_clients_follow_one_law() -> None:
     mechanism = UnaryEncoding.design(Budget.parse("1"), categories=3)
-    counts = np.array([300_000, 150_000, 50_000])
-    law = np.array(counts @ mechanism.channel()[0], dtype=float)
+    people = np.array([0.6, 0.3, 0.1])
+    law, planted = (
+        people @ UnaryEncoding.design(Budget.parse(epsilon), categories=3).channel()[0].astype(float)
+        for epsilon in ("1", "1.3")
+    )
+    counts = np.rint(people * draws_for_law(law, planted)).astype(int)
     reports = mechanism.privatize(np.repeat(np.arange(3), counts), seeded(1))
     said = np.bincount(reports.values, minlength=8)
     assert law_agrees(said, law)
-    assert not law_agrees(said, np.array(counts[::-1] @ mechanism.channel()[0], dtype=float))
-    simulated = np.array([mechanism.simulate(counts, seeded([2, run])) for run in range(2000)])
+    assert not law_agrees(said, planted)
+    random = seeded(2)
+    simulated = np.array([mechanism.simulate(counts, random) for _ in range(draws_for_variance(1.3))])
     p, q = float(mechanism.truth_probability), float(mechanism.other_probability)
-    for x, count in enumerate(counts):
-        rest = counts.sum() - count
-        assert mean_agrees(simulated[:, x], count * p + rest * q)
-        assert variance_agrees(simulated[:, x], count * p * (1 - p) + rest * q * (1 - q))
-    assert abs(np.corrcoef(simulated.T)[0, 1]) < 0.15
+    means = counts * p + (counts.sum() - counts) * q
+    variances = counts * p * (1 - p) + (counts.sum() - counts) * q * (1 - q)
+    for direction in (*np.eye(3), np.ones(3), np.array([1, -1, 0])):  # bits are independent: their variances add up
+        assert mean_agrees(simulated @ direction, means @ direction)
+        assert variance_agrees(simulated @ direction, variances @ direction**2)
+        assert not variance_agrees(simulated @ direction, 1.3 * variances @ direction**2)
 
 
 def test_weights_that_break_the_promise_are_refused() -> None:

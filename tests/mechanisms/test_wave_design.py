@@ -9,10 +9,11 @@ import pytest
 from dpcore.laboratory.studies.wave_design import criterion, search
 from dpcore.mechanisms.calibration import wave_design
 from dpcore.privacy.budget import Budget
+from tests.helpers.cases import some_by_day
 
 
-@pytest.mark.nightly("a study")
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", some_by_day([0.5, 1.0, 4.0], 4.0))
 def test_the_table_minimises_the_criterion(epsilon: float) -> None:
     chosen = wave_design.choose(Budget.parse(f"{epsilon:g}"))
     assert criterion(chosen, epsilon) <= criterion(search(epsilon), epsilon) + 1e-3
