@@ -98,7 +98,7 @@ def test_a_law_within_the_bounds_it_has_is_itself() -> None:
     assert law.clipped(0, 1) is law
 
 
-ALSO = {"marks": [pytest.mark.slow, pytest.mark.nightly("other shares at a bound, and other seeds")]}
+ALSO = {"marks": [pytest.mark.slow, pytest.mark.nightly("a study")]}
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy
+from scipy import stats
 
 import dpcore as dp
 from dpcore.laboratory.studies import targets
@@ -67,7 +68,7 @@ def _is_seen(scale: float, degrees: float) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.nightly("hundreds of fits: how often each rate alarms")
+@pytest.mark.nightly("a study")
 @pytest.mark.parametrize(("mechanism", "estimator", "epsilon", "runs"), KINDS)
 def test_false_alarms_are_as_rare_as_promised(mechanism: str, estimator: str, epsilon: int, runs: int) -> None:
     """p-values at or below .05, .01 and .001 come no oftener than chance explains; nor is the test asleep."""

@@ -36,7 +36,7 @@ epsilon = 1
             '"dyadic_wave"\ncells = 16\nlevels = 2',
             dp.ExpectationMaximization(),
             30,
-            marks=pytest.mark.nightly("the same of another estimator, with bounds as wide as thirty runs leave them"),
+            marks=pytest.mark.nightly("a study"),
         ),
     ],
 )
@@ -64,7 +64,7 @@ def test_the_error_of_a_difference_of_means(mechanism: str, estimator: Any, runs
 
 
 @pytest.mark.slow
-@pytest.mark.nightly("a study of 120 rounds; the influence of each functional is held to its derivative by quick tests")
+@pytest.mark.nightly("a study")
 def test_the_error_of_a_difference_of_what_is_not_a_sum() -> None:
     """Medians and int f^2 of two groups, and of one and everyone, whose errors are less alike than their reports."""
     scheme, rng = dp.Scheme.from_toml(TEXT.format('"wavelet_laplace"')), np.random.default_rng(9)

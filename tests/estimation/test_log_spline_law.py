@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import scipy
+from scipy import stats
 
 from dpcore._random import seeded
 from dpcore.estimation.density_estimate import DensityEstimate

@@ -24,7 +24,7 @@ METHODS = {
     "square_wave": 'mechanism = "square_wave"',
     "wavelet_laplace": 'mechanism = "wavelet_laplace"',
 }
-NIGHTLY = [pytest.mark.slow, pytest.mark.nightly("each method and each place is seen by day")]
+NIGHTLY = [pytest.mark.slow, pytest.mark.nightly("a study")]
 
 
 def _scheme(method: str, n: int, epsilon: float) -> Scheme:

@@ -19,7 +19,7 @@ ROUNDS = 150
 
 
 @pytest.mark.slow
-@pytest.mark.nightly("a study: 150 rounds of a sample")
+@pytest.mark.nightly("a study")
 def test_intervals_of_the_health_insurance_scheme_hold_the_samples_numbers() -> None:
     scheme = Scheme.from_toml(DATA / "schemes" / "health_insurance.toml")
     people = read_records(DATA / "samples" / "health_insurance.parquet", scheme)

@@ -68,7 +68,7 @@ def test_a_count_is_judged_by_its_exact_law() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.nightly("a hundred thousand repetitions of what a quick test repeats twenty times")
+@pytest.mark.nightly("a study")
 def test_what_is_missed_is_as_rare_as_was_computed() -> None:
     """Sized to miss one in a thousand, checks miss hardly more of normal samples, and up to ten of heavy tails."""
     missed, rng, repetitions = 1e-3, np.random.default_rng(2), 10_000

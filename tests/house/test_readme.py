@@ -82,3 +82,10 @@ def test_nothing_committed_names_a_machine_or_a_host(root: Path) -> None:
         assert b"/ho" + b"me/" not in content, name
         assert b"pypi" + b".org" not in content, name
         assert b"/wo" + b"rk/" not in content, name
+
+
+def test_a_test_waits_for_the_night_for_a_reason_that_is_told(root: Path) -> None:
+    told = set(re.findall(r"^\| `([a-z ]+)` \|", (root / "tests/README.md").read_text(encoding="utf-8"), re.M))
+    for file in (root / "tests").rglob("test_*.py"):
+        reasons = re.findall(r"mark\.nightly\((.*?)\)", file.read_text(encoding="utf-8"))
+        assert {reason.strip('"') for reason in reasons if not reason.startswith(".")} <= told, file

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import scipy
+from scipy import stats
 
 from dpcore._random import WORD, Source, secure, seeded
 from dpcore.errors import SchemeError

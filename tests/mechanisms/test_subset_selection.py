@@ -17,7 +17,7 @@ from dpcore.privacy.budget import Budget
 from tests.helpers.enumeration import largest_ratio, law_of_clients, moments_agree
 from tests.helpers.statistical import draws_for_law, draws_for_variance, law_agrees, mean_agrees, variance_agrees
 
-NIGHTLY = [pytest.mark.slow, pytest.mark.nightly("many categories of a law that two other designs show")]
+NIGHTLY = [pytest.mark.slow, pytest.mark.nightly("a study")]
 
 
 def _subsets(mechanism: SubsetSelection) -> list[tuple[int, ...]]:
