@@ -16,11 +16,11 @@ def of_each_kind(cases: Iterable[Any], *quick: Any) -> list[Any]:
     return [case if case in quick else pytest.param(*_values(case), marks=pytest.mark.slow) for case in cases]
 
 
-def some_by_day(cases: Iterable[Any], *by_day: Any, why: str = "CI runs some of many alike") -> list[Any]:
+def some_by_day(cases: Iterable[Any], *by_day: Any) -> list[Any]:
     """The cases of a slow test as parameters, of which CI leaves all but `by_day` to the night."""
     cases = list(cases)
     assert all(case in cases for case in by_day), "a case by day is none of the cases"
-    nightly = pytest.mark.nightly(why)
+    nightly = pytest.mark.nightly("every case")
     return [case if case in by_day else pytest.param(*_values(case), marks=nightly) for case in cases]
 
 
