@@ -16,7 +16,7 @@ from dpcore.mechanisms.bases.spline_wavelet import smallest_coarsest_level
 from dpcore.mechanisms.calibration import allocation, level_sampling
 from dpcore.mechanisms.calibration.sensitivity import joint_loss, sensitivity
 from dpcore.mechanisms.calibration.tables import Scales, integer_tables, largest_wavelet_value, unscaled
-from tests.helpers.statistical import law_agrees
+from tests.helpers.statistical import draws_for_law, law_agrees
 
 
 def energies(basis: SplineWavelet, scales: Scales, cells: int = 4096) -> np.ndarray:
@@ -112,11 +112,12 @@ def test_the_law_of_the_levels_is_half_even_and_half_by_noise(blocks: int) -> No
 
 def test_levels_are_drawn_from_their_law() -> None:
     weights = level_sampling.level_weights(4)
-    drawn = level_sampling.draw_levels(weights, 200_000, seeded(5))
+    law, planted = np.array(weights, dtype=float), np.array(weights) * [1.3, 1, 1, 1]
+    drawn = level_sampling.draw_levels(weights, draws_for_law(law, planted), seeded(5))
     counts = np.bincount(drawn, minlength=4)
     assert drawn.dtype == np.uint8
-    assert law_agrees(counts, np.array(weights, dtype=float))
-    assert not law_agrees(counts, np.ones(4))
+    assert law_agrees(counts, law)
+    assert not law_agrees(counts, planted)
 
 
 @pytest.mark.parametrize("weights", [(1, 2), (65536,), (0, 65536), (65537, -1), (32768, 32767)])

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcore.mechanisms import Reports, _kernels
+from dpcore.mechanisms import Reports, _kernels, received
 from dpcore.mechanisms.received import accepted_integers, accepted_rows, by_ranges, within
 
 LIMITS = st.lists(st.integers(1, 5), min_size=1, max_size=3)
@@ -27,8 +27,21 @@ def test_a_report_is_accepted_if_its_integer_is_below_the_limit_of_its_level(is_
 
 
 @pytest.mark.parametrize("kind", [np.int64, np.int32])
-@given(st.integers(1, 300), st.integers(0, 600), st.integers(0, 3), st.integers(0, 2**31))
+@given(st.integers(1, 12), st.integers(0, 40), st.integers(0, 3), st.integers(0, 2**31))
 def test_rows_are_within_their_bounds(kind, size, n, faults, seed):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(received, "_BESIDE", 9)  # so that few integers are many
+        rows_are_judged_one_by_one(kind, size, n, faults, seed)
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.int32])
+@pytest.mark.parametrize(("size", "n", "faults"), [(1, 600, 2), (3, 600, 1), (255, 9, 1), (256, 5, 0), (300, 4, 1)])
+def test_rows_of_many_integers_are_within_their_bounds(kind, size, n, faults):
+    for seed in range(4):
+        rows_are_judged_one_by_one(kind, size, n, faults, seed)
+
+
+def rows_are_judged_one_by_one(kind, size, n, faults, seed):
     random = np.random.default_rng(seed)
     lowest = random.integers(0, 2, size)
     highest = lowest + random.integers(0, 4, size)
