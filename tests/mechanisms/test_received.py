@@ -55,6 +55,16 @@ def rows_are_judged_one_by_one(kind, size, n, faults, seed):
     assert within(rows, lowest, highest).tolist() == expected
 
 
+def test_each_place_has_its_own_bounds_wherever_its_row_is():
+    """The others are nobody's furthest, so that all rows beside each other are within the bounds of the widest place."""
+    for place, beyond in ((0, 6), (1, 1)):
+        for row in (0, 63, 64, 127, 128, 299):
+            rows = np.zeros((300, 2), dtype=np.int64)
+            rows[row, place] = beyond
+            expected = np.arange(300) != row
+            assert np.array_equal(within(rows, np.array([0, 0]), np.array([5, 0])), expected)
+
+
 def test_rows_of_a_level_nobody_knows_are_left_out():
     level, values = np.array([0, 1, 0], dtype=np.uint8), np.array([1, 2, 3, 4])
     assert accepted_rows(Reports(level, values), 2, lambda rows: rows[:, 0] == 3).tolist() == [False, False, True]
