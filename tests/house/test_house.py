@@ -89,34 +89,6 @@ def test_all_that_is_installed_is_pinned_and_has_hashes(root: Path) -> None:
     assert [entry for entry in entries if entry.startswith("uv==")] == [of_uv.stdout.decode().removesuffix("\n")]
 
 
-def test_the_command_line_and_the_client_start_light(root: Path) -> None:
-    heavy = "sorted(set(sys.modules) & {'prefect', 'scipy', 'pandas', 'duckdb', 'pyarrow', 'matplotlib'})"
-    light = ("dpcore", "dpcore.client", "dpcore.wire.single", "dpcore.wire.store", "dpcore.cli")
-    code = "import sys\n" + "".join(f"import {module}; print({module!r}, {heavy})\n" for module in light)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root)
-    assert done.stdout.splitlines() == [f"{module} []" for module in light]
-
-
-def test_help_is_shown_before_anything_is_loaded(root: Path) -> None:
-    """It takes a fifth of a second; numpy alone would take as long again."""
-    code = """
-import sys
-from dpcore.cli import main
-try:
-    main(["--help"])
-except SystemExit:
-    ours = {name for name in sys.modules if name.split(".")[0] in ("dpcore", "flows") and not name.startswith("dpcore.cli.")}
-    heavy = {"numpy", "rich", "asyncio", "concurrent.futures", "importlib.metadata", "jinja2", "fastapi", "pydantic", "numba"}
-    print(sorted(ours), sorted(heavy & set(sys.modules)), file=sys.stderr)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root)
-    assert "benchmark" in done.stdout
-    assert (
-        done.stderr.strip()
-        == "['dpcore', 'dpcore.cli', 'dpcore.errors', 'dpcore.rounds', 'dpcore.rounds.defaults', 'dpcore.rounds.settings'] []"
-    )
-
-
 def test_a_client_needs_numpy_and_the_scheme_only(root: Path, tmp_path: Path) -> None:
     """A process that can import nothing but numpy and the standard library reads schemes, keeps a ledger and sends reports."""
     code = """
@@ -147,37 +119,6 @@ for file in sys.argv[2:]:
     command = [sys.executable, "-c", code, tmp_path / "ledger", *files]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=root)
     assert done.stdout.split() == ["True"] * len(files)
-
-
-def test_a_canonical_text_is_read_without_what_designs_mechanisms(root: Path) -> None:
-    code = """
-import sys
-from dpcore.protocol.scheme import Scheme
-needless = {"dpcore.protocol.declaration", "dpcore.mechanisms.choose", "dpcore.functionals"}
-print(Scheme.from_toml(sys.stdin.read()).digest, needless & set(sys.modules))
-"""
-    scheme = dp.Scheme.from_toml(root / "data/schemes/consumer_expenditure.toml")
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, input=scheme.canonical, capture_output=True, text=True, check=True, cwd=root)
-    assert done.stdout.strip() == f"{scheme.digest} set()"
-
-
-@pytest.mark.flows
-def test_a_round_starts_without_the_studies(root: Path) -> None:
-    """A worker starts a process for every round; what the studies import takes a fifth of its start."""
-    code = (
-        "import sys, flows.round; print(sorted(name for name in sys.modules if name.startswith(('dpcore.', 'scipy.'))))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root)
-    assert "'dpcore.rounds.sequence'" in done.stdout
-    for needless in (
-        "dpcore.audit",
-        "dpcore.laboratory.central",
-        "dpcore.laboratory.studies",
-        "dpcore.rounds.planner",
-        "scipy.stats",
-    ):
-        assert f"'{needless}'" not in done.stdout, needless
 
 
 def test_every_citation_resolves_both_ways(root: Path) -> None:

@@ -1,0 +1,180 @@
+"""What modules, commands and flows load, in one table: of all that is dear, exactly what their line says.
+
+It is held by modules and not by time: what a line lacks is refused, and what it has must be loaded, or it is out of date.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import dpcore as dp
+from tests.helpers.loaded import ROOT, Loaded, loaded
+
+TABLES = "duckdb numpy pandas pyarrow"  # pyarrow loads pandas for the first array
+SCIPY = "scipy.interpolate scipy.linalg scipy.optimize scipy.special"
+READS = "dpcore.functionals dpcore.mechanisms.choose dpcore.protocol.declaration"  # a scheme that people wrote
+STUDIES = f"dpcore.laboratory dpcore.functionals {TABLES}"
+PAGES = "dpcore.results.pages jinja2"
+LANDS = f"{PAGES} {SCIPY} {TABLES} dpcore.results.plots matplotlib pandera"
+FLOW = f"{PAGES} {TABLES} dpcore.functionals"
+DEAR = set(
+    f"{LANDS} {READS} {STUDIES} cryptography distributed fastapi matplotlib.pyplot numba prefect pywt rich scipy.stats "
+    "typer uvicorn dpcore.audit dpcore.collector dpcore.rounds.planner".split()
+)
+
+QUICK = {  # done in one folder, in this order
+    "import dpcore": "",
+    "import dpcore.client": "numpy",
+    "import dpcore.wire.single": "numpy",
+    "import dpcore.wire.store": "",
+    "import dpcore.cli": "typer",
+    "report canonical.toml": "numpy",
+    "report splines.toml": "numpy",
+    "report filters.toml": "numpy pywt",
+    "ldpflow --help": "typer",
+    "ldpflow scheme --help": "typer",
+    "ldpflow benchmark --help": "typer dpcore.laboratory",
+    "ldpflow reproduce --list": f"typer rich {STUDIES} dpcore.rounds.planner",
+    "ldpflow key clinic --keys keys.toml": "typer dpcore.collector",
+    "ldpflow scheme pets.toml": f"typer rich numpy {READS}",
+    "ldpflow scheme --json-schema": "typer numpy dpcore.functionals",
+    "ldpflow privatize pets.toml people.csv reports": f"typer rich numpy pandas pyarrow {READS}",
+    "ldpflow serve pets.toml --into taken --port 0": f"typer numpy {READS} dpcore.collector fastapi uvicorn pandas pyarrow",
+    "ldpflow collect pets.toml reports --round r": f"typer rich {TABLES} {READS}",
+    "ldpflow estimate pets.toml --round r": f"typer rich {READS} {LANDS}",
+    "ldpflow query from_runs": f"typer rich {TABLES}",
+    "ldpflow audit pets.toml --trials 1000": f"typer rich numpy {READS} dpcore.audit scipy.special",
+}
+SLOW = {
+    "ldpflow run pets.toml --seed 1": f"typer rich {READS} {LANDS}",
+    "ldpflow benchmark speed --help": f"typer {STUDIES}",
+    "ldpflow publish round.html": f"typer rich {PAGES} {TABLES} dpcore.functionals dpcore.results.plots matplotlib",
+    "ldpflow export latest_estimates estimates.csv": f"typer {TABLES}",
+    "ldpflow cleanup": f"typer {TABLES}",
+    "ldpflow backfill 2026-11-01 2026-11-02 pets.toml --dry-run": f"typer {TABLES} {READS}",
+    "ldpflow audit pets.toml --trials 1000 --out c.md --warehouse w.duckdb": (
+        f"typer rich {TABLES} {READS} dpcore.audit scipy.special dpcore.results.plots matplotlib"
+    ),
+    "ldpflow plan pets.toml --aim income:mean --epsilon 1 --error 300": (
+        f"typer rich numpy pandas pyarrow {SCIPY} {READS} dpcore.rounds.planner"
+    ),
+    "ldpflow benchmark coverage --help": f"typer {STUDIES} dpcore.audit scipy.special",
+}
+FLOWS = {  # beside what Prefect loads
+    "import flows.round": f"{FLOW} typer",  # a worker starts a process for every round
+    "import flows.up": "",
+    "import flows.key": "",
+    "import flows.server": "",
+    "import flows.settings": "",
+}
+SLOW_FLOWS = {
+    "import flows.audit": f"{FLOW} dpcore.audit",
+    "import flows.automations": FLOW,
+    "import flows.backfill": f"{FLOW} typer",
+    "import flows.cleanup": FLOW,
+    "import flows.collect": FLOW,
+    "import flows.estimate": FLOW,
+    "import flows.folders": f"{TABLES} dpcore.functionals",
+    "import flows.hooks": FLOW,
+    "import flows.publish": FLOW,
+    "import flows.runner": "numpy pandas pyarrow",
+    "import flows.simulate": FLOW,
+    "import flows.stage": FLOW,
+    "import flows.steps": FLOW,
+    "import flows.studies": f"{FLOW} dpcore.laboratory dpcore.audit dpcore.rounds.planner scipy.special",
+    "import flows.study_settings": f"{STUDIES} dpcore.audit dpcore.rounds.planner scipy.special",
+}
+TABLE = (  # what is done, what that loads, what all of it has before, and which tests they are
+    (QUICK, "", ()),
+    (SLOW, "", (pytest.mark.slow,)),
+    (FLOWS, "prefect", (pytest.mark.flows,)),
+    (SLOW_FLOWS, "prefect", (pytest.mark.flows, pytest.mark.slow)),
+)
+
+PETS = """
+name = "consumer_expenditure"
+clients = 900
+[attributes.urban_rural]
+type = "categorical"
+categories = ["urban", "rural"]
+epsilon = 2
+[attributes.income]
+type = "numeric"
+lower = 0
+upper = 250_000
+degree = 0
+finest_level = 2
+cells = 64
+epsilon = 2
+functionals = ["mean", "cdf(50000)"]
+"""
+SPLINES = (
+    'name = "s"\nclients = 900\n[attributes.x]\ntype = "numeric"\nlower = 0\nupper = 1\nepsilon = 1\nfinest_level = 4\n'
+)
+
+
+@pytest.fixture(scope="module")
+def loads(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], dict[str, Loaded]]:
+    """A function: what each of a part of the table loads, found where one of it is asked for."""
+    folder = tmp_path_factory.mktemp("imports")
+    (folder / "pets.toml").write_text(PETS, encoding="utf-8")
+    (folder / "people.csv").write_text("urban_rural,income\n" + "urban,41000\nrural,500\n" * 30, encoding="utf-8")
+    for name, text in (("canonical", PETS), ("splines", SPLINES), ("filters", SPLINES + 'basis = "bior2.4"\n')):
+        (folder / f"{name}.toml").write_text(dp.Scheme.from_toml(text).canonical, encoding="utf-8")
+
+    @cache
+    def of(part: int) -> dict[str, Loaded]:
+        entries, first, _ = TABLE[part]
+        return loaded(
+            folder, first, {name: [word.replace("_runs", " runs") for word in name.split()] for name in entries}
+        )
+
+    return of
+
+
+@pytest.mark.parametrize(
+    ("part", "name"),
+    [
+        pytest.param(part, name, marks=marks, id=name)
+        for part, (entries, _, marks) in enumerate(TABLE)
+        for name in entries
+    ],
+)
+def test_what_is_dear_is_loaded_where_it_is_needed(
+    loads: Callable[[int], dict[str, Loaded]], part: int, name: str
+) -> None:
+    done, needed = loads(part)[name], set(TABLE[part][0][name].split())
+    assert done.status == 0, done.said
+    found = DEAR & set(done.modules)
+    assert not found - needed, "loaded needlessly"
+    assert not needed - found, "not loaded any more; take it out of the table"
+
+
+def test_the_table_has_every_command_and_every_flow() -> None:
+    from dpcore.cli import app
+
+    commands = {command.callback.__name__ for command in app.registered_commands if command.callback} | {"benchmark"}
+    assert {name.split()[1] for name in (*QUICK, *SLOW) if name.startswith("ldpflow")} - {"--help"} == commands
+    flows = {f"flows.{path.stem}" for path in Path(ROOT / "flows").glob("*.py")} - {"flows.__init__"}
+    assert {name.split()[1] for name in (*FLOWS, *SLOW_FLOWS)} == flows
+
+
+def test_help_is_shown_before_anything_is_loaded(loads: Callable[[int], dict[str, Loaded]]) -> None:
+    """It takes a fifth of a second; numpy alone would take as long again."""
+    done = loads(0)["ldpflow --help"]
+    assert "benchmark" in done.said
+    assert {
+        name for name in done.modules if name.split(".")[0] in ("dpcore", "flows") and "dpcore.cli." not in name
+    } == {
+        "dpcore",
+        "dpcore.cli",
+        "dpcore.errors",
+        "dpcore.rounds",
+        "dpcore.rounds.defaults",
+        "dpcore.rounds.settings",
+    }
+    assert not {"asyncio", "concurrent.futures", "importlib.metadata", "pydantic"} & set(done.modules)
