@@ -17,6 +17,7 @@ from tests.helpers.statistical import draws_for_mean, draws_for_variance, mean_a
 
 UNIT = (0.0, 1.0)
 TWO = Budget.parse("2")
+HALF = Budget.parse("0.5")  # under which the squared weights of a group are far from their sizes
 WAVES = [DyadicWave.design(TWO), SquareWave.design(TWO, cells=64), SquareWave.design(TWO, cells=64, widths=[3])]
 
 COARSE = [DyadicWave.design(TWO, cells=16, levels=2), SquareWave.design(TWO, cells=16)]  # drawn thousands of times
@@ -67,7 +68,7 @@ def test_the_covariance_is_that_of_repeated_aggregates(mechanism: WaveMechanism)
 @pytest.mark.parametrize("mechanism", COARSE, ids=lambda mechanism: mechanism.name)
 def test_so_is_that_of_a_group_behind_a_noisy_category(mechanism: WaveMechanism) -> None:
     coefficients, law = spline_law(mechanism.inputs)
-    other, category = np.full(mechanism.inputs, 1 / mechanism.inputs), RandomizedResponse.design(TWO, categories=2)
+    other, category = np.full(mechanism.inputs, 1 / mechanism.inputs), RandomizedResponse.design(HALF, categories=2)
     model, sizes = mechanism.model(), (40_000, 30_000)
     response = category.model().response()
     inverse = np.linalg.inv(response)[0]

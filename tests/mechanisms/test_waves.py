@@ -21,7 +21,7 @@ from dpcore.mechanisms.wave import WaveMechanism
 from dpcore.privacy.budget import Budget
 from tests.helpers.cases import of_each_kind
 from tests.helpers.enumeration import EveryDraw, largest_ratio
-from tests.helpers.statistical import law_agrees, mean_agrees, variance_agrees
+from tests.helpers.statistical import draws_for_law, draws_for_variance, law_agrees, mean_agrees, variance_agrees
 
 ONE = Budget.parse("1")
 EPSILONS = of_each_kind(("0.001", "0.5", "1", "ln 3", "2", "4", "12"), "0.001", "ln 3", "12")
@@ -223,7 +223,7 @@ def test_simulation_and_clients_have_the_exact_moments(levels: int) -> None:
     counts = np.arange(mechanism.inputs) * 6
     counts[-1] = 0
     mean, covariance = moments(mechanism, counts)
-    values, random, runs = np.repeat(np.arange(mechanism.inputs), counts), seeded(4), 3000
+    values, random, runs = np.repeat(np.arange(mechanism.inputs), counts), seeded(4), draws_for_variance(1.3)
     simulated = np.array([mechanism.simulate(counts, random) for _ in range(runs)])
     said = [mechanism.statistics(mechanism.privatize(values, random)) for _ in range(runs)]
     for statistics in (simulated, np.array(said)):
@@ -249,13 +249,13 @@ def test_two_clients_have_the_same_whole_law_simulated() -> None:
     ]
     pairs = np.outer(*rows)
     pairs = np.triu(pairs + pairs.T - np.diag(np.diag(pairs)))
+    uneven = pairs.copy()
+    uneven[: len(pairs) // 2] *= 1.3
     random, found = seeded(5), np.zeros_like(pairs)
-    for _ in range(10_000):
+    for _ in range(draws_for_law(pairs.ravel(), uneven.ravel(), missed=1e-3)):
         cells = np.repeat(np.arange(len(pairs)), mechanism.simulate(counts, random))
         found[cells[0], cells[1]] += 1
     assert law_agrees(found.ravel(), pairs.ravel())
-    uneven = pairs.copy()
-    uneven[: len(pairs) // 2] *= 1.3
     assert not law_agrees(found.ravel(), uneven.ravel())
 
 
