@@ -20,6 +20,7 @@ import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib.util import cache_from_source
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -125,8 +126,14 @@ def is_killed(bug: Bug, checkout: Path) -> bool:
     """Plant a bug in a checkout, run its tests, and take it out again.  Raises ValueError where it cannot be planted."""
     place = checkout / bug.file
     planted, honest = bug.planted(checkout), place.read_bytes()
+
+    def write(content: bytes) -> None:
+        place.write_bytes(content)
+        # Python takes bytecode for current whose source has the same length and was written in the same second.
+        Path(cache_from_source(place)).unlink(missing_ok=True)
+
     try:
-        place.write_text(planted, encoding="utf-8")
+        write(planted.encode())
         environment = os.environ | {"PYTHONPATH": str(checkout)}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         tests = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", QUICK, *bug.tests]
@@ -134,7 +141,7 @@ def is_killed(bug: Bug, checkout: Path) -> bool:
     except subprocess.TimeoutExpired:
         raise ValueError(f"{bug.name}: its tests did not end within {DEADLINE} s") from None
     finally:
-        place.write_bytes(honest)
+        write(honest)
     if said.returncode not in (0, 1, 2):  # 2: a file of tests cannot be imported any more
         raise ValueError(f"{bug.name}: pytest ended with {said.returncode}: {said.stdout.decode()[-500:]}")
     return said.returncode != 0
