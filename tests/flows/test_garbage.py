@@ -10,21 +10,27 @@ import pytest
 
 pytestmark = pytest.mark.flows
 
-# A writer waits in a thread for the lock of the main thread's transaction.  Before that transaction ends, the main thread makes
-# garbage until the collector runs, which frees a cursor of the writer's connection that was not read to its end.
+# A writer waits in a thread for the lock of the main thread's transaction.  Before that transaction ends, garbage is collected,
+# which frees a cursor of the writer's connection that was not read to its end.  Whoever frees it waits for the writer: another
+# thread does so until the main one ends its transaction, the main thread until the writer has no patience left.
 SCRIPT = """
 import gc, sqlite3, sys, threading, time
 from flows import server
 
-if sys.argv[2] == "apart":
+apart = sys.argv[2] == "apart"
+if apart:
     server._EVERY = 0.1
     server.collect_apart()
-holder, waiter = (sqlite3.connect(sys.argv[1], timeout=3, isolation_level=None, check_same_thread=False) for _ in range(2))
+patience = 60 if apart else 1
+holder, waiter = (
+    sqlite3.connect(sys.argv[1], timeout=patience, isolation_level=None, check_same_thread=False) for _ in range(2)
+)
 holder.execute("pragma journal_mode = wal")
 cursor = waiter.execute("select 1 union all select 2")
 cursor.fetchone()
 holder.execute("begin immediate")
-said = []
+waits, collected, said = threading.Event(), threading.Event(), []
+waiter.set_trace_callback(lambda _: waits.set())
 
 def write():
     try:
@@ -35,12 +41,13 @@ def write():
 
 writer = threading.Thread(target=write)
 writer.start()
-time.sleep(0.5)
+assert waits.wait(60)
 cycle = [cursor]
 cycle.append(cycle)
 del cursor, cycle
-until = time.monotonic() + 1
-while time.monotonic() < until:
+gc.callbacks.append(lambda phase, _: phase == "start" and collected.set())
+until = time.monotonic() + 60
+while not collected.is_set() and time.monotonic() < until:
     [[] for _ in range(10_000)]
 holder.execute("commit")
 writer.join()

@@ -8,6 +8,8 @@ import pytest
 
 from tests.programs import changed
 
+pytestmark = pytest.mark.slow  # it reads all the tests there are
+
 
 @pytest.mark.parametrize(
     ("file", "asked", "left"),

@@ -31,6 +31,7 @@ def test_a_bug_whose_text_is_not_there_or_not_once_is_told(tmp_path: Path) -> No
             mutants.Bug("it", "it.py", old, "", ()).planted(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_bug_that_tests_see_is_killed_and_another_is_alive(tmp_path: Path) -> None:
     (tmp_path / "it.py").write_text("a = 1\nb = 1\n", encoding="utf-8")
     (tmp_path / "test_it.py").write_text("from it import a\ndef test_a(): assert a == 1\n", encoding="utf-8")

@@ -231,7 +231,7 @@ def _run(examples: int, created: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_hostile_sequences_of_runs_end_as_a_slow_model_says(created: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _run(3, created, monkeypatch)
+    _run(2, created, monkeypatch)
 
 
 @pytest.mark.slow
