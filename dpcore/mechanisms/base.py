@@ -235,7 +235,7 @@ class Mechanism(ABC):
 
     def parameters(self) -> Mapping[str, Any]:
         """Return what both sides must agree on, as TOML values: the fields, in order, but for the budget."""
-        return {name: getattr(self, name) for name in _agreed(type(self))}
+        return {name: getattr(self, name) for name in agreed(type(self))}
 
     @classmethod
     def from_parameters(cls, budget: Budget, parameters: Any) -> Self:
@@ -255,9 +255,10 @@ class Mechanism(ABC):
 
     @classmethod
     def _read(cls, budget: Budget, parameters: Mapping[str, Any]) -> Self:
-        values = (parameters[name] for name in _agreed(cls))
+        values = (parameters[name] for name in agreed(cls))
         return cls(budget, *(tuple(value) if isinstance(value, list) else value for value in values))  # type: ignore[call-arg]
 
 
-def _agreed(kind: Any) -> list[str]:
+def agreed(kind: Any) -> list[str]:
+    """Return the names of what both sides must agree on: the fields of a mechanism, in order, but for the budget."""
     return [field.name for field in fields(kind) if field.name != "budget"]

@@ -14,10 +14,11 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Self
 
-from dpcore.errors import SchemeError, check_within
+from dpcore.errors import SchemeError, check_whole
 from dpcore.mechanisms.calibration import level_sampling, wave_design
 from dpcore.mechanisms.declared import Option, mechanism
 from dpcore.mechanisms.observation import Wave
+from dpcore.mechanisms.parameters import integer, integers
 from dpcore.mechanisms.wave import (
     LARGEST_CELLS,
     LARGEST_INPUTS,
@@ -29,6 +30,7 @@ from dpcore.mechanisms.wave import (
 from dpcore.privacy.budget import Budget
 
 _MOST_LEVELS = 12
+_LISTS = ("weights_in", "weights_out", "level_law", "widths")
 
 
 @mechanism(
@@ -124,14 +126,9 @@ class DyadicWave(WaveMechanism):
 
     @classmethod
     def _read(cls, budget: Budget, parameters: Mapping[str, Any]) -> Self:
-        weights = zip(parameters["weights_in"], parameters["weights_out"], strict=True)
-        return cls(
-            budget,
-            parameters["cells"],
-            tuple(half_width_of(window) for window in parameters["widths"]),
-            tuple(parameters["level_law"]),
-            tuple(weights),
-        )
+        cells, (*weights, law, widths) = integer(parameters["cells"]), (integers(parameters[key]) for key in _LISTS)
+        half_widths = tuple(half_width_of(window) for window in widths)
+        return cls(budget, cells, half_widths, law, tuple(zip(*weights, strict=True)))
 
     def parameters(self) -> Mapping[str, Any]:
         return {
@@ -166,7 +163,7 @@ class DyadicWave(WaveMechanism):
 
 
 def _check_levels(levels: int, cells: int) -> None:
-    check_within(1, _MOST_LEVELS, levels=levels)
+    check_whole(1, _MOST_LEVELS, levels=levels)
     if cells << (levels - 1) > LARGEST_INPUTS:
         raise SchemeError(
             f"cells 2^(levels-1) must be at most {LARGEST_INPUTS}, got {cells} cells and {levels} levels; use fewer of either"

@@ -15,12 +15,12 @@ from fractions import Fraction
 import numpy as np
 
 from dpcore._random import Source
-from dpcore.errors import CalibrationError, check_within
+from dpcore.errors import CalibrationError, check_whole
 from dpcore.mechanisms import _kernels
 from dpcore.mechanisms.base import integer_weights
 from dpcore.mechanisms.declared import mechanism
 from dpcore.mechanisms.observation import ScoreSums
-from dpcore.mechanisms.oracle import WeightedOracle
+from dpcore.mechanisms.oracle import FrequencyOracle, WeightedOracle
 from dpcore.mechanisms.received import by_ranges
 from dpcore.mechanisms.reports import Reports, chunks, one_of_level_zero
 from dpcore.privacy.budget import Budget
@@ -60,8 +60,9 @@ class LocalHashing(WeightedOracle):
     weight_out: int
 
     def __post_init__(self) -> None:
-        check_within(self.categories, (1 << 16) - 1, prime=self.prime)
-        check_within(2, self.prime, bins=self.bins)
+        FrequencyOracle.__post_init__(self)
+        check_whole(self.categories, (1 << 16) - 1, prime=self.prime)
+        check_whole(2, self.prime, bins=self.bins)
         if not _is_prime(self.prime):
             raise CalibrationError(f"local_hashing needs a prime modulus, got {self.prime}; leave it out")
         super().__post_init__()
@@ -69,7 +70,7 @@ class LocalHashing(WeightedOracle):
     @classmethod
     def design(cls, budget: Budget, *, categories: int, bins: int | None = None) -> LocalHashing:
         """Return the mechanism that keeps `budget`; without `bins` the g of least variance at f = 0, near e^epsilon + 1."""
-        check_within(2, 10_000, categories=categories)
+        check_whole(2, 10_000, categories=categories)
         prime = categories
         while not _is_prime(prime):
             prime += 1
@@ -77,7 +78,7 @@ class LocalHashing(WeightedOracle):
 
     @classmethod
     def _weighted(cls, budget: Budget, categories: int, prime: int, bins: int) -> LocalHashing:
-        check_within(2, prime, bins=bins)
+        check_whole(2, prime, bins=bins)
         return cls(budget, categories, prime, bins, *integer_weights(budget, 1, bins - 1))
 
     @property

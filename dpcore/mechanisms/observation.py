@@ -20,6 +20,8 @@ from dpcore._random import WORD
 from dpcore.errors import CalibrationError
 from dpcore.mechanisms.bases import Basis
 
+_WEIGHTS = 1 << 24  # of a wave, which are listed whole
+
 
 @dataclass(frozen=True)
 class ScoreSums:
@@ -156,6 +158,11 @@ class Wave:
             raise CalibrationError(
                 f"a wave needs 1 <= weight_out < weight_in and a total below 2^32, got weights {self.weight_in} and "
                 f"{self.weight_out}; leave them out to have them computed"
+            )
+        if self.cells * self.outputs > _WEIGHTS:
+            raise CalibrationError(
+                f"a level has at most {_WEIGHTS} weights, all of which are looked at, got {self.cells} cells and "
+                f"{self.outputs} outputs; narrow the window"
             )
 
     @property

@@ -7,16 +7,21 @@ support each.  How a report is drawn, and why it tells no more than promised, is
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any, Self
 
 import numpy as np
 
 from dpcore._random import WORD
-from dpcore.errors import CalibrationError, check_within
-from dpcore.mechanisms.base import Certificate, Labels, Mechanism
+from dpcore.errors import CalibrationError, check_whole
+from dpcore.mechanisms.base import Certificate, Labels, Mechanism, agreed
 from dpcore.mechanisms.observation import ScoreSums
+from dpcore.mechanisms.parameters import integer
 from dpcore.privacy.budget import Budget
+
+MOST_CATEGORIES = 10_000
 
 
 @dataclass(frozen=True)
@@ -25,6 +30,13 @@ class FrequencyOracle(Mechanism):
 
     budget: Budget
     categories: int
+
+    def __post_init__(self) -> None:
+        check_whole(2, MOST_CATEGORIES, categories=self.categories)
+
+    @classmethod
+    def _read(cls, budget: Budget, parameters: Mapping[str, Any]) -> Self:
+        return cls(budget, *(integer(parameters[name]) for name in agreed(cls)))
 
     @property
     def inputs(self) -> int:
@@ -67,7 +79,7 @@ class WeightedOracle(FrequencyOracle):
     weight_out: int
 
     def __post_init__(self) -> None:
-        check_within(2, 10_000, categories=self.categories)
+        super().__post_init__()
         if not 1 <= self.weight_out < self.weight_in or self.total > WORD:
             raise CalibrationError(
                 f"{self.name} needs 1 <= weight_out < weight_in and a total of at most 2^32, got weights {self.weight_in} and "

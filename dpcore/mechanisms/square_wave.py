@@ -15,10 +15,12 @@ from dpcore.errors import SchemeError
 from dpcore.mechanisms.calibration import level_sampling, wave_design
 from dpcore.mechanisms.declared import Option, mechanism
 from dpcore.mechanisms.observation import Wave
+from dpcore.mechanisms.parameters import integer
 from dpcore.mechanisms.wave import LARGEST_CELLS, WaveMechanism, check_cells, half_width_of, wave_weights
 from dpcore.privacy.budget import Budget
 
 DEFAULT_CELLS = 256
+_KEYS = ("cells", "width", "weight_in", "weight_out")
 
 
 @mechanism(
@@ -79,8 +81,8 @@ class SquareWave(WaveMechanism):
 
     @classmethod
     def _read(cls, budget: Budget, parameters: Mapping[str, Any]) -> Self:
-        half_width = half_width_of(parameters["width"])
-        return cls(budget, parameters["cells"], half_width, parameters["weight_in"], parameters["weight_out"])
+        cells, width, *weights = (integer(parameters[key]) for key in _KEYS)
+        return cls(budget, cells, half_width_of(width), *weights)
 
     def parameters(self) -> Mapping[str, Any]:
         return {

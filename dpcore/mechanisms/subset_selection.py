@@ -15,12 +15,12 @@ from typing import ClassVar
 import numpy as np
 
 from dpcore._random import Source
-from dpcore.errors import check_within
+from dpcore.errors import check_whole
 from dpcore.mechanisms import _kernels
 from dpcore.mechanisms.base import integer_weights
 from dpcore.mechanisms.declared import mechanism
 from dpcore.mechanisms.observation import ScoreSums
-from dpcore.mechanisms.oracle import WeightedOracle
+from dpcore.mechanisms.oracle import FrequencyOracle, WeightedOracle
 from dpcore.mechanisms.received import accepted_rows
 from dpcore.mechanisms.reports import Reports, one_of_level_zero
 from dpcore.privacy.budget import Budget
@@ -62,18 +62,19 @@ class SubsetSelection(WeightedOracle):
     weight_out: int
 
     def __post_init__(self) -> None:
-        check_within(1, self.categories - 1, size=self.size)
+        FrequencyOracle.__post_init__(self)
+        check_whole(1, self.categories - 1, size=self.size)
         super().__post_init__()
 
     @classmethod
     def design(cls, budget: Budget, *, categories: int, size: int | None = None) -> SubsetSelection:
         """Return the mechanism that keeps `budget`; without `size` the w of least variance at f = 0, near k/(e^epsilon+1)."""
-        check_within(2, 10_000, categories=categories)
+        check_whole(2, 10_000, categories=categories)
         if size is None:
             about = floor(categories / (budget.ratio_floor + 1))
             choices = [w for w in (about, about + 1) if 1 <= w < categories]
             size = min(choices, key=lambda w: cls._weighted(budget, categories, w).variance(0.0, 1))
-        check_within(1, categories - 1, size=size)
+        check_whole(1, categories - 1, size=size)
         return cls._weighted(budget, categories, size)
 
     @classmethod

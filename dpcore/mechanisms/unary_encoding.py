@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dpcore._random import WORD, Source
-from dpcore.errors import CalibrationError, SchemeError, check_one_of, check_within
+from dpcore.errors import CalibrationError, SchemeError, check_one_of, check_whole
 from dpcore.mechanisms import _kernels
 from dpcore.mechanisms.base import Certificate
 from dpcore.mechanisms.declared import Option, mechanism
@@ -64,8 +64,8 @@ class UnaryEncoding(FrequencyOracle):
     weight_other: int
 
     def __post_init__(self) -> None:
-        check_within(2, 10_000, categories=self.categories)
-        check_within(1, _COIN_BITS, coin_bits=self.coin_bits)
+        super().__post_init__()
+        check_whole(1, _COIN_BITS, coin_bits=self.coin_bits)
         if not 1 <= self.weight_other < self.weight_true < self.total:
             raise CalibrationError(
                 f"unary_encoding needs 1 <= weight_other < weight_true < 2^coin_bits, got weights {self.weight_true} and "

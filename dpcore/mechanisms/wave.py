@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from dpcore._random import Source
-from dpcore.errors import CalibrationError, SchemeError, check_within
+from dpcore.errors import CalibrationError, SchemeError, check_whole
 from dpcore.mechanisms import _kernels
 from dpcore.mechanisms.base import Certificate, Mechanism, integer_weights
 from dpcore.mechanisms.calibration import level_sampling
@@ -207,13 +207,13 @@ def wave_weights(budget: Budget, cells: int, half_width: int, circular: bool) ->
 
 def half_width_of(window: int) -> int:
     """Return h of a window of 2h + 1 cells; raises SchemeError where that number is even or below 1."""
-    if window < 1 or window % 2 == 0:
+    if isinstance(window, bool) or not isinstance(window, int) or window < 1 or window % 2 == 0:
         raise SchemeError(f"widths must be odd numbers of cells, so that a window has a centre, got {window}")
     return window // 2
 
 
 def check_cells(cells: int) -> None:
     """Raise SchemeError unless cells is a power of two in 2..1024."""
-    check_within(2, LARGEST_CELLS, cells=cells)
+    check_whole(2, LARGEST_CELLS, cells=cells)
     if cells & (cells - 1):
         raise SchemeError(f"cells must be a power of two, got {cells}")

@@ -48,7 +48,6 @@ from dpcore.privacy.budget import Budget
 from dpcore.privacy.concentrated import approximate_epsilon
 
 _LEVELS = ("degree", "coarsest_level", "finest_level")
-_STATED = ("sensitivity", "table_sha256")  # of the tables, which are computed again
 
 
 @mechanism(
@@ -188,25 +187,21 @@ class WaveletLaplace(Mechanism):
         """Everything about privacy is computed again; what the scheme states of its tables must be what they are."""
         levels = (integer(parameters[key]) for key in _LEVELS)
         basis = named.build(str(parameters.get("basis", named.SPLINE)), *levels)
+        cells, scales = integer(parameters["cells"]), tuple(map(integers, parameters["boundary_scales"]))
+        _check_stated(parameters, table_sha256=_tables.digest_of(basis, cells, scales))
         mechanism = cls(
             budget,
             basis,
-            integer(parameters["cells"]),
+            cells,
             str(parameters["allocation"]),
-            tuple(integers(level) for level in parameters["boundary_scales"]),
+            scales,
             integers(parameters["noise_scales"]),
             integers(parameters.get("level_law", ())),
             Fraction(str(parameters["a"])) if "a" in parameters else None,
             str(parameters.get("noise", LAPLACE)),
             Fraction(str(parameters.get("delta", 0))),
         )
-        stated = {key: parameters[key] for key in _STATED}
-        for key, computed in mechanism.parameters().items():
-            if key in stated and stated[key] != computed:
-                raise CalibrationError(
-                    f"the coefficient tables computed here have {key} = {computed}, the scheme states {stated[key]!r}; both "
-                    "sides must use the same version: leave out the client table to have it computed"
-                )
+        _check_stated(parameters, sensitivity=list(mechanism.sensitivity))
         return mechanism
 
     def parameters(self) -> Mapping[str, Any]:
@@ -391,3 +386,13 @@ class WaveletLaplace(Mechanism):
             noise_variances=np.array([NOISES[self.noise].variance(t) for t in self.noise_scales]),
             block_law=np.array(self.level_law) / level_sampling.TOTAL if self.is_sampled else None,
         )
+
+
+def _check_stated(parameters: Mapping[str, Any], **computed: Any) -> None:
+    """Raise CalibrationError where a scheme states something else of its tables than was computed here."""
+    for key, value in computed.items():
+        if parameters[key] != value:
+            raise CalibrationError(
+                f"the coefficient tables computed here have {key} = {value}, the scheme states {parameters[key]!r}; both "
+                "sides must use the same version: leave out the client table to have it computed"
+            )

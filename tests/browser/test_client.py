@@ -34,8 +34,8 @@ PLANTED = {  # a line of the client -> the same with a bug
     UNCHANGED: "const TAIL = 45.0;",
     "!equal(utf8(spell(report, payloads)), bytes)": "false",
     "if (levels && answers": "if (false && answers",
-    "delta !== client": "delta < client",
-    "mechanism.loss <= epsilon": "0 <= epsilon",
+    "String(sensitivity) !== String(stated)": "sensitivity < stated",
+    "!isKept(mechanism.kept, promise)": "false",
     "draws !== DRAWS": "draws === null",
 }
 

@@ -175,7 +175,7 @@ def test_node_opens_no_bundle_of_another_scheme_or_with_other_tables(
     assert said["bundle"] == ""
     assert "digest" in said["digest"]
     assert "manifest" in said["table"]
-    assert "SHA-256 the scheme states" in said["both"]
+    assert "table_sha256" in said["both"]
     assert "digest" in opened(tmp_path, static, "0" * 64, "bundle")["bundle"]
 
 

@@ -2,9 +2,10 @@
  * The mechanisms, client halves, by the names that schemes have for them.
  *
  * Each is a function of the scheme's integers for clients (a Map) and the attribute's tables, which throws SchemeError.  It gives
- * inputs, how many input cells there are; loss, what its integers keep, in natural-log units; privatize(cell, level, source) ->
- * integers; and ranges(level) -> [lowest, highest] of each integer.  One of several levels has levels, their number, and
- * drawLevel(source), too; one whose integers ascend says isAscending.
+ * inputs, how many input cells there are; kept, what its integers keep, by enumeration of them, a fraction: the largest `ratio` of
+ * two probabilities or the largest `loss` in natural-log units; privatize(cell, level, source) -> integers; and ranges(level) ->
+ * [lowest, highest] of each integer.  One of several levels has levels, their number, and drawLevel(source), too; one whose
+ * integers ascend says isAscending; one with tables has check(), which throws where they are not those that the scheme states.
  */
 
 export { randomizedResponse as randomized_response } from "./mechanisms/randomized_response.mjs";

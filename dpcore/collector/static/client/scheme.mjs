@@ -4,11 +4,12 @@ import { hex, parseJson, sha256 } from "./bytes.mjs";
 import { SchemeError } from "./errors.mjs";
 import * as MECHANISMS from "./mechanisms.mjs";
 import { epsilonOf, rational, toDouble } from "./numbers.mjs";
+import { isKept, promiseOf } from "./promise.mjs";
 import { parseToml } from "./toml.mjs";
 
 export const FORMAT = 1;
 export const DRAWS = 1; // how words become answers; a scheme that does not say is of the first version
-const TOLERANCE = 1e-9; // of logarithms, when a promise is checked
+const REPORTING = ["all", "one"];
 
 /** The scheme in a bundle that lies at a URL; digest: what it must be, where it is known from elsewhere. */
 export async function fetchBundle(url, digest) {
@@ -32,8 +33,13 @@ export async function openBundle(read, digest) {
   if (document.get("format") !== FORMAT) throw new SchemeError("the scheme is of another format");
   const draws = document.get("draws") ?? 1;
   if (draws !== DRAWS) throw new SchemeError(`the scheme's answers are drawn by version ${draws}, and this client knows ${DRAWS} alone`);
+  if (!REPORTING.includes(document.get("reporting"))) {
+    throw new SchemeError(`reporting must be one of ${REPORTING}; got ${document.get("reporting")}`);
+  }
+  const asked = document.get("attributes");
+  if (!(asked instanceof Map) || asked.size === 0) throw new SchemeError("a scheme needs at least one [attributes.NAME] table");
   const attributes = new Map();
-  for (const [name, table] of document.get("attributes")) {
+  for (const [name, table] of asked) {
     const tables = [];
     const listed = Object.hasOwn(manifest.tables ?? {}, name) ? manifest.tables[name] : [];
     for (const { file, shape, sha256: stated } of listed) {
@@ -72,14 +78,30 @@ function readTable(bytes, shape) {
   return { rows, columns, values: Int32Array.from({ length: rows * columns }, (_, i) => view.getInt32(4 * i, true)) };
 }
 
+/** What some work gives; a SchemeError of it says whose it is. */
+async function named(name, work) {
+  try {
+    return await work();
+  } catch (error) {
+    throw error instanceof SchemeError ? new SchemeError(`${name}: ${error.message}`) : error;
+  }
+}
+
 async function makeAttribute(name, table, tables) {
+  const promise = await named(name, () => promiseOf(table.get("epsilon")));
   const kind = MECHANISMS[table.get("mechanism")];
   if (!kind) throw new SchemeError(`${name}: this client does not know the mechanism ${table.get("mechanism")}`);
-  const epsilon = epsilonOf(table.get("epsilon"));
-  const mechanism = { levels: 1, drawLevel: () => 0, ...await kind(table.get("client"), tables) };
-  if (!(mechanism.loss <= epsilon * (1 + TOLERANCE))) {
-    throw new SchemeError(`${name}: its integers give a loss of ${mechanism.loss}, more than epsilon = ${table.get("epsilon")}`);
+  const client = table.get("client");
+  if (!(client instanceof Map)) throw new SchemeError(`${name}: client must be a table of the mechanism's integers`);
+  const mechanism = { levels: 1, drawLevel: () => 0, check: () => {}, ...await named(name, () => kind(client, tables)) };
+  if (!isKept(mechanism.kept, promise)) {
+    const [what, limit] = mechanism.kept.ratio ? ["ratio", "e^epsilon"] : ["loss", "epsilon"];
+    const found = toDouble(...mechanism.kept[what]);
+    throw new SchemeError(
+      `${name}: integers of ${table.get("mechanism")} give a ${what} of ${found} and exceed ${limit} at epsilon = ${table.get("epsilon")}`,
+    );
   }
+  await named(name, mechanism.check);
   const attribute = {
     name,
     type: table.get("type"),
@@ -90,7 +112,7 @@ async function makeAttribute(name, table, tables) {
     categories: table.get("categories") ?? [],
     mechanismName: table.get("mechanism"),
     stated: table.get("epsilon"),
-    epsilon,
+    epsilon: epsilonOf(table.get("epsilon")),
     mechanism,
   };
   if (attribute.type === "numeric") {
@@ -105,7 +127,10 @@ async function makeAttribute(name, table, tables) {
     for (const [spelling, position] of attribute.texts) {
       if (/^-?\d+$/.test(spelling) && !attribute.numbers.has(Number(spelling))) attribute.numbers.set(Number(spelling), position);
     }
-    if (mechanism.inputs !== attribute.categories.length) throw new SchemeError(`${name}: categories and integers disagree`);
+    if (mechanism.inputs !== attribute.categories.length) {
+      const count = attribute.categories.length;
+      throw new SchemeError(`${name}: client.categories must be ${count}, the number of categories, got ${mechanism.inputs}`);
+    }
   }
   return attribute;
 }

@@ -1,16 +1,16 @@
 /** Hadamard response: a column of the Hadamard matrix and the sign that the category has in it, or its opposite. */
 
 import { one } from "../random.mjs";
-import { fits, natural, weightPair } from "./checks.mjs";
+import { categoriesOf, needed, ratioOf, totalOf } from "./checks.mjs";
 
 export function hadamardResponse(client) {
-  const k = natural(client, "categories", 2);
-  const [heavy, light] = weightPair(client.get("weight_in"), client.get("weight_out"));
-  const total = fits(heavy + light);
+  const [categories, heavy, light] = needed(client, ["categories", "weight_in", "weight_out"]);
+  const k = categoriesOf(categories);
+  const total = totalOf([heavy, light], 1, 1);
   const columns = 2 ** (32 - Math.clz32(k - 1));
   return {
     inputs: k,
-    loss: Math.log(heavy / light),
+    kept: ratioOf([[heavy, light]]),
     ranges: () => [[0, 2 * columns - 1]],
     privatize(cell, level, source) {
       const column = one(source, columns);

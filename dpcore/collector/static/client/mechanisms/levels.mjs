@@ -14,6 +14,8 @@ export function drawFrom(law, source) {
 
 export function levelLaw(law, levels) {
   const isWhole = law.length === levels && law.every((weight) => Number.isInteger(weight) && weight >= 1);
-  if (!isWhole || law.reduce((a, b) => a + b) !== LEVEL_TOTAL) throw new SchemeError("a level law is malformed");
+  if (!isWhole || law.reduce((a, b) => a + b) !== LEVEL_TOTAL) {
+    throw new SchemeError(`level_law needs ${levels} positive integers that sum to ${LEVEL_TOTAL}, got ${law}`);
+  }
   return law;
 }

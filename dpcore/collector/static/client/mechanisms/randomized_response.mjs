@@ -1,15 +1,15 @@
 /** Randomized response: the category, or any of the others with a lighter weight. */
 
 import { one } from "../random.mjs";
-import { fits, natural, weightPair } from "./checks.mjs";
+import { categoriesOf, needed, ratioOf, totalOf } from "./checks.mjs";
 
 export function randomizedResponse(client) {
-  const k = natural(client, "categories", 2);
-  const [heavy, light] = weightPair(client.get("weight_in"), client.get("weight_out"));
-  const total = fits(heavy + (k - 1) * light);
+  const [categories, heavy, light] = needed(client, ["categories", "weight_in", "weight_out"]);
+  const k = categoriesOf(categories);
+  const total = totalOf([heavy, light], 1, k - 1);
   return {
     inputs: k,
-    loss: Math.log(heavy / light),
+    kept: ratioOf([[heavy, light]]),
     ranges: () => [[0, k - 1]],
     privatize: (cell, level, source) => [otherThan(cell, one(source, total), heavy, light)],
   };

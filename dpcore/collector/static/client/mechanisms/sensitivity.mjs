@@ -1,27 +1,49 @@
-/** How far two inputs' rows of tables are from each other at most. */
+/** How far two inputs' rows of tables are from each other at most; exact. */
 
-/** The largest weighted l1 distance of two rows: pairs in descending order of what their norms allow, exact. */
-export function largestDistance(tables, weights) {
-  const rows = Array.from({ length: tables[0].rows }, (_, row) => {
-    const entries = [];
-    let offset = 0;
-    tables.forEach(({ columns, values }, block) => {
-      for (let column = 0; column < columns; column += 1) {
-        const value = values[row * columns + column];
-        if (value !== 0) entries.push([offset + column, value * weights[block]]);
-      }
-      offset += columns;
-    });
-    return { entries, norm: entries.reduce((sum, [, value]) => sum + Math.abs(value), 0) };
-  });
+import { isAtMost } from "../promise.mjs";
+
+const MARGIN = 1e-9; // of sums of fewer than 2^20 doubles, which choose the pairs that are looked at in whole numbers
+
+/** The largest sum over tables of the l1 distance of two rows, divided by the table's scale: a fraction. */
+export function largestDistance(tables, scales) {
+  const rows = Array.from({ length: tables[0].rows }, (_, row) => rowOf(tables, row));
+  const scaled = (distances) => distances.reduce((sum, distance, block) => sum + distance / scales[block], 0);
+  for (const row of rows) row.norm = scaled(row.norms);
   rows.sort((a, b) => b.norm - a.norm);
-  let best = 0;
-  for (let i = 0; i < rows.length && rows[i].norm * 2 > best; i += 1) {
-    for (let j = i + 1; j < rows.length && rows[i].norm + rows[j].norm > best; j += 1) {
-      best = Math.max(best, distance(rows[i].entries, rows[j].entries));
+  const looked = new Set();
+  let [best, most] = [0, [0n, 1n]];
+  for (let i = 0; i < rows.length && rows[i].norm * 2 >= best; i += 1) {
+    for (let j = i + 1; j < rows.length && rows[i].norm + rows[j].norm >= best; j += 1) {
+      const distances = rows[i].entries.map((entries, block) => distance(entries, rows[j].entries[block]));
+      const about = scaled(distances);
+      if (about < best || looked.has(distances.join())) continue;
+      looked.add(distances.join());
+      const exact = sumOf(distances, scales);
+      if (!isAtMost(exact, most)) most = exact;
+      best = Math.max(best, about * (1 - MARGIN));
     }
   }
-  return best;
+  return most;
+}
+
+/** What is not zero in a row of each table, and the sums of its magnitudes. */
+function rowOf(tables, row) {
+  const entries = tables.map(({ columns, values }) => {
+    const found = [];
+    for (let column = 0; column < columns; column += 1) {
+      const value = values[row * columns + column];
+      if (value !== 0) found.push([column, value]);
+    }
+    return found;
+  });
+  return { entries, norms: entries.map((found) => found.reduce((sum, [, value]) => sum + Math.abs(value), 0)) };
+}
+
+function sumOf(distances, scales) {
+  return distances.reduce(([top, bottom], distance, block) => {
+    const scale = BigInt(scales[block]);
+    return [top * scale + BigInt(distance) * bottom, bottom * scale];
+  }, [0n, 1n]);
 }
 
 function distance(left, right) {

@@ -1,16 +1,16 @@
 /** Subset selection: some of the categories, among which the true one is more often than not. */
 
 import { one } from "../random.mjs";
-import { fits, natural, weightPair } from "./checks.mjs";
+import { categoriesOf, natural, needed, ratioOf, totalOf } from "./checks.mjs";
 
 export function subsetSelection(client) {
-  const k = natural(client, "categories", 2);
-  const size = natural(client, "size", 1, k - 1);
-  const [heavy, light] = weightPair(client.get("weight_in"), client.get("weight_out"));
-  const total = fits(size * heavy + (k - size) * light);
+  const [categories, size, heavy, light] = needed(client, ["categories", "size", "weight_in", "weight_out"]);
+  const k = categoriesOf(categories);
+  natural("size", size, 1, k - 1);
+  const total = totalOf([heavy, light], size, k - size);
   return {
     inputs: k,
-    loss: Math.log(heavy / light),
+    kept: ratioOf([[heavy, light]]),
     isAscending: true,
     ranges: () => Array.from({ length: size }, () => [0, k - 1]),
     privatize(cell, level, source) {

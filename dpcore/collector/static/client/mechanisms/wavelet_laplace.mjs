@@ -2,39 +2,54 @@
 
 import { hex, sha256 } from "../bytes.mjs";
 import { SchemeError } from "../errors.mjs";
+import { largest } from "../promise.mjs";
 import { WORD } from "../random.mjs";
-import { natural } from "./checks.mjs";
+import { needed } from "./checks.mjs";
 import { TAIL, discreteLaplace } from "./laplace.mjs";
 import { drawFrom, levelLaw } from "./levels.mjs";
 import { largestDistance } from "./sensitivity.mjs";
 
+const ALLOCATIONS = ["sample", "split", "paper"];
+
 export async function waveletLaplace(client, tables) {
-  const cells = natural(client, "cells", 2);
-  if (client.has("noise")) throw new SchemeError("this client draws Laplace noise only, and the scheme asks for another");
-  const noise = client.get("noise_scales");
-  const isSampled = client.get("allocation") === "sample";
-  if (tables.length !== noise.length || tables.some((table) => table.rows !== cells)) {
-    throw new SchemeError("the tables are not those of the scheme");
+  const [cells, noise, stated] = needed(client, ["cells", "noise_scales", "sensitivity"], ["noise_scales", "sensitivity"]);
+  if (tables.length === 0 || tables.some((table) => table.rows !== cells)) {
+    throw new SchemeError(`the coefficient tables have other rows than the scheme's ${cells} cells`);
   }
-  if (hex(await tablesDigest(tables)) !== client.get("table_sha256")) {
-    throw new SchemeError("the tables are not those whose SHA-256 the scheme states");
+  const digest = hex(await tablesDigest(tables));
+  if (digest !== client.get("table_sha256")) {
+    throw new SchemeError(`the coefficient tables have table_sha256 = ${digest}, the scheme states ${client.get("table_sha256")}`);
   }
-  if (noise.some((t) => !Number.isInteger(t) || t < 1 || t > WORD)) throw new SchemeError("a noise scale is out of range");
-  const sensitivity = tables.map((table) => largestDistance([table], [1]));
-  if (sensitivity.some((delta, block) => delta !== client.get("sensitivity")[block])) {
-    throw new SchemeError("the sensitivity of the tables is not the stated one");
+  const allocation = client.get("allocation");
+  if (!ALLOCATIONS.includes(allocation)) throw new SchemeError(`allocation must be one of ${ALLOCATIONS}; got ${allocation}`);
+  if ((allocation === "paper") !== client.has("a")) throw new SchemeError("a belongs to allocation = 'paper', and only to it");
+  if (client.has("noise") || client.has("delta")) {
+    throw new SchemeError("this client draws Laplace noise only, and the scheme asks for another, or for a delta");
   }
-  const law = isSampled ? levelLaw(client.get("level_law"), tables.length) : null;
-  const joint = () => largestDistance(tables, noise.map((t) => 1 / t));
-  const largest = tables.map((table) => table.values.reduce((most, value) => Math.max(most, Math.abs(value)), 0));
+  if (noise.length !== tables.length || noise.some((t) => t < 1 || t > WORD)) {
+    throw new SchemeError(`noise_scales must be ${tables.length} integers in 1..2^32, got ${noise}`);
+  }
+  const isSampled = allocation === "sample";
+  if (!isSampled && client.has("level_law")) throw new SchemeError("level_law belongs to allocation = 'sample'");
+  const law = isSampled ? levelLaw(client.get("level_law") ?? [], tables.length) : null;
+  const distances = tables.map((table) => largestDistance([table], [1]));
+  const loss = isSampled ? largest(distances.map(([top], block) => [top, BigInt(noise[block])])) : largestDistance(tables, noise);
+  const check = () => {
+    const sensitivity = distances.map(([top]) => Number(top));
+    if (String(sensitivity) !== String(stated)) {
+      throw new SchemeError(`the coefficient tables have sensitivity = ${sensitivity}, the scheme states ${stated}`);
+    }
+  };
+  const reach = tables.map((table) => table.values.reduce((most, value) => Math.max(most, Math.abs(value)), 0));
   const blocksOf = (level) => (isSampled ? [level] : [...tables.keys()]);
   return {
     inputs: cells,
     levels: isSampled ? tables.length : 1,
-    loss: isSampled ? Math.max(...sensitivity.map((delta, block) => delta / noise[block])) : joint(),
+    kept: { loss },
+    check,
     drawLevel: (source) => (isSampled ? drawFrom(law, source) : 0),
     ranges: (level) => blocksOf(level).flatMap((block) => {
-      const limit = largest[block] + TAIL * noise[block];
+      const limit = reach[block] + TAIL * noise[block];
       return Array.from({ length: tables[block].columns }, () => [-limit, limit]);
     }),
     privatize(cell, level, source) { // all noise is drawn before the record is looked at

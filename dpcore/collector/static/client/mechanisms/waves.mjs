@@ -1,35 +1,68 @@
 /** Square waves over the cells of a number: one alone, or dyadic ones of several levels. */
 
 import { SchemeError } from "../errors.mjs";
-import { one } from "../random.mjs";
-import { fits, natural, weightPair } from "./checks.mjs";
+import { largest } from "../promise.mjs";
+import { WORD, one } from "../random.mjs";
+import { natural, needed, totalOf } from "./checks.mjs";
 import { drawFrom, levelLaw } from "./levels.mjs";
+
+const MOST_LEVELS = 12;
+const MOST_INPUTS = 4096;
+const MOST_WEIGHTS = 2 ** 24; // of a level, all of which are looked at
 
 /** One level of a square wave: a window of cells around the phase of the input cell, each with the heavier weight. */
 function wave(cells, shift, window, isCircular, [heavy, light]) {
-  if (window % 2 !== 1) throw new SchemeError("a window has an odd number of cells");
   const half = (window - 1) / 2;
   const outputs = isCircular ? cells : cells + 2 * half;
-  const total = fits(window * heavy + (outputs - window) * light);
+  if (window >= outputs) throw new SchemeError(`a window must leave out a cell, got ${window} of ${outputs}`);
+  const total = totalOf([heavy, light], window, outputs - window, WORD - 1);
+  if (cells * outputs > MOST_WEIGHTS) {
+    throw new SchemeError(`a level has at most ${MOST_WEIGHTS} weights, got ${cells} cells and ${outputs} outputs`);
+  }
+  const inside = window * heavy;
+  const startOf = (phase) => (isCircular ? (phase - half + cells) % cells : phase);
   return {
     outputs,
-    loss: Math.log(heavy / light),
+    ratio: largestRatioOf(cells, outputs, (phase) => weightsOf(startOf(phase), window, outputs, total, [heavy, light])),
     draw(cell, source) {
-      const phase = (cell >> shift) % cells;
-      const start = isCircular ? (phase - half + cells) % cells : phase;
+      const start = startOf((cell >> shift) % cells);
       const drawn = one(source, total);
-      const inside = window * heavy;
       const step = drawn < inside ? Math.floor(drawn / heavy) : window + Math.floor((drawn - inside) / light);
       return (start + step) % outputs;
     },
   };
 }
 
+/** How many draws lead to each output, counted step by step from where a window starts until none is left. */
+function weightsOf(start, window, outputs, total, [heavy, light]) {
+  const weights = new Float64Array(outputs); // whole numbers up to 2^32
+  let left = total;
+  for (let step = 0; left > 0; step += 1) {
+    const weight = Math.min(left, step < window ? heavy : light);
+    weights[(start + step) % outputs] += weight;
+    left -= weight;
+  }
+  return weights;
+}
+
+/** The largest ratio of two phases' weights of one output; rows have one total. */
+function largestRatioOf(cells, outputs, rowOf) {
+  const [most, least] = [new Float64Array(outputs), new Float64Array(outputs).fill(WORD)];
+  for (let phase = 0; phase < cells; phase += 1) {
+    rowOf(phase).forEach((weight, output) => {
+      if (weight > most[output]) most[output] = weight;
+      if (weight < least[output]) least[output] = weight;
+    });
+  }
+  const pairs = new Map(Array.from(most, (weight, output) => [`${weight}/${least[output]}`, [weight, least[output]]]));
+  return largest([...pairs.values()].map((pair) => pair.map(BigInt)));
+}
+
 function waves(inputs, levels, law) {
   return {
     inputs,
     levels: levels.length,
-    loss: Math.max(...levels.map((level) => level.loss)),
+    kept: { ratio: largest(levels.map((level) => level.ratio)) },
     drawLevel: (source) => (levels.length === 1 ? 0 : drawFrom(law, source)),
     ranges: (level) => [[0, levels[level].outputs - 1]],
     privatize: (cell, level, source) => [levels[level].draw(cell, source)],
@@ -37,16 +70,34 @@ function waves(inputs, levels, law) {
 }
 
 export function dyadicWave(client) {
-  const cells = natural(client, "cells", 2, 1024);
-  const widths = client.get("widths");
-  const finest = widths.length - 1;
-  const pairs = widths.map((_, level) => weightPair(client.get("weights_in")[level], client.get("weights_out")[level]));
-  const levels = widths.map((window, level) => wave(cells, finest - level, window, level > 0, pairs[level]));
-  return waves(cells * 2 ** finest, levels, levelLaw(client.get("level_law"), levels.length));
+  const lists = ["weights_in", "weights_out", "level_law", "widths"];
+  const [cells, heavy, light, law, widths] = needed(client, ["cells", ...lists], lists);
+  widths.forEach(checkWindow);
+  if (heavy.length !== light.length) throw new SchemeError("client does not hold what the mechanism needs (weights_out)");
+  checkCells(cells);
+  const finest = natural("levels", widths.length, 1, MOST_LEVELS) - 1;
+  const inputs = cells * 2 ** finest;
+  if (inputs > MOST_INPUTS) throw new SchemeError(`cells 2^(levels-1) must be at most ${MOST_INPUTS}, got ${inputs}`);
+  levelLaw(law, widths.length);
+  if (heavy.length !== widths.length) throw new SchemeError(`weights must be one pair for each of the ${widths.length} levels`);
+  const level = (window, number) => wave(cells, finest - number, window, number > 0, [heavy[number], light[number]]);
+  return waves(inputs, widths.map(level), law);
 }
 
 export function squareWave(client) {
-  const cells = natural(client, "cells", 2, 1024);
-  const pair = weightPair(client.get("weight_in"), client.get("weight_out"));
-  return waves(cells, [wave(cells, 0, natural(client, "width", 1), false, pair)], null);
+  const [cells, window, heavy, light] = needed(client, ["cells", "width", "weight_in", "weight_out"]);
+  checkWindow(window);
+  checkCells(cells);
+  return waves(cells, [wave(cells, 0, window, false, [heavy, light])], null);
+}
+
+function checkWindow(window) {
+  if (!Number.isInteger(window) || window < 1 || window % 2 !== 1) {
+    throw new SchemeError(`widths must be odd numbers of cells, so that a window has a centre, got ${window}`);
+  }
+}
+
+function checkCells(cells) {
+  natural("cells", cells, 2, 1024);
+  if (cells & (cells - 1)) throw new SchemeError(`cells must be a power of two, got ${cells}`);
 }
