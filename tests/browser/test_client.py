@@ -13,6 +13,7 @@ from dpcore.collector.browser import ENTRY, joined
 from dpcore.protocol.scheme import Scheme
 from tests.browser import chromium
 from tests.browser.serving import serving
+from tests.helpers.bundles import KEPT, REFUSED, wrongly_judged
 
 pytestmark = [
     pytest.mark.slow,
@@ -65,6 +66,16 @@ def test_the_browser_gives_the_same_bytes_and_refuses_the_same(folder: Path, tmp
             assert wrong(tab, url, name) == []
         assert tab.complaints == []
         assert all(request.startswith((url, "data:")) for request in tab.requests)
+
+
+def test_the_browser_refuses_the_frozen_bundles_for_their_reasons(folder: Path, tmp_path: Path) -> None:
+    shutil.copy(HERE / "bundles.mjs", folder)
+    bundles = {bundle.name: bundle.files() for bundle in (*KEPT, *REFUSED)}
+    (folder / "bundles.json").write_text(json.dumps(bundles), "utf-8")
+    opened = "Promise.all([import('./bundles.mjs'), fetch('bundles.json').then(answer => answer.json())])"
+    with serving(folder) as (url, _), chromium.tab(tmp_path / "profile") as tab:
+        tab.open(url, 800)
+        assert wrongly_judged(tab.evaluate(f"{opened}.then(([module, bundles]) => module.openAll(bundles))")) == {}
 
 
 def test_a_planted_bug_fails_them(folder: Path, tmp_path: Path) -> None:

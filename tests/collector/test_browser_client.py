@@ -17,6 +17,7 @@ from dpcore import wire
 from dpcore.collector.browser import ENTRY, joined
 from dpcore.mechanisms import Mechanism
 from dpcore.protocol.scheme import Scheme
+from tests.helpers.bundles import KEPT, REFUSED, wrongly_judged
 
 EXPORTS = (
     "Client DRAWS FORMAT InvalidRecord REASONS RefusedReport SchemeError cellOf epsilonOf fetchBundle fromText given keyed "
@@ -45,6 +46,12 @@ for (const name of names) {
   }
 }
 console.log(JSON.stringify(opened));
+"""
+
+OPEN_ALL = """
+import { readFileSync } from "node:fs";
+const { openAll } = await import(process.cwd() + "/bundles.mjs");
+console.log(JSON.stringify(await openAll(JSON.parse(readFileSync(0, "utf-8")))));
 """
 
 
@@ -177,6 +184,28 @@ def test_node_opens_no_bundle_of_another_scheme_or_with_other_tables(
     assert "manifest" in said["table"]
     assert "table_sha256" in said["both"]
     assert "digest" in opened(tmp_path, static, "0" * 64, "bundle")["bundle"]
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_node_refuses_the_frozen_bundles_for_their_reasons(tmp_path: Path, root: Path, static: Path) -> None:
+    (tmp_path / ENTRY).write_text(joined(static), "utf-8")
+    shutil.copy(root / "tests/browser/bundles.mjs", tmp_path)
+    said = node(tmp_path, OPEN_ALL, json.dumps({bundle.name: bundle.files() for bundle in (*KEPT, *REFUSED)}))
+    assert wrongly_judged(said) == {}
+
+
+def node(folder: Path, program: str, told: str = "") -> Any:
+    """What a program for node prints as JSON; `told` is in its standard input."""
+    tried = subprocess.run(
+        ["node", "--input-type=module", "-e", program],
+        cwd=folder,
+        input=told,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert tried.stderr == ""
+    return json.loads(tried.stdout)
 
 
 def test_the_joined_client_is_one_module_of_every_part(static: Path) -> None:

@@ -10,17 +10,18 @@ export function largestDistance(tables, scales) {
   const scaled = (distances) => distances.reduce((sum, distance, block) => sum + distance / scales[block], 0);
   for (const row of rows) row.norm = scaled(row.norms);
   rows.sort((a, b) => b.norm - a.norm);
+  const margin = tables.length > 1 ? MARGIN : 0; // one table's distances are whole numbers
   const looked = new Set();
   let [best, most] = [0, [0n, 1n]];
-  for (let i = 0; i < rows.length && rows[i].norm * 2 >= best; i += 1) {
-    for (let j = i + 1; j < rows.length && rows[i].norm + rows[j].norm >= best; j += 1) {
+  for (let i = 0; i < rows.length && rows[i].norm * 2 > best; i += 1) {
+    for (let j = i + 1; j < rows.length && rows[i].norm + rows[j].norm > best; j += 1) {
       const distances = rows[i].entries.map((entries, block) => distance(entries, rows[j].entries[block]));
       const about = scaled(distances);
-      if (about < best || looked.has(distances.join())) continue;
+      if (about <= best || looked.has(distances.join())) continue;
       looked.add(distances.join());
       const exact = sumOf(distances, scales);
       if (!isAtMost(exact, most)) most = exact;
-      best = Math.max(best, about * (1 - MARGIN));
+      best = Math.max(best, about * (1 - margin));
     }
   }
   return most;
