@@ -14,6 +14,8 @@ from dpcore.protocol.scheme import Scheme
 from tests.browser import chromium
 from tests.browser.serving import serving
 from tests.helpers.bundles import KEPT, REFUSED, wrongly_judged
+from tests.helpers.client_cases import RECORDS
+from tests.helpers.provenance import differ, prepare
 
 pytestmark = [
     pytest.mark.slow,
@@ -76,6 +78,15 @@ def test_the_browser_refuses_the_frozen_bundles_for_their_reasons(folder: Path, 
     with serving(folder) as (url, _), chromium.tab(tmp_path / "profile") as tab:
         tab.open(url, 800)
         assert wrongly_judged(tab.evaluate(f"{opened}.then(([module, bundles]) => module.openAll(bundles))")) == {}
+
+
+def test_every_word_that_decides_a_report_is_the_browsers(folder: Path, tmp_path: Path, root: Path) -> None:
+    shutil.copy(HERE / "provenance.mjs", folder)
+    expected, record = prepare(folder, root), json.dumps(RECORDS["everything"][0])
+    with serving(folder) as (url, _), chromium.tab(tmp_path / "profile") as tab:
+        tab.open(url, 800)
+        assert tab.evaluate("import('./provenance.mjs').then(module => module.drawn())") == expected
+        assert differ(tab.evaluate(f"import('./provenance.mjs').then(module => module.twice('everything', {record}))"))
 
 
 def test_a_planted_bug_fails_them(folder: Path, tmp_path: Path) -> None:

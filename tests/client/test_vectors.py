@@ -13,7 +13,7 @@ import dpcore as dp
 from dpcore import wire
 from dpcore._random import Source
 from dpcore.errors import InvalidRecord, RefusedReport, SchemeError
-from dpcore.mechanisms import RandomizedResponse
+from dpcore.mechanisms import RandomizedResponse, _kernels
 from dpcore.mechanisms.reports import Reports
 from dpcore.protocol import tokens
 from dpcore.protocol.scheme import Scheme
@@ -39,6 +39,14 @@ def test_the_same_words_give_the_same_bytes(name: str) -> None:
     for number, report in enumerate(VECTORS[name]["reports"]):
         assert content_of(name, number) == report["content"]
         wire.read_report(report["content"].encode(), SCHEMES[name])
+
+
+@both
+@pytest.mark.skipif(not _kernels.is_installed(), reason="needs numba")
+def test_compiled_loops_give_the_same_bytes(name: str) -> None:
+    with _kernels.compiled(True):
+        for number, report in enumerate(VECTORS[name]["reports"]):
+            assert content_of(name, number) == report["content"]
 
 
 @both

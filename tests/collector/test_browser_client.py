@@ -18,6 +18,8 @@ from dpcore.collector.browser import ENTRY, joined
 from dpcore.mechanisms import Mechanism
 from dpcore.protocol.scheme import Scheme
 from tests.helpers.bundles import KEPT, REFUSED, wrongly_judged
+from tests.helpers.client_cases import RECORDS
+from tests.helpers.provenance import differ, prepare
 
 EXPORTS = (
     "Client DRAWS FORMAT InvalidRecord REASONS RefusedReport SchemeError cellOf epsilonOf fetchBundle fromText given keyed "
@@ -52,6 +54,14 @@ OPEN_ALL = """
 import { readFileSync } from "node:fs";
 const { openAll } = await import(process.cwd() + "/bundles.mjs");
 console.log(JSON.stringify(await openAll(JSON.parse(readFileSync(0, "utf-8")))));
+"""
+
+PROVENANCE = """
+import { readFile } from "node:fs/promises";
+import { readFileSync } from "node:fs";
+globalThis.fetch = async (path) => new Response(await readFile(path));
+const { drawn, twice } = await import(process.cwd() + "/provenance.mjs");
+console.log(JSON.stringify([await drawn(), await twice("everything", JSON.parse(readFileSync(0, "utf-8")))]));
 """
 
 
@@ -192,6 +202,17 @@ def test_node_refuses_the_frozen_bundles_for_their_reasons(tmp_path: Path, root:
     shutil.copy(root / "tests/browser/bundles.mjs", tmp_path)
     said = node(tmp_path, OPEN_ALL, json.dumps({bundle.name: bundle.files() for bundle in (*KEPT, *REFUSED)}))
     assert wrongly_judged(said) == {}
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_every_word_that_decides_a_report_is_the_systems(tmp_path: Path, root: Path, static: Path) -> None:
+    """The same words give the Python client the same reports, and none is left over: nothing else had a say."""
+    (tmp_path / ENTRY).write_text(joined(static), "utf-8")
+    shutil.copy(root / "tests/browser/provenance.mjs", tmp_path)
+    expected = prepare(tmp_path, root)
+    found, sent = node(tmp_path, PROVENANCE, json.dumps(RECORDS["everything"][0]))
+    assert found == expected
+    assert differ(sent)
 
 
 def node(folder: Path, program: str, told: str = "") -> Any:
