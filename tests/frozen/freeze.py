@@ -13,13 +13,14 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.frozen import behaviour
+from tests.frozen.awkward import awkward
 
 
 def main(names: list[str]) -> None:
     for name, find in behaviour.FAST.items():
         if not names or name in names:
             behaviour.keep(name, find())
-    for name, find_in in behaviour.ROUNDS.items():
+    for name, find_in in (behaviour.ROUNDS | {"awkward": awkward}).items():
         if not names or name in names:
             with tempfile.TemporaryDirectory() as folder:
                 behaviour.keep(name, find_in(Path(folder)))

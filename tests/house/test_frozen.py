@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.frozen import behaviour
+from tests.frozen.awkward import awkward
 
 
 @pytest.mark.parametrize("name", behaviour.FAST)
@@ -19,6 +20,10 @@ def test_the_same_is_asked_and_answered(name: str) -> None:
 )
 def test_a_round_finds_and_shows_the_same(name: str, tmp_path: Path) -> None:
     _is_as_it_was(name, behaviour.ROUNDS[name](tmp_path))
+
+
+def test_an_awkward_round_is_the_same_whole(tmp_path: Path) -> None:
+    _is_as_it_was("awkward", awkward(tmp_path))
 
 
 def _is_as_it_was(name: str, found: behaviour.Document) -> None:

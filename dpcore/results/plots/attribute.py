@@ -1,13 +1,14 @@
-"""The pictures of one attribute: what kinds there are, and those of a run's tables as PNG files."""
+"""The pictures of one attribute: what kinds there are, and those of a run's tables, as figures and as PNG files."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 import pandas as pd
+from matplotlib.figure import Figure
 
 from dpcore.results.plots import density, frequency, functional, style
-from dpcore.results.plots.differences import difference_pictures
+from dpcore.results.plots.differences import difference_figures
 from dpcore.results.plots.kind import Kind
 from dpcore.results.plots.truth import beside_truth
 
@@ -17,7 +18,16 @@ PICTURES: tuple[Kind, ...] = (density.EVERYONE, density.GROUPS, frequency.SHARES
 def attribute_pictures(
     attribute: str, tables: Mapping[str, pd.DataFrame], unit: str = "", *, run_id: str = ""
 ) -> dict[str, bytes]:
-    """Return name -> PNG of every kind of PICTURES, and of the differences, which are named as `difference_pictures` says.
+    """Return name -> PNG of what `attribute_figures`, which is given the same, draws."""
+    return {
+        name: style.png(figure) for name, figure in attribute_figures(attribute, tables, unit, run_id=run_id).items()
+    }
+
+
+def attribute_figures(
+    attribute: str, tables: Mapping[str, pd.DataFrame], unit: str = "", *, run_id: str = ""
+) -> dict[str, Figure]:
+    """Return name -> figure of every kind of PICTURES, and of the differences, which are named as `difference_pictures` says.
 
     tables: table -> frame, as landed; a truth is drawn where `truths` has one.  Without rows there is no picture.
     run_id: the run's, by which comparisons of its own groups are known.
@@ -27,10 +37,10 @@ def attribute_pictures(
     with_truth = {name: beside_truth(rows[name], truths) for name in {kind.table for kind in PICTURES} & rows.keys()}
     numbers = with_truth.get("functionals", pd.DataFrame(columns=["given"]))
     numbers = numbers[numbers["given"] == ""]
-    pictures = {
-        kind.name.format(attribute=attribute, part=part): style.png(kind.draw(shown, numbers, unit))
+    figures = {
+        kind.name.format(attribute=attribute, part=part): kind.draw(shown, numbers, unit)
         for kind in PICTURES
         if kind.table in with_truth
         for part, shown in kind.parts(with_truth[kind.table])
     }
-    return pictures | difference_pictures(attribute, rows.get("comparisons"), truths, unit, run_id=run_id)
+    return figures | difference_figures(attribute, rows.get("comparisons"), truths, unit, run_id=run_id)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import textwrap
+from typing import Any
 
 import pandas as pd
+from matplotlib.figure import Figure
 
 from dpcore.results.plots import style
 from dpcore.results.plots.comparison import plot_comparison
@@ -15,7 +17,7 @@ _SIDES = ["given", "other_given"]
 _WIDE, _NARROW = 46, 38  # characters of a title that fit beside the labels of categories, and beside those of numbers
 
 
-def difference_pictures(
+def difference_figures(
     attribute: str,
     rows: pd.DataFrame | None,
     truths: pd.DataFrame | None = None,
@@ -23,8 +25,8 @@ def difference_pictures(
     *,
     previous: str = "",
     run_id: str = "",
-) -> dict[str, bytes]:
-    """Return name -> PNG of an attribute's rows of `comparisons`; {} without any.
+) -> dict[str, Figure]:
+    """Return name -> picture of an attribute's rows of `comparisons`; {} without any.
 
     Changes since the earlier round are NAME_changes (of shares where there are any, else of functionals), those of functionals
     beside shares NAME_changes_numbers, those of groups NAME_changes_by_OTHER.  Groups against each other are
@@ -51,10 +53,15 @@ def difference_pictures(
         is_one = len(part[_SIDES].drop_duplicates()) == 1
         what = f": {whose(*part[_SIDES].iloc[0])}" if is_one else f" by {in_words(other)}: differences"
         parts.append((f"{attribute}_between_{other}", beside_truth(part, truths), f"{title}{what}"))
-    return {name: _picture(part, title, unit) for name, part, title in parts if len(part)}
+    return {name: _figure(part, title, unit) for name, part, title in parts if len(part)}
 
 
-def _picture(rows: pd.DataFrame, title: str, unit: str) -> bytes:
+def difference_pictures(*rows: Any, **options: Any) -> dict[str, bytes]:
+    """Return name -> PNG of what `difference_figures`, which is given the same, draws."""
+    return {name: style.png(figure) for name, figure in difference_figures(*rows, **options).items()}
+
+
+def _figure(rows: pd.DataFrame, title: str, unit: str) -> Figure:
     """The rows; where they are too many, those furthest from zero."""
     shown = largest(rows, "deviations")
     if len(shown) < len(rows):
@@ -62,4 +69,4 @@ def _picture(rows: pd.DataFrame, title: str, unit: str) -> bytes:
     figure, axes = style.new_axes(height=style.height_for(len(shown)))
     width = _WIDE if shown["functional"].map(is_share).all() else _NARROW
     plot_comparison(shown, axes, title="\n".join(textwrap.wrap(title, width)), unit=unit)
-    return style.png(figure)
+    return figure
