@@ -33,7 +33,7 @@ changed: $(VENV)/.ok  ## the quick tests of the rooms that have changed, and of 
 quick: $(VENV)/.ok  ## the tests to run before a commit
 	$(BIN)/python -m pytest $(BOTH) -m "not slow and not flows"
 
-flows: $(VENV)/.ok  ## the tests that need Prefect; they share one server, so one process
+flows: $(VENV)/.ok  ## the tests that need a server of Prefect; they share one, so one process
 	$(BIN)/python -m pytest -m "flows and not slow"
 
 test: quick flows  ## both: what `.ci/run` runs first

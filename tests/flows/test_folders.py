@@ -22,8 +22,6 @@ from flows.settings import RoundSettings
 from flows.steps import aggregate_batch, land, prepare
 from tests.helpers.flow_cases import FLOWS, TASKS
 
-pytestmark = pytest.mark.flows
-
 REFUSED = "runs may use what is in "
 GUARDED = [*FLOWS, *TASKS]
 REQUIRED = {"reports": Path("data"), "round": "2026-11-20", "first": date(2026, 11, 1), "last": date(2026, 11, 2)}

@@ -22,8 +22,6 @@ from starlette.responses import PlainTextResponse
 from dpcore.errors import DPCoreError
 from flows import key, server, up
 
-pytestmark = pytest.mark.flows
-
 
 @pytest.fixture
 def profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:

@@ -21,8 +21,6 @@ from flows.settings import RoundSettings
 from flows.stage import is_transient, key
 from tests.helpers.flow_cases import FLOWS, TASKS
 
-pytestmark = pytest.mark.flows
-
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
 def test_every_task_retries_has_a_limit_and_caches_nothing(task) -> None:  # type: ignore[no-untyped-def]

@@ -1,18 +1,23 @@
-"""What `make up` does with a service that ends again and again."""
+"""What `make up` tells its services, whom it lets in, and what it does with a service that ends."""
 
 from __future__ import annotations
 
 import os
+import socket
+import sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import pytest
 
 from flows import up
 from tests.helpers.services import soon
 
-pytestmark = [pytest.mark.flows, pytest.mark.slow]
 
-
+@pytest.mark.slow
 def test_a_service_that_keeps_ending_is_started_again_after_a_pause(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -33,3 +38,125 @@ def test_a_service_that_keeps_ending_is_started_again_after_a_pause(
         f"the worker ended with status 2, 2 times in 600 s; started again in 1 s, see {service.log}",
     ]
     assert "no-such-command" in service.log.read_text(encoding="utf-8")
+
+
+def test_the_settings_are_those_of_this_machine_and_the_operators_go_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith(("PREFECT", "DO_NOT"))]:
+        monkeypatch.delenv(name)
+    told = up.environment_of("4711")
+    assert {name: value for name, value in told.items() if name.startswith(("PREFECT", "DO_NOT"))} == {
+        "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": "http://127.0.0.1:4711,http://localhost:4711",
+        "DO_NOT_TRACK": "1",
+        "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",
+        "PREFECT_SERVER_DEPLOYMENTS_CONCURRENCY_SLOT_WAIT_SECONDS": "5",
+        "PREFECT_WORKER_QUERY_SECONDS": "2",
+        "PREFECT_LOGGING_LEVEL": "WARNING",
+        "PREFECT_API_URL": "http://127.0.0.1:4711/api",
+        "PREFECT_UI_URL": "http://127.0.0.1:4711",
+        "PREFECT_SERVER_API_HOST": "127.0.0.1",
+        "PREFECT_SERVER_API_PORT": "4711",
+    }
+    monkeypatch.setenv("PREFECT_UI_URL", "https://flows.example.org/ui")
+    monkeypatch.setenv("PREFECT_WORKER_QUERY_SECONDS", "7")
+    monkeypatch.setenv("PREFECT_SERVER_API_HOST", "0.0.0.0")
+    told = up.environment_of("4711")
+    assert told["PREFECT_UI_URL"] == "https://flows.example.org/ui"
+    assert told["PREFECT_SERVER_CORS_ALLOWED_ORIGINS"].endswith(":4711,https://flows.example.org")
+    assert told["PREFECT_WORKER_QUERY_SECONDS"] == "7"
+    assert told["PREFECT_SERVER_API_HOST"] == "127.0.0.1"  # whatever anybody says
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "-1", "http", ""])
+def test_what_is_no_port_is_refused(port: str) -> None:
+    with pytest.raises(up.UpError, match="a port between 1 and 65535"):
+        up._check_free(port)
+
+
+def test_a_port_that_is_taken_is_refused_and_a_free_one_is_not() -> None:
+    with socket.socket() as taken:
+        taken.bind((up.HOST, 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        with pytest.raises(up.UpError, match=f"port {port} is taken"):
+            up._check_free(port)
+    up._check_free(port)
+
+
+class Answers(BaseHTTPRequestHandler):
+    """A server that is not well, and then is."""
+
+    codes: ClassVar[list[int]] = [500, 503, 200]
+
+    def do_GET(self) -> None:
+        code = self.codes.pop(0) if self.path == "/api/health" else 404
+        self.send_response(code)
+        self.end_headers()
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+def test_a_server_is_waited_for_until_it_is_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    naps: list[float] = []
+    clock = SimpleNamespace(monotonic=lambda: float(len(naps)), sleep=naps.append)
+    monkeypatch.setattr(up, "time", clock)
+    running: Any = SimpleNamespace(status=None, log="server.log")
+    with HTTPServer((up.HOST, 0), Answers) as server:
+        Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        port = str(server.server_address[1])
+        up._wait_until_healthy(port, running)
+        server.shutdown()
+    assert Answers.codes == []
+    assert naps == [0.3, 0.3]
+    monkeypatch.setattr(up, "_PATIENCE", 5)
+    with pytest.raises(up.UpError, match="not healthy after 5 s"):
+        up._wait_until_healthy(port, running)
+    assert len(naps) == 7
+    with pytest.raises(up.UpError, match="ended at once with status 3; server"):
+        up._wait_until_healthy(port, SimpleNamespace(status=3, log="server.log"))  # type: ignore[arg-type]
+
+
+def test_what_is_run_to_its_end_says_what_it_said_or_why_it_failed() -> None:
+    assert up._python("platform", os.environ)
+    with pytest.raises(
+        up.UpError, match=r"`python -m no_such_module` failed: .*No module named no_such_module; run it by"
+    ):
+        up._python("no_such_module", os.environ)
+
+
+def test_a_service_is_started_again_sooner_or_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    started: list[tuple[list[str], dict[str, Any]]] = []
+    clock = SimpleNamespace(now=1000.0)
+
+    def popen(command: list[str], **told: Any) -> Any:
+        started.append((command, told))
+        return SimpleNamespace(poll=lambda: 2)
+
+    monkeypatch.setattr(up, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    monkeypatch.setattr(up.subprocess, "Popen", popen)
+    service = up._Service("worker", "some work", {"PREFECT_HOME": str(tmp_path / "home"), "A": "1"}).__enter__()
+    for number in range(5):
+        service.keep_up()
+        assert len(started) == number + 2  # at once
+    assert "again, see" in capsys.readouterr().out.splitlines()[-1]
+    service.keep_up()
+    assert "2, 6 times in 600 s; started again in 60 s, see" in capsys.readouterr().out
+    clock.now += 59.9
+    service.keep_up()
+    assert len(started) == 6
+    clock.now += 0.1
+    service.keep_up()
+    assert len(started) == 7
+    clock.now += 600
+    service.keep_up()
+    assert len(started) == 8  # what was long ago does not count
+    command, told = started[0]
+    assert command == [sys.executable, "-m", "some", "work"]
+    assert told["env"]["A"] == "1"
+    assert told["start_new_session"]
+    assert told["umask"] == 0o077
+    assert service.log == tmp_path / "home/worker.log"
+    assert service.log.stat().st_mode & 0o777 == 0o600
+    assert service.log.parent.stat().st_mode & 0o777 == 0o700

@@ -12,12 +12,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.frozen import behaviour
+from tests.frozen import asked, behaviour
 from tests.frozen.awkward import awkward
 
 
 def main(names: list[str]) -> None:
-    for name, find in behaviour.FAST.items():
+    for name, find in (behaviour.FAST | {"flows": asked.flows}).items():
         if not names or name in names:
             behaviour.keep(name, find())
     for name, find_in in (behaviour.ROUNDS | {"awkward": awkward}).items():

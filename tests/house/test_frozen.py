@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.frozen import behaviour
+from tests.frozen import asked, behaviour
 from tests.frozen.awkward import awkward
 
 
@@ -20,6 +20,10 @@ def test_the_same_is_asked_and_answered(name: str) -> None:
 )
 def test_a_round_finds_and_shows_the_same(name: str, tmp_path: Path) -> None:
     _is_as_it_was(name, behaviour.ROUNDS[name](tmp_path))
+
+
+def test_the_flows_ask_for_the_same() -> None:
+    _is_as_it_was("flows", asked.flows())
 
 
 def test_an_awkward_round_is_the_same_whole(tmp_path: Path) -> None:
