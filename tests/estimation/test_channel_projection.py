@@ -114,3 +114,33 @@ def test_half_the_reports_have_twice_the_variance() -> None:
     counts = model.expected(law, np.array([1e6]))[:, None]
     full, half = (project(model, counts * share, np.ones(1), law, 2, 3, UNIT) for share in (1, 0.5))
     np.testing.assert_allclose(half.covariance, 2 * full.covariance, rtol=1e-9, atol=1e-15)
+
+
+def test_the_covariance_is_the_sum_over_reports_one_by_one() -> None:
+    """Weighted least squares of mass one and its sandwich, by loops over levels, reports and pairs of coefficients."""
+    mechanism = DyadicWave.design(TWO, cells=16, levels=2)
+    model, (coefficients, law) = mechanism.model(), spline_law(mechanism.inputs, 1, 1)
+    tables = np.stack([np.rint(model.expected(law, n * model.level_law)) for n in (3000.0, 1000.0)], axis=1)
+    tables[::3, 1] += 7
+    weights = np.array([1.3, -0.2])
+    fit = np.full(mechanism.inputs, 1 / mechanism.inputs)
+    rung = project(model, tables, weights, fit, 1, 1, UNIT)
+    K = len(coefficients)
+    masses = np.stack(
+        [np.diff(Spline(*UNIT, 1, 1, one).cdf(np.arange(mechanism.inputs + 1) / mechanism.inputs)) for one in np.eye(K)]
+    ).T
+    information, right, noise = np.zeros((K, K)), np.zeros(K), np.zeros((K, K))
+    for level, counted in zip(model.levels, model.split(tables), strict=True):
+        n = sum(weights @ row for row in counted)
+        p, design = level.matrix() @ fit, level.matrix() @ masses
+        influence = design / p[:, None]
+        for z, row in enumerate(counted):
+            information += n * p[z] * np.outer(influence[z], influence[z])
+            right += influence[z] * (weights @ row)
+            off = influence[z] - p @ influence
+            noise += (weights**2 @ row) * np.outer(off, off)
+    mass = bspline.integrals(1, 1)
+    bordered = np.block([[information, mass[:, None]], [mass[None], np.zeros((1, 1))]])  # with mass one as a constraint
+    solved = np.linalg.inv(bordered)
+    np.testing.assert_allclose(rung.raw.coefficients, (solved @ np.append(right, 1.0))[:K], rtol=1e-9)
+    np.testing.assert_allclose(rung.covariance, solved[:K, :K] @ noise @ solved[:K, :K], rtol=1e-9, atol=1e-12)

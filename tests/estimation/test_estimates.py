@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -43,6 +45,15 @@ def test_quantiles_invert_the_cdf(estimate):
     assert np.ndim(estimate.quantile(0.5)) == 0
     with pytest.raises(SchemeError):
         estimate.quantile(1.1)
+
+
+def test_people_are_drawn_by_the_quantiles_of_uniform_numbers(estimate):
+    drawn = np.append(np.linspace(0, 1, 1001)[:-1], [0.99999, 1 - 1e-9])
+    source = SimpleNamespace(generator=lambda: SimpleNamespace(random=lambda n: drawn[:n]))
+    people = estimate.draw(len(drawn), source)
+    assert people == pytest.approx(estimate.quantile(drawn), abs=4e-4)
+    assert people[-1] == pytest.approx(3, abs=1e-4)
+    assert estimate.draw(0, source).shape == (0,)
 
 
 def test_derivatives_are_slopes(estimate):

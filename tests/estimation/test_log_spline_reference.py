@@ -230,6 +230,18 @@ def test_the_maximum_is_a_general_optimisers(kind, prior, ends):
     assert np.abs((eta - slow.x) / errors).max() < 0.05
 
 
+@pytest.mark.parametrize("kind", LIKELIHOODS)
+def test_quasi_newton_steps_spare_the_information(kind, monkeypatch):
+    """It is what costs, and is asked for at most so often; without them, or with what they learn spoiled, it is oftener."""
+    family = Family(LIKELIHOODS[kind](3), prior_of(LEVEL, 2))
+    asked = []
+    honest = Family.information
+    monkeypatch.setattr(Family, "information", lambda *told: asked.append(1) or honest(*told))
+    found = penalised_likelihood.maximise(family, _precision(family, 1.0), family.start)
+    assert not found.is_behind
+    assert len(asked) <= 3  # of twenty
+
+
 @pytest.mark.parametrize(
     ("kind", "prior", "ends"), every_value_once(LIKELIHOODS, [(2, 1e3), (3, 10.0), (1, 1e2)], ENDS[::3])
 )

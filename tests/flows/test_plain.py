@@ -19,8 +19,8 @@ from dpcore.results.pages import Pieces
 from dpcore.rounds import preparing
 from dpcore.rounds.cleanup import Removal
 from dpcore.rounds.run import Run, State
-from flows import audit, backfill, cleanup, collect, hooks, publish, runner, stage, steps, studies
-from flows.settings import AuditSettings, BackfillSettings, CleanupSettings, NamedRound, RoundSettings
+from flows import audit, backfill, cleanup, collect, estimate, hooks, publish, runner, simulate, stage, steps, studies
+from flows.settings import AuditSettings, BackfillSettings, CleanupSettings, CollectSettings, NamedRound, RoundSettings
 from tests.helpers import undrawn, warehouses
 from tests.helpers.flow_cases import unplugged
 from tests.helpers.schemes import QUESTION
@@ -415,6 +415,58 @@ def test_batches_are_at_most_so_many_and_as_even_as_can_be(monkeypatch: pytest.M
         monkeypatch.setenv(runner.SETTING, good)
         assert runner.where() == good
         assert runner.task_runner()._max_workers == 32
+
+
+def test_a_round_may_be_carried_out_by_three_flows(
+    shown: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch, question: Path, tmp_path: Path
+) -> None:
+    for module in (simulate, collect, estimate):
+        monkeypatch.setattr(module, "Tasks", undrawn.Undrawn)
+    monkeypatch.setattr(publish.pages, "pieces", lambda *_: pieces(failed=["a"]))
+    warehouses.put(tmp_path / "warehouse.duckdb")
+    told: dict[str, Any] = {"scheme": question, "data": tmp_path, "round": "r"}
+    files = simulate.simulate(RoundSettings(**told, clients=100, seed=1, keep_reports=True))
+    assert [file.suffix for file in files] == [".parquet"]
+    few = collect.collect(CollectSettings(**told, reports=files[0].parent, min_clients=101))
+    assert (few.name, few.is_completed()) == ("Waiting", True)
+    run = Run.at(collect.collect(CollectSettings(**told, reports=files[0].parent, min_clients=100)))
+    assert run.state == State.AGGREGATED
+    state = estimate.estimate(NamedRound(**told))
+    assert (state.name, state.data) == ("ChecksFailed", run.folder)
+    assert len(shown) == 5
+
+
+@pytest.mark.parametrize(
+    ("name", "is_afresh", "is_apart"),
+    [("benchmark", True, False), ("coverage", False, False), ("reproduce", False, True)],
+)
+def test_the_flow_of_a_study_measures_draws_and_shows(
+    name: str, is_afresh: bool, is_apart: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[Any] = []
+    monkeypatch.setattr(studies, "measure", lambda *told: calls.append(("measure", *told)))
+    monkeypatch.setattr(studies, "draw", lambda *told: calls.append(("draw", *told)) or "drawn")
+    monkeypatch.setattr(studies, "show", lambda *told: calls.append(("show", *told)))
+    begun = datetime(2026, 11, 20, tzinfo=UTC)
+    now = SimpleNamespace(flow_run=SimpleNamespace(scheduled_start_time=begun))
+    for module in (studies, stage):
+        monkeypatch.setattr(module, "runtime", now)
+    flow: Any = getattr(studies, name)
+    flow.fn()
+    (_, settings, since), (_, drawn), (_, shown, pictures, title, apart) = calls
+    assert settings is drawn is shown
+    assert settings.kind.name in flow.flow_run_name()
+    assert flow.flow_run_name().endswith("-2026-11-20") is is_afresh
+    assert since == (begun if is_afresh else None)
+    assert (pictures, apart) == ("drawn", is_apart)
+    assert title in flow.fn.__doc__
+
+
+@pytest.mark.parametrize("people", ["records", "reports"])
+def test_nobodys_noise_has_a_seed_that_prefect_keeps(people: str) -> None:
+    RoundSettings(**{people: Path("data")})
+    with pytest.raises(ValueError, match="seed is for simulated people"):
+        RoundSettings(seed=0, **{people: Path("data")})
 
 
 def test_an_audit_shows_lands_and_then_judges_every_scheme(

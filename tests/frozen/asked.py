@@ -38,6 +38,8 @@ def flows() -> behaviour.Document:
         for definition, schema in made.parameters.model_dump()["definitions"].items()
         for key, told in schema["properties"].items()
     ]
+    for made in whole:
+        forms += [[made.name, key, *_told(told)] for key, told in made.parameters.model_dump()["properties"].items()]
     return {
         "tasks": behaviour.section(["task", "run", "seconds", "retries", "delays", "jitter", "tags"], tasks),
         "flows": behaviour.section(

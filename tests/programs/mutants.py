@@ -3,8 +3,8 @@
 The table is `tests/mutants/*.toml`, by room: of each bug its name, the file, the text that is replaced, which stands there
 once, what it is replaced by, and the tests that must see it, which are quick ones.  Those with `ci = true` are what `--ci`
 plants.  `--sample N --seed S FOLDER...` plants N bugs drawn at random instead: constants, comparisons, signs, `and` for `or`,
-calls left out, at most two a file; their tests are the quick ones of the rooms they lie in, and what is frozen.  What it
-prints can be read again (`--table FILE`), so that two commits can be asked about the same bugs.
+calls left out, at most two a file; their tests are what is frozen, and the quick ones of the rooms they lie in and of whatever
+names their modules.  What it prints can be read again (`--table FILE`), so that two commits can be asked about the same bugs.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from dataclasses import dataclass
 from importlib.util import cache_from_source
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+from tests.programs.changed import asked_for
 
 ROOT = Path(__file__).parents[2]
 TABLE = ROOT / "tests/mutants"
@@ -71,9 +73,8 @@ def sampled(folders: list[str], count: int, seed: int) -> list[Bug]:
         if all_of_it and len(found) < count:
             old, new = rng.choice(all_of_it)
             path = str(place.relative_to(ROOT))
-            tests = (f"tests/{Path(path).parts[1].removesuffix('.py')}",)
-            tests = (*tests, "tests/house/test_frozen.py") if (ROOT / tests[0]).is_dir() else ("tests",)
-            found.append(Bug(f"{len(found)} {old.strip()} -> {new.strip()}", path, old, new, tests))
+            own = {"tests/house/test_frozen.py": None, **dict.fromkeys(asked_for([path]))}
+            found.append(Bug(f"{len(found)} {old.strip()} -> {new.strip()}", path, old, new, tuple(own)))
     return found
 
 

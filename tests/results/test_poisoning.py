@@ -12,7 +12,7 @@ import dpcore as dp
 from dpcore import wire
 from dpcore.errors import SchemeError
 from dpcore.estimation.estimators import Fixed, Projection
-from dpcore.estimation.estimators.sensitivity import averaged
+from dpcore.estimation.estimators.sensitivity import averaged, group_averaged
 from dpcore.estimation.support import Sensitivity
 from dpcore.functionals import Cdf, Entropy, Mean, Quantile
 from dpcore.laboratory import attacks, gains
@@ -58,6 +58,52 @@ def test_no_report_adds_more_than_the_furthest(name: str, k: int) -> None:
         assert mechanism.accepts(found).all()
         most = max(weights @ mechanism.statistics(one) for one in all_reports(mechanism))
         assert weights @ mechanism.statistics(found) == pytest.approx(most)
+
+
+@pytest.mark.parametrize("name", ORACLES)
+def test_a_share_moves_as_far_as_the_worst_report_of_all_one_by_one(name: str) -> None:
+    """Of each category, and of a number of them all: every report is tried, in both directions."""
+    scheme = dp.Scheme.from_toml(f"""
+name = "enemies"
+[attributes.x]
+type = "categorical"
+categories = ["a", "b", "c", "d", "e"]
+values = [0, 1, 2, 5, 9]
+epsilon = "ln 3"
+mechanism = "{name}"
+""")
+    found = dp.simulate(scheme, {"x": np.repeat(list("abcde"), [100, 400, 50, 150, 300])}, random=dp.seeded(1))
+    mechanism, n, estimate = scheme.attributes["x"].mechanism, 1000, dp.estimate(found, "x")
+    moved = []
+    for one in all_reports(mechanism):
+        alone = mechanism.model().frequencies(mechanism.statistics(one), 1)
+        moved.append(alone - estimate.raw)
+    assert estimate.raw == pytest.approx(mechanism.model().frequencies(found.statistics["x"], n))
+    assert estimate.sensitivities == pytest.approx(np.abs(moved).max(axis=0), rel=1e-12)
+    stated = estimate.sensitivity(Mean())
+    assert stated.is_exact
+    assert stated.value == pytest.approx(np.abs(np.array(moved) @ [0, 1, 2, 5, 9]).max(), rel=1e-12)
+
+
+def test_a_number_of_a_wave_moves_as_far_as_its_worst_cell_one_by_one() -> None:
+    """Of everyone and of a group, whose reports count for more: by loops over levels and cells."""
+    mechanism = DyadicWave.design(LN3, cells=16, levels=2)
+    tables = np.random.default_rng(1).integers(1, 90, (2, len(mechanism.labels().level)))
+    inverse = np.array([1.5, -0.5])
+    weights = np.random.default_rng(2).normal(size=(3, tables.shape[1]))
+    n = int(tables.sum())
+    model = mechanism.model()
+    for counted, factor in ((tables.sum(axis=0), 1.0), (inverse @ tables, 1.5 * n / (inverse @ tables).sum())):
+        everyone, group = averaged(mechanism, counted, n, n), group_averaged(mechanism, tables, inverse, n)
+        exposure = everyone if factor == 1 else group
+        for row, stated in zip(weights, exposure.sensitivities(weights), strict=True):
+            worst = 0.0
+            for law, w, said in zip(model.level_law, model.split(row), model.split(counted), strict=True):
+                least = max(law - 3 * np.sqrt(law * (1 - law) / n), law / 4)
+                for one in w:
+                    worst = max(worst, abs(one - w @ said / said.sum()) / least * factor)
+            assert stated == pytest.approx(worst, rel=1e-12)
+            assert exposure.sensitivity(row) == pytest.approx(worst, rel=1e-12)
 
 
 @pytest.mark.parametrize("mechanism", [DyadicWave.design(LN3, cells=16), SquareWave.design(LN3, cells=16)])
