@@ -165,3 +165,19 @@ def test_the_law_of_a_quadratic_error_has_its_moments_and_quantiles():
     assert law.variance == pytest.approx(t @ S @ t + 2 * np.trace(Q @ S @ Q @ S))
     for probability in (0.025, 0.975):
         assert np.mean(draws <= law.quantile(probability)) == pytest.approx(probability, abs=0.006)
+
+
+def test_directions_in_which_a_quadratic_is_straight_have_a_normal_error():
+    rng = np.random.default_rng(3)
+    root = rng.normal(size=(4, 4))
+    S, t = root @ root.T, rng.normal(size=4)
+    for bent in (1, 3):
+        axes = rng.normal(size=(bent, 4))
+        Q = axes.T @ axes
+        law = error_law(t, Q, S)
+        assert np.count_nonzero(law.weights) == bent
+        assert law.mean == pytest.approx(0, abs=1e-9 * np.sqrt(law.variance))
+        assert law.variance == pytest.approx(t @ S @ t + 2 * np.trace(Q @ S @ Q @ S))
+    nothing = error_law(t, 1e-12 * np.eye(4), S)
+    assert nothing.quantile(0.975) == pytest.approx(1.96 * np.sqrt(t @ S @ t), rel=1e-4)
+    assert nothing.tail(1.96 * np.sqrt(t @ S @ t)) == pytest.approx(0.025, rel=1e-3)

@@ -103,3 +103,17 @@ def test_the_table_of_estimates_has_every_number_and_alike_columns(landed: Path,
 )
 def test_nothing_in_a_name_is_taken_for_markdown(text: str, expected: str) -> None:
     assert plain(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (12, "12"),
+        (None, "None"),
+        (" a\n b|c ", "a b\\|c"),
+        ("*_`#[x](y)", "\\*\\_\\`\\#\\[x\\](y)"),
+        ("<$~>", "\\<\\$\\~\\>"),
+    ],
+)
+def test_what_stands_in_markdown_is_one_line_as_it_is(text: object, shown: str) -> None:
+    assert plain(text) == shown

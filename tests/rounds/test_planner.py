@@ -13,6 +13,7 @@ import pytest
 from dpcore import cli
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.privacy.budget import Budget
+from dpcore.rounds.planner.assumed import Assumed
 from dpcore.rounds.planner.expectation import expected_statistics
 from dpcore.rounds.planner.plan import Aim, Planner
 from dpcore.rounds.planner.search import least, rounded_clients, rounded_epsilon
@@ -183,3 +184,11 @@ def test_the_command_prints_the_plan_and_the_published_epsilons(tmp_path: Path) 
         assert said in printed
     assert "assumed" in printed
     assert err.getvalue().startswith("ldpflow: give exactly two")
+
+
+def test_the_law_that_is_assumed_is_the_one_that_is_named() -> None:
+    law = Assumed().cell_probabilities("any", 0, 50, 1000)
+    x = (np.arange(1000) + 0.5) / 1000
+    assert law.sum() == pytest.approx(1)
+    assert 1000 * law == pytest.approx(0.3 + 0.7 * 20 * x * (1 - x) ** 3, abs=1e-4)  # Beta(2, 4)
+    assert Assumed().probabilities("any", ["a", "b", "c", "d"]).tolist() == [0.25] * 4

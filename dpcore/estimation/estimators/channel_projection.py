@@ -49,9 +49,9 @@ def project(
         scaled = design / p[:, None] * n  # W M
         information += scaled.T @ design
         right += scaled.T @ (y / n)
-        # of the shares: sum over reports of w^2 (e_z - p)(e_z - p)' / n^2
-        spread = np.diag(u) - np.outer(u, p) - np.outer(p, u) + u.sum() * np.outer(p, p)
-        noise += scaled.T @ spread @ scaled / n**2
+        # Of the shares: sum over reports of w^2 (e_z - p)(e_z - p)' / n^2.  What is taken off e_z moves the mass alone,
+        # since M'W p is the splines' masses, and the mass is known.
+        noise += (scaled.T * u) @ scaled / n**2
     if not information.any():
         raise NotEstimable("too few reports to tell any level from none; collect more")
     inverse = np.linalg.inv(information)
