@@ -50,5 +50,5 @@ export async function twice(name, record) {
 }
 
 function open(name) {
-  return ldp.openBundle(async (file) => new Uint8Array(await (await fetch(`${name}/${file}`)).arrayBuffer()));
+  return ldp.fetchBundle(new URL(`${name}/`, import.meta.url));
 }

@@ -16,9 +16,43 @@ from dpcore.protocol import tokens
 from dpcore.protocol.scheme import Scheme
 from tests.helpers.client_cases import RECORDS
 
-NAMES = ("everything", "one_of_three")
+_CHANGES = {  # integers so small that every edge of a draw is met, and noise whose trials do not fit a word
+    "weight_in = 196608\nweight_out = 65536\n": "weight_in = 3\nweight_out = 1\n",
+    f"coin_bits = 32\nweight_true = {2**31}\nweight_other = {2**30}\n": "coin_bits = 2\nweight_true = 2\nweight_other = 1\n",
+    "    196608,\n": "    3,\n",
+    "    65536,\n": "    1,\n",
+    "noise_scales = [\n    119307,\n": f"noise_scales = [\n    {2**31 + 1},\n",
+}
+_LN_3 = 'type = "{type}"\nepsilon = "ln 3"\nmechanism = "{mechanism}"\n'
+_ASKED = {
+    "randomized_response": 3,
+    "unary_encoding": 33,
+    "subset_selection": 4,
+    "hadamard_response": 5,
+    "local_hashing": 5,
+    "dyadic_wave": "cells = 4\nwidths = [3, 1]\n",
+    "square_wave": "cells = 4\nwidths = [3]\n",
+    "wavelet_laplace": "degree = 0\ncoarsest_level = 1\nfinest_level = 2\ncells = 64\n",
+}
 MANY = (1 << 15) + 3  # words of one call, more than a browser gives at once
-_WORDS = dp.seeded(22).words(1 << 16)
+_WORDS = dp.seeded(22).words(1 << 17)
+
+
+def small() -> Scheme:
+    """A scheme of every mechanism of the browser's, each with integers of which few reports meet every edge."""
+    text = 'name = "small"\n'
+    for name, more in _ASKED.items():
+        text += f"[attributes.{name}]\n"
+        if isinstance(more, int):
+            categories = ", ".join(f'"{number}"' for number in range(more))
+            text += _LN_3.format(type="categorical", mechanism=name) + f"categories = [{categories}]\n"
+        else:
+            text += _LN_3.format(type="numeric", mechanism=name) + f"lower = 0\nupper = 1\n{more}"
+    text = Scheme.from_toml(text).canonical
+    for old, new in _CHANGES.items():
+        assert old in text, old
+        text = text.replace(old, new)
+    return Scheme.from_toml(text)
 
 
 class Counted(Source):
@@ -42,10 +76,21 @@ class Counted(Source):
 def prepare(folder: Path, root: Path) -> dict[str, Any]:
     """Write what tests/browser/provenance.mjs reads into a folder; return what it must find, by the Python client."""
     source, asked, sent = Counted(), [], []
-    for name in NAMES:
-        scheme = Scheme.from_toml(json.loads((root / f"tests/vectors/{name}.json").read_text("utf-8"))["scheme"])
+    vectors = {
+        name: (root / f"tests/vectors/{name}.json").read_text("utf-8") for name in ("everything", "one_of_three")
+    }
+    schemes = {name: Scheme.from_toml(json.loads(text)["scheme"]) for name, text in vectors.items()} | {
+        "small": small()
+    }
+    records = RECORDS | {
+        "small": [
+            {name: place / 24 if isinstance(more, str) else str(place % more) for name, more in _ASKED.items()}
+            for place in range(24)
+        ]
+    }
+    for name, scheme in schemes.items():
         wire.write_bundle(folder / name, scheme)
-        for record in RECORDS[name]:
+        for record in records[name]:
             for token in (None, tokens.token_of(bytes(range(16)), scheme.digest)):
                 before = source.used
                 content = wire.write_report(dp.Client(scheme, source, token).report(record, "1"), scheme).decode()

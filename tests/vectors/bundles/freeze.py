@@ -54,6 +54,12 @@ HONEST = {
     "split": numeric("wavelet_laplace", '"0.75"', f'{SPLINES}allocation = "split"\n'),
     "paper": numeric("wavelet_laplace", '"0.75"', f'{SPLINES}allocation = "paper"\na = 2\n'),
     "gaussian": numeric("wavelet_laplace", "1", f'{SPLINES}noise = "discrete_gaussian"\ndelta = "1e-6"\n'),
+    "codes": categorical(
+        "local_hashing", "1", 2, 'codes = { 7 = "c1" }\nmissing = "category"\noutside = "other"\n'
+    ).replace('"c0", ', '"c0", "other", '),
+    "pair": 'pairs = [["y", "x"]]\nreporting = "one"\n'
+    + categorical("randomized_response", "1", 3)
+    + numeric("square_wave", "1", "cells = 8\nwidths = [3]\n").replace(".x]", ".y]"),
     "two": categorical("randomized_response", "1", 3)
     + numeric("square_wave", "1", "cells = 8\nwidths = [3]\n").replace(".x]", ".y]"),
 }
@@ -135,6 +141,10 @@ def kept(schemes: dict[str, Scheme]) -> list[Row]:
         ("more of everything", "split", _said(schemes["split"], "noise_scales", _less(of["split"], 1, -1))),
         ("another epsilon", "square_wave", {'epsilon = "1"': 'epsilon = "1.0000001"'}),
         ("a sum of two", "square_wave", {'epsilon = "1"': 'epsilon = "0.25 + ln 3"'}),
+        ("a category that is added", "codes", {'    "missing",\n': ""}),
+        ("all but one", "subset_selection", _said(schemes["subset_selection"], "size", 11)),
+        ("two bins", "local_hashing", _said(schemes["local_hashing"], "bins", 2)),
+        ("noise of a logarithm", "sampled", _LN_3 | _said(schemes["sampled"], "noise_scales", [119307] * 3)),
         ("another law", "dyadic_wave", _said(schemes["dyadic_wave"], "level_law", [1, 1, 65534])),
     ]
     return [(f"{name}, {of}" if name == "one less" else name, of, changes) for name, of, changes in rows]
@@ -265,6 +275,8 @@ def refused(schemes: dict[str, Scheme]) -> list[Row]:
     rows.append(("sampled: noise of half a sensitivity that is stated", "sampled", half, LOSS))
     say("a level that nobody reports", "sampled", "level_law", [32768, 32768, 0], LAW)
     say("a law of two", "sampled", "level_law", [32768, 32768], LAW)
+    logarithm = _LN_3 | _said(schemes["sampled"], "noise_scales", [119306, 119307, 119307])
+    rows.append(("sampled: too little noise for a logarithm", "sampled", logarithm, LOSS))
     digest = own["sampled"]["table_sha256"]
     rows.append(("sampled: other tables", "sampled", {digest: "0" * 64}, "table_sha256 = "))
     rows.append(("sampled: sent together", "sampled", {'"sample"': '"split"'}, "level_law belongs to"))
@@ -283,12 +295,35 @@ def refused(schemes: dict[str, Scheme]) -> list[Row]:
 
     texts = ("0", "-1", "1/0", "ln 1", "ln 1/2", "ln 3/0", "65", "ln 1" + "0" * 39, "none", "0 + ln 3", "1e400", "")
     rows += [(f"epsilon: {text}", "square_wave", {'epsilon = "1"': f'epsilon = "{text}"'}, EPSILON) for text in texts]
+    domain = {
+        "a code of no category": ({'7 = "c1"': '7 = "c7"'}, "codes.7 must be one of the categories"),
+        "other answers have no category": ({'    "other",\n': '    "others",\n'}, 'needs a category named "other"'),
+        "others are anything": ({'outside = "other"': 'outside = "anything"'}, "outside must be one of"),
+        "two categories of a name": ({'    "other",\n': '    "c0",\n'}, "categories must differ"),
+    }
+    rows += [(f"codes: {what}", "codes", *row) for what, row in domain.items()]
+    bounds = {
+        "the wrong way round": ({"upper = 1": "upper = -1"}, "lower must be below upper"),
+        "a point": ({"upper = 1": "upper = 0"}, "lower must be below upper"),
+        "no number": ({"upper = 1": 'upper = "1/0"'}, "upper must be a number"),
+        "too far": ({"upper = 1": f"upper = {10**31}"}, "must lie between"),
+        "too near": ({"lower = 0": f"lower = {10**20}", "upper = 1": f"upper = {10**20 + 1}"}, "too close to tell"),
+        "a type of its own": ({'type = "numeric"': 'type = "number"'}, "type must be one of"),
+        "a mechanism of its own": ({'"square_wave"\n': '"trust_me"\n'}, "mechanism must be one of"),
+        "a mechanism of objects": ({'"square_wave"\n': '"__proto__"\n'}, "mechanism must be one of"),
+    }
+    rows += [(f"square_wave: bounds: {what}", "square_wave", *row) for what, row in bounds.items()]
+    rows.append(("pair: with nobody", "pair", {'        "y",\n': '        "z",\n'}, "pairs must list"))
+    rows.append(
+        ("pair: of one", "pair", {'        "y",\n        "x",\n': '        "x",\n        "x",\n'}, "pairs must list")
+    )
     rows.append(("reporting of some", "two", {'reporting = "all"': 'reporting = "some"'}, "reporting must be one of"))
     rows.append(("another format", "two", {"format = 1\n": "format = 2\n"}, "format"))
     rows.append(("drawn in another way", "two", {"format = 1\n": "format = 1\ndraws = 2\n"}, "draw"))
     return rows
 
 
+_LN_3 = {'epsilon = "1"': 'epsilon = "ln 3"'}
 _SECOND = {"width = 3\nweight_in = 178145\n": "width = 3\nweight_in = 178146\n"}
 
 

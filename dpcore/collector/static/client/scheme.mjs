@@ -1,15 +1,16 @@
 /** The scheme: read from a bundle, of which every file is checked, and every promise. */
 
 import { hex, parseJson, sha256 } from "./bytes.mjs";
+import { domainOf, oneOf } from "./domain.mjs";
 import { SchemeError } from "./errors.mjs";
 import * as MECHANISMS from "./mechanisms.mjs";
-import { epsilonOf, rational, toDouble } from "./numbers.mjs";
+import { epsilonOf, toDouble } from "./numbers.mjs";
 import { isKept, promiseOf } from "./promise.mjs";
 import { parseToml } from "./toml.mjs";
 
 export const FORMAT = 1;
 export const DRAWS = 1; // how words become answers; a scheme that does not say is of the first version
-const REPORTING = ["all", "one"];
+const ATTRIBUTE_NAME = /^[a-z][a-z0-9_]{0,62}$/;
 
 /** The scheme in a bundle that lies at a URL; digest: what it must be, where it is known from elsewhere. */
 export async function fetchBundle(url, digest) {
@@ -33,9 +34,8 @@ export async function openBundle(read, digest) {
   if (document.get("format") !== FORMAT) throw new SchemeError("the scheme is of another format");
   const draws = document.get("draws") ?? 1;
   if (draws !== DRAWS) throw new SchemeError(`the scheme's answers are drawn by version ${draws}, and this client knows ${DRAWS} alone`);
-  if (!REPORTING.includes(document.get("reporting"))) {
-    throw new SchemeError(`reporting must be one of ${REPORTING}; got ${document.get("reporting")}`);
-  }
+  const reporting = oneOf("reporting", document.get("reporting"), ["all", "one"]);
+  const pairs = document.get("pairs");
   const asked = document.get("attributes");
   if (!(asked instanceof Map) || asked.size === 0) throw new SchemeError("a scheme needs at least one [attributes.NAME] table");
   const attributes = new Map();
@@ -47,15 +47,18 @@ export async function openBundle(read, digest) {
       if (hex(await sha256(bytes)) !== stated) throw new SchemeError(`${file} is not what the manifest says`);
       tables.push(readTable(bytes, shape));
     }
-    attributes.set(name, await makeAttribute(name, table, tables));
+    attributes.set(name, await named(name, () => makeAttribute(name, table, tables)));
   }
+  const types = [...attributes.values()].map(({ name, type }) => [name, type]);
+  const isPair = (pair) => String(pair.map((name) => new Map(types).get(name))) === "numeric,categorical";
+  if (!Array.isArray(pairs) || !pairs.every(isPair)) throw new SchemeError("pairs must list [NUMERIC, CATEGORICAL] attributes");
   return {
     digest: found,
     name: document.get("name"),
     description: document.get("description"),
-    reporting: document.get("reporting"),
+    reporting,
     attributes,
-    units: unitsOf([...attributes.keys()], document.get("pairs")),
+    units: unitsOf([...attributes.keys()], pairs),
   };
 }
 
@@ -88,49 +91,35 @@ async function named(name, work) {
 }
 
 async function makeAttribute(name, table, tables) {
-  const promise = await named(name, () => promiseOf(table.get("epsilon")));
-  const kind = MECHANISMS[table.get("mechanism")];
-  if (!kind) throw new SchemeError(`${name}: this client does not know the mechanism ${table.get("mechanism")}`);
-  const client = table.get("client");
-  if (!(client instanceof Map)) throw new SchemeError(`${name}: client must be a table of the mechanism's integers`);
-  const mechanism = { levels: 1, drawLevel: () => 0, check: () => {}, ...await named(name, () => kind(client, tables)) };
+  if (!(table instanceof Map) || !ATTRIBUTE_NAME.test(name)) {
+    throw new SchemeError("an attribute must be a table whose name is lower-case letters, digits and _");
+  }
+  const [type, kind, stated, client] = ["type", "mechanism", "epsilon", "client"].map((key) => table.get(key));
+  oneOf("type", type, ["numeric", "categorical"]);
+  oneOf("mechanism", kind, Object.keys(MECHANISMS));
+  const promise = promiseOf(stated);
+  const domain = domainOf(table);
+  if (!(client instanceof Map)) throw new SchemeError("client must be a table of the mechanism's integers");
+  const mechanism = { levels: 1, drawLevel: () => 0, check: () => {}, ...await MECHANISMS[kind](client, tables) };
   if (!isKept(mechanism.kept, promise)) {
     const [what, limit] = mechanism.kept.ratio ? ["ratio", "e^epsilon"] : ["loss", "epsilon"];
     const found = toDouble(...mechanism.kept[what]);
-    throw new SchemeError(
-      `${name}: integers of ${table.get("mechanism")} give a ${what} of ${found} and exceed ${limit} at epsilon = ${table.get("epsilon")}`,
-    );
+    throw new SchemeError(`integers of ${kind} give a ${what} of ${found} and exceed ${limit} at epsilon = ${stated}`);
   }
-  await named(name, mechanism.check);
-  const attribute = {
+  mechanism.check();
+  const count = domain.categories.length;
+  if (count && mechanism.inputs !== count) {
+    throw new SchemeError(`client.categories must be ${count}, the number of categories, got ${mechanism.inputs}`);
+  }
+  return {
     name,
-    type: table.get("type"),
+    type,
     column: table.get("column"),
     unit: table.get("unit") ?? "",
-    outside: table.get("outside") ?? "refuse",
-    missing: table.get("missing"),
-    categories: table.get("categories") ?? [],
-    mechanismName: table.get("mechanism"),
-    stated: table.get("epsilon"),
-    epsilon: epsilonOf(table.get("epsilon")),
+    mechanismName: kind,
+    stated,
+    epsilon: epsilonOf(stated),
     mechanism,
+    ...domain,
   };
-  if (attribute.type === "numeric") {
-    const [lower, upper] = [rational(table.get("lower")), rational(table.get("upper"))];
-    attribute.lower = toDouble(...lower);
-    attribute.upper = toDouble(...upper);
-    attribute.width = toDouble(upper[0] * lower[1] - lower[0] * upper[1], upper[1] * lower[1]);
-  } else {
-    attribute.texts = new Map(attribute.categories.map((label, position) => [label, position]));
-    for (const [code, label] of table.get("codes")) attribute.texts.set(code, attribute.categories.indexOf(label));
-    attribute.numbers = new Map();
-    for (const [spelling, position] of attribute.texts) {
-      if (/^-?\d+$/.test(spelling) && !attribute.numbers.has(Number(spelling))) attribute.numbers.set(Number(spelling), position);
-    }
-    if (mechanism.inputs !== attribute.categories.length) {
-      const count = attribute.categories.length;
-      throw new SchemeError(`${name}: client.categories must be ${count}, the number of categories, got ${mechanism.inputs}`);
-    }
-  }
-  return attribute;
 }
