@@ -24,7 +24,7 @@ NOISE, COINS, ODD = (
     "1 <= weight_other < weight_true < 2^coin_bits",
     "widths must be odd numbers",
 )
-WHOLE, EPSILON = "must be a whole number between", "epsilon must be"
+WHOLE, EPSILON, TOML = "must be a whole number between", "epsilon must be", "the scheme is not valid TOML"
 LAPLACE = "this client draws Laplace noise only"  # what the browser says of any other
 
 
@@ -313,6 +313,10 @@ def refused(schemes: dict[str, Scheme]) -> list[Row]:
         "a mechanism of objects": ({'"square_wave"\n': '"__proto__"\n'}, "mechanism must be one of"),
     }
     rows += [(f"square_wave: bounds: {what}", "square_wave", *row) for what, row in bounds.items()]
+    weight = "weight_in = 178145\n"
+    rows.append(("hadamard_response: two weights", "hadamard_response", {weight: weight * 2}, TOML))
+    twice = {weight: f"\n[attributes.x.client]\n{weight}"}
+    rows.append(("hadamard_response: two tables", "hadamard_response", twice, TOML))
     rows.append(("pair: with nobody", "pair", {'        "y",\n': '        "z",\n'}, "pairs must list"))
     rows.append(
         ("pair: of one", "pair", {'        "y",\n        "x",\n': '        "x",\n        "x",\n'}, "pairs must list")

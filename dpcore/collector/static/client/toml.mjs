@@ -5,9 +5,10 @@ import { SchemeError } from "./errors.mjs";
 /** The tables of a canonical scheme as Maps of Maps; throws SchemeError for anything a canonical scheme does not use. */
 export function parseToml(text) {
   const root = new Map();
+  const headers = new Map();
   let table = root;
   let at = 0;
-  const fail = () => { throw new SchemeError(`the scheme cannot be read near character ${at}`); };
+  const fail = () => { throw new SchemeError(`the scheme is not valid TOML near character ${at}`); };
   const match = (pattern) => {
     pattern.lastIndex = at;
     const found = pattern.exec(text);
@@ -39,11 +40,14 @@ export function parseToml(text) {
   for (blank(); at < text.length; blank()) {
     if (match(/\[/y)) {
       table = root;
+      const path = [];
       do {
         const name = key();
+        path.push(name);
         table = table.get(name) instanceof Map ? table.get(name) : put(table, name, new Map());
       } while (match(/\./y));
       match(/\]/y) ?? fail();
+      put(headers, JSON.stringify(path), table);
     } else {
       const name = key();
       match(/ = /y) ?? fail();
