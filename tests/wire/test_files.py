@@ -1,0 +1,237 @@
+"""Files whole or not at all, for whom they are, and the folder in which files of reports wait to be counted."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import dpcore as dp
+from dpcore import wire
+from dpcore.errors import DPCoreError, InvalidReport
+from dpcore.protocol.scheme import Scheme
+from dpcore.wire import inbox
+from dpcore.wire.codec import order_of
+
+People = Callable[..., dict[str, np.ndarray]]
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.fixture
+def sent(tmp_path: Path, small: Scheme, people: People) -> Path:
+    """A file of ten reports."""
+    wire.write_reports(
+        tmp_path / "in" / "a.parquet", small, dp.privatize(small, people(10), dp.seeded(1)), "2026-11-20"
+    )
+    return tmp_path / "in" / "a.parquet"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda table: table.append_column("more", pa.array([1] * 10)),
+        lambda table: table.set_column(0, "side", table["side"].cast(pa.int32())),
+        lambda table: table.drop_columns(["colour"]),
+        lambda table: table.select([1, 0, 2, 3]),
+    ],
+    ids=["more", "of another type", "fewer", "in another order"],
+)
+def test_a_file_of_other_columns_is_refused(change: Callable[[pa.Table], pa.Table], sent: Path, small: Scheme) -> None:
+    table = pq.read_table(sent)
+    pq.write_table(change(table).replace_schema_metadata(table.schema.metadata), sent)
+    with pytest.raises(InvalidReport, match="does not have the columns of a report file under scheme small"):
+        wire.read_reports(sent, small)
+
+
+@pytest.mark.parametrize("text", [b'{"a": 0}', b'{"a": -1}', b"["])
+def test_what_a_collector_refused_is_a_count_of_each_reason(text: bytes, sent: Path, small: Scheme) -> None:
+    assert wire.read_refused(sent, small) == {}
+    table = pq.read_table(sent)
+    for said, told in ((b'{"a": 1, "b": 20}', {"a": 1, "b": 20}), (text, None)):
+        pq.write_table(table.replace_schema_metadata({**table.schema.metadata, b"ldpflow.refused": said}), sent)
+        if told is not None:
+            assert wire.read_refused(sent, small) == told
+    with pytest.raises(InvalidReport, match="does not say how many reports were refused"):
+        wire.read_refused(sent, small)
+
+
+def test_answers_of_few_values_go_by_dictionary_and_noise_by_differences(tmp_path: Path) -> None:
+    scheme = dp.Scheme.from_toml("""
+name = "wide"
+[attributes.few]
+type = "categorical"
+categories = ["a", "b"]
+epsilon = 1
+[attributes.noise]
+type = "numeric"
+lower = 0
+upper = 1
+epsilon = 0.1
+[attributes.cell]
+type = "numeric"
+lower = 0
+upper = 1
+epsilon = 1
+mechanism = "dyadic_wave"
+""")
+    people = {"few": ["a", "b"] * 20, "noise": np.linspace(0, 1, 40), "cell": np.linspace(0, 1, 40)}
+    wire.write_reports(tmp_path / "r.parquet", scheme, dp.privatize(scheme, people, dp.seeded(1)))
+    group = pq.ParquetFile(tmp_path / "r.parquet").metadata.row_group(0)
+    columns = {group.column(k).path_in_schema: group.column(k) for k in range(group.num_columns)}
+    assert len(columns) == 5
+    for name, column in columns.items():
+        is_noise = name.startswith("noise_values")
+        assert column.compression == ("UNCOMPRESSED" if is_noise else "ZSTD"), name
+        assert ("DELTA_BINARY_PACKED" in column.encodings) is is_noise, name
+        assert column.has_dictionary_page is not is_noise, name
+        assert column.is_stats_set is not is_noise, name
+
+
+def test_ids_are_ordered_by_all_their_bytes() -> None:
+    random = np.random.default_rng(1)
+    ids = random.integers(0, 256, (200, 16), dtype=np.uint8)
+    ids[50:] = random.integers(0, 2, (150, 16), dtype=np.uint8)
+    ids[50:, :13] = 7  # whose first halves are equal
+    expected = sorted(range(200), key=lambda place: (ids[place].tobytes(), place))
+    assert order_of(ids).tolist() == expected
+    assert order_of(ids[:50]).tolist() == sorted(range(50), key=lambda place: ids[place].tobytes())
+
+
+def test_a_folder_of_reports_is_read_with_suspicion(tmp_path: Path, sent: Path, small: Scheme) -> None:
+    folder = sent.parent
+    (found,) = inbox.batches_of(folder, small)
+    assert (found.path, found.sent_for, found.reports) == (str(sent), "2026-11-20", 10)
+    assert found.is_late("2026-11-21")
+    assert not found.is_late("2026-11-20")
+    content = sent.read_bytes()
+    named = folder / inbox.sealed_name(12, content)
+    assert named.name == f"00000012.sha256-{found.file[:16]}.parquet"
+    named.write_bytes(content)
+    with pytest.raises(InvalidReport, match=r"a\.parquet is a copy of 00000012"):
+        inbox.batches_of(folder, small)
+    sent.unlink()
+    assert [batch.file for batch in inbox.batches_of(folder, small)] == [found.file]
+    table = pq.read_table(named)
+    pq.write_table(table.slice(1), named)
+    with pytest.raises(InvalidReport, match="is damaged: its bytes are not those that its collector wrote"):
+        inbox.batches_of(folder, small)
+    for empty in (tmp_path / "none", tmp_path):
+        with pytest.raises(
+            InvalidReport, match=r"holds no \.parquet files of reports; `ldpflow privatize` writes them"
+        ):
+            inbox.report_files(empty)
+    (tmp_path / "c" / "reports" / "digest").mkdir(parents=True)
+    (tmp_path / "c" / "reports" / "digest" / "1.parquet").touch()
+    with pytest.raises(InvalidReport, match=r"; a collector's are in .*/c/reports/digest$"):
+        inbox.report_files(tmp_path / "c")
+
+
+def test_a_round_takes_what_is_due_and_nobody_has_counted() -> None:
+    batches = [
+        inbox.Batch(path=name, file=name, sent_for=day, reports=1) for name, day in zip("abcd", "1223", strict=True)
+    ]
+
+    def taken(round_: str, again: bool = False, **counted: str) -> str:
+        return "".join(batch.file for batch in inbox.due(batches, round_, counted, again=again))
+
+    assert taken("2") == "abc"
+    assert taken("3") == "abcd"
+    assert taken("0") == ""
+    assert taken("2", a="1") == "bc"
+    assert taken("2", a="1", b="2") == "b"  # as it was counted
+    assert taken("2", again=True, a="1", b="2") == "bc"
+    said = str(inbox.nothing_due(Path("in"), "2", batches, {"a": "1", "x": "1"}))
+    assert (
+        said
+        == "in holds no reports for round 2: of its 4 files other rounds have counted 1, and 3 are for later rounds"
+    )
+    assert inbox.content_of("ab") == inbox.content_of("ba") != inbox.content_of("ac")
+
+
+@pytest.mark.parametrize("private", [False, True])
+def test_a_file_is_there_whole_or_not_at_all(private: bool, tmp_path: Path) -> None:
+    os.umask(umask := os.umask(0o022))
+    path = tmp_path / "one" / "two" / "it"
+    told: dict[str, Any] = {"private": private}
+    wire.write_bytes(path, b"first", **told)
+    assert mode(path) == (0o600 if private else 0o666 & ~umask)
+    assert mode(path.parent) == (0o700 if private else 0o777 & ~umask)
+    assert mode(tmp_path / "one") == 0o777 & ~umask
+    for error, said in (
+        (OSError(errno.ENOSPC, "pyarrow says something"), rf"No space left on device: '{path}'"),
+        (OSError(errno.EIO, "broken"), "broken"),
+        (KeyboardInterrupt("stop"), "stop"),
+    ):
+
+        def fail(beside: Path, error: BaseException = error) -> None:
+            beside.write_bytes(b"half")
+            assert mode(beside) == mode(path)
+            assert beside.name.startswith(".it.")
+            raise error
+
+        with pytest.raises(type(error), match=said):
+            wire.write_whole(path, fail, **told)
+        assert path.read_bytes() == b"first"
+        assert os.listdir(path.parent) == ["it"]
+    wire.write_bytes(path, b"second", **told)
+    assert path.read_bytes() == b"second"
+
+
+def test_a_private_file_keeps_what_it_has_and_shuts_others_out(tmp_path: Path) -> None:
+    path = tmp_path / "it"
+    wire.private_file(path)
+    assert (mode(path), path.read_bytes()) == (0o600, b"")
+    path.write_bytes(b"held")
+    for before, after in ((0o644, 0o600), (0o700, 0o700), (0o602, 0o600)):
+        path.chmod(before)
+        wire.private_file(path)
+        assert mode(path) == after
+    assert path.read_bytes() == b"held"
+    wire.private_folder(tmp_path / "a" / "b")
+    (tmp_path / "a" / "b").chmod(0o750)
+    wire.private_folder(tmp_path / "a" / "b")
+    assert mode(tmp_path / "a" / "b") == 0o750
+    wire.remove_folder(tmp_path / "a")
+    wire.remove_folder(tmp_path / "a")
+    assert not (tmp_path / "a").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("data/var", "data/var"),
+        (Path("x"), "x"),
+        ("file:///a/b", "/a/b"),
+        ("local://a", "/a"),
+        (Path("file:///a"), "/a"),
+    ],
+)
+def test_a_path_of_this_machine_is_told_in_some_ways(text: str | Path, path: str) -> None:
+    found = wire.location(text)
+    assert found == Path(path)
+    assert wire.is_here(found)
+
+
+def test_what_is_elsewhere_is_no_path_and_what_nobody_knows_is_refused() -> None:
+    there = wire.location(Path("memory://wire/it"))
+    assert not wire.is_here(there)
+    assert wire.location(there) is there
+    wire.write_bytes(there / "deep", b"content")
+    with wire.opened(there / "deep") as file:
+        assert file.read() == b"content"
+    wire.remove_folder(there)
+    wire.remove_folder(there)
+    assert not there.exists()
+    with pytest.raises(DPCoreError, match="nosuch://bucket/x cannot be reached: "):
+        wire.location("nosuch://bucket/x")
