@@ -58,11 +58,11 @@ def _alone(frame: pd.DataFrame, tables: Tables) -> pd.DataFrame:
 
 
 def _beside_bounds(frame: pd.DataFrame, tables: Tables) -> pd.DataFrame:
-    """Each row beside its attribute's bounds, null for categories, and the share of everyone who is an atom."""
+    """Each row beside its attribute's bounds, null for categories, and the share that the density shown leaves to atoms."""
     bounds = tables["attributes"][["attribute", "lower", "upper"]]
-    functionals = tables.get("functionals", pd.DataFrame(columns=["attribute", "given", "functional", "estimate"]))
+    functionals = tables.get("functionals", pd.DataFrame(columns=["attribute", "given", "functional", "plug_in"]))
     functionals = functionals[functionals["functional"].str.startswith("atom(")]
-    atoms = functionals.groupby(["attribute", "given"])["estimate"].sum().rename("atoms").reset_index()
+    atoms = functionals.groupby(["attribute", "given"])["plug_in"].sum().rename("atoms").reset_index()
     beside = frame.merge(bounds, how="left", on="attribute")
     beside = beside.merge(atoms, how="left", on=["attribute", "given"])
     return beside.fillna({"atoms": 0.0})

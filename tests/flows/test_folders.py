@@ -20,6 +20,7 @@ from flows import folders, hooks, settings, study_settings
 from flows.audit import enumerate_loss, land_checks
 from flows.settings import RoundSettings
 from flows.steps import aggregate_batch, land, prepare
+from tests.helpers import warehouses
 from tests.helpers.flow_cases import FLOWS, TASKS
 
 REFUSED = "runs may use what is in "
@@ -58,7 +59,7 @@ CASES = [
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The one folder that runs may use; `tmp_path / "outside"` is none."""
     monkeypatch.setenv(folders.SETTING, f"data,{tmp_path / 'here'}")
-    (tmp_path / "here").mkdir()
+    warehouses.put(tmp_path / "here" / "warehouse.duckdb")
     (tmp_path / "outside").mkdir()
     return tmp_path / "here"
 

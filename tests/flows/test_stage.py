@@ -19,6 +19,7 @@ from flows import steps
 from flows.hooks import advice, run_of
 from flows.settings import RoundSettings
 from flows.stage import is_transient, key
+from tests.helpers import warehouses
 from tests.helpers.flow_cases import FLOWS, TASKS
 
 
@@ -103,6 +104,7 @@ def test_preparing_passes_every_setting_on(monkeypatch: pytest.MonkeyPatch, tmp_
 def test_a_run_that_failed_is_found_by_its_flow_run_or_by_the_round_it_was_told(
     scheme_file: Path, tmp_path: Path
 ) -> None:
+    warehouses.put(tmp_path / "warehouse.duckdb")
     options = {"round_": "2026-11-20", "data": tmp_path, "clients": 100}
     mine = preparing.prepare(scheme_file, seed=1, flow_run_id="mine", **options)
     other = preparing.prepare(scheme_file, seed=2, flow_run_id="other", **options)

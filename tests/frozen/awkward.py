@@ -55,7 +55,8 @@ unit = "USD"
 lower = -1000
 upper = 9000
 mechanism = "dyadic_wave"
-cells = 32
+cells = 16
+levels = 2
 epsilon = 4
 functionals = ["mean", "variance", "quantile(0.5)", "cdf(2000)", "atom(9000)", "entropy"]
 
@@ -73,7 +74,7 @@ level_rule = "fixed"
 level = 2
 functionals = ["mean", "integrated_square(0)", "quantile(0.25)"]
 """
-_PEOPLE = 2000  # of a file
+_PEOPLE = (600, 3000, 800)  # of a file; a group of the first is too small to be told of
 
 
 def awkward(folder: Path) -> behaviour.Document:
@@ -82,18 +83,18 @@ def awkward(folder: Path) -> behaviour.Document:
     file.write_text(_SCHEME, encoding="utf-8")
     into.mkdir()
     scheme, names = dp.Scheme.from_toml(file), {}
-    for round_, files in (("2026-11-19", (0,)), ("2026-11-20", (1, 2))):
+    for round_, files, fewest in (("2026-11-19", (0,), 500), ("2026-11-20", (1, 2), 100)):
         for which in files:
             sent_for = "2026-11-19" if which == 2 else round_
             content = _send(scheme, into / f"{which}.parquet", which, sent_for)
             names[content] = f"(file {which} for {sent_for})"
-        undrawn.run(file, reports=into, round_=round_, data=data, min_clients=0)
+        undrawn.run(file, reports=into, round_=round_, data=data, min_clients=fewest)
     return _found(folder, data / "warehouse.duckdb", names)
 
 
 def _send(scheme: dp.Scheme, path: Path, number: int, sent_for: str) -> str:
     """Write a file of reports and return its hash: one came with another file, too, and three no client sends."""
-    random, n = np.random.default_rng(number), _PEOPLE >> number
+    random, n = np.random.default_rng(number), _PEOPLE[number]
     share = random.beta(2, 5 - number, n)
     people = {
         "town": np.array(_TOWNS)[np.minimum(random.geometric(0.08 + 0.02 * number, n), 34) - 1],

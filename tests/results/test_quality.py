@@ -125,3 +125,22 @@ def test_a_density_that_jumps_integrates_to_one_but_not_one_of_another_scale(fac
             {"attribute": "a", "estimator": "e", "given": "", "x": x, "density": factor * density, "atoms": 0.0}
         )
         assert quality._integrates(rows).all() == (passes or not is_smooth)
+
+
+def test_the_mass_of_atoms_is_that_of_the_density_shown() -> None:
+    """The corrected share of an atom may be another, as zero where it is not told from none."""
+    x = np.linspace(0, 1, 51)
+    density = pd.DataFrame({"attribute": "a", "estimator": "e", "given": "", "x": x, "density": 0.9})
+    atoms = pd.DataFrame(
+        {
+            "attribute": "a",
+            "given": "",
+            "functional": ["atom(1)", "mean"],
+            "estimate": [0.0, 7.0],
+            "plug_in": [0.1, 7.0],
+        }
+    )
+    bounds = pd.DataFrame({"attribute": ["a"], "lower": [0.0], "upper": [1.0]})
+    for told, is_kept in ((atoms, True), (atoms.assign(plug_in=[0.0, 7.0]), False)):
+        beside = quality._beside_bounds(density, {"attributes": bounds, "functionals": told})
+        assert quality._integrates(beside).all() == is_kept
