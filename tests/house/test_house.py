@@ -146,3 +146,14 @@ def test_nothing_on_the_clients_path_asks_for_a_generator_or_a_float(root: Path)
                 assert not (isinstance(node, ast.Attribute) and node.attr in ("generator", "float64", "normal"))
                 assert not (isinstance(node, ast.Constant) and isinstance(node.value, float))
                 assert not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div))
+
+
+def test_what_a_dataclass_holds_is_not_changed() -> None:
+    """But of two: a connection that waits, and a ledger that is open."""
+    changing = []
+    for path in PYTHON:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                told = [ast.unparse(one) for one in node.decorator_list]
+                changing += [node.name for one in told if one.startswith("dataclass") and "frozen=True" not in one]
+    assert sorted(changing) == ["_Guest", "_Held"]
