@@ -17,7 +17,9 @@ import pytest
 import dpcore as dp
 from dpcore import wire
 from dpcore.errors import DPCoreError, InvalidReport
+from dpcore.protocol.report import with_ids
 from dpcore.protocol.scheme import Scheme
+from dpcore.protocol.tokens import to_text
 from dpcore.wire import inbox
 from dpcore.wire.codec import order_of
 
@@ -235,3 +237,17 @@ def test_what_is_elsewhere_is_no_path_and_what_nobody_knows_is_refused() -> None
     assert not there.exists()
     with pytest.raises(DPCoreError, match="nosuch://bucket/x cannot be reached: "):
         wire.location("nosuch://bucket/x")
+
+
+def test_lines_are_single_reports_in_the_order_of_their_ids_for_their_owner(
+    tmp_path: Path, small: Scheme, people: People
+) -> None:
+    path, batch = tmp_path / "r.jsonl", with_ids(dp.privatize(small, people(5), dp.seeded(1)), dp.seeded(2))
+    assert batch.ids is not None
+    assert wire.write_lines(path, small, [batch], "2026-11-20") == 5
+    reports = [wire.read_report(line, small) for line in path.read_bytes().splitlines()]
+    assert [report.id for report in reports] == [to_text(one) for one in sorted(map(bytes, batch.ids))]
+    assert {report.sent_for for report in reports} == {"2026-11-20"}
+    assert mode(path) == 0o600
+    assert wire.write_lines(path, small, []) == 0
+    assert path.read_bytes() == b""
