@@ -52,6 +52,7 @@ def to_json(audits: Sequence[SchemeAudit], day: str, version: str) -> str:
             "broken": list(audit.broken),
             "attributes": [_entry(attribute) for attribute in audit.attributes],
             "averaging": None if audit.averaging is None else asdict(audit.averaging),
+            "law_of_reports": None if audit.faithfulness is None else asdict(audit.faithfulness),
         }
         for audit in audits
     ]
@@ -61,7 +62,7 @@ def to_json(audits: Sequence[SchemeAudit], day: str, version: str) -> str:
 def check_rows(audit: SchemeAudit, day: str) -> list[dict[str, Any]]:
     """Return rows of `checks`: `exact_epsilon(ATTRIBUTE)` for each attribute and `exact_epsilon` for the whole.
 
-    Where reports were looked at, also `lower_bound(ATTRIBUTE)` for each, and `averaging` for the whole.
+    Where reports were looked at, also `lower_bound(ATTRIBUTE)` for each, `averaging` and `law_of_reports` for the whole.
     """
     subject = f"{audit.name} {audit.digest[:16]} on {day}"
     rows = [
@@ -85,6 +86,8 @@ def check_rows(audit: SchemeAudit, day: str) -> list[dict[str, Any]]:
     if audit.averaging is not None:
         averaging = audit.averaging
         rows.append(_check("averaging", averaging.holds, averaging.gain, 0.0, f"{subject}: {averaged(averaging)}"))
+    if (drawn := audit.faithfulness) is not None:
+        rows.append(_check("law_of_reports", drawn.holds, len(drawn.strays), 0.0, f"{subject}: {drawn.words}"))
     return rows
 
 
@@ -175,6 +178,7 @@ def _measured(audit: SchemeAudit, picture: str | None) -> list[str]:
     ]
     text = _MEASURED.format(confidence=f"{100 * bounds[0][1].confidence:g}")
     again = [] if audit.averaging is None else [f"Asked again and again: {averaged(audit.averaging)}."]
+    again += [] if audit.faithfulness is None else [f"Drawn as stated: {audit.faithfulness.words}."]
     drawn = [] if picture is None else [f"![promised, proven and shown]({picture})"]
     return ["## What reports show", text, "\n".join(lines), *again, *drawn]
 

@@ -29,21 +29,27 @@ import numpy as np
 from dpcore._random import seeded
 from dpcore.audit.channel import largest_ratio
 from dpcore.audit.findings import AttributeAudit, Finding, SchemeAudit
+from dpcore.audit.gaussian import approximate_epsilon
 from dpcore.audit.loss import Loss
 from dpcore.audit.pairs import largest_loss, largest_square
 from dpcore.errors import CalibrationError
 from dpcore.mechanisms import (
+    DyadicWave,
     HadamardResponse,
     LocalHashing,
     Mechanism,
     RandomizedResponse,
+    SquareWave,
     SubsetSelection,
     UnaryEncoding,
 )
-from dpcore.mechanisms.calibration.tables import tables_digest
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
-from dpcore.privacy.concentrated import approximate_epsilon
 from dpcore.protocol.scheme import Scheme
+
+_SEEDS, _INTEGERS = (
+    (4, 32),
+    1 << 23,
+)  # with how many it is looked whether levels ignore values: fewer where reports are long
 
 Class = tuple[str, int, int, int]  # of reports: its name, how many they are, the weight of one under x, and under x'
 
@@ -104,9 +110,45 @@ def audit_mechanism(mechanism: Mechanism) -> Finding:
 
 @singledispatch
 def _enumerate(mechanism: Mechanism) -> Finding:
-    """The exact loss: of all weights where they can be listed, else of the classes of reports."""
-    channel = mechanism.channel()
-    return _by_classes(*_classes(mechanism)) if channel is None else _listed(channel)
+    """The exact loss of what its integers say, and of the channel that its code lists where it does: the larger."""
+    channel, stated = mechanism.channel(), _stated(mechanism)
+    if channel is None:
+        return stated
+    listed = _listed(channel)
+    if stated.kept.is_within(listed.kept):
+        return listed
+    return replace(stated, doubts=("the channel that the clients' code lists is not that of the scheme's integers",))
+
+
+@singledispatch
+def _stated(mechanism: Mechanism) -> Finding:
+    """The exact loss by the integers alone: of the classes of reports, or of the weights of waves."""
+    return _by_classes(*_classes(mechanism))
+
+
+@_stated.register
+def _(mechanism: SquareWave) -> Finding:
+    stated = mechanism.parameters()
+    cells, window = stated["cells"], stated["width"]
+    return _listed([_wave(np.arange(cells), window, cells + window - 1, stated["weight_in"], stated["weight_out"])])
+
+
+@_stated.register
+def _(mechanism: DyadicWave) -> Finding:
+    """Rows of input cells of one phase are the same; of the coarsest level the range is extended, finer ones are circles."""
+    stated = mechanism.parameters()
+    cells, channel = stated["cells"], []
+    for level, (window, heavy, light) in enumerate(
+        zip(stated["widths"], stated["weights_in"], stated["weights_out"], strict=True)
+    ):
+        starts = np.arange(cells) - (window // 2 if level else 0)
+        channel.append(_wave(starts, window, cells if level else cells + window - 1, heavy, light))
+    return _listed(channel)
+
+
+def _wave(starts: np.ndarray, window: int, outputs: int, heavy: int, light: int) -> np.ndarray:
+    """Weights, (phases, outputs): the heavier from where each window starts."""
+    return np.where((np.arange(outputs) - starts[:, None]) % outputs < window, heavy, light)
 
 
 def _listed(channel: Sequence[np.ndarray]) -> Finding:
@@ -232,7 +274,7 @@ def _doubts(mechanism: WaveletLaplace, sensitivity: tuple[int, ...]) -> tuple[st
     doubts = []
     if tuple(stated["sensitivity"]) != sensitivity:
         doubts.append(f"the scheme states the sensitivity {list(stated['sensitivity'])}, it is {list(sensitivity)}")
-    if stated["table_sha256"] != tables_digest(mechanism.tables):
+    if stated["table_sha256"] != _tables_digest(mechanism.tables):
         doubts.append("the coefficient tables are not those whose SHA-256 the scheme states")
     return tuple(doubts)
 
@@ -240,13 +282,24 @@ def _doubts(mechanism: WaveletLaplace, sensitivity: tuple[int, ...]) -> tuple[st
 def _levels_ignore_values(mechanism: Mechanism) -> bool:
     """Whether clients that draw the same words send the same level, whatever their values.
 
-    The client's own code is run on every input cell, in order and in reverse.
+    The client's own code is run on every input cell, beside clients who all have one value, with many seeds.
     """
     if len(mechanism.sizes) == 1:
         return True
     cells = np.arange(mechanism.inputs)
-    forwards, backwards = (mechanism.privatize(values, seeded(1)).level for values in (cells, cells[::-1]))
-    return bool(np.array_equal(forwards, backwards))
+    each = (cells, cells[::-1], np.zeros_like(cells), np.full_like(cells, mechanism.inputs - 1))
+    integers = len(cells) * sum(mechanism.sizes) // len(mechanism.sizes)
+    for seed in range(min(max(_INTEGERS // (len(each) * integers), _SEEDS[0]), _SEEDS[1])):
+        first, *others = (mechanism.privatize(values, seeded(seed)).level for values in each)
+        if not all(np.array_equal(first, level) for level in others):
+            return False
+    return True
+
+
+def _tables_digest(tables: Sequence[np.ndarray]) -> str:
+    """SHA-256 of coefficient tables, 64 hex digits: of each its shape and its rows, as little-endian integers of 64 bits."""
+    parts = [np.asarray(part, dtype="<i8").tobytes() for table in tables for part in (table.shape, table)]
+    return hashlib.sha256(b"".join(parts)).hexdigest()
 
 
 def _larger(first: Loss, second: Loss) -> Loss:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpcore.audit.averaging import Averaging
+from dpcore.audit.faithful import Faithfulness
 from dpcore.audit.loss import Loss
 from dpcore.audit.lower_bound import LowerBound
 from dpcore.privacy.budget import Budget
@@ -70,7 +71,8 @@ class SchemeAudit:
     """What a scheme promises a client for one round, and what it keeps.
 
     kept: the sum over attributes, whose draws are independent, or where a client reports one unit the largest of the units'
-    sums; the unit is drawn without looking at a record.  averaging: what asking again and again finds, None where nobody has.
+    sums; the unit is drawn without looking at a record.  averaging: what asking again and again finds.  faithfulness: whether
+    reports have the law that they should have.  Both are None where nobody has looked.
     """
 
     name: str
@@ -81,6 +83,7 @@ class SchemeAudit:
     kept: Loss
     attributes: tuple[AttributeAudit, ...]
     averaging: Averaging | None = None
+    faithfulness: Faithfulness | None = None
 
     @property
     def proven(self) -> bool:
@@ -89,9 +92,10 @@ class SchemeAudit:
 
     @property
     def holds(self) -> bool:
-        """Whether they are proven, and neither reports nor asking again belie them."""
+        """Whether they are proven, and neither reports, their law nor asking again belie them."""
         belied = any(attribute.belied for attribute in self.attributes)
-        return self.proven and not belied and (self.averaging is None or self.averaging.holds)
+        looked = (self.averaging, self.faithfulness)
+        return self.proven and not belied and all(found is None or found.holds for found in looked)
 
     @property
     def broken(self) -> tuple[str, ...]:
@@ -109,6 +113,12 @@ class SchemeAudit:
             sentences.append(
                 f"{self.name}: {self.averaging.changed} of {self.averaging.people} clients with a secret, asked again, gave "
                 "other answers though nothing had changed; their answers average out"
+            )
+        if self.faithfulness is not None and not self.faithfulness.holds:
+            worst = self.faithfulness.strays[0]
+            sentences.append(
+                f"{self.name}: clients do not draw as the scheme says ({worst.what}: an honest client's would look so with a "
+                f"chance of {worst.chance:.0e})"
             )
         if not sentences and not self.holds:
             sentences.append(

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from dpcore._random import Source
 from dpcore.audit.averaging import averaging
+from dpcore.audit.faithful import faithfulness
 from dpcore.audit.findings import SchemeAudit
 from dpcore.audit.lower_bound import TRIALS, lower_bound
 from dpcore.protocol.scheme import Scheme
@@ -15,7 +16,7 @@ _PEOPLE = (20, 500)
 
 
 def measure(audit: SchemeAudit, random: Source, *, trials: int = TRIALS) -> SchemeAudit:
-    """Return the audit with its black-box half: a lower bound for each attribute, and the averaging attack.
+    """Return the audit with its black-box half: a lower bound for each attribute, the averaging attack, the law of reports.
 
     random: the operating system's, as clients use it; a seeded source makes it reproducible.  trials: reports of either of two
     values for each attribute, 1000 or more.
@@ -28,4 +29,9 @@ def measure(audit: SchemeAudit, random: Source, *, trials: int = TRIALS) -> Sche
         for attribute in audit.attributes
     )
     people = min(max(trials // _TRIALS_A_PERSON, _PEOPLE[0]), _PEOPLE[1])
-    return replace(audit, attributes=attributes, averaging=averaging(scheme, random, people=people))
+    return replace(
+        audit,
+        attributes=attributes,
+        averaging=averaging(scheme, random, people=people),
+        faithfulness=faithfulness(scheme, random, trials=trials),
+    )

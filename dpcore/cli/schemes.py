@@ -215,6 +215,8 @@ def _show_audit(audit: SchemeAudit) -> None:
         print(f"{a.name}: {a.found.how}; attained: {a.found.worst}")
     if audit.averaging is not None:
         print(f"asked again: {averaged(audit.averaging)}")
+    if audit.faithfulness is not None:
+        print(f"drawn as stated: {audit.faithfulness.words}")
     held = sum(a.holds for a in audit.attributes)
     print(f"digest  {audit.digest}")
     print(f"total   epsilon at most {at_most(audit.kept)} a client, promised {audit.promised.text}")

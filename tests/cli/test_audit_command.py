@@ -113,7 +113,7 @@ def test_auditing_twice_on_a_day_lands_once(pets: str, tmp_path: Path) -> None:
         [[rows["run_id"][0], "pets", day, 16]],
         [[rows["run_id"][0], "pets", defaults.today(), 16]],
     )
-    assert warehouse.query(tmp_path / "w.duckdb", "select count(*) as n from checks")["n"][0] == 7
+    assert warehouse.query(tmp_path / "w.duckdb", "select count(*) as n from checks")["n"][0] == 8
     assert warehouse.query(
         tmp_path / "w.duckdb", "from runs"
     ).empty  # nobody reported, and no round is hidden by an audit

@@ -1,0 +1,201 @@
+"""Whether clients draw as their integers say: ranks of reports are uniform, whatever the value, the report before, the others.
+
+An attacker's bound sees a fault that tells values apart; a scale that is two in a hundred too small, or noise that two
+attributes share, it does not.  Here the clients' code answers for people of chosen values, and the ranks of its reports
+(`ranks`) are counted in cells of equal probability: alone, beside the value, beside the next person's, beside those of every
+other attribute and, of a client that remembers, of the same person with another value.  Chi-squared tells whether the counts
+are those of the law.  What strays is asked again, on fresh reports, and has to stray again: an honest client is refused less
+than once in 10^12 audits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+
+from dpcore._random import Source, seeded
+from dpcore.audit.averaging import value_of
+from dpcore.audit.ranks import LEVEL, Ranks, ranks
+from dpcore.client import Client
+from dpcore.mechanisms import Mechanism
+from dpcore.pipeline import privatize
+from dpcore.protocol.report import ReportBatch, batch_of
+from dpcore.protocol.scheme import Scheme
+
+_FINE, _COARSE, _COARSEST = 64, 16, 4  # cells of one rank, and of each of two, of few people fewer
+_FEW = 8  # people a cell, for chi-squared to be near its law
+_GROUPS = 8  # of values: the first cell, the last, and ranges of the others
+_STRANGE, _AGAIN = 1e-9, 1e-6  # chances of an honest client's, at first and asked again
+_BY_HAND = 200  # reports of a mechanism cost as much as one that a client makes by itself
+_INTEGERS = 1 << 25  # of reports that are drawn at a time: of very many integers there are fewer
+_ID_BYTES = 8  # of a report's id, each a rank
+_SECRET_WORDS = 8  # 32 bytes
+
+Path = Callable[[Scheme, Mapping[str, np.ndarray], Source], ReportBatch]
+Tables = Mapping[str, np.ndarray]  # what is looked at -> counts, (rows, cells): cells of a row have one probability
+
+
+@dataclass(frozen=True)
+class Strays:
+    """What does not follow its law: what was looked at, and the chance of an honest client to show it."""
+
+    what: str
+    chance: float
+
+
+@dataclass(frozen=True)
+class Faithfulness:
+    """What was found: the tables of counts that were looked at, the people who answered, and what strays."""
+
+    tables: int
+    people: int
+    strays: tuple[Strays, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing strays."""
+        return not self.strays
+
+    @property
+    def words(self) -> str:
+        """A sentence without its full stop."""
+        named = f"; {len(self.strays)} do not: {self.strays[0].what}" if self.strays else ""
+        return (
+            f"{self.tables} tables of the reports of {self.people:,} people follow the law that the integers say{named}"
+        )
+
+
+def faithfulness(scheme: Scheme, random: Source, *, trials: int) -> Faithfulness:
+    """Return whether reports follow the law that the scheme's integers say; those of an honest client do.
+
+    random: where clients draw from.  trials: reports, about as many for each attribute and each of the two paths.
+
+    Raises CalibrationError for a mechanism whose reports have no order in `ranks`.
+    """
+    found, looked, asked = [], 0, 0
+    for words, path, people in _paths(scheme, trials):
+        tables = _counted(scheme, path, 2 * people, random)
+        looked, asked = looked + len(tables), asked + 2 * people
+        if strange := _strange(tables, _STRANGE):
+            again = _strange(_counted(scheme, path, 2 * people, random), _AGAIN)
+            found += [Strays(f"{what}, {words}", chance) for what, chance in again.items() if what in strange]
+    return Faithfulness(looked, asked, tuple(sorted(found, key=lambda stray: stray.chance)))
+
+
+def _paths(scheme: Scheme, trials: int) -> Iterator[tuple[str, Path, int]]:
+    size = max(max(attribute.mechanism.sizes) for attribute in scheme.attributes.values())
+    yield "of records privatized together", _together, min(trials, _INTEGERS // size) // 2
+    yield "of clients that remember", _remembering, max(trials // _BY_HAND, 1000) // 2
+
+
+def _together(scheme: Scheme, cells: Mapping[str, np.ndarray], random: Source) -> ReportBatch:
+    return privatize(scheme, _records(scheme, cells), random)
+
+
+def _remembering(scheme: Scheme, cells: Mapping[str, np.ndarray], random: Source) -> ReportBatch:
+    """One report after another; the second half are the first, each with a secret of their own, whose values have changed."""
+    columns = _records(scheme, cells)
+    n = len(next(iter(cells.values())))
+    secrets = [random.words(_SECRET_WORDS).tobytes() for _ in range(n // 2)]
+    records = ({column: values[person] for column, values in columns.items()} for person in range(n))
+    return batch_of(
+        Client(scheme, random, secret=secret).report(record)
+        for secret, record in zip(2 * secrets, records, strict=True)
+    )
+
+
+def _records(scheme: Scheme, cells: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    records = {}
+    for name, attribute in scheme.attributes.items():
+        values = [value_of(attribute, cell) for cell in range(attribute.mechanism.inputs)]
+        records[attribute.column] = np.array(values, dtype=None if attribute.is_numeric else object)[cells[name]]
+    return records
+
+
+def _counted(scheme: Scheme, path: Path, people: int, random: Source) -> Tables:
+    """The tables of counts of so many people's reports."""
+    generator = seeded(int(random.words(1)[0])).generator()  # of values and even parts: nothing private hangs on it
+    mechanisms = {name: attribute.mechanism for name, attribute in scheme.attributes.items()}
+    cells = {name: _cells(mechanism, people // 2, generator) for name, mechanism in mechanisms.items()}
+    batch = path(scheme, cells, random)
+    seen: dict[str, dict[str, np.ndarray]] = {}
+    for name, mechanism in mechanisms.items():
+        answers = batch.of(name)
+        own = ranks(mechanism, cells[name][answers.clients], answers.reports, generator)
+        seen[name] = {what: _spread(rank, answers.clients, people) for what, rank in own.items()}
+    if batch.ids is not None:
+        names = batch.ids[:, :_ID_BYTES].astype(np.float64)
+        seen["the report's id"] = {
+            f"byte {place + 1}": (names[:, place] + generator.random(people)) / 256 for place in range(_ID_BYTES)
+        }
+    groups = {name: _grouped(mechanisms[name], cells[name]) for name in mechanisms}
+    return dict(_tables(seen, groups))
+
+
+def _cells(mechanism: Mechanism, people: int, generator: np.random.Generator) -> np.ndarray:
+    """Values of which a quarter is the first there is, a quarter the last; then as many others, none of them the same."""
+    chosen = generator.integers(0, mechanism.inputs, people)
+    kind = generator.integers(0, 4, people)
+    values = np.where(kind == 0, 0, np.where(kind == 1, mechanism.inputs - 1, chosen))
+    # A third of the range away no level of a wave has the same phase
+    return np.concatenate([values, (values + max(mechanism.inputs // 3, 1)) % mechanism.inputs])
+
+
+def _grouped(mechanism: Mechanism, cells: np.ndarray) -> np.ndarray:
+    """The group of each value: 0 the first cell, 1 the last, the others by where they lie."""
+    others = 2 + cells * (_GROUPS - 2) // mechanism.inputs
+    return np.where(cells == 0, 0, np.where(cells == mechanism.inputs - 1, 1, others))
+
+
+def _spread(rank: np.ndarray, clients: np.ndarray, people: int) -> np.ndarray:
+    """The ranks of all people, nothing where one did not answer."""
+    whole = np.full(people, np.nan)
+    whole[clients] = rank
+    return whole
+
+
+def _tables(seen: Mapping[str, Ranks], groups: Mapping[str, np.ndarray]) -> Iterator[tuple[str, np.ndarray]]:
+    columns = [(name, what, rank) for name, own in seen.items() for what, rank in own.items()]
+    for number, (name, what, rank) in enumerate(columns):
+        here = f"{what} of {name}"
+        yield here, _crossed(np.zeros(len(rank), dtype=np.int64), 1, rank, _FINE)
+        for other, group in groups.items():
+            yield f"{here} beside the value of {other}", _crossed(group, _GROUPS, rank, _COARSE)
+        yield f"{here} beside the next person's", _beside(rank[:-1], rank[1:])
+        if what != LEVEL:  # which is for life
+            yield f"{here} beside the same person's", _beside(*np.split(rank, 2))
+        for other, beside, rival in columns[number + 1 :]:
+            yield f"{here} beside {beside} of {other}", _beside(rank, rival)
+
+
+def _beside(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    there = np.flatnonzero(~np.isnan(first) & ~np.isnan(second))
+    cells = _COARSE if len(there) >= _FEW * _COARSE**2 else _COARSEST
+    row = np.minimum((first[there] * cells).astype(np.int64), cells - 1)
+    return _crossed(row, cells, second[there], cells)
+
+
+def _crossed(row: np.ndarray, rows: int, rank: np.ndarray, cells: int) -> np.ndarray:
+    """Counts, (rows, cells), of those who have a rank."""
+    there = ~np.isnan(rank)
+    cell = np.minimum((rank[there] * cells).astype(np.int64), cells - 1)
+    return np.bincount(row[there] * cells + cell, minlength=rows * cells).reshape(rows, cells)
+
+
+def _strange(tables: Tables, chance: float) -> dict[str, float]:
+    """What strays, and how likely an honest client is to show it."""
+    found = {what: _chance(counts) for what, counts in tables.items()}
+    return {what: value for what, value in found.items() if value < chance / len(found)}
+
+
+def _chance(counts: np.ndarray) -> float:
+    """Of chi-squared, each row beside its own total; rows of few are left out."""
+    cells = counts.shape[1]
+    rows = counts[counts.sum(axis=1) >= _FEW * cells]
+    if not len(rows):
+        return 1.0
+    expected = rows.sum(axis=1, keepdims=True) / cells
+    return float(scipy.special.chdtrc(len(rows) * (cells - 1), float(((rows - expected) ** 2 / expected).sum())))

@@ -1,0 +1,126 @@
+"""Clients that do not draw as their scheme says are refused, honest ones are not."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpcore import cli
+from dpcore._random import seeded
+from dpcore.audit import audit_scheme, measure
+from dpcore.audit.faithful import faithfulness
+from dpcore.mechanisms import named
+from dpcore.protocol.scheme import Scheme
+from dpcore.rounds import certify
+from tests.audit.dishonest import CLIENTS, TEXT
+from tests.helpers.cases import of_each_kind
+
+SCHEME = Scheme.from_toml(TEXT)
+KINDS = {name: kind for kinds in named.BY_TYPE.values() for name, kind in kinds.items()}
+OTHERS = (
+    """
+name = "others"
+"""
+    + "".join(
+        f"""
+[attributes.{name}]
+type = "categorical"
+categories = ["cat", "dog", "fish", "bird", "none"]
+mechanism = "{name}"
+epsilon = 1
+"""
+        for name in ("hadamard_response", "local_hashing", "subset_selection", "unary_encoding")
+    )
+    + """
+[attributes.square_wave]
+type = "numeric"
+lower = 0
+upper = 1
+epsilon = 1
+mechanism = "square_wave"
+cells = 64
+[attributes.split]
+type = "numeric"
+lower = 0
+upper = 1
+epsilon = 1
+mechanism = "wavelet_laplace"
+allocation = "split"
+degree = 0
+finest_level = 2
+cells = 64
+"""
+)
+SEEN_AT_ONCE = (
+    "the_level_of_the_last_cell_is_the_coarsest",
+    "windows_are_narrower",
+    "answers_are_remembered_by_level_alone",
+    "two_attributes_share_their_noise",
+    "everybody_remembers_with_one_secret",
+)
+
+
+def test_honest_clients_follow_the_law_and_are_heard() -> None:
+    found = faithfulness(SCHEME, seeded(1), trials=20_000)
+    assert found.holds, found.words
+    assert found.tables > 100
+    assert found.people == 21_000
+
+
+def test_every_mechanism_has_an_order_in_which_its_reports_are_uniform() -> None:
+    others = Scheme.from_toml(OTHERS)
+    assert {a.mechanism.name for scheme in (SCHEME, others) for a in scheme.attributes.values()} == {*KINDS}
+    found = faithfulness(others, seeded(3), trials=20_000)
+    assert found.holds, found.words
+
+
+@pytest.mark.parametrize(
+    "name",
+    of_each_kind(
+        ["hadamard_response", "local_hashing", "subset_selection", "unary_encoding", "square_wave"], "square_wave"
+    ),
+)
+def test_of_each_a_value_in_ten_in_place_of_another_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who answers for another value keeps every promise, and is no client of the scheme."""
+    kind = KINDS[name]
+    honest = kind.privatize
+
+    def moved(self: Any, values: Any, random: Any, levels: Any = None) -> Any:
+        return honest(
+            self, (values + self.inputs // 2 * (random.words(len(values)) % 10 == 0)) % self.inputs, random, levels
+        )
+
+    monkeypatch.setattr(kind, "privatize", moved)
+    assert not faithfulness(Scheme.from_toml(OTHERS), seeded(4), trials=60_000).holds
+
+
+@pytest.mark.parametrize("name", of_each_kind(SEEN_AT_ONCE, *SEEN_AT_ONCE[:2]))
+def test_what_is_plainly_dishonest_is_seen_at_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    CLIENTS[name](monkeypatch)
+    assert not faithfulness(SCHEME, seeded(2), trials=20_000).holds
+
+
+@pytest.mark.nightly("every case")
+@pytest.mark.parametrize("name", CLIENTS)
+def test_every_dishonest_client_is_refused_at_a_million_trials(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "kinds.toml").write_text(TEXT, encoding="utf-8")
+    monkeypatch.setattr(certify, "draw", lambda audit: None)
+    CLIENTS[name](monkeypatch)
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()), pytest.raises(SystemExit) as stop:
+        cli.main(["audit", str(tmp_path / "kinds.toml"), "--trials", "1000000"])
+    assert stop.value.code == 1
+    assert said.getvalue().startswith("ldpflow: a promise is broken: ")
+
+
+@pytest.mark.nightly("a study")
+def test_no_honest_client_is_refused() -> None:
+    for seed in range(30):
+        audit = measure(audit_scheme(SCHEME), seeded(seed), trials=50_000)
+        assert audit.holds, audit.broken

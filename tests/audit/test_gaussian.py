@@ -1,0 +1,60 @@
+"""The audit's own arithmetic of Gaussian noise: beside the designer's, beside the exact curve, and where the designer errs."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from math import exp, sqrt
+
+import pytest
+from scipy.special import log_ndtr
+
+from dpcore.audit import audit_scheme
+from dpcore.audit.gaussian import approximate_epsilon
+from dpcore.mechanisms import wavelet_laplace
+from dpcore.privacy import concentrated
+from dpcore.protocol.scheme import Scheme
+
+TEXT = """
+name = "s"
+[attributes.x]
+type = "numeric"
+lower = 0
+upper = 1
+epsilon = 1
+mechanism = "wavelet_laplace"
+degree = 0
+finest_level = 2
+cells = 64
+noise = "discrete_gaussian"
+delta = 0.000001
+"""
+RHOS = [Fraction(1, 10**4), Fraction(1, 100), Fraction(1, 3), Fraction(5)]
+DELTAS = [Fraction(1, 100), Fraction(1, 10**6), Fraction(1, 10**12)]
+
+
+@pytest.mark.parametrize("rho", RHOS)
+@pytest.mark.parametrize("delta", DELTAS)
+def test_two_roads_lead_to_one_epsilon_that_the_exact_curve_bears_out(rho: Fraction, delta: Fraction) -> None:
+    audited, designed = float(approximate_epsilon(rho, delta)), float(concentrated.approximate_epsilon(rho, delta))
+    assert audited <= designed <= audited * (1 + 1e-4) + 1e-9
+    distance = sqrt(2 * float(rho))  # of two normal laws, in standard deviations [BalleWang2018]
+    near, far = distance / 2 - audited / distance, -distance / 2 - audited / distance
+    exact = exp(log_ndtr(near)) - exp(audited + log_ndtr(far))
+    assert exact <= float(delta) * (1 + 1e-9)
+
+
+def test_a_client_whose_arithmetic_understates_concentration_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = concentrated.approximate_epsilon
+    scheme = Scheme.from_toml(TEXT)
+    assert audit_scheme(scheme).proven
+    monkeypatch.setattr(
+        wavelet_laplace, "approximate_epsilon", lambda rho, delta: honest(rho * Fraction(99, 100), delta)
+    )
+    scales = scheme.attributes["x"].mechanism.parameters()["noise_scales"]
+    less = [scale * 996 // 1000 for scale in scales]
+    stated = re.sub(r"noise_scales = \[.*?\]", f"noise_scales = {less}", scheme.canonical, flags=re.DOTALL)
+    audit = audit_scheme(Scheme.from_toml(stated))
+    assert audit.digest != scheme.digest
+    assert not audit.proven
+    assert 1.002 < float(audit.kept) < 1.01
