@@ -189,7 +189,7 @@ ROUNDS: dict[str, Callable[[Path], Document]] = {
     "rehearsal": rehearsal,
     "sequence": sequence,
 }
-SLOW = ("consumer_expenditure", "health_insurance", "rehearsal", "sequence")
+SLOW = ("consumer_expenditure", "health_insurance", "households", "rehearsal", "sequence")
 
 
 # how it is compared
