@@ -57,10 +57,8 @@ cells = 64
 )
 SEEN_AT_ONCE = (
     "the_level_of_the_last_cell_is_the_coarsest",
-    "windows_are_narrower",
     "answers_are_remembered_by_level_alone",
     "two_attributes_share_their_noise",
-    "everybody_remembers_with_one_secret",
 )
 
 
@@ -98,10 +96,10 @@ def test_of_each_a_value_in_ten_in_place_of_another_is_seen(name: str, monkeypat
     assert not faithfulness(Scheme.from_toml(OTHERS), seeded(4), trials=60_000).holds
 
 
-@pytest.mark.parametrize("name", of_each_kind(SEEN_AT_ONCE, *SEEN_AT_ONCE[:2]))
+@pytest.mark.parametrize("name", SEEN_AT_ONCE)
 def test_what_is_plainly_dishonest_is_seen_at_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     CLIENTS[name](monkeypatch)
-    assert not faithfulness(SCHEME, seeded(2), trials=20_000).holds
+    assert not faithfulness(SCHEME, seeded(2), trials=6000).holds
 
 
 @pytest.mark.nightly("every case")
