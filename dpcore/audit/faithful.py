@@ -29,7 +29,7 @@ _FINE, _COARSE, _COARSEST = 64, 16, 4  # cells of one rank, and of each of two, 
 _FEW = 8  # people a cell, for chi-squared to be near its law
 _GROUPS = 8  # of values: the first cell, the last, and ranges of the others
 _STRANGE, _AGAIN = 1e-9, 1e-6  # chances of an honest client's, at first and asked again
-_BY_HAND = 200  # reports of a mechanism cost as much as one that a client makes by itself
+_BY_HAND, _LEAST_BY_HAND = 200, 400  # reports of a mechanism cost as much as one that a client makes by itself
 _INTEGERS = 1 << 25  # of reports that are drawn at a time: of very many integers there are fewer
 _ID_BYTES = 8  # of a report's id, each a rank
 _SECRET_WORDS = 8  # 32 bytes
@@ -88,7 +88,7 @@ def faithfulness(scheme: Scheme, random: Source, *, trials: int) -> Faithfulness
 def _paths(scheme: Scheme, trials: int) -> Iterator[tuple[str, Path, int]]:
     size = max(max(attribute.mechanism.sizes) for attribute in scheme.attributes.values())
     yield "of records privatized together", _together, min(trials, _INTEGERS // size) // 2
-    yield "of clients that remember", _remembering, max(trials // _BY_HAND, 1000) // 2
+    yield "of clients that remember", _remembering, max(trials // _BY_HAND, _LEAST_BY_HAND) // 2
 
 
 def _together(scheme: Scheme, cells: Mapping[str, np.ndarray], random: Source) -> ReportBatch:
