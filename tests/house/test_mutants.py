@@ -40,6 +40,7 @@ def test_a_bug_that_tests_see_is_killed_and_another_is_alive(tmp_path: Path) -> 
     assert (tmp_path / "it.py").read_text(encoding="utf-8") == "a = 1\nb = 1\n"
 
 
+@pytest.mark.slow
 def test_samples_can_be_planted_and_are_those_of_their_seed() -> None:
     some = mutants.sampled(["dpcore/privacy"], 6, 3)
     assert some == mutants.sampled(["dpcore/privacy"], 6, 3)
