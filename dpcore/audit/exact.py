@@ -109,8 +109,8 @@ def audit_mechanism(mechanism: Mechanism) -> Finding:
 def _enumerate(mechanism: Mechanism) -> Finding:
     """The exact loss of what its integers say, and of the channel that its code lists where it does: the larger."""
     channel, stated = mechanism.channel(), _stated(mechanism)
-    if channel is None:
-        return stated
+    if stated is None or channel is None:
+        return _by_classes(*_classes(mechanism)) if channel is None else _listed(channel)
     listed = _listed(channel)
     if stated.kept.is_within(listed.kept):
         return listed
@@ -118,9 +118,10 @@ def _enumerate(mechanism: Mechanism) -> Finding:
 
 
 @singledispatch
-def _stated(mechanism: Mechanism) -> Finding:
-    """The exact loss by the integers alone: of the classes of reports, or of the weights of waves."""
-    return _by_classes(*_classes(mechanism))
+def _stated(mechanism: Mechanism) -> Finding | None:
+    """The exact loss by the integers alone: of the classes of reports, or of the weights of waves; None of what has neither."""
+    known = _classes.dispatch(type(mechanism)) is not _classes.dispatch(object)
+    return _by_classes(*_classes(mechanism)) if known else None
 
 
 @_stated.register

@@ -37,7 +37,7 @@ _COLUMNS = 4  # of a report's noises, as many are looked at
 def ranks(mechanism: Mechanism, values: np.ndarray, reports: Reports, generator: np.random.Generator) -> Ranks:
     """Return the ranks of n reports of these input cells, (n,) each.  generator: of the even parts.
 
-    Raises CalibrationError for a mechanism whose order nobody has written down.
+    Raises CalibrationError for a mechanism that is not listed and whose order nobody has written down.
     """
     found = dict(_ranks(mechanism, values, reports, generator))
     if len(mechanism.sizes) > 1:
@@ -48,9 +48,17 @@ def ranks(mechanism: Mechanism, values: np.ndarray, reports: Reports, generator:
 
 @singledispatch
 def _ranks(mechanism: Mechanism, values: np.ndarray, reports: Reports, generator: np.random.Generator) -> Ranks:
-    raise CalibrationError(
-        f"the audit knows no order of the reports of {mechanism.name}; add one to dpcore.audit.ranks"
-    )
+    """Of a channel that the mechanism lists, reports in the order of its columns."""
+    channel = mechanism.channel()
+    if channel is None or set(mechanism.sizes) != {1}:
+        words = f"the audit knows no order of the reports of {mechanism.name}; add one to dpcore.audit.ranks"
+        raise CalibrationError(words)
+    rank = np.empty(len(reports))
+    for level, weights in enumerate(channel):
+        at, rows = np.flatnonzero(reports.level == level), weights / weights.sum(axis=1, keepdims=True)
+        below, sent = np.cumsum(rows, axis=1) - rows, reports.values[at]
+        rank[at] = below[values[at], sent] + generator.random(len(at)) * rows[values[at], sent]
+    return {"the report": rank}
 
 
 @_ranks.register

@@ -93,7 +93,7 @@ def test_of_each_a_value_in_ten_in_place_of_another_is_seen(name: str, monkeypat
         )
 
     monkeypatch.setattr(kind, "privatize", moved)
-    assert not faithfulness(Scheme.from_toml(OTHERS), seeded(4), trials=30_000).holds
+    assert not faithfulness(Scheme.from_toml(OTHERS), seeded(4), trials=60_000).holds
 
 
 @pytest.mark.parametrize("name", SEEN_AT_ONCE)
