@@ -7,11 +7,14 @@ from inspect import signature
 from pathlib import Path
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 from prefect.states import Failed
 from pydantic import ValidationError
 
+from dpcore import pipeline, wire
 from dpcore.errors import SchemeError, WarehouseError
+from dpcore.protocol.report import with_ids
 from dpcore.results.warehouse import Locked
 from dpcore.rounds import aggregating, defaults, preparing, privatizing
 from flows import round as rounds
@@ -21,6 +24,7 @@ from flows.settings import RoundSettings
 from flows.stage import is_transient, key
 from tests.helpers import warehouses
 from tests.helpers.flow_cases import FLOWS, TASKS
+from tests.helpers.tapes import Tape, Written, only
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
@@ -99,6 +103,20 @@ def test_preparing_passes_every_setting_on(monkeypatch: pytest.MonkeyPatch, tmp_
         "keep_reports": True,
         "records": None,
     }
+
+
+def test_the_task_of_records_draws_every_word_from_the_operating_system(
+    scheme_file: Path, records_file: Path, tmp_path: Path
+) -> None:
+    tape, slow = Tape(1), Tape(1)
+    run = preparing.prepare(scheme_file, records=records_file, round_="r", data=tmp_path, flow_run_id="7")
+    with only(tape):
+        [path] = steps.privatize_records.fn(run)
+    people = pd.read_csv(records_file)
+    twin = with_ids(pipeline.privatize(run.scheme, people, Written(slow)), Written(slow))
+    assert tape.asked == slow.asked
+    wire.write_reports(tmp_path / "twin.parquet", run.scheme, twin)
+    assert path.read_bytes() == (tmp_path / "twin.parquet").read_bytes()
 
 
 def test_a_run_that_failed_is_found_by_its_flow_run_or_by_the_round_it_was_told(
