@@ -2,9 +2,10 @@
 
 The table is `tests/mutants/*.toml`, by room: of each bug its name, the file, the text that is replaced, which stands there
 once, what it is replaced by, and the tests that must see it, which are quick ones.  Those with `ci = true` are what `--ci`
-plants.  `--sample N --seed S FOLDER...` plants N bugs drawn at random instead: constants, comparisons, signs, `and` for `or`,
-calls left out, at most two a file; their tests are what is frozen, and the quick ones of the rooms they lie in and of whatever
-names their modules.  What it prints can be read again (`--table FILE`), so that two commits can be asked about the same bugs.
+plants.  `--sample N --seed S PLACE...` plants N bugs drawn at random instead: constants, comparisons, signs, `and` for `or`,
+calls and named arguments left out, guards that never hold, at most two a file; places are folders or files, their tests are the
+quick ones of the rooms they lie in, what is frozen, and whatever names their modules.  What it prints can be read again
+(`--table FILE`), so that two commits can be asked about the same bugs.
 """
 
 from __future__ import annotations
@@ -62,20 +63,30 @@ def bugs_of(file: Path) -> list[Bug]:
     return [Bug(**{**row, "tests": tuple(row["tests"])}) for row in table["bug"]]
 
 
-def sampled(folders: list[str], count: int, seed: int) -> list[Bug]:
-    """Return bugs drawn at random from the Python files of folders, at most two of a file."""
-    files = sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
+def sampled(places: list[str], count: int, seed: int) -> list[Bug]:
+    """Return bugs drawn at random from files, or the Python files of folders, at most two of a file."""
+    files = sorted(
+        file for place in places for file in ((ROOT / place).rglob("*.py"), [ROOT / place])[place.endswith(".py")]
+    )
     found: list[Bug] = []
     rng = random.Random(seed)
     for place in rng.sample([*files, *files], 2 * len(files)):
         text = place.read_text(encoding="utf-8")
-        all_of_it = [edit for edit in _edits(text) if text.count(edit[0]) == 1]
+        path, planted = str(place.relative_to(ROOT)), [(bug.file, bug.old, bug.new) for bug in found]
+        all_of_it = [edit for edit in _edits(text) if text.count(edit[0]) == 1 and (path, *edit) not in planted]
         if all_of_it and len(found) < count:
             old, new = rng.choice(all_of_it)
             path = str(place.relative_to(ROOT))
-            own = dict.fromkeys(["tests/house/test_frozen.py", *asked_for([path]), "tests/house/test_house.py"])
-            found.append(Bug(f"{len(found)} {old.strip()} -> {new.strip()}", path, old, new, tuple(own)))
+            own = [_tests_of(path), "tests/house/test_frozen.py", *asked_for([path]), "tests/house/test_house.py"]
+            tests = tuple(dict.fromkeys(own))
+            found.append(Bug(f"{len(found)} {old.strip()} -> {new.strip()}", path, old, new, tests))
     return found
+
+
+def _tests_of(path: str) -> str:
+    """The tests of the room that a file lies in or is; all of them where there is none."""
+    room = Path(path).parts[1].removesuffix(".py").strip("_")
+    return next((of for of in (f"tests/{room}", f"tests/test_{room}.py") if (ROOT / of).exists()), "tests")
 
 
 _OTHER = {
@@ -94,6 +105,10 @@ def _edits(text: str) -> Iterator[tuple[str, str]]:
         return line.decode(), (line[: node.col_offset] + new.encode() + line[end:]).decode()  # type: ignore[attr-defined]
 
     for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.If) and isinstance(node.body[0], ast.Raise | ast.Return):
+            if node.test.lineno == node.test.end_lineno:
+                yield spliced(node.test, "False")
+            continue
         if getattr(node, "lineno", 0) != getattr(node, "end_lineno", -1):
             continue
         match node:
@@ -113,6 +128,10 @@ def _edits(text: str) -> Iterator[tuple[str, str]]:
                 yield spliced(node, "pass")
             case ast.Call(args=[first, *_]) if len(node.args) == 1 and not node.keywords:
                 yield spliced(node, ast.unparse(first))
+            case ast.Call(keywords=[*_, _]):
+                for left_out in node.keywords:
+                    others = [argument for argument in node.keywords if argument is not left_out]
+                    yield spliced(node, ast.unparse(ast.Call(node.func, node.args, others)))
 
 
 def _quoted(text: str) -> str:
@@ -160,7 +179,7 @@ def copied(into: Path) -> Path:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("folders", nargs="*", help="with --sample: where bugs are planted")
+    parser.add_argument("places", nargs="*", help="with --sample: where bugs are planted")
     parser.add_argument("--ci", action="store_true", help="those that .ci/run plants")
     parser.add_argument("--table", type=Path, nargs="*", help="files of bugs, instead of the project's")
     parser.add_argument("--sample", type=int, default=0, help="plant so many at random instead")
@@ -170,7 +189,7 @@ def main() -> int:
     )
     options = parser.parse_args()
     if options.sample:
-        bugs = sampled(options.folders, options.sample, options.seed)
+        bugs = sampled(options.places, options.sample, options.seed)
     else:
         bugs = [bug for file in options.table or sorted(TABLE.glob("*.toml")) for bug in bugs_of(file)]
         bugs = [bug for bug in bugs if bug.ci] if options.ci else bugs
