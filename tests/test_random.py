@@ -86,6 +86,16 @@ def test_keyed_streams_do_not_depend_on_how_they_are_read() -> None:
         keyed(b"short")
 
 
+def test_a_keyed_streams_children_are_named_by_their_key_alone() -> None:
+    root = keyed(bytes(range(16)), "a")
+    first = root.spawn(1, 2).words(8).tolist()
+    root.words(100)
+    assert root.spawn(1, 2).words(8).tolist() == first
+    others = [root.spawn(2, 1), root.spawn(12), root.spawn(1).spawn(2), keyed(bytes(16), "a").spawn(1, 2)]
+    others.append(keyed(bytes(range(16)), "a"))
+    assert first not in [other.words(8).tolist() for other in others]
+
+
 def test_secure_words_differ_and_cover_the_range() -> None:
     words = secure().words(4096)
     assert words.dtype == np.dtype("<u4")

@@ -17,14 +17,16 @@ import pytest
 import dpcore as dp
 from dpcore import wire
 from dpcore.collector import limits
-from dpcore.collector.access import Access, add_key
+from dpcore.collector.access import Access, Key, add_key
 from dpcore.collector.browser import joined
 from dpcore.collector.sealing import landing
 from dpcore.collector.serve import Settings, listening, serve
 from dpcore.errors import DPCoreError, SchemeError, StoreError
+from dpcore.protocol import tokens
 from dpcore.protocol.scheme import Scheme
 from tests.helpers import client_cases, collectors
 from tests.helpers.collectors import HOST, PATH, SCHEME, Sender, collector
+from tests.helpers.tapes import Tape, only
 
 
 @pytest.fixture(scope="module")
@@ -252,6 +254,22 @@ def test_keys_say_who_may_do_what(tmp_path: Path) -> None:
         assert nobody.get("/health").status == 200
 
 
+def test_a_key_is_the_one_whose_whole_hash_is_held(tmp_path: Path) -> None:
+    digest = hashlib.sha256(b"a key").hexdigest()
+    other = digest[:-1] + "0123456789abcdef"[int(digest[-1], 16) - 1]
+    for held, is_known in ((digest, True), (other, False), (digest[::-1], False)):
+        known = Access(frozenset(), (Key(name="clinic", sha256=held, may=frozenset({"read"})),)).key_of("a key")
+        assert (known is not None) == is_known
+    (tmp_path / "keys.toml").write_text("", encoding="utf-8")
+    assert Access.read(tmp_path / "keys.toml").anyone == frozenset()
+    with only(Tape(1)):
+        secret = add_key(tmp_path / "new.toml", "clinic", ["submit"])
+    assert secret == tokens.to_text(Tape(1)(32))
+    (key,) = Access.read(tmp_path / "new.toml").keys
+    assert key.sha256 == hashlib.sha256(secret.encode()).hexdigest()
+    assert (tmp_path / "new.toml").stat().st_mode & 0o777 == 0o600
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -360,8 +378,41 @@ def test_an_error_of_ours_shows_nothing(
         assert (answer.status, answer.said) == (500, {"answer": "not taken", "reason": "internal"})
         monkeypatch.undo()
         assert sender.stream(content).said["accepted"] == 5
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(intake, "_lines", broken)
+            assert sender.one(collectors.single(9)).said == {"answer": "not taken", "reason": "internal"}
+            patch.setattr("dpcore.collector.service.SchemeEntry", lambda **_: broken(None))
+            assert sender.get("/schemes").said == {"answer": "not taken", "reason": "internal"}
     assert "secret" not in caplog.text
-    assert "ValueError" in caplog.text
+    assert caplog.text.count("ValueError") == 3
+
+
+def test_the_log_holds_no_body_no_address_and_no_key(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is asked, and however little a logger is told to keep to itself."""
+    key = add_key(tmp_path / "keys.toml", "clinic", ["submit"])
+    with collector(tmp_path / "into", access=Access.read(tmp_path / "keys.toml"), proxies=(HOST,)) as sender:
+        clinic, stranger = Sender(sender.port, key), Sender(sender.port, "guessed key")
+        bodies = [collectors.single(1), collectors.of_token(2, sent_for="r"), collectors.of_token(3, sent_for="r")]
+        bodies += [
+            b"no report at all",
+            bodies[0].replace(b'"format"', b'"former"'),
+            bodies[0].replace(b'"report":"', b'"report":"x'),
+        ]
+        with caplog.at_level(logging.DEBUG):
+            for body in bodies:
+                statuses = [each.one(body).status for each in (clinic, clinic, stranger)]
+                assert statuses[2] == 401
+            clinic.lines(b"\n".join(bodies))
+            clinic.stream(collectors.stream(3, 4))
+            clinic.ask(
+                "POST", f"{PATH}/reports", bodies[0], X_Forwarded_For="192.0.2.77", Content_Type="application/json"
+            )
+    said = caplog.text + " ".join(str(vars(record)) for record in caplog.records if record.name != "asyncio")
+    ids = [json.loads(body)["report"] for body in bodies[:3]]
+    for told in (HOST, "192.0.2.77", key, "guessed key", "no report", "former", *ids):
+        assert told not in said
 
 
 def test_what_cannot_be_served_is_told_in_one_line(tmp_path: Path) -> None:

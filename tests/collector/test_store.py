@@ -88,9 +88,11 @@ def test_a_report_is_taken_once_whoever_asks(tmp_path: Path) -> None:
     assert [int(of.new.sum()) for of in first.take([twice, one], {})] == [20, 0]
     assert [int(of.new.sum()) for of in second.take([one, rows(2)], {})] == [0, 20]
     assert not first.take([rows(2)], {})[0].new.any()
+    assert second.take([rows(3)], {})[0].new.all()
+    assert not first.take([rows(3)], {})[0].new.any()
     assert not Store(tmp_path, [SCHEME]).take([one], {})[0].new.any()
-    assert len(first) == len(second) == 40
-    assert Sealer(tmp_path, 60).waiting() == 40
+    assert len(first) == len(second) == 60
+    assert Sealer(tmp_path, 60).waiting() == 60
 
 
 def named(*contents: bytes) -> wire.Rows:

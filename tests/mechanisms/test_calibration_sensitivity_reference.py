@@ -96,3 +96,10 @@ def test_boundary_wavelets_set_the_sensitivity() -> None:
 def test_noise_scales_must_fit(scales: list[int]) -> None:
     with pytest.raises(CalibrationError, match="noise scale"):
         joint_loss([np.eye(2, dtype=np.int64)] * 2, scales)
+
+
+def test_a_pair_that_no_climb_finds_is_found() -> None:
+    """Rows of which each is nearer to zero than the best pair that was seen first."""
+    rows = [[0, 0, 2, -4], [4, 4, 0, -1], [4, 4, 0, 0], [-1, 0, -2, 0], [0, 0, 0, 0], [1, 2, 0, 0], [4, 0, 3, 0]]
+    table = np.array([*rows, [0, 4, -3, -2], [0, -1, 0, -2], [0, 0, 0, 0]])
+    assert sensitivity(table) == np.abs(table[:, None] - table).sum(axis=2).max() == 16

@@ -45,6 +45,8 @@ WEAKER: dict[str, tuple[tuple[str, ...], Callable[[Any], Any]]] = {
     "no size": (("categories", "cells", "size", "bins", "prime"), lambda one: 0),
     "a huge size": (("categories", "cells", "size", "bins", "prime", "coin_bits"), lambda one: 10**9),
     "a text": ((*HEAVY, *LIGHT, "categories", "cells", "level_law"), str),
+    "a half more": ((*HEAVY, *LIGHT, "cells", "coarsest_level", "level_law", "sensitivity"), lambda one: one + 0.5),
+    "the truth of it": ((*HEAVY, *LIGHT, "degree"), bool),
 }
 CASES = [
     pytest.param(name, key, change, id=f"{name}-{what}-{key}")

@@ -12,6 +12,7 @@ import dpcore as dp
 from dpcore.audit import audit_mechanism
 from dpcore.audit.likelihood import hard_pairs, log_ratio
 from dpcore.audit.lower_bound import lower_bound
+from dpcore.errors import SchemeError
 from dpcore.mechanisms import Mechanism, Reports
 from dpcore.mechanisms.named import BY_TYPE
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
@@ -47,6 +48,15 @@ def test_the_audit_finds_what_is_certified(mechanism: Any, type_: str) -> None:
     assert (found.kept.ratio if certificate.kind == "ratio" else found.kept.rational) == certificate.kept
     assert certificate.kept > 0.9 * (np.e if certificate.kind == "ratio" else 1)  # and not much less than is promised
     assert mechanism.delta == Fraction(0)
+
+
+@pytest.mark.parametrize("mechanism", [case.values[0] for case in EVERY if len(case.values[0].sizes) > 1])
+def test_levels_are_one_for_each_client_and_there_are_no_others(mechanism: Any) -> None:
+    cells, last = np.zeros(3, dtype=np.int64), len(mechanism.sizes) - 1
+    assert mechanism.privatize(cells, dp.seeded(1), np.array([0, last, last])).level.tolist() == [0, last, last]
+    for wrong in ([0, 0, last + 1], [0, -1, 0], [0, 0], [256, 0, 0]):
+        with pytest.raises(SchemeError, match="levels must be one per client"):
+            mechanism.privatize(cells, dp.seeded(1), np.array(wrong))
 
 
 @every

@@ -183,6 +183,7 @@ def test_a_loop_with_a_wrong_bound_is_found(monkeypatch: pytest.MonkeyPatch) -> 
     assert not paths_agree(RandomizedResponse(LN_3, 7, 3, 1), 150, 1)
 
 
+@pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize(
     "mechanism",
     [
@@ -194,14 +195,16 @@ def test_a_loop_with_a_wrong_bound_is_found(monkeypatch: pytest.MonkeyPatch) -> 
     ],
     ids=lambda mechanism: mechanism.name,
 )
-def test_a_loop_has_exactly_the_channel_that_is_certified(mechanism: Mechanism, uncompiled: None) -> None:
+def test_either_path_has_exactly_the_channel_that_is_certified(
+    mechanism: Mechanism, compiled: bool, uncompiled: None
+) -> None:
     weights = mechanism.channel()
     assert weights is not None
     for level, table in enumerate(weights):
         total = int(table[0].sum())
         for true in range(mechanism.inputs):
             source = EveryDraw()
-            with _kernels.compiled(True):
+            with _kernels.compiled(compiled):
                 reports = mechanism.privatize(np.full(total, true), source, np.full(total, level))
             assert source.combinations == total
             assert (

@@ -81,6 +81,23 @@ def test_the_audit_finds_what_is_kept_and_a_smaller_scale_out(scheme: dp.Scheme,
         WaveletLaplace.from_parameters(mechanism.budget, parameters)
 
 
+def test_every_block_has_the_noise_that_its_own_pairs_need(mechanism: WaveletLaplace) -> None:
+    squares = [int(np.max(np.sum((table[:, None] - table) ** 2, axis=2))) for table in mechanism.tables]
+    rhos = [Fraction(square, 2 * s**2) for square, s in zip(squares, mechanism.noise_scales, strict=True)]
+    assert mechanism.certificate().kept == approximate_epsilon(max(rhos), DELTA)
+    for block in range(len(rhos)):
+        scales = list(mechanism.noise_scales)
+        scales[block] = scales[block] * 997 // 1000
+        with pytest.raises(CalibrationError, match="exceed epsilon"):
+            replace(mechanism, noise_scales=tuple(scales))
+
+
+def test_squares_that_doubles_do_not_hold_are_refused() -> None:
+    assert squared_sensitivity(np.array([[0], [1 << 24]])) == 1 << 48
+    with pytest.raises(CalibrationError, match="53 bits"):
+        squared_sensitivity(np.array([[0], [1 << 26]]))
+
+
 def test_the_epsilon_of_a_concentration_is_safe_and_near_the_gaussian_one() -> None:
     for epsilon, delta in ((0.3, 1e-9), (1.0, 1e-6), (4.0, 1e-4)):
         rho = largest_rho(Fraction(epsilon), Fraction(delta))

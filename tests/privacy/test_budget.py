@@ -11,11 +11,23 @@ from hypothesis import strategies as st
 from dpcore.errors import SchemeError
 from dpcore.privacy.budget import Budget
 
+VALUES = {
+    "0.5": 0.5,
+    "1": 1,
+    "0.1": 0.1,
+    "1/3": 1 / 3,
+    "ln 3": math.log(3),
+    "ln 3/2": math.log(1.5),
+    "ln 1.5": math.log(1.5),
+}
+VALUES |= {"2": 2, "64": 64}
+
 
 @pytest.mark.parametrize("text", ["0.5", "1", "0.1", "1/3", "ln 3", "ln 3/2", "ln 1.5", "2 + ln 3", "64"])
 def test_text_reads_back_to_the_same_budget(text: str) -> None:
     budget = Budget.parse(text)
     assert Budget.parse(budget.text) == budget
+    assert math.isclose(float(budget), sum(map(VALUES.__getitem__, text.split(" + "))))
 
 
 @pytest.mark.parametrize("text", ["-1", "0", "nan", "inf", "ln 1", "ln 0.5", "ln x", "", "65", "1e9", "1/0", "ln 3/0"])
@@ -50,3 +62,34 @@ def test_ln_3_stays_the_ratio_3_and_sums_are_exact() -> None:
     total = three + Budget.parse("0.1") + Budget.parse("0.2")
     assert total.text == "0.3 + ln 3"
     assert math.isclose(float(total), 0.3 + math.log(3))
+    assert math.isclose(float(total.ratio_floor), 3 * math.exp(0.3))
+    assert math.isclose(float(total.floor), 0.3 + math.log(3))
+
+
+def test_one_budget_covers_another_exactly_where_it_is_no_smaller() -> None:
+    texts = [
+        "0.1",
+        "ln 3",
+        "1",
+        "1.1",
+        "1 + ln 3",
+        "ln 9",
+        "2",
+        "2 + ln 1.5",
+        "ln 2.7182818",
+        "ln 2.7182819",
+        "ln 1.0001",
+    ]
+    for one in map(Budget.parse, texts):
+        for other in map(Budget.parse, texts):
+            assert one.covers(other) == (float(one) >= float(other)), (one, other)
+
+
+def test_a_doubt_is_no_cover() -> None:
+    """e is a little more than its rational floor: 1 covers ln of that and is not covered by it."""
+    one = Budget.parse("1")
+    below, above = (Budget(ratio=one.ratio_floor + Fraction(off, 2**78)) for off in (0, 3))
+    assert one.covers(below)
+    assert not below.covers(one)
+    assert above.covers(one)
+    assert not one.covers(above)

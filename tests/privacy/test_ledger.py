@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 
@@ -16,7 +18,7 @@ from hypothesis import strategies as st
 
 import dpcore as dp
 from dpcore._random import Source
-from dpcore.errors import BudgetExceeded, DPCoreError, InvalidRecord
+from dpcore.errors import BudgetExceeded, DPCoreError, InvalidRecord, SchemeError
 from dpcore.privacy.budget import Budget
 from dpcore.privacy.ledger import Charge, InMemory, Ledger
 from dpcore.privacy.memoization import Memory
@@ -139,6 +141,59 @@ def test_a_drawn_unit_is_charged_as_the_dearest() -> None:
     assert ledger.spent() == scheme.budget == Budget.parse("2")
     of_life = {str(sorted(dp.Client(scheme, dp.secure(), secret=SECRET).report(record).answers)) for _ in range(9)}
     assert len(of_life) == 1
+
+
+@pytest.mark.parametrize(("reporting", "cost", "delta"), [("one", "1", 3), ("all", "2", 4)])
+def test_delta_is_charged_of_the_dearest_unit_or_of_all(reporting: str, cost: str, delta: int) -> None:
+    text = f'name = "deltas"\nreporting = "{reporting}"\nclients = 1000\n'
+    for name, its_own in (("x", 1), ("y", 3)):
+        text += (
+            f'[attributes.{name}]\ntype = "numeric"\nlower = 0\nupper = 1\nepsilon = 1\nmechanism = "wavelet_laplace"\n'
+        )
+        text += f'degree = 1\nfinest_level = 3\ncells = 128\nnoise = "discrete_gaussian"\ndelta = {its_own}e-6\n'
+    scheme, ledger = Scheme.from_toml(text), Ledger(Budget.parse("9"), InMemory(), Fraction(5, 10**6))
+    assert (scheme.budget, scheme.delta) == (Budget.parse(cost), Fraction(delta, 10**6))
+    dp.Client(scheme, dp.secure(), ledger=ledger).report({"x": 0.5, "y": 0.5})
+    assert (ledger.spent(), ledger.spent_delta()) == (scheme.budget, scheme.delta)
+    with pytest.raises(BudgetExceeded, match="total delta"):
+        dp.Client(scheme, dp.secure(), ledger=ledger).report({"x": 0.5, "y": 0.5})
+
+
+def test_nobody_writes_between_what_is_read_and_what_is_charged() -> None:
+    class Kept(InMemory):
+        is_held = False
+
+        def lines(self) -> list[str]:
+            assert self.is_held
+            return super().lines()
+
+        def append(self, line: str) -> None:
+            assert self.is_held
+            super().append(line)
+
+        @contextmanager
+        def held(self) -> Iterator[None]:  # type: ignore[override]
+            self.is_held = True
+            yield
+            self.is_held = False
+
+    store = Kept()
+    assert Ledger(Budget.parse("1"), store).charge([charge("1")]) == 1
+    assert not store.is_held
+
+
+def test_what_is_beyond_any_budget_is_refused() -> None:
+    ledger = Ledger(Budget.parse("64"), InMemory())
+    ledger.charge([charge("40")])
+    with pytest.raises(BudgetExceeded):
+        ledger.charge([charge("40")])
+    assert ledger.spent() == Budget.parse("40")
+
+
+def test_a_memory_shows_no_secret_and_takes_no_short_one() -> None:
+    assert "secret" not in repr(Memory(b"a secret that stays where it is", "digest"))
+    with pytest.raises(SchemeError, match="secret"):
+        Memory(bytes(15), "digest")
 
 
 def test_a_wave_forgets_what_its_level_does_not_see() -> None:

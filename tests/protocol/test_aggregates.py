@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -17,8 +18,9 @@ import dpcore as dp
 from dpcore import wire
 from dpcore.errors import SchemeMismatch
 from dpcore.mechanisms import Reports
+from dpcore.protocol import tokens
 from dpcore.protocol.aggregates import Aggregate
-from dpcore.protocol.report import Answers, ReportBatch, batch_of, concatenate
+from dpcore.protocol.report import Answers, Report, ReportBatch, batch_of, concatenate
 from dpcore.protocol.scheme import Scheme
 
 People = Callable[..., dict[str, np.ndarray]]
@@ -102,6 +104,65 @@ def test_what_no_client_could_send_is_refused_whole_and_counted(small: Scheme, p
     assert dirty.examples == {"side: out of range": 7, "colour: out of range": 4}
     assert list(dirty.rejected) == list(dirty.examples) == sorted(dirty.rejected)
     assert all(dirty.reports(name) == 8 for name in small.attributes)
+
+
+RECORD = {"side": "left", "colour": "red", "height": 1.2}
+TOKENS = [tokens.to_text(bytes([client + 1] * 16)) for client in range(12)]
+
+
+def of_tokens(scheme: Scheme) -> list[Report]:
+    """Honest reports of a dozen clients with tokens."""
+    return [dp.Client(scheme, dp.seeded(client), token).report(RECORD) for client, token in enumerate(TOKENS)]
+
+
+def test_what_a_token_does_not_say_is_refused(small: Scheme) -> None:
+    honest = of_tokens(small)
+    assert dp.aggregate(small, batch_of(honest)).n == 12
+    without = [replace(report, token=None) for report in honest]
+    swapped = [replace(report, token=honest[11 - place].token) for place, report in enumerate(honest)]
+    refused = sum(
+        report.answers["height"][0] != honest[11 - place].answers["height"][0] for place, report in enumerate(honest)
+    )
+    assert 0 < refused < 12
+    assert dp.aggregate(small, batch_of(without)).n == 12
+    found = dp.aggregate(small, batch_of(swapped))
+    assert (found.n, dict(found.rejected)) == (12 - refused, {"height: not for its token": refused})
+
+
+def test_of_units_the_tokens_own_is_counted_whole_and_alone(small_text: str) -> None:
+    scheme = Scheme.from_toml(f'reporting = "one"\n{small_text}')
+    honest = of_tokens(scheme)
+    answered = [set(report.answers) for report in honest]
+    assert {"colour"} in answered
+    assert {"side", "height"} in answered
+    assert dp.aggregate(scheme, batch_of(honest)).n == 12
+    for report in honest:
+        answers, other = report.answers, next(each for each in honest if set(each.answers) != set(report.answers))
+        nothing_said = replace(report, token=None)
+        for wrong, why in (
+            (replace(report, answers=other.answers), "not for its token"),
+            (replace(nothing_said, answers={**answers, **other.answers}), "incomplete"),
+            (replace(nothing_said, answers={}), "incomplete"),
+            (replace(nothing_said, answers={"side": (0, (0,))}), "incomplete"),
+            (replace(nothing_said, answers={"side": (0, (0,)), "colour": (0, (0,))}), "incomplete"),
+        ):
+            found = dp.aggregate(scheme, batch_of([wrong]))
+            assert (found.n, sum(found.rejected.values())) == (0, 1)
+            assert why in next(iter(found.rejected))
+
+
+def test_what_is_left_out_of_a_report_or_beyond_honest_noise_is_refused(small: Scheme) -> None:
+    first, *rest = (replace(report, token=None) for report in of_tokens(small))
+    fewer = replace(first, answers={name: first.answers[name] for name in ("side", "height")})
+    level, _ = first.answers["height"]
+    limit = small.attributes["height"].mechanism.ranges(level)[1]
+    far = replace(first, answers={**first.answers, "height": (level, tuple(limit.tolist()))})
+    for wrong, why in ((fewer, "incomplete"), (far, "height: beyond honest noise")):
+        found = dp.aggregate(small, batch_of([*rest, wrong]))
+        assert (found.n, dict(found.rejected), dict(found.examples)) == (11, {why: 1}, {why: 11})
+        assert found.fingerprint == dp.aggregate(small, batch_of(rest)).fingerprint
+    both = dp.aggregate(small, batch_of([fewer])).add(batch_of([far, rest[0]]), 1)
+    assert (both.n, dict(both.rejected)) == (1, {"height: beyond honest noise": 1, "incomplete": 1})
 
 
 def test_an_unknown_level_is_refused_and_the_rest_kept(small: Scheme, people: People) -> None:

@@ -247,6 +247,15 @@ def test_landing_twice_changes_nothing(path):
         land(path, Landing(run(flow_run_id="another"), tables()))
 
 
+def test_a_file_of_reports_lands_in_one_round_alone(path):
+    others = {"source": "reports", "randomness": "secure", "seed": None}
+    land(path, Landing(run(**others), tables()))
+    before = content(path)
+    with pytest.raises(WarehouseError, match="overtaken, 1 of its files of reports in round 2026-11-20"):
+        land(path, Landing(run(round="2026-11-21", **others), tables()))
+    assert content(path) == before
+
+
 def test_landing_again_replaces_rows_even_of_tables_it_no_longer_has(path):
     land(path, Landing(run(flow_run_id="first"), tables()))
     land(path, Landing(run(seed=8), tables(), again=True))

@@ -366,6 +366,9 @@ def test_a_key_is_made_once(tmp_path: Path) -> None:
     assert outbox.person_key(key, "ann") != outbox.person_key(key, "bo")
     with pytest.raises(DPCoreError, match="cannot be read or made"):
         outbox.read_key(tmp_path / "a")
+    (tmp_path / "a/key").write_text(tokens.to_text(key[:16]))
+    with pytest.raises(DPCoreError, match="holds no key"):
+        outbox.read_key(tmp_path / "a/key")
 
 
 DIES = """

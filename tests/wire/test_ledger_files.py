@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hmac
 import os
 import subprocess
 import sys
@@ -16,7 +18,7 @@ import pytest
 from dpcore.errors import DPCoreError
 from dpcore.privacy.budget import Budget
 from dpcore.privacy.ledger import Charge, Ledger
-from dpcore.wire import FileStore
+from dpcore.wire import FileStore, LedgerFolder
 
 OLD = (  # as ldpflow wrote them until 2026-11-22
     b'a1a22397 [["side","ln 3","00aa"],["income","0.5","00bb"]]\n'
@@ -318,3 +320,27 @@ def test_an_older_ledger_of_two_names_is_refused(tmp_path: Path) -> None:
         ledger_of(path).charge([charge("1")])
     (tmp_path / "link").unlink()
     assert ledger_of(path).charge([charge("1")]) == 1
+
+
+def test_lines_of_another_ledger_are_not_its_own(tmp_path: Path) -> None:
+    heads, lines = [], []
+    for name, costs in (("one", "34"), ("other", "11")):
+        store = FileStore(tmp_path / name)
+        for cost in costs:
+            store.append(cost)
+        first, second, *rest = (tmp_path / name).read_bytes().splitlines(keepends=True)
+        heads.append(first + second)
+        lines.append(b"".join(rest))
+    assert len(lines[0]) == len(lines[1])
+    (tmp_path / "one").write_bytes(heads[0] + lines[1])
+    with pytest.raises(DPCoreError, match="its lines are not those that were counted"):
+        FileStore(tmp_path / "one").lines()
+
+
+def test_a_ledgers_name_is_what_it_was(tmp_path: Path) -> None:
+    """Frozen: by another name a person has another ledger, and starts anew."""
+    (tmp_path / ".salt").write_text(base64.urlsafe_b64encode(bytes(range(32))).decode().rstrip("=") + "\n")
+    (tmp_path / ".salt").chmod(0o600)
+    store = LedgerFolder(tmp_path, bytes(32), lambda: ()).store("ann", lambda: ())
+    digest = hmac.digest(bytes(range(32)), b"ldpflow ledger\0ann", "sha256")[:16]
+    assert store.path.name == base64.urlsafe_b64encode(digest).decode().rstrip("=") + ".ledger"
