@@ -48,3 +48,13 @@ def test_samples_can_be_planted_and_are_those_of_their_seed() -> None:
     for bug in some:
         compile(bug.planted(ROOT), bug.file, "exec")
         assert mutants.Bug(**(vars(bug))) == bug
+
+
+def test_samples_are_of_files_too_and_leave_out_guards_and_named_arguments() -> None:
+    edits = [new for _, new in mutants._edits("if bad:\n    raise ValueError\nf(1, a=2, b=g)\n")]
+    assert {"if False:\n", "f(1, b=g)\n", "f(1, a=2)\n"} <= set(edits)
+    some = mutants.sampled(["dpcore/client.py", "dpcore/_random.py"], 4, 1)
+    assert {(bug.file, bug.tests) for bug in some} == {
+        ("dpcore/client.py", ("tests/client",)),
+        ("dpcore/_random.py", ("tests/test_random.py",)),
+    }

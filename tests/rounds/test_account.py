@@ -10,12 +10,12 @@ import pytest
 
 from dpcore import cli, wire
 from dpcore._random import seeded
-from dpcore.errors import AlreadyLanded, InvalidReport, TooFewClients, WarehouseError
+from dpcore.errors import AlreadyLanded, InvalidRecord, InvalidReport, TooFewClients, WarehouseError
 from dpcore.pipeline import privatize
 from dpcore.protocol.report import with_ids
 from dpcore.protocol.scheme import Scheme
 from dpcore.results import pages, warehouse
-from dpcore.rounds import landing, privatizing
+from dpcore.rounds import landing, preparing, privatizing
 from dpcore.rounds.run import Run
 from tests.helpers import undrawn
 from tests.helpers.schemes import QUESTION as SCHEME
@@ -72,6 +72,15 @@ def test_records_are_charged_before_the_first_of_them_is_privatized(
         tmp_path, "select drawings, fresh, memoized_least, memoized_most from composed_budgets where attribute = ''"
     )
     assert rows == [[2, 4.0, 4.0, 4.0]]  # nobody has a key where records are privatized
+
+
+def test_a_bad_record_is_found_before_anybody_is_charged(scheme: Path, tmp_path: Path) -> None:
+    pd.DataFrame({"urban_rural": [*answers(99), "suburban"]}).to_parquet(tmp_path / "people.parquet")
+    run = preparing.prepare(scheme, records=tmp_path / "people.parquet", round_="r", data=tmp_path)
+    with pytest.raises(InvalidRecord, match="urban_rural"):
+        privatizing.privatize_records(run)
+    assert not (run.folder / "reports").exists()
+    assert ask(tmp_path, "from drawings") == []
 
 
 def test_reports_are_charged_when_a_round_first_sees_them_to_the_round_they_were_drawn_for(

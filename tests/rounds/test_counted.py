@@ -59,12 +59,13 @@ def test_a_round_is_overtaken_by_one_that_has_counted_its_reports(here: Path) ->
     send(here, "elsewhere", "b", reports(40, 3), reports(7, 1))
     late = prepared(here, "elsewhere", "s")
     counted.check_not_overtaken(late)
+    late.say("tables/counts.json", {})  # as if it had been estimated
     landed = prepared(here, "in", "r")
     row = replace(landing.row_of(landed), accepted=60, rejected=0, finished_at=datetime.now(UTC))
     batches = pd.DataFrame(counted.batches_of(landed))[["file", "sent_for", "reports"]]
     warehouse.land(landed.plan.warehouse, warehouse.Landing(row, {"batches": batches}))
     with pytest.raises(InvalidReport, match="was overtaken: a round that landed since has counted 7 of its reports"):
-        counted.check_not_overtaken(late)
+        landing.land(late)
     again = prepared(here, "elsewhere", "t")
     [part] = [aggregating.aggregate_file(again, path) for path in counted.collected(again)]
     assert dict(wire.read_aggregate(part, again.scheme).rejected) == {"already_counted": 7}

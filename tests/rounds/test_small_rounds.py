@@ -147,6 +147,7 @@ def test_a_rehearsal_lands_in_its_own_folder_and_its_seed_nowhere(
         scheme, records=people(tmp_path, 100), seed=SEED, round_="r", data=tmp_path
     )  # newer than the round itself
     assert not newest(Scheme.from_toml(scheme), "r", tmp_path).plan.is_rehearsal
+    assert len(list((tmp_path / "runs").iterdir())) == 3  # no two rehearsals of one seed have a name
     with pytest.raises(SchemeError, match="nothing else has one"):  # neither a flow nor a retry
         privatizing.privatize_records(Run.at(folder))
 
@@ -186,6 +187,7 @@ def test_a_round_is_refused_an_empty_name(scheme: Path, tmp_path: Path) -> None:
         undrawn.run(scheme, round_="", data=tmp_path)
 
 
-def test_no_rehearsal_is_of_reports(scheme: Path, tmp_path: Path) -> None:
-    with pytest.raises(SchemeError, match="a seed is for simulated people, or for a rehearsal"):
-        preparing.prepare(scheme, reports=tmp_path, seed=1, data=tmp_path)
+def test_no_rehearsal_is_of_reports_or_a_flows(scheme: Path, tmp_path: Path) -> None:
+    for given in ({"reports": tmp_path}, {"records": people(tmp_path, 100), "flow_run_id": "7"}):
+        with pytest.raises(SchemeError, match="a seed is for simulated people, or for a rehearsal"):
+            preparing.prepare(scheme, seed=1, data=tmp_path, **given)
