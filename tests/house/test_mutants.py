@@ -54,7 +54,7 @@ def test_samples_are_of_files_too_and_leave_out_guards_and_named_arguments() -> 
     edits = [new for _, new in mutants._edits("if bad:\n    raise ValueError\nf(1, a=2, b=g)\n")]
     assert {"if False:\n", "f(1, b=g)\n", "f(1, a=2)\n"} <= set(edits)
     some = mutants.sampled(["dpcore/client.py", "dpcore/_random.py"], 4, 1)
-    assert {(bug.file, bug.tests) for bug in some} == {
+    assert {(bug.file, bug.tests[:1]) for bug in some} == {
         ("dpcore/client.py", ("tests/client",)),
         ("dpcore/_random.py", ("tests/test_random.py",)),
     }
