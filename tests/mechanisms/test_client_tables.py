@@ -27,9 +27,11 @@ TABLES = {
 }
 
 
-def first(value: Any, change: Callable[[Any], Any]) -> Any:
-    """The value, or the first entry of a list, changed."""
-    return [change(value[0]), *value[1:]] if isinstance(value, (list, tuple)) else change(value)
+def changed(value: Any, change: Callable[[Any], Any], entry: int) -> Any:
+    """The value, or an entry of a list, changed."""
+    if not isinstance(value, (list, tuple)):
+        return change(value)
+    return [change(one) if place == entry % len(value) else one for place, one in enumerate(value)]
 
 
 HEAVY, LIGHT = ("weight_in", "weights_in", "weight_true"), ("weight_out", "weights_out", "noise_scales")
@@ -61,8 +63,9 @@ CASES = [
 def test_a_table_that_was_changed_for_the_worse_is_refused(name: str, key: str, change: Callable[[Any], Any]) -> None:
     table = TABLES[name]
     assert KINDS[name].from_parameters(ONE, table).parameters() == table
-    with pytest.raises(SchemeError):
-        KINDS[name].from_parameters(ONE, table | {key: first(table[key], change)})
+    for entry in (0, -1):
+        with pytest.raises(SchemeError):
+            KINDS[name].from_parameters(ONE, table | {key: changed(table[key], change, entry)})
 
 
 @pytest.mark.parametrize("name", KINDS)

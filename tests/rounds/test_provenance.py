@@ -124,15 +124,11 @@ def prepared(here: Path, data: str) -> Run:
 
 
 def test_a_round_of_records_draws_every_word_from_the_operating_system(here: Path, small: Scheme) -> None:
-    found = []
-    for seed in (1, 2):
-        tape, slow, run = Tape(seed), Tape(seed), prepared(here, f"data{seed}")
-        with only(tape):
-            [path] = privatizing.privatize_records(run)
-        assert same(small, wire.read_reports(path, small), drawn(small, slow), here)
-        assert tape.asked == slow.asked
-        found.append((here / "one").read_bytes())
-    assert found[0] != found[1]
+    tape, slow, run = Tape(1), Tape(1), prepared(here, "data")
+    with only(tape):
+        [path] = privatizing.privatize_records(run)
+    assert same(small, wire.read_reports(path, small), drawn(small, slow), here)
+    assert tape.asked == slow.asked
 
 
 def test_a_seeded_round_of_records_would_be_noticed(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
