@@ -36,8 +36,8 @@ def write():
     try:
         waiter.execute("begin immediate")
         said.append("written")
-    except sqlite3.OperationalError as error:
-        said.append(str(error))
+    except sqlite3.OperationalError:  # its text is the connection's, which the cursor's end may have cleared by now
+        said.append("refused")
 
 writer = threading.Thread(target=write)
 writer.start()
@@ -55,7 +55,7 @@ print(*said)
 """
 
 
-@pytest.mark.parametrize(("where", "said"), [("apart", "written"), ("in the main thread", "database is locked")])
+@pytest.mark.parametrize(("where", "said"), [("apart", "written"), ("in the main thread", "refused")])
 def test_a_cursor_that_is_freed_does_not_hold_up_who_has_the_lock(tmp_path: Path, where: str, said: str) -> None:
     command = [sys.executable, "-c", SCRIPT, str(tmp_path / "numbers.db"), where]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
