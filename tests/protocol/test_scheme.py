@@ -247,3 +247,8 @@ def test_missing_may_be_a_category(small_text: str) -> None:
     assert attribute.encode(["red", None, float("nan"), pd.NA, ""]).tolist() == [0, 3, 3, 3, 3]
     with pytest.raises(InvalidRecord, match="not one of"):
         attribute.encode(["purple"])
+
+
+def test_a_scheme_asks_something() -> None:
+    with pytest.raises(SchemeError, match="at least one"):
+        Scheme.from_toml('name = "nothing"\nclients = 10\n[attributes]\n')
