@@ -87,11 +87,16 @@ def _named(path: Path, seen: frozenset[Path], text: str | None = None) -> set[st
 
 def _used_of(conftest: Path, text: str) -> str:
     """Return the text of a conftest file's functions that a text names, as tests name fixtures, and of those these name."""
-    functions = {one.name: one for one in ast.parse(_text(conftest)).body if isinstance(one, ast.FunctionDef)}
+    functions = dict(_functions_of(conftest))
     used = ""
     while named := [name for name in functions if re.search(rf"\b{name}\b", text + used)]:
-        used += "\n".join(ast.unparse(functions.pop(name)) for name in named) + "\n"
+        used += "\n".join(functions.pop(name) for name in named) + "\n"
     return used
+
+
+@cache
+def _functions_of(file: Path) -> dict[str, str]:
+    return {one.name: ast.unparse(one) for one in ast.parse(_text(file)).body if isinstance(one, ast.FunctionDef)}
 
 
 def _modules_of(path: str) -> set[str]:

@@ -23,8 +23,7 @@ from dpcore.results import account as spending
 from dpcore.results import pages, warehouse
 from dpcore.results.account import Known, known_spending, states
 from dpcore.results.tables import scheme_tables, tables_of
-from dpcore.rounds import preparing, sequence
-from tests.helpers import warehouses
+from tests.helpers import undrawn, warehouses
 
 RECORD = {"side": "left", "colour": "red", "height": 1.2}
 SECRETS = [bytes([number]) * 16 for number in range(4)]
@@ -171,9 +170,7 @@ def test_a_round_of_collected_reports_counts_their_tokens(tmp_path: Path, small:
     (tmp_path / "small.toml").write_text(small.canonical, encoding="utf-8")
     (tmp_path / "in").mkdir()
     reports(small, tmp_path / "in", "r", [0, 1, 1], nobody=60)
-    warehouses.put(tmp_path / "warehouse.duckdb")
-    made = preparing.prepare(tmp_path / "small.toml", reports=tmp_path / "in", round_="r1", data=tmp_path)
-    sequence.carry_out(made, sequence.Here())
+    undrawn.run(tmp_path / "small.toml", reports=tmp_path / "in", round_="r1", data=tmp_path)
     budgets = warehouse.query(
         tmp_path / "warehouse.duckdb", "select * exclude (certificate) from budgets order by attribute"
     )
