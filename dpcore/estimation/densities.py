@@ -22,7 +22,8 @@ from dpcore.mechanisms.bases import bspline
 _STEPS = 12  # of Newton, which doubles the digits once near; in steps that do not help, halvings of a knot interval
 _TINY = 1e-300
 _HALVINGS = 60  # bisection steps: 2^-60 of the interval is below the spacing of doubles
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)  # on each knot interval
+# Gauss's rule on each knot interval; where neighbouring coefficients lie further apart than _STEEP, that of more points
+_RULES, _STEEP = (np.polynomial.legendre.leggauss(12), np.polynomial.legendre.leggauss(64)), 8.0
 
 
 def cumulated(u: np.ndarray, degree: int, level: int) -> np.ndarray:
@@ -199,19 +200,28 @@ class ExponentialSpline(_OnInterval):
         piece = np.clip((u * pieces).astype(np.int64), 0, pieces - 1)
         start = piece / pieces
         rest = np.asarray(u - start)
-        inside = np.exp(self._spline(start[..., None] + rest[..., None] * (_NODES + 1) / 2) - self._log_scale)
-        return self._cumulated[piece] + (inside @ _WEIGHTS) * rest / 2
+        nodes, weights = self._rule
+        inside = np.exp(self._spline(start[..., None] + rest[..., None] * (nodes + 1) / 2) - self._log_scale)
+        return self._cumulated[piece] + (inside @ weights) * rest / 2
+
+    @cached_property
+    def _rule(self) -> tuple[np.ndarray, np.ndarray]:
+        return _RULES[int(np.max(np.abs(np.diff(self.coefficients))) > _STEEP)]
 
     @cached_property
     def _pieces(self) -> np.ndarray:
         """int exp(s - max s) over each knot interval, shape (2^level,)."""
+        return np.asarray(np.exp(self._values - self._highest) @ self._rule[1]) / (2 << self.level)
+
+    @cached_property
+    def _values(self) -> np.ndarray:
+        """s where it is integrated, shape (2^level, nodes)."""
         count = 1 << self.level
-        values = self._spline((np.arange(count)[:, None] + (_NODES + 1) / 2) / count)
-        return np.asarray(np.exp(values - self._highest) @ _WEIGHTS) / (2 * count)
+        return np.asarray(self._spline((np.arange(count)[:, None] + (self._rule[0] + 1) / 2) / count))
 
     @cached_property
     def _highest(self) -> float:
-        return float(np.max(self.coefficients))  # above the spline everywhere, and never far
+        return float(np.max(self._values))
 
     @cached_property
     def _log_scale(self) -> float:

@@ -14,7 +14,8 @@ from dpcore.estimation.estimators import likelihood as likelihood_module
 from dpcore.estimation.estimators import penalised_likelihood, smoothing
 from dpcore.estimation.estimators.inner_products import InnerProducts
 from dpcore.estimation.estimators.likelihood import Averages, Counts, group_counts, whiten
-from dpcore.estimation.estimators.log_spline_family import Family, prior_of
+from dpcore.estimation.estimators.log_spline_family import DEGREE, Family, prior_of
+from dpcore.mechanisms.bases import bspline
 from dpcore.mechanisms.observation import FiniteChannel, Wave
 from tests.helpers.cases import every_value_once
 from tests.helpers.estimate_cases import SMOOTH, cell_law, draw, mechanism, noiseless
@@ -64,10 +65,16 @@ def _point(family: Family, seed: int) -> np.ndarray:
     return eta
 
 
+def _design(family: Family) -> np.ndarray:
+    """The log density at the midpoints by the prior's coordinates, (points, K - 1)."""
+    middles = (np.arange(family.points) + 0.5) / family.points
+    return bspline.evaluate(middles, DEGREE, int(np.log2(len(family.prior.axes) - DEGREE))) @ family.prior.axes
+
+
 def _value(family: Family, precision: np.ndarray, eta: np.ndarray) -> float:
     """The penalised log-likelihood, from its definition: cell masses of midpoints, and whole matrices."""
-    smooth = family.design.shape[1]
-    masses = np.exp(family.design @ eta[:smooth])
+    smooth = family.smooth
+    masses = np.exp(_design(family) @ eta[:smooth])
     masses *= (1 - eta[smooth:].sum()) / masses.sum()
     law, atoms = masses.reshape(INPUTS, -1).sum(axis=1), list(eta[smooth:])
     if family.ends[0]:
@@ -153,7 +160,7 @@ def test_gradient_and_information_are_those_of_the_slope(kind, ends, level, larg
     expected, slope = family.expected(law), family.slope(law)
     gradient, information = family.gradient(law, expected), family.information(law, expected)
     assert gradient == pytest.approx(slope.T @ likelihood.score(expected), rel=1e-9, abs=1e-9 * np.abs(gradient).max())
-    whole = family.design * law[: family.points, None]
+    whole = _design(family) * law[: family.points, None]
     cells = (whole - np.outer(law[: family.points], whole.sum(axis=0) / law[: family.points].sum())).reshape(
         INPUTS, -1, whole.shape[1]
     )

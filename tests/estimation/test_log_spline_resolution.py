@@ -9,7 +9,7 @@ from dpcore._random import seeded
 from dpcore.estimation.estimators import smoothing
 from dpcore.estimation.estimators.bands import within
 from dpcore.estimation.estimators.likelihood import Counts
-from dpcore.estimation.estimators.log_spline_family import cells_of, points_of
+from dpcore.estimation.estimators.log_spline_family import Family, prior_of
 from dpcore.laboratory.studies import targets
 from dpcore.mechanisms.dyadic_wave import DyadicWave
 from dpcore.privacy.budget import Budget
@@ -29,8 +29,7 @@ def test_thirty_one_atoms_are_told_apart() -> None:
     fit, law = _fit("chronic", "4", 1_000_000)
     assert fit.level > 6
     assert fit.excess < 4
-    cells = cells_of(fit.law, len(law), points_of(fit.likelihood), fit.ends)
-    assert np.abs(np.cumsum(cells) - np.cumsum(law)).mean() < 0.0015
+    assert np.abs(np.cumsum(fit.cells) - np.cumsum(law)).mean() < 0.0015
 
 
 @pytest.mark.parametrize("target", ["beta_2_5", "claw", "age"])
@@ -38,6 +37,16 @@ def test_smooth_densities_stay_where_they_are(target: str) -> None:
     fit, _ = _fit(target, "2", 1_000_000)
     assert fit.level == 6
     assert fit.excess < 4
+
+
+@pytest.mark.parametrize("target", ["claw", "beta_2_5"])
+def test_a_path_that_begins_near_another_fits_best_finds_the_same(target: str) -> None:
+    fit, _ = _fit(target, "2", 100_000)
+    for model in fit.tried[1:]:
+        family = Family(fit.likelihood, prior_of(7, model.family.prior.order), nodes=12)
+        whole, near = (smoothing._most_likely(smoothing._path(family, 7, begun)) for begun in ((), fit.tried))
+        assert near.penalty == whole.penalty
+        assert near.evidence == pytest.approx(whole.evidence, abs=0.01)
 
 
 def test_the_excess_tells_a_wrong_law() -> None:

@@ -164,13 +164,19 @@ Likelihood = Counts | Averages
 
 def _by_spline(rows: np.ndarray, masses: np.ndarray) -> np.ndarray:
     """What splines expect, (pieces + d, S), from rows (inputs, S) of what each input cell does; few live on each piece."""
-    pieces, points, alive = masses.shape
-    if len(rows) < pieces * points:
-        rows = np.repeat(rows, pieces * points // len(rows), axis=0)
-    products = masses.transpose(0, 2, 1) @ rows.reshape(pieces, points, -1)
-    summed = np.zeros((pieces + alive - 1, rows.shape[1]))
+    pieces, _, alive = masses.shape
+    if len(rows) < pieces:
+        rows = np.repeat(rows, pieces // len(rows), axis=0)
+    cells = masses.reshape(pieces, len(rows) // pieces, -1, alive).sum(axis=2)  # or what a piece has of one
+    return along_diagonals(cells.transpose(0, 2, 1) @ rows.reshape(pieces, cells.shape[1], -1))
+
+
+def along_diagonals(parts: np.ndarray) -> np.ndarray:
+    """Return of each spline the sum of what it has on its pieces, (pieces + d, S); parts: (pieces, d + 1, S)."""
+    pieces, alive, size = parts.shape
+    summed = np.zeros((pieces + alive - 1, size))
     for number in range(alive):
-        summed[number : number + pieces] += products[:, number]
+        summed[number : number + pieces] += parts[:, number]
     return summed
 
 

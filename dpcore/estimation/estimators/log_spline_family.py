@@ -8,11 +8,11 @@ from math import ceil, pi
 
 import numpy as np
 
-from dpcore.estimation.estimators.likelihood import Likelihood
+from dpcore.estimation.estimators.likelihood import Likelihood, along_diagonals
 from dpcore.mechanisms.bases import bspline
 
 DEGREE = 3
-_FINEST = 512  # points at least, on which laws are integrated
+_FINEST = 512  # blocks at least, on which laws are integrated
 _NULL_SPREAD = 2.0  # tau: standard deviation of the log density's null part, root mean square over the interval
 _MOST_SPREAD = 15.0  # the same of every other part, however small lambda: what is e^15 times rarer is not seen
 
@@ -35,41 +35,76 @@ class Prior:
         return np.where(self.roughness > 0, np.maximum(penalty * self.roughness, least), null)
 
 
+@dataclass(frozen=True)
+class Quadrature:
+    """Gauss's points on equal blocks of the interval, so many on each, of which one is the midpoint."""
+
+    blocks: int
+    nodes: int
+
+    @classmethod
+    def of(cls, likelihood: Likelihood, nodes: int) -> Quadrature:
+        """Return the one whose blocks make up the input cells."""
+        return cls(likelihood.inputs * max(1, ceil(_FINEST / likelihood.inputs)), nodes)
+
+    @property
+    def points(self) -> int:
+        """How many points there are."""
+        return self.blocks * self.nodes
+
+    @cached_property
+    def at(self) -> np.ndarray:
+        """The points on the unit interval, rising, (points,)."""
+        places = (np.polynomial.legendre.leggauss(self.nodes)[0] + 1) / 2
+        return np.asarray(((np.arange(self.blocks)[:, None] + places) / self.blocks).ravel())
+
+    @cached_property
+    def weights(self) -> np.ndarray:
+        """What each counts for in its block, (points,)."""
+        return np.tile(np.polynomial.legendre.leggauss(self.nodes)[1] / 2, self.blocks)
+
+
 @dataclass(frozen=True, eq=False)
 class Family:
     """The laws of the input cells whose log density is a spline, and the atoms allowed at the two ends.
 
     eta: (D,) = the prior's K - 1 coordinates of the spline, then the mass of each atom allowed.
+    nodes: on each block over which laws are integrated.
     """
 
     likelihood: Likelihood
     prior: Prior
     ends: tuple[bool, bool] = (False, False)
+    nodes: int = 1
 
     @cached_property
+    def quadrature(self) -> Quadrature:
+        """The points that stand for the interval."""
+        return Quadrature.of(self.likelihood, self.nodes)
+
+    @property
     def points(self) -> int:
-        """How many midpoints stand for the interval, a multiple of the input cells."""
-        return points_of(self.likelihood)
+        """How many points there are."""
+        return self.quadrature.points
 
     @cached_property
     def atoms(self) -> int:
         """How many atoms are allowed."""
         return sum(self.ends)
 
-    @cached_property
-    def design(self) -> np.ndarray:
-        """The log density at the points by the prior's coordinates, shape (points, K - 1)."""
-        return _design(self.points, self.prior)
+    @property
+    def smooth(self) -> int:
+        """How many coordinates are the spline's, K - 1."""
+        return self.prior.axes.shape[1]
 
     @property
     def start(self) -> np.ndarray:
         """The uniform density, without atoms."""
-        return np.zeros(self.design.shape[1] + self.atoms)
+        return np.zeros(self.smooth + self.atoms)
 
     def law(self, eta: np.ndarray) -> np.ndarray:
         """Return the masses of the points and of the atoms, shape (points + atoms,)."""
-        smooth = self.design.shape[1]
-        return law_of(self.design @ eta[:smooth], eta[smooth:])
+        return law_of(self.prior.axes @ eta[: self.smooth], eta[self.smooth :], self.quadrature)
 
     def expected(self, law: np.ndarray) -> np.ndarray:
         """Return what the likelihood expects, shape (S,)."""
@@ -82,10 +117,10 @@ class Family:
         The B-splines add up to one, so that the continuous part itself is the sum of what they expect.
         """
         smooth, axes = law[: self.points], self.prior.axes
-        alive = _alive(self.points, len(axes))
+        alive = _alive(self.quadrature, len(axes))
         seen = self.likelihood.expected_by_spline(smooth.reshape(len(alive), -1, 1) * alive)
         turn = np.zeros((len(axes) + self.atoms, axes.shape[1] + self.atoms))
-        turn[: len(axes), : axes.shape[1]] = axes - smooth @ self.design / smooth.sum()
+        turn[: len(axes), : axes.shape[1]] = axes - self._by_axes(smooth) / smooth.sum()
         if self.atoms:
             turn[: len(axes), axes.shape[1] :] = -1 / smooth.sum()
             turn[len(axes) :, axes.shape[1] :] = np.eye(self.atoms)
@@ -99,6 +134,12 @@ class Family:
         for number, end in enumerate(np.flatnonzero(self.ends)):
             cells[-end, number] = 1.0  # cell 0 or cell -1
         return self.likelihood.expected(cells)
+
+    def _by_axes(self, weights: np.ndarray) -> np.ndarray:
+        """Return the weighted sum over the points, (points,), of the log density's derivative by eta, (K - 1,)."""
+        alive = _alive(self.quadrature, len(self.prior.axes))
+        by_piece = np.einsum("pq,pqj->pj", weights.reshape(len(alive), -1), alive)
+        return np.asarray(along_diagonals(by_piece[..., None])[:, 0] @ self.prior.axes)
 
     def slope(self, law: np.ndarray) -> np.ndarray:
         """Return the derivative of `expected` by eta, shape (S, D).
@@ -114,7 +155,7 @@ class Family:
         smooth, scores = law[: self.points], self.likelihood.adjoint(self.likelihood.score(expected))
         by_point = scores if len(scores) == self.points else np.repeat(scores, self.points // len(scores))
         mean = float(smooth @ by_point) / float(smooth.sum())
-        spline = (smooth * (by_point - mean)) @ self.design
+        spline = self._by_axes(smooth * (by_point - mean))
         if not self.atoms:
             return np.asarray(spline)
         return np.concatenate([spline, [scores[-end] - mean for end in np.flatnonzero(self.ends)]])
@@ -126,17 +167,14 @@ class Family:
         return np.asarray(turn.T @ (scaled @ scaled.T) @ turn)
 
 
-def law_of(logs: np.ndarray, atoms: np.ndarray) -> np.ndarray:
-    """Return the masses of the points, in proportion to exp(logs), and of the atoms."""
-    smooth = np.exp(logs - logs.max())
+def law_of(coefficients: np.ndarray, atoms: np.ndarray, quadrature: Quadrature) -> np.ndarray:
+    """Return the masses of the points under the spline of these coefficients, (K,), in its logarithm, and of the atoms."""
+    on_pieces = np.lib.stride_tricks.sliding_window_view(coefficients, DEGREE + 1)
+    logs = np.einsum("pqj,pj->pq", _alive(quadrature, len(coefficients)), on_pieces).ravel()
+    smooth = quadrature.weights * np.exp(logs - logs.max())
     if not len(atoms):
         return np.asarray(smooth / smooth.sum())
     return np.concatenate([smooth * ((1 - atoms.sum()) / smooth.sum()), atoms])
-
-
-def points_of(likelihood: Likelihood) -> int:
-    """Return how many midpoints stand for the interval, a multiple of the input cells."""
-    return likelihood.inputs * max(1, ceil(_FINEST / likelihood.inputs))
 
 
 def cells_of(law: np.ndarray, inputs: int, points: int, ends: tuple[bool, bool]) -> np.ndarray:
@@ -151,30 +189,15 @@ def cells_of(law: np.ndarray, inputs: int, points: int, ends: tuple[bool, bool])
 
 
 @lru_cache(maxsize=16)
-def splines_at(points: int, size: int) -> np.ndarray:
-    """Return the B-splines of the level of that size at the midpoints, (points, size); read-only."""
-    level = (size - DEGREE).bit_length() - 1
-    values = bspline.evaluate((np.arange(points) + 0.5) / points, DEGREE, level)
-    values.flags.writeable = False
-    return values
-
-
-@lru_cache(maxsize=16)
-def _alive(points: int, size: int) -> np.ndarray:
-    """The B-splines of the level of that size that do not vanish on each of its pieces, at the piece's midpoints, (pieces, q,
+def _alive(quadrature: Quadrature, size: int) -> np.ndarray:
+    """The B-splines of the level of that size that do not vanish on each of its pieces, at the piece's points, (pieces, q,
     degree + 1); read-only.
     """
     pieces = size - DEGREE
-    values = splines_at(points, size).reshape(pieces, -1, size)
-    return np.array([values[piece, :, piece : piece + DEGREE + 1] for piece in range(pieces)])
-
-
-@lru_cache(maxsize=32)
-def _design(points: int, prior: Prior) -> np.ndarray:
-    """The log density at the points by the prior's coordinates, (points, K - 1); read-only."""
-    values = splines_at(points, len(prior.axes)) @ prior.axes
-    values.flags.writeable = False
-    return values
+    values = bspline.evaluate(quadrature.at, DEGREE, pieces.bit_length() - 1).reshape(pieces, -1, size)
+    alive = np.array([values[piece, :, piece : piece + DEGREE + 1] for piece in range(pieces)])
+    alive.flags.writeable = False
+    return alive
 
 
 @lru_cache(maxsize=32)

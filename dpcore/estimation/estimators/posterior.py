@@ -19,7 +19,7 @@ import scipy
 from dpcore.estimation.densities import ExponentialSpline
 from dpcore.estimation.estimators import bands, smoothing
 from dpcore.estimation.estimators.likelihood import Likelihood
-from dpcore.estimation.estimators.log_spline_family import DEGREE
+from dpcore.estimation.estimators.log_spline_family import DEGREE, Quadrature
 from dpcore.functionals import Influence
 from dpcore.mechanisms.bases import bspline
 
@@ -32,12 +32,14 @@ class Posterior:
     """likelihood: of what was observed.  density: the fit.  expected: (S,), what the likelihood expects under it.
 
     covariance: (D, D), of the coefficients of the log density and of the atoms there are.
+    nodes: on each block over which laws are integrated (see `log_spline_family.Quadrature`).
     """
 
     likelihood: Likelihood
     density: ExponentialSpline
     expected: np.ndarray
     covariance: np.ndarray
+    nodes: int = 1
     _memory: dict[tuple[int, bytes], np.ndarray] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -88,10 +90,8 @@ class Posterior:
 
     @cached_property
     def cdf_features(self) -> np.ndarray:
-        """d F by parameter on the grid, (1025, D), by the midpoint rule."""
-        density = self.density
-        middles = density.lower + density.width * (np.arange(GRID - 1) + 0.5) / (GRID - 1)
-        masses = self.features(middles) * density.width / (GRID - 1)
+        """d F by parameter on the grid, (1025, D)."""
+        masses = self._masses(GRID - 1)
         below = self.masses[0]  # the atom at lower is there from the start
         sums = below + np.vstack([np.zeros(len(below)), np.cumsum(masses, axis=0)])
         sums[-1] = 0.0  # all mass is at most upper
@@ -100,10 +100,8 @@ class Posterior:
     @cached_property
     def slope(self) -> np.ndarray:
         """d expected by parameter, (S, D)."""
-        inputs, density = self.likelihood.inputs, self.density
-        points = inputs * -(-GRID // inputs)
-        middles = density.lower + density.width * (np.arange(points) + 0.5) / points
-        masses = self.features(middles) * density.width / points
+        inputs = self.likelihood.inputs
+        masses = self._masses(inputs * -(-GRID // inputs))
         cells = masses.reshape(inputs, -1, masses.shape[1]).sum(axis=1)
         cells[[0, -1]] += self.masses
         return self.likelihood.expected(cells)
@@ -124,12 +122,22 @@ class Posterior:
         """Return T of a change of each parameter, (D,)."""
         return influence.on(self.features, self.density.breakpoints, self.masses)
 
+    def _masses(self, blocks: int) -> np.ndarray:
+        """The change of each block's mass of the continuous part by parameter, (blocks, D)."""
+        rule, density = Quadrature(blocks, self.nodes), self.density
+        features = self.features(density.lower + density.width * rule.at) * density.width / blocks
+        return (
+            features
+            if self.nodes == 1
+            else np.einsum("bnd,n->bd", features.reshape(blocks, self.nodes, -1), rule.weights[: self.nodes])
+        )
+
     @cached_property
     def _means(self) -> np.ndarray:
         """Minus d log f by parameter but for the spline itself, (D,): each B-spline's mean, and what an atom takes away."""
-        middles = (np.arange(GRID - 1) + 0.5) / (GRID - 1)
-        splines = bspline.evaluate(middles, self.density.degree, self.density.level)
-        f = self.density.pdf(self.density.lower + self.density.width * middles)
+        rule = Quadrature(GRID - 1, self.nodes)
+        splines = bspline.evaluate(rule.at, self.density.degree, self.density.level)
+        f = rule.weights * self.density.pdf(self.density.lower + self.density.width * rule.at)
         taken = np.full(len(self.ends), 1 / (1 - sum(self.density.atoms)))
         return np.concatenate([f @ splines / f.sum(), taken])
 
@@ -137,7 +145,7 @@ class Posterior:
 def of_fit(fit: smoothing.Fit, lower: float, upper: float) -> Posterior:
     """Return the average over priors as one posterior, its density on [lower, upper]."""
     density = ExponentialSpline(lower, upper, DEGREE, fit.level, fit.coefficients, fit.atoms)
-    return Posterior(fit.likelihood, density, fit.expected, fit.covariance)
+    return Posterior(fit.likelihood, density, fit.expected, fit.covariance, fit.nodes)
 
 
 def of_models(fit: smoothing.Fit, lower: float, upper: float, least: float) -> tuple[Posterior, ...]:
@@ -164,4 +172,5 @@ def _of_model(fit: smoothing.Fit, model: smoothing.Model, lower: float, upper: f
     present = np.concatenate([np.full(size, True), masses > 0])
     covariance = (model.turn @ scipy.linalg.cho_solve(model.factor, model.turn.T))[np.ix_(present, present)]
     density = ExponentialSpline(lower, upper, DEGREE, fit.level, parameters[:size], (atoms[0], atoms[1]))
-    return Posterior(fit.likelihood, density, model.family.expected(model.family.law(model.eta)), covariance)
+    expected = model.family.expected(model.family.law(model.eta))
+    return Posterior(fit.likelihood, density, expected, covariance, fit.nodes)

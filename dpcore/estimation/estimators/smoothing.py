@@ -13,7 +13,8 @@ likelihood by Laplace's method,
 
 Q the prior's precision on the complement of the constants, I the Fisher information.  Coefficients are averaged with these
 weights, and so is their covariance, the spread between models included.  Nothing is tuned to a density.  Where the data
-contradict the best of all these models, the spline is given twice as many pieces, so that the basis never decides.
+contradict the best of all these models, the spline is given twice as many pieces, so that the basis never decides.  Laws are
+integrated on so many points that the one that is fitted is that of the density that is shown.
 
 Values clipped to the bounds sit at the ends of the interval.  Where a first look, with third differences penalised and atoms
 allowed at both ends, finds one of more than two standard errors, models with that atom are tried too, its mass uniform
@@ -22,23 +23,34 @@ beforehand; the average is over those with it or over those without, whichever e
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
-from math import ceil, log, log10, pi
+from math import ceil, log, log2, log10, pi
 
 import numpy as np
 import scipy
 
+from dpcore.estimation.densities import ExponentialSpline
 from dpcore.estimation.estimators.likelihood import Likelihood
-from dpcore.estimation.estimators.log_spline_family import Family, cells_of, law_of, points_of, prior_of, splines_at
+from dpcore.estimation.estimators.log_spline_family import (
+    DEGREE,
+    Family,
+    Quadrature,
+    cells_of,
+    law_of,
+    prior_of,
+)
 from dpcore.estimation.estimators.penalised_likelihood import maximise
+from dpcore.mechanisms.bases import bspline
 
 FINEST = 8  # level: 259 B-splines, half as many as there are input cells
 _LOST = 25.0  # log marginal likelihood below the best at which a path is left
 _BEHIND = 13.0  # the same, from where on a model need not be exact: it has no weight
 _INADEQUATE = 4.0  # standard deviations of chi-squared above its mean at which the data contradict a fit
 _LEAST_WEIGHT = 1e-4
+_NODES, _RESOLVED = 12, 5e-5  # on each block, where one is further from the density shown
+_ABOVE = 1e2  # of a penalty that was best elsewhere, where a path begins
 _LOOK, _ATOM_ERRORS = 3, 2.0  # order of differences, and standard errors, by which a first look finds atoms
 
 
@@ -66,7 +78,7 @@ class Fit:
     """The average over models.
 
     parameters: (K + atoms,), theta and the masses of the atoms.  covariance: the same twice.  models: best first, and their
-    weights.
+    weights.  nodes: on each block over which laws are integrated.  tried: the most likely of each order.
     """
 
     likelihood: Likelihood
@@ -76,6 +88,8 @@ class Fit:
     covariance: np.ndarray
     models: tuple[Model, ...]
     weights: np.ndarray
+    nodes: int
+    tried: tuple[Model, ...] = ()
 
     @property
     def coefficients(self) -> np.ndarray:
@@ -85,14 +99,26 @@ class Fit:
     @cached_property
     def law(self) -> np.ndarray:
         """Masses of the points and of the atoms, shape (points + atoms,)."""
-        size = len(self.coefficients)
-        return law_of(splines_at(points_of(self.likelihood), size) @ self.coefficients, self.parameters[size:])
+        size, quadrature = len(self.coefficients), Quadrature.of(self.likelihood, self.nodes)
+        return law_of(self.coefficients, self.parameters[size:], quadrature)
+
+    @property
+    def cells(self) -> np.ndarray:
+        """Masses of the input cells, (inputs,)."""
+        points = len(self.law) - sum(self.ends)
+        return cells_of(self.law, self.likelihood.inputs, points, self.ends)
 
     @cached_property
     def expected(self) -> np.ndarray:
         """What the likelihood expects, shape (S,)."""
-        points = points_of(self.likelihood)
-        return self.likelihood.expected(cells_of(self.law, self.likelihood.inputs, points, self.ends))
+        return self.likelihood.expected(self.cells)
+
+    @property
+    def unresolved(self) -> float:
+        """How far this law's distribution function is, at the ends of input cells, from that of the density shown."""
+        inputs = self.likelihood.inputs
+        shown = ExponentialSpline(0.0, 1.0, DEGREE, self.level, self.coefficients, self.atoms)
+        return float(np.max(np.abs(np.cumsum(self.cells) - shown.cdf(np.arange(1, inputs + 1) / inputs))))
 
     @property
     def excess(self) -> float:
@@ -113,45 +139,62 @@ def fit(likelihood: Likelihood, level: int, orders: tuple[int, ...]) -> Fit:
     level: j of V_j, in which the log density is sought; finer, up to V_8, where the data contradict the best model found there.
     orders: of the differences that priors penalise, each 1..4.
     """
-    best = _fit(likelihood, level, orders)
-    while best.excess > _INADEQUATE and best.level < FINEST:
-        finer = _fit(likelihood, best.level + 1, (min(orders),))  # the prior of the roughest
+    best = _fit(likelihood, level, orders, 1)
+    while True:
+        if best.unresolved > _RESOLVED:
+            best = _fit(likelihood, best.level, orders if best.level == level else (min(orders),), _NODES, best)
+        if best.excess <= _INADEQUATE or best.level == FINEST:
+            return best
+        finer = _fit(likelihood, best.level + 1, (min(orders),), best.nodes, best)  # the prior of the roughest
         if finer.models[0].evidence <= best.models[0].evidence:
-            break
+            return best
         best = finer
-    return best
 
 
-def _fit(likelihood: Likelihood, level: int, orders: tuple[int, ...]) -> Fit:
-    ends = _wanted_atoms(likelihood, level)
-    models = _models(likelihood, level, orders, ends)
+def _fit(likelihood: Likelihood, level: int, orders: tuple[int, ...], nodes: int, before: Fit | None = None) -> Fit:
+    """The average in one space, its models looked for near those of another fit."""
+    near = before.tried if before else ()
+    both = Family(likelihood, prior_of(level, _LOOK), (True, True), nodes)
+    look = _most_likely(_path(both, level, near))
+    ends = _atoms_told(look)
+    models = _models(likelihood, level, orders, ends, nodes, near)
     if any(ends):
-        models += _models(likelihood, level, orders, (False, False), max(model.evidence for model in models))
-    return _average(likelihood, level, sorted(models, key=lambda model: -model.evidence))
+        models += _models(likelihood, level, orders, (False, False), nodes, near, _most_likely(models).evidence)
+    fit = _average(likelihood, level, sorted(models, key=lambda model: -model.evidence), nodes)
+    by_order = [[model for model in models if model.family.prior.order == order] for order in orders]
+    return replace(fit, tried=(look, *(_most_likely(tried) for tried in by_order if tried)))
 
 
-def _wanted_atoms(likelihood: Likelihood, level: int) -> tuple[bool, bool]:
+def _most_likely(models: Iterable[Model]) -> Model:
+    return max(models, key=lambda model: model.evidence)
+
+
+def _atoms_told(look: Model) -> tuple[bool, bool]:
     """The ends whose atom is told from none, where both are allowed and third differences penalised."""
-    family = Family(likelihood, prior_of(level, _LOOK), (True, True))
-    best = max(_path(family, level), key=lambda model: model.evidence)
-    errors = np.sqrt(np.diagonal(scipy.linalg.cho_solve(best.factor, np.eye(len(best.eta)))))
-    left, right = (bool(best.eta[end] > _ATOM_ERRORS * errors[end]) for end in (-2, -1))
+    errors = np.sqrt(np.diagonal(scipy.linalg.cho_solve(look.factor, np.eye(len(look.eta)))))
+    left, right = (bool(look.eta[end] > _ATOM_ERRORS * errors[end]) for end in (-2, -1))
     return left, right
 
 
 def _models(
-    likelihood: Likelihood, level: int, orders: tuple[int, ...], ends: tuple[bool, bool], best: float = -np.inf
+    likelihood: Likelihood,
+    level: int,
+    orders: tuple[int, ...],
+    ends: tuple[bool, bool],
+    nodes: int,
+    near: tuple[Model, ...],
+    best: float = -np.inf,
 ) -> list[Model]:
     """All models but those that have no weight beside another of the log marginal likelihood `best`."""
     models: list[Model] = []
     for order in orders:
-        for model in _path(Family(likelihood, prior_of(level, order), ends), level, best):
+        for model in _path(Family(likelihood, prior_of(level, order), ends, nodes), level, near, best):
             models.append(model)
             best = max(best, model.evidence)
     return models
 
 
-def _average(likelihood: Likelihood, level: int, models: list[Model]) -> Fit:
+def _average(likelihood: Likelihood, level: int, models: list[Model], nodes: int) -> Fit:
     """The average of the models, best first, of that family, with or without atoms, whose marginal likelihoods add up to more.
 
     A spike and an atom explain the same data; half of each in a log density would explain them no longer.
@@ -181,6 +224,7 @@ def _average(likelihood: Likelihood, level: int, models: list[Model]) -> Fit:
         covariance[np.ix_(present, present)],
         tuple(models),
         weights,
+        nodes,
     )
 
 
@@ -191,13 +235,34 @@ def _spread(ends: tuple[bool, bool], present: np.ndarray) -> tuple[bool, bool]:
     return left, right
 
 
-def _path(family: Family, level: int, best: float = -np.inf) -> Iterator[Model]:
-    """The models of one order, from the largest penalty down, each started where the last one ended.
+def _path(family: Family, level: int, near: tuple[Model, ...] = (), best: float = -np.inf) -> list[Model]:
+    """The models of one order, from the largest penalty down; those too far below another order's best are left out.
 
-    best: log marginal likelihood of another order's model; those too far below it are left out.
+    near: the most likely ones of another fit; where one is of this order, larger penalties than `_ABOVE` times its own are not
+    looked at, unless the first of the others is the most likely.
     """
-    eta, information, highest = family.start, None, -np.inf
-    for penalty in _penalties(family.likelihood.n, level, family.prior.order):
+    penalties = _penalties(family.likelihood.n, level, family.prior.order)
+    begin = next((model for model in near if model.family.prior.order == family.prior.order), None)
+    if begin is not None:
+        later = [penalty for penalty in penalties if penalty <= _ABOVE * begin.penalty]
+        found = list(_walk(family, later, _moved(begin, family), best))
+        if not found or _most_likely(found).penalty < later[0]:
+            return found
+    return list(_walk(family, penalties, family.start, best))
+
+
+def _moved(model: Model, family: Family) -> np.ndarray:
+    """The coordinates, (D,), of a model's spline in a family of its level or of finer ones; without atoms."""
+    spline = (model.turn @ model.eta)[: len(model.family.prior.axes)]
+    while len(spline) < len(family.prior.axes):
+        spline = bspline.refinement(DEGREE, int(log2(len(spline) - DEGREE))) @ spline
+    return np.concatenate([family.prior.axes.T @ spline, np.zeros(family.atoms)])
+
+
+def _walk(family: Family, penalties: list[float], eta: np.ndarray, best: float) -> Iterator[Model]:
+    """The models of falling penalties, each started where the last one ended."""
+    information, highest = None, -np.inf
+    for penalty in penalties:
         precision = family.prior.precision(penalty)
         constant = float(np.sum(np.log(precision))) / 2
         constant += family.atoms * log(2 * pi) / 2  # masses are uniform; of the spline's, prior and posterior cancel it
