@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -72,6 +73,8 @@ def scheme(
             bound = f"{certificate.kind} {float(certificate.kept):.6f} {mark} {promise}"
             table.add_row(name, asks, attribute.mechanism.name, attribute.budget.text, bound)
         show(table)
+        for name, why in _taken(files[0]).items():
+            print(f"{name}: {parsed.attributes[name].mechanism.name}, since {why}")
         total = "the sum over attributes" if parsed.reporting == "all" else "the dearest unit; a client reports one"
         print(f"digest  {parsed.digest}")
         bundle = write_bundle(data / "bundles" / parsed.digest[:16], parsed).parent
@@ -80,6 +83,14 @@ def scheme(
         print(
             f"each client spends epsilon = {parsed.epsilon:.4f}{delta} in total a round ({parsed.budget.text}; {total})"
         )
+
+
+def _taken(file: Path) -> dict[str, str]:
+    """Why attributes have their mechanisms where the file leaves that open: attribute -> reason."""
+    from dpcore.protocol.keys import reason
+
+    tables = tomllib.loads(file.read_text(encoding="utf-8"))["attributes"]
+    return {name: why for name, table in tables.items() if (why := reason(table))}
 
 
 def _show_revision(before: Scheme, after: Scheme) -> None:

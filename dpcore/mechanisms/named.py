@@ -20,8 +20,8 @@ _ALL: tuple[Any, ...] = (  # of either type of attribute the default first; of c
     LocalHashing,
     SubsetSelection,
     UnaryEncoding,
-    WaveletLaplace,
     DyadicWave,
+    WaveletLaplace,
     SquareWave,
 )
 CATEGORICAL: dict[str, Any] = {kind.name: kind for kind in _ALL if "categorical" in kind.declared.attributes}

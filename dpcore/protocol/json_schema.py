@@ -41,19 +41,20 @@ def json_schema() -> dict[str, Any]:
 def _attribute(kind: str) -> dict[str, Any]:
     """An attribute of a type: the keys of its default mechanism, those that others have, and what depends on which it is."""
     mechanism = next(key for key in keys.of_attribute(kind, "") if key.name == "mechanism")
-    cases = []
+    own = {}
     for name in mechanism.choices:
         properties = _table(keys.of_attribute(kind, name))["properties"]
-        own = {key: properties.get(key, False) for key in ("estimator", *options_of(kind))}
-        cases.append(_if({"mechanism": name}, {"properties": own}, is_default=name == mechanism.default))
+        own[name] = {"properties": {key: properties.get(key, False) for key in ("estimator", *options_of(kind))}}
+    cases = [_if({"mechanism": name}, said) for name, said in own.items()]
+    cases.append({"if": {"not": {"required": ["mechanism"]}}, "then": {"anyOf": [*own.values()]}})
     table = _table(keys.of_attribute(kind, ""))
     table["properties"] |= dict.fromkeys(("estimator", *options_of(kind)), True)
     return table | {"allOf": cases}
 
 
-def _if(values: dict[str, str], then: dict[str, Any], is_default: bool = False) -> dict[str, Any]:
-    when: dict[str, Any] = {"properties": {key: {"const": value} for key, value in values.items()}}
-    return {"if": when if is_default else when | {"required": list(values)}, "then": then}
+def _if(values: dict[str, str], then: dict[str, Any]) -> dict[str, Any]:
+    when = {"properties": {key: {"const": value} for key, value in values.items()}, "required": list(values)}
+    return {"if": when, "then": then}
 
 
 def _table(declared: Iterable[Option]) -> dict[str, Any]:

@@ -26,6 +26,7 @@ values = [0, 1]
 epsilon = 1
 [attributes.height]
 type = "numeric"
+mechanism = "wavelet_laplace"
 unit = "m"
 lower = 0.5
 upper = 2.5

@@ -53,6 +53,13 @@ def test_what_is_shipped_is_taken_as_written_and_as_it_is_resolved(file: Path) -
     CHECK.validate(tomllib.loads(Scheme.from_toml(file).canonical))
 
 
+@pytest.mark.parametrize("options", ["", "finest_level = 3", "level_law = [0.5, 0.5]", "cells = 512"])
+def test_a_number_without_a_mechanism_is_taken(options: str) -> None:
+    text = f'name = "s"\n[attributes.x]\ntype = "numeric"\nlower = 0\nupper = 1\nepsilon = 1\n{options}'
+    CHECK.validate(tomllib.loads(text))
+    Scheme.from_toml(text)
+
+
 @pytest.mark.parametrize("slip", SLIPS)
 def test_what_the_reader_refuses_of_one_key_it_refuses(slip: str) -> None:
     old, new = SLIPS[slip]

@@ -252,3 +252,38 @@ def test_missing_may_be_a_category(small_text: str) -> None:
 def test_a_scheme_asks_something() -> None:
     with pytest.raises(SchemeError, match="at least one"):
         Scheme.from_toml('name = "nothing"\nclients = 10\n[attributes]\n')
+
+
+NUMBER = '{}[attributes.x]\ntype = "numeric"\nlower = 0\nupper = 1\nepsilon = 1\n{}\n'
+MEANT = {
+    "": "dyadic_wave",
+    "cells = 512": "dyadic_wave",
+    'estimator = "ems"': "dyadic_wave",
+    "widths = [3, 5]": "dyadic_wave",
+    "finest_level = 3": "wavelet_laplace",
+    "degree = 1\ncells = 512": "wavelet_laplace",
+    'estimator = "projection"': "wavelet_laplace",
+    'mechanism = "square_wave"': "square_wave",
+}
+
+
+@pytest.mark.parametrize("options", MEANT, ids=str)
+def test_a_number_without_a_mechanism_gets_the_first_that_has_its_options(options: str) -> None:
+    told = NUMBER.format('name = "s"\n', options)
+    attribute = Scheme.from_toml(told).attributes["x"]
+    named = options if "mechanism" in options else f'{options}\nmechanism = "{MEANT[options]}"'
+    assert attribute.mechanism.name == MEANT[options]
+    assert Scheme.from_toml(told).digest == Scheme.from_toml(NUMBER.format('name = "s"\n', named)).digest
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("finest_level = 3\nlevels = 2", "goes with mechanism = "),
+        ('finest_level = 3\nestimator = "ems"', "goes with mechanism = "),
+        ('level_rule = "undersmoothed"', 'go with estimator = "projection" only, got estimator = "log_spline"'),
+    ],
+)
+def test_options_that_no_mechanism_has_together_are_refused(options: str, said: str) -> None:
+    with pytest.raises(SchemeError, match=said):
+        Scheme.from_toml(NUMBER.format('name = "s"\n', options))

@@ -80,6 +80,7 @@ type = "numeric"
 lower = 0
 upper = 1
 epsilon = 0.1
+mechanism = "wavelet_laplace"
 [attributes.cell]
 type = "numeric"
 lower = 0
