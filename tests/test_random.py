@@ -10,30 +10,14 @@ import pytest
 from dpcore import _random
 from dpcore._random import Source, keyed, secure, seeded
 from tests.helpers.statistical import law_agrees
-
-
-class Scripted(Source):
-    """Words written by the test."""
-
-    def __init__(self, *words: int) -> None:
-        self._words = list(words)
-
-    def words(self, count: int) -> np.ndarray:
-        taken, self._words = self._words[:count], self._words[count:]
-        return np.array(taken, dtype=np.uint32)
-
-    def generator(self) -> np.random.Generator:
-        raise NotImplementedError
-
-    def spawn(self, *key: int) -> Source:
-        return self
+from tests.helpers.tapes import Given
 
 
 def test_words_past_the_last_whole_multiple_are_drawn_again() -> None:
     # 2^32 mod 3 = 1: only the last word is rejected
-    assert Scripted(2**32 - 1, 7).below(3, 1).tolist() == [1]
-    assert Scripted(2**32 - 2).below(3, 1).tolist() == [(2**32 - 2) % 3]
-    assert Scripted(2**32 - 1).below(2**32, 1).tolist() == [2**32 - 1]
+    assert Given([2**32 - 1, 7]).below(3, 1).tolist() == [1]
+    assert Given([2**32 - 2]).below(3, 1).tolist() == [(2**32 - 2) % 3]
+    assert Given([2**32 - 1]).below(2**32, 1).tolist() == [2**32 - 1]
 
 
 @pytest.mark.parametrize("bound", [0, 2**32 + 1])

@@ -11,15 +11,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from dpcore import wire
 from dpcore.collector.browser import ENTRY, joined
-from dpcore.mechanisms import Mechanism
+from dpcore.mechanisms import Mechanism, discrete_laplace
 from dpcore.protocol.scheme import Scheme
 from tests.helpers.bundles import KEPT, REFUSED, wrongly_judged
 from tests.helpers.client_cases import RECORDS
 from tests.helpers.provenance import differ, prepare
+from tests.helpers.tapes import Given
 
 EXPORTS = (
     "Client DRAWS FORMAT InvalidRecord REASONS RefusedReport SchemeError cellOf epsilonOf fetchBundle fromText given keyed "
@@ -213,6 +215,26 @@ def test_every_word_that_decides_a_report_is_the_systems(tmp_path: Path, root: P
     found, sent = node(tmp_path, PROVENANCE, json.dumps(RECORDS["everything"][0]))
     assert found == expected
     assert differ(sent)
+
+
+NOISE = """
+import { readFileSync } from "node:fs";
+const { discreteLaplace } = await import(process.cwd() + "/client/mechanisms/laplace.mjs");
+const { given } = await import(process.cwd() + "/client/random.mjs");
+const { scales, size, words } = JSON.parse(readFileSync(0, "utf-8"));
+const source = given(words);
+console.log(JSON.stringify(scales.map((t) => [discreteLaplace(t, size, source), source.used()])));
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_node_draws_the_noise_that_python_draws_at_scales_where_ties_are_many(tmp_path: Path, static: Path) -> None:
+    shutil.copytree(static / "client", tmp_path / "client")
+    scales, size = [1, 2, 3, 5, 1 << 31], 300
+    words = np.random.default_rng(1).integers(0, 1 << 32, 60_000)
+    source = Given(words)
+    expected = [[discrete_laplace.sample(t, size, source).tolist(), source.used] for t in scales]
+    assert node(tmp_path, NOISE, json.dumps({"scales": scales, "size": size, "words": words.tolist()})) == expected
 
 
 def node(folder: Path, program: str, told: str = "") -> Any:

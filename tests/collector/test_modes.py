@@ -52,7 +52,13 @@ def test_a_folder_that_was_there_is_left_as_it_is_and_an_older_store_is_not(tmp_
     Store(tmp_path, [SCHEME]).take([], {(SCHEME.digest, "not_json"): 1})
     (tmp_path / store.FILE).chmod(0o644)
     Store(tmp_path, [SCHEME])
-    Sealer(tmp_path, 60).seal(everything=True)
+    sealer = Sealer(tmp_path, 60)
+    sealer.seal(everything=True)
+    assert open_to_others(tmp_path) == {str(tmp_path): "0o40750"}
+    for sealed in sealing.landing(tmp_path, SCHEME.digest).glob("*.parquet"):
+        for made in (sealed, sealed.parent, sealed.parent.parent):
+            made.chmod(0o755)
+    sealer.mend()
     assert open_to_others(tmp_path) == {str(tmp_path): "0o40750"}
 
 

@@ -20,6 +20,7 @@ from dpcore import wire
 from dpcore.collector import limits
 from dpcore.collector.access import Access, Key, add_key
 from dpcore.collector.browser import joined
+from dpcore.collector.desk import Offer
 from dpcore.collector.sealing import landing
 from dpcore.collector.serve import Settings, listening, serve
 from dpcore.errors import DPCoreError, SchemeError, StoreError
@@ -85,6 +86,19 @@ def test_a_batch_is_taken_report_by_report(sender: Sender) -> None:
     refused = {"not_json": 2, "too_large": 1}
     assert sender.lines(lines).said == {"accepted": 2, "already_have": 1, "refused": refused}
     assert sender.lines(first + b"\n").said == {"accepted": 0, "already_have": 1, "refused": {}}
+
+
+def test_a_row_of_a_stream_that_no_client_sends_is_refused_and_the_others_taken(sender: Sender) -> None:
+    batch = collectors.reports(20, 5)
+    batch.answers["colour"].reports.values[3] = 3  # there are three
+    answer = sender.stream(wire.write_stream(batch, SCHEME))
+    assert answer.said == {"accepted": 19, "already_have": 0, "refused": {"out_of_range": 1}}
+
+
+def test_a_wording_ends_no_script() -> None:
+    page = Offer.of(SCHEME, {"title": "</script><script>alert(1)"}).page[""].decode()
+    assert "</script><script>alert" not in page
+    assert "\\u003c/script>" in page
 
 
 def test_a_batch_of_too_many_lines_or_rounds_is_refused_whole(sender: Sender) -> None:

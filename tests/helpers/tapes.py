@@ -6,7 +6,7 @@ import hashlib
 import os
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -94,3 +94,21 @@ class Hashed(Source):
 
     def spawn(self, *key: int) -> Source:
         raise AssertionError("answers that last have one stream each")
+
+
+class Given(Source):
+    """Words that are known, in order; used: how many were taken."""
+
+    def __init__(self, words: Sequence[int] | np.ndarray) -> None:
+        self._words, self.used = np.asarray(words, dtype=np.uint32), 0
+
+    def words(self, count: int) -> np.ndarray:
+        self.used += count
+        assert self.used <= len(self._words)
+        return self._words[self.used - count : self.used]
+
+    def generator(self) -> np.random.Generator:
+        raise AssertionError("given words make no numpy generator")
+
+    def spawn(self, *key: int) -> Source:
+        raise AssertionError("given words have one stream")
