@@ -190,13 +190,16 @@ class DensityEstimate(OfGroup):
         return np.where(drawn < left, self.lower, np.where(drawn >= 1 - right, self.upper, values))
 
     def to_frame(self, points: int = 201, confidence: float = 0.95) -> pd.DataFrame:
-        """Return a grid from lower to upper: x, density, low, high, cdf, cdf_low, cdf_high, confidence."""
+        """Return a grid from lower to upper: x, density, low, high, cdf, cdf_low, cdf_high, confidence.
+
+        The ends of the cdf's band are put in rising order, by which a band of a rising function only gains [Chernozhukov2009].
+        """
         import pandas as pd
 
         check_within(2, 1_000_000, points=points)
         x = np.linspace(self.lower, self.upper, points)
         low, high = self.band(x, confidence)
-        cdf_low, cdf_high = self.cdf_band(x, confidence)
+        cdf_low, cdf_high = (np.sort(end) for end in self.cdf_band(x, confidence))
         return pd.DataFrame(
             {
                 "x": x,

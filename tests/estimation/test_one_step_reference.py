@@ -170,6 +170,20 @@ def _twin(posterior: Posterior, text: str, level: int) -> tuple[float, float, fl
     return t @ correction + mean, t @ covariance @ t, unseen @ V @ unseen, second
 
 
+def _within(density: ExponentialSpline, x: float) -> float:
+    """How much the share at or below x may vary with what its cell does, the cell's mass held."""
+    cell, part = divmod((x - LOWER) / WIDTH * INPUTS, 1)
+    a, b = (LOWER + WIDTH * (cell + k) / INPUTS for k in (0, 1))
+    return _bend(density) * float(density.cdf(b) - density.cdf(a)) * np.sqrt(part * (1 - part) / 2)
+
+
+def _bend(density: ExponentialSpline) -> float:
+    """Eight times the share of the fullest cell, atoms left out."""
+    law = _cells(density)
+    law[[0, -1]] -= density.atoms
+    return min(1.0, 8 * law.max())
+
+
 @pytest.mark.parametrize(("kind", "atoms", "text"), every_value_once(["counts", "averages"], ATOMS, WEIGHTS))
 def test_a_corrected_value_is_plug_in_and_least_squares_and_curvature(kind, atoms, text):
     posterior, functional = _posterior(atoms, kind), parse(text)
@@ -182,7 +196,8 @@ def test_a_corrected_value_is_plug_in_and_least_squares_and_curvature(kind, atom
     scale = found.standard_error
     assert found.plug_in == pytest.approx(functional.value(posterior.density))
     assert found.value == pytest.approx(found.plug_in + moved, abs=1e-3 * scale)
-    assert scale == pytest.approx(np.sqrt(first + unseen + second**2), rel=1e-3)
+    within = _within(posterior.density, 0.3) if text == "cdf(0.3)" else 0.0
+    assert scale == pytest.approx(np.sqrt(first + unseen + second**2 + within**2), rel=1e-3)
     half = scipy.stats.norm.ppf(0.975) * scale
     is_normal = second**2 <= 0.1 * (first + unseen)  # else low and high are quantiles of a skew law
     rest = 1e-9 if is_normal else 0.1 * scale
@@ -212,7 +227,11 @@ def test_a_point_takes_the_intervals_of_all_priors_beside_its_own():
     at = np.array([spline((0.5 - LOWER) / WIDTH) / WIDTH for spline in _cubic(4)])
     moves = _differences(posterior, lambda density: density.pdf(np.array([0.5])))[0]
     unseen = moves - at @ (solve @ _expected(posterior))
-    error = np.sqrt(at @ covariance @ at + unseen @ posterior.covariance @ unseen)
+    half_cell = WIDTH / INPUTS / 2
+    slope = _bend(posterior.density) * float(
+        np.diff(posterior.density.pdf(np.array([0.5 - half_cell, 0.5 + half_cell])))[0]
+    )
+    error = np.sqrt(at @ covariance @ at + unseen @ posterior.covariance @ unseen + slope**2 / 12)
     z, f = scipy.stats.norm.ppf(0.975), float(posterior.density.pdf(0.5))
     assert (own.value, own.standard_error) == pytest.approx((f + at @ correction, error), rel=1e-3)
     assert own.low <= min(own.value - z * error, f)
@@ -220,9 +239,11 @@ def test_a_point_takes_the_intervals_of_all_priors_beside_its_own():
     moved = _differences(other, lambda density: density.pdf(np.array([0.5])))[0]
     half, there = z * np.sqrt(moved @ other.covariance @ moved), float(other.density.pdf(0.5))
     assert both.value == own.value
-    assert both.low == pytest.approx(min(own.low, max(there - half, 0.0)), rel=1e-4)
-    assert both.high == pytest.approx(max(own.high, there + half), rel=1e-4)
-    assert both.high - both.low > own.high - own.low
+    within = z * slope / 12**0.5
+    assert there - half < own.low
+    assert both.low == pytest.approx(max(own.value - np.hypot(own.value - there + half, within), 0.0), rel=1e-4)
+    assert there + half < own.value  # far below: there is nothing to widen
+    assert both.high == pytest.approx(own.high)
 
 
 def _moved_all(posterior: Posterior, by: float) -> Posterior:
@@ -248,7 +269,9 @@ def test_a_quantile_is_where_the_corrected_distribution_function_is(kind, atoms,
     cdf = posterior.density.cdf(x) + below @ correction
     half = scipy.stats.norm.ppf(0.975) * np.sqrt(np.maximum(np.einsum("nk,kl,nl->n", below, covariance, below), 0))
     inside = x[np.abs(cdf - t) <= half]
-    assert (found.low, found.high) == pytest.approx((inside[0], inside[-1]), abs=3 * WIDTH / 4096)
+    cell = scipy.stats.norm.ppf(0.975) * _bend(posterior.density) * WIDTH / INPUTS / np.sqrt(12)
+    ends = (found.value + sign * np.hypot(inside[end] - found.value, cell) for end, sign in ((0, -1), (-1, 1)))
+    assert (found.low, found.high) == pytest.approx(tuple(ends), abs=3 * WIDTH / 4096)
     assert found.value == pytest.approx(x[np.argmin(np.abs(cdf - t))], abs=3 * WIDTH / 4096)
 
 
@@ -267,19 +290,16 @@ def test_densities_move_with_their_parameters_as_differences_say(atoms, order):
 
 
 @pytest.mark.parametrize("atoms", ATOMS)
-def test_a_distribution_functions_band_is_its_own_standard_error(atoms):
-    posterior = _posterior(atoms, "counts")
-    low, high = _inference(posterior).cdf_band(X, 2.0)
-    moves = _differences(posterior, lambda density: density.cdf(X))
-    errors = np.sqrt(np.einsum("nk,kl,nl->n", moves, posterior.covariance, moves))
-    assert high - posterior.density.cdf(X) == pytest.approx(2 * errors, rel=2e-3)
-    assert posterior.density.cdf(X) - low == pytest.approx(2 * errors, rel=2e-3)
-    assert np.ptp(_inference(posterior).cdf_band(np.array([UPPER]), 2.0)) == pytest.approx(0.0, abs=1e-12)
-    first = np.ptp(_inference(posterior).cdf_band(np.array([LOWER]), 2.0))
+def test_a_distribution_functions_band_is_the_functionals_intervals(atoms):
+    inference = _inference(_posterior(atoms, "counts"))
+    x = X[::3]
+    low, high = inference.cdf_band(x, scipy.stats.norm.ppf(0.975))
+    found = [inference.estimate(parse(f"cdf({at!r})"), 0.95) for at in x.tolist()]
+    assert low == pytest.approx([each.low for each in found], abs=1e-4)
+    assert high == pytest.approx([each.high for each in found], abs=1e-4)
+    assert np.ptp(inference.cdf_band(np.array([UPPER]), 2.0)) == pytest.approx(0.0, abs=1e-7)
+    first = np.ptp(inference.cdf_band(np.array([LOWER]), 2.0))
     assert (first > 0) == (atoms[0] > 0)  # at the lower bound all that can err is its atom
-    if atoms[0] > 0:
-        own = posterior.covariance[len(posterior.density.coefficients)][len(posterior.density.coefficients)]
-        assert first == pytest.approx(4 * np.sqrt(own))
 
 
 def test_where_a_density_is_sure_its_band_is_that_of_its_logarithm():

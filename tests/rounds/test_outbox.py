@@ -7,6 +7,7 @@ import hashlib
 import hmac
 import io
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -295,6 +296,19 @@ def test_a_folder_of_others_ledgers_is_refused(here: Path) -> None:
     assert "the folder of ledgers small.toml cannot be used" in err
 
 
+@pytest.mark.parametrize(("delta", "code"), [("0", 1), ("1e-6", 0), ("5e-7", 1)])
+def test_a_persons_ledger_ends_where_its_delta_does(here: Path, delta: str, code: int) -> None:
+    (here / "small.toml").write_text(
+        'name = "s"\n[attributes.height]\ntype = "numeric"\nlower = 0\nupper = 2\nepsilon = 1\nfinest_level = 2\n'
+        'degree = 1\nnoise = "discrete_gaussian"\ndelta = 1e-6\n',
+        encoding="utf-8",
+    )
+    records(here, "people", [PEOPLE[0] | {"who": "A7"}])
+    found, _, said = privatize("people.jsonl", "1.jsonl", *FOLDER, "--delta", delta, at=here)
+    assert found == code
+    assert ("none of 1 people has enough left" in said) == bool(code)
+
+
 def test_two_older_ledgers_of_one_person_become_one(here: Path) -> None:
     older_ledger(here, "A7", "a")
     older_ledger(here, "A7 ", "b")
@@ -335,6 +349,7 @@ def test_two_that_carry_over_at_once_lose_nothing(here: Path) -> None:
         (["one.jsonl", "out.jsonl", "--ledger", "l", "--budget", "much"], "much"),
         (["one.jsonl", "out.jsonl", "--key", "small.toml"], "small.toml holds no key"),
         (["one.jsonl", "out.jsonl", "--key", "open"], "can be read by others"),
+        (["one.jsonl", "out.jsonl", "--key", "shared"], "can be read by others"),
         (["one.jsonl", "small.toml/out.jsonl"], "cannot be written to small.toml"),
         (["one.jsonl", "out", "--round", "a round"], "a round is at most 63"),
     ],
@@ -347,6 +362,8 @@ def test_what_cannot_be_sent_is_one_line_and_nothing_is_written(here: Path, argu
     (here / "cut.jsonl").write_text('{"side": "left"', encoding="utf-8")
     (here / "open").write_text(tokens.to_text(bytes(range(32))), encoding="utf-8")
     (here / "open").chmod(0o644)
+    shutil.copy(here / "open", here / "shared")
+    (here / "shared").chmod(0o640)  # a group's
     before = sorted(path.name for path in here.rglob("*"))
     code, out, err = privatize(*arguments, at=here)
     assert (code, out) == (1, "")

@@ -16,6 +16,7 @@ from dpcore.protocol.report import with_ids
 from dpcore.protocol.scheme import Scheme
 from dpcore.wire import inbox
 from dpcore.wire.codec import order_of
+from dpcore.wire.ids import repeated
 
 People = Callable[..., dict[str, np.ndarray]]
 
@@ -133,3 +134,10 @@ def test_malformed_reports_are_counted_and_the_rest_kept(tmp_path: Path, small: 
     assert whole.n == 44
     assert whole.rejected == {"height: out of range": 4, "incomplete": 2}
     assert whole.examples == {"height: out of range": 3, "incomplete": 11}
+
+
+def test_names_are_told_apart_by_all_of_their_bytes() -> None:
+    names = np.zeros((4, 16), dtype=np.uint8)
+    names[:3, 0] = 7
+    names[1, 15] = 1  # between two equals, of which it has half
+    assert repeated(names).tolist() == [False, False, True, False]

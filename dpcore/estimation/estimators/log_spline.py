@@ -129,12 +129,9 @@ class LogSplineInference:
         return told * f * np.exp(-half), np.maximum(high, f + (1 - told) * u)
 
     def cdf_band(self, x: np.ndarray, deviations: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return low and high, shapes (n,): F -+ deviations sd(F)."""
-        posterior = self.posterior
-        errors = standard_errors(posterior.cdf_features, posterior.covariance)
-        half = deviations * np.interp(x, posterior.grid, errors)
-        cdf = posterior.density.cdf(x)
-        return cdf - half, cdf + half
+        """Return low and high, shapes (n,): F -+ deviations sd(F), F corrected."""
+        cdf, errors = self.corrected.cdf(x)
+        return cdf - deviations * errors, cdf + deviations * errors
 
     def critical_value(self, confidence: float) -> float:
         """Return the deviations that hold the whole log density at once."""

@@ -14,6 +14,8 @@ Values at a point (`Influence.points`) have no weight that a span could see: eve
 interval holds, beside the corrected value's, those of all priors that the data do not reject, each the posterior's own: what
 the coarsest span blurs is within what the roughest of these allows, and where smoothness misleads the span says so.
 
+Values within an input cell give the same reports; what that leaves open is in the errors (`corrected`).
+
 A functional is refused where its second-order term, or its standard deviation, exceeds the first-order error, unless the
 density itself is known so well that what comes third is small.  Nonlinear ones are asked of the roughest such prior, too, and
 of the uniform density if the data do not reject it: the interval holds them all.  Distances that have no derivative, since law
@@ -36,6 +38,7 @@ from dpcore.estimation.estimators import posterior as posteriors
 from dpcore.estimation.estimators import smoothing, span
 from dpcore.estimation.estimators.bands import invert_band, standard_errors, within
 from dpcore.estimation.estimators.chi_square_mixture import ChiSquareMixture, error_law
+from dpcore.estimation.estimators.corrected import Cells, Corrected
 from dpcore.estimation.estimators.likelihood import Likelihood
 from dpcore.estimation.estimators.posterior import Posterior
 from dpcore.estimation.estimators.span import Span
@@ -54,21 +57,6 @@ _WINDOW = 1 / 8  # of the interval: two of the coarsest span's knot intervals, s
 _BY_RATIO, _BY_ERROR = 6, 3  # powers of n in which, with two derivatives, ratio and relative error fall by one
 _LEAST, _HOPELESS = 1e-3, 1e6
 _RARE = 0.01  # of the uniform density: quantiles where there is less move as if there were so much
-
-
-@dataclass(frozen=True, eq=False)
-class Corrected:
-    """A corrected functional; share: of the variance that is of second order.
-
-    missing: times the reports that would do, where its second-order term is too large; 0 where it is not.
-    """
-
-    value: float
-    error: float
-    low: float
-    high: float
-    share: float = 0.0
-    missing: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,6 +132,24 @@ class OneStep:
         differences[:, len(seen.correction) - len(seen.ends) :] = 0.0  # of the density alone
         return standard_errors(differences / (2 * half), seen.covariance)
 
+    def cdf(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the corrected distribution function at x (n,), and its standard errors: at each what `Cdf` is there."""
+        posterior, density = self.posterior, self.posterior.density
+        below = np.array(
+            [np.interp(x, posterior.grid, features) for features in posterior.cdf_features.T]
+        ).T  # by parameter
+        value, variance = np.empty(len(x)), np.full(len(x), np.inf)
+        open_ = np.ones(len(x), dtype=bool)
+        for level in _LEVELS:
+            seen = self._span(posterior, level)
+            features = seen.cdf_features(x)
+            left = standard_errors(below - features @ seen.reach, posterior.covariance) ** 2
+            found = standard_errors(features, seen.covariance) ** 2 + left
+            open_ &= found <= _DEAR**2 * variance
+            value[open_], variance[open_] = (features @ seen.correction)[open_], found[open_]
+            open_ &= left > _UNSEEN**2 * found
+        return density.cdf(x) + value, np.hypot(np.sqrt(variance), self._cells.shares(x))
+
     def _tried(self, functional: Functional, confidence: float) -> tuple[float, Corrected | None]:
         """The plug-in and the corrected value; none of a density that is all but in one place."""
         try:
@@ -177,6 +183,9 @@ class OneStep:
             corrected = Corrected(corrected.value, corrected.error, low, high, share, missing)
         elif not functional.is_linear:
             raise SchemeError(f"{functional} must say its second derivative, or that it is linear")
+        else:
+            spread = self._cells.spread(expansion.influence)
+            corrected = corrected.widened(spread, confidence)
         return self._distance(functional, confidence) if functional.is_distance and corrected.missing > 1 else corrected
 
     def _corrected(
@@ -250,7 +259,7 @@ class OneStep:
             unseen = np.insert(unseen, -1, unseen[-2], axis=0)
         errors = np.hypot(standard_errors(features, seen.covariance), standard_errors(unseen, posterior.covariance))
         value, error, low, high = invert_band(x, cdf + features @ seen.correction, errors, t, confidence)
-        return Corrected(value, error, low, high)
+        return Corrected(value, error, low, high).widened(self._cells.width, confidence)
 
     def _distance(self, functional: Functional, confidence: float) -> Corrected:
         """The plug-in, and how far the law is from the fit at most."""
@@ -289,6 +298,10 @@ class OneStep:
         if len(self.posterior.ends) and not is_of_law and not functional.expand(density).influence.of_law:
             return min(least, 0.0), np.inf  # the density beside atoms has less mass than one
         return least, most
+
+    @cached_property
+    def _cells(self) -> Cells:
+        return Cells(self.posterior.likelihood.inputs, self.posterior.density)
 
     @cached_property
     def _roughest(self) -> Posterior:
