@@ -70,3 +70,20 @@ def test_a_law_of_many_cells_is_known_within_each() -> None:
     x = np.array([0.25, 0.2505])  # the end of a cell, and within one
     assert wide.shares(x)[0] == 0
     assert 0 < wide.shares(x)[1] < 1e-4
+
+
+@pytest.mark.parametrize("text", ["entropy", "integrated_square(0)", "fisher_information"])
+def test_what_a_density_alone_has_is_refused_where_values_may_be_one(text: str) -> None:
+    """At 0609a21 the entropy of one value, minus infinity, was -6 [-654, 0]."""
+    equal = dp.aggregate(SCHEME, dp.privatize(SCHEME, {"x": np.full(20_000, 0.4)}, dp.seeded(1)))
+    found = dp.estimate(equal, "x").functional(parse(text))
+    assert found.is_refused
+    assert "so few input cells" in found.reason
+    assert not dp.estimate(equal, "x").functional(parse("mean")).is_refused
+
+
+def test_one_persons_mean_is_no_number() -> None:
+    """At 0609a21 it was .255 [0, 1]."""
+    alone = dp.aggregate(SCHEME, dp.privatize(SCHEME, {"x": [0.3]}, dp.seeded(1)))
+    found = dp.estimate(alone, "x").functional(parse("mean"))
+    assert found.is_refused or (found.low, found.high) != (0.0, 1.0)

@@ -16,6 +16,7 @@ from dpcore.estimation.densities import DensityOnInterval
 from dpcore.estimation.functional_estimate import normal_quantile
 from dpcore.functionals import Influence
 
+_FEW = 20  # cells that a law fills at least whose density is told
 _TAIL = 8.0  # by how much a density changes over a cell, in shares of the fullest cell
 
 
@@ -48,15 +49,24 @@ class Cells:
     inputs: int
     density: DensityOnInterval
 
-    @cached_property
+    @property
     def bend(self) -> float:
         """The part of a cell's mass, or of its width, that its own law may move, 0..1.
 
         A normal law of deviation s changes by 3 / s of itself over a unit of width three deviations out, and has .4 / s of its
         mass on a unit at its mode: by 8 times the share of the fullest cell.
         """
+        return min(1.0, _TAIL * self._fullest)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether one of many holds so much that its values may be a single one: a density of them could be anything."""
+        return self._fullest >= max(1 / _FEW, _TAIL / self.inputs)
+
+    @cached_property
+    def _fullest(self) -> float:
         edges = np.linspace(self.density.lower, self.density.upper, self.inputs + 1)
-        return min(1.0, _TAIL * float(np.diff(self._below(edges)).max()))
+        return float(np.diff(self._below(edges)).max())
 
     @property
     def width(self) -> float:

@@ -32,7 +32,7 @@ from math import ceil
 
 import numpy as np
 
-from dpcore.errors import SchemeError
+from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation.densities import DensityOnInterval, Spline
 from dpcore.estimation.estimators import posterior as posteriors
 from dpcore.estimation.estimators import smoothing, span
@@ -56,6 +56,11 @@ _APART = 0.5  # standard errors within which two distribution functions are equa
 _WINDOW = 1 / 8  # of the interval: two of the coarsest span's knot intervals, so that its knots do not show
 _BY_RATIO, _BY_ERROR = 6, 3  # powers of n in which, with two derivatives, ratio and relative error fall by one
 _LEAST, _HOPELESS = 1e-3, 1e6
+_FEW_CELLS = (
+    "the values lie in so few input cells that counted ones cannot be told from a density; ask for shares or quantiles, or "
+    "narrow the bounds"
+)
+_NOTHING = "the reports leave every value possible; more of them or a larger epsilon would do"
 _RARE = 0.01  # of the uniform density: quantiles where there is less move as if there were so much
 
 
@@ -79,13 +84,19 @@ class OneStep:
         reason = functional.refuses(density.lower, density.upper, self.shown.degree)
         if reason is not None:
             return refused(functional, reason, confidence)
-        plug_in, corrected = self._tried(functional, confidence)
+        try:
+            plug_in, corrected = self._tried(functional, confidence)
+        except NotEstimable as why:
+            return refused(functional, str(why), confidence)
         if corrected is None:
             reason = "the fit leaves this functional without a finite value; the density is too concentrated for it"
             return refused(functional, reason, confidence)
         if corrected.missing > 1:
             return refused(functional, self._too_noisy(corrected.missing), confidence, plug_in)
-        value, low, high = within(corrected.value, corrected.low, corrected.high, *self._range(functional))
+        least, most = self._range(functional)
+        value, low, high = within(corrected.value, corrected.low, corrected.high, least, most)
+        if low <= least < most <= high:
+            return refused(functional, _NOTHING, confidence, plug_in)
         return FunctionalEstimate(
             functional=str(functional),
             value=value,
@@ -171,6 +182,8 @@ class OneStep:
             return self._distance(functional, confidence)
         density = self.posterior.density
         expansion = functional.expand(density)
+        if expansion.curvature is not None and not expansion.influence.of_law and self._cells.is_full:
+            raise NotEstimable(_FEW_CELLS)
         corrected = self._corrected(self.posterior, functional, expansion, confidence)
         if expansion.influence.points:
             corrected = self._at_point(corrected, functional, confidence)
