@@ -12,13 +12,16 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 ROOT = Path(__file__).parents[1]
 # Hypothesis would fail an example that takes a fifth of a second, as any may where something else takes the core; and what it
 # draws anew in each run fails for whoever happens to wait.  New examples are the night's: --hypothesis-profile=night.
 settings.register_profile("any machine", deadline=None, derandomize=True, max_examples=40)
 settings.register_profile("night", deadline=None, max_examples=1000, print_blob=True)
+settings.register_profile(  # where a bug is planted, one example that fails will do
+    "planted", deadline=None, derandomize=True, max_examples=40, phases=(Phase.explicit, Phase.generate)
+)
 settings.load_profile("any machine")
 
 _WHOLE = re.compile(r"^pytestmark = (\[.*?^\]|.*?$)", re.DOTALL | re.MULTILINE)

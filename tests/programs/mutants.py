@@ -156,7 +156,8 @@ def is_killed(bug: Bug, checkout: Path) -> bool:
         write(planted.encode())
         environment = os.environ | {"PYTHONPATH": str(checkout)}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
-        tests = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", QUICK, *bug.tests]
+        asked = ["-x", "-q", "-p", "no:cacheprovider", "--hypothesis-profile=planted", "-m", QUICK, *bug.tests]
+        tests = [sys.executable, "-m", "pytest", *asked]
         said = subprocess.run(tests, cwd=checkout, env=environment, capture_output=True, timeout=DEADLINE, check=False)
     except subprocess.TimeoutExpired:
         raise ValueError(f"{bug.name}: its tests did not end within {DEADLINE} s") from None
