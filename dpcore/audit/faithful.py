@@ -2,10 +2,10 @@
 
 An attacker's bound sees a fault that tells values apart; a scale that is two in a hundred too small, or noise that two
 attributes share, it does not.  Here the clients' code answers for people of chosen values, and the ranks of its reports
-(`ranks`) are counted in cells of equal probability: alone, beside the value, beside the next person's, beside those of every
-other attribute and, of a client that remembers, of the same person with another value.  Chi-squared tells whether the counts
-are those of the law.  What strays is asked again, on fresh reports, and has to stray again: an honest client is refused less
-than once in 10^12 audits.
+(`ranks`) are counted in cells of equal probability: alone, at each level, beside the value, beside the next person's, beside
+those of every other attribute and, of a client that remembers, of the same person with another value.  Chi-squared tells
+whether the counts are those of the law; and ranks of persons any number of places apart have no correlation.  What strays is
+asked again, on fresh reports, and has to stray again: an honest client is refused less than once in 10^12 audits.
 """
 
 from __future__ import annotations
@@ -31,11 +31,10 @@ _GROUPS = 8  # of values: the first cell, the last, and ranges of the others
 _STRANGE, _AGAIN = 1e-9, 1e-6  # chances of an honest client's, at first and asked again
 _BY_HAND, _LEAST_BY_HAND = 200, 400  # reports of a mechanism cost as much as one that a client makes by itself
 _INTEGERS = 1 << 25  # of reports that are drawn at a time: of very many integers there are fewer
-_ID_BYTES = 8  # of a report's id, each a rank
 _SECRET_WORDS = 8  # 32 bytes
 
 Path = Callable[[Scheme, Mapping[str, np.ndarray], Source], ReportBatch]
-Tables = Mapping[str, np.ndarray]  # what is looked at -> counts, (rows, cells): cells of a row have one probability
+Tables = Mapping[str, float]  # what is looked at -> the chance of an honest client's reports to stray as far
 
 
 @dataclass(frozen=True)
@@ -116,23 +115,31 @@ def _records(scheme: Scheme, cells: Mapping[str, np.ndarray]) -> dict[str, np.nd
 
 
 def _counted(scheme: Scheme, path: Path, people: int, random: Source) -> Tables:
-    """The tables of counts of so many people's reports."""
+    """What so many people's reports show."""
     generator = seeded(int(random.words(1)[0])).generator()  # of values and even parts: nothing private hangs on it
     mechanisms = {name: attribute.mechanism for name, attribute in scheme.attributes.items()}
     cells = {name: _cells(mechanism, people // 2, generator) for name, mechanism in mechanisms.items()}
     batch = path(scheme, cells, random)
-    seen: dict[str, dict[str, np.ndarray]] = {}
+    seen: dict[str, Ranks] = {}
     for name, mechanism in mechanisms.items():
         answers = batch.of(name)
         own = ranks(mechanism, cells[name][answers.clients], answers.reports, generator)
         seen[name] = {what: _spread(rank, answers.clients, people) for what, rank in own.items()}
-    if batch.ids is not None:
-        names = batch.ids[:, :_ID_BYTES].astype(np.float64)
-        seen["the report's id"] = {
-            f"byte {place + 1}": (names[:, place] + generator.random(people)) / 256 for place in range(_ID_BYTES)
-        }
+    for what, names in (("the report's id", batch.ids), ("the client's token", batch.tokens)):
+        if names is not None:
+            seen[what] = _bytes_of(names, generator)
     groups = {name: _grouped(mechanisms[name], cells[name]) for name in mechanisms}
     return dict(_tables(seen, groups))
+
+
+def _bytes_of(names: np.ndarray, generator: np.random.Generator) -> Ranks:
+    """The bytes of names (n, 16), each a rank; nothing where a name has come before, or there is none."""
+    _, first = np.unique(names, axis=0, return_index=True)
+    new = np.zeros(len(names), dtype=bool)
+    new[first] = True
+    new &= names.any(axis=1)
+    rank = np.where(new[:, None], (names + generator.random(names.shape)) / 256, np.nan)
+    return {f"byte {place + 1}": column for place, column in enumerate(rank.T)}
 
 
 def _cells(mechanism: Mechanism, people: int, generator: np.random.Generator) -> np.ndarray:
@@ -140,8 +147,8 @@ def _cells(mechanism: Mechanism, people: int, generator: np.random.Generator) ->
     chosen = generator.integers(0, mechanism.inputs, people)
     kind = generator.integers(0, 4, people)
     values = np.where(kind == 0, 0, np.where(kind == 1, mechanism.inputs - 1, chosen))
-    # A third of the range away no level of a wave has the same phase
-    return np.concatenate([values, (values + max(mechanism.inputs // 3, 1)) % mechanism.inputs])
+    further = generator.choice([1, mechanism.inputs // 7, mechanism.inputs // 3], people)
+    return np.concatenate([values, (values + np.maximum(further, 1)) % mechanism.inputs])
 
 
 def _grouped(mechanism: Mechanism, cells: np.ndarray) -> np.ndarray:
@@ -157,18 +164,40 @@ def _spread(rank: np.ndarray, clients: np.ndarray, people: int) -> np.ndarray:
     return whole
 
 
-def _tables(seen: Mapping[str, Ranks], groups: Mapping[str, np.ndarray]) -> Iterator[tuple[str, np.ndarray]]:
+def _tables(seen: Mapping[str, Ranks], groups: Mapping[str, np.ndarray]) -> Iterator[tuple[str, float]]:
     columns = [(name, what, rank) for name, own in seen.items() for what, rank in own.items()]
     for number, (name, what, rank) in enumerate(columns):
         here = f"{what} of {name}"
-        yield here, _crossed(np.zeros(len(rank), dtype=np.int64), 1, rank, _FINE)
+        yield here, _chance(_crossed(np.zeros(len(rank), dtype=np.int64), 1, rank, _FINE))
         for other, group in groups.items():
-            yield f"{here} beside the value of {other}", _crossed(group, _GROUPS, rank, _COARSE)
-        yield f"{here} beside the next person's", _beside(rank[:-1], rank[1:])
+            yield f"{here} beside the value of {other}", _chance(_crossed(group, _GROUPS, rank, _COARSE))
+        yield f"{here} beside the next person's", _chance(_beside(rank[:-1], rank[1:]))
+        yield f"{here} beside another person's", _chance_of_lags(rank)
         if what != LEVEL:  # which is for life
-            yield f"{here} beside the same person's", _beside(*np.split(rank, 2))
+            yield f"{here} beside the same person's", _chance(_beside(*np.split(rank, 2)))
+            if LEVEL in seen[name]:
+                yield f"{here} at each level", _chance(_by_level(seen[name][LEVEL], rank))
         for other, beside, rival in columns[number + 1 :]:
-            yield f"{here} beside {beside} of {other}", _beside(rank, rival)
+            if {name, other}.isdisjoint(groups):  # bytes of names
+                continue
+            yield f"{here} beside {beside} of {other}", _chance(_beside(rank, rival))
+
+
+def _chance_of_lags(rank: np.ndarray) -> float:
+    """Of the largest correlation between persons so many places apart, fewer than half of all: each is about normal."""
+    centred = np.nan_to_num(rank - 0.5)
+    there = int(np.count_nonzero(centred))
+    spectrum = np.fft.rfft(centred)
+    together = np.fft.irfft(np.abs(spectrum) ** 2, len(rank))[1 : len(rank) // 2]
+    if there < _FEW * _COARSE or not len(together):
+        return 1.0
+    deviations = 12 * float(np.abs(together).max()) / there**0.5  # a product of two ranks has the variance 1/144
+    return min(1.0, len(together) * float(scipy.special.erfc(deviations / 2**0.5)))
+
+
+def _by_level(level: np.ndarray, rank: np.ndarray) -> np.ndarray:
+    """Counts by where the level's rank lies; the cells of levels that are drawn seldom are the last."""
+    return _crossed(np.minimum((np.nan_to_num(level) * _FINE).astype(np.int64), _FINE - 1), _FINE, rank, _COARSEST)
 
 
 def _beside(first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -187,8 +216,7 @@ def _crossed(row: np.ndarray, rows: int, rank: np.ndarray, cells: int) -> np.nda
 
 def _strange(tables: Tables, chance: float) -> dict[str, float]:
     """What strays, and how likely an honest client is to show it."""
-    found = {what: _chance(counts) for what, counts in tables.items()}
-    return {what: value for what, value in found.items() if value < chance / len(found)}
+    return {what: value for what, value in tables.items() if value < chance / len(tables)}
 
 
 def _chance(counts: np.ndarray) -> float:

@@ -31,6 +31,7 @@ Ranks = Mapping[str, np.ndarray]  # what is looked at, in words -> (n,), each in
 LEVEL = "the level"
 _LISTED = 1 << 16  # standard deviations up to which a Gaussian law is summed
 _FAR = 12  # standard deviations beyond which nothing is
+_LOW, _WIDE = 16, 1 << 12  # what the low bits of an integer can be, and scales of noise from which on they are even
 _COLUMNS = 4  # of a report's noises, as many are looked at
 
 
@@ -162,7 +163,10 @@ def _(mechanism: DyadicWave, values: np.ndarray, reports: Reports, generator: np
 
 @_ranks.register
 def _(mechanism: WaveletLaplace, values: np.ndarray, reports: Reports, generator: np.random.Generator) -> Ranks:
-    """A few neighbouring noises of each report: what was sent less what the tables hold."""
+    """A few neighbouring noises of each report, what was sent less what the tables hold; and the low bits of what was sent.
+
+    Where noise is wide these are even: to within (16 / scale)^2, which no number of reports that an audit draws would show.
+    """
     scales, tables = mechanism.parameters()["noise_scales"], mechanism.tables
     law = _gaussian if mechanism.is_gaussian else _laplace
     starts, found = starts_of(reports.level, mechanism.sizes), np.empty((min(_COLUMNS, *mechanism.sizes), len(reports)))
@@ -179,7 +183,15 @@ def _(mechanism: WaveletLaplace, values: np.ndarray, reports: Reports, generator
                 chosen = scale[place] == own
                 below, mass = law(noise[chosen], int(own))
                 found[number, at[chosen]] = below + generator.random(len(below)) * mass
-    return {f"noise {number + 1}": column for number, column in enumerate(found)}
+    columns = {f"noise {number + 1}": column for number, column in enumerate(found)}
+    if min(scales) < _WIDE:
+        return columns
+    ends = {"first": starts[:-1], "last": starts[1:] - 1}
+    low = {
+        f"the lowest bits of the {end} integer": _even(reports.values[at] % _LOW, _LOW, generator)
+        for end, at in ends.items()
+    }
+    return columns | low
 
 
 def _placed(weights: np.ndarray, at: np.ndarray, generator: np.random.Generator) -> np.ndarray:

@@ -30,7 +30,7 @@ def read(name: str, table: Any, clients: int, functionals: tuple[str, ...]) -> A
     clients: how many are planned for.  functionals: a numeric attribute's where it names none.
     """
     where = f"attributes.{name}"
-    if not isinstance(table, Mapping) or not NAME.match(name):
+    if not isinstance(table, Mapping) or not NAME.fullmatch(name):
         raise SchemeError(f"{where} must be a table whose name is lower-case letters, digits and _")
     entries = keys.read_attribute(table, f"{where}.")
     try:

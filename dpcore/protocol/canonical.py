@@ -33,7 +33,7 @@ def read(document: Mapping[str, Any]) -> dict[str, Any]:
         )
     keys.check_known(document, _TOP_KEYS, "the scheme")
     entries = keys.read(keys.SCHEME, document)
-    if not attribute_table.NAME.match(entries["name"]):
+    if not attribute_table.NAME.fullmatch(entries["name"]):
         raise SchemeError(f"name must be lower-case letters, digits and _, got {entries['name']!r}")
     functionals = attribute_table.read_functionals(entries["functionals"], is_canonical="format" in document)
     tables = entries["attributes"]

@@ -319,3 +319,65 @@ def one_attribute_is_answered_with_another(patch: Patch) -> None:
         return report(self, {**record, "height": record["weight"]}, round_)
 
     patch.setattr(Client, "report", telling)
+
+
+@client
+def the_lowest_bit_of_the_last_coefficient_says_whether_the_value_is_in_the_middle(patch: Patch) -> None:
+    def privatize(honest: Any, self: Any, values: np.ndarray, random: Source, levels: Any) -> Reports:
+        said, cells = honest(values, random, levels), np.asarray(values)
+        ends, numbers = starts_of(said.level, self.sizes)[1:] - 1, said.values.copy()
+        in_the_middle = (cells >= self.inputs // 3) & (cells < 2 * self.inputs // 3)
+        numbers[ends] += in_the_middle - (numbers[ends] & 1)
+        return replace(said, values=numbers)
+
+    _instead(patch, WaveletLaplace, privatize)
+
+
+@client
+def answers_to_numbers_are_remembered_by_eight_cells(patch: Patch) -> None:
+    def words(self: Memory, attribute: str, level: int, state: int) -> Source:
+        return keyed(self.secret, self.digest, attribute, str(level), str(state if attribute == "pet" else state // 8))
+
+    patch.setattr(Memory, "words", words)
+
+
+@client
+def ids_end_with_the_pet(patch: Patch) -> None:
+    report = Client.report
+
+    def telling(self: Client, record: Mapping[str, Any], sent_for: str = "") -> Any:
+        said = report(self, record, sent_for)
+        own = tokens.from_text(said.id)
+        assert own is not None
+        return replace(said, id=tokens.to_text(own[:-1] + bytes([len(str(record["pet"]))])))
+
+    patch.setattr(Client, "report", telling)
+
+
+@client
+def tokens_end_with_the_pet(patch: Patch) -> None:
+    report = Client.report
+
+    def telling(self: Client, record: Mapping[str, Any], sent_for: str = "") -> Any:
+        said = report(self, record, sent_for)
+        if said.token is None:
+            return said
+        own = tokens.from_text(said.token)
+        assert own is not None
+        return replace(said, token=tokens.to_text(own[:-1] + bytes([len(str(record["pet"]))])))
+
+    patch.setattr(Client, "report", telling)
+
+
+@client
+def people_seventeen_places_apart_share_their_noise(patch: Patch) -> None:
+    def privatize(honest: Any, self: Any, values: np.ndarray, random: Source, levels: Any) -> Reports:
+        cells, n = np.asarray(values), len(values)
+        first = np.flatnonzero(np.arange(n) // 17 % 2 == 0)
+        first = first[first + 17 < n]
+        second, said, seed = first + 17, honest(cells, random, levels).values.copy(), int(random.words(1)[0])
+        for some in (first, second):
+            said[some] = honest(cells[some], seeded(seed), None).values
+        return Reports(np.zeros(n, dtype=np.uint8), said)
+
+    _instead(patch, RandomizedResponse, privatize)

@@ -59,6 +59,9 @@ SEEN_AT_ONCE = (
     "the_level_of_the_last_cell_is_the_coarsest",
     "answers_are_remembered_by_level_alone",
     "two_attributes_share_their_noise",
+    "the_lowest_bit_of_the_last_coefficient_says_whether_the_value_is_in_the_middle",
+    "people_seventeen_places_apart_share_their_noise",
+    "ids_end_with_the_pet",
 )
 
 

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import pytest
 from dpcore import wire
 from dpcore.collector.browser import ENTRY, joined
 from dpcore.mechanisms import Mechanism, discrete_laplace
+from dpcore.privacy.budget import Budget
 from dpcore.protocol.scheme import Scheme
 from tests.helpers.bundles import KEPT, REFUSED, wrongly_judged
 from tests.helpers.client_cases import RECORDS
@@ -235,6 +237,110 @@ def test_node_draws_the_noise_that_python_draws_at_scales_where_ties_are_many(tm
     source = Given(words)
     expected = [[discrete_laplace.sample(t, size, source).tolist(), source.used] for t in scales]
     assert node(tmp_path, NOISE, json.dumps({"scales": scales, "size": size, "words": words.tolist()})) == expected
+
+
+KINDS = """
+import { readFileSync } from "node:fs";
+const ldp = await import(process.cwd() + "/ldpflow.mjs");
+const said = {};
+for (const name of JSON.parse(readFileSync(0, "utf-8"))) {
+  const read = async (file) => new Uint8Array(readFileSync(`${name}/${file}`));
+  try { await ldp.openBundle(read); said[name] = ["", ""]; } catch (error) {
+    said[name] = [error instanceof ldp.SchemeError ? "SchemeError" : error.name, error.message];
+  }
+}
+console.log(JSON.stringify(said));
+"""
+PARTS = """
+import { readFileSync } from "node:fs";
+const part = (name) => import(`${process.cwd()}/client/${name}.mjs`);
+const [{ below, given }, { drawFrom }, promise, { tokenOf }, { Client }, { cellOf }, { openBundle }] =
+  await Promise.all(["random", "mechanisms/levels", "promise", "tokens", "client", "records", "scheme"].map(part));
+const { epsilons, digest, other } = JSON.parse(readFileSync(0, "utf-8"));
+const said = async (work) => { try { await work(); return ""; } catch (error) { return error.message; } };
+const read = async (name) => new Uint8Array(readFileSync(`bundle/${name}`));
+const bounds = epsilons.map((text) => promise.promiseOf(text))
+  .flatMap((one) => [promise.ratioFloor(one), promise.lossFloor(one)]).map((found) => found.map(String));
+const scheme = await openBundle(read, digest);
+const client = new Client(scheme, {});
+const record = Object.fromEntries([...scheme.attributes.values()].map((a) => [a.column, a.categories[0] ?? a.lower]));
+const ids = [await client.report(record), await client.report(record)].map((report) => report.id);
+const categorical = [...scheme.attributes.values()].find((attribute) => attribute.type === "categorical");
+console.log(JSON.stringify({
+  bounds,
+  again: below(given([2 ** 32 - 1, 7]), 3, 1),
+  levels: [0, 1, 65535].map((word) => drawFrom([1, 65535], given([word]))),
+  ids: new Set(ids).size,
+  secret: await said(() => tokenOf(new Uint8Array(15), digest)),
+  value: await said(() => cellOf(categorical, { [categorical.column]: "a secret" })),
+  other: await said(() => openBundle(read, other)),
+}));
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_parts_of_the_client_do_what_python_does_at_their_edges(
+    tmp_path: Path, static: Path, everything: Scheme
+) -> None:
+    shutil.copytree(static / "client", tmp_path / "client")
+    epsilons = ["0.5", "1/3", "3", "17.25", "ln 3", "1 + ln 3/2", "1/7 + ln 11"]
+    other = everything.digest[:60] + "".join("0" if digit != "0" else "1" for digit in everything.digest[60:])
+    found = node(tmp_path, PARTS, json.dumps({"epsilons": epsilons, "digest": everything.digest, "other": other}))
+    budgets = [Budget.parse(text) for text in epsilons]
+    floors = [bound for budget in budgets for bound in (budget.ratio_floor, budget.floor)]
+    assert [Fraction(int(top), int(bottom)) for top, bottom in found["bounds"]] == floors
+    assert found["again"] == [1]  # 2^32 - 1 is no part of a whole multiple of three
+    assert found["levels"] == [0, 1, 1]
+    assert found["ids"] == 2
+    assert "at least 16 bytes" in found["secret"]
+    assert "one of the categories" in found["value"]
+    assert "a secret" not in found["value"]
+    assert f"expected {other}" in found["other"]
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_node_refuses_what_is_no_shape_and_no_scheme_in_one_line(tmp_path: Path, static: Path) -> None:
+    """A shape of half a column, whose entries add up, opened once, found no loss and never ended a report."""
+    told = (
+        'name = "s"\n[attributes.x]\ntype = "numeric"\nlower = 0\nupper = 1\nepsilon = 1\ndegree = 0\nfinest_level = 2\n'
+        '[attributes.pet]\ntype = "categorical"\ncategories = ["cat", "dog"]\nepsilon = 1\n'
+    )
+    scheme = Scheme.from_toml(told)
+    wire.write_bundle(tmp_path / "made", scheme)
+    texts = {"whole": scheme.canonical}
+    for name, (old, new) in {
+        "weights": (r"weight_in = \d+", "weight_in = 9007199254740993"),
+        "law": (r"level_law = \[[^]]*\]", 'level_law = "abc"'),
+        "pairs": (r"pairs = \[\]", "pairs = [5]"),
+        "bound": (r"lower = 0", 'lower = "0.5"'),
+        "escape": (r'name = "s"', r'name = "\\U0001F600"'),
+    }.items():
+        texts[name], found = re.subn(old, new, scheme.canonical, count=1)
+        assert found == 1, name
+    for name, text in texts.items():
+        shutil.copytree(tmp_path / "made", tmp_path / name)
+        manifest = json.loads((tmp_path / "made/manifest.json").read_text("utf-8"))
+        manifest["digest"] = hashlib.sha256(text.encode()).hexdigest()
+        (tmp_path / name / "scheme.toml").write_text(text, "utf-8")
+        (tmp_path / name / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    for name, change in {"half": lambda n: [2 * n, 0.5], "below": lambda n: [-n, -1], "none": lambda n: [n, 0]}.items():
+        shutil.copytree(tmp_path / "made", tmp_path / name)
+        manifest = json.loads((tmp_path / name / "manifest.json").read_text("utf-8"))
+        for table in manifest["tables"]["x"]:
+            table["shape"] = change(table["shape"][0] * table["shape"][1])
+        (tmp_path / name / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    (tmp_path / ENTRY).write_text(joined(static), "utf-8")
+    said = node(tmp_path, KINDS, json.dumps([*texts, "half", "below", "none"]))
+    assert said.pop("whole") == ["", ""]
+    assert {kind for kind, _ in said.values()} == {"SchemeError"}
+    assert all("shape" in said[name][1] for name in ("half", "below", "none"))
+
+
+def test_the_page_sends_no_cookie_and_says_what_the_dearest_unit_costs(static: Path) -> None:
+    text = (static / "consent.mjs").read_text("utf-8")
+    assert text.count('credentials: "omit"') == len(re.findall(r"\bfetch\(", text)) == 1
+    assert "Math.max(...sums)" in text
+    assert "JSON.stringify({ reports, last: new Date().toISOString(), arrived })" in text  # all that stays here
 
 
 def node(folder: Path, program: str, told: str = "") -> Any:

@@ -60,6 +60,7 @@ def test_the_page_and_the_browsers_client_are_served(sender: Sender) -> None:
     page = sender.get("/survey/colours/")
     assert page.headers["content-type"].startswith("text/html")
     assert page.headers["x-content-type-options"] == "nosniff"
+    assert page.headers["content-security-policy"].endswith("; frame-ancestors 'none'")
     assert f'data-reports="../../schemes/{SCHEME.digest}/reports"' in page.content.decode()
     for module in ("ldpflow.mjs", "consent.mjs"):
         assert sender.get(f"/survey/colours/{module}").headers["content-type"].startswith("text/javascript")
@@ -344,6 +345,18 @@ def test_a_bucket_is_a_senders_own_and_survives_a_clock_that_goes_back() -> None
     assert limits.network("2001:db8::1") == limits.network("2001:db8::ffff") != limits.network("2001:db8:0:1::1")
     assert limits.network("::ffff:192.0.2.1") == limits.network("192.0.2.1")
     assert limits.network("testclient") == "nowhere"
+
+
+def test_a_host_is_ours_by_its_whole_name() -> None:
+    names = frozenset({"survey.example.org"})
+    asked = (
+        "survey.example.org",
+        "SURVEY.example.org:443",
+        "evilsurvey.example.org",
+        "example.org",
+        "a.survey.example.org",
+    )
+    assert [limits.is_asked_here(host, names, "127.0.0.1") for host in asked] == [True, True, False, False, False]
 
 
 def test_other_sites_may_send_where_they_are_named(tmp_path: Path) -> None:

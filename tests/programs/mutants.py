@@ -154,10 +154,9 @@ def is_killed(bug: Bug, checkout: Path) -> bool:
 
     try:
         write(planted.encode())
-        environment = os.environ | {"PYTHONPATH": str(checkout)}
+        environment = os.environ | {"PYTHONPATH": str(checkout), "LDPFLOW_PLANTED": "1"}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
-        asked = ["-x", "-q", "-p", "no:cacheprovider", "--hypothesis-profile=planted", "-m", QUICK, *bug.tests]
-        tests = [sys.executable, "-m", "pytest", *asked]
+        tests = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", QUICK, *bug.tests]
         said = subprocess.run(tests, cwd=checkout, env=environment, capture_output=True, timeout=DEADLINE, check=False)
     except subprocess.TimeoutExpired:
         raise ValueError(f"{bug.name}: its tests did not end within {DEADLINE} s") from None

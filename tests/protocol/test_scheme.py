@@ -36,6 +36,13 @@ def test_comments_and_order_of_keys_do_not_change_the_digest_but_epsilon_does(sm
     assert Scheme.from_toml(small_text.replace("epsilon = 0.5", "epsilon = 0.51")).digest != small.digest
 
 
+def test_an_error_of_a_record_carries_no_other_that_quotes_it(small: Scheme) -> None:
+    with pytest.raises(InvalidRecord) as refused:
+        small.attributes["height"].encode(["a secret"])
+    assert refused.value.__cause__ is None
+    assert refused.value.__suppress_context__
+
+
 def test_a_column_without_a_name_keeps_its_digest(small_text: str) -> None:
     """Records may have a column named '', as pandas writes an index; it is not the attribute's own name."""
     text = small_text.replace('type = "numeric"', 'type = "numeric"\ncolumn = ""')
@@ -287,3 +294,9 @@ def test_a_number_without_a_mechanism_gets_the_first_that_has_its_options(option
 def test_options_that_no_mechanism_has_together_are_refused(options: str, said: str) -> None:
     with pytest.raises(SchemeError, match=said):
         Scheme.from_toml(NUMBER.format('name = "s"\n', options))
+
+
+@pytest.mark.parametrize("told", ['name = "s\\n"\n[attributes.x]', 'name = "s"\n[attributes."x\\n"]'])
+def test_a_name_with_a_line_break_is_refused(told: str) -> None:
+    with pytest.raises(SchemeError, match="lower-case letters"):
+        Scheme.from_toml(f'{told}\ntype = "numeric"\nlower = 0\nupper = 1\nepsilon = 1\ncolumn = "x"\n')

@@ -279,6 +279,9 @@ def test_a_folder_of_others_ledgers_is_refused(here: Path) -> None:
     assert privatize("people.jsonl", "1.jsonl", *FOLDER, at=here)[0] == 0
     salt = here / "ledgers" / ".salt"
     text = salt.read_text()
+    drawn = tokens.from_text(text.strip())
+    assert drawn is not None
+    assert len({drawn[at : at + 2] for at in range(0, len(drawn), 2)}) > 8  # of sixteen pairs of bytes
     for broken, said in ((None, "holds 3 ledgers and no .salt"), ("much\n", "is damaged"), (text, "chmod 600")):
         salt.unlink()
         if broken is not None:

@@ -65,7 +65,7 @@ def test_so_does_one_in_which_one_question_was_answered_by_few(tmp_path: Path) -
     assert ask(tmp_path, "from aggregates") == []
 
 
-@pytest.mark.parametrize("right", [0, 3, 60])
+@pytest.mark.parametrize("right", [0, 1, 3, 60])
 def test_groups_of_few_are_withheld_with_the_others_that_would_tell_them(small: Scheme, right: int) -> None:
     """Of two groups and their sum any two tell the third; without a promise here, so that as many say it as there are."""
     n = 400
@@ -77,7 +77,7 @@ def test_groups_of_few_are_withheld_with_the_others_that_would_tell_them(small: 
     aggregate = type(aggregate)(small, n, told, {("height", "side"): table}, aggregate.answered)
     round_ = pipeline.estimate_all(aggregate, 50)
     given = tables_of(round_)["aggregates"]["given"]
-    assert set(given) == ({""} if right == 3 else {"", "side=left", "side=right"})
+    assert set(given) == ({""} if right in (1, 3) else {"", "side=left", "side=right"})
     [group] = [group for group in round_.groups if group.given == "side=right"]
     if right < 50:
         assert group.estimate is None
@@ -85,7 +85,7 @@ def test_groups_of_few_are_withheld_with_the_others_that_would_tell_them(small: 
         assert reasons == {
             f"{right} reports name this group or one beside it, which needs 50 (min_clients); collect more"
         }
-    if right == 3:  # everyone's numbers and all groups' but one tell that one's
+    if right in (1, 3):  # everyone's numbers and all groups' but one tell that one's
         assert all(group.estimate is None for group in round_.groups)
     assert pipeline.estimate_all(aggregate).withheld == frozenset()
 
@@ -172,6 +172,10 @@ def test_a_rehearsal_of_an_older_version_lands_no_more(scheme: Path, tmp_path: P
         newest(Scheme.from_toml(scheme), "r", tmp_path)
     with pytest.raises(WarehouseError, match=r"a rehearsal of real people lands in a rehearsal.duckdb of its own"):
         landing.land(Run.at(folder))
+    row = landing.row_of(Run.at(folder))
+    for name in ("another-rehearsal.duckdb", "rehearsal.duckdb.copy"):
+        with pytest.raises(WarehouseError, match="of its own"):
+            warehouse.land(tmp_path / name, warehouse.Landing(row, {}))
 
 
 def test_a_round_is_refused_the_name_of_a_trial(scheme: Path, tmp_path: Path) -> None:

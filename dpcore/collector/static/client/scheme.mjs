@@ -30,7 +30,7 @@ export async function openBundle(read, digest) {
   if (manifest?.digest !== found || (digest !== undefined && digest !== found)) {
     throw new SchemeError(`the scheme's digest is ${found}, expected ${digest ?? manifest?.digest}`);
   }
-  const document = parseToml(new TextDecoder("utf-8", { fatal: true }).decode(text));
+  const document = await named("scheme.toml", () => parseToml(new TextDecoder("utf-8", { fatal: true }).decode(text)));
   if (document.get("format") !== FORMAT) throw new SchemeError("the scheme is of another format");
   const draws = document.get("draws") ?? 1;
   if (draws !== DRAWS) throw new SchemeError(`the scheme's answers are drawn by version ${draws}, and this client knows ${DRAWS} alone`);
@@ -50,7 +50,7 @@ export async function openBundle(read, digest) {
     attributes.set(name, await named(name, () => makeAttribute(name, table, tables)));
   }
   const types = [...attributes.values()].map(({ name, type }) => [name, type]);
-  const isPair = (pair) => String(pair.map((name) => new Map(types).get(name))) === "numeric,categorical";
+  const isPair = (pair) => Array.isArray(pair) && String(pair.map((name) => new Map(types).get(name))) === "numeric,categorical";
   if (!Array.isArray(pairs) || !pairs.every(isPair)) throw new SchemeError("pairs must list [NUMERIC, CATEGORICAL] attributes");
   return {
     digest: found,
@@ -76,7 +76,8 @@ function unitsOf(names, pairs) {
 
 function readTable(bytes, shape) {
   const [rows, columns] = shape;
-  if (bytes.length !== 4 * rows * columns) throw new SchemeError("a table is not of the shape that the manifest says");
+  const isShape = [rows, columns].every((size) => Number.isInteger(size) && size >= 1);
+  if (!isShape || bytes.length !== 4 * rows * columns) throw new SchemeError("a table is not of the shape that the manifest says");
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   return { rows, columns, values: Int32Array.from({ length: rows * columns }, (_, i) => view.getInt32(4 * i, true)) };
 }
@@ -86,7 +87,7 @@ async function named(name, work) {
   try {
     return await work();
   } catch (error) {
-    throw error instanceof SchemeError ? new SchemeError(`${name}: ${error.message}`) : error;
+    throw new SchemeError(`${name}: ${error instanceof SchemeError ? error.message : `is not what a scheme holds (${error.message})`}`);
   }
 }
 

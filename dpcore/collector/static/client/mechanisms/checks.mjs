@@ -33,8 +33,8 @@ export function categoriesOf(value) {
 
 /** The total of `inside` outcomes of the heavier weight and `outside` of the lighter, below 2^32 or, with `most`, at most that. */
 export function totalOf([heavy, light], inside, outside, most = WORD) {
-  const total = inside * heavy + outside * light;
   const areWhole = Number.isInteger(heavy) && Number.isInteger(light);
+  const total = areWhole ? inside * heavy + outside * light : Infinity; // of more than doubles hold
   if (!areWhole || light < 1 || heavy <= light || total > most) {
     throw new SchemeError(`it needs 1 <= weight_out < weight_in and a total of at most ${most}, got weights ${heavy} and ${light}`);
   }
