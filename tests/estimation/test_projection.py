@@ -9,9 +9,13 @@ import pytest
 
 from dpcore import _random as dp_random
 from dpcore.errors import NotEstimable, SchemeError
+from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.estimation.estimators import Fixed, Lepski, Projection, ladder
 from dpcore.estimation.estimators.inner_products import InnerProducts
+from dpcore.estimation.estimators.level_rule import _listed
+from dpcore.estimation.estimators.pairs import Pair
 from dpcore.functionals import Mean
+from dpcore.functionals.group import Group
 from dpcore.mechanisms import RandomizedResponse
 from dpcore.mechanisms.bases import bspline
 from dpcore.privacy.budget import Budget
@@ -181,3 +185,17 @@ def test_a_ladder_is_the_sum_of_its_blocks():
         step = fine - bspline.refinement(1, level) @ rungs.coefficients(level)
         norm = step @ bspline.gram(1, level + 1) @ step
         assert norm == pytest.approx(rungs.energies[index], rel=1e-9)
+
+
+def test_groups_of_whom_none_can_be_told_are_refused_together() -> None:
+    nobody = Pair("height", "side", ("left", "right"), np.zeros((2, 3)), np.eye(2))
+
+    def too_few(place: int, group: Group) -> DensityEstimate:
+        raise NotEstimable(f"{place} {group}")
+
+    with pytest.raises(NotEstimable, match="no group of side has enough reports of height"):
+        nobody.each(too_few)
+
+
+def test_a_level_outside_is_told_the_ones_there_are() -> None:
+    assert (_listed(range(2, 3)), _listed(range(2, 5))) == ("2", "2 to 4")

@@ -1,6 +1,7 @@
 """Asking the warehouse: what a query accepts, what its frame looks like, and exports."""
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pandas as pd
 import pyarrow.parquet
@@ -8,6 +9,8 @@ import pytest
 
 from dpcore.errors import WarehouseError
 from dpcore.results.warehouse import Landing, RunRow, export, land, query, run_id
+from dpcore.results.warehouse.batches import counted_since
+from dpcore.results.warehouse.counting import counting
 
 START = datetime(2026, 11, 20, 6, 30, tzinfo=UTC)
 
@@ -165,3 +168,17 @@ def test_a_failed_export_leaves_the_old_file(path, tmp_path, monkeypatch):
     with pytest.raises(WarehouseError, match="No space left"):
         export(path, "runs", tmp_path / "runs.csv")
     assert [file.read_text() for file in tmp_path.iterdir()] == ["old"]
+
+
+def test_when_files_were_counted_is_told_in_utc(landed: Path) -> None:
+    times = counted_since(landed)
+    assert times
+    assert {time.tzinfo for time in times.values()} == {UTC}
+
+
+def test_groups_of_a_files_rows_are_counted_by_the_first_of_a_list(tmp_path: Path) -> None:
+    rows = {"cell": [1, 1, 2, 2], "noise_values": [[5, 1], [5, 2], [5, 3], [6, 3]]}
+    pd.DataFrame(rows).to_parquet(tmp_path / "rows.parquet")
+    with counting() as count_by:
+        assert count_by(tmp_path / "rows.parquet", ["cell"]) == 2
+        assert count_by(tmp_path / "rows.parquet", ["cell", "noise_values"]) == 3
