@@ -154,7 +154,7 @@ def is_killed(bug: Bug, checkout: Path) -> bool:
 
     try:
         write(planted.encode())
-        environment = os.environ | {"PYTHONPATH": str(checkout), "LDPFLOW_PLANTED": "1"}
+        environment = os.environ | {"PYTHONPATH": str(checkout), "PLANTED_BUG": "1"}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         tests = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", QUICK, *bug.tests]
         said = subprocess.run(tests, cwd=checkout, env=environment, capture_output=True, timeout=DEADLINE, check=False)
