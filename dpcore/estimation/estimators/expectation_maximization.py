@@ -109,7 +109,7 @@ class ExpectationMaximization(DensityEstimator):
             inference=DeltaMethod(
                 shown,
                 rung,
-                likelihood=partial(of_tables, model, tables, weights),
+                likelihood=partial(of_tables, model, tables, weights, law),
                 space=partial(_space, law),
             ),
         )

@@ -264,48 +264,58 @@ def whiten(features: np.ndarray, values: np.ndarray, covariance: np.ndarray, n: 
     return Averages(turn @ features, turn @ values, n, turn)
 
 
-def of_tables(channel: FiniteChannel, tables: np.ndarray, weights: np.ndarray) -> Likelihood:
-    """Return the likelihood of counts (S, k) by reported category: k = 1 of everyone, or of the group with these weights."""
-    return Counts(channel, tables[:, 0]) if tables.shape[1] == 1 else group_counts(channel, tables.T, weights)
+def of_tables(channel: FiniteChannel, tables: np.ndarray, weights: np.ndarray, law: np.ndarray) -> Likelihood:
+    """Return the likelihood of counts (S, k) by reported category: k = 1 of everyone, or of the group with these weights.
+
+    law: (inputs,), the group's, fitted.
+    """
+    if tables.shape[1] == 1:
+        return Counts(channel, tables[:, 0])
+    return group_counts(channel, tables.T, weights, own=channel.probabilities(law))
 
 
 def group_counts(
-    channel: FiniteChannel, tables: np.ndarray, inverse: np.ndarray, shares: np.ndarray | None = None
+    channel: FiniteChannel,
+    tables: np.ndarray,
+    inverse: np.ndarray,
+    shares: np.ndarray | None = None,
+    own: np.ndarray | None = None,
 ) -> Averages:
     """Return the averages of the clients truly in one category, from counts by reported category.
 
     tables: (k, S), rows the reported categories c'.  inverse: (k,), the row w of R^{-1} for the true category, R the
-    (reported, true) response matrix.  Within a level, s = sum_c' w_c' n_c' is unbiased for the group's counts; the shares
-    s / sum s have the covariance of a ratio, [diag(u) - u r' - r u' + (sum u) r r'] / (sum s)^2 with u = sum_c' w_c'^2 n_c'
-    and r the shares, to first order.
+    (reported, true) response matrix.  Within a level, s = sum_c' w_c' n_c' is unbiased for the group's counts, and N, its share
+    of all levels' reports, for how many they are.  With r the group's shares,
 
-    shares: (k, S), of each level's outputs among those who reported c', fitted.  With the observed ones, which are taken where
-    None, outputs that nobody happened to report would count as certain, and rare ones for too much.
+        r + (s - r sum s) / N    has the covariance    [diag(u) - u r' - r u' + (sum u) r r'] / N^2,    u = sum_c' w_c'^2 n_c'.
+
+    shares: (k, S), of each level's outputs among those who reported c', fitted; own: (S,), r, fitted.  The observed ones are
+    taken where None, and rule what they err by: outputs that nobody happened to report would count as certain, and noise that
+    looks like the group would count for nothing, so that a small group's mean is drawn to everybody's.
 
     Raises NotEstimable where no level's count exceeds three standard errors.
     """
+    reports = np.array([channel.reports(table) for table in tables], dtype=np.float64)  # (k, levels)
+    outputs = [wave.outputs for wave in channel.levels]
+    seen = tables if shares is None else np.repeat(reports, outputs, axis=1) * shares
+    signed, squared = channel.split(inverse @ tables), channel.split(inverse**2 @ seen)
+    errors = np.sqrt(inverse**2 @ reports)
+    sizes = (inverse @ reports).sum() * reports.sum(axis=0) / max(1.0, reports.sum())
+    of_own = channel.split(np.zeros(sum(outputs)) if own is None else own)
     features, values, turns, total = [], [], [], 0.0
-    signed = channel.split(inverse @ tables)
-    if shares is None:
-        squared = channel.split(inverse**2 @ tables)
-    else:
-        sizes = np.array([channel.reports(table) for table in tables], dtype=np.float64)  # (k, levels)
-        outputs = [wave.outputs for wave in channel.levels]
-        squared = channel.split(inverse**2 @ (np.repeat(sizes, outputs, axis=1) * shares))
-    ends = np.cumsum([0, *(wave.outputs for wave in channel.levels)])
-    for level, (matrix, s, u) in enumerate(zip(channel.matrices, signed, squared, strict=True)):
-        count = float(s.sum())
-        if count <= CERTAINTY * np.sqrt(u.sum()):
+    ends = np.cumsum([0, *outputs])
+    for level, (matrix, s, u, size) in enumerate(zip(channel.matrices, signed, squared, sizes, strict=True)):
+        if size <= CERTAINTY * errors[level]:
             continue
-        r = s / count
-        covariance = (np.diag(u) - np.outer(u, r) - np.outer(r, u) + u.sum() * np.outer(r, r)) / count**2
-        part = whiten(matrix, r, covariance, count)
+        r = s / s.sum() if own is None else of_own[level]
+        covariance = (np.diag(u) - np.outer(u, r) - np.outer(r, u) + u.sum() * np.outer(r, r)) / size**2
+        part = whiten(matrix, r + (s - r * s.sum()) / size, covariance, size)
         features.append(part.features)
         values.append(part.values)
         turn = np.zeros((len(part.values), ends[-1]))
         turn[:, ends[level] : ends[level + 1]] = part.turn
         turns.append(turn)
-        total += count
+        total += size
     if not features:
         raise NotEstimable("the group is too rare to tell from none; collect more")
     return Averages(np.concatenate(features), np.concatenate(values), total, np.concatenate(turns))

@@ -67,17 +67,17 @@ class LogSpline(DensityEstimator):
     def _of_groups(
         self, described: Any, model: FiniteChannel | NoisyFeatures, pair: Pair
     ) -> Callable[[int, Group], DensityEstimate]:
-        shares = (
-            np.array([self._shares(model, table) for table in pair.tables])
-            if isinstance(model, FiniteChannel)
-            else None
-        )
+        if isinstance(model, FiniteChannel):
+            shares = np.array([self._shares(model, table) for table in pair.tables])
+            everyone = self._shares(model, pair.tables.sum(axis=0))
 
         def one(place: int, group: Group) -> DensityEstimate:
             row = pair.inverse[place]
-            if isinstance(model, FiniteChannel):
-                return self._estimate(described, group_counts(model, pair.tables, row, shares), group)
-            return self._estimate(described, InnerProducts.of_group(model, pair.tables, row).averages(), group)
+            if not isinstance(model, FiniteChannel):
+                return self._estimate(described, InnerProducts.of_group(model, pair.tables, row).averages(), group)
+            pilot = smoothing.fit(group_counts(model, pair.tables, row, shares, everyone), self.level, self.orders)
+            own = model.probabilities(pilot.cells)
+            return self._estimate(described, group_counts(model, pair.tables, row, shares, own), group)
 
         return one
 
