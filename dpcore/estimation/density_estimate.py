@@ -20,7 +20,7 @@ from dpcore._random import Source
 from dpcore.errors import check_within
 from dpcore.estimation.densities import DensityOnInterval, Spline
 from dpcore.estimation.functional_estimate import FunctionalEstimate, check_confidence, normal_quantile, refused
-from dpcore.estimation.support import Exposure, GoodnessOfFit, LevelRow, Sample, Sensitivity
+from dpcore.estimation.support import Discreteness, Exposure, GoodnessOfFit, LevelRow, Sample, Sensitivity
 from dpcore.functionals import Mean
 from dpcore.functionals.group import Group, OfGroup
 
@@ -35,7 +35,7 @@ class Inference(Protocol):
 
     Bands are pointwise, `deviations` standard errors to either side, uncut, at x (n,) in the attribute's units.
     critical_value: the deviations with which the density's band holds the whole density at once.
-    goodness: how the fit explains what was observed.
+    goodness: how the fit explains what was observed.  discreteness: whether values sit at few points; None where nobody looked.
     influence: the weights of the average reports in a functional's estimate, its derivative, and whether they are all of it;
     None where it has none.  curve: of the density and of its cdf at x, (n, S) each, to first order; None likewise.
     """
@@ -45,6 +45,7 @@ class Inference(Protocol):
     def critical_value(self, confidence: float) -> float: ...
     def estimate(self, functional: Any, confidence: float) -> FunctionalEstimate: ...
     def goodness(self) -> GoodnessOfFit | None: ...
+    def discreteness(self) -> Discreteness | None: ...
     def influence(self, functional: Any) -> tuple[np.ndarray, bool] | None: ...
     def curve(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None: ...
 
@@ -163,6 +164,11 @@ class DensityEstimate(OfGroup):
     def fit(self) -> GoodnessOfFit | None:
         """How the estimate explains what was observed; None where nothing is left over to judge it by."""
         return self.inference.goodness()
+
+    @cached_property
+    def discreteness(self) -> Discreteness | None:
+        """Whether values sit at few points, as far as reports can tell; None where nobody looked."""
+        return self.inference.discreteness()
 
     @property
     def effective_n(self) -> float:

@@ -1,4 +1,4 @@
-"""What stands behind an estimate: whose reports, at what level, whether it explains them, how far lies can have moved it."""
+"""What stands behind an estimate: whose reports, at what level, whether it explains them, how far lies can move it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from typing import Protocol
 import numpy as np
 
 from dpcore.errors import SchemeError
+
+_REACH = (
+    2 / 3
+)  # of a lattice's step, to either side: half of one, and the law that is seen bends less than the true one
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +34,41 @@ class GoodnessOfFit:
 
     def __str__(self) -> str:
         return f"chi-squared {self.statistic:.1f} on {self.degrees:.1f} effective degrees of freedom, p = {self.p_value:.2g}"
+
+
+@dataclass(frozen=True, eq=False)
+class Discreteness:
+    """spans: (m, 2), stretches of the range, each of which may be one value, as shares of it, rising and disjoint.
+
+    share: of the people who may be at single values.  lattice: k of the multiples of 1 / k of the range where values are, 0
+    where none is seen.  has_endless_end: whether the density may grow beyond all bounds at an end.
+    """
+
+    spans: np.ndarray
+    share: float
+    lattice: int
+    has_endless_end: bool
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether values sit at points, as far as reports can tell."""
+        return self.share > 0
+
+    def reach(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return from where to where, (n,) each, a value could be that a density has at x (n,), shares of the range."""
+        half = _REACH / self.lattice if self.lattice else 0.0
+        low, high = np.maximum(x - half, 0.0), np.minimum(x + half, 1.0)
+        for first, last in self.spans:
+            is_in = (first <= x) & (x <= last)
+            low, high = np.where(is_in, np.minimum(low, first), low), np.where(is_in, np.maximum(high, last), high)
+        return low, high
+
+    def __str__(self) -> str:
+        if self.lattice:
+            return f"values at 1/{self.lattice} of the range from each other explain the reports better than a density does"
+        if self.is_seen:
+            return f"{len(self.spans)} stretches, {self.share:.0%} of the people, cannot be told from one value each"
+        return "a density explains the reports as well as values at few points do"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

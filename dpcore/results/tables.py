@@ -234,6 +234,10 @@ def _checks(round_: Round, rehearsal: bool, parts: Sequence[Aggregate]) -> pd.Da
         if fit is not None:
             name = f"fit({of_group(estimate.attribute, estimate.given)})"
             rows.append(Check(name, fit.passed, fit.statistic, fit.threshold, str(fit)))
+        found = estimate.discreteness if isinstance(estimate, DensityEstimate) else None
+        if found is not None:
+            name = f"values({of_group(estimate.attribute, estimate.given)})"
+            rows.append(Check(name, not found.is_seen, found.share, 0.0, str(found)))
     for check in poisoning.checks(aggregate, parts):
         name = f"{check.name}({check.attribute})"
         seen, most = (check.statistic, check.threshold) if check.is_available else (None, None)

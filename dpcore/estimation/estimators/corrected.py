@@ -1,8 +1,9 @@
-"""A corrected functional, and what it errs by because values within an input cell give the same reports.
+"""A corrected functional, and what it errs by because values within a cell give the same reports, or sit at few points.
 
 A quantile, or a point at which a density is asked for, errs as if it were anywhere in a cell around it; a share that ends
 within a cell by what that cell may do.  Integrals of smooth weights do not: what they leave within a cell is of second order.
-How far a cell may bend is seen from the law: one that fills many cells is smooth within each.
+How far a cell may bend is seen from the law: one that fills many cells is smooth within each.  Values at points may be anywhere
+in what a point stands for, and intervals hold all of it.
 """
 
 from __future__ import annotations
@@ -12,12 +13,26 @@ from functools import cached_property
 
 import numpy as np
 
+from dpcore.errors import NotEstimable
 from dpcore.estimation.densities import DensityOnInterval
 from dpcore.estimation.functional_estimate import normal_quantile
-from dpcore.functionals import Influence
+from dpcore.estimation.support import Discreteness
+from dpcore.functionals import Expansion, Influence
 
 _FEW = 20  # cells that a law fills at least whose density is told
 _TAIL = 8.0  # by how much a density changes over a cell, in shares of the fullest cell
+
+_FEW_CELLS = (
+    "the values lie in so few input cells that counted ones cannot be told from a density; ask for shares or quantiles, or "
+    "narrow the bounds"
+)
+_NO_DENSITY = (
+    "the values sit at few points as far as reports can tell ({}), and have no density; ask for shares or quantiles"
+)
+_ENDLESS = (
+    "at an end of the range the density may be a single value or grow beyond all bounds, as far as reports can tell; ask for "
+    "shares, quantiles or moments"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +55,10 @@ class Corrected:
         low = self.value - float(np.hypot(self.value - self.low, more))
         high = self.value + float(np.hypot(self.high - self.value, more))
         return replace(self, error=float(np.hypot(self.error, spread)), low=low, high=high)
+
+    def reached(self, reach: float) -> Corrected:
+        """Return the same with an interval that is longer at both ends by what nobody knows the law of."""
+        return replace(self, low=self.low - reach, high=self.high + reach)
 
 
 @dataclass(frozen=True)
@@ -81,9 +100,8 @@ class Cells:
             ends = np.clip([at - half, at + half], self.density.lower, self.density.upper)
             parts.append(self.bend * c * float(np.diff(self.density.derivative(order)(ends))[0]) / 12**0.5)
         for at in influence.breaks:
-            beside = np.array([np.nextafter(at, -np.inf), np.nextafter(at, np.inf)])
-            jump = sum(float(np.diff(weight(beside))[0]) for order, weight in influence.weights if order == 0)
-            if self.density.lower < at < self.density.upper and jump:
+            jump = influence.jump(at)
+            if jump:
                 parts.append(jump * float(self.shares(np.array([at]))[0]))
         return float(np.linalg.norm(parts))
 
@@ -103,3 +121,47 @@ class Cells:
     def _below(self, x: np.ndarray) -> np.ndarray:
         """The share at or below x but for the atom at upper."""
         return np.asarray(self.density.cdf(np.minimum(x, np.nextafter(self.density.upper, -np.inf))))
+
+
+@dataclass(frozen=True)
+class Points:
+    """What intervals hold because values sit at few points.
+
+    found: what reports say of that.  density: the law that was fitted.
+    """
+
+    found: Discreteness
+    density: DensityOnInterval
+
+    def reach(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return from where to where, (n,) each, a value could be that a density has at x (n,)."""
+        lower, upper, width = self.density.lower, self.density.upper, self.density.width
+        inside = (lower < x) & (x < upper)
+        low, high = self.found.reach(np.clip((x - lower) / width, 0.0, 1.0))
+        return np.where(inside, lower + width * low, x), np.where(inside, lower + width * high, x)
+
+    def evened(self, expansion: Expansion) -> tuple[Expansion, float]:
+        """Return a linear functional whose weight does not jump where values may be, and by how much it may be less or more."""
+        influence, stretches, reach = expansion.influence, [], 0.0
+        for at in influence.breaks if self.found.is_seen else ():
+            low, high = (float(end[0]) for end in self.reach(np.array([at])))
+            jump = influence.jump(at)
+            if jump and low < high:
+                stretches.append((low, high))
+                last = np.nextafter(self.density.upper, -np.inf)  # the atom at upper is known
+                reach += abs(jump) * float(np.diff(self.density.cdf(np.minimum([low, high], last)))[0])
+        if not stretches:
+            return expansion, 0.0
+        even = influence.evened(stretches)
+        return Expansion(even(self.density), even), reach
+
+
+def check_density(expansion: Expansion, cells: Cells, found: Discreteness) -> None:
+    """Raise NotEstimable for what a density alone has, where there may be none, or none that is bounded."""
+    is_curved = expansion.curvature is not None and not expansion.influence.of_law
+    if is_curved and cells.is_full:
+        raise NotEstimable(_FEW_CELLS)
+    if found.is_seen and (is_curved or expansion.influence.points):
+        raise NotEstimable(_NO_DENSITY.format(found))
+    if is_curved and found.has_endless_end:
+        raise NotEstimable(_ENDLESS)

@@ -34,7 +34,7 @@ from dpcore.estimation.estimators.ladder import Rung
 from dpcore.estimation.estimators.likelihood import Likelihood
 from dpcore.estimation.estimators.one_step import OneStep
 from dpcore.estimation.functional_estimate import FunctionalEstimate, normal_quantile, refused
-from dpcore.estimation.support import GoodnessOfFit
+from dpcore.estimation.support import Discreteness, GoodnessOfFit
 from dpcore.functionals import Expansion, Functional, Quantile
 
 _SECOND_ORDER_SHARE = 0.1  # of the variance, above which the normal law is left for a mixture of chi squares
@@ -65,6 +65,10 @@ class DeltaMethod:
     def goodness(self) -> GoodnessOfFit | None:
         """Return how the fit explains what was observed, None where nothing is left to judge it by."""
         return goodness_of_fit.of_space(self._seen, *self._space)
+
+    def discreteness(self) -> Discreteness | None:
+        """Return whether values sit at few points; None where functionals are linearised."""
+        return None if self._corrected is None else self._corrected.discreteness
 
     @property
     def _space(self) -> tuple[np.ndarray, np.ndarray]:

@@ -21,7 +21,7 @@ from dpcore.estimation.estimators.one_step import OneStep
 from dpcore.estimation.estimators.pairs import Pair
 from dpcore.estimation.estimators.posterior import Posterior
 from dpcore.estimation.functional_estimate import FunctionalEstimate
-from dpcore.estimation.support import GoodnessOfFit
+from dpcore.estimation.support import Discreteness, GoodnessOfFit
 from dpcore.functionals import Functional
 from dpcore.functionals.group import Group
 from dpcore.mechanisms.observation import FiniteChannel, NoisyFeatures
@@ -129,9 +129,8 @@ class LogSplineInference:
         return told * f * np.exp(-half), np.maximum(high, f + (1 - told) * u)
 
     def cdf_band(self, x: np.ndarray, deviations: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return low and high, shapes (n,): F -+ deviations sd(F), F corrected."""
-        cdf, errors = self.corrected.cdf(x)
-        return cdf - deviations * errors, cdf + deviations * errors
+        """Return low and high, shapes (n,): F -+ deviations sd(F), F corrected, and how far values at points may move it."""
+        return self.corrected.cdf_band(x, deviations)
 
     def critical_value(self, confidence: float) -> float:
         """Return the deviations that hold the whole log density at once."""
@@ -144,6 +143,10 @@ class LogSplineInference:
         return goodness_of_fit.of_posterior(
             posterior.likelihood, posterior.expected, posterior.slope, posterior.covariance
         )
+
+    def discreteness(self) -> Discreteness:
+        """Return whether values sit at few points."""
+        return self.corrected.discreteness
 
     def influence(self, functional: Functional) -> tuple[np.ndarray, bool] | None:
         """Return the weights of the average reports in a functional's estimate, (S,), to first order."""

@@ -14,7 +14,9 @@ Values at a point (`Influence.points`) have no weight that a span could see: eve
 interval holds, beside the corrected value's, those of all priors that the data do not reject, each the posterior's own: what
 the coarsest span blurs is within what the roughest of these allows, and where smoothness misleads the span says so.
 
-Values within an input cell give the same reports; what that leaves open is in the errors (`corrected`).
+Values within an input cell give the same reports; what that leaves open is in the errors (`corrected`).  Where reports say
+that values sit at few points (`discreteness`), shares and quantiles say what a value may be wherever it is, and numbers of a
+density alone are refused.
 
 A functional is refused where its second-order term, or its standard deviation, exceeds the first-order error, unless the
 density itself is known so well that what comes third is small.  Nonlinear ones are asked of the roughest such prior, too, and
@@ -34,15 +36,16 @@ import numpy as np
 
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation.densities import DensityOnInterval, Spline
+from dpcore.estimation.estimators import discreteness, smoothing, span
 from dpcore.estimation.estimators import posterior as posteriors
-from dpcore.estimation.estimators import smoothing, span
 from dpcore.estimation.estimators.bands import invert_band, standard_errors, within
 from dpcore.estimation.estimators.chi_square_mixture import ChiSquareMixture, error_law
-from dpcore.estimation.estimators.corrected import Cells, Corrected
+from dpcore.estimation.estimators.corrected import Cells, Corrected, Points, check_density
 from dpcore.estimation.estimators.likelihood import Likelihood
 from dpcore.estimation.estimators.posterior import Posterior
 from dpcore.estimation.estimators.span import Span
 from dpcore.estimation.functional_estimate import FunctionalEstimate, normal_quantile, refused
+from dpcore.estimation.support import Discreteness
 from dpcore.functionals import Cdf, Curvature, Expansion, Functional, Influence, Quantile
 
 LEVEL, ORDERS = 6, (1, 2, 3, 4)  # of the log-splines and their priors, where nobody says otherwise
@@ -56,10 +59,6 @@ _APART = 0.5  # standard errors within which two distribution functions are equa
 _WINDOW = 1 / 8  # of the interval: two of the coarsest span's knot intervals, so that its knots do not show
 _BY_RATIO, _BY_ERROR = 6, 3  # powers of n in which, with two derivatives, ratio and relative error fall by one
 _LEAST, _HOPELESS = 1e-3, 1e6
-_FEW_CELLS = (
-    "the values lie in so few input cells that counted ones cannot be told from a density; ask for shares or quantiles, or "
-    "narrow the bounds"
-)
 _NOTHING = "the reports leave every value possible; more of them or a larger epsilon would do"
 _RARE = 0.01  # of the uniform density: quantiles where there is less move as if there were so much
 
@@ -143,8 +142,13 @@ class OneStep:
         differences[:, len(seen.correction) - len(seen.ends) :] = 0.0  # of the density alone
         return standard_errors(differences / (2 * half), seen.covariance)
 
-    def cdf(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the corrected distribution function at x (n,), and its standard errors: at each what `Cdf` is there."""
+    def cdf_band(self, x: np.ndarray, deviations: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return low and high, (n,), of the corrected distribution function at x (n,): at each what `Cdf` has there."""
+        (below, less), (above, more) = (self._cdf(at) for at in self._points.reach(x))
+        return below - deviations * less, above + deviations * more
+
+    def _cdf(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The corrected distribution function at x, and its standard errors."""
         posterior, density = self.posterior, self.posterior.density
         below = np.array(
             [np.interp(x, posterior.grid, features) for features in posterior.cdf_features.T]
@@ -182,8 +186,8 @@ class OneStep:
             return self._distance(functional, confidence)
         density = self.posterior.density
         expansion = functional.expand(density)
-        if expansion.curvature is not None and not expansion.influence.of_law and self._cells.is_full:
-            raise NotEstimable(_FEW_CELLS)
+        check_density(expansion, self._cells, self.discreteness)
+        expansion, reach = self._points.evened(expansion) if functional.is_linear else (expansion, 0.0)
         corrected = self._corrected(self.posterior, functional, expansion, confidence)
         if expansion.influence.points:
             corrected = self._at_point(corrected, functional, confidence)
@@ -199,6 +203,7 @@ class OneStep:
         else:
             spread = self._cells.spread(expansion.influence)
             corrected = corrected.widened(spread, confidence)
+            corrected = corrected.reached(reach)
         return self._distance(functional, confidence) if functional.is_distance and corrected.missing > 1 else corrected
 
     def _corrected(
@@ -271,7 +276,8 @@ class OneStep:
             features = np.insert(features, -1, below, axis=0)
             unseen = np.insert(unseen, -1, unseen[-2], axis=0)
         errors = np.hypot(standard_errors(features, seen.covariance), standard_errors(unseen, posterior.covariance))
-        value, error, low, high = invert_band(x, cdf + features @ seen.correction, errors, t, confidence)
+        reach = self._points.reach(x) if self.discreteness.is_seen else None
+        value, error, low, high = invert_band(x, cdf + features @ seen.correction, errors, t, confidence, reach)
         return Corrected(value, error, low, high).widened(self._cells.width, confidence)
 
     def _distance(self, functional: Functional, confidence: float) -> Corrected:
@@ -315,6 +321,15 @@ class OneStep:
     @cached_property
     def _cells(self) -> Cells:
         return Cells(self.posterior.likelihood.inputs, self.posterior.density)
+
+    @cached_property
+    def discreteness(self) -> Discreteness:
+        """Whether values sit at few points."""
+        return discreteness.of(self.posterior.likelihood, self.posterior.density)
+
+    @cached_property
+    def _points(self) -> Points:
+        return Points(self.discreteness, self.posterior.density)
 
     @cached_property
     def _roughest(self) -> Posterior:

@@ -1,0 +1,187 @@
+"""Whether values sit at few points: what reports say of it, and what is then not known.
+
+A density through the reports of whole numbers, of rounded ones, or of many people with one value is smooth where the truth
+jumps, and intervals around it look right and are wrong.  The law p of the input cells that was fitted is changed into one of
+single values, and the reports are asked which they prefer, by their log-likelihood:
+
+    a lattice    a part of p, as it is or evened out, moved to the nearest multiples of 1 / k of the range, or to the middles
+                 between them; each k is as likely beforehand as 1 / k;
+    a place      what p has above a part of a peak moved to one of its cells, or to the two around its mean.
+
+A lattice, or part of a peak, counts where the reports prefer it; a whole peak, or a cell twice as high as its neighbours,
+where they cannot tell it from a single value.  A peak at an end of the range that they cannot tell from an endless one
+counts for what a density alone has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+
+import numpy as np
+import scipy
+
+from dpcore.estimation.densities import DensityOnInterval
+from dpcore.estimation.estimators.likelihood import Likelihood
+from dpcore.estimation.support import Discreteness
+
+_LATTICE = (
+    3.0  # of log-likelihood and log(1 / k), above which a lattice is preferred: of smooth laws in one of 100 rounds
+)
+_PLACE = 3.0  # the same for part of a peak
+_ALIKE = -1.0  # above which a whole peak cannot be told from a value
+_ALIKE_AT_END = -2.0  # above which the peak at an end cannot be told from an endless one
+_WHOLE, _PARTS = 0.05, (0.25, 0.5, 0.75)  # of a peak's height
+_NEAR = 2.0  # of log-likelihood, within which the coarser of two lattices is taken
+_MOST_TRIED = 64  # cells of a peak, each of which may be where all of it is
+LEAST_MASS = 0.03  # of the people, that a place has at least
+_SMALL, _TOGETHER = 0.01, 0.1  # the same of a whole peak, and of all such peaks together
+_AT_END = 0.01  # the same of an end
+_ON_LATTICE = np.array([0.2, 0.5, 1.0])  # of the people
+_FINEST = 170  # lattice that is looked for, and at most a third of the input cells
+
+Gains = Callable[[np.ndarray], np.ndarray]
+
+
+def of(likelihood: Likelihood, density: DensityOnInterval) -> Discreteness:
+    """Return what the reports say of the density fitted to them; who is clipped to a bound is an atom of it, and no place."""
+    cells, law = likelihood.inputs, _cells(density, likelihood.inputs)
+    atoms = np.zeros(cells)
+    atoms[[0, -1]] += density.atoms
+    known = likelihood.log_likelihood(likelihood.expected(law + atoms))
+
+    def gains(laws: np.ndarray) -> np.ndarray:
+        """How much the reports prefer each of the laws, (cells, m), to the one fitted."""
+        expected = np.maximum(likelihood.expected(laws + atoms[:, None]), 1e-300)
+        return np.array([likelihood.log_likelihood(column) for column in expected.T]) - known
+
+    lattice, on_lattice = _lattice(law, gains)
+    spans, share = _places(law, gains)
+    return Discreteness(spans, max(on_lattice, share), lattice, _has_endless_end(law, atoms, gains))
+
+
+def _cells(density: DensityOnInterval, cells: int) -> np.ndarray:
+    """The continuous part's masses of the input cells, (cells,)."""
+    edges = np.linspace(density.lower, density.upper, cells + 1)
+    below = density.cdf(np.minimum(edges, np.nextafter(density.upper, -np.inf)))
+    below[0] = density.atoms[0]
+    return np.maximum(np.diff(below), 0.0)
+
+
+def _lattice(law: np.ndarray, gains: Gains) -> tuple[int, float]:
+    """The coarsest lattice that is all but the one that the reports prefer, and the part of the people on it; or 0, 0."""
+    numbers, moves = _moves(len(law))
+    laws = np.empty((len(law), len(moves), 2, len(_ON_LATTICE)))
+    for i, (number, move) in enumerate(zip(numbers, moves, strict=True)):
+        even = scipy.ndimage.uniform_filter1d(law, round(len(law) / number), mode="reflect")
+        for j, moved in enumerate((move @ law, move @ (even * law.sum() / even.sum()))):
+            laws[:, i, j] = law[:, None] + (moved - law)[:, None] * _ON_LATTICE
+    found = gains(laws.reshape(len(law), -1)).reshape(len(moves), -1) - np.log(numbers)[:, None]
+    best = found.max(axis=1)
+    if best.max() <= _LATTICE:
+        return 0, 0.0
+    coarsest = int(np.argmax(best >= best.max() - _NEAR))
+    return int(numbers[coarsest]), float(_ON_LATTICE[np.argmax(found[coarsest]) % len(_ON_LATTICE)])
+
+
+@lru_cache(maxsize=4)
+def _moves(cells: int) -> tuple[np.ndarray, tuple[scipy.sparse.csr_array, ...]]:
+    """The lattices and, for each, the matrix that moves the masses of cells to the nearest of its points' cells."""
+    at = (np.arange(cells) + 0.5) / cells
+    numbers, moves = [], []
+    for k in range(2, min(_FINEST, cells // 3) + 1):
+        for shift in (0.0, 0.5):
+            points = np.clip(np.round(at * k - shift), 0, k - (shift > 0)) + shift
+            target = np.minimum((points / k * cells).astype(np.int64), cells - 1)
+            numbers.append(k)
+            moves.append(scipy.sparse.csr_array((np.ones(cells), (target, np.arange(cells))), shape=(cells, cells)))
+    return np.array(numbers), tuple(moves)
+
+
+def _places(law: np.ndarray, gains: Gains) -> tuple[np.ndarray, float]:
+    """The stretches that may be one value each, (m, 2), and the people there."""
+    taken = np.zeros(len(law), dtype=bool)
+    moved = np.zeros(len(law))  # who may be at single values, by cell
+    for part in (_WHOLE, *_PARTS):
+        peaks = [_Peak.around(law, *peak, part) for peak in _peaks(law, part)]
+        peaks = [peak for peak in peaks if peak.mass >= (_SMALL if part == _WHOLE else LEAST_MASS)]
+        if not peaks:
+            continue
+        enough = _ALIKE if part == _WHOLE else _PLACE
+        found = _best(law, peaks, gains)
+        peaks = [peak for peak, gain in zip(peaks, found, strict=True) if gain >= enough or peak.first == peak.last]
+        if part == _WHOLE and sum(peak.mass for peak in peaks) < _TOGETHER:
+            continue
+        for peak in peaks:
+            beyond = 0 if part == _WHOLE else peak.last - peak.first + 1
+            first, last = max(0, peak.first - beyond), min(len(law) - 1, peak.last + beyond)
+            taken[first : last + 1] = True
+            moved[peak.first : peak.last + 1] = np.maximum(moved[peak.first : peak.last + 1], peak.excess)
+    edges = np.flatnonzero(np.diff(np.pad(taken.astype(np.int8), 1)))
+    return edges.reshape(-1, 2) / len(law), float(moved.sum())
+
+
+def _has_endless_end(law: np.ndarray, atoms: np.ndarray, gains: Gains) -> bool:
+    """Whether there is a peak at an end, half of whose height may be of one value."""
+    ends = [_Peak.around(law, *peak, 0.5) for peak in _peaks(law, 0.5) if peak[0] in (0, len(law) - 1)]
+    ends = [peak for peak in ends if law[peak.first : peak.last + 1].sum() >= _AT_END]
+    has_atom = any(
+        atoms[peak.first] + atoms[peak.last] > 0 for peak in ends
+    )  # what is left of a peak that an atom stands for
+    return has_atom or (bool(ends) and bool(np.any(_best(law, ends, gains) > _ALIKE_AT_END)))
+
+
+def _best(law: np.ndarray, peaks: list[_Peak], gains: Gains) -> np.ndarray:
+    """The largest gain of each peak, (m,), over where all of it may be."""
+    each = [peak.contracted(law) for peak in peaks]
+    found = gains(np.concatenate(each).T)
+    ends = np.cumsum([0, *(len(laws) for laws in each)])
+    return np.array([found[begin:end].max() for begin, end in pairwise(ends)])
+
+
+def _peaks(law: np.ndarray, part: float) -> list[tuple[int, int, int]]:
+    """Top, first and last cell of each stretch around a maximum with at least that part of it: disjoint, highest first."""
+    taken, padded, found = np.zeros(len(law), dtype=bool), np.pad(law, 1), []
+    tops = np.flatnonzero((law > 0) & (law >= padded[:-2]) & (law >= padded[2:]))
+    for top in tops[np.argsort(-law[tops], kind="stable")]:
+        if taken[top]:
+            continue
+        beside = np.flatnonzero(taken | (law < part * law[top]))
+        at = int(np.searchsorted(beside, top))
+        first = int(beside[at - 1]) + 1 if at else 0
+        last = int(beside[at]) - 1 if at < len(beside) else len(law) - 1
+        taken[first : last + 1] = True
+        found.append((int(top), first, last))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Peak:
+    """first, last: its cells.  excess: (last - first + 1,), what they have above a part of its height."""
+
+    first: int
+    last: int
+    excess: np.ndarray
+
+    @classmethod
+    def around(cls, law: np.ndarray, top: int, first: int, last: int, part: float) -> _Peak:
+        base = part * law[top] if last > first else 0.0  # of one cell all of it
+        return cls(first, last, np.maximum(law[first : last + 1] - base, 0.0))
+
+    @property
+    def mass(self) -> float:
+        return float(self.excess.sum())
+
+    def contracted(self, law: np.ndarray) -> np.ndarray:
+        """Laws, (m, cells), with the excess in the two cells around its mean, and in each of the peak's cells if few."""
+        rest = law.copy()
+        rest[self.first : self.last + 1] -= self.excess
+        mean = float(self.excess @ np.arange(self.first, self.last + 1)) / self.mass
+        left = min(int(mean), len(law) - 2)
+        places = np.zeros((1, len(law)))
+        places[0, [left, left + 1]] = left + 1 - mean, mean - left
+        if self.last - self.first < _MOST_TRIED:
+            places = np.vstack([places, np.eye(len(law))[self.first : self.last + 1]])
+        return np.asarray(rest + self.mass * places)

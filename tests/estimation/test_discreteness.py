@@ -1,0 +1,157 @@
+"""Values at few points are seen from the reports; what they leave open is held or refused, and smooth laws are spared."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy
+
+import dpcore as dp
+from dpcore.audit.lower_bound import binomial_interval
+from dpcore.estimation.density_estimate import DensityEstimate
+from dpcore.functionals import parse
+from dpcore.functionals.base import FunctionDensity, Influence
+
+ROUNDS = 200
+PLACES = np.arange(31) / 30
+POINTS = {  # values, and how often each
+    "ten": ((np.arange(10) + 0.5) / 10, np.full(10, 0.1)),
+    "thirty-one": (PLACES, np.full(31, 1 / 31)),
+    "counts": (PLACES, scipy.stats.poisson(5).pmf(np.arange(31))),
+    "ages": (np.arange(101) / 100, scipy.stats.norm(40, 20).pdf(np.arange(101))),
+    "incomes": (np.arange(151) / 150, scipy.stats.lognorm(0.6, scale=35).pdf(np.arange(151) + 1e-9)),
+}
+SMOOTH = {
+    "skew": scipy.stats.beta(2, 5),
+    "narrow": scipy.stats.norm(0.5, 0.02),
+    "exponential": scipy.stats.truncexpon(8, scale=1 / 8),
+    "two per cent": scipy.stats.uniform(0.3, 0.02),
+}
+
+
+def estimated(name: str, clients: int, epsilon: int, seed: int) -> DensityEstimate:
+    rng = np.random.default_rng([seed, 9])
+    if name in POINTS:
+        values, often = POINTS[name]
+        people = rng.choice(values, clients, p=often / often.sum())
+    elif name == "zeros inside":
+        people = np.where(rng.random(clients) < 0.4, 0.25, rng.beta(2, 2, clients))
+    elif name == "a spike":
+        people = np.where(rng.random(clients) < 0.05, 0.4, rng.beta(2, 2, clients))
+    elif name == "endless":
+        people = rng.beta(0.5, 0.5, clients)
+    else:
+        people = np.clip(SMOOTH[name].rvs(clients, random_state=rng), 0, 1)
+    text = f'type = "numeric"\nlower = 0\nupper = 1\nmechanism = "dyadic_wave"\nepsilon = {epsilon}\n'
+    scheme = dp.Scheme.from_toml(f'name = "s"\n[attributes.x]\n{text}')
+    return dp.estimate(dp.aggregate(scheme, dp.privatize(scheme, {"x": people}, dp.seeded([seed, 2]))), "x")
+
+
+@pytest.mark.parametrize(
+    ("name", "clients", "epsilon", "lattice"),
+    [
+        ("ten", 10_000, 1, 10),
+        ("thirty-one", 100_000, 1, 30),
+        ("counts", 100_000, 1, 30),
+        ("ages", 100_000, 4, 100),
+        ("incomes", 100_000, 4, 150),
+    ],
+)
+def test_a_lattice_is_seen_and_its_shares_hold(name: str, clients: int, epsilon: int, lattice: int) -> None:
+    """At 0609a21 the share at or below a value held .39 of the times, and nothing was refused."""
+    estimate = estimated(name, clients, epsilon, 1)
+    found, (values, often) = estimate.discreteness, POINTS[name]
+    assert found is not None
+    assert found.is_seen
+    assert found.lattice == lattice
+    assert f"1/{lattice} of the range" in str(found)
+    below = np.cumsum(often / often.sum())
+    for place in np.searchsorted(below, [0.2, 0.5, 0.8]):
+        share = estimate.functional(parse(f"cdf({float(values[place])!r})"))
+        assert share.low <= below[place] <= share.high
+        low, high = estimate.cdf_band(values[place])
+        assert low[0] <= below[place] <= high[0]
+    median = estimate.functional(parse("quantile(0.5)"))
+    assert median.low <= values[np.searchsorted(below, 0.5)] <= median.high
+    for text in ("entropy", "integrated_square(0)", "derivative(0, 0.3)"):
+        refused = estimate.functional(parse(text))
+        assert refused.is_refused
+        assert "few points" in refused.reason or "few input cells" in refused.reason
+    assert not estimate.functional(parse("mean")).is_refused
+
+
+@pytest.mark.parametrize(
+    ("name", "clients", "epsilon", "at"), [("zeros inside", 10_000, 1, 0.25), ("a spike", 100_000, 4, 0.4)]
+)
+def test_a_value_of_many_people_is_seen(name: str, clients: int, epsilon: int, at: float) -> None:
+    estimate = estimated(name, clients, epsilon, 3)
+    found = estimate.discreteness
+    assert found is not None
+    assert found.is_seen
+    first, last = (float(end[0]) for end in found.reach(np.array([at])))
+    assert first < at < last
+    own = 0.4 if at == 0.25 else 0.05
+    truth = own + (1 - own) * float(scipy.stats.beta(2, 2).cdf(at))
+    share = estimate.functional(parse(f"cdf({at})"))
+    assert share.low <= truth <= share.high
+    assert estimate.functional(parse("integrated_square(0)")).is_refused
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+@pytest.mark.parametrize(("clients", "epsilon"), [(10_000, 1), (100_000, 4)])
+def test_a_density_is_left_in_peace(name: str, clients: int, epsilon: int) -> None:
+    estimate = estimated(name, clients, epsilon, 5)
+    found = estimate.discreteness
+    assert found is not None
+    assert not found.is_seen
+    assert "as well as" in str(found)
+    x = np.linspace(0.1, 0.9, 5)
+    assert np.array_equal(np.array(found.reach(x)), np.array([x, x]))
+
+
+@pytest.mark.parametrize(("clients", "epsilon"), [(10_000, 1), (100_000, 4)])
+def test_what_may_be_infinite_at_an_end_is_refused(clients: int, epsilon: int) -> None:
+    """At 0609a21 the integral of the square of Beta(.5, .5), which is infinite, was 1.1 to 1.3."""
+    estimate = estimated("endless", clients, epsilon, 1)
+    for text in ("entropy", "integrated_square(0)"):
+        assert estimate.functional(parse(text)).is_refused
+    assert not estimate.functional(parse("cdf(0.3)")).is_refused
+
+
+def test_a_weight_is_evened_where_a_value_may_be() -> None:
+    step = Influence(0.0, 1.0, ((0, lambda x: (np.asarray(x) <= 0.5).astype(float)),), breaks=(0.5,))
+    even = step.evened([(0.4, 0.6)])
+    uniform = FunctionDensity(0.0, 1.0, np.ones_like)
+    assert step.jump(0.5) == -1
+    assert even.jump(0.5) == pytest.approx(0, abs=1e-12)
+    assert even.jump(0.0) == 0
+    assert even.breaks == (0.4, 0.5, 0.6)
+    assert even.weights[0][1](np.array([0.3, 0.4, 0.45, 0.55, 0.7])) == pytest.approx([1, 1, 0.75, 0.25, 0])
+    assert even(uniform) == pytest.approx(step(uniform))
+
+
+@pytest.mark.nightly("a study")
+@pytest.mark.parametrize(("clients", "epsilon"), [(100_000, 1), (100_000, 4), (1_000_000, 4)])
+@pytest.mark.parametrize("name", [*POINTS, "zeros inside"])
+def test_intervals_of_values_at_points_hold(name: str, clients: int, epsilon: int) -> None:
+    if name in ("ages", "incomes") and epsilon == 1:
+        pytest.skip("no report tells these from a density")
+    if name == "zeros inside":
+        truth = {
+            "cdf(0.25)": 0.4 + 0.6 * scipy.stats.beta(2, 2).cdf(0.25),
+            "cdf(0.4)": 0.4 + 0.6 * scipy.stats.beta(2, 2).cdf(0.4),
+        }
+    else:
+        values, often = POINTS[name]
+        below = np.cumsum(often / often.sum())
+        truth = {f"cdf({float(values[i])!r})": below[i] for i in np.searchsorted(below, [0.2, 0.5, 0.8])}
+        truth |= {"quantile(0.45)": values[np.searchsorted(below, 0.45)]}
+    held, asked = dict.fromkeys(truth, 0), dict.fromkeys(truth, 0)
+    for seed in range(ROUNDS):
+        estimate = estimated(name, clients, epsilon, 1000 + seed)
+        for text, true in truth.items():
+            found = estimate.functional(parse(text))
+            asked[text] += not found.is_refused
+            held[text] += not found.is_refused and found.low - 1e-9 <= true <= found.high + 1e-9
+    for text in truth:
+        assert binomial_interval(held[text], asked[text], 0.99)[1] >= 0.9, text
