@@ -118,8 +118,9 @@ class DensityEstimate(OfGroup):
     def band(self, x: Any, confidence: float = 0.95, simultaneous: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Return low and high, shapes (n,), of the band of the density at x, (n,), per unit of x.
 
-        Pointwise, or with `simultaneous` one that holds the whole density with that confidence.  Centred where the inference
-        says, cut at 0, and widened where needed to hold the density shown.
+        Pointwise, or with `simultaneous` one that holds the whole density with that confidence if it is as smooth as was found:
+        it misses corners and jumps that the data do not show.  Centred where the inference says, cut at 0, and widened where
+        needed to hold the density shown.
         """
         check_confidence(confidence)
         x = np.atleast_1d(np.asarray(x, dtype=np.float64))
