@@ -63,9 +63,11 @@ class Discreteness:
             low, high = np.where(is_in, np.minimum(low, first), low), np.where(is_in, np.maximum(high, last), high)
         return low, high
 
-    def __str__(self) -> str:
+    def text(self, width: float, unit: str = "") -> str:
+        """Return it in words; width: of the range, in the attribute's unit."""
         if self.lattice:
-            return f"values at 1/{self.lattice} of the range from each other explain the reports better than a density does"
+            step = f"{width / self.lattice:.4g} {unit}".rstrip()
+            return f"values {step} apart explain the reports better than a density does"
         if self.is_seen:
             return f"{len(self.spans)} stretches, {self.share:.0%} of the people, cannot be told from one value each"
         return "a density explains the reports as well as values at few points do"

@@ -230,14 +230,8 @@ def _checks(round_: Round, rehearsal: bool, parts: Sequence[Aggregate]) -> pd.Da
                 Check(f"estimable({name})", False, float(aggregate.reports(name)), None, round_.unavailable[name])
             )
     for estimate in _estimates(round_):
-        fit = estimate.fit if isinstance(estimate, DensityEstimate) else None
-        if fit is not None:
-            name = f"fit({of_group(estimate.attribute, estimate.given)})"
-            rows.append(Check(name, fit.passed, fit.statistic, fit.threshold, str(fit)))
-        found = estimate.discreteness if isinstance(estimate, DensityEstimate) else None
-        if found is not None:
-            name = f"values({of_group(estimate.attribute, estimate.given)})"
-            rows.append(Check(name, not found.is_seen, found.share, 0.0, str(found)))
+        if isinstance(estimate, DensityEstimate):
+            rows += _of_density(estimate)
     for check in poisoning.checks(aggregate, parts):
         name = f"{check.name}({check.attribute})"
         seen, most = (check.statistic, check.threshold) if check.is_available else (None, None)
@@ -250,6 +244,16 @@ def _checks(round_: Round, rehearsal: bool, parts: Sequence[Aggregate]) -> pd.Da
         detail = "a rehearsal: real records were privatized with a known seed; do not share its reports"
         rows.append(Check("secure_randomness", False, 0.0, 1.0, detail))
     return frame_of(rows)
+
+
+def _of_density(estimate: DensityEstimate) -> Iterator[Check]:
+    """Whether a density explains the reports, and better than values at few points would."""
+    whose, fit, found = of_group(estimate.attribute, estimate.given), estimate.fit, estimate.discreteness
+    if fit is not None:
+        yield Check(f"fit({whose})", fit.passed, fit.statistic, fit.threshold, str(fit))
+    if found is not None:
+        said = found.text(estimate.upper - estimate.lower, estimate.unit)
+        yield Check(f"values({whose})", not found.is_seen, found.share, 0.0, said)
 
 
 def truths(round_: Round, population: Any) -> pd.DataFrame:

@@ -64,7 +64,7 @@ def test_a_lattice_is_seen_and_its_shares_hold(name: str, clients: int, epsilon:
     assert found is not None
     assert found.is_seen
     assert found.lattice == lattice
-    assert f"1/{lattice} of the range" in str(found)
+    assert f"values {1000 / lattice:.4g} EUR apart" in found.text(1000.0, "EUR")
     below = np.cumsum(often / often.sum())
     for place in np.searchsorted(below, [0.2, 0.5, 0.8]):
         share = estimate.functional(parse(f"cdf({float(values[place])!r})"))
@@ -90,6 +90,7 @@ def test_a_value_of_many_people_is_seen(name: str, clients: int, epsilon: int, a
     assert found.is_seen
     first, last = (float(end[0]) for end in found.reach(np.array([at])))
     assert first < at < last
+    assert found.lattice or "cannot be told from one value each" in found.text(1.0)
     own = 0.4 if at == 0.25 else 0.05
     truth = own + (1 - own) * float(scipy.stats.beta(2, 2).cdf(at))
     share = estimate.functional(parse(f"cdf({at})"))
@@ -104,7 +105,7 @@ def test_a_density_is_left_in_peace(name: str, clients: int, epsilon: int) -> No
     found = estimate.discreteness
     assert found is not None
     assert not found.is_seen
-    assert "as well as" in str(found)
+    assert "as well as" in found.text(1.0)
     x = np.linspace(0.1, 0.9, 5)
     assert np.array_equal(np.array(found.reach(x)), np.array([x, x]))
 

@@ -27,7 +27,7 @@ _FEW_CELLS = (
     "narrow the bounds"
 )
 _NO_DENSITY = (
-    "the values sit at few points as far as reports can tell ({}), and have no density; ask for shares or quantiles"
+    "the values sit at few points, as far as reports can tell, and have no density; ask for shares or quantiles"
 )
 _ENDLESS = (
     "at an end of the range the density may be a single value or grow beyond all bounds, as far as reports can tell; ask for "
@@ -162,6 +162,6 @@ def check_density(expansion: Expansion, cells: Cells, found: Discreteness) -> No
     if is_curved and cells.is_full:
         raise NotEstimable(_FEW_CELLS)
     if found.is_seen and (is_curved or expansion.influence.points):
-        raise NotEstimable(_NO_DENSITY.format(found))
+        raise NotEstimable(_NO_DENSITY)
     if is_curved and found.has_endless_end:
         raise NotEstimable(_ENDLESS)
