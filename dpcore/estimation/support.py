@@ -9,9 +9,7 @@ import numpy as np
 
 from dpcore.errors import SchemeError
 
-_REACH = (
-    2 / 3
-)  # of a lattice's step, to either side: half of one, and the law that is seen bends less than the true one
+_REACH = 2 / 3  # of a lattice's step, to either side: half of one, and the law seen bends less than the true
 
 
 @dataclass(frozen=True, kw_only=True)

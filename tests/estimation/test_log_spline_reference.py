@@ -354,6 +354,25 @@ def test_groups_have_the_errors_their_likelihood_says():
     assert not variance_agrees(scores, 1 / 1.5)
 
 
+def test_a_small_groups_noise_is_judged_by_fitted_shares():
+    """By the observed ones, which are mostly noise, what looks like the group counts for less, and its law is drawn away."""
+    rng, few = np.random.default_rng(8), np.array([0.05, 0.95])
+    seen = np.stack([CHANNEL.probabilities(law) for law in LAWS])
+    levels = np.repeat(CHANNEL.level_law, [wave.outputs for wave in CHANNEL.levels])
+    joint = (RESPONSE * few) @ seen * levels
+    shares = (RESPONSE * few) @ seen / (RESPONSE @ few)[:, None]
+    towards = LAWS[1] - LAWS[0]
+    fitted, observed = [], []
+    for _ in range(400):
+        tables = rng.multinomial(20_000, joint.ravel() / joint.sum()).reshape(joint.shape)
+        for found, own in ((fitted, (shares, seen[0])), (observed, (None, None))):
+            group = group_counts(CHANNEL, tables, INVERSE[0], *own)
+            along = group.expected(towards)
+            found.append(along @ group.residual(group.expected(LAWS[0])) / (along @ along))
+    assert mean_agrees(np.array(fitted), 0.0)
+    assert not mean_agrees(np.array(observed), 0.0)
+
+
 def test_a_group_that_cannot_be_told_from_none_is_not_estimable():
     tables = np.full((2, sum(wave.outputs for wave in CHANNEL.levels)), 50)
     tables[0] //= 3  # a quarter of the reports: what false ones alone would be

@@ -27,9 +27,7 @@ from dpcore.estimation.densities import DensityOnInterval
 from dpcore.estimation.estimators.likelihood import Likelihood
 from dpcore.estimation.support import Discreteness
 
-_LATTICE = (
-    3.0  # of log-likelihood and log(1 / k), above which a lattice is preferred: of smooth laws in one of 100 rounds
-)
+_LATTICE = 3.0  # of log-likelihood with log(1 / k), above which a lattice is preferred: in one smooth law of 100
 _PLACE = 3.0  # the same for part of a peak
 _ALIKE = -1.0  # above which a whole peak cannot be told from a value
 _ALIKE_AT_END = -2.0  # above which the peak at an end cannot be told from an endless one
