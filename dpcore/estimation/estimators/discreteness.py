@@ -5,7 +5,7 @@ jumps, and intervals around it look right and are wrong.  The law p of the input
 single values, and the reports are asked which they prefer, by their log-likelihood:
 
     a lattice    a part of p, as it is or evened out, moved to the nearest multiples of 1 / k of the range, or to the middles
-                 between them; each k is as likely beforehand as 1 / k;
+                 between them; each k is as likely beforehand as 1 / k, and all of p as five times a part;
     a place      what p has above a part of a peak moved to one of its cells, or to the two around its mean.
 
 A lattice, or part of a peak, counts where the reports prefer it; a whole peak, or a cell twice as high as its neighbours,
@@ -38,6 +38,10 @@ LEAST_MASS = 0.03  # of the people, that a place has at least
 _SMALL, _TOGETHER = 0.01, 0.1  # the same of a whole peak, and of all such peaks together
 _AT_END = 0.01  # the same of an end
 _ON_LATTICE = np.array([0.2, 0.5, 1.0])  # of the people
+_PARTLY = (
+    1.6  # of log-likelihood, by which a lattice of part of the people must explain more: they are a fifth as likely
+)
+_COARSE = 8  # points, below which all people are on them: humps of a density are not
 _FINEST = 170  # lattice that is looked for, and at most a third of the input cells
 
 Gains = Callable[[np.ndarray], np.ndarray]
@@ -76,7 +80,10 @@ def _lattice(law: np.ndarray, gains: Gains) -> tuple[int, float]:
         even = scipy.ndimage.uniform_filter1d(law, round(len(law) / number), mode="reflect")
         for j, moved in enumerate((move @ law, move @ (even * law.sum() / even.sum()))):
             laws[:, i, j] = law[:, None] + (moved - law)[:, None] * _ON_LATTICE
-    found = gains(laws.reshape(len(law), -1)).reshape(len(moves), -1) - np.log(numbers)[:, None]
+    found = gains(laws.reshape(len(law), -1)).reshape(len(moves), 2, -1) - np.log(numbers)[:, None, None]
+    is_part = _ON_LATTICE < 1
+    found -= np.where(is_part, np.where(numbers < _COARSE, np.inf, _PARTLY)[:, None, None], 0.0)
+    found = found.reshape(len(moves), -1)
     best = found.max(axis=1)
     if best.max() <= _LATTICE:
         return 0, 0.0
@@ -122,8 +129,9 @@ def _places(law: np.ndarray, gains: Gains) -> tuple[np.ndarray, float]:
 
 
 def _has_endless_end(law: np.ndarray, atoms: np.ndarray, gains: Gains) -> bool:
-    """Whether there is a peak at an end, half of whose height may be of one value."""
-    ends = [_Peak.around(law, *peak, 0.5) for peak in _peaks(law, 0.5) if peak[0] in (0, len(law) - 1)]
+    """Whether a peak at an end, higher than the uniform density, may have half its height from one value."""
+    tops = [peak for peak in _peaks(law, 0.5) if peak[0] in (0, len(law) - 1) and law[peak[0]] * len(law) >= 1]
+    ends = [_Peak.around(law, *peak, 0.5) for peak in tops]
     ends = [peak for peak in ends if law[peak.first : peak.last + 1].sum() >= _AT_END]
     has_atom = any(
         atoms[peak.first] + atoms[peak.last] > 0 for peak in ends
