@@ -17,7 +17,7 @@ import re
 from fractions import Fraction
 from numbers import Integral
 
-_NUMBER = re.compile(r"[-+]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40})([eE][-+]?\d{1,2})?|[-+]?\d{1,40}/\d{1,40}")
+_NUMBER = re.compile(r"[-+]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40})([eE][-+]?\d{1,2})?|[-+]?\d{1,40}/\d{1,40}", re.ASCII)
 
 
 class DPCoreError(Exception):

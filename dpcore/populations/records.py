@@ -21,6 +21,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
@@ -171,11 +172,13 @@ def _check_columns(path: Path, columns: Sequence[str], present: Sequence[str]) -
 
 def _numbers(column: pd.Series, attribute: Attribute, path: Path, first: int) -> pd.Series:
     """The column as float64; refuses what is neither a number nor a missing value."""
-    if pd.api.types.is_numeric_dtype(column):
+    if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
         return column.astype("float64")
     try:
         # Through text, because pandas would make nanoseconds of a date.
         numbers = pd.to_numeric(column.astype("str"), errors="coerce").astype("float64")
+        words = column[np.isinf(numbers)].astype("str").str.contains("i", case=False)  # not digits beyond doubles
+        numbers[words.index[words]] = np.nan
     except (TypeError, ValueError):
         raise InvalidRecord(f"column {attribute.column!r} of {path} must hold numbers, and it holds lists") from None
     doubtful = column[numbers.isna() & column.notna()]

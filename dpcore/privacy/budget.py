@@ -18,7 +18,7 @@ from dpcore.errors import SchemeError, exact
 _BITS = 96  # bounds are rounded down to multiples of 2^-96, far below anything that 32-bit weights can show
 _GUARDED, _POWERS = 200, 220  # bits behind the point of what the series are summed in
 _LARGEST = 64  # epsilon above this promises nothing and overflows 32-bit weights
-_LOGARITHM = re.compile(r"^ln\s*\(?\s*(\d{1,40}(?:\.\d{1,40})?)(?:\s*/\s*(\d{1,40}))?\s*\)?$")
+_LOGARITHM = re.compile(r"^ln\s*\(?\s*(\d{1,40}(?:\.\d{1,40})?)(?:\s*/\s*(\d{1,40}))?\s*\)?$", re.ASCII)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,10 @@ from dpcore.protocol._fields import listed, number
 from dpcore.protocol.keys import OTHER
 
 MISSING = "missing"  # the category that `missing = "category"` adds
+_WHOLE = re.compile(r"-?[0-9]{1,40}")  # a code that is read as a number, too
+_UNSURE = 1 << 53  # the first double that stands for several whole numbers
+_BLANK = r"[ \t\n\v\f\r]*"  # numbers in texts are read as the browser's client does
+_NUMERAL = re.compile(rf"{_BLANK}[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?{_BLANK}")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -69,7 +74,7 @@ class Attribute:
 
     def _encode_numbers(self, column: Any, first: int) -> np.ndarray:
         try:
-            x = np.asarray(column, dtype=np.float64).reshape(-1)
+            x = _floats(column)
         except (TypeError, ValueError, OverflowError):
             raise InvalidRecord(
                 f"column {self.column!r} must hold numbers, and at least one value is not; fix the file or the scheme"
@@ -84,21 +89,15 @@ class Attribute:
         return np.minimum((share * cells).astype(np.int64), cells - 1)
 
     def _encode_categories(self, column: Any, first: int) -> np.ndarray:
-        lookup = self._lookup
         held = getattr(column, "array", column)  # what a Series of pandas holds
         if hasattr(held, "categories"):  # a Categorical: each label is looked up once
-            labels = np.array([*(lookup.get(label, -1) for label in held.categories), -1], dtype=np.int64)
+            labels = np.append(self._looked_up(held.categories.tolist()), -1)
             cells = labels[np.asarray(held.codes)]  # -1, who has none, is the last
             if np.all(cells >= 0):
                 return cells
         as_list = getattr(column, "to_pylist", None) or getattr(column, "tolist", None)  # Arrow's; pandas' and numpy's
         values = as_list() if as_list else list(column)
-        try:
-            cells = np.fromiter((lookup.get(value, -1) for value in values), dtype=np.int64, count=len(values))
-        except TypeError:  # a list or another thing without a hash
-            raise InvalidRecord(
-                f"column {self.column!r} must hold texts or numbers, and at least one value is neither"
-            ) from None
+        cells = self._looked_up(values)
         unknown = np.flatnonzero(cells < 0)
         if unknown.size:
             absent = np.array([_is_missing(values[position]) for position in unknown])
@@ -119,6 +118,21 @@ class Attribute:
                 )
         return cells
 
+    def _looked_up(self, values: list[Any]) -> np.ndarray:
+        """The category of each value, -1 where it has none; a double from 2^53 on does not say which code was meant."""
+        lookup = self._lookup
+        try:
+            if not {bool, np.bool_}.isdisjoint(map(type, values)):
+                raise TypeError
+            cells = np.fromiter((lookup.get(value, -1) for value in values), dtype=np.int64, count=len(values))
+        except TypeError:  # a list or another thing without a hash
+            raise InvalidRecord(
+                f"column {self.column!r} must hold texts or numbers, and at least one value is neither"
+            ) from None
+        if self._has_long_codes:
+            cells[[isinstance(value, float) and abs(value) >= _UNSURE for value in values]] = -1
+        return cells
+
     @cached_property
     def _lookup(self) -> dict[Any, int]:
         """Every accepted spelling of a category: its label, its codes, and codes read as numbers."""
@@ -127,13 +141,39 @@ class Attribute:
         for code, label in self.codes.items():
             lookup[code] = index[label]
         for spelling, position in list(lookup.items()):
-            if re.fullmatch(r"-?\d+", spelling):
+            if _WHOLE.fullmatch(spelling):
                 lookup.setdefault(int(spelling), position)
         return lookup
+
+    @cached_property
+    def _has_long_codes(self) -> bool:
+        return any(isinstance(code, int) and abs(code) >= _UNSURE for code in self._lookup)
 
     @property
     def _bounds(self) -> str:
         return f"[{number(self.lower)}, {number(self.upper)}]"
+
+
+def _floats(column: Any) -> np.ndarray:
+    """Numbers, and texts that spell one, as float64, shape (n,), NaN where there is none; raises TypeError for others."""
+    values = np.asarray(column)
+    if values.dtype.kind == "U":
+        values = np.asarray(column, dtype=object)  # numpy's own texts lose zeros at their ends
+    if values.dtype.kind in "iuf":
+        return values.astype(np.float64).reshape(-1)
+    if values.dtype.kind not in "OU":
+        raise TypeError
+    return np.array([_float(value) for value in values.reshape(-1).tolist()], dtype=np.float64)
+
+
+def _float(value: Any) -> float:
+    if isinstance(value, str) and not _NUMERAL.fullmatch(value):
+        raise TypeError
+    if isinstance(value, (str, Number)) and not isinstance(value, bool):
+        return float(value)  # type: ignore[arg-type]
+    if value is None or _is_missing(value):
+        return math.nan
+    raise TypeError
 
 
 def _is_missing(value: Any) -> bool:

@@ -95,7 +95,7 @@ def _categories(entries: Mapping[str, Any]) -> dict[str, Any]:
         raise SchemeError(f'outside = "other" needs a category named "other" among the {len(labels)} categories')
     return {
         "categories": labels,
-        "codes": MappingProxyType(dict(codes)),
+        "codes": MappingProxyType(dict(sorted(codes.items()))),  # as in the canonical text
         "values": None if values is None else tuple(map(float, values)),
     }
 
@@ -153,7 +153,7 @@ def write(attribute: Attribute) -> dict[str, Any]:
         table |= {"level_rule": a.level_rule} if a.estimator == "projection" else {}
         table |= {} if a.level is None else {"level": a.level}
     else:
-        table |= {"categories": a.categories, "codes": dict(sorted(a.codes.items()))}
+        table |= {"categories": a.categories, "codes": dict(a.codes)}
         table |= {} if a.values is None else {"values": [number(Fraction(repr(v))) for v in a.values]}
         table |= {} if a.outside == "refuse" else {"outside": a.outside}
         table |= {} if a.design is None else {"design": a.design}

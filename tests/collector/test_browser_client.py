@@ -22,6 +22,7 @@ from dpcore.privacy.budget import Budget
 from dpcore.protocol.scheme import Scheme
 from tests.helpers.bundles import KEPT, REFUSED, wrongly_judged
 from tests.helpers.client_cases import RECORDS
+from tests.helpers.node import OPEN_ALL, node
 from tests.helpers.provenance import differ, prepare
 from tests.helpers.tapes import Given
 
@@ -52,12 +53,6 @@ for (const name of names) {
   }
 }
 console.log(JSON.stringify(opened));
-"""
-
-OPEN_ALL = """
-import { readFileSync } from "node:fs";
-const { openAll } = await import(process.cwd() + "/bundles.mjs");
-console.log(JSON.stringify(await openAll(JSON.parse(readFileSync(0, "utf-8")))));
 """
 
 PROVENANCE = """
@@ -341,20 +336,6 @@ def test_the_page_sends_no_cookie_and_says_what_the_dearest_unit_costs(static: P
     assert text.count('credentials: "omit"') == len(re.findall(r"\bfetch\(", text)) == 1
     assert "Math.max(...sums)" in text
     assert "JSON.stringify({ reports, last: new Date().toISOString(), arrived })" in text  # all that stays here
-
-
-def node(folder: Path, program: str, told: str = "") -> Any:
-    """What a program for node prints as JSON; `told` is in its standard input."""
-    tried = subprocess.run(
-        ["node", "--input-type=module", "-e", program],
-        cwd=folder,
-        input=told,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert tried.stderr == ""
-    return json.loads(tried.stdout)
 
 
 def test_the_joined_client_is_one_module_of_every_part(static: Path) -> None:

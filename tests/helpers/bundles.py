@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-_DOCUMENT: dict[str, Any] = json.loads((Path(__file__).parents[1] / "vectors/bundles/bundles.json").read_text("utf-8"))
+_FOLDER = Path(__file__).parents[1] / "vectors/bundles"
+_DOCUMENT: dict[str, Any] = json.loads((_FOLDER / "bundles.json").read_text("utf-8"))
+_DOCUMENT["refused"] += json.loads((_FOLDER / "texts.json").read_text("utf-8"))["refused"]
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,11 @@ class Bundle:
             manifest["tables"].setdefault("x", []).append({"file": name, "shape": table["shape"], "sha256": hashed})
             files[name] = table["content"]
         return files | {"manifest.json": base64.b64encode(json.dumps(manifest).encode()).decode()}
+
+
+def honest() -> list[Bundle]:
+    """Return the bundles that all others are made of, but the one that the browser does not open."""
+    return [_bundle({"name": of, "of": of, "changes": {}}) for of in _DOCUMENT["honest"] if of != "gaussian"]
 
 
 def _bundles(kind: str) -> list[Bundle]:

@@ -56,9 +56,14 @@ export function hex(bytes) {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
+/** UTF-8 as a text, a byte order mark as the letter it is; throws TypeError for other bytes. */
+export function textOf(bytes) {
+  return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+}
+
 export function parseJson(bytes) {
   try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes));
+    return JSON.parse(textOf(bytes));
   } catch {
     return undefined;
   }

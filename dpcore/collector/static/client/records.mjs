@@ -2,6 +2,8 @@
 
 import { InvalidRecord } from "./errors.mjs";
 
+const NUMERAL = /^[ \t\n\v\f\r]*[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?[ \t\n\v\f\r]*$/; // of a number in a text, as in Python
+
 /** The input cell of an attribute's value in a record; throws InvalidRecord. */
 export function cellOf(attribute, record) {
   const key = [attribute.column, attribute.name].find((name) => Object.hasOwn(record, name));
@@ -10,8 +12,7 @@ export function cellOf(attribute, record) {
 }
 
 function cellOfNumber(attribute, value) {
-  const isNumeral = typeof value === "string" && /^\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*$/.test(value);
-  const x = isNumeral ? Number(value) : value;
+  const x = typeof value === "bigint" || (typeof value === "string" && NUMERAL.test(value)) ? Number(value) : value;
   if (typeof x !== "number" || Number.isNaN(x)) throw new InvalidRecord(attribute.name, "expected a number");
   if (attribute.outside === "refuse" && (x < attribute.lower || x > attribute.upper)) {
     throw new InvalidRecord(attribute.name, `expected a number from ${attribute.lower} to ${attribute.upper}`);
@@ -21,9 +22,10 @@ function cellOfNumber(attribute, value) {
 }
 
 function cellOfCategory(attribute, value) {
-  const known = typeof value === "number" ? attribute.numbers.get(value) : attribute.texts.get(value);
+  const whole = Number.isSafeInteger(value) ? BigInt(value) : value; // beyond, no double says which number was meant
+  const known = typeof whole === "bigint" ? attribute.numbers.get(whole) : attribute.texts.get(whole);
   if (known !== undefined) return known;
-  if (value !== null && typeof value === "object") throw new InvalidRecord(attribute.name, "expected a text or a number");
+  if ((value !== null && typeof value === "object") || typeof value === "boolean") throw new InvalidRecord(attribute.name, "expected a text or a number");
   if (value === null || value === undefined || value === "" || Number.isNaN(value)) {
     if (attribute.missing === "category") return attribute.categories.indexOf("missing");
     throw new InvalidRecord(attribute.name, "expected an answer");

@@ -1,8 +1,10 @@
 /** The scheme: read from a bundle, of which every file is checked, and every promise. */
 
-import { hex, parseJson, sha256 } from "./bytes.mjs";
-import { domainOf, oneOf } from "./domain.mjs";
+import { hex, parseJson, sha256, textOf } from "./bytes.mjs";
+import { domainOf } from "./domain.mjs";
+import { entriesOf, oneOf, printable } from "./entries.mjs";
 import { SchemeError } from "./errors.mjs";
+import { NAMES_ONE, TABLES } from "./keys.mjs";
 import * as MECHANISMS from "./mechanisms.mjs";
 import { epsilonOf, toDouble } from "./numbers.mjs";
 import { isKept, promiseOf } from "./promise.mjs";
@@ -10,7 +12,7 @@ import { parseToml } from "./toml.mjs";
 
 export const FORMAT = 1;
 export const DRAWS = 1; // how words become answers; a scheme that does not say is of the first version
-const ATTRIBUTE_NAME = /^[a-z][a-z0-9_]{0,62}$/;
+const NAME = /^[a-z][a-z0-9_]{0,62}$/;
 
 /** The scheme in a bundle that lies at a URL; digest: what it must be, where it is known from elsewhere. */
 export async function fetchBundle(url, digest) {
@@ -30,36 +32,57 @@ export async function openBundle(read, digest) {
   if (manifest?.digest !== found || (digest !== undefined && digest !== found)) {
     throw new SchemeError(`the scheme's digest is ${found}, expected ${digest ?? manifest?.digest}`);
   }
-  const document = await named("scheme.toml", () => parseToml(new TextDecoder("utf-8", { fatal: true }).decode(text)));
+  const document = await named("scheme.toml", () => parseToml(textOf(text)));
   if (document.get("format") !== FORMAT) throw new SchemeError("the scheme is of another format");
   const draws = document.get("draws") ?? 1;
   if (draws !== DRAWS) throw new SchemeError(`the scheme's answers are drawn by version ${draws}, and this client knows ${DRAWS} alone`);
-  const reporting = oneOf("reporting", document.get("reporting"), ["all", "one"]);
-  const pairs = document.get("pairs");
-  const asked = document.get("attributes");
+  const entries = await named("the scheme", () => entriesOf(TABLES.scheme, document));
+  const [name, reporting, pairs, asked] = ["name", "reporting", "pairs", "attributes"].map((key) => entries.get(key));
+  if (!NAME.test(name)) throw new SchemeError("name must be lower-case letters, digits and _");
   if (!(asked instanceof Map) || asked.size === 0) throw new SchemeError("a scheme needs at least one [attributes.NAME] table");
   const attributes = new Map();
-  for (const [name, table] of asked) {
+  for (const [key, table] of asked) {
     const tables = [];
-    const listed = Object.hasOwn(manifest.tables ?? {}, name) ? manifest.tables[name] : [];
+    const listed = Object.hasOwn(manifest.tables ?? {}, key) ? manifest.tables[key] : [];
     for (const { file, shape, sha256: stated } of listed) {
       const bytes = await read(file);
       if (hex(await sha256(bytes)) !== stated) throw new SchemeError(`${file} is not what the manifest says`);
       tables.push(readTable(bytes, shape));
     }
-    attributes.set(name, await named(name, () => makeAttribute(name, table, tables)));
+    attributes.set(key, await named(key, () => makeAttribute(key, table, tables)));
   }
-  const types = [...attributes.values()].map(({ name, type }) => [name, type]);
-  const isPair = (pair) => Array.isArray(pair) && String(pair.map((name) => new Map(types).get(name))) === "numeric,categorical";
-  if (!Array.isArray(pairs) || !pairs.every(isPair)) throw new SchemeError("pairs must list [NUMERIC, CATEGORICAL] attributes");
+  checkColumns(attributes);
+  checkPairs(pairs, attributes);
   return {
     digest: found,
-    name: document.get("name"),
-    description: document.get("description"),
+    name,
+    description: entries.get("description"),
     reporting,
     attributes,
     units: unitsOf([...attributes.keys()], pairs),
   };
+}
+
+/** Throws SchemeError where a column of reports would have two meanings. */
+function checkColumns(attributes) {
+  for (const { name, mechanism } of attributes.values()) {
+    const taken = [`${name}_level`, `${name}_values`].find((column) => attributes.has(column));
+    const isPlain = mechanism.levels === 1 && mechanism.ranges(0).length === 1;
+    if (taken && !isPlain) throw new SchemeError(`attributes ${name} and ${taken} cannot be in one scheme`);
+  }
+}
+
+function checkPairs(pairs, attributes) {
+  for (const pair of pairs) {
+    if (String(pair.map((name) => attributes.get(name)?.type)) !== "numeric,categorical") {
+      throw new SchemeError("pairs must list [NUMERIC, CATEGORICAL] attributes");
+    }
+    const { name, mechanismName } = attributes.get(pair[1]);
+    if (!NAMES_ONE.includes(mechanismName)) {
+      throw new SchemeError(`a pair needs mechanism = ${NAMES_ONE.join(" or ")} for ${name}, got ${mechanismName}`);
+    }
+  }
+  if (new Set(pairs.map(String)).size < pairs.length) throw new SchemeError("pairs must differ");
 }
 
 /** What a client draws one of where reporting is "one": an attribute, or all that pairs tie together. */
@@ -92,14 +115,16 @@ async function named(name, work) {
 }
 
 async function makeAttribute(name, table, tables) {
-  if (!(table instanceof Map) || !ATTRIBUTE_NAME.test(name)) {
+  if (!(table instanceof Map) || !NAME.test(name)) {
     throw new SchemeError("an attribute must be a table whose name is lower-case letters, digits and _");
   }
-  const [type, kind, stated, client] = ["type", "mechanism", "epsilon", "client"].map((key) => table.get(key));
-  oneOf("type", type, ["numeric", "categorical"]);
-  oneOf("mechanism", kind, Object.keys(MECHANISMS));
+  const type = oneOf("type", table.get("type"), ["numeric", "categorical"]);
+  const kind = oneOf("mechanism", table.get("mechanism"), TABLES[type].mechanism.choices);
+  const entries = entriesOf({ ...TABLES[type], ...TABLES[kind] }, table);
+  const [stated, client, column = name] = ["epsilon", "client", "column"].map((key) => entries.get(key));
   const promise = promiseOf(stated);
-  const domain = domainOf(table);
+  printable("column", column);
+  const domain = domainOf(entries, new Set(table.keys()));
   if (!(client instanceof Map)) throw new SchemeError("client must be a table of the mechanism's integers");
   const mechanism = { levels: 1, drawLevel: () => 0, check: () => {}, ...await MECHANISMS[kind](client, tables) };
   if (!isKept(mechanism.kept, promise)) {
@@ -115,8 +140,7 @@ async function makeAttribute(name, table, tables) {
   return {
     name,
     type,
-    column: table.get("column"),
-    unit: table.get("unit") ?? "",
+    column,
     mechanismName: kind,
     stated,
     epsilon: epsilonOf(stated),

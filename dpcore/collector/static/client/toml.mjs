@@ -2,6 +2,8 @@
 
 import { SchemeError } from "./errors.mjs";
 
+const LITERAL = /"(?:[^"\\\u0000-\u0008\u000a-\u001f\u007f]|\\[btnfr"\\]|\\u(?!d[89a-f])[\da-f]{4})*"/iy; // no half of a pair
+
 /** The tables of a canonical scheme as Maps of Maps; throws SchemeError for anything a canonical scheme does not use. */
 export function parseToml(text) {
   const root = new Map();
@@ -15,13 +17,13 @@ export function parseToml(text) {
     if (found) at = pattern.lastIndex;
     return found && found[0];
   };
-  const blank = () => match(/\s*/y);
-  const literal = () => match(/"(?:[^"\\\u0000-\u0008\u000a-\u001f]|\\.)*"/y)?.replaceAll("\t", "\\t"); // a tab stands for itself
+  const blank = () => match(/[ \t\n]*/y);
+  const literal = () => match(LITERAL)?.replaceAll("\t", "\\t"); // a tab stands for itself
   const key = () => match(/[A-Za-z0-9_-]+/y) ?? JSON.parse(literal() ?? fail());
   const value = () => {
     const written = literal();
     if (written) return JSON.parse(written);
-    const digits = match(/-?\d+/y);
+    const digits = match(/-?(?:0|[1-9]\d*)/y);
     if (digits) return Number.isSafeInteger(Number(digits)) ? Number(digits) : BigInt(digits);
     if (!match(/\[/y)) fail();
     const list = [];

@@ -2,9 +2,10 @@
 
 import { hex, sha256 } from "../bytes.mjs";
 import { SchemeError } from "../errors.mjs";
+import { epsilonOf } from "../numbers.mjs";
 import { largest } from "../promise.mjs";
 import { WORD } from "../random.mjs";
-import { needed } from "./checks.mjs";
+import { natural, needed } from "./checks.mjs";
 import { TAIL, discreteLaplace } from "./laplace.mjs";
 import { drawFrom, levelLaw } from "./levels.mjs";
 import { largestDistance } from "./sensitivity.mjs";
@@ -12,9 +13,16 @@ import { largestDistance } from "./sensitivity.mjs";
 const ALLOCATIONS = ["sample", "split", "paper"];
 
 export async function waveletLaplace(client, tables) {
-  const [cells, noise, stated] = needed(client, ["cells", "noise_scales", "sensitivity"], ["noise_scales", "sensitivity"]);
+  const keys = ["cells", "noise_scales", "sensitivity", "degree", "coarsest_level", "finest_level"];
+  const [cells, noise, stated, degree, coarsest, finest] = needed(client, keys, ["noise_scales", "sensitivity"]);
   if (tables.length === 0 || tables.some((table) => table.rows !== cells)) {
     throw new SchemeError(`the coefficient tables have other rows than the scheme's ${cells} cells`);
+  }
+  natural("degree", degree, 0, 3);
+  const scales = client.get("boundary_scales");
+  const areScales = Array.isArray(scales) && scales.every((level) => Array.isArray(level) && level.every(Number.isInteger));
+  if (!areScales || scales.length !== finest - coarsest + 1 || tables.length !== scales.length + 1) {
+    throw new SchemeError("client does not hold what the mechanism needs (a table and boundary scales for each level)");
   }
   const digest = hex(await tablesDigest(tables));
   if (digest !== client.get("table_sha256")) {
@@ -23,6 +31,7 @@ export async function waveletLaplace(client, tables) {
   const allocation = client.get("allocation");
   if (!ALLOCATIONS.includes(allocation)) throw new SchemeError(`allocation must be one of ${ALLOCATIONS}; got ${allocation}`);
   if ((allocation === "paper") !== client.has("a")) throw new SchemeError("a belongs to allocation = 'paper', and only to it");
+  if (client.has("a") && !isExponent(client.get("a"))) throw new SchemeError("allocation = 'paper' needs an exponent 1 < a <= 16");
   if (client.has("noise") || client.has("delta")) {
     throw new SchemeError("this client draws Laplace noise only, and the scheme asks for another, or for a delta");
   }
@@ -62,6 +71,10 @@ export async function waveletLaplace(client, tables) {
       return drawn.map((noisy, i) => noisy + rows[i]);
     },
   };
+}
+
+function isExponent(text) {
+  return /^\d{1,40}(?:\/\d{1,40})?$/.test(text) && epsilonOf(String(text)) > 1 && epsilonOf(String(text)) <= 16;
 }
 
 /** SHA-256 of shapes and entries as little-endian 64-bit integers, block after block. */

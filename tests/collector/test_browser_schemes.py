@@ -1,0 +1,233 @@
+"""The browser's client opens no scheme that Python refuses, and reads a record's values as Python does; in node."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpcore import populations, wire
+from dpcore.collector.browser import ENTRY, joined
+from dpcore.errors import InvalidRecord, SchemeError
+from dpcore.protocol.scheme import Scheme
+from tests.helpers import client_keys
+from tests.helpers.bundles import Bundle, honest
+from tests.helpers.node import OPEN_ALL, node
+from tests.helpers.odd_schemes import odd
+
+pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+
+ITS_OWN = (
+    "estimator must be one of",
+    "table_sha256 = ",
+)  # what a browser does not know: estimators, and what tables are of
+
+
+def test_the_keys_that_a_scheme_may_have_are_those_that_python_declares() -> None:
+    assert client_keys.FILE.read_text("utf-8") == client_keys.text()
+
+
+@pytest.mark.parametrize(
+    ("of", "each"),
+    [(("codes", "pair", "paper"), 9), pytest.param((), 1, marks=pytest.mark.nightly("every case"))],
+    ids=["some", "all"],
+)
+def test_what_python_refuses_is_not_opened(of: tuple[str, ...], each: int, tmp_path: Path, root: Path) -> None:
+    (tmp_path / ENTRY).write_text(joined(root / "dpcore/collector/static"), "utf-8")
+    shutil.copy(root / "tests/browser/bundles.mjs", tmp_path)
+    cases = {
+        f"{bundle.name} {number}": Bundle(bundle.name, text, bundle.tables, "", "")
+        for bundle in honest()
+        if not of or bundle.name in of
+        for number, text in enumerate(odd(bundle.scheme))
+        if number % each == 0
+    }
+    said = node(tmp_path, OPEN_ALL, json.dumps({name: bundle.files() for name, bundle in cases.items()}))
+    refused = {name: why for name, bundle in cases.items() if (why := _refused(bundle.scheme))}
+    assert len(refused) > 100
+    assert {
+        name: why for name, why in refused.items() if not said[name] and not any(own in why for own in ITS_OWN)
+    } == {}
+    assert [text for text in said.values() if text.startswith("not a SchemeError") or "\n" in text] == []
+
+
+def _refused(text: str) -> str:
+    """What Python says of a scheme that it refuses, '' of another."""
+    try:
+        Scheme.from_toml(text)
+    except SchemeError as error:
+        return str(error)
+    return ""
+
+
+ASKED = """
+name = "odd"
+[attributes.clipped]
+type = "numeric"
+lower = 0
+upper = 100
+epsilon = 1
+mechanism = "square_wave"
+[attributes.bounded]
+type = "numeric"
+lower = -5
+upper = 1000
+epsilon = 1
+mechanism = "square_wave"
+outside = "refuse"
+[attributes.listed]
+type = "categorical"
+categories = ["a", "b", "c", "d", "7", "true"]
+codes = { 1 = "b", 01 = "a", 10 = "c", -3 = "d", 9007199254740992 = "a", 9007199254740993 = "b", "\u0665" = "c", "1.5" = "d" }
+epsilon = 1
+mechanism = "local_hashing"
+[attributes.open]
+type = "categorical"
+categories = ["a", "other"]
+codes = { 0 = "a", 18014398509481984 = "a" }
+outside = "other"
+missing = "category"
+epsilon = 1
+mechanism = "local_hashing"
+"""
+BLANKS = ("\t", "\n", "\r", "\v", "\f", "\u00a0", "\u3000", "\ufeff", "\u2028", "\x1c", "\x00", "_")
+NUMERALS = (
+    *(f"{blank}1" for blank in BLANKS),
+    *(f"1{blank}" for blank in BLANKS),
+    *(
+        "1",
+        " 1 ",
+        "1_0",
+        "1,5",
+        "1 0",
+        "01",
+        "-3",
+        "+1",
+        "-0",
+        "- 1",
+        "--1",
+        "+-1",
+        "1.",
+        ".5",
+        ".",
+        "-.5",
+        "1.5",
+        "1..5",
+        "",
+        " ",
+    ),
+    *(
+        "1e2",
+        "1E2",
+        "1e+2",
+        "1e-2",
+        "1e",
+        "e1",
+        "1e400",
+        "-1e400",
+        "1e-400",
+        "1d2",
+        "1f",
+        "1L",
+        "1n",
+        "0x10",
+        "0b1",
+        "0o7",
+        "1/2",
+    ),
+    *(
+        "inf",
+        "-inf",
+        "Infinity",
+        "-Infinity",
+        "infinity",
+        "nan",
+        "NaN",
+        "None",
+        "null",
+        "NA",
+        "true",
+        "True",
+        "7",
+        "a",
+        " a",
+    ),
+    *("\u0661", "\uff11", "\u0665", "\u00b2", "\u00bd", "\u2166", "\u22121", "1\u066b5", "9" * 40, "0." + "3" * 60),
+    *("9007199254740992", "9007199254740993", "9007199254740994", "18014398509481984"),
+)
+OTHERS = (True, False, None, 1, 1.0, 1.5, 0, -0.0, -3, 7, 10, 1e300, {}, 2**53 - 1)
+LONG = (2**53, 2**53 + 1, 2**53 + 2, 2**54, 10**30, -3)  # whole numbers of any length: BigInt in a browser
+SPECIAL = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf"), "2^53": 2.0**53, "2^54": 2.0**54}
+
+CELLS = """
+import { readFileSync } from "node:fs";
+const ldp = await import(process.cwd() + "/ldpflow.mjs");
+const { values, long, special } = JSON.parse(readFileSync(0, "utf-8"));
+const scheme = await ldp.openBundle(async (name) => new Uint8Array(readFileSync(`bundle/${name}`)));
+const named = { nan: NaN, inf: Infinity, "-inf": -Infinity, "2^53": 2 ** 53, "2^54": 2 ** 54 };
+const cell = (attribute, value) => {
+  try { return ldp.cellOf(attribute, { [attribute.name]: value }); } catch (error) {
+    if (!(error instanceof ldp.InvalidRecord)) throw error;
+    return "refused";
+  }
+};
+const all = [...values, ...long.map(BigInt), ...special.map((name) => named[name])];
+console.log(JSON.stringify(all.map((value) => [...scheme.attributes.values()].map((attribute) => cell(attribute, value)))));
+"""
+
+
+def test_odd_values_are_read_alike_or_refused_by_both(tmp_path: Path, root: Path) -> None:
+    scheme = Scheme.from_toml(ASKED)
+    wire.write_bundle(tmp_path / "bundle", scheme)
+    (tmp_path / ENTRY).write_text(joined(root / "dpcore/collector/static"), "utf-8")
+    values: list[Any] = [*NUMERALS, *OTHERS]
+    told = {"values": values, "long": [str(value) for value in LONG], "special": list(SPECIAL)}
+    said = node(tmp_path, CELLS, json.dumps(told))
+    values += [*LONG, *SPECIAL.values()]
+    assert len(values) > 110
+    found = [[_cell(attribute, value) for attribute in scheme.attributes.values()] for value in values]
+    differ = {repr(value): (own, its) for value, own, its in zip(values, found, said, strict=True) if own != its}
+    assert differ == {}
+    verdicts = dict(zip(map(repr, values), found, strict=True))
+    assert verdicts["'1_0'"] == verdicts["'inf'"] == verdicts["True"][:2] + ["refused", 1] == ["refused"] * 3 + [1]
+    assert verdicts["9007199254740992"][2:] == [0, 1]
+    assert verdicts["9007199254740993"][2:] == [1, 1]
+    assert verdicts["9007199254740992.0"][2:] == ["refused", 1]
+
+
+def _cell(attribute: Any, value: Any) -> Any:
+    try:
+        (cell,) = attribute.encode([value]).tolist()
+    except InvalidRecord:
+        return "refused"
+    return cell
+
+
+def test_a_file_of_odd_numbers_is_read_as_records_are(tmp_path: Path) -> None:
+    scheme = Scheme.from_toml(ASKED.partition("[attributes.bounded]")[0])
+    file = tmp_path / "records.jsonl"
+    for text in (
+        "1_0",
+        "inf",
+        "-Infinity",
+        "1e400",
+        "+1",
+        ".5",
+        "1.",
+        "\u0661",
+        "\u00a01",
+        " 1\v",
+        "1\x00",
+        "0x10",
+        "true",
+        "9" * 40,
+    ):
+        file.write_text(json.dumps({"clipped": text}) + "\n", "utf-8")
+        try:
+            cell: Any = scheme.encode(populations.read_records(file, scheme))["clipped"].tolist()[0]
+        except InvalidRecord:
+            cell = "refused"
+        assert (text, cell) == (text, _cell(scheme.attributes["clipped"], text))
