@@ -203,6 +203,8 @@ def _lines(parcel: Parcel) -> _Read:
         if parcel.content.count(b"\n") > _BLANKS + len(parcel.content) // LEAST_BYTES:
             return _Read(refused=Counter({UNREADABLE: 1}))
         lines = parcel.content.removesuffix(b"\n").split(b"\n")
+    elif parcel.content.endswith(b"\n"):  # a shell's tools end lines
+        lines = [parcel.content[:-1].removesuffix(b"\r")]
     taken: dict[str, list[Report]] = {}
     refused: Counter[str] = Counter()
     for line in lines:

@@ -238,7 +238,7 @@ async def module(offer: Offered, file: Name) -> Response:
 async def report(request: Request, service: Served, offer: Offered) -> Response:
     """Take one report, in the one spelling that `dpcore.wire` gives it."""
     _content_type(request, (ONE,))
-    outcome = await service.take(request, offer, "one", most_bytes(offer.scheme))
+    outcome = await service.take(request, offer, "one", most_bytes(offer.scheme) + len(b"\r\n"))
     for reason in outcome.refused:
         raise Ended(413 if reason == "too_large" else 422, Refused(reason=reason))
     return (

@@ -123,7 +123,7 @@ def _json_lines(path: Path, columns: Sequence[str], size: int) -> Iterator[pa.Ta
     schema = pa.schema([(column, pa.string()) for column in columns])
     yield schema.empty_table()
     with path.open("rb") as lines:
-        rows = (_json_record(path, number, line, columns) for number, line in enumerate(lines))
+        rows = (_json_record(path, number, line, columns) for number, line in enumerate(lines, 1))
         while block := list(islice(rows, size)):
             yield pa.table(list(map(list, zip(*block, strict=True))), schema=schema)
 
@@ -186,7 +186,7 @@ def _numbers(column: pd.Series, attribute: Attribute, path: Path, first: int) ->
     if len(bad):
         raise InvalidRecord(
             f"column {attribute.column!r} of {path} must hold numbers, with a point and no thousands separator; "
-            f"record {first + int(bad.index[0])} does not ({len(bad)} of its block)"
+            f"record {first + int(bad.index[0]) + 1} does not ({len(bad)} of its block)"
         )
     return numbers
 

@@ -67,8 +67,8 @@ class Attribute:
     def encode(self, column: Any, first: int = 0) -> np.ndarray:
         """Return the input cells, shape (n,), int64, of a column of n values.
 
-        `first` is the position of the column's first record, for messages.  Raises InvalidRecord, naming the column and the
-        position and never the value.
+        `first` is how many records are before the column's, for messages, which count from 1.  Raises InvalidRecord, naming
+        the column and the record's number and never the value.
         """
         return self._encode_numbers(column, first) if self.is_numeric else self._encode_categories(column, first)
 
@@ -186,4 +186,6 @@ def _refuse(bad: np.ndarray, first: int, what: str, expected: str, positions: np
     """Raise InvalidRecord for the first True in `bad`, saying where it stands and how many there are."""
     if bad.any():
         places = np.flatnonzero(bad) if positions is None else positions[bad]
-        raise InvalidRecord(f"{what} at record {first + int(places[0])} ({len(places)} in all); expected {expected}")
+        raise InvalidRecord(
+            f"{what} at record {first + int(places[0]) + 1} ({len(places)} in all); expected {expected}"
+        )

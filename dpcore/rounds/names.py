@@ -30,8 +30,10 @@ def check_name(round_: str, *, is_trial: bool) -> None:
         raise SchemeError(
             f"a round that begins with {_TRIAL} is a trial's of simulated people, got {round_!r}; name another"
         )
-    if not 0 < len(round_) <= _LENGTH or not round_.isprintable():
-        raise SchemeError(f"round must be a text of 1 to {_LENGTH} characters, such as {today()}, got {round_!r}")
+    if not 0 < len(round_) <= _LENGTH or not round_.isprintable() or not {"/", "\\"}.isdisjoint(round_):
+        raise SchemeError(
+            f"round must be a text of 1 to {_LENGTH} characters without / and \\, such as {today()}, got {round_!r}"
+        )
 
 
 def seed_of(round_: str) -> int:

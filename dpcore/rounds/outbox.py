@@ -156,7 +156,7 @@ def _check_people(people: pd.Series, column: str, records: Path, first: int) -> 
             f"column {column!r} of {records} must hold texts or whole numbers without a point: a person who is 7 here and 7.0 "
             "there would be two, with a ledger each"
         )
-    hidden = [row for row, person in enumerate(spelled, first) if not person.isprintable()]
+    hidden = [row for row, person in enumerate(spelled, first + 1) if not person.isprintable()]
     if hidden:
         raise InvalidRecord(
             f"column {column!r} of {records} has control or invisible characters at record {hidden[0]} ({len(hidden)} in all); "

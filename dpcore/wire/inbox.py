@@ -23,6 +23,7 @@ import numpy as np
 
 from dpcore import wire
 from dpcore.errors import InvalidReport
+from dpcore.protocol._fields import listed
 from dpcore.protocol.scheme import Scheme
 from dpcore.protocol.tokens import NAME_BYTES, are_there
 from dpcore.wire.ids import among, read_names, repeated
@@ -57,8 +58,8 @@ def report_files(folder: Path) -> list[Path]:
     """Return the report files of a folder, sorted; raises InvalidReport where there are none."""
     files = sorted(folder.glob("*.parquet")) if folder.is_dir() else []
     if not files:
-        sealed = sorted({path.parent for path in folder.glob("reports/*/*.parquet")})
-        where = f"a collector's are in {', '.join(map(str, sealed))}" if sealed else "`ldpflow privatize` writes them"
+        below = sorted({path.parent for pattern in ("*/*.parquet", "*/*/*.parquet") for path in folder.glob(pattern)})
+        where = f"look further down: {listed(tuple(map(str, below)))}" if below else "`ldpflow privatize` writes them"
         raise InvalidReport(f"{folder} holds no .parquet files of reports; {where}")
     return files
 

@@ -146,10 +146,10 @@ def test_scheme_prints_what_editors_complete_by(tmp_path: Path) -> None:
 
 
 BAD_RECORDS = {
-    "unknown category": ({"UrbanRural": 3}, ["'UrbanRural'", "record 20", "urban, rural"]),
-    "no value": ({"Income": ""}, ["'Income'", "record 20"]),
-    "nan": ({"Race": "NaN"}, ["'Race'", "record 20"]),
-    "a word": ({"Income": "lots"}, ["'Income'", "record 20", "numbers"]),
+    "unknown category": ({"UrbanRural": 3}, ["'UrbanRural'", "record 21", "urban, rural"]),
+    "no value": ({"Income": ""}, ["'Income'", "record 21"]),
+    "nan": ({"Race": "NaN"}, ["'Race'", "record 21"]),
+    "a word": ({"Income": "lots"}, ["'Income'", "record 21", "numbers"]),
 }
 
 
@@ -210,7 +210,7 @@ def test_refused_where_the_scheme_says_so(tmp_path: Path) -> None:
     (tmp_path / "strict.toml").write_text(strict)
     records(tmp_path / "people.csv", Income=300_000)
     done = ldpflow("run", "strict.toml", "--records", "people.csv", at=tmp_path)
-    one_line(done, ["'Income'", "record 20", "[0, 250000]"])
+    one_line(done, ["'Income'", "record 21", "[0, 250000]"])
     assert "300" not in done.stderr.replace("250000", "")
 
 

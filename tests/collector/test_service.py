@@ -89,6 +89,14 @@ def test_a_batch_is_taken_report_by_report(sender: Sender) -> None:
     assert sender.lines(first + b"\n").said == {"accepted": 0, "already_have": 1, "refused": {}}
 
 
+def test_one_line_break_after_a_report_is_no_part_of_it(sender: Sender) -> None:
+    """A shell's `echo` and `curl --data-binary @FILE` send one."""
+    said = [sender.one(collectors.single(5) + end).said for end in (b"\n", b"\r\n", b"")]
+    assert said == [{"answer": "accepted"}] + [{"answer": "already have it"}] * 2
+    for end in (b"\n\n", b" ", b"\r", b"\n\r\n"):
+        assert sender.one(collectors.single(6) + end).said["reason"] in ("not_canonical", "too_large")
+
+
 def test_a_row_of_a_stream_that_no_client_sends_is_refused_and_the_others_taken(sender: Sender) -> None:
     batch = collectors.reports(20, 5)
     batch.answers["colour"].reports.values[3] = 3  # there are three

@@ -78,7 +78,7 @@ def test_the_surveys_own_columns_and_codes_are_read(schemes: dict[str, Scheme], 
         last = scheme.attributes["income"].mechanism.inputs - 1
         assert cells["income"].tolist() == [int(41_000.5 / 250_000 * (last + 1)), 0, last]
     frame.assign(KidsCount=[0, 13, 4]).to_csv(tmp_path / "ce.csv", index=False)
-    with pytest.raises(InvalidRecord, match="'KidsCount' is not one of the scheme's categories at record 1"):
+    with pytest.raises(InvalidRecord, match="'KidsCount' is not one of the scheme's categories at record 2"):
         scheme.encode(read_records(tmp_path / "ce.csv", scheme))
 
 

@@ -192,7 +192,7 @@ def test_values_outside_are_clipped_or_refused(small: Scheme, small_text: str) -
     inputs = small.attributes["height"].mechanism.inputs
     assert small.attributes["height"].encode([-1e9, 1e9, np.inf]).tolist() == [0, inputs - 1, inputs - 1]
     strict = Scheme.from_toml(small_text.replace('unit = "m"', 'outside = "refuse"'))
-    with pytest.raises(InvalidRecord, match=r"column 'height'.* at record 11 \(1 in all\)"):
+    with pytest.raises(InvalidRecord, match=r"column 'height'.* at record 12 \(1 in all\)"):
         strict.attributes["height"].encode([1.0, 2.75, 1.0], first=10)
 
 
@@ -202,10 +202,10 @@ SECRET = "7.125"  # a value that must never be seen in a message
 @pytest.mark.parametrize(
     ("column", "values", "parts"),
     [
-        ("height", [1.0, np.nan, np.nan], ["'height'", "record 1", "2 in all"]),
+        ("height", [1.0, np.nan, np.nan], ["'height'", "record 2", "2 in all"]),
         ("height", [1.0, "tall" + SECRET, 1.0], ["'height'", "numbers"]),
-        ("side", ["left", None, "right"], ["'side'", "no value", "record 1"]),
-        ("side", ["left", "up" + SECRET, "right"], ["'side'", "categories", "record 1", "left, right"]),
+        ("side", ["left", None, "right"], ["'side'", "no value", "record 2"]),
+        ("side", ["left", "up" + SECRET, "right"], ["'side'", "categories", "record 2", "left, right"]),
         ("colour", ["red", "red"], ["same length"]),
     ],
 )

@@ -235,7 +235,7 @@ def test_a_person_without_a_visible_spelling_is_refused(here: Path, spelling: st
     code, _, err = privatize("people.jsonl", "out.jsonl", *FOLDER, at=here)
     assert code == 1
     assert (
-        "invisible characters at record 1 (1 in all)" if spelling.strip() else "for every record whose it is"
+        "invisible characters at record 2 (1 in all)" if spelling.strip() else "for every record whose it is"
     ) in err
     assert err.count("\n") == 1
     assert not (here / "ledgers").exists()

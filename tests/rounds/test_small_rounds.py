@@ -186,9 +186,10 @@ def test_a_round_is_refused_the_name_of_a_trial(scheme: Path, tmp_path: Path) ->
     assert ask(tmp_path, "select round, trial from latest_runs") == [["0-trial-500", True]]
 
 
-def test_a_round_is_refused_an_empty_name(scheme: Path, tmp_path: Path) -> None:
-    with pytest.raises(SchemeError, match="round must be a text of 1 to 64 characters"):
-        undrawn.run(scheme, round_="", data=tmp_path)
+@pytest.mark.parametrize("name", ["", "../../x", "..\\x", "a/b"])
+def test_a_round_is_refused_a_name_that_is_none(name: str, scheme: Path, tmp_path: Path) -> None:
+    with pytest.raises(SchemeError, match="round must be a text of 1 to 64 characters without /"):
+        undrawn.run(scheme, round_=name, data=tmp_path)
 
 
 def test_no_rehearsal_is_of_reports_or_a_flows(scheme: Path, tmp_path: Path) -> None:

@@ -129,15 +129,19 @@ def test_a_folder_of_reports_is_read_with_suspicion(tmp_path: Path, sent: Path, 
     pq.write_table(table.slice(1), named)
     with pytest.raises(InvalidReport, match="is damaged: its bytes are not those that its collector wrote"):
         inbox.batches_of(folder, small)
-    for empty in (tmp_path / "none", tmp_path):
+    (tmp_path / "empty").mkdir()
+    for empty in (tmp_path / "none", tmp_path / "empty"):
         with pytest.raises(
             InvalidReport, match=r"holds no \.parquet files of reports; `ldpflow privatize` writes them"
         ):
             inbox.report_files(empty)
+    with pytest.raises(InvalidReport, match=f"; look further down: {folder}$"):
+        inbox.report_files(tmp_path)
     (tmp_path / "c" / "reports" / "digest").mkdir(parents=True)
     (tmp_path / "c" / "reports" / "digest" / "1.parquet").touch()
-    with pytest.raises(InvalidReport, match=r"; a collector's are in .*/c/reports/digest$"):
-        inbox.report_files(tmp_path / "c")
+    for above in (tmp_path / "c", tmp_path / "c" / "reports"):
+        with pytest.raises(InvalidReport, match=r"; look further down: [^,]*/c/reports/digest$"):
+            inbox.report_files(above)
 
 
 def test_a_round_takes_what_is_due_and_nobody_has_counted() -> None:

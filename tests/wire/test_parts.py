@@ -64,5 +64,5 @@ def test_categories_by_number_are_read_as_their_labels(small: Scheme) -> None:
     assert np.array_equal(side.encode(pd.Categorical(labels, ["left", "nobody", "right"])), cells)
     assert np.array_equal(side.encode(pd.Series(labels, dtype="category")), cells)
     for unknown in (pd.Categorical(["left", None]), pd.Categorical(["left", "up"])):
-        with pytest.raises(InvalidRecord, match="record 1"):
+        with pytest.raises(InvalidRecord, match="record 2"):
             side.encode(unknown)
