@@ -101,8 +101,16 @@ INSERTED = {"codes in a list": "codes = []\n", "codes that are a text": 'codes =
 
 def main() -> None:
     honest = json.loads((FOLDER / "bundles.json").read_text("utf-8"))["honest"]
+    numbers = f"[attributes.y]{honest['pair']['scheme'].partition('[attributes.y]')[2]}\n"
+    cases = [
+        {
+            "name": "a pair of categories that no report names",
+            "of": "hadamard_response",
+            "changes": {"pairs = []\n": f"pairs = [\n{PAIR}]\n", "[attributes.x]\n": f"{numbers}[attributes.x]\n"},
+            "reason": "a pair needs mechanism",
+        }
+    ]
     other = honest["randomized_response"]["scheme"].partition("[attributes.x]")[2].replace(".x.", ".x_level.")
-    cases = []
     for name, of, old, new, *reasons in ROWS:
         changes = {old: new} | ({COLUMN: COLUMN + INSERTED[name]} if name in INSERTED else {})
         if not new and "attributes" in old and of == "dyadic_wave":

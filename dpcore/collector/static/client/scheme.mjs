@@ -119,7 +119,7 @@ async function makeAttribute(name, table, tables) {
     throw new SchemeError("an attribute must be a table whose name is lower-case letters, digits and _");
   }
   const type = oneOf("type", table.get("type"), ["numeric", "categorical"]);
-  const kind = oneOf("mechanism", table.get("mechanism"), TABLES[type].mechanism.choices);
+  const kind = table.get("mechanism");
   const entries = entriesOf({ ...TABLES[type], ...TABLES[kind] }, table);
   const [stated, client, column = name] = ["epsilon", "client", "column"].map((key) => entries.get(key));
   const promise = promiseOf(stated);
