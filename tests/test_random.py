@@ -70,6 +70,12 @@ def test_keyed_streams_do_not_depend_on_how_they_are_read() -> None:
         keyed(b"short")
 
 
+def test_a_keyed_stream_never_begins_anew() -> None:
+    """A long report asks for 1,252 blocks of its hash."""
+    blocks = keyed(bytes(range(16)), "a").words(8 * 2000).view("V32").tolist()
+    assert len(set(blocks)) == 2000
+
+
 def test_a_keyed_streams_children_are_named_by_their_key_alone() -> None:
     root = keyed(bytes(range(16)), "a")
     first = root.spawn(1, 2).words(8).tolist()

@@ -105,6 +105,16 @@ def test_losses(cells: int, blocks: int, seed: int) -> None:
         assert loss == slow_loss([table[[a, b]] for table in tables], scales)
 
 
+def test_losses_of_blocks_of_which_some_reach_farther_than_others() -> None:
+    """At a distance where two rows of one block share no function, rows of another do."""
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        narrow, wide = np.zeros((12, 6), dtype=np.int64), rng.integers(-5, 6, (12, 3))
+        narrow[np.arange(12), np.arange(12) // 2] = rng.integers(-5, 6, 12)
+        loss, (a, b) = largest_loss([narrow, wide], [3, 7])
+        assert loss == slow_loss([narrow, wide], [3, 7]) == slow_loss([narrow[[a, b]], wide[[a, b]]], [3, 7])
+
+
 @pytest.mark.parametrize("degree", [0, 1, 2])
 def test_the_tables_of_splines_give_what_branch_and_bound_finds(degree: int) -> None:
     basis = SplineWavelet(degree, 3, 5)

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import io
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 import pytest
 
 from dpcore import cli
 from dpcore._random import seeded
 from dpcore.audit import audit_scheme, measure
 from dpcore.audit.faithful import faithfulness
+from dpcore.audit.ranks import ranks
 from dpcore.mechanisms import named
+from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.protocol.scheme import Scheme
 from dpcore.rounds import certify
 from tests.audit.dishonest import CLIENTS, TEXT
@@ -97,6 +101,18 @@ def test_of_each_a_value_in_ten_in_place_of_another_is_seen(name: str, monkeypat
 
     monkeypatch.setattr(kind, "privatize", moved)
     assert not faithfulness(Scheme.from_toml(OTHERS), seeded(4), trials=60_000).holds
+
+
+@pytest.mark.parametrize("name", ["income", "rent"])
+def test_ranks_of_noise_are_even_at_its_own_scale_alone(name: str) -> None:
+    """Laplace and Gaussian noise: of twice the scale about two in seven lie in the middle half."""
+    stated = cast(WaveletLaplace, SCHEME.attributes[name].mechanism)
+    larger = replace(stated, noise_scales=tuple(2 * scale for scale in stated.noise_scales))
+    values = np.arange(4000) % stated.inputs
+    for drawn, middle in ((stated, 0.5), (larger, 2 / 7)):
+        found = ranks(stated, values, drawn.privatize(values, seeded(5)), seeded(6).generator())
+        for what in ("noise 1", "noise 2"):
+            assert abs(float(np.mean(np.abs(found[what] - 0.5) < 0.25)) - middle) < 0.05
 
 
 @pytest.mark.parametrize("name", SEEN_AT_ONCE)

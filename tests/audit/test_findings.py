@@ -61,6 +61,12 @@ def test_what_asking_again_tells_forbids_it(audit: SchemeAudit, changed: int, la
     assert (found.holds, bool(found.broken)) == (holds, not holds)
 
 
+def test_a_whole_beyond_its_promise_forbids_it_though_every_attribute_holds(audit: SchemeAudit) -> None:
+    found = replace(audit, kept=audit.kept + audit.kept)
+    assert not found.holds
+    assert "in total" in found.broken[0]
+
+
 @pytest.mark.parametrize("kind", [SquareWave, DyadicWave])
 def test_code_that_lists_a_kinder_channel_than_its_integers_is_found(kind: Any) -> None:
     class Kinder(kind):  # type: ignore[misc]

@@ -18,6 +18,7 @@ import pytest
 from dpcore import wire
 from dpcore.collector.browser import ENTRY, joined
 from dpcore.mechanisms import Mechanism, discrete_laplace
+from dpcore.mechanisms.calibration.sensitivity import joint_loss
 from dpcore.privacy.budget import Budget
 from dpcore.protocol.scheme import Scheme
 from tests.helpers.bundles import KEPT, REFUSED, wrongly_judged
@@ -249,9 +250,10 @@ console.log(JSON.stringify(said));
 PARTS = """
 import { readFileSync } from "node:fs";
 const part = (name) => import(`${process.cwd()}/client/${name}.mjs`);
+const { largestDistance } = await part("mechanisms/sensitivity");
 const [{ below, given }, { drawFrom }, promise, { tokenOf }, { Client }, { cellOf }, { openBundle }] =
   await Promise.all(["random", "mechanisms/levels", "promise", "tokens", "client", "records", "scheme"].map(part));
-const { epsilons, digest, other } = JSON.parse(readFileSync(0, "utf-8"));
+const { epsilons, digest, other, blocks, scales } = JSON.parse(readFileSync(0, "utf-8"));
 const said = async (work) => { try { await work(); return ""; } catch (error) { return error.message; } };
 const read = async (name) => new Uint8Array(readFileSync(`bundle/${name}`));
 const bounds = epsilons.map((text) => promise.promiseOf(text))
@@ -265,6 +267,8 @@ console.log(JSON.stringify({
   bounds,
   again: below(given([2 ** 32 - 1, 7]), 3, 1),
   levels: [0, 1, 65535].map((word) => drawFrom([1, 65535], given([word]))),
+  losses: blocks.map((tables) => tables.map((values) => ({ rows: 16, columns: 2, values })))
+    .map((tables) => largestDistance(tables, scales).map(String)),
   ids: new Set(ids).size,
   secret: await said(() => tokenOf(new Uint8Array(15), digest)),
   value: await said(() => cellOf(categorical, { [categorical.column]: "a secret" })),
@@ -280,12 +284,16 @@ def test_parts_of_the_client_do_what_python_does_at_their_edges(
     shutil.copytree(static / "client", tmp_path / "client")
     epsilons = ["0.5", "1/3", "3", "17.25", "ln 3", "1 + ln 3/2", "1/7 + ln 11"]
     other = everything.digest[:60] + "".join("0" if digit != "0" else "1" for digit in everything.digest[60:])
-    found = node(tmp_path, PARTS, json.dumps({"epsilons": epsilons, "digest": everything.digest, "other": other}))
+    blocks, scales = np.random.default_rng(1).integers(-4, 5, (20, 3, 16, 2)), [3, 5, 7]
+    told = {"epsilons": epsilons, "digest": everything.digest, "other": other, "scales": scales}
+    found = node(tmp_path, PARTS, json.dumps(told | {"blocks": blocks.reshape(20, 3, -1).tolist()}))
     budgets = [Budget.parse(text) for text in epsilons]
     floors = [bound for budget in budgets for bound in (budget.ratio_floor, budget.floor)]
     assert [Fraction(int(top), int(bottom)) for top, bottom in found["bounds"]] == floors
     assert found["again"] == [1]  # 2^32 - 1 is no part of a whole multiple of three
     assert found["levels"] == [0, 1, 1]
+    losses = [Fraction(int(top), int(bottom)) for top, bottom in found["losses"]]
+    assert losses == [joint_loss(list(tables), scales) for tables in blocks]
     assert found["ids"] == 2
     assert "at least 16 bytes" in found["secret"]
     assert "one of the categories" in found["value"]

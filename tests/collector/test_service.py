@@ -237,7 +237,9 @@ def test_of_bodies_that_have_no_room_the_longest_under_way_is_ended() -> None:
 def test_metrics_health_and_openapi(sender: Sender) -> None:
     assert sender.get("/health").said == {"status": "ok"}
     sender.one(collectors.single(6))
+    assert sender.get("/survey/of/nobody/anna").status == 404
     text = sender.get("/metrics").content.decode()
+    assert "anna" not in text  # who asks writes nothing there
     assert 'ldpflow_reports_total{outcome="accepted",scheme="colours"}' in text
     assert SCHEME.digest not in text
     document = sender.get("/openapi.json").said
@@ -273,6 +275,7 @@ def test_keys_say_who_may_do_what(tmp_path: Path) -> None:
         assert [each.get("/schemes").status for each in (nobody, clinic, monitor, stranger)] == [200, 200, 200, 401]
         content = collectors.single(7)
         assert [each.one(content).status for each in (nobody, stranger, monitor, clinic)] == [401, 401, 403, 201]
+        assert [each.lines(content).status for each in (nobody, stranger, monitor, clinic)] == [401, 401, 403, 200]
         assert [each.get("/metrics").status for each in (nobody, clinic, monitor)] == [401, 403, 200]
         assert nobody.one(content).headers["www-authenticate"] == "Bearer"
         assert nobody.get("/health").status == 200

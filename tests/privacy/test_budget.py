@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from dpcore.errors import SchemeError
 from dpcore.privacy.budget import Budget
 
+LONG = "0.12345678901234567890123456789"
 VALUES = {
     "0.5": 0.5,
     "1": 1,
@@ -20,10 +21,10 @@ VALUES = {
     "ln 3/2": math.log(1.5),
     "ln 1.5": math.log(1.5),
 }
-VALUES |= {"2": 2, "64": 64}
+VALUES |= {"2": 2, "64": 64, LONG: 0.1234567890123457}
 
 
-@pytest.mark.parametrize("text", ["0.5", "1", "0.1", "1/3", "ln 3", "ln 3/2", "ln 1.5", "2 + ln 3", "64"])
+@pytest.mark.parametrize("text", ["0.5", "1", "0.1", "1/3", "ln 3", "ln 3/2", "ln 1.5", "2 + ln 3", "64", LONG])
 def test_text_reads_back_to_the_same_budget(text: str) -> None:
     budget = Budget.parse(text)
     assert Budget.parse(budget.text) == budget

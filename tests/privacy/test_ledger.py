@@ -114,6 +114,14 @@ def test_the_overdraft_is_refused_and_nothing_is_drawn(tmp_path: Path, small: Sc
     assert reports(small, tmp_path / "False", total="3").answers  # what was paid for can be sent again
 
 
+def test_who_has_a_token_alone_pays_for_every_answer(small: Scheme) -> None:
+    """Its noise is fresh, though its level and unit are for life."""
+    ledger = Ledger(Budget.parse("64"), InMemory())
+    client = dp.Client(small, dp.secure(), tokens.token_of(SECRET, small.digest), ledger=ledger)
+    client.report(RECORD), client.report(RECORD)
+    assert ledger.spent() == small.budget + small.budget
+
+
 def test_it_is_charged_before_it_is_drawn(tmp_path: Path, small: Scheme) -> None:
     ledger = Ledger(Budget.parse("64"), FileStore(tmp_path / "ledger"))
     with pytest.raises(KeyboardInterrupt):

@@ -151,6 +151,17 @@ def test_of_units_the_tokens_own_is_counted_whole_and_alone(small_text: str) -> 
             assert why in next(iter(found.rejected))
 
 
+def test_a_token_says_the_unit_though_no_attribute_has_levels() -> None:
+    text = 'name = "coins"\nreporting = "one"\nclients = 100\n'
+    for name in ("x", "y"):
+        text += f'[attributes.{name}]\ntype = "categorical"\ncategories = ["a", "b"]\nepsilon = 1\n'
+    scheme = Scheme.from_toml(text)
+    honest = [dp.Client(scheme, dp.seeded(1), token).report({"x": "a", "y": "b"}) for token in TOKENS]
+    other = {name: (0, (0,)) for name in scheme.attributes if name not in honest[0].answers}
+    found = dp.aggregate(scheme, batch_of([*honest, replace(honest[0], answers=other)]))
+    assert (found.n, sum(found.rejected.values())) == (12, 1)
+
+
 def test_what_is_left_out_of_a_report_or_beyond_honest_noise_is_refused(small: Scheme) -> None:
     first, *rest = (replace(report, token=None) for report in of_tokens(small))
     fewer = replace(first, answers={name: first.answers[name] for name in ("side", "height")})

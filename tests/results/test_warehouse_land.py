@@ -24,6 +24,7 @@ from dpcore.results.warehouse import (
     reader,
     run_id,
 )
+from dpcore.results.warehouse.batches import counted_files
 from dpcore.results.warehouse.views import RESULTS
 
 START = datetime(2026, 11, 20, 6, 30, tzinfo=UTC)
@@ -256,6 +257,17 @@ def test_a_file_of_reports_lands_in_one_round_alone(path):
     assert content(path) == before
 
 
+def test_files_that_a_replaced_run_counted_stay_counted(path):
+    own = {"source": "reports", "randomness": "secure", "seed": None}
+    records = {name: tables()[name] for name in ("schemes", "budgets")}
+    counting = records | {"batches": tables()["batches"]}
+    land(path, Landing(run(**own), counting))
+    land(path, Landing(run(run_id="8" * 16, **own | {"source": "records"}), records, again=True))
+    assert counted_files(path, "ab" * 32) == {"e" * 64: "2026-11-20"}
+    with pytest.raises(WarehouseError, match="overtaken, 1 of its files of reports in round 2026-11-20"):
+        land(path, Landing(run(round="2026-11-21", **own), counting))
+
+
 def test_landing_again_replaces_rows_even_of_tables_it_no_longer_has(path):
     land(path, Landing(run(flow_run_id="first"), tables()))
     land(path, Landing(run(seed=8), tables(), again=True))
@@ -312,6 +324,7 @@ def change(table, **columns):
         (change("rejects", reason=[5]), "rejects.reason takes text"),
         (change("checks", passed=["yes", "no"]), "checks.passed takes true or false"),
         (change("checks", run_id="0" * 16), "checks holds rows of another run"),
+        (change("checks", run_id=[run().run_id, "0" * 16]), "checks holds rows of another run"),
         (change("checks", run_id=None), "checks holds rows of another run"),
         (change("checks", name="twice"), "checks: Constraint Error: .*duplicate key .*, twice"),
         (change("truths", quantity="mean", x=None), "truths: Constraint Error: .*duplicate key .*, mean, None"),

@@ -74,6 +74,19 @@ def test_records_are_charged_before_the_first_of_them_is_privatized(
     assert rows == [[2, 4.0, 4.0, 4.0]]  # nobody has a key where records are privatized
 
 
+def test_delta_is_charged_of_every_attribute_and_of_the_whole(scheme: Path, tmp_path: Path) -> None:
+    for name, delta in (("x", 1), ("y", 3)):
+        with scheme.open("a", encoding="utf-8") as text:
+            text.write(f'[attributes.{name}]\ntype = "numeric"\nlower = 0\nupper = 1\nepsilon = 1\ndegree = 1\n')
+            text.write(f'finest_level = 2\ncells = 64\nnoise = "discrete_gaussian"\ndelta = {delta}e-6\n')
+            text.write('mechanism = "wavelet_laplace"\n')
+    pd.DataFrame({"urban_rural": answers(9), "x": 0.5, "y": 0.5}).to_parquet(tmp_path / "people.parquet")
+    run = preparing.prepare(scheme, records=tmp_path / "people.parquet", round_="r", data=tmp_path)
+    privatizing.charge(run, {run.plan.run_id: "r"})
+    charged = dict(ask(tmp_path, "select attribute, delta from drawings"))
+    assert charged == pytest.approx({"": 4e-6, "urban_rural": 0, "x": 1e-6, "y": 3e-6})
+
+
 def test_a_bad_record_is_found_before_anybody_is_charged(scheme: Path, tmp_path: Path) -> None:
     pd.DataFrame({"urban_rural": [*answers(99), "suburban"]}).to_parquet(tmp_path / "people.parquet")
     run = preparing.prepare(scheme, records=tmp_path / "people.parquet", round_="r", data=tmp_path)

@@ -200,7 +200,7 @@ def test_a_private_file_keeps_what_it_has_and_shuts_others_out(tmp_path: Path) -
     wire.private_file(path)
     assert (mode(path), path.read_bytes()) == (0o600, b"")
     path.write_bytes(b"held")
-    for before, after in ((0o644, 0o600), (0o700, 0o700), (0o602, 0o600)):
+    for before, after in ((0o644, 0o600), (0o640, 0o600), (0o700, 0o700), (0o602, 0o600)):
         path.chmod(before)
         wire.private_file(path)
         assert mode(path) == after
