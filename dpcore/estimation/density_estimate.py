@@ -199,21 +199,22 @@ class DensityEstimate(OfGroup):
     def to_frame(self, points: int = 201, confidence: float = 0.95) -> pd.DataFrame:
         """Return a grid from lower to upper: x, density, low, high, cdf, cdf_low, cdf_high, confidence.
 
-        The ends of the cdf's band are put in rising order, by which a band of a rising function only gains [Chernozhukov2009].
+        The ends of the cdf's band are put in rising order, by which a band of a rising function only gains [Chernozhukov2009];
+        and so is the cdf, whose last digit may fall where the density is 0.
         """
         import pandas as pd
 
         check_within(2, 1_000_000, points=points)
         x = np.linspace(self.lower, self.upper, points)
         low, high = self.band(x, confidence)
-        cdf_low, cdf_high = (np.sort(end) for end in self.cdf_band(x, confidence))
+        cdf, cdf_low, cdf_high = (np.sort(each) for each in (self.cdf(x), *self.cdf_band(x, confidence)))
         return pd.DataFrame(
             {
                 "x": x,
                 "density": self(x),
                 "low": low,
                 "high": high,
-                "cdf": self.cdf(x),
+                "cdf": cdf,
                 "cdf_low": cdf_low,
                 "cdf_high": cdf_high,
                 "confidence": confidence,

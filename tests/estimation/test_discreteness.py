@@ -95,6 +95,9 @@ def test_a_value_of_many_people_is_seen(name: str, clients: int, epsilon: int, a
     truth = own + (1 - own) * float(scipy.stats.beta(2, 2).cdf(at))
     share = estimate.functional(parse(f"cdf({at})"))
     assert share.low <= truth <= share.high
+    assert share.low <= share.value <= share.high
+    assert share.high - share.low <= 5 * share.standard_error
+    assert abs(share.value - share.plug_in) <= 0.2 * share.standard_error  # nobody knows better
     assert estimate.functional(parse("integrated_square(0)")).is_refused
 
 

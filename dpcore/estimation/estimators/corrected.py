@@ -57,8 +57,13 @@ class Corrected:
         return replace(self, error=float(np.hypot(self.error, spread)), low=low, high=high)
 
     def reached(self, reach: float) -> Corrected:
-        """Return the same with an interval that is longer at both ends by what nobody knows the law of."""
-        return replace(self, low=self.low - reach, high=self.high + reach)
+        """Return the same with an interval that is longer at both ends by what nobody knows the law of, and its error."""
+        error = float(np.hypot(self.error, reach))
+        return replace(self, error=error, low=self.low - reach, high=self.high + reach)
+
+    def around(self, value: float) -> Corrected:
+        """Return the same with another value, or the end of the interval that is next to it."""
+        return replace(self, value=min(max(value, self.low), self.high))
 
 
 @dataclass(frozen=True)

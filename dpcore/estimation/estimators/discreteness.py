@@ -28,7 +28,7 @@ from dpcore.estimation.estimators.likelihood import Likelihood
 from dpcore.estimation.support import Discreteness
 
 _LATTICE = 3.0  # of log-likelihood with log(1 / k), above which a lattice is preferred: in one smooth law of 100
-_PLACE = 3.0  # the same for part of a peak
+_PLACE = 4.0  # the same for part of a peak: in one smooth law of 100, whose two humps have parts of their own
 _ALIKE = -1.0  # above which a whole peak cannot be told from a value
 _ALIKE_AT_END = -2.0  # above which the peak at an end cannot be told from an endless one
 _WHOLE, _PARTS = 0.05, (0.25, 0.5, 0.75)  # of a peak's height

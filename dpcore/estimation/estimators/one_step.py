@@ -187,8 +187,8 @@ class OneStep:
         density = self.posterior.density
         expansion = functional.expand(density)
         check_density(expansion, self._cells, self.discreteness)
-        expansion, reach = self._points.evened(expansion) if functional.is_linear else (expansion, 0.0)
-        corrected = self._corrected(self.posterior, functional, expansion, confidence)
+        even, reach = self._points.evened(expansion) if functional.is_linear else (expansion, 0.0)
+        corrected = self._corrected(self.posterior, functional, even, confidence)
         if expansion.influence.points:
             corrected = self._at_point(corrected, functional, confidence)
         if expansion.curvature is not None:
@@ -203,7 +203,11 @@ class OneStep:
         else:
             spread = self._cells.spread(expansion.influence)
             corrected = corrected.widened(spread, confidence)
-            corrected = corrected.reached(reach)
+            if reach > 0:
+                found = self._corrected(
+                    self.posterior, functional, expansion, confidence
+                ).value  # as if there were a density
+                corrected = corrected.reached(reach).around(found)
         return self._distance(functional, confidence) if functional.is_distance and corrected.missing > 1 else corrected
 
     def _corrected(
