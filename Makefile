@@ -10,7 +10,7 @@ export OPENBLAS_NUM_THREADS = 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run changed quick flows test slow nightly mutants shaken coverage seconds soak faults fuzz hostile scaling peers lock check format \
-	up key help
+	dist up key help
 
 help:  ## list the verbs
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -24,7 +24,7 @@ $(VENV)/.ok: pyproject.toml requirements.lock
 	touch $@
 
 run: $(VENV)/.ok  ## the main job: one simulated round through Prefect, to tables and pictures
-	$(BIN)/python -m flows.round
+	$(BIN)/python -m ldpflow_flows.round
 
 changed: $(VENV)/.ok  ## the quick tests of the rooms that have changed, and of what names their modules; SINCE=commit, ALL=1
 	@files=$$($(BIN)/python -m tests.programs.changed --since $(or $(SINCE),HEAD) $(if $(ALL),--all)) && \
@@ -92,8 +92,12 @@ format: $(VENV)/.ok  ## lay out the code
 	$(BIN)/ruff format dpcore flows tests
 	$(BIN)/ruff check --fix dpcore flows tests
 
+dist: $(VENV)/.ok  ## a wheel in dist/: the code, its flows, and what is shipped to run on
+	rm -rf build/lib build/bdist.*
+	$(BIN)/uv build --quiet --wheel --no-build-isolation --python $(BIN)/python --out-dir dist
+
 up: $(VENV)/.ok  ## a Prefect server, a worker and the scheduled deployments on this machine
-	$(BIN)/python -m flows.up
+	$(BIN)/ldpflow up
 
 key: $(VENV)/.ok  ## print the key that the Prefect UI asks for
-	@$(BIN)/python -m flows.key
+	@$(BIN)/ldpflow up --key

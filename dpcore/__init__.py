@@ -54,6 +54,10 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version  # of what is installed, a checkout's included
+
+        return version("ldpflow")
     if name not in _EXPORTS:
         raise AttributeError(f"module 'dpcore' has no attribute {name!r}; it has {', '.join(__all__)}")
     module = _EXPORTS[name]

@@ -8,8 +8,9 @@ from prefect.artifacts import create_markdown_artifact
 
 from dpcore.audit import SchemeAudit
 from dpcore.rounds import certify
-from flows.settings import AuditSettings
-from flows.stage import key, scheduled_day, stage, whole
+
+from .settings import AuditSettings
+from .stage import key, scheduled_day, stage, whole
 
 
 @stage("enumerate", run_name="enumerate-{file.stem}")

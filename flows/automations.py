@@ -1,6 +1,6 @@
 """What the server does by itself about runs: tell somebody, call the dead dead, and plan anew what nobody began.
 
-`make up` puts these automations into its server; `python -m flows.automations` into the one that PREFECT_API_URL names.
+`make up` puts these automations into its server; `python -m ldpflow_flows.automations` into the one that PREFECT_API_URL names.
 They watch runs with the tag ldpflow, and replace what an earlier call made.
 
 LDPFLOW_NOTIFY_URL: a webhook, called with a JSON object (text, flow, run, state, message, url) when a run fails, crashes, is
@@ -20,8 +20,8 @@ from prefect.client.schemas.objects import StateType
 from prefect.events.actions import CallWebhook, ChangeFlowRunState
 from prefect.events.schemas.automations import AutomationCore, EventTrigger, Posture
 
-from flows.publish import CHECKS_FAILED
-from flows.stage import TAG
+from .publish import CHECKS_FAILED
+from .stage import TAG
 
 HEARTBEAT = 30  # seconds between a run's signs of life, Prefect's shortest
 SILENCE = 3 * HEARTBEAT  # after which a run's process or machine is taken to have died

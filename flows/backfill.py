@@ -11,9 +11,10 @@ from prefect.states import Completed, Failed
 from dpcore.protocol.scheme import Scheme
 from dpcore.rounds.backfill import rounds_of
 from dpcore.rounds.defaults import warehouse_of
-from flows.round import run_round
-from flows.settings import BackfillSettings, RoundSettings
-from flows.stage import stage, whole
+
+from .round import run_round
+from .settings import BackfillSettings, RoundSettings
+from .stage import stage, whole
 
 
 @stage("find-missing")

@@ -19,8 +19,9 @@ from prefect.settings import PREFECT_LOCAL_STORAGE_PATH
 from prefect.states import Completed
 
 from dpcore.rounds.cleanup import Removal, clean, clean_folder, in_words
-from flows.settings import CleanupSettings
-from flows.stage import stage, whole
+
+from .settings import CleanupSettings
+from .stage import stage, whole
 
 _PAGE = 50  # flow runs that the server deletes at once
 

@@ -10,9 +10,10 @@ from prefect.states import Completed
 from dpcore.errors import TooFewClients
 from dpcore.rounds import sequence
 from dpcore.rounds.run import Run
-from flows.settings import CollectSettings
-from flows.stage import run_name, whole
-from flows.steps import Tasks, prepare
+
+from .settings import CollectSettings
+from .stage import run_name, whole
+from .steps import Tasks, prepare
 
 WAITING = "Waiting"  # a round with fewer clients than min_clients: nothing has landed
 

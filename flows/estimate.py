@@ -6,11 +6,12 @@ from pathlib import Path
 
 from dpcore.errors import TooFewClients
 from dpcore.rounds import sequence
-from flows.collect import waiting
-from flows.publish import ended, show
-from flows.settings import NamedRound
-from flows.stage import run_name, whole
-from flows.steps import Tasks, find
+
+from .collect import waiting
+from .publish import ended, show
+from .settings import NamedRound
+from .stage import run_name, whole
+from .steps import Tasks, find
 
 
 @whole("estimate", hours=2, run_name=run_name)

@@ -24,7 +24,8 @@ from dpcore.errors import DPCoreError
 from dpcore.rounds.counted import batches_of
 from dpcore.rounds.run import Run
 
-SETTING = "LDPFLOW_FOLDERS"
+from .environment import FOLDERS as SETTING
+
 DEFAULT = "data"
 _URL = re.compile(r"([a-z][a-z0-9+]+):/+(.*)")  # as `dpcore.wire.location` reads it; `Path` makes one slash of the two
 _named: list[Path] = []  # by this process's own command line

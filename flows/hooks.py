@@ -18,8 +18,9 @@ from dpcore.results.warehouse import Locked
 from dpcore.rounds.defaults import DEFAULT_DATA
 from dpcore.rounds.landing import land_failure
 from dpcore.rounds.run import Run, newest
-from flows import folders
-from flows.settings import NamedRound
+
+from . import folders
+from .settings import NamedRound
 
 _CANCELLED = "Somebody cancelled it, or stopped its process. **Press Retry** to go on where it was."
 _REFUSED = (

@@ -11,9 +11,10 @@ from prefect.states import Completed
 
 from dpcore.results import pages
 from dpcore.rounds.run import Run
-from flows.settings import NamedRound
-from flows.stage import key, run_name, stage, whole
-from flows.steps import find
+
+from .settings import NamedRound
+from .stage import key, run_name, stage, whole
+from .steps import find
 
 CHECKS_FAILED = "ChecksFailed"  # the name of the state of a round that landed, of which a check did not pass
 _NAMED = 3  # failed checks that a state's message quotes

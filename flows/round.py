@@ -1,4 +1,4 @@
-"""The whole round as one flow of tasks: `python -m flows.round`, or the deployment `round/daily`.
+"""The whole round as one flow of tasks: `python -m ldpflow_flows.round`, or the deployment `round/daily`.
 
 Without PREFECT_API_URL a server is started for the length of the run; with it, the run shows in that server's UI.
 Exit status: 0 done; 1 the input or the data were refused, in one line on standard error; 2 the command was written wrongly.
@@ -24,12 +24,13 @@ from dpcore.rounds import sequence
 from dpcore.rounds.run import Run
 from dpcore.rounds.settings import Round, Which, options
 from dpcore.rounds.waiting import reason
-from flows import folders, key
-from flows.collect import waiting
-from flows.publish import ended, show
-from flows.settings import RoundSettings
-from flows.stage import TAG, run_name, whole
-from flows.steps import Tasks, prepare
+
+from . import environment, folders, key
+from .collect import waiting
+from .publish import ended, show
+from .settings import RoundSettings
+from .stage import TAG, run_name, whole
+from .steps import Tasks, prepare
 
 
 @whole("round", hours=12, run_name=run_name)
@@ -53,6 +54,7 @@ def main(arguments: list[str] | None = None) -> int:
         if settings.warehouse:
             folders.name(settings.warehouse.parent)  # pictures are beside it where the data is a URL
         if not PREFECT_API_URL.value():
+            environment.settle()
             key.ensure()  # the server that is started for it asks for one, too
         Scheme.from_toml(settings.scheme)  # a slip is told at once, not after the engine has started
         print("starting Prefect (about 15 s without a server) ...", file=sys.stderr)
@@ -88,9 +90,9 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     """The options of `ldpflow run`, as they are declared."""
     parser = argparse.ArgumentParser(
-        prog="python -m flows.round",
+        prog="python -m ldpflow_flows.round",
         description="Run a whole round through Prefect: the same tables as `ldpflow run`.",
-        epilog="Example: python -m flows.round --clients 100000 --seed 7",
+        epilog="Example: python -m ldpflow_flows.round --clients 100000 --seed 7",
     )
     for option in (*options(Which), *options(Round)):
         told: dict[str, Any] = {"help": option.words, "default": None}

@@ -6,10 +6,11 @@ from pathlib import Path
 
 from dpcore.errors import TooFewClients
 from dpcore.rounds import sequence
-from flows.collect import waiting
-from flows.settings import RoundSettings
-from flows.stage import run_name, whole
-from flows.steps import Tasks, prepare
+
+from .collect import waiting
+from .settings import RoundSettings
+from .stage import run_name, whole
+from .steps import Tasks, prepare
 
 
 @whole("simulate", hours=12, run_name=run_name)

@@ -23,9 +23,10 @@ from dpcore.errors import DPCoreError
 from dpcore.rounds.defaults import DEFAULT_SCHEME
 from dpcore.rounds.names import round_of
 from dpcore.rounds.run import Run
-from flows.folders import guarded
-from flows.hooks import tell_failure
-from flows.runner import task_runner
+
+from .folders import guarded
+from .hooks import tell_failure
+from .runner import task_runner
 
 TAG = "ldpflow"  # of every run: what automations watch
 _LINES = 10  # of progress in the log, however many batches there are

@@ -11,9 +11,10 @@ from prefect import unmapped
 from dpcore.protocol.scheme import Scheme
 from dpcore.rounds import aggregating, estimating, landing, preparing, privatizing, waiting
 from dpcore.rounds.run import Run, newest
-from flows.runner import BATCHES, batches, each, flat
-from flows.settings import CollectSettings, NamedRound, RoundSettings
-from flows.stage import flow_run_id, follow, scheduled_day, stage
+
+from .runner import BATCHES, batches, each, flat
+from .settings import CollectSettings, NamedRound, RoundSettings
+from .stage import flow_run_id, follow, scheduled_day, stage
 
 
 @stage("prepare")

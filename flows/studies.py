@@ -15,9 +15,10 @@ from prefect.artifacts import create_markdown_artifact, create_progress_artifact
 from prefect.artifacts import update_progress_artifact as update
 
 from dpcore.laboratory.studies.aims import HEADS
-from flows.publish import embedded
-from flows.stage import key, scheduled_day, stage, whole
-from flows.study_settings import BenchmarkSettings, CoverageSettings, ReproduceSettings, StudySettings
+
+from .publish import embedded
+from .stage import key, scheduled_day, stage, whole
+from .study_settings import BenchmarkSettings, CoverageSettings, ReproduceSettings, StudySettings
 
 
 @stage("measure", seconds=24 * 3600)

@@ -15,7 +15,8 @@ from dpcore.laboratory.benchmarks.option import Place as Declared
 from dpcore.laboratory.benchmarks.reproduce import Reproduce
 from dpcore.laboratory.benchmarks.study import Study
 from dpcore.rounds.defaults import DEFAULT_DATA, warehouse_of
-from flows.settings import FORM
+
+from .settings import FORM
 
 
 class StudySettings(BaseModel):

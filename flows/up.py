@@ -1,4 +1,4 @@
-"""`make up`: a Prefect server, a worker and the scheduled deployments on this machine, until Ctrl-C.
+"""`ldpflow up`: a Prefect server, a worker, the project's collector and what is scheduled, on this machine, until Ctrl-C.
 
 The server listens on 127.0.0.1 only, asks for a key that is made on its first start (`key.py`), and answers no pages but its
 own (`server.py`).  PREFECT_SERVER_API_PORT chooses another port than 4200.  A server or worker that ends by itself is started
@@ -8,22 +8,30 @@ again; what they say is in `server.log` and `worker.log` of PREFECT_HOME, by def
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import socket
 import stat
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 from urllib.error import URLError
 from urllib.request import urlopen
 
-from flows.key import CLIENT, SERVER
-from flows.server import own_origins
+from dpcore.errors import SchemeError
+from dpcore.rounds.project import Project
+
+from . import environment
+from .key import CLIENT, SERVER
+from .server import own_origins
 
 HOST = "127.0.0.1"
 POOL = "ldpflow-pool"
+_COLLECTOR_PORT = 8080  # of `ldpflow serve`, where nothing is said
 _PATIENCE = 300  # seconds; a first start builds its database, 20 s on a slow machine, minutes on a busy one
 _GRACE = 30  # seconds a service has to end by itself
 _RESTARTS, _WATCHED = 5, 600  # times in so many seconds that a service is started again at once
@@ -50,27 +58,32 @@ def main() -> int:
         signal.signal(number, signal.default_int_handler)
     port = os.environ.get("PREFECT_SERVER_API_PORT", "4200")
     try:
+        project = Project.of()
         _check_free(port)
-        environment = environment_of(port)
-        _keep_to_owner(_home(environment))
-        key = _python("flows.key --make", environment)
-        environment |= {SERVER: key, CLIENT: key}
-        with _Service("server", "flows.server", environment) as server:
+        told = environment_of(port, project)
+        _keep_to_owner(Path(told["PREFECT_HOME"]))
+        key = _python(f"{__package__}.key --make", told)
+        told |= {SERVER: key, CLIENT: key}
+        with ExitStack() as stack:
+            server = stack.enter_context(_Service("server", f"{__package__}.server", told))
             print(f"starting the server on {HOST}:{port} ...", flush=True)
             _wait_until_healthy(port, server)
-            _python(f"prefect work-pool create {POOL} --type process --overwrite", environment)
-            _python("prefect --no-prompt deploy --all", environment)
-            _python("flows.automations", environment)
+            _python(f"{__package__}.deploying", told)
+            services = [server]
+            if project is not None and project.collector is not None:
+                collector = _Service("collector", _collecting(project.told["scheme"], project.collector), told)
+                services.append(stack.enter_context(collector))
+                _wait_until_listening(project.collector.get("port", _COLLECTOR_PORT), collector)
             worker_start = f"prefect worker start --pool {POOL} --type process"
-            with _Service("worker", worker_start, environment, umask=_OWN_UMASK) as worker:
-                print(f"up: {environment['PREFECT_UI_URL']}  (Ctrl-C stops the server and the worker)", flush=True)
-                shown = key if sys.stdout.isatty() else "`make key` prints it"  # a log must not hold it
-                print(f"the UI asks for the key, once a browser: {shown}", flush=True)
-                while True:
-                    time.sleep(0.5)
-                    for service in (server, worker):
-                        service.keep_up()
-    except UpError as error:
+            services.append(stack.enter_context(_Service("worker", worker_start, told, umask=_OWN_UMASK)))
+            print(f"up: {told['PREFECT_UI_URL']}  (Ctrl-C stops all of it)", flush=True)
+            shown = key if sys.stdout.isatty() else "`ldpflow up --key` prints it"  # a log must not hold it
+            print(f"the UI asks for the key, once a browser: {shown}", flush=True)
+            while True:
+                time.sleep(0.5)
+                for service in services:
+                    service.keep_up()
+    except (UpError, SchemeError) as error:
         print(f"ldpflow: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -78,20 +91,22 @@ def main() -> int:
     return 0
 
 
-def environment_of(port: str) -> dict[str, str]:
+def environment_of(port: str, project: Project | None = None) -> dict[str, str]:
     """Return the settings that server and worker share.
 
     The port goes by the environment: with an option `--port` the UI asks the default port and stays blank.
     """
     seen = os.environ.get("PREFECT_UI_URL") or f"http://{HOST}:{port}"
-    return {
+    own = {
         "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": ",".join(own_origins(port, seen)),
-        "DO_NOT_TRACK": "1",
         "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",  # seconds; as flows/automations.py expects
         "PREFECT_SERVER_DEPLOYMENTS_CONCURRENCY_SLOT_WAIT_SECONDS": "5",  # the default of 30 lets a queue of rounds wait
         "PREFECT_WORKER_QUERY_SECONDS": "2",  # the default of 10 lets every run wait
         "PREFECT_LOGGING_LEVEL": "WARNING",  # on this terminal; prefect.yaml lets runs log everything for the UI
-        **os.environ,
+    }
+    if project is not None:
+        own[environment.FOLDERS] = ",".join(project.used)
+    return environment.here(**own) | {
         "PREFECT_API_URL": f"http://{HOST}:{port}/api",
         "PREFECT_UI_URL": seen,
         "PREFECT_SERVER_API_HOST": HOST,
@@ -99,8 +114,13 @@ def environment_of(port: str) -> dict[str, str]:
     }
 
 
-def _home(environment: Mapping[str, str]) -> Path:
-    return Path(environment.get("PREFECT_HOME", ".prefect")).expanduser()
+def _collecting(scheme: str, told: Mapping[str, Any]) -> str:
+    """The command of a collector with these options; a list is an option more than once."""
+    words = ["dpcore.cli", "serve", scheme]
+    for name, value in told.items():
+        for each in value if isinstance(value, list) else [value]:
+            words += [f"--{name.replace('_', '-')}", str(each)]
+    return shlex.join(words)
 
 
 def _keep_to_owner(home: Path) -> None:
@@ -137,8 +157,8 @@ class _Service:
     """
 
     def __init__(self, name: str, command: str, environment: Mapping[str, str], *, umask: int = _UMASK) -> None:
-        self.log = _home(environment) / f"{name}.log"
-        self._name, self._command, self._environment, self._umask = name, command, dict(environment), umask
+        self.log = Path(environment["PREFECT_HOME"]) / f"{name}.log"
+        self.name, self._command, self._environment, self._umask = name, command, dict(environment), umask
         self._starts: list[float] = []
         self._due: float | None = None  # when it is started again, once it has ended
 
@@ -147,7 +167,7 @@ class _Service:
         self.log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with open(self.log, "ab", opener=_for_owner) as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", *self._command.split()],
+                [sys.executable, "-m", *shlex.split(self._command)],
                 env=self._environment,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -180,7 +200,7 @@ class _Service:
             pause = _PAUSE if often > _RESTARTS else 0
             times, when = (f", {often} times in {_WATCHED} s", f" in {pause} s") if pause else ("", "")
             print(
-                f"the {self._name} ended with status {self.status}{times}; started again{when}, see {self.log}",
+                f"the {self.name} ended with status {self.status}{times}; started again{when}, see {self.log}",
                 flush=True,
             )
             self._due = now + pause
@@ -209,17 +229,33 @@ def _python(command: str, environment: Mapping[str, str]) -> str:
 
 
 def _wait_until_healthy(port: str, server: _Service) -> None:
-    deadline = time.monotonic() + _PATIENCE
-    while time.monotonic() < deadline:
-        if server.status is not None:
-            raise UpError(f"the server ended at once with status {server.status}; {server.log} says why")
+    def is_healthy() -> bool:
         try:
             with urlopen(f"http://{HOST}:{port}/api/health", timeout=2) as answer:
-                if answer.status == 200:
-                    return
+                return bool(answer.status == 200)
         except (URLError, OSError):
-            time.sleep(0.3)
-    raise UpError(f"the server was not healthy after {_PATIENCE} s; the machine may be too busy, try again")
+            return False
+
+    _wait_until(is_healthy, server)
+
+
+def _wait_until_listening(port: int, collector: _Service) -> None:
+    def is_listening() -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex((HOST, port)) == 0
+
+    _wait_until(is_listening, collector)
+
+
+def _wait_until(is_ready: Callable[[], bool], service: _Service) -> None:
+    deadline = time.monotonic() + _PATIENCE
+    while time.monotonic() < deadline:
+        if service.status is not None:
+            raise UpError(f"the {service.name} ended at once with status {service.status}; {service.log} says why")
+        if is_ready():
+            return
+        time.sleep(0.3)
+    raise UpError(f"the {service.name} was not healthy after {_PATIENCE} s; the machine may be too busy, try again")
 
 
 if __name__ == "__main__":

@@ -11,15 +11,18 @@ import errno
 import os
 import sys
 from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
 
 from dpcore.cli.answers import export, publish, query
+from dpcore.cli.projects import deploy, init, up
 from dpcore.cli.reports import key, privatize, serve
 from dpcore.cli.rounds import backfill, cleanup, collect, estimate, run
 from dpcore.cli.schemes import audit, plan, scheme
 from dpcore.cli.studies import Studies, reproduce
 from dpcore.errors import DPCoreError
+from dpcore.rounds.defaults import PROJECT
 
 app = typer.Typer(
     name="ldpflow",
@@ -30,13 +33,35 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
+
+def _tell_version(asked: bool) -> None:
+    if asked:
+        from dpcore import __version__
+
+        typer.echo(f"ldpflow {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _of_all_commands(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_tell_version, is_eager=True, help="Print which ldpflow this is, and end."),
+    ] = False,
+) -> None:
+    """What no command needs."""
+
+
 benchmarks_app = typer.Typer(
     cls=Studies, help="Measure ldpflow beside its peers.", no_args_is_help=True, rich_markup_mode=None
 )
 app.add_typer(benchmarks_app, name="benchmark")
 
 _COMMANDS: tuple[Callable[..., None], ...] = (  # as help lists them
+    init,
     run,
+    up,
+    deploy,
     scheme,
     plan,
     privatize,
@@ -59,12 +84,22 @@ _INTERRUPTED = 130  # typer's exit status after Ctrl-C
 _SAID = "ldpflow: interrupted; what had landed stays, and nothing is half landed"
 
 
+def _defaults(arguments: list[str]) -> dict[str, dict[str, Any]]:
+    """What the project of this folder says, by command."""
+    if not os.path.exists(PROJECT) or arguments[:1] == ["init"] or "--help" in arguments:
+        return {}
+    from dpcore.rounds.project import Project
+
+    project = Project.of()
+    return {} if project is None else project.defaults(arguments)
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit; every error a user can cause is one line on standard error."""
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # numpy is not loaded yet; threads slow our small matrices
         os.environ.setdefault(name, "1")
     try:
-        app(arguments)
+        app(arguments, default_map=_defaults(sys.argv[1:] if arguments is None else arguments))
     except DPCoreError as error:
         print(f"ldpflow: {error}", file=sys.stderr)
         sys.exit(1)

@@ -119,6 +119,6 @@ def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise SchemeError(f"no scheme file at {path}; see data/schemes for examples") from None
+        raise SchemeError(f"no scheme file at {path}; `ldpflow init FOLDER` makes a project with one") from None
     except (OSError, UnicodeDecodeError) as error:
         raise SchemeError(f"the scheme file {path} cannot be read: {error}") from None

@@ -8,6 +8,7 @@ from pathlib import Path
 DEFAULT_SCHEMES = Path("data/schemes")
 DEFAULT_SCHEME = DEFAULT_SCHEMES / "consumer_expenditure.toml"
 DEFAULT_DATA = Path("data/var")
+PROJECT = "ldpflow.toml"  # what a team's project says, see `project`
 MIN_CLIENTS = 50  # a smaller round of real people, or a group of one, says little and is nearly its people's reports
 KEEP_DAYS = 30  # that a landed round's files are kept
 WORKERS = 2  # threads; numpy lets go of the interpreter while it draws

@@ -22,7 +22,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-from flows import up
+from ldpflow_flows import up
 from tests.browser import chromium
 from tests.browser.serving import serving
 from tests.helpers.services import PATIENCE, Up, ask, basic, deployment, ended, key_in, running, soon, start, state
@@ -200,7 +200,7 @@ def test_the_temporary_server_of_make_run_asks_for_the_key_too(root: Path, tmp_p
     home = tmp_path / "home"
     own = {"PREFECT_HOME": str(home), "PREFECT_PROFILES_PATH": f"{home}/profiles.toml"}
     bare = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
-    words = [sys.executable, "-m", "flows.round", "--clients", "2000000", "--data", str(tmp_path / "data")]
+    words = [sys.executable, "-m", "ldpflow_flows.round", "--clients", "2000000", "--data", str(tmp_path / "data")]
     process = subprocess.Popen(words, cwd=root, env=bare | own, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         ports = soon(

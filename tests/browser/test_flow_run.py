@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from flows import up
+from ldpflow_flows import up
 from tests.browser import chromium
 from tests.helpers.services import Up, artifacts, ask, deployment, ended, running, soon, start
 

@@ -333,7 +333,7 @@ def test_a_full_disk_is_one_line_that_names_the_file_and_leaves_no_half_of_it(
         beside.write_bytes(b"half")
         raise OSError(errno.ENOSPC, "Error writing bytes to file. Detail: [errno 28]")  # as pyarrow says it
 
-    monkeypatch.setattr(cli, "app", lambda _: write_whole(tmp_path / "00001.parquet", full))
+    monkeypatch.setattr(cli, "app", lambda *_, **__: write_whole(tmp_path / "00001.parquet", full))
     one_line(ldpflow("run", at=tmp_path), ["00001.parquet: No space left on device; make room and run it again"])
     assert not list(tmp_path.iterdir())
 

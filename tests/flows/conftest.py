@@ -45,6 +45,9 @@ def harness(new_database: Callable[[], str | None]) -> Iterator[None]:
     )
     from prefect.testing.utilities import prefect_test_harness
 
+    from ldpflow_flows import environment
+
+    environment.settle()
     with ExitStack() as stack:
         if url := new_database():
             stack.enter_context(temporary_settings({PREFECT_SERVER_DATABASE_CONNECTION_URL: url}))

@@ -9,8 +9,8 @@ import pytest
 from dpcore.errors import CalibrationError
 from dpcore.mechanisms import named
 from dpcore.results import warehouse
-from flows.audit import audit
-from flows.settings import AuditSettings
+from ldpflow_flows.audit import audit
+from ldpflow_flows.settings import AuditSettings
 from tests.flows.artifacts import shown
 from tests.helpers.planted import OneTooMany
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from dpcore.results import warehouse
-from flows.studies import coverage
-from flows.study_settings import CoverageSettings
+from ldpflow_flows.studies import coverage
+from ldpflow_flows.study_settings import CoverageSettings
 from tests.flows.artifacts import shown
 
 pytestmark = [pytest.mark.flows, pytest.mark.usefixtures("harness")]

@@ -17,10 +17,10 @@ from dpcore.errors import DPCoreError, InvalidReport
 from dpcore.protocol.aggregates import Aggregate
 from dpcore.rounds import aggregating, preparing, privatizing
 from dpcore.rounds.run import Run
-from flows import runner
-from flows.round import run_round
-from flows.settings import RoundSettings
-from flows.steps import aggregate_batch, merge, privatize_batch
+from ldpflow_flows import runner
+from ldpflow_flows.round import run_round
+from ldpflow_flows.settings import RoundSettings
+from ldpflow_flows.steps import aggregate_batch, merge, privatize_batch
 from tests.helpers.services import free_port
 
 pytestmark = pytest.mark.flows
@@ -115,7 +115,7 @@ def test_a_tree_of_merges_gives_the_same_bits(
     reports = [privatizing.privatize_shard(run, shard) for shard in privatizing.shards(run)]
     parts = [aggregating.aggregate_file(run, report) for report in reports]
     whole = aggregating.merge(run, parts).read_bytes()
-    monkeypatch.setattr("flows.steps.BATCHES", 2)  # four leaves, two branches
+    monkeypatch.setattr("ldpflow_flows.steps.BATCHES", 2)  # four leaves, two branches
     assert len(parts) == 4
     assert merge.fn(run, [*parts, parts[0]]).read_bytes() == whole  # each once
     assert len(list((run.folder / "merged").iterdir())) == 2

@@ -16,10 +16,10 @@ from pydantic import BaseModel
 from dpcore.errors import DPCoreError
 from dpcore.rounds import defaults, preparing
 from dpcore.rounds.run import Run
-from flows import folders, hooks, settings, study_settings
-from flows.audit import enumerate_loss, land_checks
-from flows.settings import RoundSettings
-from flows.steps import aggregate_batch, land, prepare
+from ldpflow_flows import folders, hooks, settings, study_settings
+from ldpflow_flows.audit import enumerate_loss, land_checks
+from ldpflow_flows.settings import RoundSettings
+from ldpflow_flows.steps import aggregate_batch, land, prepare
 from tests.helpers import warehouses
 from tests.helpers.flow_cases import FLOWS, TASKS
 
@@ -167,7 +167,7 @@ def test_what_a_runs_plan_names_is_looked_at_in_each_task(name: str, here: Path,
 def test_a_link_that_is_turned_between_two_tasks_is_seen_by_the_second(
     here: Path, outside: Path, scheme_file: Path, records_file: Path
 ) -> None:
-    from flows.steps import privatize_records
+    from ldpflow_flows.steps import privatize_records
 
     (here / "small.toml").write_text(scheme_file.read_text(encoding="utf-8"), encoding="utf-8")
     (here / "people.csv").write_text(records_file.read_text(encoding="utf-8"), encoding="utf-8")

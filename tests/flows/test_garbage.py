@@ -15,7 +15,7 @@ pytestmark = pytest.mark.flows
 # thread does so until the main one ends its transaction, the main thread until the writer has no patience left.
 SCRIPT = """
 import gc, sqlite3, sys, threading, time
-from flows import server
+from ldpflow_flows import server
 
 apart = sys.argv[2] == "apart"
 if apart:
@@ -68,7 +68,7 @@ def test_the_server_starts_with_its_collector_apart() -> None:
         "def run_module(name, **_):\n"
         "    print(sys.argv[1:], gc.isenabled(), [thread.name for thread in threading.enumerate()])\n"
         "runpy.run_module = run_module\n"
-        "from flows import server\n"
+        "from ldpflow_flows import server\n"
         "server.main()"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)

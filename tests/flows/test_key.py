@@ -20,7 +20,7 @@ from prefect.settings import (
 from starlette.responses import PlainTextResponse
 
 from dpcore.errors import DPCoreError
-from flows import key, server, up
+from ldpflow_flows import key, server, up
 
 
 @pytest.fixture

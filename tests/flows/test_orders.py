@@ -8,8 +8,8 @@ from uuid import NAMESPACE_OID, uuid5
 
 import pytest
 
-from flows.round import run_round
-from flows.settings import RoundSettings
+from ldpflow_flows.round import run_round
+from ldpflow_flows.settings import RoundSettings
 from tests.helpers.orders import EVENTS, LENGTH, ROUND, check_orders
 
 pytestmark = [pytest.mark.slow, pytest.mark.flows, pytest.mark.usefixtures("harness")]

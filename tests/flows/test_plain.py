@@ -13,14 +13,34 @@ import pytest
 from prefect.client.schemas.objects import TERMINAL_STATES
 from prefect.states import Cancelled, Cancelling, Completed, Crashed, Failed
 
-import flows.round as rounds
+import ldpflow_flows.round as rounds
 from dpcore.errors import DPCoreError, SchemeError
 from dpcore.results.pages import Pieces
 from dpcore.rounds import preparing
 from dpcore.rounds.cleanup import Removal
 from dpcore.rounds.run import Run, State
-from flows import audit, backfill, cleanup, collect, estimate, hooks, publish, runner, simulate, stage, steps, studies
-from flows.settings import AuditSettings, BackfillSettings, CleanupSettings, CollectSettings, NamedRound, RoundSettings
+from ldpflow_flows import (
+    audit,
+    backfill,
+    cleanup,
+    collect,
+    estimate,
+    hooks,
+    publish,
+    runner,
+    simulate,
+    stage,
+    steps,
+    studies,
+)
+from ldpflow_flows.settings import (
+    AuditSettings,
+    BackfillSettings,
+    CleanupSettings,
+    CollectSettings,
+    NamedRound,
+    RoundSettings,
+)
 from tests.helpers import undrawn, warehouses
 from tests.helpers.flow_cases import unplugged
 from tests.helpers.schemes import QUESTION

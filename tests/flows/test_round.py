@@ -18,12 +18,12 @@ from dpcore.errors import InvalidRecord, InvalidReport, SchemeError
 from dpcore.results import warehouse
 from dpcore.rounds import aggregating, landing, preparing, privatizing
 from dpcore.rounds.run import Run
-from flows import collect as collecting
-from flows import publish as publishing
-from flows import round as rounds
-from flows import simulate as simulating
-from flows import steps
-from flows.settings import CollectSettings, NamedRound, RoundSettings
+from ldpflow_flows import collect as collecting
+from ldpflow_flows import publish as publishing
+from ldpflow_flows import round as rounds
+from ldpflow_flows import simulate as simulating
+from ldpflow_flows import steps
+from ldpflow_flows.settings import CollectSettings, NamedRound, RoundSettings
 
 pytestmark = [pytest.mark.flows, pytest.mark.usefixtures("harness")]
 
@@ -197,7 +197,7 @@ def test_records_that_are_refused_leave_nothing_landed(scheme_file: Path, tmp_pa
 
 
 def test_the_flows_of_the_stages_make_a_round_together(scheme_file: Path, by_command: Path, tmp_path: Path) -> None:
-    from flows.estimate import estimate
+    from ldpflow_flows.estimate import estimate
 
     reports = simulating.simulate(settings_of(scheme_file, tmp_path / "clients"))
     where = {"scheme": scheme_file, "data": tmp_path, "round": "2026-11-20"}

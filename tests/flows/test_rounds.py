@@ -10,12 +10,12 @@ import pytest
 from prefect.client.orchestration import get_client
 
 from dpcore.results import warehouse
-from flows.backfill import backfill
-from flows.cleanup import cleanup, delete_history
-from flows.collect import WAITING
-from flows.round import main, run_round
-from flows.settings import BackfillSettings, CleanupSettings, RoundSettings
-from flows.simulate import simulate
+from ldpflow_flows.backfill import backfill
+from ldpflow_flows.cleanup import cleanup, delete_history
+from ldpflow_flows.collect import WAITING
+from ldpflow_flows.round import main, run_round
+from ldpflow_flows.settings import BackfillSettings, CleanupSettings, RoundSettings
+from ldpflow_flows.simulate import simulate
 from tests.flows.artifacts import shown
 
 pytestmark = [pytest.mark.flows, pytest.mark.usefixtures("harness")]
@@ -84,7 +84,7 @@ def test_old_history_is_deleted_and_what_has_not_ended_is_kept(
         before = len(client.read_flow_runs())
         assert delete_history.fn(CleanupSettings()) == 0
         assert len(client.read_flow_runs()) == before
-        monkeypatch.setattr("flows.cleanup.datetime", Tomorrow)
+        monkeypatch.setattr("ldpflow_flows.cleanup.datetime", Tomorrow)
         ended = delete_history.fn(CleanupSettings(dry_run=True))
         assert ended > 0
         assert len(client.read_flow_runs()) == before

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from dpcore.results import warehouse
-from flows import up
+from ldpflow_flows import up
 from tests.helpers.services import (
     PATIENCE,
     Up,
@@ -80,7 +80,7 @@ def test_a_round_against_a_server_shows_in_its_ui(
     assert soon(lambda: scheduled(port)), "the server's scheduler plans no runs; see the lock file's sqlalchemy"
 
     made = subprocess.run(
-        [sys.executable, "-m", "flows.round", str(scheme_file), "--seed", "7", "--round", "2026-11-20"]
+        [sys.executable, "-m", "ldpflow_flows.round", str(scheme_file), "--seed", "7", "--round", "2026-11-20"]
         + ["--data", str(tmp_path / "data")],
         cwd=root,
         env=os.environ

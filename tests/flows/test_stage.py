@@ -17,11 +17,11 @@ from dpcore.errors import SchemeError, WarehouseError
 from dpcore.protocol.report import with_ids
 from dpcore.results.warehouse import Locked
 from dpcore.rounds import aggregating, defaults, preparing, privatizing
-from flows import round as rounds
-from flows import steps
-from flows.hooks import advice, run_of
-from flows.settings import RoundSettings
-from flows.stage import is_transient, key
+from ldpflow_flows import round as rounds
+from ldpflow_flows import steps
+from ldpflow_flows.hooks import advice, run_of
+from ldpflow_flows.settings import RoundSettings
+from ldpflow_flows.stage import is_transient, key
 from tests.helpers import warehouses
 from tests.helpers.flow_cases import FLOWS, TASKS
 from tests.helpers.tapes import Tape, Written, only

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import socket
 import sys
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -13,7 +14,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from flows import up
+from dpcore.rounds.project import Project
+from ldpflow_flows import environment, up
 from tests.helpers.services import soon
 
 
@@ -44,9 +46,13 @@ def test_the_settings_are_those_of_this_machine_and_the_operators_go_before(monk
     for name in [name for name in os.environ if name.startswith(("PREFECT", "DO_NOT"))]:
         monkeypatch.delenv(name)
     told = up.environment_of("4711")
-    assert {name: value for name, value in told.items() if name.startswith(("PREFECT", "DO_NOT"))} == {
+    home = Path.cwd() / ".prefect"
+    own = {name: value for name, value in told.items() if name.startswith(("PREFECT", "DO_NOT", "LDPFLOW_FOLDERS"))}
+    assert own.pop("LDPFLOW_FOLDERS") == os.environ["LDPFLOW_FOLDERS"]
+    assert own == environment._SERVER | {
+        "PREFECT_HOME": str(home),
+        "PREFECT_PROFILES_PATH": str(home / "profiles.toml"),
         "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": "http://127.0.0.1:4711,http://localhost:4711",
-        "DO_NOT_TRACK": "1",
         "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",
         "PREFECT_SERVER_DEPLOYMENTS_CONCURRENCY_SLOT_WAIT_SECONDS": "5",
         "PREFECT_WORKER_QUERY_SECONDS": "2",
@@ -64,6 +70,22 @@ def test_the_settings_are_those_of_this_machine_and_the_operators_go_before(monk
     assert told["PREFECT_SERVER_CORS_ALLOWED_ORIGINS"].endswith(":4711,https://flows.example.org")
     assert told["PREFECT_WORKER_QUERY_SECONDS"] == "7"
     assert told["PREFECT_SERVER_API_HOST"] == "127.0.0.1"  # whatever anybody says
+
+
+def test_a_project_says_what_its_runs_may_use_and_the_operator_goes_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    project = Project({"scheme": "schemes/a.toml", "data": "d"}, folders=["/srv/more"])
+    assert up.environment_of("4711", project)["LDPFLOW_FOLDERS"] == os.environ["LDPFLOW_FOLDERS"]
+    monkeypatch.delenv("LDPFLOW_FOLDERS")
+    assert up.environment_of("4711", project)["LDPFLOW_FOLDERS"] == "d,schemes/a.toml,schemes,/srv/more"
+    assert "LDPFLOW_FOLDERS" not in up.environment_of("4711")
+
+
+def test_a_collector_is_started_with_the_projects_options() -> None:
+    told = {"into": "my reports", "port": 8081, "name": ["a.example.org", "b.example.org"], "seal_after": 2.5}
+    assert shlex.split(up._collecting("a.toml", told)) == (
+        ["dpcore.cli", "serve", "a.toml", "--into", "my reports", "--port", "8081"]
+        + ["--name", "a.example.org", "--name", "b.example.org", "--seal-after", "2.5"]
+    )
 
 
 @pytest.mark.parametrize("port", ["0", "65536", "-1", "http", ""])
@@ -100,7 +122,7 @@ def test_a_server_is_waited_for_until_it_is_well(monkeypatch: pytest.MonkeyPatch
     naps: list[float] = []
     clock = SimpleNamespace(monotonic=lambda: float(len(naps)), sleep=naps.append)
     monkeypatch.setattr(up, "time", clock)
-    running: Any = SimpleNamespace(status=None, log="server.log")
+    running: Any = SimpleNamespace(status=None, log="server.log", name="server")
     with HTTPServer((up.HOST, 0), Answers) as server:
         Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         port = str(server.server_address[1])
@@ -113,7 +135,7 @@ def test_a_server_is_waited_for_until_it_is_well(monkeypatch: pytest.MonkeyPatch
         up._wait_until_healthy(port, running)
     assert len(naps) == 7
     with pytest.raises(up.UpError, match="ended at once with status 3; server"):
-        up._wait_until_healthy(port, SimpleNamespace(status=3, log="server.log"))  # type: ignore[arg-type]
+        up._wait_until_healthy(port, SimpleNamespace(status=3, log="server.log", name="server"))  # type: ignore[arg-type]
 
 
 def test_what_is_run_to_its_end_says_what_it_said_or_why_it_failed() -> None:

@@ -15,7 +15,7 @@ def flows() -> behaviour.Document:
 
     from prefect.events.actions import CallWebhook
 
-    from flows import automations
+    from ldpflow_flows import automations
     from tests.helpers.flow_cases import FLOWS, TASKS
 
     notify = CallWebhook(block_document_id=UUID(int=0), payload=automations._PAYLOAD)

@@ -59,7 +59,7 @@ def only(tape: Tape, *, keyed: bool = False) -> Iterator[None]:
     def refused_to_us(honest: Any) -> Any:
         def asked(*given: Any, **named: Any) -> Any:
             of = sys._getframe(1).f_globals["__name__"].partition(".")[0]
-            return refused() if of in ("dpcore", "flows", "tests") else honest(*given, **named)
+            return refused() if of in ("dpcore", "ldpflow_flows", "tests") else honest(*given, **named)
 
         return asked
 

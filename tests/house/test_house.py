@@ -34,8 +34,10 @@ def test_no_file_is_imported_by_what_it_imports(root: Path) -> None:
             if isinstance(node, ast.Import):
                 named += [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom):
-                whole = [f"{node.module}.{alias.name}" for alias in node.names]
-                named += [name if name in files else str(node.module) for name in whole]
+                above = [*module.split(".")[: -node.level], node.module] if node.level else [node.module]
+                base = ".".join(filter(None, above))
+                whole = [f"{base}.{alias.name}" for alias in node.names]
+                named += [name if name in files else base for name in whole]
         graph[module] = {name for name in named if name in files}
     TopologicalSorter(graph).prepare()  # a CycleError names the circle
 
@@ -157,3 +159,20 @@ def test_what_a_dataclass_holds_is_not_changed() -> None:
                 told = [ast.unparse(one) for one in node.decorator_list]
                 changing += [node.name for one in told if one.startswith("dataclass") and "frozen=True" not in one]
     assert sorted(changing) == ["_Guest", "_Held"]
+
+
+def test_the_wheel_has_every_package_and_what_is_shipped(root: Path) -> None:
+    """They are listed by name, because the flows' folder has another name than their package."""
+    told = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
+    there = {".".join(path.parent.relative_to(root).parts) for path in (root / "dpcore").rglob("__init__.py")}
+    assert sorted(told["packages"]) == sorted({*there, "ldpflow_flows", "ldpflow_project"})
+    files = {path for pattern in told["package-data"]["ldpflow_project"] for path in root.glob(pattern)}
+    shipped = {path for name in ("schemes", "samples", "project") for path in (root / "data" / name).iterdir()}
+    assert files == {root / "prefect.yaml", *shipped}
+
+
+def test_flows_are_imported_by_a_name_that_no_project_has(root: Path) -> None:
+    for path in [*PYTHON, *(root / "tests").rglob("*.py")]:
+        assert not re.search(r"^\s*(?:from|import) flows\b", path.read_text("utf-8"), re.MULTILINE), path
+    for path in (root / "flows").glob("*.py"):
+        assert "ldpflow_flows import" not in path.read_text("utf-8"), f"{path} imports its own by their whole name"

@@ -38,6 +38,9 @@ QUICK = {  # done in one folder, in this order
     "ldpflow --help": "typer",
     "ldpflow scheme --help": "typer",
     "ldpflow benchmark --help": "typer dpcore.laboratory",
+    "ldpflow init own": "typer",
+    "ldpflow up --help": "typer",
+    "ldpflow deploy --help": "typer",
     "ldpflow key clinic --keys keys.toml": "typer dpcore.collector",
     "ldpflow scheme pets.toml": f"typer rich numpy {READS}",
     "ldpflow scheme --json-schema": "typer numpy dpcore.functionals",
@@ -66,28 +69,30 @@ SLOW = {
     "ldpflow benchmark coverage --help": f"typer {STUDIES} dpcore.audit scipy.special",
 }
 FLOWS = {  # beside what Prefect loads
-    "import flows.round": f"{FLOW} typer",  # a worker starts a process for every round
-    "import flows.up": "",
-    "import flows.key": "",
-    "import flows.server": "",
-    "import flows.settings": "",
+    "import ldpflow_flows.round": f"{FLOW} typer",  # a worker starts a process for every round
+    "import ldpflow_flows.up": "",
+    "import ldpflow_flows.environment": "",
+    "import ldpflow_flows.key": "",
+    "import ldpflow_flows.server": "",
+    "import ldpflow_flows.settings": "",
 }
 SLOW_FLOWS = {
-    "import flows.audit": f"{FLOW} dpcore.audit",
-    "import flows.automations": FLOW,
-    "import flows.backfill": f"{FLOW} typer",
-    "import flows.cleanup": FLOW,
-    "import flows.collect": FLOW,
-    "import flows.estimate": FLOW,
-    "import flows.folders": f"{TABLES} dpcore.functionals",
-    "import flows.hooks": FLOW,
-    "import flows.publish": FLOW,
-    "import flows.runner": "numpy pandas pyarrow",
-    "import flows.simulate": FLOW,
-    "import flows.stage": FLOW,
-    "import flows.steps": FLOW,
-    "import flows.studies": f"{FLOW} dpcore.laboratory dpcore.audit dpcore.rounds.planner scipy.special",
-    "import flows.study_settings": f"{STUDIES} dpcore.audit dpcore.rounds.planner scipy.special",
+    "import ldpflow_flows.audit": f"{FLOW} dpcore.audit",
+    "import ldpflow_flows.automations": FLOW,
+    "import ldpflow_flows.backfill": f"{FLOW} typer",
+    "import ldpflow_flows.cleanup": FLOW,
+    "import ldpflow_flows.collect": FLOW,
+    "import ldpflow_flows.deploying": FLOW,
+    "import ldpflow_flows.estimate": FLOW,
+    "import ldpflow_flows.folders": f"{TABLES} dpcore.functionals",
+    "import ldpflow_flows.hooks": FLOW,
+    "import ldpflow_flows.publish": FLOW,
+    "import ldpflow_flows.runner": "numpy pandas pyarrow",
+    "import ldpflow_flows.simulate": FLOW,
+    "import ldpflow_flows.stage": FLOW,
+    "import ldpflow_flows.steps": FLOW,
+    "import ldpflow_flows.studies": f"{FLOW} dpcore.laboratory dpcore.audit dpcore.rounds.planner scipy.special",
+    "import ldpflow_flows.study_settings": f"{STUDIES} dpcore.audit dpcore.rounds.planner scipy.special",
 }
 TABLE = (  # what is done, what that loads, what all of it has before, and which tests they are
     (QUICK, "", ()),
@@ -160,7 +165,7 @@ def test_the_table_has_every_command_and_every_flow() -> None:
 
     commands = {command.callback.__name__ for command in app.registered_commands if command.callback} | {"benchmark"}
     assert {name.split()[1] for name in (*QUICK, *SLOW) if name.startswith("ldpflow")} - {"--help"} == commands
-    flows = {f"flows.{path.stem}" for path in Path(ROOT / "flows").glob("*.py")} - {"flows.__init__"}
+    flows = {f"ldpflow_flows.{path.stem}" for path in Path(ROOT / "flows").glob("*.py")} - {"ldpflow_flows.__init__"}
     assert {name.split()[1] for name in (*FLOWS, *SLOW_FLOWS)} == flows
 
 
@@ -169,7 +174,7 @@ def test_help_is_shown_before_anything_is_loaded(loads: Callable[[int], dict[str
     done = loads(0)["ldpflow --help"]
     assert "benchmark" in done.said
     assert {
-        name for name in done.modules if name.split(".")[0] in ("dpcore", "flows") and "dpcore.cli." not in name
+        name for name in done.modules if name.split(".")[0] in ("dpcore", "ldpflow_flows") and "dpcore.cli." not in name
     } == {
         "dpcore",
         "dpcore.cli",

@@ -11,7 +11,7 @@ import yaml
 from prefect import Flow
 from prefect.client.schemas.schedules import CronSchedule
 
-from flows.up import POOL
+from ldpflow_flows.up import POOL
 from tests.helpers.flow_cases import FLOWS
 
 pytestmark = pytest.mark.flows
@@ -24,7 +24,7 @@ def flow_of(deployment: dict[str, Any]) -> Any:
     """The flow of an entrypoint, which names a module: where it names a file, Prefect puts the file's folder before all others,
     and an import of `coverage`, say, finds the flow."""
     module, _, name = deployment["entrypoint"].rpartition(".")
-    assert module.startswith("flows.")
+    assert module.startswith("ldpflow_flows.")
     return getattr(import_module(module), name)
 
 

@@ -12,9 +12,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 WHAT_IS_NOT = {"test_texts.py", "test_systems.py"}  # these name, on purpose, what there is not
 FILES = sorted(path for path in (ROOT / "tests").rglob("*.py") if path.name not in WHAT_IS_NOT)
-FROM = re.compile(r"\bfrom ((?:dpcore|flows)(?:\.\w+)*) import +(?:\(([^)]*)\)|([\w, ]+))")
-IMPORT = re.compile(r"(?<!\w)import ((?:dpcore|flows)(?:\.\w+)*)")
-DOTTED = re.compile(r"(?:dpcore|flows)(?:\.[a-z_]\w*)+(?:\.\w+)*")
+FROM = re.compile(r"\bfrom ((?:dpcore|ldpflow_flows)(?:\.\w+)*) import +(?:\(([^)]*)\)|([\w, ]+))")
+IMPORT = re.compile(r"(?<!\w)import ((?:dpcore|ldpflow_flows)(?:\.\w+)*)")
+DOTTED = re.compile(r"(?:dpcore|ldpflow_flows)(?:\.[a-z_]\w*)+(?:\.\w+)*")
 
 
 def names_in(source: str) -> set[tuple[str, str]]:
@@ -34,14 +34,14 @@ def names_in(source: str) -> set[tuple[str, str]]:
 
 def is_there(module: str, name: str) -> bool:
     """Whether there is such a module with such a name, or such a thing in a module; flows are not asked for their things."""
-    place = ROOT.joinpath(*module.split("."))
+    place = ROOT.joinpath(*module.replace("ldpflow_flows", "flows").split("."))
     if not (place.is_dir() or place.with_suffix(".py").is_file()):
         outer, _, last = module.rpartition(".")
         return bool(outer) and not name and is_there(outer, last)
     inside = place / name
     if not name or inside.is_dir() or inside.with_suffix(".py").is_file():
         return True
-    return module.startswith("flows") or hasattr(import_module(module), name)
+    return module.startswith("ldpflow_flows") or hasattr(import_module(module), name)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT / "tests")))

@@ -1,9 +1,9 @@
 """Which tests a change asks for: `make changed` runs them; `python -m tests.programs.changed --all` names all.
 
 What has changed is what git says: files that differ from a commit (HEAD, or another by `--since`), and new ones.  A test asks
-for what its text names of `dpcore` and `flows`, and for what the helpers and fixtures that it imports name.  Of a changed room
-that is: its own tests, and those of other rooms that name a changed module.  With `--all`, also whatever rests on a changed
-module by the graph of imports, which of a low room is nearly everything: `make quick` before a commit.
+for what its text names of `dpcore` and `ldpflow_flows`, and for what the helpers and fixtures that it imports name.  Of a
+changed room that is: its own tests, and those of other rooms that name a changed module.  With `--all`, also whatever rests on
+a changed module by the graph of imports, which of a low room is nearly everything: `make quick` before a commit.
 Files that are no Python belong to the package they lie in; of those outside, as `data/README.md`, the tests that name them.
 """
 
@@ -23,8 +23,8 @@ import grimp
 import dpcore
 
 ROOT = Path(__file__).parents[2]
-_NAMED = re.compile(r"\b(?:dpcore|flows|tests)(?:\.\w+)+")
-_FROM = re.compile(r"^\s*from ((?:dpcore|flows|tests)[\w.]*) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
+_NAMED = re.compile(r"\b(?:dpcore|ldpflow_flows|tests)(?:\.\w+)+")
+_FROM = re.compile(r"^\s*from ((?:dpcore|ldpflow_flows|tests)[\w.]*) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
 _CONTRACT = re.compile(r"\bdp\.(\w+)")
 
 
@@ -105,18 +105,23 @@ def _modules_of(path: str) -> set[str]:
     if file.parts[0] not in ("dpcore", "flows", "tests"):
         return set()
     if file.suffix == ".py":
-        parts = file.with_suffix("").parts
+        parts = _imported(file.with_suffix("").parts)
         return {".".join(parts[:-1] if parts[-1] == "__init__" else parts)}
     package = next((folder for folder in file.parents if (ROOT / folder / "__init__.py").is_file()), None)
     if package is None:
         return set()
-    name = ".".join(package.parts)
+    name = ".".join(_imported(package.parts))
     return {module for module in _graph().modules if module == name or module.startswith(f"{name}.")}
+
+
+def _imported(parts: tuple[str, ...]) -> tuple[str, ...]:
+    """The names by which a file or folder is imported."""
+    return ("ldpflow_flows", *parts[1:]) if parts[0] == "flows" else parts
 
 
 @cache
 def _graph() -> grimp.ImportGraph:
-    return grimp.build_graph("dpcore", "flows", cache_dir=None)
+    return grimp.build_graph("dpcore", "ldpflow_flows", cache_dir=None)
 
 
 @cache

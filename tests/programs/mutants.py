@@ -174,6 +174,7 @@ def copied(into: Path) -> Path:
         if name and (ROOT / name).is_file():
             (into / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, into / name)
+    (into / "ldpflow_flows").symlink_to("flows")  # before what is installed, which is this checkout's
     return into
 
 

@@ -22,9 +22,9 @@ from prefect.testing.utilities import prefect_test_harness
 
 from dpcore.rounds import aggregating, defaults, preparing, privatizing
 from dpcore.rounds.run import Run
-from flows import folders, runner
-from flows.stage import whole
-from flows.steps import Tasks
+from ldpflow_flows import folders, runner
+from ldpflow_flows.stage import whole
+from ldpflow_flows.steps import Tasks
 
 LEAST_SCALING, MOST_OVERHEAD = 1.7, 0.05  # what is asked of two workers, and of Prefect's tasks
 TEN_MILLION = 10_000_000
@@ -54,7 +54,7 @@ def main() -> int:
         share = overhead / (overhead + work)
         print(f"tasks        {overhead:.1f} CPU s beside {work:.1f} CPU s of work at ten million clients: {share:.1%}")
         print(f"             at most {MOST_OVERHEAD:.0%} is asked")
-    alone, through = _importing("dpcore.rounds.sequence"), _importing("flows.round")
+    alone, through = _importing("dpcore.rounds.sequence"), _importing("ldpflow_flows.round")
     print(f"start        {through:.1f} CPU s of imports through Prefect, {alone:.1f} without")
     return 0 if same and scaling >= LEAST_SCALING and share <= MOST_OVERHEAD else 1
 

@@ -1,0 +1,46 @@
+"""A team's own project: `init` makes one; `up` runs it on this machine; `deploy` gives it to a server of one's own."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def init(folder: Annotated[Path, typer.Argument(help="The folder to make it in.")]) -> None:
+    """Make a project to keep in a repository of one's own: a scheme, `ldpflow.toml`, and a page of what to do.
+
+    Example: ldpflow init survey
+    """
+    from dpcore.rounds.project import start
+
+    for path in start(folder):
+        print(path)
+    print(f"next: cd {folder}, and as its README.md says")
+
+
+def up(
+    key: Annotated[bool, typer.Option("--key", help="Only print the key that the UI asks for.")] = False,
+) -> None:
+    """Start a Prefect server, a worker, the collector if the project has one, and what is scheduled, until Ctrl-C.
+
+    Example: ldpflow up
+    """
+    _become("key" if key else "up")
+
+
+def deploy() -> None:
+    """Give what the project runs to the server that PREFECT_API_URL names; what was set there stays.
+
+    Example: PREFECT_API_URL=http://prefect.example.org:4200/api ldpflow deploy
+    """
+    _become("deploying")
+
+
+def _become(module: str) -> None:
+    """Go on as another program, which imports Prefect: this one never does."""
+    sys.stdout.flush()
+    os.execv(sys.executable, [sys.executable, "-m", f"ldpflow_flows.{module}"])

@@ -1,0 +1,133 @@
+"""The page of a new project, where nothing of ldpflow is but its wheel: its commands lead from `init` to a landed round."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import sysconfig
+import time
+import venv
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.services import free_port
+
+pytestmark = [pytest.mark.slow, pytest.mark.flows]
+ROOT = Path(__file__).parents[2]
+PATIENCE = 180
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with the wheel, beside what it needs, which is not fetched again."""
+    folder, here = tmp_path_factory.mktemp("installed"), Path(sys.executable).parent
+    build = [here / "uv", "build", "--quiet", "--wheel", "--no-build-isolation", "--python", sys.executable]
+    subprocess.run([*build, "--out-dir", folder / "dist"], cwd=ROOT, check=True)
+    venv.create(folder / "venv", symlinks=True)
+    [wheel] = (folder / "dist").glob("*.whl")
+    install = [here / "uv", "pip", "install", "--quiet", "--no-deps", "--python", folder / "venv/bin/python", wheel]
+    subprocess.run(install, cwd=folder, check=True)
+    [packages] = (folder / "venv/lib").glob("python*/site-packages")
+    (packages / "needed.pth").write_text(sysconfig.get_path("purelib") + "\n")  # files *.pth in there are not read
+    return folder
+
+
+@pytest.fixture
+def environment(installed: Path, tmp_path: Path) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name in ("LANG", "DO_NOT_TRACK")}
+    own = {"PATH": f"{installed}/venv/bin:/usr/bin:/bin", "HOME": str(tmp_path), "PREFECT_SERVER_API_PORT": free_port()}
+    return kept | own | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+
+def run(command: str, at: Path, environment: dict[str, str]) -> str:
+    done = subprocess.run(["bash", "-ec", command], cwd=at, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, (command, done.stdout, done.stderr)
+    return done.stdout + done.stderr
+
+
+@contextmanager
+def up(at: Path, environment: dict[str, str]) -> Iterator[None]:
+    process = subprocess.Popen(
+        ["ldpflow", "up"], cwd=at, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    assert process.stdout is not None
+    said = []
+    for line in process.stdout:
+        said.append(line)
+        if line.startswith("up: "):
+            break
+    else:
+        pytest.fail("".join(said))
+    try:
+        yield
+    finally:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(90) == 0
+
+
+def wait_for(pattern: str, at: Path, count: int) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while len(list(at.glob(pattern))) < count:
+        assert time.monotonic() < deadline, pattern
+        time.sleep(0.2)
+
+
+def test_from_init_to_a_landed_round(installed: Path, environment: dict[str, str], tmp_path: Path) -> None:
+    run("ldpflow init survey", tmp_path, environment)
+    own = tmp_path / "survey"
+    (own / "flows").mkdir()  # a package of the team's
+    (own / "flows/__init__.py").write_text('raise RuntimeError("this is another package")\n')
+    blocks = re.findall(r"```sh\n(.*?)```", (own / "README.md").read_text(), flags=re.DOTALL)
+    commands = [line for block in blocks for line in block.splitlines()]
+    assert len(commands) <= 8  # and `ldpflow init`, and `cd`
+    collector = free_port()
+    blocks = [block.replace("8080", collector) for block in blocks]
+    settings = own / "ldpflow.toml"
+    settings.write_text(settings.read_text().replace("8080", collector))
+
+    first = blocks[0].splitlines()
+    assert first[1].startswith("ldpflow up ")
+    assert "epsilon" in run(first[0], own, environment)
+    with up(own, environment):
+        assert "accepted" in run(blocks[1], own, environment)
+        wait_for("data/collected/reports/*/*.parquet", own, 1)
+        said = run(blocks[2], own, environment)
+        assert "bicycle" in said
+        assert "distance" in (own / "round.html").read_text()
+        said = run("ldpflow run --min-clients 1 --round 2030-01-01 || echo refused", own, environment)
+        assert "refused" in said
+        assert "other rounds have counted 1" in said
+
+        run("rm report.jsonl\n" + blocks[1], own, environment)  # another answer, counted by the flow
+        wait_for("data/collected/reports/*/*.parquet", own, 2)
+        api = f"PREFECT_API_URL=http://127.0.0.1:{environment['PREFECT_SERVER_API_PORT']}/api"
+        [digest] = [path.name for path in (own / "data/collected/reports").iterdir()]
+        reports = f"data/collected/reports/{digest}"
+        told = json.dumps({"scheme": "schemes/survey.toml", "reports": reports, "min_clients": 1, "round": "b"})
+        python = f"{Path(sys.executable).parent}/prefect"
+        said = run(f"{api} {python} deployment run round/daily --param settings='{told}' --watch", own, environment)
+        assert "Completed" in said or "finished" in said, said
+        run(f"{api} {python} deployment schedule ls round/daily", own, environment)
+    rounds = "ldpflow query \"select round, accepted from runs where state = 'landed' order by all\" --format csv"
+    assert [line.split(",")[1] for line in run(rounds, own, environment).splitlines()[1:]] == ["1", "1"]
+    assert not (own / "data/schemes").exists()
+    with up(own, environment):
+        pass  # again, on what is there
+
+
+def test_beside_no_project_one_line_says_what_to_do(
+    installed: Path, environment: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "bare").mkdir()
+    said = run("ldpflow run || echo status $?", tmp_path / "bare", environment)
+    assert said.splitlines()[0] == "status 1"
+    assert "`ldpflow init FOLDER`" in said
+    assert len(said.splitlines()) == 2
+    assert run("ldpflow --version", tmp_path, environment).startswith("ldpflow 0.")
