@@ -183,7 +183,7 @@ def test_prefects_folder_is_closed_and_nothing_else_in_it_has_the_key(service: U
     }  # after runs, with what they leave there
     given = (secret.encode(), basic(service.key).split()[1].encode())
     assert [name for name, content in written.items() if any(one in content for one in given)] == ["profiles.toml"]
-    assert any("`make key` prints it" in line for line in service.said)
+    assert any("`ldpflow up --key` prints it" in line for line in service.said)
     assert not any(secret in line for line in service.said)
 
 

@@ -176,6 +176,18 @@ def test_a_group_too_rare_to_tell_is_left_out():
     assert list(found) == ["a"]
 
 
+def test_a_groups_noise_is_that_of_its_effective_reports():
+    """A noisy sum of k reports with weights w has the variance of (sum w)^2 / sum w^2 reports."""
+    aggregate, inverse = _grouped(300_000, 0.6, 3), np.array([1.5, -0.5])
+    model, tables = mechanism(2, "40").model(), aggregate.pairs[("x", "side")]
+    found = InnerProducts.of_group(model, tables, inverse)
+    reported = [model.split(table)[0] for table in tables]
+    for block, noise in enumerate(found.noise[: len(found.z)]):
+        said, missaid = (float(reports[block]) for reports in reported)
+        effective = (1.5 * said - 0.5 * missaid) ** 2 / (2.25 * said + 0.25 * missaid)
+        np.testing.assert_allclose(noise, model.noise_covariances(np.full(len(reported[0]), effective))[block])
+
+
 def test_a_ladder_is_the_sum_of_its_blocks():
     of = mechanism(1)
     aggregate = draw(of, SMOOTH["bimodal"], 100_000, seed=9)

@@ -22,6 +22,7 @@ from dpcore.results.plots import (
     svg,
 )
 from dpcore.results.plots.kind import everyone
+from dpcore.results.plots.truth import beside_truth
 from dpcore.results.warehouse.views import RESULTS
 
 X = np.linspace(0, 250_000, 51)
@@ -392,3 +393,22 @@ def test_changes_of_everyone_of_groups_and_between_groups_are_pictures_of_their_
     }
     assert set(attribute_pictures("income", {"comparisons": differences()})) == {"income_changes"}
     assert attribute_pictures("race", tables) == {}
+
+
+def test_what_is_true_stands_beside_each_kind_of_row():
+    truths = pd.DataFrame(
+        [
+            ("", "density", 1.0, 0.3),
+            ("", "frequency(a)", None, 0.4),
+            ("", "mean", None, 5.0),
+            ("g=a", "mean", None, 7.0),
+        ],
+        columns=["given", "quantity", "x", "value"],
+    )
+    assert beside_truth(pd.DataFrame({"given": [""], "x": [1.0]}), truths)["truth"].tolist() == [0.3]
+    assert beside_truth(pd.DataFrame({"given": [""], "category": ["a"]}), truths)["truth"].tolist() == [0.4]
+    numbers = pd.DataFrame({"given": ["g=a", ""], "functional": ["mean", "mean"]})
+    assert beside_truth(numbers, truths)["truth"].tolist() == [7.0, 5.0]
+    assert beside_truth(numbers.assign(other_given=["", "g=a"]), truths)["truth"].tolist() == [2.0, -2.0]
+    others = pd.DataFrame({"given": [""], "level": [3]})
+    assert beside_truth(others, truths) is others

@@ -66,6 +66,19 @@ def test_rows_come_back_as_they_were_sent(name: str, tokened: bool, tmp_path: Pa
     assert whole.equals(dp.aggregate(scheme, batch_of([*reports[:3], *reports])))
 
 
+@pytest.mark.parametrize("parts", [(8,), (3, 5), (2, 2, 4), ()])
+def test_a_stream_may_come_in_batches(parts: tuple[int, ...]) -> None:
+    scheme = SCHEMES["one_of_three"]
+    columns = wire.rows_of(reports_of("one_of_three"), scheme).columns
+    sink, begin = pa.BufferOutputStream(), 0
+    with pa.ipc.new_stream(sink, columns.schema) as writer:
+        for part in parts:
+            writer.write_batch(columns.slice(begin, part))
+            begin += part
+    rows = wire.read_stream(sink.getvalue().to_pybytes(), scheme)
+    assert rows.columns.equals(columns.slice(0, begin))
+
+
 def test_every_row_is_judged_by_itself_for_its_first_fault() -> None:
     scheme = SCHEMES["everything"]
     rows = wire.rows_of(reports_of("everything"), scheme)
