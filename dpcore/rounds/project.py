@@ -79,9 +79,7 @@ class Project:
         if self.schedule and len(self.schedule.split()) != _CRON_FIELDS:
             raise SchemeError(f'{FILE}: schedule must be as cron has it, such as "15 2 * * *", got {self.schedule!r}')
         if self.notify and not self.notify.startswith(("http://", "https://")):
-            raise SchemeError(
-                f"{FILE}: notify must be a URL that begins with http:// or https://"
-            )  # it may be a secret
+            raise SchemeError(f"{FILE}: notify must be a URL that begins with http:// or https://")  # it is a secret
         if not all(isinstance(folder, str) for folder in self.folders):
             raise SchemeError(f"{FILE}: folders must be a list of texts, got {self.folders!r}")
         if self.collector is not None and not isinstance(self.collector.get("into"), str):
