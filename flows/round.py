@@ -22,7 +22,7 @@ from dpcore.errors import DPCoreError, TooFewClients
 from dpcore.protocol.scheme import Scheme
 from dpcore.rounds import sequence
 from dpcore.rounds.run import Run
-from dpcore.rounds.settings import Round, Which, options
+from dpcore.rounds.settings import Round, Which, integer, options
 from dpcore.rounds.waiting import reason
 
 from . import environment, folders, key
@@ -96,7 +96,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     for option in (*options(Which), *options(Round)):
         told: dict[str, Any] = {"help": option.words, "default": None}
-        told |= {"action": argparse.BooleanOptionalAction} if option.plain is bool else {"type": option.plain}
+        read = integer if option.plain is int else option.plain
+        told |= {"action": argparse.BooleanOptionalAction} if option.plain is bool else {"type": read}
         if option.name == "scheme":
             parser.add_argument(option.name, nargs="?", **told)
         else:

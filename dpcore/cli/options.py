@@ -11,7 +11,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from dpcore.rounds.defaults import warehouse_of
-from dpcore.rounds.settings import Where, Which, options
+from dpcore.rounds.settings import Option, Where, Which, integer, options
 
 
 def _says(declared: type, name: str) -> str:
@@ -40,12 +40,26 @@ def taken_apart(command: Callable[..., None]) -> Callable[..., None]:
         if parameter.name != "told"
     ]
     parameters = own + [
-        Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, typer.Option(help=words)])
-        for name, kind, default, words, _, _ in options(declared)
+        Parameter(option.name, Parameter.KEYWORD_ONLY, default=option.default, annotation=_annotated(option))
+        for option in options(declared)
     ]
     called.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return called
+
+
+def _annotated(option: Option) -> Any:
+    """An option's type as typer reads it; numbers may be 1e6."""
+    if option.plain is int:
+        return Annotated[option.kind, typer.Option(help=option.words, parser=_integer, metavar="INTEGER")]
+    return Annotated[option.kind, typer.Option(help=option.words)]
+
+
+def _integer(text: str) -> int:
+    try:
+        return integer(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 def file_of(warehouse: Path | None, data: Path) -> Path:

@@ -7,7 +7,9 @@ round obey stands in `Rules`, which a run's plan keeps: a new one is a line ther
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
+from decimal import Decimal, InvalidOperation
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, get_args, get_type_hints
@@ -16,6 +18,7 @@ from dpcore.errors import SchemeError
 from dpcore.rounds.defaults import DEFAULT_DATA, DEFAULT_SCHEME, KEEP_DAYS, MIN_CLIENTS
 
 MOST_CLIENTS = 10**12
+_DIGITS = 20  # that a number may have, more than any bound
 _WORDS = {MOST_CLIENTS: "10^12", 2**63 - 1: "2^63 - 1"}
 T = TypeVar("T")
 
@@ -34,6 +37,15 @@ class Option(NamedTuple):
     def plain(self) -> Any:
         """Its type without None, which stands for what was not said."""
         return next(kind for kind in (*get_args(self.kind), self.kind) if kind is not type(None))
+
+
+def integer(text: str) -> int:
+    """Return the whole number that a text says, 1e6 and 1_000_000 among them; raises ValueError for others."""
+    with suppress(InvalidOperation):
+        number = Decimal(text)
+        if number.is_finite() and abs(number.adjusted()) < _DIGITS and number == int(number):
+            return int(number)
+    raise ValueError(f"expected a whole number, such as 1000000 or 1e6, got {text!r}")
 
 
 def option(default: T, words: str, *, least: int | None = None, most: int | None = None) -> T:

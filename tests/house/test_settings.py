@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from dpcore.cli import app
 from dpcore.errors import SchemeError
 from dpcore.rounds.run import Plan
-from dpcore.rounds.settings import Backfill, Cleanup, Collect, Option, Round, Rules, Where, Which, options
+from dpcore.rounds.settings import Backfill, Cleanup, Collect, Option, Round, Rules, Where, Which, integer, options
 from ldpflow_flows import environment, settings, study_settings, up
 from ldpflow_flows import round as rounds
 
@@ -142,3 +142,11 @@ def test_every_field_is_declared_or_in_the_table_and_a_row_has_its_default(
 def test_nothing_is_in_the_table_that_cannot_be_set(table: dict[str, str]) -> None:
     fields = {name for model in MODELS for name in model.model_fields}
     assert sorted(name for name in table if name.islower() and name not in fields) == []
+
+
+def test_numbers_may_be_written_as_people_write_them() -> None:
+    said = {"1000000": 10**6, "1e6": 10**6, "1_000": 1000, "0": 0, "2.5e1": 25, str(2**63 - 1): 2**63 - 1, "-5": -5}
+    assert {text: integer(text) for text in said} == said
+    for text in ("", "x", "1.5", "1e-3", "nan", "inf", "1e300", "1e21", "0x10", "five"):
+        with pytest.raises(ValueError, match="expected a whole number, such as 1000000 or 1e6"):
+            integer(text)
