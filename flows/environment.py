@@ -30,9 +30,9 @@ def here(**more: str) -> dict[str, str]:
     return {**_SERVER, **places, **more, **os.environ, "PREFECT_HOME": str(home)}
 
 
-def settle() -> None:
-    """Let this process be told it."""
+def settle(**more: str) -> None:
+    """Let this process be told it, and more."""
     from prefect.context import refresh_global_settings_context
 
-    os.environ.update(here())
+    os.environ.update(here(**more))
     refresh_global_settings_context()

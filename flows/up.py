@@ -31,7 +31,7 @@ from .server import own_origins
 
 HOST = "127.0.0.1"
 POOL = "ldpflow-pool"
-_COLLECTOR_PORT = 8080  # of `ldpflow serve`, where nothing is said
+COLLECTOR_PORT = 8080  # of `ldpflow serve`, where nothing is said
 _PATIENCE = 300  # seconds; a first start builds its database, 20 s on a slow machine, minutes on a busy one
 _GRACE = 30  # seconds a service has to end by itself
 _RESTARTS, _WATCHED = 5, 600  # times in so many seconds that a service is started again at once
@@ -73,7 +73,7 @@ def main() -> int:
             if project is not None and project.collector is not None:
                 collector = _Service("collector", _collecting(project.told["scheme"], project.collector), told)
                 services.append(stack.enter_context(collector))
-                _wait_until_listening(project.collector.get("port", _COLLECTOR_PORT), collector)
+                _wait_until_listening(project.collector.get("port", COLLECTOR_PORT), collector)
             worker_start = f"prefect worker start --pool {POOL} --type process"
             services.append(stack.enter_context(_Service("worker", worker_start, told, umask=_OWN_UMASK)))
             print(f"up: {told['PREFECT_UI_URL']}  (Ctrl-C stops all of it)", flush=True)

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from dpcore.cli.answers import export, publish, query
-from dpcore.cli.projects import deploy, init, up
+from dpcore.cli.projects import deploy, init, status, up
 from dpcore.cli.reports import key, privatize, serve
 from dpcore.cli.rounds import backfill, cleanup, collect, estimate, run
 from dpcore.cli.schemes import audit, plan, scheme
@@ -61,6 +61,7 @@ _COMMANDS: tuple[Callable[..., None], ...] = (  # as help lists them
     init,
     run,
     up,
+    status,
     deploy,
     scheme,
     plan,

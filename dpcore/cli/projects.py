@@ -1,4 +1,4 @@
-"""A team's own project: `init` makes one; `up` runs it on this machine; `deploy` gives it to a server of one's own."""
+"""A team's own project: `init` begins it, `up` runs it here, `deploy` gives it to a server, `status` says if all is well."""
 
 from __future__ import annotations
 
@@ -38,6 +38,14 @@ def deploy() -> None:
     Example: PREFECT_API_URL=http://prefect.example.org:4200/api ldpflow deploy
     """
     _become("deploying")
+
+
+def status() -> None:
+    """Say in ten lines whether all is well: services, rounds, checks, alerts, disk; exit status 1 where something is not.
+
+    Example: ldpflow status
+    """
+    _become("status")
 
 
 def _become(module: str) -> None:

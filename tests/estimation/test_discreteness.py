@@ -101,6 +101,15 @@ def test_a_value_of_many_people_is_seen(name: str, clients: int, epsilon: int, a
     assert estimate.functional(parse("integrated_square(0)")).is_refused
 
 
+@pytest.mark.parametrize("name", ["skew", "ten"])
+def test_of_few_reports_nothing_is_told(name: str) -> None:
+    """Fifty people are the smallest round: everything looks like a single value, and like a density."""
+    for seed in range(5):
+        found = estimated(name, 50, 1, seed).discreteness
+        assert found is not None
+        assert not found.is_seen
+
+
 @pytest.mark.parametrize("name", SMOOTH)
 @pytest.mark.parametrize(("clients", "epsilon"), [(10_000, 1), (100_000, 4)])
 def test_a_density_is_left_in_peace(name: str, clients: int, epsilon: int) -> None:

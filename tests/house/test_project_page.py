@@ -101,6 +101,9 @@ def test_from_init_to_a_landed_round(installed: Path, environment: dict[str, str
         said = run(blocks[2], own, environment)
         assert "bicycle" in said
         assert "distance" in (own / "round.html").read_text()
+        well = run("ldpflow status || true", own, environment)
+        assert not re.findall(r"^! (?!checks)", well, re.MULTILINE), well
+        assert re.search("last round .*: 1 reports? counted, 0 refused", well), well
         said = run("ldpflow run --min-clients 1 --round 2030-01-01 || echo refused", own, environment)
         assert "refused" in said
         assert "other rounds have counted 1" in said

@@ -8,9 +8,9 @@ single values, and the reports are asked which they prefer, by their log-likelih
                  between them; each k is as likely beforehand as 1 / k, and all of p as five times a part;
     a place      what p has above a part of a peak moved to one of its cells, or to the two around its mean.
 
-A lattice, or part of a peak, counts where the reports prefer it; a whole peak, or a cell twice as high as its neighbours,
-where they cannot tell it from a single value.  A peak at an end of the range that they cannot tell from an endless one
-counts for what a density alone has.
+A lattice, or part of a peak, counts where the reports prefer it; a whole peak that they see, or a cell twice as high as its
+neighbours, where they cannot tell it from a single value.  A peak at an end of the range that they cannot tell from an endless
+one counts for what a density alone has.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from dpcore.estimation.support import Discreteness
 
 _LATTICE = 3.0  # of log-likelihood with log(1 / k), above which a lattice is preferred: in one smooth law of 100
 _PLACE = 4.0  # the same for part of a peak: in one smooth law of 100, whose two humps have parts of their own
+_REAL = 10.0  # what a whole peak must be worth: of few reports nothing can be told from anything
 _ALIKE = -1.0  # above which a whole peak cannot be told from a value
 _ALIKE_AT_END = -2.0  # above which the peak at an end cannot be told from an endless one
 _WHOLE, _PARTS = 0.05, (0.25, 0.5, 0.75)  # of a peak's height
@@ -115,7 +116,9 @@ def _places(law: np.ndarray, gains: Gains) -> tuple[np.ndarray, float]:
         if not peaks:
             continue
         enough = _ALIKE if part == _WHOLE else _PLACE
-        found = _best(law, peaks, gains)
+        if part == _WHOLE:
+            peaks = [peak for peak, gain in zip(peaks, gains(_flattened(law, peaks)), strict=True) if gain <= -_REAL]
+        found = _best(law, peaks, gains) if peaks else []
         peaks = [peak for peak, gain in zip(peaks, found, strict=True) if gain >= enough or peak.first == peak.last]
         if part == _WHOLE and sum(peak.mass for peak in peaks) < _TOGETHER:
             continue
@@ -137,6 +140,14 @@ def _has_endless_end(law: np.ndarray, atoms: np.ndarray, gains: Gains) -> bool:
         atoms[peak.first] + atoms[peak.last] > 0 for peak in ends
     )  # what is left of a peak that an atom stands for
     return has_atom or (bool(ends) and bool(np.any(_best(law, ends, gains) > _ALIKE_AT_END)))
+
+
+def _flattened(law: np.ndarray, peaks: list[_Peak]) -> np.ndarray:
+    """The laws, (cells, m), of which each has one of the peaks' excess spread over all cells."""
+    laws = np.repeat(law[:, None], len(peaks), axis=1)
+    for column, peak in enumerate(peaks):
+        laws[peak.first : peak.last + 1, column] -= peak.excess
+    return np.asarray(laws + np.array([peak.mass for peak in peaks]) / len(law))
 
 
 def _best(law: np.ndarray, peaks: list[_Peak], gains: Gains) -> np.ndarray:

@@ -1,0 +1,43 @@
+"""The newest landed round in a few words, for who wants to know whether all is well."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from dpcore.results import warehouse
+from dpcore.results.pages.content import find, gather
+
+
+@dataclass(frozen=True, kw_only=True)
+class Newest:
+    """A round.  failed: names of the checks that did not pass.  epsilon: what one who answered every round has spent."""
+
+    scheme: str
+    round: str
+    landed_at: datetime
+    accepted: int
+    rejected: int
+    checks: int
+    failed: list[str]
+    epsilon: float | None
+    rounds: int
+
+
+def newest(path: str | Path, scheme: str | None = None) -> Newest:
+    """Return the newest landed round of a scheme, or of any; raises WarehouseError where there is none to be read."""
+    with warehouse.reader(path) as ask:
+        content = gather(ask, find(ask, None, scheme))
+    run, spent = content["run"], content["spent"]
+    return Newest(
+        scheme=run["scheme"],
+        round=run["round"],
+        landed_at=run["finished_at"],
+        accepted=run["accepted"],
+        rejected=run["rejected"],
+        checks=len(content["checks"]),
+        failed=[check["name"] for check in content["checks"] if not check["passed"]],
+        epsilon=spent["epsilon"],
+        rounds=spent["rounds"],
+    )

@@ -1,0 +1,123 @@
+"""What `ldpflow status` says: each thing that is not well is one line, and its exit status."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.schemas.actions import DeploymentUpdate
+
+from dpcore.results import pages
+from dpcore.rounds.project import Project, start
+from ldpflow_flows import deploying, status
+from ldpflow_flows.up import POOL
+
+pytestmark = pytest.mark.flows
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    start(tmp_path / "own")
+    monkeypatch.chdir(tmp_path / "own")
+    monkeypatch.delenv("LDPFLOW_NOTIFY_URL", raising=False)
+    return tmp_path / "own"
+
+
+@pytest.fixture
+def client(harness: None) -> Iterator[SyncPrefectClient]:
+    with get_client(sync_client=True) as found:
+        yield found
+        for each in found.read_deployments():
+            found.delete_deployment(each.id)
+
+
+def said() -> dict[str, tuple[str, bool]]:
+    return {line.what: (line.said, line.is_well) for line in status.of_server()}
+
+
+def test_what_the_server_knows(folder: Path, client: SyncPrefectClient) -> None:
+    deploying.ensure(Project.of())
+    first = said()
+    assert first["server"][1]
+    assert first["worker"] == ("there is none: what is scheduled waits; start it: ldpflow up", False)
+    assert first["next round"] == ("none is planned: no schedule is active", False)  # nobody plans in tests
+    client.send_worker_heartbeat(POOL, "one")
+    assert said()["worker"][0].startswith("1 at work, last heard of ")
+    daily = client.read_deployment_by_name("round/daily")
+    when = datetime(2040, 1, 2, 2, 15, tzinfo=UTC)
+    run = client.create_flow_run_from_deployment(daily.id, state=_planned(when), parameters=daily.parameters)
+    assert said()["next round"] == ("2040-01-02 02:15 UTC", True)
+    assert said()["runs"][1]
+    client.update_deployment(daily.id, DeploymentUpdate(paused=True))
+    assert said()["next round"] == ("is not planned: the deployment round/daily is paused", False)
+    client.delete_flow_run(run.id)
+
+
+def test_a_run_that_ended_badly_is_named(folder: Path, client: SyncPrefectClient) -> None:
+    from prefect.states import Crashed, Failed, Running
+
+    deploying.ensure(Project.of())
+    daily = client.read_deployment_by_name("round/daily")
+    for name, state in (("first", Failed()), ("second", Crashed())):
+        run = client.create_flow_run_from_deployment(daily.id, name=name, parameters=daily.parameters)
+        for each in (Running(), state):
+            client.set_flow_run_state(run.id, each, force=True)
+    told, is_well = said()["runs"]
+    assert not is_well
+    assert "first (Failed)" in told
+    assert "second (Crashed)" in told
+
+
+def _planned(when: datetime) -> object:
+    from prefect.states import Scheduled
+
+    return Scheduled(scheduled_time=when)
+
+
+def test_without_a_server_the_rest_is_told(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    down = [status.Line("server", "does not answer", False)]
+    monkeypatch.setattr(status, "of_server", lambda: down)
+    monkeypatch.setattr(status.environment, "settle", lambda **_: None)
+    assert status.main() == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[:2] for line in lines[:2]] == [["!", "server"], ["!", "collector"]]
+    assert "! last round   no warehouse at data/var/warehouse.duckdb" in "\n".join(lines)
+    assert "  alerts       nobody is told" in "\n".join(lines)
+    (folder / "ldpflow.toml").write_text("scheme = 5")
+    assert status.main() == 1
+    assert capsys.readouterr().err == "ldpflow: ldpflow.toml: scheme must be a text, got 5\n"
+
+
+def test_the_newest_round_is_told_with_its_checks(
+    by_command: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "data/var").mkdir(parents=True)
+    shutil.copy(by_command.parents[1] / "warehouse.duckdb", folder / "data/var/warehouse.duckdb")
+    last, checks, spent = status._round(Project.of())
+    assert last.said.startswith("2026-11-20 of consumer_expenditure, landed ")
+    assert "200,000 reports counted, 0 refused" in last.said
+    assert checks.is_well
+    assert "in 1 round" in spent.said
+    found = pages.newest(folder / "data/var/warehouse.duckdb")
+    monkeypatch.setattr(status, "newest", lambda _: found.__class__(**{**vars(found), "failed": ["drift", "fit"]}))
+    told = status._round(Project.of())[1]
+    assert (told.is_well, told.said) == (False, f"2 of {found.checks} did not pass: drift, fit")
+
+
+def test_what_little_there_is_on_the_disk_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for free, is_well in ((60, True), (4, False)):
+        monkeypatch.setattr(status.shutil, "disk_usage", lambda _, free=free: (100e9, (100 - free) * 1e9, free * 1e9))
+        assert status._disk(Project.of()) == status.Line("disk", f"{free}.0 of 100.0 GB free", is_well)
+
+
+def test_times_are_told_in_their_size() -> None:
+    assert [status._in_words(seconds) for seconds in (5, 119, 600, 10_000, 200_000)] == [
+        "5 s", "119 s", "10 minutes", "3 hours", "2 days",
+    ]  # fmt: skip
+    assert status._ago(datetime.now(UTC) - timedelta(seconds=30)) == pytest.approx(30, abs=5)
