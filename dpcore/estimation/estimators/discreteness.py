@@ -118,7 +118,7 @@ def _places(law: np.ndarray, gains: Gains) -> tuple[np.ndarray, float]:
         enough = _ALIKE if part == _WHOLE else _PLACE
         if part == _WHOLE:
             peaks = [peak for peak, gain in zip(peaks, gains(_flattened(law, peaks)), strict=True) if gain <= -_REAL]
-        found = _best(law, peaks, gains) if peaks else []
+        found = _best(law, peaks, gains) if peaks else np.zeros(0)
         peaks = [peak for peak, gain in zip(peaks, found, strict=True) if gain >= enough or peak.first == peak.last]
         if part == _WHOLE and sum(peak.mass for peak in peaks) < _TOGETHER:
             continue
