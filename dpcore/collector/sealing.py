@@ -21,11 +21,12 @@ from contextlib import AbstractContextManager, suppress
 from functools import lru_cache
 from pathlib import Path
 
-from dpcore.collector.store import checksum, connect, forget_order, locked, transaction, words_of
+from dpcore.collector.store import checksum, connect, forget_order, transaction, words_of
 from dpcore.errors import StoreError
 from dpcore.protocol.scheme import Scheme
 from dpcore.wire import private_file, private_folder, sync_folder, write_segment
 from dpcore.wire.inbox import sealed_name
+from dpcore.wire.locks import Taken, alone
 
 MOST_REPORTS = 131_072  # in a file: what a round aggregates at a time
 SECONDS = 10.0  # that sealing goes on before what else is to be done has its turn; what is left stays in the store
@@ -73,12 +74,11 @@ class Sealer:
 
     def mend(self) -> None:
         """Finish what a kill left, and write files anew that are not what was written; raises StoreError where it cannot."""
-        with words_of(self._folder), self._alone() as is_alone:
-            if is_alone:
-                self._finish_open()
-                for number, digest, file in self._segments("sealed"):
-                    self._mend(number, digest, file)
-                self._forget_what_is_left()
+        with suppress(Taken), words_of(self._folder), self._alone():
+            self._finish_open()
+            for number, digest, file in self._segments("sealed"):
+                self._mend(number, digest, file)
+            self._forget_what_is_left()
 
     def seal(self, everything: bool = False, seconds: float = SECONDS) -> int:
         """Seal what has waited long enough or makes a whole file, and return how many files there are more.
@@ -87,11 +87,9 @@ class Sealer:
         everything: whether it has waited or not.  seconds: after which no other file is begun.  Raises StoreError; what is not
         sealed then stays in the store.
         """
-        with words_of(self._folder), self._alone() as is_alone:
-            if not is_alone:
-                return 0
+        made = 0
+        with suppress(Taken), words_of(self._folder), self._alone():
             self._finish_open()
-            made = 0
             for chosen in self._turns(everything, time.monotonic() + seconds):
                 self._finish(*self._open(*chosen), None)
                 made += 1
@@ -99,7 +97,7 @@ class Sealer:
             is_hurried = self._came() > _HURRY and not everything
             while len(self._to_drop) > (_MOST_TO_DROP if is_hurried else 0):
                 self._drop_bodies(self._to_drop.pop(0))
-            return made
+        return made
 
     def checkpoint(self) -> None:
         """Bring the write-ahead log over, so that no request has to; nobody waits for it.
@@ -298,9 +296,11 @@ class Sealer:
     def _draft(place: Path, number: int) -> Path:
         return place / f".{number:08d}.partial"
 
-    def _alone(self) -> AbstractContextManager[bool]:
-        """Keep other collectors from sealing; false where one is at it.  The lock ends with the process."""
-        return locked(self._folder / ".sealing.lock", waits=False)
+    def _alone(self) -> AbstractContextManager[None]:
+        """Keep other collectors from sealing; raises Taken where one is at it."""
+        return alone(
+            self._folder / ".sealing.lock", f"what came to {self._folder}", "a collector that seals", patience=0
+        )
 
 
 @lru_cache(maxsize=16)

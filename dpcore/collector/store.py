@@ -32,6 +32,7 @@ from dpcore.protocol.tokens import NAME_BYTES, are_there
 from dpcore.wire import Rows, private_file, private_folder, sync_folder
 from dpcore.wire.codec import names_of, order_of
 from dpcore.wire.inbox import SECOND
+from dpcore.wire.locks import alone
 from dpcore.wire.schema import NAMES
 
 FORMAT = 2
@@ -100,21 +101,6 @@ def connect(folder: Path) -> sqlite3.Connection:
 
 
 @contextmanager
-def locked(file: Path, *, waits: bool = True) -> Iterator[bool]:
-    """Keep other processes out, until the end; false where one is in and this does not wait."""
-    import fcntl  # POSIX only, as nothing else here is
-
-    private_file(file)
-    with open(file, "w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
-
-
-@contextmanager
 def transaction(database: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
     """Write alone until the end; what raises leaves nothing."""
     database.execute("begin immediate")
@@ -150,7 +136,7 @@ class Store:
                 self._catch_up(database)
 
     def _prepare(self, database: sqlite3.Connection, schemes: Sequence[Scheme]) -> None:
-        with locked(self._folder / ".preparing.lock"):
+        with alone(self._folder / ".preparing.lock", f"the store in {self._folder}", "a collector that starts"):
             database.execute("pragma journal_mode = wal")
             (version,) = database.execute("pragma user_version").fetchone()
             if version not in (0, 1, FORMAT):

@@ -1,7 +1,8 @@
 """What travels: one report as JSON, many as an Arrow stream or as Parquet, aggregates, the clients' bundle, a ledger.
 
-Here: bytes and files, written whole and read with suspicion, and where files are.  Not here: what a report means (`protocol`),
-HTTP (`collector`), which step reads which file (`rounds`).  May import protocol, mechanisms and errors; a door to pyarrow.
+Here: bytes and files, written whole and read with suspicion, where files are, and locks on them.  Not here: what a report
+means (`protocol`), HTTP (`collector`), which step reads which file (`rounds`).  May import protocol, mechanisms and errors; a
+door to pyarrow.
 """
 
 from __future__ import annotations

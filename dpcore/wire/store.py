@@ -30,6 +30,7 @@ from pathlib import Path
 
 from dpcore.errors import DPCoreError
 from dpcore.wire.files import sync_folder
+from dpcore.wire.locks import locked
 
 _MARK = b"ldpflow ledger 2 "
 _SHOWN = 16  # hex digits of the chain's value in a line
@@ -160,29 +161,6 @@ def make_whole(path: Path, data: bytes) -> None:
             os.link(draft, path)
     finally:
         os.unlink(draft)
-
-
-def locked(path: Path, flags: int) -> int | None:
-    """Open a file and lock it, shared or, for who may write, alone; None where there is none.  Raises OSError.
-
-    A lock is on the file, not on its name: one that was put in place of another while this waited is opened anew.
-    """
-    import fcntl  # POSIX only, as nothing else here is
-
-    while True:
-        try:
-            file = os.open(path, flags | os.O_NONBLOCK)  # not to wait for who writes into a pipe
-        except FileNotFoundError:
-            return None
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX if flags & os.O_RDWR else fcntl.LOCK_SH)
-            with suppress(FileNotFoundError):
-                if os.path.samestat(os.fstat(file), os.stat(path)):
-                    return file
-        except BaseException:
-            os.close(file)
-            raise
-        os.close(file)
 
 
 def _read(path: Path) -> list[bytes]:
