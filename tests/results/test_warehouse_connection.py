@@ -1,15 +1,20 @@
 """Opening the warehouse: locks, missing files, and what a reader may do; two processes where it takes two."""
 
+import re
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import duckdb
+import pandas as pd
 import pytest
 
 from dpcore.errors import WarehouseError
+from dpcore.laboratory.benchmarks import landing
 from dpcore.results.warehouse import open_for_reading, open_for_writing
+from dpcore.wire import locks
 
 # Holds the file for writing until told to stop, or for a number of seconds.
 HOLDER = """
@@ -58,6 +63,50 @@ def test_a_file_let_go_in_time_is_opened(warehouse, hold, opening):
     hold(0.4)
     with opening(warehouse, patience=20) as connection:
         assert connection.execute("select count(*) from runs").fetchone() == (0,)
+
+
+def test_who_waits_says_once_for_whom(warehouse, hold, caplog, monkeypatch):
+    monkeypatch.setattr(locks, "_UNSAID", 0.1)  # not to wait for a whole second
+    process = hold(0.5)
+    with open_for_writing(warehouse):
+        pass
+    [said] = caplog.records
+    assert re.fullmatch(rf".*warehouse.duckdb is locked by .* \(PID {process.pid}\); waiting for it", said.getMessage())
+
+
+def test_a_thread_that_asks_does_not_let_another_process_in(warehouse):
+    """A process that closes any handle to a file drops its own locks of it, POSIX says."""
+    with open_for_writing(warehouse) as connection:
+        connection.execute("begin")
+        with (
+            pytest.raises(WarehouseError, match="a connection of this process"),
+            open_for_reading(warehouse, patience=0),
+        ):
+            pass
+        other = subprocess.run([sys.executable, "-c", HOLDER, warehouse, "0"], capture_output=True, text=True)
+        assert "Could not set lock" in other.stderr
+    with open_for_reading(warehouse), open_for_reading(warehouse):
+        other = subprocess.run([sys.executable, "-c", HOLDER, warehouse, "0"], capture_output=True, text=True)
+        assert "Could not set lock" in other.stderr
+
+
+def test_a_study_lets_go_between_its_pieces(warehouse):
+    """Hours are measured, and the file is held for each insert alone."""
+    row = {"study": "s", "method": "m", "parameters": "", "target": "t", "clients": 1, "epsilon": 1.0, "metric": "x"}
+    frames = (
+        pd.DataFrame([row | {"repetitions": 1, "value": value, "low": None, "high": None, "version": "0"}])
+        for value in (1.0, 2.0)
+    )
+
+    def measured():
+        for frame in frames:
+            with open_for_writing(warehouse, patience=0):
+                pass
+            yield frame
+
+    for _ in landing.landed(Path(warehouse), 2, measured(), None):
+        with open_for_writing(warehouse, patience=0):
+            pass
 
 
 def test_a_killed_writer_leaves_the_file_free(warehouse, hold):

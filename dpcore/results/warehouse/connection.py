@@ -1,7 +1,13 @@
 """Opens the warehouse: late, for one purpose, and for a short time.
 
 DuckDB lets one process write a file while nobody reads it, or many read it while nobody writes.  So whoever finds the
-file taken waits a little, at irregular intervals, and says who holds it when patience ends.
+file taken waits, at irregular intervals, says for whom after a second, and again when patience ends.
+
+The lock is DuckDB's own, one of the operating system on the file itself: it ends with the process that holds it, and what
+that had not committed is not there.  DuckDB names the process that has it, whoever that is: a lock of ours beside it would
+know writers of ours alone, and not the notebook for which they all wait.  But it is a lock of POSIX's, which ends, too, when
+its process closes any other handle to the file: a second process could then write beside the first.  So nothing here opens a
+file that this process has open.
 """
 
 from __future__ import annotations
@@ -10,6 +16,7 @@ import os
 import re
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,6 +27,7 @@ import duckdb
 from dpcore.errors import WarehouseError
 from dpcore.results.warehouse.migrate import applied_versions, check_history, migrate, shipped_migrations
 from dpcore.results.warehouse.transaction import one_line
+from dpcore.wire.locks import attempts
 
 # The network is never asked for an extension; the storage version keeps files readable by DuckDB 1.4 clients.
 _OFFLINE: dict[str, str | bool | int | float | list[str]] = {
@@ -35,8 +43,13 @@ _MAGIC, _MAGIC_AT = b"DUCK", 8  # after the checksum of the header
 _TAKEN = ("Could not set lock", "different configuration")  # by another process; by this process
 _DAMAGED = ("Could not read enough bytes", "checksum", "Corrupt", "Failed to deserialize")  # in DuckDB's messages
 _HOLDER = re.compile(r"held in (.+? \(PID \d+\))")
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5  # seconds; a landing takes about 0.1 s
+PATIENCE = (
+    600.0  # seconds that who writes waits: a landing takes 0.1 s, but people who look at a warehouse take minutes
+)
+_A_MOMENT = 0.1  # seconds between two looks of a thread that waits for another
 _one_writer = threading.Lock()  # threads of one process would share the file and collide row by row
+_here: Counter[str] = Counter()  # how often this process has each file open, or is about to
+_counting = threading.Lock()
 
 
 class Locked(WarehouseError):
@@ -44,7 +57,7 @@ class Locked(WarehouseError):
 
 
 @contextmanager
-def open_for_writing(path: str | Path, *, patience: float = 30.0) -> Iterator[duckdb.DuckDBPyConnection]:
+def open_for_writing(path: str | Path, *, patience: float = PATIENCE) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open the warehouse for writing, created with its folders and migrated where needed; closed at the end.
 
     path: a DuckDB file, or the name of one to be.  patience: seconds to wait for others to let go of it.
@@ -54,21 +67,17 @@ def open_for_writing(path: str | Path, *, patience: float = 30.0) -> Iterator[du
     """
     path = Path(path)
     deadline = time.monotonic() + patience
-    if not _one_writer.acquire(timeout=patience):
-        raise WarehouseError(
-            f"another thread of this process has been writing {path} for {patience:g} s; try again later"
-        )
+    for _ in attempts(patience, lambda: f"{path} is being written by another thread of this process; waiting for it"):
+        if _one_writer.acquire(timeout=min(_A_MOMENT, patience)):
+            break
+    else:
+        raise Locked(f"another thread of this process has been writing {path} for {patience:g} s; try again later")
     try:
         _create_if_missing(path)
-        _check_kind(path)
-        connection = _connect(path, read_only=False, deadline=deadline)
-        try:
-            with _in_our_words(path):
-                with _named(path):
-                    migrate(connection)
-                yield connection
-        finally:
-            connection.close()
+        with _connected(path, read_only=False, deadline=deadline) as connection, _in_our_words(path):
+            with _named(path):
+                migrate(connection)
+            yield connection
     finally:
         _one_writer.release()
 
@@ -84,18 +93,13 @@ def open_for_reading(path: str | Path, *, patience: float = 30.0) -> Iterator[du
     path = Path(path)
     if not path.exists():
         raise WarehouseError(f"no warehouse at {path}: run `ldpflow run` first, or name another file with --warehouse")
-    _check_kind(path)
-    connection = _connect(path, read_only=True, deadline=time.monotonic() + patience)
-    try:
-        with _in_our_words(path):
-            with _named(path):
-                applied = applied_versions(connection)
-                if not applied:
-                    raise WarehouseError("the file holds no tables yet: run `ldpflow run` first")
-                check_history(applied, shipped_migrations())
-            yield connection
-    finally:
-        connection.close()
+    with _connected(path, read_only=True, deadline=time.monotonic() + patience) as connection, _in_our_words(path):
+        with _named(path):
+            applied = applied_versions(connection)
+            if not applied:
+                raise WarehouseError("the file holds no tables yet: run `ldpflow run` first")
+            check_history(applied, shipped_migrations())
+        yield connection
 
 
 def rows_there(path: str | Path, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
@@ -121,29 +125,42 @@ def bring_up_to_date(path: str | Path) -> None:
             pass
 
 
+@contextmanager
+def _connected(path: Path, *, read_only: bool, deadline: float) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Look at a file and connect to it; one that this process has open, or is about to, is not looked at."""
+    file = os.path.realpath(path)
+    with _counting:
+        if not _here[file]:
+            _check_kind(path)
+        _here[file] += 1
+    try:
+        connection = _connect(path, read_only=read_only, deadline=deadline)
+        try:
+            yield connection
+        finally:
+            connection.close()
+    finally:
+        with _counting:
+            _here[file] -= 1
+
+
 def _connect(path: Path, *, read_only: bool, deadline: float) -> duckdb.DuckDBPyConnection:
-    pause = _FIRST_PAUSE
-    while True:
+    cause: duckdb.Error | None = None
+
+    def locked() -> str:
+        holder = _HOLDER.search(one_line(cause)) if cause else None
+        return f"{path} is locked by {holder[1] if holder else 'a connection of this process'}"
+
+    for _ in attempts(deadline - time.monotonic(), lambda: f"{locked()}; waiting for it"):
         try:
             return duckdb.connect(str(path), read_only=read_only, config=_READING if read_only else _WRITING)
         except (duckdb.IOException, duckdb.ConnectionException) as error:
-            message = one_line(error)
-            if not any(sign in message for sign in _TAKEN):
+            if not any(sign in one_line(error) for sign in _TAKEN):
                 raise WarehouseError(f"{path} could not be opened: {_told(error)}") from error
-            if time.monotonic() >= deadline:
-                raise Locked(_locked(path, message)) from error
+            cause = error
         except duckdb.Error as error:
             raise WarehouseError(f"{path} could not be opened: {_told(error)}") from error
-        # Nothing private hangs on this jitter, so the clock's last digits do.
-        jitter = 0.5 + (time.perf_counter_ns() % 1009) / 1009
-        time.sleep(min(pause * jitter, max(0.0, deadline - time.monotonic())))
-        pause = min(2 * pause, _LONGEST_PAUSE)
-
-
-def _locked(path: Path, message: str) -> str:
-    holder = _HOLDER.search(message)
-    who = holder[1] if holder else "a connection of this process"
-    return f"{path} is locked by {who}; end it, or try again when it has finished"
+    raise Locked(f"{locked()}; end it, or try again when it has finished") from cause
 
 
 def _check_kind(path: Path) -> None:

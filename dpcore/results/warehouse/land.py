@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from dpcore.errors import WarehouseError
 from dpcore.results.warehouse.batches import refuse_counted
-from dpcore.results.warehouse.connection import open_for_writing
+from dpcore.results.warehouse.connection import PATIENCE, open_for_writing
 from dpcore.results.warehouse.drawings import charge_landed
 from dpcore.results.warehouse.previous import around, numbers, numbers_before
 from dpcore.results.warehouse.published import open_to_publish
@@ -102,7 +102,9 @@ def run_id(scheme_digest: str, round_: str, salt: str | int) -> str:
     return hashlib.sha256(framed).hexdigest()[:16]
 
 
-def land(path: str | Path, landing: Landing, *, judge: Judge | None = None, patience: float = 30.0) -> dict[str, str]:
+def land(
+    path: str | Path, landing: Landing, *, judge: Judge | None = None, patience: float = PATIENCE
+) -> dict[str, str]:
     """Write a run and all its rows, replacing whatever the same run_id had landed before.
 
     Returns run_id -> the round that it was compared with, '' where there is none, of the runs that `judge` compared.
@@ -144,12 +146,13 @@ def land(path: str | Path, landing: Landing, *, judge: Judge | None = None, pati
 def land_failure(path: str | Path, run: RunRow, *, patience: float = 30.0) -> None:
     """Write that a run failed: one row of `runs`; a run that has landed stays landed, with all its rows.
 
+    patience: short, as it may have failed because the file was taken.
     Raises WarehouseError as `land` does.
     """
     _land_state(path, run, "failed", patience)
 
 
-def land_waiting(path: str | Path, run: RunRow, *, patience: float = 30.0) -> None:
+def land_waiting(path: str | Path, run: RunRow, *, patience: float = PATIENCE) -> None:
     """Write that a run waits for more clients: one row of `runs`, as `land_failure` does."""
     _land_state(path, run, "waiting", patience)
 
@@ -164,7 +167,7 @@ def _land_state(path: str | Path, run: RunRow, state: str, patience: float) -> N
             _insert(connection, "runs", rows["runs"])
 
 
-def land_benchmarks(path: str | Path, frame: pd.DataFrame, *, patience: float = 30.0) -> None:
+def land_benchmarks(path: str | Path, frame: pd.DataFrame, *, patience: float = PATIENCE) -> None:
     """Write the rows of measured studies, replacing those of the same study and `measured_at`.
 
     frame: the columns of `benchmarks`; `measured_at` with a time zone, one time for all rows of a study.
@@ -173,7 +176,7 @@ def land_benchmarks(path: str | Path, frame: pd.DataFrame, *, patience: float = 
     _publish("benchmarks", frame, "study, measured_at", path, patience)
 
 
-def add_benchmarks(path: str | Path, frame: pd.DataFrame, *, patience: float = 30.0) -> None:
+def add_benchmarks(path: str | Path, frame: pd.DataFrame, *, patience: float = PATIENCE) -> None:
     """Write rows of a study that is being measured, beside those it has; the same method in the same place is replaced.
 
     A study of a thousand pieces is not published a thousand times: `publish_copy` follows the last one.
@@ -184,7 +187,7 @@ def add_benchmarks(path: str | Path, frame: pd.DataFrame, *, patience: float = 3
         _put(connection, "benchmarks", content, "study, method, parameters, target, clients, epsilon, measured_at")
 
 
-def land_checks(path: str | Path, identifier: str, frame: pd.DataFrame, *, patience: float = 30.0) -> None:
+def land_checks(path: str | Path, identifier: str, frame: pd.DataFrame, *, patience: float = PATIENCE) -> None:
     """Write checks that belong to no round, such as an audit's, replacing those of the same identifier.
 
     identifier: 16 hex digits, as `run_id` makes them; there is no row of `runs`, since nobody reported.
@@ -194,7 +197,7 @@ def land_checks(path: str | Path, identifier: str, frame: pd.DataFrame, *, patie
     _publish("checks", _with_run_id("checks", frame, identifier), "run_id", path, patience)
 
 
-def add_figures(path: str | Path, frame: pd.DataFrame, *, patience: float = 30.0) -> None:
+def add_figures(path: str | Path, frame: pd.DataFrame, *, patience: float = PATIENCE) -> None:
     """Write where pictures of landed runs are, beside those they have; a picture of the same name is replaced.
 
     frame: the columns of `figures`.  Raises WarehouseError as `land` does.

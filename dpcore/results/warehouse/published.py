@@ -15,7 +15,7 @@ from pathlib import Path
 import duckdb
 
 from dpcore.errors import WarehouseError
-from dpcore.results.warehouse.connection import STORAGE, Locked, open_for_reading, open_for_writing
+from dpcore.results.warehouse.connection import PATIENCE, STORAGE, Locked, open_for_reading, open_for_writing
 from dpcore.results.warehouse.transaction import transaction
 
 
@@ -26,7 +26,7 @@ def published(path: str | Path) -> Path:
 
 
 @contextmanager
-def open_to_publish(path: str | Path, *, patience: float = 30.0) -> Iterator[duckdb.DuckDBPyConnection]:
+def open_to_publish(path: str | Path, *, patience: float = PATIENCE) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open the warehouse for one transaction, after which everybody may read what it wrote.
 
     Raises WarehouseError as `open_for_writing` does, and where the copy cannot be written, though the transaction stands.
