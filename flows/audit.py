@@ -10,7 +10,7 @@ from dpcore.audit import SchemeAudit
 from dpcore.rounds import certify
 
 from .settings import AuditSettings
-from .stage import key, scheduled_day, stage, whole
+from .stage import WRITES, key, scheduled_day, stage, whole
 
 
 @stage("enumerate", run_name="enumerate-{file.stem}")
@@ -32,7 +32,7 @@ def show_certificate(audit: SchemeAudit, day: str) -> None:
     create_markdown_artifact(certify.embedded_page(audit, day), key=key(audit.name, "certificate"), description=title)
 
 
-@stage("land-checks", run_name="land-{audit.name}")
+@stage("land-checks", seconds=WRITES, run_name="land-{audit.name}")
 def land_checks(audit: SchemeAudit, warehouse: Path, day: str) -> None:
     """Land a scheme's figures in `checks`."""
     certify.land(warehouse, audit, day)

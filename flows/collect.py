@@ -13,7 +13,7 @@ from dpcore.rounds.run import Run
 
 from .settings import CollectSettings
 from .stage import run_name, whole
-from .steps import Tasks, prepare
+from .steps import Tasks, prepare, turn
 
 WAITING = "Waiting"  # a round with fewer clients than min_clients: nothing has landed
 
@@ -21,11 +21,12 @@ WAITING = "Waiting"  # a round with fewer clients than min_clients: nothing has 
 @whole("collect", hours=12, run_name=run_name)
 def collect(settings: CollectSettings) -> Path:
     """Prepare a run, aggregate the reports file by file, merge, and return the run's folder; `estimate` comes next."""
-    run = prepare(settings)
-    try:
-        sequence.collect(run, Tasks())
-    except TooFewClients as error:
-        return waiting(run, error)
+    with turn(settings):
+        run = prepare(settings)
+        try:
+            sequence.collect(run, Tasks())
+        except TooFewClients as error:
+            return waiting(run, error)
     return run.folder
 
 

@@ -11,15 +11,16 @@ from .collect import waiting
 from .publish import ended, show
 from .settings import NamedRound
 from .stage import run_name, whole
-from .steps import Tasks, find
+from .steps import Tasks, find, turn_of
 
 
 @whole("estimate", hours=2, run_name=run_name)
 def estimate(settings: NamedRound) -> Path:
     """Find a collected round, estimate it, draw it, land it, show it in the UI, and return the run's folder."""
     run = find(settings)
-    try:
-        sequence.estimate(run, Tasks())
-    except TooFewClients as error:
-        return waiting(run, error)
+    with turn_of(run):
+        try:
+            sequence.estimate(run, Tasks())
+        except TooFewClients as error:
+            return waiting(run, error)
     return ended(run, show(run))

@@ -30,17 +30,18 @@ from .collect import waiting
 from .publish import ended, show
 from .settings import RoundSettings
 from .stage import TAG, run_name, whole
-from .steps import Tasks, prepare
+from .steps import Tasks, prepare, turn
 
 
 @whole("round", hours=12, run_name=run_name)
 def run_round(settings: RoundSettings = RoundSettings()) -> Path:  # noqa: B008 - frozen
     """Prepare, privatize in shards, aggregate them, merge, estimate, draw, land, show; return the run's folder."""
-    run = prepare(settings)
-    try:
-        sequence.carry_out(run, Tasks())
-    except TooFewClients as error:
-        return waiting(run, error)
+    with turn(settings):
+        run = prepare(settings)
+        try:
+            sequence.carry_out(run, Tasks())
+        except TooFewClients as error:
+            return waiting(run, error)
     return ended(run, show(run))
 
 

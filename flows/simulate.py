@@ -10,14 +10,15 @@ from dpcore.rounds import sequence
 from .collect import waiting
 from .settings import RoundSettings
 from .stage import run_name, whole
-from .steps import Tasks, prepare
+from .steps import Tasks, prepare, turn
 
 
 @whole("simulate", hours=12, run_name=run_name)
 def simulate(settings: RoundSettings = RoundSettings(keep_reports=True)) -> list[Path]:  # noqa: B008 - frozen
     """Prepare a run, privatize its people, and return the files of their reports; nothing is aggregated."""
-    run = prepare(settings)
-    try:
-        return sequence.privatize(run, Tasks())
-    except TooFewClients as error:
-        return waiting(run, error)
+    with turn(settings):
+        run = prepare(settings)
+        try:
+            return sequence.privatize(run, Tasks())
+        except TooFewClients as error:
+            return waiting(run, error)

@@ -9,6 +9,7 @@ Rule 4.  Flows and tasks use the folders that the operator named, and look at ea
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 from prefect import flow, get_run_logger, runtime, task
 from prefect.artifacts import create_progress_artifact, update_progress_artifact
 from prefect.cache_policies import NO_CACHE
+from prefect.exceptions import MissingContextError
 from prefect.futures import PrefectFuture, as_completed
 from prefect.tasks import exponential_backoff
 
@@ -29,7 +31,21 @@ from .hooks import tell_failure
 from .runner import task_runner
 
 TAG = "ldpflow"  # of every run: what automations watch
+WRITES = 1800  # seconds that a task may take which writes the warehouse: it waits for others, ten minutes each time
 _LINES = 10  # of progress in the log, however many batches there are
+
+
+def _said(record: logging.LogRecord) -> bool:
+    """Put what dpcore says in a run, such as for whom it waits, into the run's own log; return whether it was said in none."""
+    try:
+        logger = get_run_logger()
+    except MissingContextError:
+        return True
+    logger.log(record.levelno, "%s", record.getMessage(), extra={"is_progress": True})
+    return False
+
+
+logging.getLogger("ldpflow").addFilter(_said)
 
 
 def is_transient(_task: Any, _run: Any, state: Any) -> bool:

@@ -3,33 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from prefect import unmapped
+from prefect import runtime, unmapped
 
 from dpcore.protocol.scheme import Scheme
-from dpcore.rounds import aggregating, estimating, landing, preparing, privatizing, waiting
+from dpcore.rounds import aggregating, estimating, landing, preparing, privatizing, turns, waiting
 from dpcore.rounds.run import Run, newest
 
+from . import folders
 from .runner import BATCHES, batches, each, flat
 from .settings import CollectSettings, NamedRound, RoundSettings
-from .stage import flow_run_id, follow, scheduled_day, stage
+from .stage import WRITES, flow_run_id, follow, scheduled_day, stage
 
 
-@stage("prepare")
+def turn(settings: RoundSettings | CollectSettings) -> AbstractContextManager[None]:
+    """Return the turn of the round that `prepare` prepares: until its end nobody else carries it out, by flow or command."""
+    return turns.turn(settings.scheme, _self(), **_told(settings))
+
+
+def turn_of(run: Run) -> AbstractContextManager[None]:
+    """Return the turn of a run that was found."""
+    folders.check(run)  # before anything is made beside the warehouse that it names
+    return turns.turn_of(run, _self())
+
+
+def _self() -> str:
+    return f"{runtime.flow_run.flow_name} {runtime.flow_run.name}"
+
+
+def _told(settings: RoundSettings | CollectSettings) -> dict[str, Any]:
+    """The round defaults to the day the run was scheduled for, so that a late or repeated run belongs to its own day."""
+    own = {"round_": settings.round, "day": scheduled_day()}
+    return {**own, **settings.model_dump(exclude={"scheme", "round"})}
+
+
+@stage("prepare", seconds=WRITES)
 def prepare(settings: RoundSettings | CollectSettings) -> Run:
-    """Check everything that can be checked before work starts, and return the run.
-
-    The round defaults to the day the run was scheduled for, so that a late or repeated run belongs to its own day.
-    """
-    return preparing.prepare(
-        settings.scheme,
-        round_=settings.round,
-        day=scheduled_day(),
-        flow_run_id=flow_run_id(),
-        **settings.model_dump(exclude={"scheme", "round"}),
-    )
+    """Check everything that can be checked before work starts, and return the run."""
+    return preparing.prepare(settings.scheme, flow_run_id=flow_run_id(), **_told(settings))
 
 
 @stage("find", run_name="find-{settings.round}")
@@ -71,7 +85,7 @@ def reason(run: Run) -> str:
     return waiting.reason(run)
 
 
-@stage("wait")
+@stage("wait", seconds=WRITES)
 def wait(run: Run) -> None:
     """Land that a round waits."""
     waiting.wait(run)
@@ -89,7 +103,7 @@ def draw(run: Run) -> dict[str, Path]:
     return landing.draw(run)
 
 
-@stage("land")
+@stage("land", seconds=WRITES)
 def land(run: Run) -> Path:
     """Land the run in the warehouse, in one transaction, and return the warehouse's file."""
     return landing.land(run)

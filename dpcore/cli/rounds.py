@@ -16,7 +16,7 @@ from dpcore.cli.options import DataOption, RoundOption, SchemeArgument, file_of,
 from dpcore.cli.printing import progress, relative
 from dpcore.errors import DPCoreError, TooFewClients
 from dpcore.rounds import settings
-from dpcore.rounds.defaults import DEFAULT_DATA, DEFAULT_SCHEME
+from dpcore.rounds.defaults import DEFAULT_DATA, DEFAULT_SCHEME, today
 
 if TYPE_CHECKING:
     from dpcore.rounds.run import Run
@@ -36,10 +36,7 @@ def run(
 
     Example: ldpflow run --clients 100000 --seed 7
     """
-    from dpcore.rounds.preparing import prepare
-
-    made = prepare(scheme, round_=round_, **vars(told))
-    _carry_out(made)
+    made = _carry_out("run", scheme, round_, told)
     print(render(made))
 
 
@@ -60,9 +57,12 @@ def collect(
     """
     from dpcore.rounds import sequence
     from dpcore.rounds.preparing import prepare
+    from dpcore.rounds.turns import turn
 
-    made = prepare(scheme, reports=folder, round_=round_, **vars(told))
-    sequence.collect(made, sequence.Here(progress))
+    given = {"reports": folder, "round_": round_, "day": today(), **vars(told)}
+    with turn(scheme, "ldpflow collect", **given):
+        made = prepare(scheme, **given)
+        sequence.collect(made, sequence.Here(progress))
     print(f"collected round {made.plan.round}; next: ldpflow estimate {scheme} --round {made.plan.round}")
 
 
@@ -78,9 +78,10 @@ def estimate(
     from dpcore.protocol.scheme import Scheme
     from dpcore.rounds import sequence
     from dpcore.rounds.run import newest
+    from dpcore.rounds.turns import turn_of
 
     collected = newest(Scheme.from_toml(scheme), round_, data)
-    with _landing_failures(collected):
+    with turn_of(collected, "ldpflow estimate"), _landing_failures(collected):
         sequence.estimate(collected, sequence.Here(progress))
     print(render(collected))
 
@@ -100,7 +101,6 @@ def backfill(
     """
     from dpcore.protocol.scheme import Scheme
     from dpcore.rounds.backfill import rounds_of
-    from dpcore.rounds.preparing import prepare
 
     source = "simulated" if told.reports is None else "reports"
     file = file_of(told.warehouse, told.data)
@@ -108,7 +108,7 @@ def backfill(
     failed = []
     for round_ in [] if dry_run else rounds:
         try:
-            _carry_out(prepare(scheme, round_=round_, **vars(told)))
+            _carry_out("backfill", scheme, round_, told)
         except DPCoreError as error:
             failed.append(round_)
             print(f"ldpflow: round {round_}: {error}", file=sys.stderr)
@@ -137,12 +137,18 @@ def cleanup(told: settings.Cleanup) -> None:
     print(in_words(removals, told.dry_run))
 
 
-def _carry_out(run: Run) -> None:
-    """A whole round that has been prepared, to its landing."""
+def _carry_out(command: str, scheme: Path, round_: str | None, told: settings.Declared) -> Run:
+    """A whole round, to its landing."""
+    from dpcore.rounds.preparing import prepare
     from dpcore.rounds.sequence import Here, carry_out
+    from dpcore.rounds.turns import turn
 
-    with _landing_failures(run):
-        carry_out(run, Here(progress))
+    given = {"round_": round_, "day": today(), **vars(told)}  # the same day, though it may have to wait until the next
+    with turn(scheme, f"ldpflow {command}", **given):
+        run = prepare(scheme, **given)
+        with _landing_failures(run):
+            carry_out(run, Here(progress))
+    return run
 
 
 @contextmanager

@@ -6,6 +6,7 @@ What cannot be carried out is refused with nothing written; that real people are
 from __future__ import annotations
 
 import secrets
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,48 @@ from dpcore.rounds.names import check_name, round_of, seed_of
 from dpcore.rounds.privatizing import charge
 from dpcore.rounds.run import Plan, Run
 from dpcore.rounds.settings import Round
+
+
+@dataclass(frozen=True, kw_only=True)
+class Named:
+    """A round as it is asked for: whose it is, what it is called, and where it lands unless it is a rehearsal."""
+
+    asked: Round
+    scheme: Scheme
+    round: str
+    source: str
+    data: Path
+    landing: Path
+    is_trial: bool
+    is_rehearsal: bool
+
+
+def named(scheme: Path, *, round_: str | None = None, day: str | None = None, **told: Any) -> Named:
+    """Return the round that `prepare` would make of the same arguments; raises SchemeError."""
+    asked = Round(**told)
+    data, records, reports = wire.location(asked.data), asked.records, asked.reports
+    if asked.warehouse is None and not wire.is_here(data):
+        raise SchemeError(f"the warehouse is a file of this machine; with data at {data}, name it with --warehouse")
+    parsed = Scheme.from_toml(scheme)
+    pipeline.check_estimates(parsed)
+    if records is not None and reports is not None:
+        raise SchemeError("a round is of records or of reports that clients sent, got both; leave one out")
+    source = "records" if records is not None else "reports" if reports is not None else "simulated"
+    day = day or today()
+    own = round_of(day, clients=asked.clients, seed=asked.seed, records=records, reports=reports)
+    is_trial = own != day and round_ in (None, own)
+    round_ = own if round_ is None else round_
+    check_name(round_, is_trial=is_trial)
+    return Named(
+        asked=asked,
+        scheme=parsed,
+        round=round_,
+        source=source,
+        data=data,
+        landing=asked.warehouse or warehouse_of(data),
+        is_trial=is_trial,
+        is_rehearsal=source != "simulated" and asked.seed is not None,
+    )
 
 
 def prepare(
@@ -38,23 +81,11 @@ def prepare(
     seed: with records a rehearsal, of which the warehouse is a file in the run's folder; no file ever holds it.
     Raises SchemeError, InvalidRecord, InvalidReport, or AlreadyLanded, with nothing written.
     """
-    asked = Round(**told)
-    data = wire.location(asked.data)
+    it = named(scheme, round_=round_, day=day, **told)
+    asked, parsed, round_, source, data = it.asked, it.scheme, it.round, it.source, it.data
     records, reports = (None if path is None else wire.location(path) for path in (asked.records, asked.reports))
     clients, seed, min_clients = asked.clients, asked.seed, asked.min_clients
-    if asked.warehouse is None and not wire.is_here(data):
-        raise SchemeError(f"the warehouse is a file of this machine; with data at {data}, name it with --warehouse")
-    parsed = Scheme.from_toml(scheme)
-    pipeline.check_estimates(parsed)
-    if records is not None and reports is not None:
-        raise SchemeError("a round is of records or of reports that clients sent, got both; leave one out")
-    source = "records" if records is not None else "reports" if reports is not None else "simulated"
-    day = day or today()
-    own = round_of(day, clients=clients, seed=seed, records=records, reports=reports)
-    is_trial = own != day and round_ in (None, own)
-    round_ = own if round_ is None else round_
-    check_name(round_, is_trial=is_trial)
-    is_rehearsal = source != "simulated" and seed is not None
+    is_trial, is_rehearsal, landing = it.is_trial, it.is_rehearsal, it.landing
     if is_rehearsal:
         _check_rehearsal(source, flow_run_id, data, asked.warehouse)
     if source == "simulated":
@@ -67,7 +98,6 @@ def prepare(
         next(populations.read_blocks(records, parsed))  # refuses what is not a file of the scheme's columns
     if min_clients is None:
         min_clients = 0 if source == "simulated" else MIN_CLIENTS
-    landing = asked.warehouse or warehouse_of(data)
     came = None if reports is None else counted.due(parsed, round_, reports, landing, data, again=asked.again)
     if came is not None:
         salt = came.salt

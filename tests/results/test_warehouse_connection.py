@@ -16,10 +16,12 @@ from dpcore.laboratory.benchmarks import landing
 from dpcore.results.warehouse import open_for_reading, open_for_writing
 from dpcore.wire import locks
 
-# Holds the file for writing until told to stop, or for a number of seconds.
+# Holds the file for a number of seconds, within a transaction.
 HOLDER = """
 import sys, time, duckdb
 connection = duckdb.connect(sys.argv[1])
+connection.execute("begin")
+connection.execute("insert into rejects select '0123456789abcdef', 'half done', 1, 0")
 print("held", flush=True)
 time.sleep(float(sys.argv[2]))
 """
@@ -109,12 +111,12 @@ def test_a_study_lets_go_between_its_pieces(warehouse):
             pass
 
 
-def test_a_killed_writer_leaves_the_file_free(warehouse, hold):
+def test_a_killed_writer_leaves_the_file_free_at_once_and_whole(warehouse, hold):
     process = hold(60)
     process.kill()
     process.wait()
-    with open_for_writing(warehouse, patience=5):
-        pass
+    with open_for_writing(warehouse, patience=0) as connection:
+        assert connection.execute("from rejects").fetchall() == []
 
 
 def test_a_writer_waits_for_a_reader_of_the_same_process(warehouse):
