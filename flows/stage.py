@@ -117,7 +117,10 @@ def flow_run_id() -> str | None:
 
 
 def key(*words: str) -> str:
-    """Return an artifact's key, for which Prefect allows lower-case letters, digits and dashes."""
+    """Return an artifact's key, for which Prefect allows lower-case letters, digits and dashes.
+
+    Names that differ in a dash for a _ alone have one key, under which Prefect shows whichever came last, and its history both.
+    """
     return re.sub("[^a-z0-9]+", "-", "-".join(words).lower()).strip("-")
 
 

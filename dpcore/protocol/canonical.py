@@ -6,6 +6,7 @@ value and what would be accepted; it never shows a record.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
@@ -17,6 +18,7 @@ from dpcore.protocol.attribute import Attribute
 
 FORMAT = 1
 DRAWS = 1  # how words become answers: labels of keyed streams, order of draws; another version, another digest
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")  # an attribute's has no dash: it names columns
 _TOP_KEYS = tuple(key.name for key in keys.SCHEME)  # in the order of the canonical text
 
 
@@ -33,8 +35,10 @@ def read(document: Mapping[str, Any]) -> dict[str, Any]:
         )
     keys.check_known(document, _TOP_KEYS, "the scheme")
     entries = keys.read(keys.SCHEME, document)
-    if not attribute_table.NAME.fullmatch(entries["name"]):
-        raise SchemeError(f"name must be lower-case letters, digits and _, got {entries['name']!r}")
+    if not _NAME.fullmatch(entries["name"]):
+        raise SchemeError(
+            f"name must be lower-case letters, digits, - and _, the first a letter and 63 at most; got {entries['name']!r}"
+        )
     functionals = attribute_table.read_functionals(entries["functionals"], is_canonical="format" in document)
     tables = entries["attributes"]
     if not isinstance(tables, Mapping) or not tables:

@@ -19,12 +19,12 @@ AUTO = "auto"  # a categorical attribute's mechanism chosen by `choose`; the can
 OTHER = "other"  # the declared category that `outside = "other"` maps unlisted values to
 CLIENTS = Option("clients", int, least=1, most=10**12, default=100_000, words="how many are planned for")
 _FUNCTIONALS = Option("functionals", list[str], fewest=0, words="what to estimate: 'mean', 'quantile(0.5)' and others")
-_NAME = "lower-case letters, digits and _, the first a letter"
+_NAME = "lower-case letters, digits{} and _, the first a letter"
 
 SCHEME = (
     Option("format", int, words="of a canonical text; nobody sets it"),
     Option("draws", int, words="how words become answers, a version; nobody sets it"),
-    Option("name", str, is_needed=True, words=f"the scheme's name: {_NAME}"),
+    Option("name", str, is_needed=True, words=f"the scheme's name: {_NAME.format(', -')}"),
     Option("description", str, default="", words="what it is about, for people"),
     CLIENTS,
     Option("reporting", str, choices=("all", "one"), default="all", words="all attributes, or one drawn in public"),
@@ -36,7 +36,12 @@ SCHEME = (
         words='[NUMERIC, CATEGORICAL] each, the first by the second, such as [["income", "urban_rural"]]',
     ),
     replace(_FUNCTIONALS, default=("mean", "quantile(0.5)")),
-    Option("attributes", dict, is_needed=True, words=f"a table [attributes.NAME] for each question, NAME of {_NAME}"),
+    Option(
+        "attributes",
+        dict,
+        is_needed=True,
+        words=f"a table [attributes.NAME] for each question, NAME of {_NAME.format('')}",
+    ),
 )
 _TYPE = Option("type", str, choices=tuple(BY_TYPE), is_needed=True, words=" or ".join(map(repr, BY_TYPE)))
 _SHARED = (

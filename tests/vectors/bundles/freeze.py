@@ -146,6 +146,7 @@ def kept(schemes: dict[str, Scheme]) -> list[Row]:
         ("two bins", "local_hashing", _said(schemes["local_hashing"], "bins", 2)),
         ("noise of a logarithm", "sampled", _LN_3 | _said(schemes["sampled"], "noise_scales", [119307] * 3)),
         ("another law", "dyadic_wave", _said(schemes["dyadic_wave"], "level_law", [1, 1, 65534])),
+        ("a name with dashes", "two", {'name = "a_two"': 'name = "a-two-"'}),
     ]
     return [(f"{name}, {of}" if name == "one less" else name, of, changes) for name, of, changes in rows]
 

@@ -56,7 +56,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("no name", "two", 'name = "a_two"\n', "", "name is missing"),
     ("a name of nothing", "two", 'name = "a_two"', 'name = ""', NAME),
     ("a name in capitals", "two", 'name = "a_two"', 'name = "A_two"', NAME),
-    ("a name with a dash", "two", 'name = "a_two"', 'name = "a-two"', NAME),
+    ("a name that begins with a dash", "two", 'name = "a_two"', 'name = "-a_two"', NAME),
     ("a name with a line break", "two", 'name = "a_two"', 'name = "a_two\\n"', NAME),
     ("a name of other letters", "two", 'name = "a_two"', 'name = "a_\u0661"', NAME),
     ("a name that is too long", "two", 'name = "a_two"', f'name = "{"a" * 64}"', NAME),

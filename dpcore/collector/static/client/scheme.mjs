@@ -12,7 +12,8 @@ import { parseToml } from "./toml.mjs";
 
 export const FORMAT = 1;
 export const DRAWS = 1; // how words become answers; a scheme that does not say is of the first version
-const NAME = /^[a-z][a-z0-9_]{0,62}$/;
+const NAME = /^[a-z][a-z0-9_-]{0,62}$/;
+const ATTRIBUTE_NAME = /^[a-z][a-z0-9_]{0,62}$/;
 
 /** The scheme in a bundle that lies at a URL; digest: what it must be, where it is known from elsewhere. */
 export async function fetchBundle(url, digest) {
@@ -38,7 +39,7 @@ export async function openBundle(read, digest) {
   if (draws !== DRAWS) throw new SchemeError(`the scheme's answers are drawn by version ${draws}, and this client knows ${DRAWS} alone`);
   const entries = await named("the scheme", () => entriesOf(TABLES.scheme, document));
   const [name, reporting, pairs, asked] = ["name", "reporting", "pairs", "attributes"].map((key) => entries.get(key));
-  if (!NAME.test(name)) throw new SchemeError("name must be lower-case letters, digits and _");
+  if (!NAME.test(name)) throw new SchemeError("name must be lower-case letters, digits, - and _, the first a letter and 63 at most");
   if (!(asked instanceof Map) || asked.size === 0) throw new SchemeError("a scheme needs at least one [attributes.NAME] table");
   const attributes = new Map();
   for (const [key, table] of asked) {
@@ -115,7 +116,7 @@ async function named(name, work) {
 }
 
 async function makeAttribute(name, table, tables) {
-  if (!(table instanceof Map) || !NAME.test(name)) {
+  if (!(table instanceof Map) || !ATTRIBUTE_NAME.test(name)) {
     throw new SchemeError("an attribute must be a table whose name is lower-case letters, digits and _");
   }
   const type = oneOf("type", table.get("type"), ["numeric", "categorical"]);
