@@ -115,8 +115,10 @@ def backfill(
         else:
             print(f"round {round_} has landed")
     if dry_run:
-        print("\n".join(rounds))
-    print(f"{len(rounds) - len(failed)} of {len(rounds)} rounds {'would be run' if dry_run else 'have landed'}")
+        days = (last - first).days + 1
+        print("\n".join([*rounds, f"{len(rounds)} of {days} rounds would be run"]))
+        return
+    print(f"{len(rounds) - len(failed)} of {len(rounds)} rounds have landed")
     if failed:
         raise typer.Exit(1)
 

@@ -123,12 +123,14 @@ def test_a_backfill_runs_what_is_missing_and_ends_in_the_same_tables(
     simulate(scheme_file, tmp_path, DAYS[1])
     days = [datetime.fromisoformat(DAYS[0]), datetime.fromisoformat(DAYS[2])]
     cli.backfill(*days, scheme_file, data=tmp_path, dry_run=True)
-    assert "2 of 2 rounds would be run" in capsys.readouterr().out
+    assert capsys.readouterr().out == f"{DAYS[0]}\n{DAYS[2]}\n2 of 3 rounds would be run\n"
     cli.backfill(*days, scheme_file, data=tmp_path)
     said = capsys.readouterr().out
     assert "round 2026-11-02" not in said
     assert "2 of 2 rounds have landed" in said
     same(in_order, tables(tmp_path))
+    cli.backfill(*days, scheme_file, data=tmp_path, dry_run=True)
+    assert capsys.readouterr().out == "0 of 3 rounds would be run\n"
 
 
 def test_a_backfill_goes_on_after_a_round_that_fails(
