@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import re
 import threading
+import time
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any, TypeVar
@@ -23,11 +24,13 @@ from dpcore.rounds.defaults import WORKERS
 from dpcore.rounds.run import Run
 
 SETTING = "LDPFLOW_DASK"
-PATIENCE = 30  # seconds in which a scheduler must answer
+PATIENCE = 5  # seconds in which a scheduler must answer
+_FORGET = 60.0  # after so many seconds one that did not is asked again, and not by each of a round's tasks in turn
 BATCHES = 32  # of shards at most, each a task of Prefect, which costs some 20 ms: hundreds of clusters' cores stay busy
 _LOCAL = re.compile(r"local:([1-9]\d*)")
 _ADDRESS = re.compile(r"(tcp|tls|ws|wss)://\S+:\d+")
 _one_cluster = threading.Lock()
+_silent: dict[str, float] = {}  # address -> when it did not answer
 
 T = TypeVar("T")
 
@@ -91,7 +94,11 @@ def _connect(named: str) -> Any:
             n_workers=int(local[1]), threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None
         )
         return Client(cluster, set_as_default=False)
+    no_answer = DPCoreError(f"no Dask scheduler answers at {named}; start it, or correct {SETTING}")
+    if time.monotonic() < _silent.get(named, -_FORGET) + _FORGET:
+        raise no_answer
     try:
         return Client(named, set_as_default=False, timeout=PATIENCE)
     except OSError as error:
-        raise DPCoreError(f"no Dask scheduler answers at {named}; start it, or correct {SETTING}") from error
+        _silent[named] = time.monotonic()
+        raise no_answer from error
