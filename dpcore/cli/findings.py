@@ -16,15 +16,12 @@ if TYPE_CHECKING:
     from dpcore.results.reading import Line
     from dpcore.rounds.run import Run
 
-_JUDGED = (
-    "yes: more than chance explains, with 99 % confidence in all rows at once; perhaps: by the row's own interval only"
-)
-
 
 def render(run: Run) -> str:
     """Return what a person reads after a run has landed: the estimates, the epsilon spent, and where things are."""
     from dpcore.results import warehouse
     from dpcore.results.pages.content import gather
+    from dpcore.results.reading import JUDGED
 
     plan = run.plan
     with warehouse.reader(plan.warehouse) as ask:
@@ -38,7 +35,7 @@ def render(run: Run) -> str:
     among = [line for section in sections for line in section.differences]
     left_out = sum(section.differences_left_out for section in sections)
     differences += _differences("differences between groups", "differ", among, left_out)
-    lines += [*differences, _JUDGED, ""] if differences else []
+    lines += [*differences, JUDGED, ""] if differences else []
     if plan.is_rehearsal:
         lines.append(
             "REHEARSAL: real records under a known seed are not private; share nothing of it, and delete the run's folder"

@@ -121,5 +121,5 @@ def _console() -> Console:
 
 def _cell(value: Any) -> str:
     if isinstance(value, float):
-        return "" if value != value else f"{value:.6g}"
+        return "" if value != value else f"{value + 0.0:.6g}"
     return "" if value is None else str(value)

@@ -19,6 +19,9 @@ from dpcore.functionals import NAMES, Functional, parse
 from dpcore.functionals.group import Group
 
 SHOWN = 30  # categories, or differences, that a table or a picture shows; all of them land
+JUDGED = (  # under a table of differences
+    "yes: more than chance explains, with 99 % confidence in all rows at once; perhaps: by the row's own interval only"
+)
 _SHARE = "frequency("
 _CURVES: Mapping[str, float | str] = {"density": -1, "cdf": "%"}  # units of what is no number but a curve of them
 _LONG, _SHORT = 1e7, 1e-4  # beyond these a power of ten is easier to read than the digits
@@ -156,13 +159,13 @@ def rounded(value: float, spread: float) -> str:
         power = math.floor(math.log10(largest))
         return f"{rounded(value / 10.0**power, spread / 10.0**power)} × 10{str(power).translate(_RAISED)}"
     digits = 1 - math.floor(math.log10(spread))
-    value = round(value, digits) + 0.0  # nothing is −0
+    value = round(value, digits) + 0.0
     return separated(value) if digits <= 0 else f"{value:,.{digits}f}".replace("-", "−")
 
 
 def separated(value: float) -> str:
     """Return the number with thousands separators and a true minus sign, without needless digits."""
-    return f"{value:,.10g}".replace("-", "−")
+    return f"{value + 0.0:,.10g}".replace("-", "−")  # nothing is −0
 
 
 def in_words(name: str) -> str:

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpcore.cli.printing import _cell
 from dpcore.errors import SchemeError
 from dpcore.functionals import KINDS
 from dpcore.functionals.group import Group
+from dpcore.results.pages.content import _short
 from dpcore.results.reading import phrase, rank, read, rounded, separated, whose
 
 
@@ -71,6 +73,11 @@ def test_numbers_stand_in_the_order_people_ask() -> None:
         (np.nan, 1, "–"),
         (5, np.inf, "5.000"),
         (0, 0, "0"),
+        (-0.0, 0, "0"),
+        (-0.0, 1, "0.0"),
+        (-0.4, 900, "0"),
+        (-4.0, 9e8, "0.0 × 10⁸"),
+        (-1e-12, 3e-6, "0.0 × 10⁻⁶"),
     ],
 )
 def test_numbers_show_what_their_interval_leaves_standing(value, spread, text):
@@ -79,6 +86,10 @@ def test_numbers_show_what_their_interval_leaves_standing(value, spread, text):
 
 def test_ticks_have_separators_and_a_true_minus():
     assert [separated(value) for value in (250_000.0, -1500.0, 0.30000000000000004)] == ["250,000", "−1,500", "0.3"]
+
+
+def test_nothing_is_minus_zero_in_pictures_pages_and_the_terminal():
+    assert (separated(-0.0), _short(-0.0), _cell(-0.0)) == ("0", "0", "0")
 
 
 def a_row(**changes: Any) -> dict[str, Any]:

@@ -277,7 +277,7 @@ def _exposed(row: dict[str, Any]) -> dict[str, str]:
 
 
 def _short(value: float | None) -> str:
-    return "" if value is None else f"{value:.5g}".replace("-", "−")
+    return "" if value is None else f"{value + 0.0:.5g}".replace("-", "−")
 
 
 def _promise(row: dict[str, Any]) -> dict[str, Any]:
