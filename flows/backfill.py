@@ -9,6 +9,7 @@ from prefect.artifacts import create_table_artifact
 from prefect.states import Completed, Failed
 
 from dpcore.protocol.scheme import Scheme
+from dpcore.results.pages import fitted
 from dpcore.rounds.backfill import rounds_of
 from dpcore.rounds.defaults import warehouse_of
 
@@ -40,8 +41,10 @@ def run_name() -> str:
 def backfill(settings: BackfillSettings) -> Any:
     """Find the missing rounds and run each as a round of its own; one that fails does not stop the others."""
     states = {round_: run_round(_of(settings, round_), return_state=True) for round_ in find_missing(settings)}
-    rows = [{"round": round_, "state": state.name, "message": state.message} for round_, state in states.items()]
-    create_table_artifact(rows, key="backfill", description=f"{len(rows)} rounds, {settings.first} to {settings.last}")
+    rows = [{"round": round_, "state": state.name, "message": state.message or ""} for round_, state in states.items()]
+    create_table_artifact(
+        fitted(rows, "message"), key="backfill", description=f"{len(rows)} rounds, {settings.first} to {settings.last}"
+    )
     bad = [round_ for round_, state in states.items() if not state.is_completed()]
     if bad:
         return Failed(message=f"{len(bad)} of {len(rows)} rounds failed: {', '.join(bad)}; their own runs say why")

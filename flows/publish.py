@@ -10,6 +10,7 @@ from prefect.artifacts import create_markdown_artifact, create_table_artifact
 from prefect.states import Completed
 
 from dpcore.results import pages
+from dpcore.results.reading import JUDGED
 from dpcore.rounds.run import Run
 
 from .settings import NamedRound
@@ -27,12 +28,14 @@ def show(run: Run) -> pages.Pieces:
     title, scheme = f"Round {run.plan.round}", run.scheme.name
     tables = {
         "estimates": (pieces.estimates, f"{title}: {len(pieces.estimates)} estimates with their intervals"),
-        "changes": (pieces.changes, f"{title} minus round {pieces.since}"),
-        "groups": (pieces.groups, f"{title}: one group minus another"),
+        "changes": (pieces.changes, f"{title} minus round {pieces.since}. In the last column {JUDGED}"),
+        "groups": (pieces.groups, f"{title}: one group minus another. In the last column {JUDGED}"),
     }
     for name, (rows, description) in tables.items():
         if rows:
-            create_table_artifact(rows, key=key(scheme, name), description=description)
+            refused = sum(row.get("estimate", row.get("difference")) == "refused" for row in rows)
+            why = f". Refused: {refused}; why stands on the attributes' pages" if refused else ""
+            create_table_artifact(rows, key=key(scheme, name), description=description + why)
     for attribute, page in pieces.attributes.items():
         create_markdown_artifact(page, key=key(scheme, attribute), description=f"{title}: {attribute}")
     return pieces

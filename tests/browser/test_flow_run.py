@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from dpcore.results.pages.cells import fitted, table
 from ldpflow_flows import up
 from tests.browser import chromium
 from tests.helpers.services import Up, artifacts, ask, deployment, ended, running, soon, start
@@ -18,6 +20,10 @@ pytestmark = [
     pytest.mark.flows,
     pytest.mark.skipif(chromium.BINARY is None, reason="needs Debian's chromium: apt-get install chromium"),
 ]
+HIDDEN = (  # pixels of the widest table, or of the page, that are seen only by scrolling
+    "Math.max(document.documentElement.scrollWidth - innerWidth, ...[...document.querySelectorAll('table')].map("
+    "one => one.parentElement.scrollWidth - one.parentElement.clientWidth))"
+)
 PICTURES = "[...document.querySelectorAll('img')].filter(one => one.src.startsWith('data:'))"
 
 
@@ -95,12 +101,19 @@ def test_the_first_scheduled_round_is_seen_finishing(
     tab.screenshot(screenshots / "runs.png", whole=False)
 
 
-def test_the_pages_of_a_round_tell_all_of_it(port: str, tab: chromium.Tab, data: Path, screenshots: Path) -> None:
-    home = f"http://{up.HOST}:{port}"
+@pytest.fixture(scope="module")
+def shown(port: str, data: Path) -> dict[str, Any]:
+    """The artifacts of the second of two rounds, whose clients are so few that some numbers are refused."""
     for round_ in ("2026-11-20", "2026-11-21"):
-        run = start(port, clients=50_000, round=round_, data=data)
+        run = start(port, clients=20_000, round=round_, data=data)
         assert ended(port, run)["type"] == "COMPLETED"
-    shown = artifacts(port, run)
+    return artifacts(port, run)
+
+
+def test_the_pages_of_a_round_tell_all_of_it(
+    port: str, tab: chromium.Tab, shown: dict[str, Any], screenshots: Path
+) -> None:
+    home = f"http://{up.HOST}:{port}"
     front, income, estimates = (
         shown[f"consumer-expenditure-{name}"]["id"] for name in ("round", "income", "estimates")
     )
@@ -116,10 +129,55 @@ def test_the_pages_of_a_round_tell_all_of_it(port: str, tab: chromium.Tab, data:
     assert "before it round 2026-11-20" in tab.text()
     tab.screenshot(screenshots / "attribute.png", whole=False)
 
-    tab.visit(f"{home}/artifacts/artifact/{estimates}", until="share at or below 50,000 USD", height=1900)
+    tab.visit(f"{home}/artifacts/artifact/{estimates}", until="Expenditure", height=1900)
     for heading in ("attribute", "quantity", "estimate", "interval", "truth"):
         assert heading in tab.text()
     tab.screenshot(screenshots / "estimates.png", whole=False)
+
+
+def test_nothing_of_a_round_is_off_a_small_screen(
+    port: str, tab: chromium.Tab, shown: dict[str, Any], screenshots: Path
+) -> None:
+    said = "the noise is too large for this functional"
+    for key, artifact in shown.items():
+        data = str(artifact["data"])
+        assert (said in data) == (key == "consumer-expenditure-income"), key
+        assert ("refused" in data) == key.endswith(("income", "estimates", "changes", "groups", "round")), key
+        tables = artifact["type"] == "table" or data.count("\n|-")
+        assert hidden(port, tab, artifact["id"], tables) <= 1, key
+        tab.screenshot(screenshots / f"small_{key}.png", whole=False)
+
+
+@pytest.mark.parametrize("kind", ["as it was", "table", "markdown"])
+@pytest.mark.parametrize(
+    "long", ["mean", "share at or below 110,000,000 kilowatt hours of the quarter", "%" * 99, "W" * 99, "\u5bb6" * 99]
+)
+def test_a_table_is_measured_and_fits_whatever_is_in_it(port: str, tab: chromium.Tab, kind: str, long: str) -> None:
+    row = {
+        "attribute": "a_long_name" * 5,
+        "quantity": long,
+        "estimate": "110,000 kWh",
+        "interval": "−120,000 to 30,000",
+    }
+    rows = [row | {"moved": "perhaps"}] * 3
+    if kind == "as it was":
+        rows[1] = row | {"estimate": "refused: " + "the noise is too large; " * 9, "moved": "no"}
+    data = table(rows, "attribute", "quantity")
+    if kind != "markdown":
+        data = json.dumps(fitted(rows, "attribute", "quantity") if kind == "table" else rows)
+    made = ask(
+        port,
+        "/api/artifacts/",
+        {"key": "measured", "type": "markdown" if kind == "markdown" else "table", "data": data},
+    )
+    assert (hidden(port, tab, made["id"], 1) > 1) == (kind == "as it was")
+
+
+def hidden(port: str, tab: chromium.Tab, artifact: str, tables: int) -> float:
+    """How much of an artifact's page is off a window of 1280 by 800."""
+    tab.visit(f"http://{up.HOST}:{port}/artifacts/artifact/{artifact}", until="Created", width=1280, height=800)
+    assert soon(lambda: tab.evaluate("document.querySelectorAll('table').length") >= tables, 30)
+    return float(tab.evaluate(HIDDEN))
 
 
 def test_what_went_wrong_is_found_from_the_ui_alone(

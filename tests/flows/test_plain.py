@@ -16,6 +16,7 @@ from prefect.states import Cancelled, Cancelling, Completed, Crashed, Failed
 import ldpflow_flows.round as rounds
 from dpcore.errors import DPCoreError, SchemeError
 from dpcore.results.pages import Pieces
+from dpcore.results.reading import JUDGED
 from dpcore.rounds import preparing
 from dpcore.rounds.cleanup import Removal
 from dpcore.rounds.run import Run, State
@@ -210,7 +211,7 @@ def test_a_round_is_shown_in_tables_and_pages(
             "kind": "table",
             "table": found.groups,
             "key": "consumer-expenditure-groups",
-            "description": "Round 2026-11-20: one group minus another",
+            "description": f"Round 2026-11-20: one group minus another. In the last column {JUDGED}",
         },
         *(
             {
@@ -225,7 +226,13 @@ def test_a_round_is_shown_in_tables_and_pages(
     shown.clear()
     monkeypatch.setattr(publish.pages, "pieces", lambda *_: pieces(changes=[{"c": "4"}]))
     publish.show(run)
-    assert shown[1]["description"] == "Round 2026-11-20 minus round r0"
+    assert shown[1]["description"] == f"Round 2026-11-20 minus round r0. In the last column {JUDGED}"
+    shown.clear()
+    two = {"estimates": [{"estimate": "refused"}, {"estimate": "1"}], "groups": [{"difference": "refused"}]}
+    monkeypatch.setattr(publish.pages, "pieces", lambda *_: pieces(**two))
+    publish.show(run)
+    for table in shown[:2]:
+        assert table["description"].endswith(". Refused: 1; why stands on the attributes' pages")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from dpcore.results.pages import Pieces, pieces, plain
+from dpcore.results.pages import Pieces, pieces, plain, publish
+from dpcore.results.pages.cells import _BESIDE, _ROOM, Strong, _breadth, fitted, table
 from dpcore.results.warehouse import query
 
 
@@ -89,12 +90,77 @@ def test_every_table_is_one(simulated: Pieces) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["consumer_expenditure", "health_insurance"])
+def test_sentences_have_a_space_between_them(landed: Path, tmp_path: Path, scheme: str) -> None:
+    found = pieces_of(landed, scheme)
+    publish(landed, tmp_path / "round.html", round_="2026-11-20", scheme=scheme)
+    html = re.sub(
+        r"<(style|svg|pre|code)\b.*?</\1>|data:[^\"]*|<[^>]*>", " ", (tmp_path / "round.html").read_text(), flags=re.S
+    )
+    for page in (html, found.front, *map(without_pictures, found.attributes.values())):
+        assert re.findall(r".{20}[a-z0-9)%][.;:][A-Z][a-z]+ .*", page) == []
+
+
+@pytest.mark.slow
 def test_the_table_of_estimates_has_every_number_and_alike_columns(landed: Path, simulated: Pieces) -> None:
     sql = "select count(*) from latest_estimates where scheme = 'consumer_expenditure' and round = '2026-11-20'"
     assert len(simulated.estimates) == int(query(landed, sql).iloc[0, 0])
     for rows in (simulated.estimates, simulated.changes, simulated.groups):
         assert len({tuple(row) for row in rows}) == 1
-    assert {row["quantity"] for row in simulated.changes} <= {row["quantity"] for row in simulated.estimates}
+    changed, told = ({whole(row["quantity"]) for row in rows} for rows in (simulated.changes, simulated.estimates))
+    assert changed <= told
+
+
+def whole(cell: str) -> str:
+    """A cell's text without its breaks."""
+    return cell.replace("<br>", " ")
+
+
+@pytest.mark.slow
+def test_what_was_refused_is_short_in_tables_and_whole_on_its_page(landed: Path, tmp_path: Path) -> None:
+    why, since = "the noise is too large; " + "more of them would do, " * 9, "2026-11-19"
+    refused = tmp_path / "warehouse.duckdb"
+    shutil.copy(landed, refused)
+    with duckdb.connect(refused) as connection:
+        nothing = "standard_error = null, low = null, high = null, reason = ? where functional = 'mean'"
+        connection.execute(f"update functionals set estimate = null, {nothing}", [why])
+        connection.execute(f"update comparisons set difference = null, {nothing}", [why])
+    found = pieces_of(refused, "consumer_expenditure")
+    for rows, column in ((found.estimates, "estimate"), (found.changes, "difference"), (found.groups, "difference")):
+        assert "refused" in {row[column] for row in rows}
+        assert max(len(line) for row in rows for cell in row.values() for line in cell.split("<br>")) < 50
+    page = found.attributes["income"]
+    assert page.count("## Refused") == 1
+    for what in ("mean", "mean, urban rural: urban", "mean, urban − rural", f"mean since {since}"):
+        assert f"\n- **{what}**: {why.strip()}\n" in page.split("## Refused")[1]
+    assert why.strip() not in page.split("## Refused")[0]
+    assert "## Refused" not in found.attributes["race"]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("mean", "78,000 USD", "40,000 to 115,000"),
+        ("share from 100,000 to 250,000 USD of those who answered", "38 %", "16 to 60"),
+        ("W" * 60, "78,000 USD", "40,000 to 115,000"),
+        ("\u5bb6" * 60, "78,000 USD", "40,000 to 115,000"),
+        ("mean", "1 per kilogram of " + "a long unit " * 9, "40,000 to 115,000"),
+    ],
+)
+def test_a_table_is_no_wider_than_it_may_be_and_says_all(texts: tuple[str, str, str]) -> None:
+    names = ("quantity", "estimate", "interval")
+    [row] = fitted([dict(zip(names, texts, strict=True))], "quantity")
+    widest = [max(map(_breadth, [name, *row[name].split("<br>")])) for name in names]
+    assert sum(widest) + _BESIDE * len(names) <= _ROOM
+    assert [cell.replace("<br>", "").replace(" ", "") for cell in row.values()] == [t.replace(" ", "") for t in texts]
+    assert "<br>" not in row["interval"]
+    if texts[1].count(" ") == 1:
+        assert row["estimate"] == texts[1]
+
+
+def test_a_table_of_nothing_is_none_and_names_in_it_are_no_markdown() -> None:
+    assert table([]) == ""
+    assert table([{"a|b": "<b>", "n": Strong("1")}], "a|b") == "| a\\|b | n |\n|---|--:|\n| \\<b\\> | **1** |\n"
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
 """Pages: what a landed round shows, as one HTML file that needs nothing else, or in pieces.  The only door to jinja2."""
 
+from dpcore.results.pages.cells import fitted
 from dpcore.results.pages.filling import plain
 from dpcore.results.pages.newest import Newest, newest
 from dpcore.results.pages.pieces import Pieces, pieces
 from dpcore.results.pages.round import publish
 
-__all__ = ["Newest", "Pieces", "newest", "pieces", "plain", "publish"]
+__all__ = ["Newest", "Pieces", "fitted", "newest", "pieces", "plain", "publish"]

@@ -1,0 +1,61 @@
+"""Rows of text as tables of Markdown whose cells are never wrapped by what shows them, such as Prefect's UI."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from unicodedata import east_asian_width
+
+from dpcore.results.pages.filling import plain
+
+Row = dict[str, str]
+_ROOM = 100.0  # of a table in Prefect's UI, in a window 1280 wide, in its letters
+_BESIDE = 3.4  # around the text of a cell
+_CAPITAL, _WIDE, _BOLD = 1.4, 2.1, 1.1  # how much wider than other letters
+
+
+class Strong(str):
+    """A cell that stands out."""
+
+
+def fitted(rows: Sequence[Row], *words: str) -> list[Row]:
+    """Return rows, whose columns are alike, as Markdown: lines of cells broken so that no table is wider than what is seen.
+
+    words: the columns that are broken before those of numbers are.  Titles of columns are never broken.
+    """
+    if not rows:
+        return []
+    least = {name: _BOLD * _breadth(name) for name in rows[0]}
+    widths = {name: max(least[name], *(_breadth(row[name]) for row in rows)) for name in rows[0]}
+    while sum(widths.values()) > _ROOM - _BESIDE * len(widths):
+        wide = [name for name in widths if widths[name] > least[name]]
+        if not wide:
+            break
+        widths[max([name for name in wide if name in words] or wide, key=lambda name: widths[name])] -= 1
+    return [{name: _lines(row[name], width) for name, width in widths.items()} for row in rows]
+
+
+def table(rows: Sequence[Row], *words: str) -> str:
+    """Return the rows as a table of Markdown, all but the columns `words` to the right; '' of none."""
+    if not rows:
+        return ""
+    head = f"| {' | '.join(map(plain, rows[0]))} |"
+    rule = f"|{'|'.join('---' if name in words else '--:' for name in rows[0])}|"
+    lines = [head, rule, *(f"| {' | '.join(row.values())} |" for row in fitted(rows, *words))]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _lines(text: str, width: float) -> str:
+    """A cell's text as Markdown, in lines of that width."""
+    letters = max(1, int(width * len(text) / max(1.0, _breadth(text)) + 1e-9))
+    broken = "<br>".join(map(plain, textwrap.wrap(text, letters, break_on_hyphens=False)))
+    return f"**{broken}**" if isinstance(text, Strong) and broken else broken
+
+
+def _breadth(text: str) -> float:
+    """How wide a text is, in letters."""
+    told = 0.0
+    for sign in text:
+        is_wide = sign in "MWmw%@" or east_asian_width(sign) in "WF"
+        told += _WIDE if is_wide else _CAPITAL if sign.isupper() else 1.0
+    return _BOLD * told if isinstance(text, Strong) else told
