@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -182,7 +181,7 @@ def main() -> int:
         project = Project.of()
         for line in ensure(project):
             print(line)
-        automations.ensure(os.environ.get(automations.NOTIFY) or (project and project.notify))
+        automations.ensure()
     except (DPCoreError, ValueError) as error:
         print(f"ldpflow: {error}", file=sys.stderr)
         return 1

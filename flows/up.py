@@ -31,6 +31,7 @@ from .server import own_origins
 
 HOST = "127.0.0.1"
 POOL = "ldpflow-pool"
+OUTBOX = "messages.db"  # what `watch` has to tell, in PREFECT_HOME
 COLLECTOR_PORT = 8080  # of `ldpflow serve`, where nothing is said
 _PATIENCE = 300  # seconds; a first start builds its database, 20 s on a slow machine, minutes on a busy one
 _GRACE = 30  # seconds a service has to end by itself
@@ -41,8 +42,8 @@ _UMASK = 0o077  # the server and what sets it up write files for their owner alo
 _OWN_UMASK = -1
 
 
-# What Prefect calls its own in PREFECT_HOME.
-_PREFECTS = ("prefect.db*", "*.log", "profiles.toml", "memo_store.toml", "storage", "concurrency_leases")
+# What Prefect, and `watch`, call their own in PREFECT_HOME.
+_PREFECTS = ("prefect.db*", f"{OUTBOX}*", "*.log", "profiles.toml", "memo_store.toml", "storage", "concurrency_leases")
 
 
 class UpError(Exception):
@@ -76,6 +77,7 @@ def main() -> int:
                 _wait_until_listening(project.collector.get("port", COLLECTOR_PORT), collector)
             worker_start = f"prefect worker start --pool {POOL} --type process"
             services.append(stack.enter_context(_Service("worker", worker_start, told, umask=_OWN_UMASK)))
+            services.append(stack.enter_context(_Service("watch", f"{__package__}.watch", told)))
             print(f"up: {told['PREFECT_UI_URL']}  (Ctrl-C stops all of it)", flush=True)
             shown = key if sys.stdout.isatty() else "`ldpflow up --key` prints it"  # a log must not hold it
             print(f"the UI asks for the key, once a browser: {shown}", flush=True)

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from dpcore.cli.answers import export, publish, query
-from dpcore.cli.projects import deploy, init, status, up
+from dpcore.cli.projects import deploy, init, status, up, watch
 from dpcore.cli.reports import key, privatize, serve
 from dpcore.cli.rounds import backfill, cleanup, collect, estimate, run
 from dpcore.cli.schemes import audit, plan, scheme
@@ -62,6 +62,7 @@ _COMMANDS: tuple[Callable[..., None], ...] = (  # as help lists them
     run,
     up,
     status,
+    watch,
     deploy,
     scheme,
     plan,

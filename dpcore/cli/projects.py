@@ -48,6 +48,14 @@ def status() -> None:
     _become("status")
 
 
+def watch() -> None:
+    """Tell a webhook what is not well, until Ctrl-C; `ldpflow up` does so by itself, beside a server of your own this does.
+
+    Example: LDPFLOW_NOTIFY_URL=https://chat.example.org/hooks/KEY ldpflow watch
+    """
+    _become("watch")
+
+
 def _become(module: str) -> None:
     """Go on as another program, which imports Prefect: this one never does."""
     sys.stdout.flush()

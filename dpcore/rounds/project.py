@@ -29,7 +29,16 @@ _TEMPLATES = {  # in `data/project`, without a dot before a name: where `ldpflow
 _WHOSE = ("clients", "records", "reports")
 _OF_ONE_ROUND = ("round", "again", "seed")
 _OPTIONS = {option.name: option for option in (*options(Which), *options(Round)) if option.name not in _OF_ONE_ROUND}
-_OWN = {"schedule": str, "time_zone": str, "notify": str, "folders": list, "collector": dict}
+_OWN = {
+    "schedule": str,
+    "time_zone": str,
+    "notify": str,
+    "notify_as": str,
+    "metrics_port": int,
+    "folders": list,
+    "collector": dict,
+}
+SHAPES = ("json", "slack", "teams")  # of what a webhook is told
 _KINDS = {str: "a text", Path: "a text", int: "a whole number", bool: "true or false", list: "a list", dict: "a table"}
 _CRON_FIELDS = 5
 
@@ -39,7 +48,8 @@ class Project:
     """What a project's file says.
 
     told: option of its rounds -> value.  schedule: when the daily round runs, as cron has it; '' for never.  time_zone: of it.
-    notify: a webhook.  folders: what runs may use beside what is told.  collector: options of `ldpflow serve`; None for none.
+    notify: a webhook; notify_as: how it is told, one of SHAPES.  metrics_port: where Prometheus may ask.
+    folders: what runs may use beside what is told.  collector: options of `ldpflow serve`; None for none.
     None stands for what was not said.
     """
 
@@ -47,6 +57,8 @@ class Project:
     schedule: str | None = None
     time_zone: str | None = None
     notify: str | None = None
+    notify_as: str | None = None
+    metrics_port: int | None = None
     folders: Sequence[str] = ()
     collector: Mapping[str, Any] | None = None
 
@@ -80,6 +92,10 @@ class Project:
             raise SchemeError(f'{FILE}: schedule must be as cron has it, such as "15 2 * * *", got {self.schedule!r}')
         if self.notify and not self.notify.startswith(("http://", "https://")):
             raise SchemeError(f"{FILE}: notify must be a URL that begins with http:// or https://")  # it is a secret
+        if self.notify_as is not None and self.notify_as not in SHAPES:
+            raise SchemeError(f"{FILE}: notify_as must be one of {', '.join(SHAPES)}, got {self.notify_as!r}")
+        if self.metrics_port is not None and not 0 < self.metrics_port < 1 << 16:
+            raise SchemeError(f"{FILE}: metrics_port must be a port between 1 and 65535, got {self.metrics_port}")
         if not all(isinstance(folder, str) for folder in self.folders):
             raise SchemeError(f"{FILE}: folders must be a list of texts, got {self.folders!r}")
         if self.collector is not None and not isinstance(self.collector.get("into"), str):

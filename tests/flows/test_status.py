@@ -17,6 +17,7 @@ from ldpflow_flows import deploying, status
 from ldpflow_flows.up import POOL
 
 pytestmark = pytest.mark.flows
+_DAY = datetime(2026, 11, 20, 2, 15, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -36,7 +37,7 @@ def client(harness: None) -> Iterator[SyncPrefectClient]:
 
 
 def said() -> dict[str, tuple[str, bool]]:
-    return {line.what: (line.said, line.is_well) for line in status.of_server()}
+    return {line.what: (line.said, line.is_well) for line in status.of_server()[0]}
 
 
 def test_what_the_server_knows(folder: Path, client: SyncPrefectClient) -> None:
@@ -45,6 +46,7 @@ def test_what_the_server_knows(folder: Path, client: SyncPrefectClient) -> None:
     assert first["server"][1]
     assert first["worker"] == ("there is none: what is scheduled waits; start it: ldpflow up", False)
     assert first["next round"] == ("none is planned: no schedule is active", False)  # nobody plans in tests
+    assert status.of_server()[1] is None
     client.send_worker_heartbeat(POOL, "one")
     assert said()["worker"][0].startswith("1 at work, last heard of ")
     daily = client.read_deployment_by_name("round/daily")
@@ -72,6 +74,43 @@ def test_a_run_that_ended_badly_is_named(folder: Path, client: SyncPrefectClient
     assert "second (Crashed)" in told
 
 
+def test_a_round_that_was_due_and_has_not_landed_is_told(
+    by_command: Path, folder: Path, client: SyncPrefectClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from prefect.states import Completed, Failed, Running
+
+    deploying.ensure(Project.of())
+    daily = client.read_deployment_by_name("round/daily")
+    run = client.create_flow_run_from_deployment(daily.id, state=_planned(_DAY), parameters=daily.parameters)
+    client.set_flow_run_state(run.id, Failed(), force=True)
+    assert status.of_server()[1] is None  # somebody asked for it
+    now = datetime.now(UTC)
+    within = {"start_time": f"{now - timedelta(hours=26)}", "end_time": f"{now}", "max_runs": 1}
+    client._client.post(f"/deployments/{daily.id}/schedule", json=within).raise_for_status()
+    [planned] = [each for each in client.read_flow_runs() if each.auto_scheduled]
+    due = status.of_server()[1]
+    assert due is not None
+    assert due.when == planned.expected_start_time
+    assert (due.state, due.is_told) == ("nobody has begun it", False)
+    last = status._round(Project.of(), due)[0]
+    assert not last.is_well
+    when = f"{due.when:%Y-%m-%d %H:%M}"
+    none = f"none has landed in data/var/warehouse.duckdb; the one due {when} UTC has not landed (nobody has begun it)"
+    assert (last.said, last.about) == (none, when)
+    for state, wanted in (
+        (Running(), None),
+        (Completed(name="Waiting", message="3 came"), status.Due(due.when, "Waiting: 3 came", is_told=False)),
+        (Failed(message="why"), status.Due(due.when, "Failed: why", is_told=True)),
+    ):
+        client.set_flow_run_state(planned.id, state, force=True)
+        assert status.of_server()[1] == wanted
+    (folder / "data/var").mkdir(parents=True)
+    shutil.copy(by_command.parents[1] / "warehouse.duckdb", folder / "data/var/warehouse.duckdb")
+    assert status._round(Project.of(), due)[0].is_well  # it landed just now
+    late = status.Due(now + timedelta(minutes=1), "Waiting", is_told=False)
+    assert not status._round(Project.of(), late)[0].is_well
+
+
 def _planned(when: datetime) -> object:
     from prefect.states import Scheduled
 
@@ -82,12 +121,12 @@ def test_without_a_server_the_rest_is_told(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     down = [status.Line("server", "does not answer", False)]
-    monkeypatch.setattr(status, "of_server", lambda: down)
+    monkeypatch.setattr(status, "of_server", lambda: (down, None))
     monkeypatch.setattr(status.environment, "settle", lambda **_: None)
     assert status.main() == 1
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[:2] for line in lines[:2]] == [["!", "server"], ["!", "collector"]]
-    assert "! last round   no warehouse at data/var/warehouse.duckdb" in "\n".join(lines)
+    assert "  last round   none has landed in data/var/warehouse.duckdb" in "\n".join(lines)
     assert "  alerts       nobody is told" in "\n".join(lines)
     (folder / "ldpflow.toml").write_text("scheme = 5")
     assert status.main() == 1
@@ -99,21 +138,28 @@ def test_the_newest_round_is_told_with_its_checks(
 ) -> None:
     (folder / "data/var").mkdir(parents=True)
     shutil.copy(by_command.parents[1] / "warehouse.duckdb", folder / "data/var/warehouse.duckdb")
-    last, checks, spent = status._round(Project.of())
+    last, checks, spent = status._round(Project.of(), None)
     assert last.said.startswith("2026-11-20 of consumer_expenditure, landed ")
     assert "200,000 reports counted, 0 refused" in last.said
     assert checks.is_well
     assert "in 1 round" in spent.said
     found = pages.newest(folder / "data/var/warehouse.duckdb")
     monkeypatch.setattr(status, "newest", lambda _: found.__class__(**{**vars(found), "failed": ["drift", "fit"]}))
-    told = status._round(Project.of())[1]
+    told = status._round(Project.of(), None)[1]
     assert (told.is_well, told.said) == (False, f"2 of {found.checks} did not pass: drift, fit")
+    assert (told.about, told.is_told) == (found.run_id, False)  # it landed by the command: no flow tells it
+    monkeypatch.setattr(
+        status, "newest", lambda _: found.__class__(**{**vars(found), "failed": ["drift"], "flow_run_id": "1"})
+    )
+    assert status._round(Project.of(), None)[1].is_told
 
 
 def test_what_little_there_is_on_the_disk_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for free, is_well in ((60, True), (4, False)):
         monkeypatch.setattr(status.shutil, "disk_usage", lambda _, free=free: (100e9, (100 - free) * 1e9, free * 1e9))
-        assert status._disk(Project.of()) == status.Line("disk", f"{free}.0 of 100.0 GB free", is_well)
+        numbers = {"disk_free_bytes": free * 1e9}
+        wanted = status.Line("disk", f"{free}.0 of 100.0 GB free", is_well, numbers=numbers)
+        assert status._disk(Project.of()) == wanted
 
 
 def test_times_are_told_in_their_size() -> None:

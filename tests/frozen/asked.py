@@ -11,14 +11,9 @@ from tests.frozen import behaviour
 def flows() -> behaviour.Document:
     """Every flow and task as it is declared, and every automation."""
     # Prefect takes a second to import, and quick tests that need none read this file, too.
-    from uuid import UUID
-
-    from prefect.events.actions import CallWebhook
-
     from ldpflow_flows import automations
     from tests.helpers.flow_cases import FLOWS, TASKS
 
-    notify = CallWebhook(block_document_id=UUID(int=0), payload=automations._PAYLOAD)
     tasks = [
         [
             made.name,
@@ -48,10 +43,7 @@ def flows() -> behaviour.Document:
         "forms": behaviour.section(["flow", "field", "says"], forms),
         "automations": behaviour.section(
             ["automation", "is"],
-            [
-                [core.name, json.dumps(_ordered(core.model_dump(mode="json")))]
-                for core in automations.automations(notify)
-            ],
+            [[core.name, json.dumps(_ordered(core.model_dump(mode="json")))] for core in automations.automations()],
         ),
         "constants": behaviour.section(["events", "taken"], [[automations.HEARTBEAT, automations.BEGUN]]),
     }

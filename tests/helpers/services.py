@@ -13,9 +13,9 @@ import time
 import tomllib
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -173,23 +173,49 @@ def artifacts(port: str, run: str) -> dict[str, Any]:
     return {artifact["key"]: artifact for artifact in found}
 
 
+class Sent(list[dict[str, Any]]):
+    """What a webhook took, in order; keys: the Idempotency-Key of each; asked: how often it was asked, taken or not."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.keys: list[str] = []
+        self.asked = 0
+
+
 @contextmanager
-def receiver() -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """A webhook on this machine: its URL, and what it was sent."""
-    sent: list[dict[str, Any]] = []
+def receiver(
+    answer: Callable[[int], tuple[int, Mapping[str, str]]] = lambda _: (200, {}), seconds: float = 0.0
+) -> Iterator[tuple[str, Sent]]:
+    """A webhook on this machine: its URL, and what it took.
+
+    answer: number of the request -> its status and headers, 0 for none at all; seconds: before it answers.
+    """
+    sent, lock = Sent(), threading.Lock()
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             assert self.headers["Content-Type"] == "application/json"
-            sent.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            self.send_response(200)
-            self.end_headers()
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            with lock:
+                sent.asked += 1
+                status, headers = answer(sent.asked)
+                if 200 <= status < 300:
+                    sent.append(body)
+                    sent.keys.append(self.headers["Idempotency-Key"])
+            time.sleep(seconds)
+            if not status:
+                return
+            with suppress(BrokenPipeError):
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                self.end_headers()
 
         def log_message(self, *_: object) -> None:
             pass
 
-    server = HTTPServer((up.HOST, 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    server = ThreadingHTTPServer((up.HOST, 0), Handler)
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     try:
         yield f"http://{up.HOST}:{server.server_port}/", sent
     finally:

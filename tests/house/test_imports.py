@@ -41,6 +41,7 @@ QUICK = {  # done in one folder, in this order
     "ldpflow init own": "typer",
     "ldpflow up --help": "typer",
     "ldpflow deploy --help": "typer",
+    "ldpflow watch --help": "typer",
     "ldpflow status --help": "typer",
     "ldpflow key clinic --keys keys.toml": "typer dpcore.collector",
     "ldpflow scheme pets.toml": f"typer rich numpy {READS}",
@@ -74,10 +75,13 @@ FLOWS = {  # beside what Prefect loads
     "import ldpflow_flows.up": "",
     "import ldpflow_flows.environment": "",
     "import ldpflow_flows.key": "",
+    "import ldpflow_flows.outbox": "",
     "import ldpflow_flows.server": "",
     "import ldpflow_flows.settings": "",
+    "import ldpflow_flows.webhook": "",
 }
 SLOW_FLOWS = {
+    "import ldpflow_flows.alerts": f"{FLOW} dpcore.results.pages",
     "import ldpflow_flows.audit": f"{FLOW} dpcore.audit",
     "import ldpflow_flows.automations": FLOW,
     "import ldpflow_flows.backfill": f"{FLOW} typer",
@@ -87,6 +91,7 @@ SLOW_FLOWS = {
     "import ldpflow_flows.estimate": FLOW,
     "import ldpflow_flows.folders": f"{TABLES} dpcore.functionals",
     "import ldpflow_flows.hooks": FLOW,
+    "import ldpflow_flows.metrics": f"{FLOW} dpcore.results.pages",
     "import ldpflow_flows.publish": FLOW,
     "import ldpflow_flows.runner": "numpy pandas pyarrow",
     "import ldpflow_flows.simulate": FLOW,
@@ -94,6 +99,7 @@ SLOW_FLOWS = {
     "import ldpflow_flows.status": f"{FLOW} dpcore.results.pages",
     "import ldpflow_flows.steps": FLOW,
     "import ldpflow_flows.studies": f"{FLOW} dpcore.laboratory dpcore.audit dpcore.rounds.planner scipy.special",
+    "import ldpflow_flows.watch": f"{FLOW} dpcore.results.pages",
     "import ldpflow_flows.study_settings": f"{STUDIES} dpcore.audit dpcore.rounds.planner scipy.special",
 }
 TABLE = (  # what is done, what that loads, what all of it has before, and which tests they are

@@ -12,8 +12,14 @@ from dpcore.results.pages.content import find, gather
 
 @dataclass(frozen=True, kw_only=True)
 class Newest:
-    """A round.  failed: names of the checks that did not pass.  epsilon: what one who answered every round has spent."""
+    """A round.
 
+    flow_run_id: of the flow that landed it, None of a command.  failed: names of the checks that did not pass.
+    epsilon: what one who answered every round has spent.
+    """
+
+    run_id: str
+    flow_run_id: str | None
     scheme: str
     round: str
     landed_at: datetime
@@ -31,6 +37,8 @@ def newest(path: str | Path, scheme: str | None = None) -> Newest:
         content = gather(ask, find(ask, None, scheme))
     run, spent = content["run"], content["spent"]
     return Newest(
+        run_id=run["run_id"],
+        flow_run_id=run["flow_run_id"],
         scheme=run["scheme"],
         round=run["round"],
         landed_at=run["finished_at"],

@@ -1,0 +1,149 @@
+"""`ldpflow watch`, which `ldpflow up` starts: looks whether all is well, tells a webhook what is not, and shows it in the UI.
+
+It looks at the runs that ended and, more rarely, at what `ldpflow status` looks at.  What is to be told stands in a file of
+PREFECT_HOME before it is sent, and until it was taken: killed and started again, it goes on where it was.  A webhook that does
+not answer well is asked again, ever more rarely; that it does not is seen in the UI and by `ldpflow status`.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+
+from dpcore.errors import DPCoreError
+from dpcore.results.pages import plain
+from dpcore.rounds.project import Project
+
+from . import alerts, environment, status
+from .outbox import Outbox
+from .status import Line
+from .webhook import Webhook
+
+_LOOKS = 2.0  # seconds between looks at runs,
+_LOOKS_AROUND = 20.0  # and at everything else
+_UNWELL = 60.0  # seconds that something is not well before it is told: a restart takes less
+_FIRST_PAUSE, _LONGEST_PAUSE = 2.0, 900.0  # seconds before a message is sent again
+_OVERLAP = 86_400.0  # seconds that are looked at again: the end of a run may be written late
+_SHOWN = 3600.0  # seconds after which the page in the UI is written anew, though nothing changed
+_ARTIFACT = "ldpflow-status"
+Tell = Callable[[Sequence[Line]], None]
+_log = logging.getLogger("ldpflow.watch")
+
+
+def main() -> int:
+    """Watch until it is stopped, and return the exit status."""
+    logging.basicConfig(format="%(asctime)s %(message)s", level=logging.WARNING)
+    environment.settle(PREFECT_API_URL=status.address())
+    try:
+        project = Project.of()
+        Webhook.of(project)
+        file = status.outbox_file()
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        outbox = Outbox(file)
+        tell: Tell = _nobody
+        if project is not None and project.metrics_port:
+            from .metrics import serve
+
+            tell = serve(project.metrics_port)
+    except (DPCoreError, OSError) as error:
+        print(f"ldpflow: {error}", file=sys.stderr)
+        return 1
+    for work, pause in ((lambda: deliver(outbox), 1.0), (lambda: look(outbox), _LOOKS)):
+        threading.Thread(target=_again_and_again, args=(work, pause), daemon=True).start()
+    with suppress(KeyboardInterrupt):
+        _again_and_again(Around(outbox, tell).look, _LOOKS_AROUND)
+    return 0
+
+
+def look(outbox: Outbox) -> None:
+    """Put what is to be told of runs that ended since the first look; where nobody is told, nothing will be told of them."""
+    from prefect.client.orchestration import get_client
+
+    now = time.time()
+    began, until = outbox.looked() or (now, now)
+    if Webhook.of(Project.of()) is None:
+        began = now
+    else:
+        with get_client(sync_client=True) as client:
+            since = datetime.fromtimestamp(max(began, until - _OVERLAP), UTC)
+            outbox.put(alerts.of_runs(client, since, status.ui()), now=now)
+    outbox.look(began, now)
+
+
+def deliver(outbox: Outbox) -> None:
+    """Send what is due.  Who does not answer is left in peace for a while, twice as long as the time before."""
+    webhook = Webhook.of(Project.of())
+    if webhook is None:
+        return
+    for message in outbox.due(time.time()):
+        answer = webhook.send(message)
+        if not answer.refused:
+            outbox.taken(message, now=time.time())
+            continue
+        attempts = outbox.attempts(message if answer.is_its_own else None)
+        pause = max(answer.pause, _FIRST_PAUSE * 2.0 ** min(attempts, 20))
+        until = time.time() + min(_LONGEST_PAUSE, pause) * random.uniform(0.8, 1.2)  # no secret hangs on it
+        outbox.put_off(message, answer.refused, until=until)
+        if not answer.is_its_own:
+            outbox.wait(until)
+            return
+
+
+class Around:
+    """Looks at everything that `ldpflow status` looks at.  tell: takes the newest lines."""
+
+    def __init__(self, outbox: Outbox, tell: Tell) -> None:
+        self._outbox, self._tell = outbox, tell
+        self._unwell: dict[str, float] = {}  # what -> since when
+        self._shown: tuple[object, float] = (None, 0.0)
+
+    def look(self) -> None:
+        """Tell what has not been well for a while, and show the page where it has changed."""
+        now, lines = time.monotonic(), status.lines(Project.of())
+        self._tell(lines)
+        self._unwell = {line.what: self._unwell.get(line.what, now) for line in lines if not line.is_well}
+        lasting = [line for line in lines if now - self._unwell.get(line.what, now) >= _UNWELL]
+        if Webhook.of(Project.of()) is not None:
+            self._outbox.put(alerts.of_lines(lasting, status.ui()), now=time.time())
+        seen = [(line.what, line.is_well, line.about) for line in lines]
+        if (seen != self._shown[0] or now - self._shown[1] > _SHOWN) and lines[0].is_well:
+            _show(lines)
+            self._shown = seen, now
+
+
+def _show(lines: Sequence[Line]) -> None:
+    from prefect.client.orchestration import get_client
+    from prefect.client.schemas.actions import ArtifactCreate
+
+    bad = [line.what for line in lines if not line.is_well]
+    headline = f"Not well: {', '.join(bad)}" if bad else "All is well"
+    rows = [f"| {'✓' if line.is_well else '✗'} {line.what} | {plain(line.said)} |" for line in lines]
+    page = "\n".join(
+        [f"# {headline}", "", f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC", "", "| what | is |", "|---|---|", *rows]
+    )
+    with get_client(sync_client=True) as client:
+        client.create_artifact(ArtifactCreate(key=_ARTIFACT, type="markdown", description=headline, data=page))
+
+
+def _again_and_again(work: Callable[[], None], pause: float) -> None:
+    """Work for ever; what goes wrong is said in the log, by its kind alone, and tried again."""
+    while True:
+        try:
+            work()
+        except Exception as error:
+            _log.warning("will look again: %s", error if isinstance(error, DPCoreError) else type(error).__name__)
+        time.sleep(pause)
+
+
+def _nobody(_lines: Sequence[Line]) -> None:
+    pass
+
+
+if __name__ == "__main__":
+    sys.exit(main())

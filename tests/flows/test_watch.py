@@ -1,0 +1,241 @@
+"""What is not well is told a webhook once, whatever is killed, and shown in the UI; a real server, real requests."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prefect import tags
+from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.states import Cancelled, Completed, Crashed, Failed, Running, State
+
+from dpcore.rounds.project import Project
+from ldpflow_flows import alerts, metrics, status, watch
+from ldpflow_flows.outbox import Message, Outbox
+from ldpflow_flows.publish import CHECKS_FAILED
+from ldpflow_flows.stage import TAG
+from ldpflow_flows.status import Line
+from ldpflow_flows.webhook import URL
+from tests.flows.artifacts import shown
+from tests.helpers.services import Sent, free_port, receiver
+
+pytestmark = pytest.mark.flows
+
+
+@pytest.fixture
+def outbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Outbox:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PREFECT_HOME", str(tmp_path))
+    monkeypatch.setattr(alerts, "_SETTLED", alerts._SETTLED * 0)
+    monkeypatch.setattr(watch, "_FIRST_PAUSE", 0.01)
+    return Outbox(status.outbox_file())
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[Sent]:
+    """What the webhook is told."""
+    with receiver() as (url, sent):
+        monkeypatch.setenv(URL, url)
+        yield sent
+
+
+@pytest.fixture
+def client(harness: None) -> Iterator[SyncPrefectClient]:
+    with get_client(sync_client=True) as found:
+        yield found
+
+
+def ended(client: SyncPrefectClient, name: str, *states: State[Any], tag: str = TAG) -> str:
+    """A run of ours that went through these states."""
+    from ldpflow_flows.round import run_round
+
+    with tags():
+        run = client.create_flow_run(run_round, name=name, tags=[tag])
+    for state in (Running(), *states):
+        client.set_flow_run_state(run.id, state, force=True)
+    return str(run.id)
+
+
+def looked(outbox: Outbox) -> None:
+    watch.look(outbox)
+    watch.deliver(outbox)
+
+
+def test_each_run_that_ended_badly_since_the_first_look_is_told_once(
+    client: SyncPrefectClient, outbox: Outbox, told: Sent
+) -> None:
+    ended(client, "before", Failed())
+    watch.look(outbox)
+    run = ended(client, "bad", Failed(message="No file."))
+    for name, state in (
+        ("died", Crashed()),
+        ("stopped", Cancelled()),
+        ("slow", Failed(name="TimedOut")),
+        ("drifted", Completed(name=CHECKS_FAILED, message="1 of 9")),
+        ("good", Completed()),
+    ):
+        ended(client, name, state)
+    ended(client, "elsewhere", Failed(), tag="another")
+    for _ in range(3):
+        looked(outbox)
+    assert sorted((one["run"], one["state"]) for one in told) == [
+        ("bad", "Failed"), ("died", "Crashed"), ("drifted", "ChecksFailed"), ("slow", "TimedOut"), ("stopped", "Cancelled"),
+    ]  # fmt: skip
+    [bad] = [one for one in told if one["run"] == "bad"]
+    url = f"{status.ui()}/runs/flow-run/{run}"
+    assert bad == {
+        "text": f"ldpflow: round bad: Failed. No file. {url}",
+        "flow": "round",
+        "run": "bad",
+        "state": "Failed",
+        "message": "No file.",
+        "url": url,
+    }
+    assert len(set(told.keys)) == 5
+
+
+def test_a_run_that_ends_badly_again_is_told_again(client: SyncPrefectClient, outbox: Outbox, told: Sent) -> None:
+    watch.look(outbox)
+    run = ended(client, "again", Failed())
+    looked(outbox)
+    for state in (Running(), Failed()):
+        client.set_flow_run_state(run, state, force=True)  # type: ignore[arg-type]
+    looked(outbox)
+    assert [one["run"] for one in told] == ["again", "again"]
+
+
+def test_a_state_is_waited_for_until_it_is_the_last(
+    client: SyncPrefectClient, outbox: Outbox, told: Sent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()
+    from datetime import UTC, datetime
+
+    run = ended(client, "killed", Crashed())
+    assert [one for one in alerts.of_runs(client, datetime(2026, 1, 1, tzinfo=UTC), "") if run in one.key] == []
+
+
+def test_many_runs_are_told(
+    client: SyncPrefectClient, outbox: Outbox, told: Sent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(alerts, "_PAGE", 3)
+    watch.look(outbox)
+    for number in range(7):
+        ended(client, f"number {number}", Failed())
+    looked(outbox)
+    assert len(told) == len(set(told.keys)) == 7
+
+
+def test_a_webhook_that_does_not_take_it_is_asked_again_and_that_is_said(
+    client: SyncPrefectClient, outbox: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    messages = [Message(str(number), {"text": str(number)}) for number in range(3)]
+    answers = {1: 500, 2: 404, 3: 200, 4: 0}
+    with receiver(answer=lambda request: (answers.get(request, 200), {})) as (url, sent):
+        monkeypatch.setenv(URL, url)
+        outbox.put(messages, now=time.time())
+        watch.deliver(outbox)  # 500: nothing more is sent
+        assert (sent.asked, [one["text"] for one in sent]) == (1, [])
+        line = status._alerts(None)
+        assert not line.is_well
+        assert line.said.startswith("1 did not get through since ")
+        assert line.said.endswith(" UTC: the webhook answered 500")
+        assert line.numbers == {"messages_waiting": 1}
+        time.sleep(0.1)
+        watch.deliver(outbox)  # 404 is that message's own; the next one is taken; the last finds nobody
+        assert (sent.asked, [one["text"] for one in sent]) == (4, ["2"])
+        assert "did not answer (RemoteProtocolError)" in status._alerts(None).said
+        time.sleep(0.2)
+        watch.deliver(outbox)
+        assert sorted(one["text"] for one in sent) == ["0", "1", "2"]
+        time.sleep(0.2)
+        watch.deliver(outbox)
+        assert sent.asked == 6
+    assert status._alerts(None) == Line("alerts", "a webhook is told what is not well", numbers={"messages_waiting": 0})
+
+
+def test_the_pauses_double_and_what_was_asked_for_is_kept(outbox: Outbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = 1000.0
+    monkeypatch.setattr(watch, "_FIRST_PAUSE", 2.0)
+    monkeypatch.setattr(watch.time, "time", lambda: clock)
+    monkeypatch.setattr(watch.random, "uniform", lambda *_: 1.0)
+    pauses = []
+    asked_for = [""] * 11 + ["60", "5000"]
+    with receiver(answer=lambda request: (503, {"Retry-After": asked_for[request - 1]})) as (url, _):
+        monkeypatch.setenv(URL, url)
+        outbox.put([Message("one", {})], now=clock)
+        for _ in asked_for:
+            before = clock
+            watch.deliver(outbox)
+            while not outbox.due(clock):
+                clock += 1.0
+            pauses.append(clock - before)
+    assert pauses == [2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900, 900, 900]
+
+
+def test_without_a_webhook_nothing_is_told_of_runs_that_ended_meanwhile(
+    client: SyncPrefectClient, outbox: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(URL, raising=False)
+    watch.look(outbox)
+    ended(client, "untold", Failed())
+    looked(outbox)
+    with receiver() as (url, sent):
+        monkeypatch.setenv(URL, url)
+        looked(outbox)
+        assert sent == []
+
+
+def test_what_stays_unwell_is_told_once_and_shown(
+    client: SyncPrefectClient, outbox: Outbox, told: Sent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [
+        Line("server", "answers"),
+        Line("disk", "0.1 of 9.0 GB free", False, numbers={"disk_free_bytes": 1e8}),
+        Line("runs", "2 ended badly", False, is_told=True),
+    ]
+    clock = 5000.0
+    monkeypatch.setattr(status, "lines", lambda _: now)
+    monkeypatch.setattr(watch.time, "monotonic", lambda: clock)
+    seen: list[Any] = []
+    around = watch.Around(outbox, seen.append)
+    for step in (0.0, 59.0, 1.0, 300.0):
+        clock += step
+        around.look()
+        watch.deliver(outbox)
+        assert len(told) == (step in (1.0, 300.0))
+    assert told[0]["text"] == f"ldpflow: status disk: NotWell. 0.1 of 9.0 GB free {status.ui()}"
+    assert seen == [now] * 4
+    page = shown("ldpflow-status")
+    assert page.startswith("# Not well: disk, runs\n")
+    assert "| ✗ disk | 0.1 of 9.0 GB free |" in page
+    now[1:] = [Line("disk", "8.0 of 9.0 GB free")]
+    around.look()
+    assert shown("ldpflow-status").startswith("# All is well\n")
+
+
+def test_metrics_are_what_prometheus_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    import urllib.request
+
+    from prometheus_client.parser import text_string_to_metric_families
+
+    port = free_port()
+    tell = metrics.serve(int(port))
+    tell([Line("disk", "", False, numbers={"disk_free_bytes": 7.0}), Line("server", "")])
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+        text = answer.read().decode()
+    found = {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+    assert found == {("ldpflow_well", "disk"): 0, ("ldpflow_well", "server"): 1, ("ldpflow_disk_free_bytes",): 7}
+
+
+def test_every_number_of_a_status_has_words(by_command: Path, outbox: Outbox, client: SyncPrefectClient) -> None:
+    told = status.lines(Project(told={"data": str(by_command.parents[1])}))
+    numbers = {name for line in told for name in line.numbers}
+    assert numbers <= metrics.WORDS.keys()
+    assert {"last_round_reports", "epsilon_spent", "disk_free_bytes", "runs_ended_badly"} <= numbers
