@@ -15,13 +15,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import duckdb
 import pytest
 
+from dpcore.results.warehouse.migrate import migrate, shipped_migrations
+from tests.browser import chromium
+from tests.browser.test_consent_page import FILL, READY
+from tests.browser.test_consent_page import wait as shown_in
+from tests.helpers import services
 from tests.helpers.services import free_port
 
 pytestmark = [pytest.mark.slow, pytest.mark.flows]
 ROOT = Path(__file__).parents[2]
 PATIENCE = 180
+OLDER = "ldpflow: tell of failed runs"  # an automation of version 0.1
 
 
 @pytest.fixture(scope="module")
@@ -121,8 +128,78 @@ def test_from_init_to_a_landed_round(installed: Path, environment: dict[str, str
     rounds = "ldpflow query \"select round, accepted from runs where state = 'landed' order by all\" --format csv"
     assert [line.split(",")[1] for line in run(rounds, own, environment).splitlines()[1:]] == ["1", "1"]
     assert not (own / "data/schemes").exists()
+
+
+@pytest.mark.skipif(chromium.BINARY is None, reason="needs Debian's chromium: apt-get install chromium")
+def test_an_older_folder_is_taken_over_with_what_was_set_in_it(
+    installed: Path, environment: dict[str, str], tmp_path: Path
+) -> None:
+    run("ldpflow init survey", tmp_path, environment)
+    own, collector, port = tmp_path / "survey", free_port(), environment["PREFECT_SERVER_API_PORT"]
+    settings = own / "ldpflow.toml"
+    settings.write_text(settings.read_text().replace("8080", collector))
+    older_warehouse(own / "data/var/warehouse.duckdb")
     with up(own, environment):
-        pass  # again, on what is there
+        services._KEYS[port] = run("ldpflow up --key", own, environment).strip()
+        older_deployments(port)
+    with up(own, environment):
+        daily, cleanup = services.deployment(port, "daily"), services.deployment(port, "weekly-cleanup")
+        assert daily["entrypoint"] == "ldpflow_flows.round.run_round"
+        assert daily["parameters"] == {"settings": {"min_clients": 1}}
+        [schedule] = daily["schedules"]
+        assert (schedule["schedule"]["cron"], schedule["slug"]) == ("5 4 * * *", "daily-round")
+        assert cleanup["paused"]
+        found = [each["name"] for each in services.ask(port, "/api/automations/filter", {})]
+        assert OLDER not in found
+        assert len(found) == 2
+        with chromium.tab(tmp_path / "profile") as tab:
+            answer(tab, f"http://127.0.0.1:{collector}/survey/survey/")
+        wait_for("data/collected/reports/*/*.parquet", own, 1)
+        run("ldpflow run --min-clients 1", own, environment)
+    rounds = "ldpflow query \"select round, accepted from runs where state = 'landed' order by all\" --format csv"
+    assert [line.split(",")[1] for line in run(rounds, own, environment).splitlines()[1:]] == ["10", "1"]
+
+
+def older_warehouse(path: Path) -> None:
+    """One that an older version left, with a round in it."""
+    path.parent.mkdir(parents=True)
+    with duckdb.connect(path) as connection:
+        migrate(connection, shipped_migrations()[:15])
+        connection.execute(
+            "insert into runs by name select repeat('a', 16) as run_id, 'survey' as scheme, 'ab' as scheme_digest, "
+            "'2020-01-01' as round, 'reports' as source, 10 as accepted, 0 as rejected, 'secure' as randomness, "
+            "'landed' as state, now()::timestamp as started_at, now()::timestamp as finished_at, '0.1.0' as version"
+        )
+
+
+def older_deployments(port: str) -> None:
+    """What an older version deployed, and people then set in the UI."""
+    daily, cleanup = services.deployment(port, "daily"), services.deployment(port, "weekly-cleanup")
+    of_daily = f"/api/deployments/{daily['id']}"
+    told = {"entrypoint": "flows/round.py:run_round", "parameters": {"settings": {"min_clients": 1}}}
+    services.ask(port, of_daily, told, "PATCH")
+    schedule = {"schedule": {"cron": "5 4 * * *", "timezone": "UTC"}}
+    services.ask(port, f"{of_daily}/schedules/{daily['schedules'][0]['id']}", schedule, "PATCH")
+    services.ask(port, f"/api/deployments/{cleanup['id']}", {"paused": True}, "PATCH")
+    trigger = {
+        "type": "event",
+        "expect": ["prefect.flow-run.Failed"],
+        "posture": "Reactive",
+        "threshold": 1,
+        "within": 0,
+    }
+    services.ask(port, "/api/automations/", {"name": OLDER, "trigger": trigger, "actions": [{"type": "do-nothing"}]})
+
+
+def answer(tab: chromium.Tab, url: str) -> None:
+    """Answer the page's questions, look at the report, and send it."""
+    tab.open(url, 1000)
+    tab.evaluate(READY)
+    tab.evaluate(FILL % json.dumps({"mode": "train", "distance": "12"}))
+    tab.evaluate("document.getElementById('prepare').click()")
+    shown_in(tab, "review")
+    tab.evaluate("document.getElementById('send').click()")
+    shown_in(tab, "sent")
 
 
 def test_beside_no_project_one_line_says_what_to_do(

@@ -7,7 +7,7 @@ import duckdb
 import pytest
 
 from dpcore.errors import MigrationError, WarehouseError
-from dpcore.results.warehouse import open_for_reading, open_for_writing
+from dpcore.results.warehouse import counted_files, open_for_reading, open_for_writing, standing_rounds
 from dpcore.results.warehouse.migrate import Migration, migrate, read_migrations, shipped_migrations
 from dpcore.results.warehouse.views import RESULTS, shipped_macros, shipped_views
 
@@ -238,6 +238,15 @@ def test_a_warehouse_of_every_earlier_version_is_brought_here_with_its_rows(tmp_
 LEDGER = shipped_migrations()[0]
 GOOD = Migration(2, "good", "create table good (a integer);")
 BAD = Migration(3, "bad", "create table half (a integer); insert into half values (1); create table good (a integer);")
+
+
+@pytest.mark.parametrize("version", [1, 15])
+def test_what_a_round_asks_before_it_lands_is_answered_by_a_warehouse_of_older_code(tmp_path, version):
+    path = tmp_path / "w.duckdb"
+    with duckdb.connect(path) as connection:
+        migrate(connection, shipped_migrations()[:version])
+    assert counted_files(path, "ab") == {}
+    assert standing_rounds(path) == {}
 
 
 def test_a_failing_migration_leaves_the_ones_before_it_and_nothing_of_itself():
