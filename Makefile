@@ -59,7 +59,7 @@ coverage: $(VENV)/.ok  ## the lines and branches of dpcore that the quick tests 
 seconds: $(VENV)/.ok  ## where the CPU seconds of `make test` go, by part, folder, file, fixture and test
 	$(BIN)/python -m pytest -p tests.helpers.seconds -m "not slow"
 
-soak: $(VENV)/.ok  ## 50 scheduled rounds while server, worker and tasks are killed: most of an hour on a quiet machine
+soak: $(VENV)/.ok  ## 96 scheduled rounds while server, worker, rounds and all of it are killed: an hour on a quiet machine
 	$(BIN)/python -m tests.programs.soak
 
 faults: $(VENV)/.ok  ## kill collector, aggregation and landing 100 times: every accepted report is counted once; some minutes

@@ -2,12 +2,13 @@
 
 The same rounds are made by `ldpflow run` meanwhile, undisturbed.  `make up` runs on a port and in a folder of its own, the
 rounds are scheduled for successive days of the past, as after an outage, and SIGKILL goes to one process after another: the
-server, the worker (whose rounds go on without it) or the process of a round.  `make up` and its automations are to mend that;
-where they do not within some minutes, a run is retried as a person would in the UI, and counted.  At the end every table of
-both warehouses is compared, run_id by run_id; only times, flow runs and the folder of the pictures may differ.
+server, the worker (whose rounds go on without it) or the process of a round, and `make up` itself is stopped and started again.
+It and its automations are to mend that; where they do not within some minutes, a run is retried as a person would in the UI,
+and counted.  At the end every table of both warehouses is compared, run_id by run_id; only times, flow runs and the folder of
+the pictures may differ.  What is set in the UI at the start must stand at the end.
 
-Only processes are killed that carry this soak's own folder in their environment.  Exit status: 0 the tables are equal and
-every round has landed; 1 they are not; 2 time ran out.
+Only processes are killed that carry this soak's own folder in their environment.  Exit status: 0 the tables are equal, every
+round has landed and what was set stands; 1 it is not so; 2 time ran out.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ from tests.helpers.schemes import HOUSEHOLDS
 
 ROOT = Path(__file__).parents[2]
 FIRST = datetime(2026, 1, 1, 2, 15, tzinfo=UTC)
-KINDS = ("server", "worker", "task")
+KINDS = ("server", "worker", "task", "up")
+SET = {"daily": {"parameters": {"settings": {"min_clients": 7}}}, "weekly-cleanup": {"paused": True}}  # in the UI
+CRON = "5 4 * * *"  # of the daily round, set there, too
 AHEAD = 3  # rounds that are due at once
 STARTS = 3  # of `make up`, which a busy machine may need
 PATIENCE = 240  # seconds that the product has to mend what a kill broke
@@ -58,13 +61,15 @@ def main() -> int:
     beside = undisturbed(scheme, folder / "undisturbed", rounds)
     with Services(folder) as running:
         soak = Soak(running, scheme, folder / "disturbed", rounds, options)
+        soak.set()
         finished = soak.carry_out(begun + 60 * options.minutes)
+        lost = soak.lost()
     if beside.wait():
         raise SystemExit("the undisturbed rounds failed")
     different = differences(folder / "undisturbed", folder / "disturbed")
     leftovers = list((folder / "disturbed").glob("runs/*/reports"))
     say(f"killed: {', '.join(f'{kind} {soak.killed[kind]}' for kind in KINDS)}; retried by hand: {len(soak.by_hand)}")
-    for line in (*soak.by_hand, *different, *(f"reports were left in {path}" for path in leftovers)):
+    for line in (*soak.by_hand, *lost, *different, *(f"reports were left in {path}" for path in leftovers)):
         say(line)
     say(
         f"{len(rounds) - len(soak.missing())} of {len(rounds)} rounds completed, {(time.monotonic() - begun) / 60:.1f} minutes"
@@ -75,7 +80,7 @@ def main() -> int:
     say("every table is equal to the undisturbed one's" if not different else f"tables differ; {folder} is kept")
     if not different:
         shutil.rmtree(folder)
-    return bool(different or leftovers)
+    return bool(different or leftovers or lost)
 
 
 def undisturbed(scheme: Path, data: Path, rounds: list[str]) -> subprocess.Popen[bytes]:
@@ -102,6 +107,12 @@ class Services:
                 self._process = services.start_up(ROOT, self._environment, lambda line: say(f"make up: {line}"))
                 return self
         raise SystemExit("`make up` ended")
+
+    def restart(self) -> None:
+        """Stop all of it as Ctrl-C does, and start it again."""
+        self._process.send_signal(signal.SIGINT)
+        self._process.wait(120)
+        self.__enter__()
 
     def __exit__(self, *_: object) -> None:
         self._process.send_signal(signal.SIGINT)
@@ -135,11 +146,18 @@ class Services:
         ]
         return named[-1:]  # of a server, its parent only waits
 
-    def ask(self, path: str, body: Any = None) -> Any:
+    def ask(self, path: str, body: Any = None, method: str | None = None) -> Any:
         """Ask the server; None where it does not answer now."""
         with contextlib.suppress(OSError, ValueError):
-            return services.ask_once(self._port, f"/api{path}", body)
+            return services.ask_once(self._port, f"/api{path}", body, method)
         return None
+
+    def deployment(self, name: str) -> Any:
+        """The deployment of that name, of whatever flow."""
+        found = None
+        while not found:
+            found = self.ask("/deployments/filter", {"deployments": {"name": {"any_": [name]}}})
+        return found[0]
 
 
 class Soak:
@@ -158,7 +176,7 @@ class Soak:
 
     def carry_out(self, deadline: float) -> bool:
         """Return whether every round completed before the deadline."""
-        deployment = self._deployment()
+        deployment = str(self._services.deployment("daily")["id"])
         next_kill = None  # the clock of the next kill runs only while everything is up
         while time.monotonic() < deadline:
             self._look()
@@ -176,6 +194,24 @@ class Soak:
             time.sleep(1)
         return False
 
+    def set(self) -> None:
+        """Set some things as people do in the UI."""
+        for name, told in SET.items():
+            self._services.ask(f"/deployments/{self._services.deployment(name)['id']}", told, "PATCH")
+        daily = self._services.deployment("daily")
+        of_schedule = f"/deployments/{daily['id']}/schedules/{daily['schedules'][0]['id']}"
+        self._services.ask(of_schedule, {"schedule": {"cron": CRON, "timezone": "UTC"}}, "PATCH")
+        assert self.lost() == []
+
+    def lost(self) -> list[str]:
+        """What was set and does not stand, a line each."""
+        lines = []
+        for name, told in SET.items():
+            there = self._services.deployment(name)
+            lines += [f"{name}: {key} is {there[key]}" for key, value in told.items() if there[key] != value]
+        crons = [each["schedule"]["cron"] for each in self._services.deployment("daily")["schedules"]]
+        return lines + ([] if crons == [CRON] else [f"daily: the schedules are {crons}"])
+
     def missing(self) -> list[str]:
         """The rounds that are not complete."""
         return [round_ for round_ in self._rounds if self._state(round_)[0] != "COMPLETED"]
@@ -189,12 +225,6 @@ class Soak:
 
     def _pause(self) -> float:
         return 5 + self._random.expovariate(1 / self._options.every)
-
-    def _deployment(self) -> str:
-        found = None
-        while not found:
-            found = self._services.ask("/deployments/name/round/daily")
-        return str(found["id"])
 
     def _schedule(self, deployment: str) -> None:
         due = [round_ for round_ in self.missing() if round_ in self._runs]
@@ -221,10 +251,11 @@ class Soak:
                 say(f"{round_}: {state[1]}")
 
     def _kill(self) -> None:
-        kinds = [kind for kind in KINDS if self._services.of_kind(kind)]
-        if not kinds:
+        kind = self._random.choice([kind for kind in KINDS if kind == "up" or self._services.of_kind(kind)])
+        if kind == "up":
+            self._services.restart()
+            self.killed[kind] += 1
             return
-        kind = self._random.choice(kinds)
         victim = self._random.choice(self._services.of_kind(kind) or [0])
         if victim:
             with contextlib.suppress(ProcessLookupError):
@@ -278,10 +309,10 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0], epilog="Example: python -m tests.programs.soak --rounds 5"
     )
-    parser.add_argument("--rounds", type=int, default=50)
+    parser.add_argument("--rounds", type=int, default=96)
     parser.add_argument("--clients", type=int, default=20_000, help="in each round")
     parser.add_argument("--every", type=float, default=40, help="mean seconds between kills, beyond five")
-    parser.add_argument("--minutes", type=float, default=40, help="after which it gives up")
+    parser.add_argument("--minutes", type=float, default=90, help="after which it gives up")
     parser.add_argument("--seed", type=int, default=1, help="of what is killed, and when")
     return parser.parse_args()
 
