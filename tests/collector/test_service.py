@@ -28,6 +28,7 @@ from dpcore.protocol import tokens
 from dpcore.protocol.scheme import Scheme
 from tests.helpers import client_cases, collectors
 from tests.helpers.collectors import HOST, PATH, SCHEME, Sender, collector
+from tests.helpers.services import check_metrics
 from tests.helpers.tapes import Tape, only
 
 
@@ -239,6 +240,7 @@ def test_metrics_health_and_openapi(sender: Sender) -> None:
     sender.one(collectors.single(6))
     assert sender.get("/survey/of/nobody/anna").status == 404
     text = sender.get("/metrics").content.decode()
+    check_metrics(text)
     assert "anna" not in text  # who asks writes nothing there
     assert 'ldpflow_reports_total{outcome="accepted",scheme="colours"}' in text
     assert SCHEME.digest not in text

@@ -20,7 +20,7 @@ from ldpflow_flows.stage import TAG
 from ldpflow_flows.status import Line
 from ldpflow_flows.webhook import URL
 from tests.flows.artifacts import shown
-from tests.helpers.services import Sent, free_port, receiver
+from tests.helpers.services import Sent, check_metrics, free_port, receiver
 
 pytestmark = pytest.mark.flows
 
@@ -232,6 +232,7 @@ def test_metrics_are_what_prometheus_reads(monkeypatch: pytest.MonkeyPatch) -> N
         for sample in family.samples
     }
     assert found == {("ldpflow_well", "disk"): 0, ("ldpflow_well", "server"): 1, ("ldpflow_disk_free_bytes",): 7}
+    check_metrics(text)
 
 
 def test_every_number_of_a_status_has_words(by_command: Path, outbox: Outbox, client: SyncPrefectClient) -> None:

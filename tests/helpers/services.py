@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -220,6 +221,13 @@ def receiver(
         yield f"http://{up.HOST}:{server.server_port}/", sent
     finally:
         server.shutdown()
+
+
+def check_metrics(text: str) -> None:
+    """Let Prometheus's own tool judge metrics, where it is here (Debian's package prometheus)."""
+    if tool := shutil.which("promtool"):
+        judged = subprocess.run([tool, "check", "metrics"], input=text, capture_output=True, text=True)
+        assert (judged.returncode, judged.stderr) == (0, "")
 
 
 def command_of(pid: int) -> list[str]:
