@@ -1,6 +1,6 @@
 """What somebody is told: runs that ended badly, and what `ldpflow status` says is not well.
 
-A run is told once in each state that it ends in; what is not well, once a day, or once for the round that it is about.
+A run is told once for each time that it ends; what is not well, once a day, or once for the round that it is about.
 """
 
 from __future__ import annotations
@@ -24,33 +24,8 @@ _SETTLED = timedelta(seconds=5)  # what is killed is called crashed first, and t
 _PAGE = 200  # runs that the server tells at once
 
 
-def of_runs(client: SyncPrefectClient, since: datetime, ui: str) -> list[Message]:
-    """Return a message of each run that failed, crashed, was cancelled, or landed with a failed check, since a time."""
-    settled = datetime.now(UTC) - _SETTLED
-    flows: dict[Any, str] = {}
-    told = []
-    for run in _ended(client, since):
-        if run.state is None or run.state.timestamp > settled:
-            continue
-        if run.flow_id not in flows:
-            flows[run.flow_id] = client.read_flow(run.flow_id).name
-        state, url = str(run.state.name), f"{ui}/runs/flow-run/{run.id}"
-        body = _body(flows[run.flow_id], run.name, state, run.state.message or "", url)
-        told.append(Message(f"{run.id}/{state}/{run.state.timestamp.timestamp():.3f}", body))
-    return told
-
-
-def of_lines(lines: Iterable[Line], ui: str) -> list[Message]:
-    """Return a message of each line that is not well, but for what has a message of its own."""
-    today = datetime.now(UTC).date().isoformat()
-    return [
-        Message(f"{line.what}/{line.about or today}", _body("status", line.what, "NotWell", line.said, ui))
-        for line in lines
-        if not line.is_well and not line.is_told
-    ]
-
-
-def _ended(client: SyncPrefectClient, since: datetime) -> list[FlowRun]:
+def ended_badly(client: SyncPrefectClient, since: datetime) -> list[FlowRun]:
+    """Return the runs that failed, crashed, were cancelled, or landed with a failed check, since a time."""
     states = (
         filters.FlowRunFilterState(type=filters.FlowRunFilterStateType(any_=_BADLY)),
         filters.FlowRunFilterState(name=filters.FlowRunFilterStateName(any_=[CHECKS_FAILED])),
@@ -68,7 +43,31 @@ def _ended(client: SyncPrefectClient, since: datetime) -> list[FlowRun]:
         ):
             found |= {run.id: run for run in page}
             offset += len(page)
-    return list(found.values())
+    settled = datetime.now(UTC) - _SETTLED
+    return [run for run in found.values() if run.state is not None and run.state.timestamp <= settled]
+
+
+def of_runs(client: SyncPrefectClient, runs: Iterable[FlowRun], ui: str) -> list[Message]:
+    """Return a message of each run."""
+    flows: dict[Any, str] = {}
+    told = []
+    for run in runs:
+        if run.flow_id not in flows:
+            flows[run.flow_id] = client.read_flow(run.flow_id).name
+        state, at, url = str(run.state.name), run.state.timestamp.timestamp(), f"{ui}/runs/flow-run/{run.id}"
+        body = _body(flows[run.flow_id], run.name, state, run.state.message or "", url)
+        told.append(Message(f"{run.id}/{state}/{at:.3f}", body))
+    return told
+
+
+def of_lines(lines: Iterable[Line], ui: str) -> list[Message]:
+    """Return a message of each line that is not well, but for what has a message of its own."""
+    today = datetime.now(UTC).date().isoformat()
+    return [
+        Message(f"{line.what}/{line.about or today}", _body("status", line.what, "NotWell", line.said, ui))
+        for line in lines
+        if not line.is_well and not line.is_told
+    ]
 
 
 def _body(flow: str, run: str, state: str, message: str, url: str) -> dict[str, str]:

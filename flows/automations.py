@@ -36,7 +36,7 @@ def automations() -> list[AutomationCore]:
     """Return every automation there should be."""
     taken = f"Not begun within {BEGUN} s: the worker that took it died. Waiting for the next one."
     silent = (
-        f"No sign of life for {SILENCE} s: its process or machine died. Finished shards are kept; Retry goes on there."
+        f"No sign of life for {SILENCE} s: its process or machine died. Finished shards are kept, and it goes on there."
     )
     return [
         AutomationCore(

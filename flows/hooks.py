@@ -39,8 +39,8 @@ _TIMED_OUT = (
     " where it was; if it happens again, run it where there is more room."
 )
 _CRASHED = (
-    "Its process ended without a word: killed, out of memory, or its machine went down. Look at the machine's memory and disk"
-    " and **press Retry** to go on where it was."
+    "Its process ended without a word: killed, out of memory, or its machine went down. It begins again by itself where it was,"
+    " twice at most; after that look at the machine's memory and disk and **press Retry**."
 )
 _UNEXPECTED = (
     "Every task was tried four times. **Remove the cause** (a full disk, a file that is gone, a server that does not answer)"

@@ -59,11 +59,13 @@ class Outbox:
             database.execute("pragma journal_mode = wal")
             database.executescript(_TABLES)
 
-    def put(self, messages: list[Message], *, now: float) -> None:
-        """Keep messages of which the keys are not known."""
-        rows = [(each.key, json.dumps(each.body), now) for each in messages]
+    def put(self, messages: list[Message], *, now: float, taken: bool = False) -> None:
+        """Keep messages of which the keys are not known; taken: as if they had been told already."""
+        rows = [(each.key, json.dumps(each.body), now, now if taken else None) for each in messages]
         with closing(self._open()) as database, database:
-            database.executemany("insert or ignore into messages (key, body, made_at) values (?, ?, ?)", rows)
+            database.executemany(
+                "insert or ignore into messages (key, body, made_at, sent_at) values (?, ?, ?, ?)", rows
+            )
 
     def due(self, now: float) -> list[Message]:
         """Return what is to be sent now: what was tried least, then what is oldest, first."""

@@ -1,8 +1,11 @@
 """`ldpflow watch`, which `ldpflow up` starts: looks whether all is well, tells a webhook what is not, and shows it in the UI.
 
-It looks at the runs that ended and, more rarely, at what `ldpflow status` looks at.  What is to be told stands in a file of
-PREFECT_HOME before it is sent, and until it was taken: killed and started again, it goes on where it was.  A webhook that does
-not answer well is asked again, ever more rarely; that it does not is seen in the UI and by `ldpflow status`.
+A run whose process or machine died is told, and begun again: what it has finished stands.  A run that dies a third time waits
+for somebody, since it may be the run that kills its machine.  More rarely, what `ldpflow status` looks at is looked at.
+
+What is to be told stands in a file of PREFECT_HOME before it is sent, and until it was taken: killed and started again, this
+goes on where it was.  A webhook that does not answer well is asked again, ever more rarely; that it does not is seen in the UI
+and by `ldpflow status`.
 """
 
 from __future__ import annotations
@@ -15,6 +18,8 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+
+from prefect.client.schemas.objects import State, StateType
 
 from dpcore.errors import DPCoreError
 from dpcore.results.pages import plain
@@ -30,6 +35,7 @@ _LOOKS_AROUND = 20.0  # and at everything else
 _UNWELL = 60.0  # seconds that something is not well before it is told: a restart takes less
 _FIRST_PAUSE, _LONGEST_PAUSE = 2.0, 900.0  # seconds before a message is sent again
 _OVERLAP = 86_400.0  # seconds that are looked at again: the end of a run may be written late
+_BEGINS = 3  # times that a run is begun by itself
 _SHOWN = 3600.0  # seconds after which the page in the UI is written anew, though nothing changed
 _ARTIFACT = "ldpflow-status"
 Tell = Callable[[Sequence[Line]], None]
@@ -62,17 +68,22 @@ def main() -> int:
 
 
 def look(outbox: Outbox) -> None:
-    """Put what is to be told of runs that ended since the first look; where nobody is told, nothing will be told of them."""
+    """Put what is to be told of runs that ended since the first look, and begin those again that crashed.
+
+    Where nobody is told, nobody will be: who is named later is not told of the past.
+    """
     from prefect.client.orchestration import get_client
 
     now = time.time()
     began, until = outbox.looked() or (now, now)
-    if Webhook.of(Project.of()) is None:
-        began = now
-    else:
-        with get_client(sync_client=True) as client:
-            since = datetime.fromtimestamp(max(began, until - _OVERLAP), UTC)
-            outbox.put(alerts.of_runs(client, since, status.ui()), now=now)
+    with get_client(sync_client=True) as client:
+        since = datetime.fromtimestamp(max(began, until - _OVERLAP), UTC)
+        runs = alerts.ended_badly(client, since)
+        outbox.put(alerts.of_runs(client, runs, status.ui()), now=now, taken=Webhook.of(Project.of()) is None)
+        for run in runs:
+            if run.state_type == StateType.CRASHED and run.deployment_id is not None and run.run_count < _BEGINS:
+                said = f"It crashed and begins again by itself, {run.run_count + 1} of {_BEGINS} times."
+                client.set_flow_run_state(run.id, State(type=StateType.SCHEDULED, name="AwaitingRetry", message=said))
     outbox.look(began, now)
 
 

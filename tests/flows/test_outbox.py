@@ -27,6 +27,9 @@ def test_a_key_is_one_message_and_what_was_taken_is_never_due_again(outbox: Outb
     outbox.put([FIRST], now=14.0)
     assert outbox.due(15.0) == [SECOND]
     assert outbox.waiting() is None  # nothing was tried in vain
+    outbox.put([THIRD], now=16.0, taken=True)
+    outbox.put([THIRD], now=17.0)
+    assert outbox.due(18.0) == [SECOND]
 
 
 def test_what_was_tried_least_goes_first_when_it_is_due(outbox: Outbox) -> None:

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from prefect import tags
 from prefect.client.orchestration import SyncPrefectClient, get_client
-from prefect.states import Cancelled, Completed, Crashed, Failed, Running, State
+from prefect.states import Cancelled, Completed, Crashed, Failed, Pending, Running, State
 
 from dpcore.rounds.project import Project
-from ldpflow_flows import alerts, metrics, status, watch
+from ldpflow_flows import alerts, deploying, metrics, status, watch
 from ldpflow_flows.outbox import Message, Outbox
 from ldpflow_flows.publish import CHECKS_FAILED
 from ldpflow_flows.stage import TAG
@@ -114,7 +114,35 @@ def test_a_state_is_waited_for_until_it_is_the_last(
     from datetime import UTC, datetime
 
     run = ended(client, "killed", Crashed())
-    assert [one for one in alerts.of_runs(client, datetime(2026, 1, 1, tzinfo=UTC), "") if run in one.key] == []
+    assert run not in [str(one.id) for one in alerts.ended_badly(client, datetime(2026, 1, 1, tzinfo=UTC))]
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+def test_a_run_that_crashed_is_told_and_begun_again_twice(
+    client: SyncPrefectClient, outbox: Outbox, told: Sent, monkeypatch: pytest.MonkeyPatch, is_told: bool
+) -> None:
+    if not is_told:
+        monkeypatch.delenv(URL)
+    deploying.ensure(None)
+    daily = client.read_deployment_by_name("round/daily")
+    watch.look(outbox)
+    run = client.create_flow_run_from_deployment(daily.id, name="killed", parameters=daily.parameters, tags=[TAG])
+    for time_ in (1, 2, 3):
+        for state in (Pending(), Running(), Crashed()):
+            client.set_flow_run_state(run.id, state, force=True)
+        looked(outbox)
+        found = client.read_flow_run(run.id)
+        assert found.run_count == time_
+        assert found.state is not None
+        assert found.state.name == ("AwaitingRetry" if time_ < 3 else "Crashed")
+        if time_ < 3:
+            assert found.state.message == f"It crashed and begins again by itself, {time_ + 1} of 3 times."
+    assert [one["state"] for one in told] == ["Crashed"] * 3 * is_told
+    failed = client.create_flow_run_from_deployment(daily.id, name="bad", parameters=daily.parameters, tags=[TAG])
+    for state in (Pending(), Running(), Failed()):
+        client.set_flow_run_state(failed.id, state, force=True)
+    looked(outbox)
+    assert client.read_flow_run(failed.id).state_name == "Failed"  # it would fail again
 
 
 def test_many_runs_are_told(

@@ -59,11 +59,13 @@ def main() -> int:
         HOUSEHOLDS.replace(planned, f"clients = {options.clients}\n"), encoding="utf-8"
     )  # else it is a trial
     beside = undisturbed(scheme, folder / "undisturbed", rounds)
-    with Services(folder) as running:
+    with contextlib.ExitStack() as ending, Services(folder) as running:
+        ending.callback(beside.kill)
         soak = Soak(running, scheme, folder / "disturbed", rounds, options)
         soak.set()
         finished = soak.carry_out(begun + 60 * options.minutes)
         lost = soak.lost()
+        ending.pop_all()
     if beside.wait():
         raise SystemExit("the undisturbed rounds failed")
     different = differences(folder / "undisturbed", folder / "disturbed")
@@ -268,7 +270,7 @@ class Soak:
         alive = {e.get("PREFECT__FLOW_RUN_ID", "") for e in self._services.processes().values()}
         for round_, run in self._runs.items():
             kind, name, since = self._state(round_)
-            patience = 30 if kind in ("FAILED", "CRASHED") else PATIENCE  # dead, or not known to be yet
+            patience = 60 if kind in ("FAILED", "CRASHED") else PATIENCE  # dead, or not known to be yet
             stuck = kind in ("FAILED", "CRASHED", "CANCELLED", "PENDING", "RUNNING") and run not in alive
             if stuck and time.monotonic() - since > patience:
                 state = {"type": "SCHEDULED", "name": "AwaitingRetry", "message": "retried by hand"}
