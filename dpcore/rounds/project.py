@@ -100,6 +100,9 @@ class Project:
             raise SchemeError(f"{FILE}: folders must be a list of texts, got {self.folders!r}")
         if self.collector is not None and not isinstance(self.collector.get("into"), str):
             raise SchemeError(f'{FILE}: collector must say where it keeps reports, such as into = "data/collected"')
+        port = 1 if self.collector is None else self.collector.get("port", 1)
+        if type(port) is not int or not 0 < port < 1 << 16:
+            raise SchemeError(f"{FILE}: collector: port must be a port between 1 and 65535, got {port!r}")
         try:
             ZoneInfo(self.time_zone or "UTC")
         except (KeyError, ValueError, OSError):

@@ -68,6 +68,14 @@ def test_a_folder_without_the_file_is_no_project(tmp_path: Path) -> None:
         ('scheme = "a.toml"\nnotify = "chat.example.org/KEY"', r"begins with http:// or https://$"),
         ('scheme = "a.toml"\nfolders = [1]', "folders must be a list of texts"),
         ('scheme = "a.toml"\n[collector]\nport = 1', "collector must say where it keeps reports"),
+        (
+            'scheme = "a.toml"\n[collector]\ninto = "c"\nport = "8080"',
+            "collector: port must be a port between 1 and 65535",
+        ),
+        (
+            'scheme = "a.toml"\n[collector]\ninto = "c"\nport = 65536',
+            "collector: port must be a port between 1 and 65535",
+        ),
     ],
 )
 def test_what_is_not_understood_is_refused(text: str, why: str, folder: Path) -> None:
