@@ -18,7 +18,7 @@ from uuid import UUID
 
 from dpcore import wire
 from dpcore.errors import DPCoreError
-from dpcore.results.pages import newest
+from dpcore.results.pages import NothingLanded, newest
 from dpcore.rounds.defaults import DEFAULT_DATA, PROJECT, warehouse_of
 from dpcore.rounds.project import Project
 
@@ -217,6 +217,8 @@ def _round(project: Project | None, due: Due | None) -> list[Line]:
         return [_last(f"none has landed in {file}", None, due)]
     try:
         last = newest(file)
+    except NothingLanded:
+        return [_last(f"none has landed in {file}", None, due)]
     except DPCoreError as error:
         return [Line("last round", str(error), False)]
     landed = f"{last.round} of {last.scheme}, landed {last.landed_at:%Y-%m-%d %H:%M} UTC"

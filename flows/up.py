@@ -7,6 +7,7 @@ again; what they say is in `server.log` and `worker.log` of PREFECT_HOME, by def
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shlex
 import signal
@@ -37,6 +38,7 @@ _PATIENCE = 300  # seconds; a first start builds its database, 20 s on a slow ma
 _GRACE = 30  # seconds a service has to end by itself
 _RESTARTS, _WATCHED = 5, 600  # times in so many seconds that a service is started again at once
 _PAUSE = 60  # seconds before it is started again after that
+_PARENT_DEATH = 1  # PR_SET_PDEATHSIG of prctl(2)
 _UMASK = 0o077  # the server and what sets it up write files for their owner alone
 # A worker's runs write tables and pictures for whoever may read them; files of reports have a mode of their own.
 _OWN_UMASK = -1
@@ -175,6 +177,7 @@ class _Service:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
                 umask=self._umask,
+                preexec_fn=_ends_with_us(os.getpid()),
             )
         return self
 
@@ -209,6 +212,20 @@ class _Service:
         if now >= self._due:
             self._due = None
             self.__enter__()
+
+
+def _ends_with_us(us: int) -> Callable[[], None]:
+    """Return what lets a process be told to end when we do, however that is; on Linux, elsewhere it goes on."""
+    if not sys.platform.startswith("linux"):
+        return lambda: None
+    prctl = ctypes.CDLL(None).prctl
+
+    def settle() -> None:
+        prctl(_PARENT_DEATH, signal.SIGTERM)
+        if os.getppid() != us:  # we ended before that
+            os._exit(1)
+
+    return settle
 
 
 def _for_owner(path: str, flags: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -19,7 +20,7 @@ def init(folder: Annotated[Path, typer.Argument(help="The folder to make it in."
 
     for path in start(folder):
         print(path)
-    print(f"next: cd {folder}, and as its README.md says")
+    print(f"next: cd {shlex.quote(str(folder))}, and as its README.md says")
 
 
 def up(

@@ -15,6 +15,7 @@ from dpcore.results import pages
 from dpcore.rounds.project import Project, start
 from ldpflow_flows import deploying, status
 from ldpflow_flows.up import POOL
+from tests.helpers import warehouses
 
 pytestmark = pytest.mark.flows
 _DAY = datetime(2026, 11, 20, 2, 15, tzinfo=UTC)
@@ -105,6 +106,8 @@ def test_a_round_that_was_due_and_has_not_landed_is_told(
         client.set_flow_run_state(planned.id, state, force=True)
         assert status.of_server()[1] == wanted
     (folder / "data/var").mkdir(parents=True)
+    warehouses.put(folder / "data/var/warehouse.duckdb")  # which a round that waits leaves
+    assert status._round(Project.of(), due)[0].said == none
     shutil.copy(by_command.parents[1] / "warehouse.duckdb", folder / "data/var/warehouse.duckdb")
     assert status._round(Project.of(), due)[0].is_well  # it landed just now
     late = status.Due(now + timedelta(minutes=1), "Waiting", is_told=False)

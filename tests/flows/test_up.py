@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import socket
+import subprocess
 import sys
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -102,6 +103,22 @@ def test_a_port_that_is_taken_is_refused_and_a_free_one_is_not() -> None:
         with pytest.raises(up.UpError, match=f"port {port} is taken"):
             up._check_free(port)
     up._check_free(port)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="prctl is Linux's")
+def test_what_is_started_ends_though_we_are_killed(tmp_path: Path) -> None:
+    (tmp_path / "goes_on.py").write_text("import time; print('on', flush=True); time.sleep(600)")
+    code = (
+        "import os, sys, time\nfrom ldpflow_flows import up\n"
+        f"told = os.environ | {{'PREFECT_HOME': {str(tmp_path)!r}, 'PYTHONPATH': {str(tmp_path)!r}}}\n"
+        "with up._Service('worker', 'goes_on', told) as service:\n"
+        "    while not service.log.read_text(): time.sleep(0.05)\n"
+        "    print(service._process.pid, flush=True)\n    os.kill(os.getpid(), 9)\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert killed.returncode == -9, killed.stderr
+    started = Path(f"/proc/{int(killed.stdout)}/stat")
+    assert soon(lambda: not started.exists() or ") Z " in started.read_text(), 20)
 
 
 class Answers(BaseHTTPRequestHandler):

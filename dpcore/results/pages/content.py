@@ -106,14 +106,19 @@ class Section:
         return any(line.truth for line in self.lines)
 
 
+class NothingLanded(WarehouseError):
+    """The warehouse is one, and no round has landed there yet."""
+
+
 def find(ask: Ask, round_: str | None, scheme: str | None) -> str:
     """Return the run_id of the run that stands of a round, of the newest round where None is named.
 
-    Raises WarehouseError where there is none, or where several schemes have the round and none is named.
+    Raises NothingLanded where nothing has landed, and WarehouseError where there is no such round, or where several schemes
+    have it and none is named.
     """
     landed = ask(_read("landed").sql)
     if landed.empty:
-        raise WarehouseError("the warehouse holds no landed round yet: run `ldpflow run` first")
+        raise NothingLanded("the warehouse holds no landed round yet: run `ldpflow run` first")
     runs = landed if scheme is None else landed[landed["scheme"] == scheme]
     if runs.empty:
         names = ", ".join(sorted(landed["scheme"].unique()))
