@@ -11,7 +11,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,11 +53,13 @@ class Outbox:
     """The messages of a file, which is made where there is none, for its owner alone.  Times are Unix times."""
 
     def __init__(self, file: Path) -> None:
-        os.close(os.open(file, os.O_CREAT | os.O_RDWR, 0o600))
+        # One that is there is not opened: closing it would free the locks that SQLite holds on it for this whole process.
+        with suppress(FileExistsError):
+            os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         self._file = file
-        with closing(self._open()) as database:
-            database.execute("pragma journal_mode = wal")
-            database.executescript(_TABLES)
+        self._kept = self._open()  # so that the files beside it stay, and are not made anew for each statement
+        self._kept.execute("pragma journal_mode = wal")
+        self._kept.executescript(_TABLES)
 
     def put(self, messages: list[Message], *, now: float, taken: bool = False) -> None:
         """Keep messages of which the keys are not known; taken: as if they had been told already."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -30,6 +31,25 @@ def test_a_key_is_one_message_and_what_was_taken_is_never_due_again(outbox: Outb
     outbox.put([THIRD], now=16.0, taken=True)
     outbox.put([THIRD], now=17.0)
     assert outbox.due(18.0) == [SECOND]
+
+
+def test_its_files_are_for_the_owner_alone_and_stay_while_it_is_open(outbox: Outbox, tmp_path: Path) -> None:
+    """POSIX frees what a process holds of a file when it closes any handle of it: another's end would remove our writes."""
+
+    def files() -> dict[str, tuple[int, int]]:
+        return {path.name: (path.stat().st_ino, stat.S_IMODE(path.stat().st_mode)) for path in tmp_path.iterdir()}
+
+    outbox.put([FIRST], now=10.0)
+    before = files()
+    assert before.keys() == {"messages.db", "messages.db-shm", "messages.db-wal"}
+    assert {mode for _, mode in before.values()} == {0o600}
+    again = Outbox(tmp_path / "messages.db")
+    elsewhere = "import sqlite3; print(sqlite3.connect('messages.db').execute('select key from messages').fetchall())"
+    read = subprocess.run([sys.executable, "-c", elsewhere], cwd=tmp_path, capture_output=True, text=True)
+    assert FIRST.key in read.stdout
+    again.put([SECOND], now=11.0)
+    assert outbox.due(12.0) == [FIRST, SECOND]
+    assert files() == before
 
 
 def test_what_was_tried_least_goes_first_when_it_is_due(outbox: Outbox) -> None:
