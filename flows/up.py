@@ -63,6 +63,8 @@ def main() -> int:
     try:
         project = Project.of()
         _check_free(port)
+        if project is not None and project.metrics_port:
+            _check_free(str(project.metrics_port), "metrics_port")
         told = environment_of(port, project)
         _keep_to_owner(Path(told["PREFECT_HOME"]))
         key = _python(f"{__package__}.key --make", told)
@@ -145,13 +147,13 @@ def _keep_to_owner(home: Path) -> None:
         raise UpError(f"PREFECT_HOME must be a folder of your own, got {home}: {error.strerror}") from error
 
 
-def _check_free(port: str) -> None:
-    """Refuse a port that is taken: another server's health would be taken for ours."""
+def _check_free(port: str, name: str = "PREFECT_SERVER_API_PORT") -> None:
+    """Refuse a port that is taken: another server's health would be taken for ours.  name: where it is set."""
     if not port.isdigit() or not 0 < int(port) < 65_536:
-        raise UpError(f"PREFECT_SERVER_API_PORT must be a port between 1 and 65535, got {port!r}")
+        raise UpError(f"{name} must be a port between 1 and 65535, got {port!r}")
     with socket.socket() as probe:
         if probe.connect_ex((HOST, int(port))) == 0:
-            raise UpError(f"port {port} is taken; stop what runs there, or set PREFECT_SERVER_API_PORT to another one")
+            raise UpError(f"port {port} is taken; stop what runs there, or set {name} to another one")
 
 
 class _Service:
@@ -170,6 +172,7 @@ class _Service:
         self._starts.append(time.monotonic())
         self.log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with open(self.log, "ab", opener=_for_owner) as log:
+            self._said = log.tell()
             self._process = subprocess.Popen(
                 [sys.executable, "-m", *shlex.split(self._command)],
                 env=self._environment,
@@ -194,6 +197,13 @@ class _Service:
     def status(self) -> int | None:
         """The exit status; None while it runs."""
         return self._process.poll()
+
+    def last_words(self) -> str:
+        """The last line that it said since it was started, without the name that our own errors begin with."""
+        with open(self.log, "rb") as log:
+            log.seek(self._said)
+            lines = log.read().decode(errors="replace").strip().splitlines() or [""]
+        return "".join(mark for mark in lines[-1] if mark.isprintable()).strip().removeprefix("ldpflow: ")
 
     def keep_up(self) -> None:
         """Start it again if it has ended: at once, but after a pause where it ends again and again."""
@@ -270,7 +280,9 @@ def _wait_until(is_ready: Callable[[], bool], service: _Service) -> None:
     deadline = time.monotonic() + _PATIENCE
     while time.monotonic() < deadline:
         if service.status is not None:
-            raise UpError(f"the {service.name} ended at once with status {service.status}; {service.log} says why")
+            said = service.last_words()
+            why = f": {said}" if said else f"; {service.log} says why"
+            raise UpError(f"the {service.name} ended at once with status {service.status}{why}")
         if is_ready():
             return
         time.sleep(0.3)

@@ -17,7 +17,7 @@ import pytest
 
 from dpcore.rounds.project import Project
 from ldpflow_flows import environment, up
-from tests.helpers.services import soon
+from tests.helpers.services import free_port, soon
 
 
 @pytest.mark.slow
@@ -105,6 +105,39 @@ def test_a_port_that_is_taken_is_refused_and_a_free_one_is_not() -> None:
     up._check_free(port)
 
 
+def test_a_port_for_prometheus_that_is_taken_is_refused_before_anything_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PREFECT_SERVER_API_PORT", free_port())
+    with socket.socket() as taken:
+        taken.bind((up.HOST, 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        monkeypatch.setattr(up.Project, "of", lambda: Project({"scheme": "a.toml"}, metrics_port=port))
+        assert up.main() == 1
+    said = capsys.readouterr().err
+    assert said == f"ldpflow: port {port} is taken; stop what runs there, or set metrics_port to another one\n"
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("import sys; print('first'); sys.exit('ldpflow: no scheme is there')", ": no scheme is there"),
+        ("import sys; sys.exit(3)", "; {log} says why"),
+    ],
+)
+def test_what_a_service_said_that_ended_at_once_is_quoted(tmp_path: Path, code: str, said: str) -> None:
+    (tmp_path / "ends.py").write_text(code)
+    (tmp_path / "worker.log").write_text("of another day\n")
+    told = os.environ | {"PREFECT_HOME": str(tmp_path), "PYTHONPATH": str(tmp_path)}
+    with up._Service("worker", "ends", told) as service, pytest.raises(up.UpError) as error:
+        up._wait_until(lambda: False, service)
+    status = 1 if "no scheme" in said else 3
+    assert str(error.value) == f"the worker ended at once with status {status}{said.format(log=service.log)}"
+
+
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="prctl is Linux's")
 def test_what_is_started_ends_though_we_are_killed(tmp_path: Path) -> None:
     (tmp_path / "goes_on.py").write_text("import time; print('on', flush=True); time.sleep(600)")
@@ -151,8 +184,9 @@ def test_a_server_is_waited_for_until_it_is_well(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(up.UpError, match="not healthy after 5 s"):
         up._wait_until_healthy(port, running)
     assert len(naps) == 7
+    ended: Any = SimpleNamespace(status=3, log="server.log", name="server", last_words=str)
     with pytest.raises(up.UpError, match="ended at once with status 3; server"):
-        up._wait_until_healthy(port, SimpleNamespace(status=3, log="server.log", name="server"))  # type: ignore[arg-type]
+        up._wait_until_healthy(port, ended)
 
 
 def test_what_is_run_to_its_end_says_what_it_said_or_why_it_failed() -> None:
