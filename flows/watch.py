@@ -16,14 +16,15 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
+from pathlib import Path
 
 from prefect.client.schemas.objects import State, StateType
 
 from dpcore.errors import DPCoreError
 from dpcore.results.pages import plain
 from dpcore.rounds.project import Project
+from dpcore.wire import locks
 
 from . import alerts, environment, status
 from .outbox import Outbox
@@ -51,20 +52,25 @@ def main() -> int:
         Webhook.of(project)
         file = status.outbox_file()
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        outbox = Outbox(file)
-        tell: Tell = _nobody
-        if project is not None and project.metrics_port:
-            from .metrics import serve
-
-            tell = serve(project.metrics_port)
+        with locks.alone(file.with_name(f"{file.name}.lock"), f"the watching of {file}", "ldpflow watch"):
+            _watch(file, project)
     except (DPCoreError, OSError) as error:
         print(f"ldpflow: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        pass
+    return 0
+
+
+def _watch(file: Path, project: Project | None) -> None:
+    outbox, tell = Outbox(file), _nobody
+    if project is not None and project.metrics_port:
+        from .metrics import serve
+
+        tell = serve(project.metrics_port)
     for work, pause in ((lambda: deliver(outbox), 1.0), (lambda: look(outbox), _LOOKS)):
         threading.Thread(target=_again_and_again, args=(work, pause), daemon=True).start()
-    with suppress(KeyboardInterrupt):
-        _again_and_again(Around(outbox, tell).look, _LOOKS_AROUND)
-    return 0
+    _again_and_again(Around(outbox, tell).look, _LOOKS_AROUND)
 
 
 def look(outbox: Outbox) -> None:
@@ -143,12 +149,17 @@ def _show(lines: Sequence[Line]) -> None:
 
 
 def _again_and_again(work: Callable[[], None], pause: float) -> None:
-    """Work for ever; what goes wrong is said in the log, by its kind alone, and tried again."""
+    """Work for ever; what goes wrong is tried again, and said in the log, by its kind alone, once while it goes on."""
+    before = ""
     while True:
+        wrong = ""
         try:
             work()
         except Exception as error:
-            _log.warning("will look again: %s", error if isinstance(error, DPCoreError) else type(error).__name__)
+            wrong = str(error) if isinstance(error, DPCoreError) else type(error).__name__
+        if wrong and wrong != before:
+            _log.warning("will look again: %s", wrong)
+        before = wrong
         time.sleep(pause)
 
 

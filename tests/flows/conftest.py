@@ -9,11 +9,15 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.flows import postgresql
 from tests.helpers.schemes import HOUSEHOLDS
+
+if TYPE_CHECKING:
+    from prefect.client.orchestration import SyncPrefectClient
 
 CLIENTS = 200_000  # four blocks, so two shards
 
@@ -58,6 +62,20 @@ def harness(new_database: Callable[[], str | None]) -> Iterator[None]:
             stack.enter_context(prefect_test_harness(server_startup_timeout=300))
         stack.enter_context(temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}))
         yield
+
+
+@pytest.fixture
+def client(harness: None) -> Iterator[SyncPrefectClient]:
+    """Whoever speaks with that server; of the deployments and runs that a test leaves none stays for the next."""
+    from prefect.client.orchestration import get_client
+
+    with get_client(sync_client=True) as found:
+        yield found
+        for deployment in found.read_deployments():
+            found.delete_deployment(deployment.id)
+        while runs := found.read_flow_runs():
+            for run in runs:
+                found.delete_flow_run(run.id)
 
 
 @pytest.fixture(scope="session")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.actions import DeploymentUpdate
 from prefect.client.schemas.schedules import CronSchedule
 
@@ -24,14 +23,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     start(tmp_path / "own")
     monkeypatch.chdir(tmp_path / "own")
     return tmp_path / "own"
-
-
-@pytest.fixture
-def client() -> Iterator[SyncPrefectClient]:
-    with get_client(sync_client=True) as found:
-        yield found
-        for each in found.read_deployments():
-            found.delete_deployment(each.id)
 
 
 def ensure() -> dict[str, str]:

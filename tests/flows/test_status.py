@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.actions import DeploymentUpdate
 
 from dpcore.results import pages
@@ -27,14 +26,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path / "own")
     monkeypatch.delenv("LDPFLOW_NOTIFY_URL", raising=False)
     return tmp_path / "own"
-
-
-@pytest.fixture
-def client(harness: None) -> Iterator[SyncPrefectClient]:
-    with get_client(sync_client=True) as found:
-        yield found
-        for each in found.read_deployments():
-            found.delete_deployment(each.id)
 
 
 def said() -> dict[str, tuple[str, bool]]:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 from prefect import tags
-from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.orchestration import SyncPrefectClient
 from prefect.states import Cancelled, Completed, Crashed, Failed, Pending, Running, State
 
+from dpcore.errors import SchemeError
 from dpcore.rounds.project import Project
 from ldpflow_flows import alerts, deploying, metrics, status, watch
 from ldpflow_flows.outbox import Message, Outbox
@@ -20,7 +25,7 @@ from ldpflow_flows.stage import TAG
 from ldpflow_flows.status import Line
 from ldpflow_flows.webhook import URL
 from tests.flows.artifacts import shown
-from tests.helpers.services import Sent, check_metrics, free_port, receiver
+from tests.helpers.services import Sent, check_metrics, free_port, receiver, soon
 
 pytestmark = pytest.mark.flows
 
@@ -40,12 +45,6 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[Sent]:
     with receiver() as (url, sent):
         monkeypatch.setenv(URL, url)
         yield sent
-
-
-@pytest.fixture
-def client(harness: None) -> Iterator[SyncPrefectClient]:
-    with get_client(sync_client=True) as found:
-        yield found
 
 
 def ended(client: SyncPrefectClient, name: str, *states: State[Any], tag: str = TAG) -> str:
@@ -201,6 +200,49 @@ def test_the_pauses_double_and_what_was_asked_for_is_kept(outbox: Outbox, monkey
                 clock += 1.0
             pauses.append(clock - before)
     assert pauses == [2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900, 900, 900]
+
+
+def test_of_two_that_watch_one_waits(client: SyncPrefectClient, tmp_path: Path) -> None:
+    own = os.environ | {"PREFECT_HOME": str(tmp_path), "PREFECT_API_URL": str(client.api_url)}
+    lock = tmp_path / "messages.db.lock"
+    with ExitStack() as stack:
+
+        def watching(log: Path) -> subprocess.Popen[bytes]:
+            words = [sys.executable, "-m", "ldpflow_flows.watch"]
+            started = subprocess.Popen(words, cwd=tmp_path, env=own, stderr=stack.enter_context(log.open("wb")))
+            stack.callback(started.wait)
+            stack.callback(started.kill)
+            return started
+
+        first = watching(tmp_path / "first")
+        assert soon(lambda: lock.is_file() and f"process {first.pid} (" in lock.read_text())
+        second = watching(tmp_path / "second")
+        assert soon(lambda: f"is held by process {first.pid} (ldpflow watch)" in (tmp_path / "second").read_text())
+        first.kill()
+        assert soon(lambda: f"process {second.pid} (" in lock.read_text())
+
+
+def test_what_goes_on_to_be_wrong_is_said_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    errors = iter(
+        [OSError("a path"), OSError("a path"), None, OSError(), SchemeError("no scheme"), SchemeError("none")]
+    )
+
+    def work() -> None:
+        if (error := next(errors)) is not None:
+            raise error
+
+    def pause(_: float) -> None:
+        if errors.__length_hint__() == 0:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(watch.time, "sleep", pause)
+    with pytest.raises(KeyboardInterrupt):
+        watch._again_and_again(work, 1.0)
+    assert [line.removeprefix("will look again: ") for line in caplog.messages] == [
+        "OSError", "OSError", "no scheme", "none",
+    ]  # fmt: skip
 
 
 def test_without_a_webhook_nothing_is_told_of_runs_that_ended_meanwhile(
