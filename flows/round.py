@@ -63,7 +63,7 @@ def main(arguments: list[str] | None = None) -> int:
             run = Run.at(run_round(settings))
         if few := reason(run):
             raise TooFewClients(few)
-        print(render(run))
+        print(render(Path(run.plan.warehouse), run.plan.run_id))
     except ValidationError as error:
         first = error.errors()[0]
         message = first["msg"]

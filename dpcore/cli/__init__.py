@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dpcore.cli.answers import export, publish, query
+from dpcore.cli.answers import export, publish, query, show
 from dpcore.cli.projects import deploy, init, status, up, watch
 from dpcore.cli.reports import key, privatize, serve
 from dpcore.cli.rounds import backfill, cleanup, collect, estimate, run
@@ -73,6 +73,7 @@ _COMMANDS: tuple[Callable[..., None], ...] = (  # as help lists them
     estimate,
     backfill,
     cleanup,
+    show,
     query,
     export,
     publish,

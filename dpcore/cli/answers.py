@@ -36,6 +36,28 @@ def query(
         show_rows(frame)
 
 
+def show(
+    round_: Annotated[
+        str | None, typer.Argument(metavar="[ROUND]", help="The round. Default: the newest.", show_default=False)
+    ] = None,
+    scheme: Annotated[str | None, typer.Option(help="The scheme's name, where several schemes have the round.")] = None,
+    warehouse: WarehouseOption = None,
+    data: DataOption = DEFAULT_DATA,
+) -> None:
+    """Print a landed round again, as `run` did: the estimates, what has changed, and the epsilon spent.
+
+    Example: ldpflow show 2026-11-20
+    """
+    from dpcore.cli.findings import render
+    from dpcore.results import warehouse as tables
+    from dpcore.results.pages import find
+
+    file = file_of(warehouse, data)
+    with tables.reader(file) as ask:
+        run_id = find(ask, round_, scheme)
+    print(render(file, run_id))
+
+
 def export(
     table: Annotated[str, typer.Argument(help="A table or view, such as latest_estimates.")],
     file: Annotated[Path, typer.Argument(help="The file to write: .parquet or .csv.")],

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import compress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpcore.cli.printing import as_text, new_table, relative
@@ -14,18 +15,20 @@ from dpcore.cli.printing import as_text, new_table, relative
 if TYPE_CHECKING:
     from dpcore.results.pages.content import Section
     from dpcore.results.reading import Line
-    from dpcore.rounds.run import Run
 
 
-def render(run: Run) -> str:
-    """Return what a person reads after a run has landed: the estimates, the epsilon spent, and where things are."""
+def render(file: Path, run_id: str) -> str:
+    """Return what a person reads of a run that has landed: the estimates, the epsilon spent, and where things are.
+
+    file: the warehouse.  Raises WarehouseError where it cannot be read.
+    """
     from dpcore.results import warehouse
     from dpcore.results.pages.content import gather
     from dpcore.results.reading import JUDGED
 
-    plan = run.plan
-    with warehouse.reader(plan.warehouse) as ask:
-        content = gather(ask, plan.run_id)
+    with warehouse.reader(file) as ask:
+        content = gather(ask, run_id)
+        drawn = ask(f"select path from figures where run_id = '{run_id}'")["path"]
     row, total, sections = content["run"], content["total"], content["sections"]
     lines = _estimates(f"{row['scheme']}, round {row['round']}, {row['accepted']:,} clients", sections)
     differences = []
@@ -36,21 +39,21 @@ def render(run: Run) -> str:
     left_out = sum(section.differences_left_out for section in sections)
     differences += _differences("differences between groups", "differ", among, left_out)
     lines += [*differences, JUDGED, ""] if differences else []
-    if plan.is_rehearsal:
+    if file.name == warehouse.REHEARSAL:
         lines.append(
             "REHEARSAL: real records under a known seed are not private; share nothing of it, and delete the run's folder"
         )
     few = [check["detail"] for check in content["checks"] if check["name"] == "clients" and not check["passed"]]
     lines += [f"CHECK clients: {detail}" for detail in few]
-    if plan.is_trial:
+    if row["trial"]:
         lines.append(f"TRIAL: round {row['round']} is never the day's, nor compared with it")
     return "\n".join(
         [
             *lines,
             f"epsilon    {total['epsilon']} a client ({total['stated']})",
             f"run        {row['run_id']}" + (f", seed {row['seed']}" if content["simulated"] else ""),
-            f"warehouse  {relative(plan.warehouse)}",
-            f"pictures   {relative(plan.figures)}",
+            f"warehouse  {relative(str(file))}",
+            *(f"pictures   {relative(folder)}" for folder in sorted({str(Path(path).parent) for path in drawn})),
         ]
     )
 

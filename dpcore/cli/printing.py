@@ -80,10 +80,19 @@ def show_rows(frame: pd.DataFrame) -> None:
 def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
     """Show on a terminal what goes on, with a bar where the total is known; yields what to call when some of it is done."""
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        SpinnerColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
-    counted = [BarColumn(), MofNCompleteColumn()] if total else []
-    columns: list[Any] = [SpinnerColumn(), TextColumn("{task.description}"), *counted, TimeElapsedColumn()]
+    counted: list[Any] = [BarColumn(), MofNCompleteColumn()] if total else []
+    left: list[Any] = [TextColumn("left"), TimeRemainingColumn()] if total else []
+    columns = [SpinnerColumn(), TextColumn("{task.description}"), *counted, TimeElapsedColumn(), *left]
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as shown:
         task = shown.add_task(what, total=total)

@@ -37,7 +37,7 @@ def run(
     Example: ldpflow run --clients 100000 --seed 7
     """
     made = _carry_out("run", scheme, round_, told)
-    print(render(made))
+    print(render(Path(made.plan.warehouse), made.plan.run_id))
 
 
 @taken_apart
@@ -83,7 +83,7 @@ def estimate(
     collected = newest(Scheme.from_toml(scheme), round_, data)
     with turn_of(collected, "ldpflow estimate"), _landing_failures(collected):
         sequence.estimate(collected, sequence.Here(progress))
-    print(render(collected))
+    print(render(Path(collected.plan.warehouse), collected.plan.run_id))
 
 
 @taken_apart

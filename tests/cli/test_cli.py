@@ -98,6 +98,12 @@ def test_run_prints_what_a_person_wants(ran: Path) -> None:
     assert not list((ran / "data/var/runs").glob("*/reports"))  # deleted after landing
 
 
+def test_show_prints_a_landed_round_again(ran: Path) -> None:
+    for words in ((), ("2026-11-20",), ("2026-11-20", "--scheme", "consumer_expenditure")):
+        assert ldpflow("show", *words, at=ran).stdout == (ran / "out.txt").read_text()
+    one_line(ldpflow("show", "2026-11-21", at=ran), ["no landed round '2026-11-21'", "2026-11-20"])
+
+
 def test_running_twice_lands_once(ran: Path) -> None:
     done = ldpflow("query", "select count(*) as n, min(state) as state from runs", "--format", "json", at=ran)
     assert json.loads(done.stdout) == [{"n": 1, "state": "landed"}]

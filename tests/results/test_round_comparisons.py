@@ -92,7 +92,7 @@ def test_a_round_is_compared_with_the_newest_run_of_the_latest_earlier_round(dat
     )
     newest = ask(data, "select run_id from latest_runs where round = '2026-11-02'")
     assert again.values.tolist() == [[newest["run_id"].iloc[0], "2026-11-02"]]
-    said = render(run)
+    said = render(Path(run.plan.warehouse), run.plan.run_id)
     moved, _, among = said.partition("change since round 2026-11-02")[2].partition("differences between groups")
     for quantity in ("share of urban", "share of rural", "share of at sea", "mean", "share at or below 50,000 USD"):
         assert re.search(rf"^(?: Urban rural| Income|) +{quantity}  .* to ", moved, re.M), quantity
@@ -192,7 +192,7 @@ def test_a_round_of_other_people_has_drifted_and_says_so(
     assert set(moved["other_round"]) == {"2026-11-03"}
     assert set(divide["round"]) == {"2026-11-01", "2026-11-02", "2026-11-03", "2026-11-09"}
     assert drifted["name"].tolist().count("drift(urban_rural)") == 1
-    said = render(run)
+    said = render(Path(run.plan.warehouse), run.plan.run_id)
     assert "change since round 2026-11-03" in said
     assert any("share of rural" in line and line.rstrip().endswith("yes") for line in said.splitlines())
     assert any("share of at sea" in line and line.rstrip().endswith("no") for line in said.splitlines())
@@ -208,7 +208,7 @@ def test_a_round_of_other_people_has_drifted_and_says_so(
 def test_rounds_simulated_with_one_seed_say_so(tmp_path: Path) -> None:
     for round_ in ("1", "2"):
         run = land_round(tmp_path, round_, seed=7, clients=5_000)
-    assert "both rounds are simulated with seed 7: the same people" in render(run)
+    assert "both rounds are simulated with seed 7: the same people" in render(Path(run.plan.warehouse), run.plan.run_id)
     rows = ask(tmp_path, "from latest_comparisons where round = '2' and other_run_id <> run_id")
     assert len(rows)
     assert rows["reason"].str.contains("the same people").any()

@@ -1,10 +1,10 @@
 """Pages: what a landed round shows, as one HTML file that needs nothing else, or in pieces.  The only door to jinja2."""
 
 from dpcore.results.pages.cells import fitted
-from dpcore.results.pages.content import NothingLanded
+from dpcore.results.pages.content import NothingLanded, find
 from dpcore.results.pages.filling import plain
 from dpcore.results.pages.newest import Newest, newest
 from dpcore.results.pages.pieces import Pieces, pieces
 from dpcore.results.pages.round import publish
 
-__all__ = ["Newest", "NothingLanded", "Pieces", "fitted", "newest", "pieces", "plain", "publish"]
+__all__ = ["Newest", "NothingLanded", "Pieces", "find", "fitted", "newest", "pieces", "plain", "publish"]
