@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from dpcore.cli.answers import export, publish, query, show
-from dpcore.cli.projects import deploy, init, status, up, watch
+from dpcore.cli.projects import backup, deploy, init, restore, status, up, watch
 from dpcore.cli.reports import key, privatize, serve
 from dpcore.cli.rounds import backfill, cleanup, collect, estimate, run
 from dpcore.cli.schemes import audit, plan, scheme
@@ -64,6 +64,8 @@ _COMMANDS: tuple[Callable[..., None], ...] = (  # as help lists them
     status,
     watch,
     deploy,
+    backup,
+    restore,
     scheme,
     plan,
     privatize,

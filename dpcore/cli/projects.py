@@ -57,6 +57,42 @@ def watch() -> None:
     _become("watch")
 
 
+def backup(file: Annotated[Path, typer.Argument(help="The file to write, outside of the project's folder.")]) -> None:
+    """Write all that this folder holds to one file, while rounds run: warehouse, reports, ledgers, Prefect's database.
+
+    Whoever can read the file has the folder's secrets.  Logs, rehearsals, links, and what lies elsewhere are not in it.
+
+    Example: ldpflow backup /backups/survey-2026-11-20.tar
+    """
+    from dpcore.cli.printing import progress
+    from dpcore.rounds.backup import back_up
+
+    with progress("copying", None):
+        made = back_up(file, Path.cwd())
+    print(f"wrote {file}: {made.files:,} files, {made.size / 1e6:,.1f} MB")
+    for place in made.elsewhere:
+        print(f"not in it: {place}; keep a copy of it by other means")
+
+
+def restore(
+    file: Annotated[Path, typer.Argument(help="What `ldpflow backup` wrote.")],
+    folder: Annotated[Path, typer.Argument(help="The folder to make of it: none is there, or an empty one.")],
+) -> None:
+    """Make a project's folder of a backup again.
+
+    Example: ldpflow restore /backups/survey-2026-11-20.tar survey
+    """
+    from dpcore.cli.printing import progress
+    from dpcore.rounds.backup import restore as make
+
+    with progress("restoring", None):
+        made = make(file, folder)
+    since = f"{made.made_at:%Y-%m-%d %H:%M:%S} UTC"
+    print(
+        f"restored {made.files:,} files as of {since}; what was sent, counted or charged to a ledger since is not in them"
+    )
+
+
 def _become(module: str) -> None:
     """Go on as another program, which imports Prefect: this one never does."""
     sys.stdout.flush()

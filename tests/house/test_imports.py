@@ -56,6 +56,8 @@ SLOW = {
     "ldpflow collect pets.toml others --round r": f"typer rich {TABLES} {READS}",
     "ldpflow estimate pets.toml --round r": f"typer rich {READS} {LANDS}",
     "ldpflow query from_runs": f"typer rich {TABLES}",
+    "ldpflow backup ../kept.tar": f"typer rich {TABLES}",
+    "ldpflow restore ../kept.tar ../own": f"typer rich {TABLES}",
     "ldpflow show": f"typer rich {PAGES} {TABLES} dpcore.functionals dpcore.results.plots matplotlib",
     "ldpflow run pets.toml --seed 1": f"typer rich {READS} {LANDS}",
     "ldpflow benchmark speed --help": f"typer {STUDIES}",

@@ -17,7 +17,7 @@ from dpcore.results.warehouse.land import (
     land_waiting,
     run_id,
 )
-from dpcore.results.warehouse.landed import forget_figures, landed_rounds, standing_rounds, stands
+from dpcore.results.warehouse.landed import forget_figures, landed_rounds, move_figures, standing_rounds, stands
 from dpcore.results.warehouse.migrate import migrate
 from dpcore.results.warehouse.published import publish_copy, published
 from dpcore.results.warehouse.queries import export, query, reader
@@ -46,6 +46,7 @@ __all__ = [
     "land_waiting",
     "landed_rounds",
     "migrate",
+    "move_figures",
     "open_for_reading",
     "open_for_writing",
     "publish_copy",

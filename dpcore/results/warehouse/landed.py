@@ -35,6 +35,13 @@ def landed_rounds(path: str | Path) -> dict[tuple[str, str, str], datetime]:
     return {(digest, source, round_): at.replace(tzinfo=UTC) for digest, source, round_, at in rows}
 
 
+def move_figures(path: str | Path, before: str, now: str) -> None:
+    """Let `figures` name pictures whose folders began with one text by folders that begin with another."""
+    with open_to_publish(path) as connection:
+        moved = "update figures set path = ? || substr(path, ?) where starts_with(path, ?)"
+        connection.execute(moved, [now, len(before) + 1, before])
+
+
 def forget_figures(path: str | Path, run_ids: Sequence[str]) -> None:
     """Delete the rows of `figures` of runs whose pictures are being deleted."""
     with open_to_publish(path) as connection:
