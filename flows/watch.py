@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from prefect.client.schemas.objects import State, StateType
+from prefect.client.schemas.objects import FlowRun, State, StateType
 
 from dpcore.errors import DPCoreError
 from dpcore.results.pages import plain
@@ -37,6 +37,7 @@ _UNWELL = 60.0  # seconds that something is not well before it is told: a restar
 _FIRST_PAUSE, _LONGEST_PAUSE = 2.0, 900.0  # seconds before a message is sent again
 _OVERLAP = 86_400.0  # seconds that are looked at again: the end of a run may be written late
 _BEGINS = 3  # times that a run is begun by itself
+_SERVERS_DEATH = "ConcurrencySlotAcquisitionError: Unable to acquire"  # before each task Prefect asks for a place
 _SHOWN = 3600.0  # seconds after which the page in the UI is written anew, though nothing changed
 _ARTIFACT = "ldpflow-status"
 Tell = Callable[[Sequence[Line]], None]
@@ -87,10 +88,16 @@ def look(outbox: Outbox) -> None:
         runs = alerts.ended_badly(client, since)
         outbox.put(alerts.of_runs(client, runs, status.ui()), now=now, taken=Webhook.of(Project.of()) is None)
         for run in runs:
-            if run.state_type == StateType.CRASHED and run.deployment_id is not None and run.run_count < _BEGINS:
+            if _died(run) and run.deployment_id is not None and run.run_count < _BEGINS:
                 said = f"It crashed and begins again by itself, {run.run_count + 1} of {_BEGINS} times."
                 client.set_flow_run_state(run.id, State(type=StateType.SCHEDULED, name="AwaitingRetry", message=said))
     outbox.look(began, now)
+
+
+def _died(run: FlowRun) -> bool:
+    """Whether its process died, or the server did that it spoke with, which Prefect calls a failure in one place."""
+    said = run.state.message if run.state is not None else None
+    return run.state_type == StateType.CRASHED or _SERVERS_DEATH in (said or "")
 
 
 def deliver(outbox: Outbox) -> None:

@@ -116,9 +116,21 @@ def test_a_state_is_waited_for_until_it_is_the_last(
     assert run not in [str(one.id) for one in alerts.ended_badly(client, datetime(2026, 1, 1, tzinfo=UTC))]
 
 
+ITS_SERVER_DIED = (
+    "Flow run encountered an exception: ConcurrencySlotAcquisitionError: "
+    "Unable to acquire concurrency slots on ['tag:ldpflow']"
+)
+
+
+@pytest.mark.parametrize("death", [Crashed(), Failed(message=ITS_SERVER_DIED)], ids=["itself", "its server"])
 @pytest.mark.parametrize("is_told", [True, False])
-def test_a_run_that_crashed_is_told_and_begun_again_twice(
-    client: SyncPrefectClient, outbox: Outbox, told: Sent, monkeypatch: pytest.MonkeyPatch, is_told: bool
+def test_a_run_that_died_is_told_and_begun_again_twice(
+    client: SyncPrefectClient,
+    outbox: Outbox,
+    told: Sent,
+    monkeypatch: pytest.MonkeyPatch,
+    is_told: bool,
+    death: State[Any],
 ) -> None:
     if not is_told:
         monkeypatch.delenv(URL)
@@ -127,16 +139,16 @@ def test_a_run_that_crashed_is_told_and_begun_again_twice(
     watch.look(outbox)
     run = client.create_flow_run_from_deployment(daily.id, name="killed", parameters=daily.parameters, tags=[TAG])
     for time_ in (1, 2, 3):
-        for state in (Pending(), Running(), Crashed()):
-            client.set_flow_run_state(run.id, state, force=True)
+        for state in (Pending(), Running(), death):
+            client.set_flow_run_state(run.id, state.fresh_copy(), force=True)
         looked(outbox)
         found = client.read_flow_run(run.id)
         assert found.run_count == time_
         assert found.state is not None
-        assert found.state.name == ("AwaitingRetry" if time_ < 3 else "Crashed")
+        assert found.state.name == ("AwaitingRetry" if time_ < 3 else death.name)
         if time_ < 3:
             assert found.state.message == f"It crashed and begins again by itself, {time_ + 1} of 3 times."
-    assert [one["state"] for one in told] == ["Crashed"] * 3 * is_told
+    assert [one["state"] for one in told] == [death.name] * 3 * is_told
     failed = client.create_flow_run_from_deployment(daily.id, name="bad", parameters=daily.parameters, tags=[TAG])
     for state in (Pending(), Running(), Failed()):
         client.set_flow_run_state(failed.id, state, force=True)
