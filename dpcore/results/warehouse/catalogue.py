@@ -69,8 +69,8 @@ def _order(grains: dict[str, str]) -> list[tuple[int, str]]:
 
 
 def _columns_of(connection: duckdb.DuckDBPyConnection, macro: str, signature: str) -> str:
-    numbers = ", 0" * signature.count(",")
-    described = connection.execute(f"describe from {macro}(''{numbers})").fetchall()
+    nothing = ", null" * signature.count(",")
+    described = connection.execute(f"describe from {macro}(''{nothing})").fetchall()
     return ", ".join(f"`{column[0]}`" for column in described)
 
 
