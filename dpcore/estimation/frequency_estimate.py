@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -54,6 +55,12 @@ class Intervals(Protocol):
     def __call__(self, deviations: float) -> tuple[np.ndarray, np.ndarray]: ...
 
 
+class UnionInterval(Protocol):
+    """The ends of the interval of a union with `share` of all categories, around its unbiased share `raw`, uncut."""
+
+    def __call__(self, raw: float, *, z: float, share: float) -> tuple[float, float]: ...
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FrequencyEstimate(OfGroup):
     """The frequencies of a categorical attribute, in the order of its categories; arrays have shape (k,).
@@ -61,6 +68,7 @@ class FrequencyEstimate(OfGroup):
     values: a projection of `raw`: nonnegative, sum one.  raw: unbiased; may be negative.
     low, high: pointwise intervals, `interval(confidence)`, cut at 0 and 1 and widened where needed to hold `values`.
     spread: the covariance of raw, at `values`.  n: reports used.  numbers: the categories' numbers, or None.
+    union_interval: None where categories are not alike, whose unions have intervals of `spread`.
     sensitivities: (k,), how far malicious clients can move each of raw per share of them (`Sensitivity`), exact.
     exposure: what one report can do to numbers made of raw.
     """
@@ -71,6 +79,7 @@ class FrequencyEstimate(OfGroup):
     raw: np.ndarray
     spread: Spread = field(repr=False)
     intervals: Intervals = field(repr=False)
+    union_interval: UnionInterval | None = field(default=None, repr=False)
     confidence: float
     n: int
     numbers: tuple[float, ...] | None
@@ -88,9 +97,12 @@ class FrequencyEstimate(OfGroup):
 
     def __getitem__(self, category: str) -> float:
         """Return one category's frequency."""
+        return float(self.values[self._position(category)])
+
+    def _position(self, category: str) -> int:
         if category not in self.categories:
             raise SchemeError(f"{self.attribute} has no category {category!r}; it has {', '.join(self.categories)}")
-        return float(self.values[self.categories.index(category)])
+        return self.categories.index(category)
 
     @cached_property
     def standard_errors(self) -> np.ndarray:
@@ -189,6 +201,40 @@ class FrequencyEstimate(OfGroup):
             confidence=confidence,
             plug_in=float(functional.of_probabilities(self.values, numbers)),
             kind=kind,
+        )
+
+    def share_of(self, categories: Sequence[str], confidence: float = 0.95) -> FunctionalEstimate:
+        """Return the share of a union of categories, one or more, with an interval of their joint covariance.
+
+        value = sum_A raw - s (sum raw - 1), s the union's part of all k categories: `raw` moved by the same everywhere so that
+        it sums to one, and then cut to [0, 1], its interval with it.  Of all categories it is 1, and what a union has its
+        complement has not.  So it is surer than raw alone: by sqrt(1 - s), where a report says each category by itself.
+        SE^2 = w' S w, w = 1 - s in the union and -s elsewhere.  The interval inverts the score test, as one category's does.
+        plug_in: the sum of `values`.  Raises SchemeError for a category that there is not, or none.
+        """
+        check_confidence(confidence)
+        if isinstance(categories, str) or not categories:
+            raise SchemeError(f"share_of takes a list of categories, one or more, got {categories!r}")
+        members = sorted({self._position(category) for category in categories})
+        weights, share = np.zeros(len(self.categories)), len(members) / len(self.categories)
+        weights[members] = 1.0
+        raw, shown = float(weights @ self.raw - share * (self.raw.sum() - 1)), float(weights @ self.values)
+        error, z = float(np.sqrt(max(0.0, self.spread.along(weights - share)))), normal_quantile(confidence)
+        if share == 1 or self.union_interval is None:
+            low, high = raw - z * error, raw + z * error
+        else:
+            low, high = self.union_interval(raw, z=z, share=share)
+        value = float(np.clip(raw, 0.0, 1.0))
+        low, high = (float(np.clip(end + value - raw, 0.0, 1.0)) for end in (low, high))
+        return FunctionalEstimate(
+            functional=f"share_of({', '.join(self.categories[i] for i in members)})",
+            value=value,
+            standard_error=error,
+            low=low,
+            high=high,
+            confidence=confidence,
+            plug_in=shown,
+            kind="smooth",
         )
 
     def sensitivity(self, functional: Any) -> Sensitivity | None:

@@ -79,12 +79,21 @@ class ScoreSums:
         The rows of F are ones and the frequencies, because every second moment above is bilinear in them.
         """
         f = np.asarray(frequencies, dtype=np.float64)
-        slope, level = float(self.true_cross - self.other_cross), float(self.other_cross)
         corner = float(self.true_cross - self.other_cross - self.other_mean * self.contrast)
         weights = [[float(self.other_cross - self.other_mean**2), corner], [corner, -float(self.contrast**2)]]
-        own = float(self.other_square) + f * float(self.true_square - self.other_square) - level - 2 * slope * f
+        none, everyone = self.own_variances
         scale = float(self.contrast) ** 2 * n
-        return own / scale, np.stack([np.ones_like(f), f]), np.array(weights) / scale
+        return (none + (everyone - none) * f) / n, np.stack([np.ones_like(f), f]), np.array(weights) / scale
+
+    @property
+    def own_variances(self) -> tuple[float, float]:
+        """n D of `covariance` for a category that nobody has and one that everybody has; it is linear in between.
+
+        For weights w that sum to zero, n Var(w' raw) = sum n D w^2 - (w' f)^2: no other moment is in it.
+        """
+        none = (self.other_square - self.other_cross) / self.contrast**2
+        everyone = (self.true_square + self.other_cross - 2 * self.true_cross) / self.contrast**2
+        return float(none), float(everyone)
 
     def score_interval(self, raw: np.ndarray, n: int, z: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the ends, shapes (k,), of the f with |raw - f| <= z sqrt(variance(f, n)): Wilson's interval [Wilson1927].
@@ -92,15 +101,21 @@ class ScoreSums:
         Its variance is that of the frequency in question and not of the noisy estimate, so that it keeps its coverage for
         categories that few clients, or none, have.  Ends are not cut at 0 and 1.
         """
-        d, z_squared = float(self.contrast), z * z
-        constant = float(self.other_square - self.other_mean**2)  # n d^2 variance(f) = constant + linear f - d^2 f^2
-        linear = float(self.true_square - self.other_square - 2 * self.other_mean * self.contrast)
-        scale = n * d * d
-        raw = np.asarray(raw, dtype=np.float64)
-        # (1 + z^2/n) f^2 - (2 raw + z^2 linear / scale) f + raw^2 - z^2 constant / scale <= 0
-        leading, half = 1 + z_squared / n, raw + z_squared * linear / scale / 2
-        root = np.sqrt(np.maximum(half**2 - leading * (raw**2 - z_squared * constant / scale), 0.0))
-        return (half - root) / leading, (half + root) / leading
+        scale = float(self.contrast) ** 2  # n variance(f) = constant + linear f - f^2
+        constant = float(self.other_square - self.other_mean**2) / scale
+        linear = float(self.true_square - self.other_square - 2 * self.other_mean * self.contrast) / scale
+        return _wilson(np.asarray(raw, dtype=np.float64), z * z / n, constant, linear)
+
+    def union_interval(self, raw: float, n: int, z: float, share: float) -> tuple[float, float]:
+        """Return the ends of `score_interval` of a union; share: how many of all categories it has, 0 < share < 1.
+
+        raw: the sum of their unbiased frequencies, less share times by how much those of all categories exceed one.
+        """
+        none, everyone = self.own_variances
+        gain = everyone - none
+        constant = none * self.categories * share * (1 - share) + (gain - 1) * share**2
+        low, high = _wilson(np.array(raw), z * z / n, constant, gain + 2 * share * (1 - gain))
+        return float(low), float(high)
 
     def response(self) -> np.ndarray:
         """Return the probabilities of what is said (rows) given what is true (columns), shape (k, k).
@@ -112,6 +127,13 @@ class ScoreSums:
         matrix = np.full((self.categories, self.categories), float(self.other_mean))
         np.fill_diagonal(matrix, float(self.true_mean))
         return matrix
+
+
+def _wilson(raw: np.ndarray, narrow: float, constant: float, linear: float) -> tuple[np.ndarray, np.ndarray]:
+    """The ends of the f with (raw - f)^2 <= narrow (constant + linear f - f^2)."""
+    leading, half = 1 + narrow, raw + narrow * linear / 2
+    root = np.sqrt(np.maximum(half**2 - leading * (raw**2 - narrow * constant), 0.0))
+    return (half - root) / leading, (half + root) / leading
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from dpcore.estimation.frequency_estimate import FrequencyEstimate
 from dpcore.estimation.functional_estimate import FunctionalEstimate
 from dpcore.functionals import parse
 from dpcore.functionals.group import Group
+from dpcore.mechanisms.observation import ScoreSums
 from dpcore.pipeline import Estimate, Round
 from dpcore.protocol.aggregates import Aggregate
 from dpcore.protocol.attribute import Attribute
@@ -31,6 +32,7 @@ from dpcore.wire.codec import statistic_rows
 _REJECTED_SHARE = 0.01  # more than one report in a hundred refused means that something is wrong with a client
 POINTS = 201  # of a landed density; lines drawn through them look smooth on any screen
 _CURVES = ("density", "cdf")  # in `sensitivities`
+_OWN = ("own_variance_none", "own_variance_all")  # in `attributes`
 
 
 def tables_of(
@@ -78,6 +80,7 @@ def scheme_tables(scheme: Scheme) -> dict[str, pd.DataFrame]:
             "unit": attribute.unit,
             "lower": float(attribute.lower) if attribute.is_numeric else None,
             "upper": float(attribute.upper) if attribute.is_numeric else None,
+            **_own_variances(attribute),
         }
         for position, (name, attribute) in enumerate(scheme.attributes.items())
     ]
@@ -88,9 +91,16 @@ def scheme_tables(scheme: Scheme) -> dict[str, pd.DataFrame]:
     ]
     return {
         "schemes": _frame([agreed]),
-        "attributes": _frame(attributes, lower="float64", upper="float64"),
+        "attributes": _frame(attributes, **dict.fromkeys(("lower", "upper", *_OWN), "float64")),
         "categories": _frame(categories, value="float64"),
     }
+
+
+def _own_variances(attribute: Attribute) -> dict[str, float | None]:
+    """What `share_of` needs; of categories that are alike, so that two numbers say how the errors of all hang together."""
+    model = attribute.mechanism.model()
+    told = model.own_variances if isinstance(model, ScoreSums) and model.contrast > 0 else (None, None)
+    return dict(zip(_OWN, told, strict=True))
 
 
 def _frame(rows: Sequence[Any], columns: str = "", **types: str) -> pd.DataFrame:

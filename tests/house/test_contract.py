@@ -68,6 +68,9 @@ def test_frequencies(agg: dp.Aggregate) -> None:
     k = len(freq.categories)
     assert k == len(freq.values) == len(freq.standard_errors) == len(freq.low) == len(freq.high) == 6
     assert sum(freq.values) == pytest.approx(1)
+    union = freq.share_of(freq.categories[:2], confidence=0.95)
+    assert union.low < union.value < union.high
+    assert union.plug_in == pytest.approx(sum(freq.values[:2]))
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ TABLES = {
     "benchmarks": "study method parameters target clients epsilon metric repetitions value low high measured_at version",
     "figures": "run_id name path",
     "schemes": "run_id description planned_clients reporting stated epsilon canonical delta",
-    "attributes": "run_id attribute position type unit lower upper",
+    "attributes": "run_id attribute position type unit lower upper own_variance_none own_variance_all",
     "categories": "run_id attribute category position value",
     "drawings": "scheme scheme_digest source drawing round attribute epsilon delta states",
     "migrations": "version name sha256 applied_at",
@@ -67,6 +67,7 @@ DIGESTS = {
     "0025_delta": "9711ac6117765a83",
     "0026_standing": "6496650707014a3b",
     "0027_drawings": "ce1d65a21ca056e8",
+    "0028_own_variances": "67cf2b2697ebc065",
 }
 
 

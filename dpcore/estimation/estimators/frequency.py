@@ -13,7 +13,7 @@ from dpcore.errors import NotEstimable, SchemeError, check_one_of
 from dpcore.estimation.estimators.base import Estimator
 from dpcore.estimation.estimators.consistency import project_cumulative, project_simplex
 from dpcore.estimation.estimators.pairs import left_inverse
-from dpcore.estimation.frequency_estimate import FrequencyEstimate, Intervals, Spread
+from dpcore.estimation.frequency_estimate import FrequencyEstimate, Intervals, Spread, UnionInterval
 from dpcore.estimation.functional_estimate import check_confidence
 from dpcore.mechanisms.observation import FiniteChannel, ScoreSums
 
@@ -59,6 +59,7 @@ class Frequency(Estimator):
             raise NotEstimable(f"{attribute} has no report; collect some first")
         project = _PROJECTIONS[self.consistency]
         intervals: Intervals
+        union_interval: UnionInterval | None = None
         if isinstance(model, ScoreSums):
             if model.contrast <= 0:
                 raise NotEstimable(f"{attribute} is answered alike whatever is true; raise its epsilon")
@@ -66,6 +67,7 @@ class Frequency(Estimator):
             values = project(raw)
             spread = Spread(*model.covariance(values, n))
             intervals = partial(model.score_interval, raw, n)
+            union_interval = partial(model.union_interval, n=n)
         elif isinstance(model, FiniteChannel) and len(model.matrices) == 1:
             raw, spread = invert(model.matrices[0], statistics)
             values = project(raw)
@@ -81,6 +83,7 @@ class Frequency(Estimator):
             raw=raw,
             spread=spread,
             intervals=intervals,
+            union_interval=union_interval,
             confidence=self.confidence,
             n=n,
             numbers=described.values,
