@@ -31,8 +31,8 @@ def near(frame: pd.DataFrame, name: str, truth: float) -> None:
     assert ((frame[name] - truth).abs() < 1.5 * (frame["high"] - frame["low"])).all()
 
 
-def test_there_are_twenty_questions() -> None:
-    assert [int(number) for number, _, _ in QUESTIONS] == list(range(1, 21))
+def test_there_are_thirty_questions() -> None:
+    assert [int(number) for number, _, _ in QUESTIONS] == list(range(1, 31))
 
 
 @pytest.mark.slow
@@ -75,6 +75,44 @@ def test_answers_are_right(ask: Ask) -> None:
     held = answer(17)
     assert np.average(held["held"], weights=held["intervals"]) > 0.75
     assert len(answer(20)) == 4
+
+
+@pytest.mark.slow
+def test_answers_of_unions_quantiles_and_trends_are_right(ask: Ask) -> None:
+    def answer(number: int) -> pd.DataFrame:
+        return ask(QUESTIONS[number - 1][2])
+
+    moved = answer(21)
+    assert moved["change"].tolist() == pytest.approx([0, *np.diff(moved["estimate"])], abs=1e-9)
+    assert len(answer(22)) == 6
+    truth = ask("from truths where attribute = 'income' and quantity = 'density' and given = '' order by x")
+    truth = truth[truth["run_id"] == truth["run_id"].iloc[0]]
+    step = truth["x"].iloc[1] - truth["x"].iloc[0]
+    tenth = float(truth["x"].iloc[int(np.searchsorted(truth["value"].cumsum() * step, 0.9))])
+    near(answer(23), "quantile", tenth)
+    largest = answer(24)
+    assert largest["category"].tolist()[::3] == ["0"] * 3
+    assert largest["is_apart"].tolist()[::3] == [True] * 3
+    children = answer(25)
+    near(
+        children,
+        "share",
+        ask(
+            "select sum(value) / 3 as v from truths where quantity in ('frequency(3)', 'frequency(4)', 'frequency(5+)')"
+        )["v"][0],
+    )
+    missing = answer(26)
+    assert len(missing) == 4 + 6
+    assert set(missing["became"]) == {"never begun"}
+    spent = answer(27)
+    assert spent["rounds"].tolist() == [3, 1]
+    assert spent["fresh"].tolist() == pytest.approx([12 + 3 * np.log(3), 5])
+    since = answer(28)
+    assert set(since["since"] + since["until"]) == {"2026-11-182026-11-20"}
+    assert len(since) == 10
+    assert (since["deviations"].abs() < 5).all()
+    assert (answer(29)["moved"] > 0).all()
+    assert answer(30)[["files", "reports"]].to_numpy().tolist() == [[1, 20_190]]
 
 
 def test_the_catalogue_is_the_warehouses() -> None:
