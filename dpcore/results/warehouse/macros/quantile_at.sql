@@ -14,8 +14,8 @@ ways as (
     select
         ends.*,
         -- what sits at the upper bound itself is reached there, not on the way: the line stops short of it, and so does the band
-        if(ends.is_last, ends.next_cdf - coalesce(atoms.plug_in, 0), ends.next_cdf) as end_cdf,
-        if(ends.is_last and atoms.plug_in > 0, ends.cdf_low, ends.next_cdf_low) as end_cdf_low,
+        case when ends.is_last then ends.next_cdf - coalesce(atoms.plug_in, 0) else ends.next_cdf end as end_cdf,
+        case when ends.is_last and atoms.plug_in > 0 then ends.cdf_low else ends.next_cdf_low end as end_cdf_low,
         (p - ends.cdf) / (end_cdf - ends.cdf) as way,
         (p - ends.cdf_high) / (ends.next_cdf_high - ends.cdf_high) as way_high,
         (p - ends.cdf_low) / (end_cdf_low - ends.cdf_low) as way_low

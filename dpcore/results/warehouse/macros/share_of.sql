@@ -11,10 +11,10 @@ with whole as (
         list_filter(list_distinct(categories), lambda name: not list_contains(list(shares.category), name)) as unknown,
         count(*) as k,
         count(*) filter (where list_contains(categories, shares.category)) / k as part, -- of all categories
-        if(len(unknown) = 0, sum(shares.estimate) filter (where list_contains(categories, shares.category)), null) as plug_in,
+        case when len(unknown) = 0 then sum(shares.estimate) filter (where list_contains(categories, shares.category)) end as plug_in,
         -- moved by the same everywhere, so that all sum to one
         sum(shares.raw) filter (where list_contains(categories, shares.category)) - part * (sum(shares.raw) - 1) as sum_of_raw,
-        if(len(unknown) = 0, sum_of_raw, null) as raw,
+        case when len(unknown) = 0 then sum_of_raw end as raw,
         any_value(attributes.own_variance_none) as none,
         any_value(attributes.own_variance_all) - none as gain,
         any_value(budgets.charges) as n,
@@ -34,30 +34,28 @@ quantiles as (
     select
         whole.*,
         0.5 - whole.tail as q,
-        if(q <= 0.425, 0.180625 - q * q, sqrt(-ln(whole.tail)) - 1.6) as r,
-        if(
-            q <= 0.425,
-            [
+        case when q <= 0.425 then 0.180625 - q * q else sqrt(-ln(whole.tail)) - 1.6 end as r,
+        case
+            when q <= 0.425 then [
                 2509.0809287301226727, 33430.575583588128105, 67265.770927008700853, 45921.953931549871457,
                 13731.693765509461125, 1971.5909503065514427, 133.14166789178437745, 3.3871328727963666080
-            ]::double[],
-            [
+            ]::double[]
+            else [
                 7.74545014278341407640e-4, 2.27238449892691845833e-2, 2.41780725177450611770e-1, 1.27045825245236838258,
                 3.64784832476320460504, 5.76949722146069140550, 4.63033784615654529590, 1.42343711074968357734
             ]::double[]
-        ) as above,
-        if(
-            q <= 0.425,
-            [
+        end as above,
+        case
+            when q <= 0.425 then [
                 5226.4952788528545610, 28729.085735721942674, 39307.895800092710610, 21213.794301586595867,
                 5394.1960214247511077, 687.18700749205790830, 42.313330701600911252, 1
-            ]::double[],
-            [
+            ]::double[]
+            else [
                 1.05075007164441684324e-9, 5.47593808499534494600e-4, 1.51986665636164571966e-2, 1.48103976427480074590e-1,
                 6.89767334985100004550e-1, 1.67638483018380384940, 2.05319162663775882187, 1
             ]::double[]
-        ) as below,
-        if(q <= 0.425, q, 1)
+        end as below,
+        case when q <= 0.425 then q else 1 end
         * list_reduce(above, lambda sum, next: sum * r + next)
         / list_reduce(below, lambda sum, next: sum * r + next) as z
     from whole
@@ -70,11 +68,11 @@ scored as (
         none * k * part * (1 - part) + (gain - 1) * part * part as constant,
         gain + 2 * part * (1 - gain) as slope,
         constant + slope * plug_in - plug_in * plug_in as variance,
-        case when part < 1 then sqrt(if(variance < 0, 0, variance) / n) when raw is not null then 0 * none end as standard_error,
+        case when part < 1 then sqrt(case when variance < 0 then 0 else variance end / n) when raw is not null then 0 * none end as standard_error,
         z * z / n as narrow,
         raw + narrow * slope / 2 as middle,
         middle * middle - (1 + narrow) * (raw * raw - narrow * constant) as square,
-        if(part < 1, sqrt(if(square < 0, 0, square)), 0) as half,
+        case when part < 1 then sqrt(case when square < 0 then 0 else square end) else 0 end as half,
         -- a share that is not possible is brought to one that is, and its interval with it
         case when raw < 0 then 0 when raw > 1 then 1 else raw end as share
     from quantiles
@@ -82,8 +80,8 @@ scored as (
 placed as (
     select
         scored.*,
-        if(part < 1, (middle - half) / (1 + narrow), raw + standard_error) + share - raw as below_share,
-        if(part < 1, (middle + half) / (1 + narrow), raw + standard_error) + share - raw as above_share
+        case when part < 1 then (middle - half) / (1 + narrow) else raw + standard_error end + share - raw as below_share,
+        case when part < 1 then (middle + half) / (1 + narrow) else raw + standard_error end + share - raw as above_share
     from scored
 )
 select
@@ -93,8 +91,8 @@ select
     placed.given,
     placed.share,
     placed.standard_error,
-    if(placed.below_share < 0, 0, placed.below_share) as low,
-    if(placed.above_share > 1, 1, placed.above_share) as high,
+    case when placed.below_share < 0 then 0 else placed.below_share end as low,
+    case when placed.above_share > 1 then 1 else placed.above_share end as high,
     placed.confidence,
     placed.plug_in,
     case

@@ -11,7 +11,7 @@ asked as (
         scheme,
         scheme_digest,
         true as is_real,
-        if(source = 'records', drawing, '') as drawing,
+        case when source = 'records' then drawing else '' end as drawing,
         "round",
         attribute,
         epsilon,
@@ -54,8 +54,8 @@ summed as (
         scheme_digest,
         drawing,
         "round",
-        sum(if(is_most, epsilon, 0)) as most,
-        sum(if(is_most, delta, 0)) as most_delta
+        sum(case when is_most then epsilon else 0 end) as most,
+        sum(case when is_most then delta else 0 end) as most_delta
     from charged
     where attribute <> ''
     group by all
@@ -71,10 +71,10 @@ of_rounds as (
         count(*) as drawings,
         sum(charged.epsilon) as fresh,
         sum(charged.delta) as fresh_delta,
-        sum(if(charged.is_least, charged.epsilon, 0)) as least,
-        sum(if(charged.is_least, charged.delta, 0)) as least_delta,
-        sum(if(charged.attribute = '', least(charged.epsilon, summed.most), if(charged.is_most, charged.epsilon, 0))) as most,
-        sum(if(charged.attribute = '', least(charged.delta, summed.most_delta), if(charged.is_most, charged.delta, 0))) as most_delta
+        sum(case when charged.is_least then charged.epsilon else 0 end) as least,
+        sum(case when charged.is_least then charged.delta else 0 end) as least_delta,
+        sum(case when charged.attribute = '' then least(charged.epsilon, summed.most) when charged.is_most then charged.epsilon else 0 end) as most,
+        sum(case when charged.attribute = '' then least(charged.delta, summed.most_delta) when charged.is_most then charged.delta else 0 end) as most_delta
     from charged
     left join summed
         on summed.scheme_digest = charged.scheme_digest
