@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dpcore.cli.findings import render
-from dpcore.cli.options import DataOption, RoundOption, SchemeArgument, file_of, taken_apart
+from dpcore.cli.options import DataOption, RoundOption, SchemeArgument, WarehouseOption, file_of, taken_apart
 from dpcore.cli.printing import progress, relative
 from dpcore.errors import DPCoreError, TooFewClients
 from dpcore.rounds import settings
 from dpcore.rounds.defaults import DEFAULT_DATA, DEFAULT_SCHEME, today
 
 if TYPE_CHECKING:
+    from dpcore.rounds.cleanup import Removal
     from dpcore.rounds.run import Run
 
 
@@ -131,12 +132,33 @@ def cleanup(told: settings.Cleanup) -> None:
 
     Example: ldpflow cleanup --keep-days 14 --dry-run
     """
-    from dpcore.rounds.cleanup import clean, in_words
+    from dpcore.rounds.cleanup import clean
 
-    removals = clean(**vars(told))
+    _say_removals(clean(**vars(told)), told.dry_run)
+
+
+def forget(
+    round_: Annotated[str, typer.Argument(metavar="ROUND", help="The round, which has landed.")],
+    scheme: Annotated[str | None, typer.Option(help="The scheme's name, where several schemes have the round.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be deleted.")] = False,
+    warehouse: WarehouseOption = None,
+    data: DataOption = DEFAULT_DATA,
+) -> None:
+    """Delete the numbers, files and pictures of a landed round; what its people have spent stays, and it is not run again.
+
+    Example: ldpflow forget 2026-11-20
+    """
+    from dpcore.rounds.cleanup import forget as delete
+
+    _say_removals(delete(data, round_, scheme=scheme, file=warehouse, dry_run=dry_run), dry_run)
+
+
+def _say_removals(removals: list[Removal], dry_run: bool) -> None:
+    from dpcore.rounds.cleanup import in_words
+
     for removal in removals:
         print(f"{removal.kind:9} {removal.round:12} {removal.size:>14,} bytes  {relative(str(removal.path))}")
-    print(in_words(removals, told.dry_run))
+    print(in_words(removals, dry_run))
 
 
 def _carry_out(command: str, scheme: Path, round_: str | None, told: settings.Declared) -> Run:

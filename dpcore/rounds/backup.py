@@ -20,7 +20,7 @@ import tarfile
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from io import BufferedReader, BytesIO
 from pathlib import Path, PurePosixPath
@@ -57,14 +57,13 @@ class Backup:
     elsewhere: tuple[str, ...] = ()
 
 
-@dataclass
 class _Archive:
-    """A tar file that is being written.  sha256: of each file in it, by its name."""
+    """A tar file that is being written.  sha256: of each file in it, by its name; size: of all of them, bytes."""
 
-    root: Path
-    tar: tarfile.TarFile = field(init=False)
-    sha256: dict[str, str] = field(default_factory=dict)
-    size: int = 0
+    tar: tarfile.TarFile
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.sha256, self.size = root, dict[str, str](), 0
 
     def add(self, path: Path, content: BufferedReader) -> None:
         """Put a file in, under the name that it has in the project."""

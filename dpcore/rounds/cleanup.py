@@ -1,7 +1,8 @@
 """Deletes what rounds have left behind and nobody needs any longer: files of runs, pictures, and reports that were counted.
 
 Rule 1.  Of a round that has not landed nothing is deleted: not its reports, not its folder, whatever its age.
-Rule 2.  The warehouse's tables stay; only `figures`, which names pictures, forgets those that are gone.
+Rule 2.  The warehouse's tables stay, unless somebody asks for their end; `figures`, which names pictures, forgets those that
+are gone.  What was spent, which reports were counted, and that a round landed, stays in any case.
 Rule 3.  What is being deleted is first moved out of sight, so that a cleanup that was killed leaves no half of a run.
 """
 
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from dpcore import wire
-from dpcore.errors import SchemeError
+from dpcore.errors import SchemeError, WarehouseError
 from dpcore.results import warehouse
 from dpcore.rounds.defaults import warehouse_of
 from dpcore.rounds.run import Run
@@ -30,6 +31,7 @@ _WORDS = {
     "reports": "files of counted reports",
     "result": "results of tasks",
     "leftover": "leftovers",
+    "numbers": "rounds' numbers",
 }
 _LEAVING = ".leaving-"  # of the name of what is being deleted
 _UNFINISHED = timedelta(days=1)  # after which nobody is still writing a file
@@ -40,7 +42,8 @@ class Removal:
     """Something that is deleted, or would be.
 
     kind: 'run' (its folder: reports, aggregates, tables), 'pictures', 'reports' (a file that clients sent and a round
-    counted), 'result' (of a task, kept by Prefect) or 'leftover' (of a process that was killed).
+    counted), 'result' (of a task, kept by Prefect), 'leftover' (of a process that was killed) or 'numbers' (of a round, in a
+    warehouse).
     round: where it is of one.  size: bytes.
     """
 
@@ -68,12 +71,43 @@ def clean(data: Path, *, now: datetime | None = None, **told: Any) -> list[Remov
     if asked.reports is not None:
         removals += _counted(asked.reports, asked.warehouse or warehouse_of(data), cutoff)
     removals += _leftovers(data, now - _UNFINISHED)
+    file = asked.warehouse or warehouse_of(data)
+    old = [] if asked.tables_days is None else warehouse.rounds_to_forget(file, now - timedelta(days=asked.tables_days))
+    removals += [_numbers(file, round_) for _, round_ in old]
     if not asked.dry_run:
+        for scheme, round_ in old:
+            warehouse.forget_round(file, scheme, round_, now)
         for run, _ in runs:
             warehouse.forget_figures(run.plan.warehouse, [run.plan.run_id])
-        for removal in removals:
-            _delete(removal.path)
+        _delete_all(removals)
     return removals
+
+
+def forget(
+    data: Path, round_: str, *, scheme: str | None = None, file: Path | None = None, dry_run: bool = False
+) -> list[Removal]:
+    """Delete a landed round: its numbers, folders and pictures; what was spent stays.  With `dry_run` return it only.
+
+    scheme: its name, where rounds of several are so named.  file: the warehouse, where it is not the data's.
+    Raises WarehouseError where no such round has landed, or none of that scheme, or several have.
+    """
+    file, now = file or warehouse_of(data), datetime.now(UTC)
+    schemes = sorted(name for name, landed in warehouse.standing_rounds(file) if landed == round_)
+    if scheme is None and len(schemes) > 1:
+        raise WarehouseError(f"round {round_} has landed for {', '.join(schemes)}; name one with --scheme")
+    if not schemes or (scheme or schemes[0]) not in schemes:
+        raise WarehouseError(f"the warehouse {file} has no landed round {round_}{f' of {scheme}' if scheme else ''}")
+    scheme = scheme or schemes[0]
+    runs = [
+        (run, removals)
+        for run, removals in _runs(data, now)
+        if run.plan.round == round_ and run.scheme.name == scheme and Path(run.plan.warehouse) == file.absolute()
+    ]
+    removals = [removal for _, of_run in runs for removal in of_run]
+    if not dry_run:
+        warehouse.forget_round(file, scheme, round_, now)
+        _delete_all(removals)
+    return [*removals, _numbers(file, round_)]
 
 
 def clean_folder(folder: Path, *, keep_days: int, dry_run: bool = False, now: datetime | None = None) -> list[Removal]:
@@ -125,6 +159,16 @@ def _leftovers(data: Path, cutoff: datetime) -> list[Removal]:
     """What killed processes left: files that were being written, and folders that were being deleted."""
     files = [path for path in data.rglob(".*.partial") if _changed(path) < cutoff]
     return [_removal("leftover", path, "") for path in (*files, *data.glob(f"*/{_LEAVING}*"))]
+
+
+def _numbers(file: Path, round_: str) -> Removal:
+    return Removal(kind="numbers", path=file, round=round_, size=0)
+
+
+def _delete_all(removals: list[Removal]) -> None:
+    for removal in removals:
+        if removal.kind != "numbers":
+            _delete(removal.path)
 
 
 def _removal(kind: str, path: Path, round_: str) -> Removal:

@@ -148,7 +148,7 @@ class Project:
         else:
             rounds = self.of_rounds()
         places = {key: value for key, value in self.told.items() if key in ("data", "warehouse", "min_clients")}
-        others = ("collect", "estimate", "cleanup", "show", "query", "export", "publish", "audit")
+        others = ("collect", "estimate", "cleanup", "forget", "show", "query", "export", "publish", "audit")
         return {"run": rounds, "backfill": rounds} | dict.fromkeys(others, places)
 
 

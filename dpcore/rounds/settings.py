@@ -169,4 +169,10 @@ class Cleanup(Where):
     reports: Path | None = option(
         None, "Folder of reports that clients sent; those that a round has counted go, too. Default: none do."
     )
+    tables_days: int | None = option(
+        None,
+        "Days after landing that a round's numbers stay in the warehouse; what was spent stays. Default: for ever.",
+        least=1,
+        most=365_000,
+    )
     dry_run: bool = option(False, "Only say what would be deleted.")

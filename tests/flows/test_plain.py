@@ -121,7 +121,8 @@ def test_a_cleanup_says_what_goes(
     assert state.message == f"{verb}: 1 runs' folders, 1 results of tasks; 2.0 MB; 3 of Prefect's runs"
     assert old.exists() is dry_run
     assert new.exists()
-    assert given == [{"data": tmp_path, "dry_run": dry_run, "keep_days": 4, "reports": None, "warehouse": None}]
+    told = {"data": tmp_path, "dry_run": dry_run, "keep_days": 4}
+    assert given == [told | {"reports": None, "tables_days": None, "warehouse": None}]
     assert shown == [
         {
             "kind": "table",

@@ -56,6 +56,7 @@ SLOW = {
     "ldpflow collect pets.toml others --round r": f"typer rich {TABLES} {READS}",
     "ldpflow estimate pets.toml --round r": f"typer rich {READS} {LANDS}",
     "ldpflow query from_runs": f"typer rich {TABLES}",
+    "ldpflow forget r --dry-run": f"typer {TABLES}",
     "ldpflow backup ../kept.tar": f"typer rich {TABLES}",
     "ldpflow restore ../kept.tar ../own": f"typer rich {TABLES}",
     "ldpflow show": f"typer rich {PAGES} {TABLES} dpcore.functionals dpcore.results.plots matplotlib",

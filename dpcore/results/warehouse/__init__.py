@@ -17,7 +17,15 @@ from dpcore.results.warehouse.land import (
     land_waiting,
     run_id,
 )
-from dpcore.results.warehouse.landed import forget_figures, landed_rounds, move_figures, standing_rounds, stands
+from dpcore.results.warehouse.landed import (
+    forget_figures,
+    forget_round,
+    landed_rounds,
+    move_figures,
+    rounds_to_forget,
+    standing_rounds,
+    stands,
+)
 from dpcore.results.warehouse.migrate import migrate
 from dpcore.results.warehouse.published import publish_copy, published
 from dpcore.results.warehouse.queries import export, query, reader
@@ -39,6 +47,7 @@ __all__ = [
     "counting",
     "export",
     "forget_figures",
+    "forget_round",
     "land",
     "land_benchmarks",
     "land_checks",
@@ -53,6 +62,7 @@ __all__ = [
     "published",
     "query",
     "reader",
+    "rounds_to_forget",
     "run_id",
     "standing_rounds",
     "stands",

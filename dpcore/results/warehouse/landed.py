@@ -6,16 +6,21 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from dpcore.errors import WarehouseError
 from dpcore.results.warehouse.connection import rows_there
 from dpcore.results.warehouse.published import open_to_publish
+from dpcore.results.warehouse.views import RESULTS
+
+# Of a round that is forgotten: what was asked, what it cost, and which reports it counted, so that no other round does.
+_KEPT = {"schemes", "attributes", "categories", "budgets", "batches"}
 
 
 def standing_rounds(path: str | Path) -> dict[tuple[str, str], str]:
-    """Return (scheme's name, round) -> the source of the run that stands for it; {} where there is no warehouse.
+    """Return (scheme's name, round) -> the source of the run that stands for it, though its numbers may be forgotten.
 
-    Raises WarehouseError where the warehouse cannot be read.
+    {} where there is no warehouse.  Raises WarehouseError where the warehouse cannot be read.
     """
-    rows = rows_there(path, 'select scheme, "round", source from latest_runs')
+    rows = rows_there(path, "select scheme, \"round\", source from runs where state = 'landed' and replaced_by is null")
     return {(scheme, round_): source for scheme, round_, source in rows}
 
 
@@ -40,6 +45,37 @@ def move_figures(path: str | Path, before: str, now: str) -> None:
     with open_to_publish(path) as connection:
         moved = "update figures set path = ? || substr(path, ?) where starts_with(path, ?)"
         connection.execute(moved, [now, len(before) + 1, before])
+
+
+def rounds_to_forget(path: str | Path, before: datetime) -> list[tuple[str, str]]:
+    """Return (scheme's name, round) of what landed before a moment and still has numbers, oldest first."""
+    landed = "select scheme, \"round\" from runs where state = 'landed' and forgotten_at is null"
+    rows = rows_there(path, f"{landed} group by all having max(finished_at) < ? order by 2, 1", [_utc(before)])
+    return [(scheme, round_) for scheme, round_ in rows]
+
+
+def forget_round(path: str | Path, scheme: str, round_: str, now: datetime) -> None:
+    """Delete the numbers of every run of a scheme's round; that it landed, what it counted and what was spent stay.
+
+    Another round that was compared with it is so no longer.  Raises WarehouseError where the round has not landed.
+    """
+    with open_to_publish(path) as connection:
+        runs = [
+            run_id
+            for (run_id,) in connection.execute(
+                "select run_id from runs where state = 'landed' and scheme = ? and \"round\" = ?", [scheme, round_]
+            ).fetchall()
+        ]
+        if not runs:
+            raise WarehouseError(f"round {round_} of scheme {scheme} has not landed; there is nothing to forget")
+        for table in RESULTS.keys() - _KEPT:
+            connection.execute(f"delete from {table} where list_contains(?, run_id)", [runs])
+        connection.execute("delete from comparisons where list_contains(?, other_run_id)", [runs])
+        connection.execute("update runs set forgotten_at = ? where list_contains(?, run_id)", [_utc(now), runs])
+
+
+def _utc(moment: datetime) -> datetime:
+    return moment.astimezone(UTC).replace(tzinfo=None)
 
 
 def forget_figures(path: str | Path, run_ids: Sequence[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import duckdb
 import pandas as pd
 
-_STANDS = "state = 'landed' and replaced_by is null and not trial"
+_STANDS = "state = 'landed' and replaced_by is null and forgotten_at is null and not trial"
 
 _NUMBERS = """
 with numbers as (

@@ -3,14 +3,14 @@
 Rule 1.  Of the landed runs of a scheme, by its name, and a round, one stands; the others name the run that replaced them.
 Rule 2.  Simulated people give way to real ones, and are refused where real ones stand.
 Rule 3.  Another run of people of the same kind is refused unless it is asked for with `again`; it then replaces what stood.
-Rule 4.  The run that stands may land any number of times.  One that was replaced may where Prefect retries it, and stays
-replaced; otherwise it is another run.
+Rule 4.  The run that stands may land any number of times, but only `again` where its numbers were forgotten.  One that was
+replaced may where Prefect retries it, and stays replaced; otherwise it is another run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import duckdb
 
@@ -36,13 +36,17 @@ class Claim:
 
 @dataclass(frozen=True, kw_only=True)
 class Landed:
-    """A run that has landed: what it is a round of, and the run that replaced it, None where it stands."""
+    """A run that has landed: what it is a round of, and the run that replaced it, None where it stands.
+
+    is_forgotten: whether its numbers were deleted on purpose.
+    """
 
     run_id: str
     scheme_digest: str
     source: str
     replaced_by: str | None
     flow_run_id: str | None
+    is_forgotten: bool
 
 
 def check_free(connection: duckdb.DuckDBPyConnection, claim: Claim) -> None:
@@ -68,12 +72,11 @@ def replace(connection: duckdb.DuckDBPyConnection, claim: Claim) -> tuple[str | 
 
 def _landed(connection: duckdb.DuckDBPyConnection, claim: Claim) -> list[Landed]:
     rows = connection.execute(
-        "select run_id, scheme_digest, source, replaced_by, flow_run_id from runs "
+        "select run_id, scheme_digest, source, replaced_by, flow_run_id, forgotten_at is not null from runs "
         "where state = 'landed' and scheme = ? and \"round\" = ?",
         [claim.scheme, claim.round],
     ).fetchall()
-    names = ("run_id", "scheme_digest", "source", "replaced_by", "flow_run_id")
-    return [Landed(**dict(zip(names, row, strict=True))) for row in rows]
+    return [Landed(**dict(zip((field.name for field in fields(Landed)), row, strict=True))) for row in rows]
 
 
 def _replaced(claim: Claim, landed: Sequence[Landed]) -> list[Landed] | None:
@@ -81,6 +84,11 @@ def _replaced(claim: Claim, landed: Sequence[Landed]) -> list[Landed] | None:
     own = next((run for run in landed if run.run_id == claim.run_id), None)
     if own is not None and own.replaced_by is not None and own.flow_run_id == claim.flow_run_id is not None:
         return None
+    if own is not None and not claim.again and own.is_forgotten:
+        raise AlreadyLanded(
+            f"round {claim.round} of scheme {claim.scheme} has landed and was forgotten; name another round, or run this one "
+            "`again` (--again), which makes its numbers anew"
+        )
     others = [run for run in landed if run.replaced_by is None and run.run_id != claim.run_id]
     for run in others:
         if claim.source == SIMULATED and run.source != SIMULATED:

@@ -2,4 +2,4 @@
 create or replace view latest_runs as
 select *
 from runs
-where state = 'landed' and replaced_by is null;
+where state = 'landed' and replaced_by is null and forgotten_at is null;
