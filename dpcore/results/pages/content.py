@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cache, partial
 from importlib.resources import files
 from typing import Any
@@ -14,6 +14,8 @@ from typing import Any
 import pandas as pd
 
 from dpcore.errors import WarehouseError
+from dpcore.results.pages.pictures import Picture, Query, points_of
+from dpcore.results.pages.trends import Number, Trend, trends
 from dpcore.results.pages.words import name_of, what_leaves
 from dpcore.results.reading import (
     SHOWN,
@@ -31,40 +33,17 @@ from dpcore.results.reading import (
 )
 
 _OF_RUN = ("run", "attributes", "checks", "sensitivities", "rejects", "spent")
-_OF_ATTRIBUTE = ("density", "frequencies", "numbers", "differences")
+_OF_ATTRIBUTE = ("density", "frequencies", "numbers", "differences", "trends")
 _MARKED = ("yes", "perhaps")
 Ask = Callable[[str], pd.DataFrame]
 
 
 @dataclass(frozen=True)
-class Query:
-    """SQL as it was run, and what a row of its answer is."""
-
-    a_row: str
-    sql: str
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A picture, what it shows for those who do not see it, and the SQL behind it; drawn when it is looked at."""
-
-    draw: Callable[[], Any]
-    shows: str
-    query: Query
-
-    @property
-    def url(self) -> str:
-        """The picture itself, as an address."""
-        from dpcore.results import plots
-
-        return "data:image/svg+xml;base64," + b64encode(plots.svg(self.draw()).encode()).decode()
-
-
-@dataclass(frozen=True)
 class Changes:
-    """What has moved since an earlier round: rows, how many of groups were left out, and remarks on all of them."""
+    """What has moved since an earlier round, and when that landed: rows, how many of groups were left out, remarks on all."""
 
     since: str
+    landed_at: datetime
     lines: list[Line]
     left_out: int
     remarks: list[str]
@@ -89,6 +68,9 @@ class Section:
     differences_left_out: int = 0
     differences_query: Query | None = None
     confidence: str = ""
+    rounds: int = 0
+    trends: dict[Number, Trend] = field(default_factory=dict)
+    trends_query: Query | None = None
 
     @property
     def grouped_by(self) -> str:
@@ -173,7 +155,7 @@ def _section(ask: Ask, run_id: str, previous: dict[str, Any] | None, row: dict[s
     named = {"run_id": run_id, "attribute": attribute, "previous": previous["run_id"] if previous else ""}
     queries = {name: _read(name, **named) for name in _OF_ATTRIBUTE}
     answers = {query: ask(query.sql) for query in queries.values()}
-    density, frequencies, numbers, differences = answers.values()
+    density, frequencies, numbers, differences, told = answers.values()
     everyone = numbers[numbers["given"] == ""]
     title, drawn = in_words(attribute), []
     for kind in [kind for kind in plots.PICTURES if kind.shows]:
@@ -182,11 +164,14 @@ def _section(ask: Ask, run_id: str, previous: dict[str, Any] | None, row: dict[s
             answers[query] = ask(query.sql)
         for part, rows in kind.parts(answers[query]):
             shows = kind.shows.format(attribute=title, part=in_words(part))
-            drawn.append(Picture(partial(kind.draw, rows, everyone, unit), shows, query))
+            has_before = "before" in rows and bool(rows["before"].notna().any())
+            points = points_of(rows, unit, shown=kind.most)
+            drawn.append(Picture(partial(kind.draw, rows, everyone, unit), shows, query, points, has_before))
     lines = [read(one, unit) for one in _ranked(numbers)]
     compared = [read(one, unit) for one in _ranked(differences)]
     if len(compared) > SHOWN:
         compared = [line for line in compared if line.verdict in _MARKED]
+    rounds, trend_of = trends(told, unit)
     estimators = sorted({*density["estimator"], *frequencies["estimator"], *everyone["estimator"]})
     return Section(
         name=attribute,
@@ -204,6 +189,9 @@ def _section(ask: Ask, run_id: str, previous: dict[str, Any] | None, row: dict[s
         differences_left_out=len(differences) - len(compared),
         differences_query=queries["differences"],
         confidence=_confidence(pd.concat([frequencies["confidence"], numbers["confidence"]])),
+        rounds=rounds,
+        trends=trend_of,
+        trends_query=queries["trends"],
     )
 
 
@@ -235,7 +223,7 @@ def _changes(rows: list[dict[str, Any]], units: dict[str, str]) -> list[Changes]
         told = [read(row, units[row["attribute"]]) for row in _by_attribute(of_round, units)]
         shown = [line for line in told if not line.group or line.verdict in _MARKED]
         remarks = dict.fromkeys(row["reason"] for row in of_round if row["difference"] is not None and row["reason"])
-        changes.append(Changes(since, shown, len(told) - len(shown), list(remarks)))
+        changes.append(Changes(since, of_round[0]["since_landed"], shown, len(told) - len(shown), list(remarks)))
     return changes
 
 

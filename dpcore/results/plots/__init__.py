@@ -3,10 +3,11 @@
 from dpcore.results.plots.attribute import PICTURES, attribute_pictures
 from dpcore.results.plots.audit import plot_audit, plot_averaging
 from dpcore.results.plots.comparison import plot_comparison
-from dpcore.results.plots.density import plot_density, plot_groups
+from dpcore.results.plots.density import percent_width, plot_density, plot_groups
 from dpcore.results.plots.differences import difference_pictures
 from dpcore.results.plots.frequency import plot_frequency
 from dpcore.results.plots.functional import plot_functional
+from dpcore.results.plots.inline import inline, narrow, places
 from dpcore.results.plots.style import height_for, new_axes, new_panels, png, svg
 
 __all__ = [
@@ -14,8 +15,12 @@ __all__ = [
     "attribute_pictures",
     "difference_pictures",
     "height_for",
+    "inline",
+    "narrow",
     "new_axes",
     "new_panels",
+    "percent_width",
+    "places",
     "plot_audit",
     "plot_averaging",
     "plot_comparison",

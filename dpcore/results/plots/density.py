@@ -14,8 +14,8 @@ from dpcore.results.plots import style
 from dpcore.results.plots.kind import Kind
 from dpcore.results.reading import by_other, in_words, read, records, rounded, separated
 
-_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#5F6670")  # Okabe and Ito's, but for the truth's
-MOST_GROUPS = len(_COLOURS)  # in one picture; all of them are in the table
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#5F6670")  # Okabe and Ito's, but for the truth's
+MOST_GROUPS = len(COLOURS)  # in one picture; all of them are in the table
 _DASHED = (0, (5, 2.5))
 _ROOM = 2.0  # times the highest curve is what the axis shows at most; a band that goes beyond is cut by the frame
 _BAR, _SIDE = 0.04, 0.1  # of the interval: an atom's bar, and the room beyond the bound in whose middle it stands
@@ -34,7 +34,7 @@ def plot_density(frame: pd.DataFrame, axes: Axes, *, atoms: pd.DataFrame | None 
     """
     style.need(frame, ("x", "density", "low", "high"))
     frame = frame.sort_values("x")
-    width = _percent_width(frame)
+    width = percent_width(frame)
     scale = 100 * width  # density per unit -> percent per `width` units
     x = frame["x"].to_numpy(float)
     low, high = frame["low"].to_numpy(float) * scale, frame["high"].to_numpy(float) * scale
@@ -64,9 +64,9 @@ def plot_groups(frame: pd.DataFrame, axes: Axes, *, unit: str = "") -> Axes:
     others = {group.attribute for _, group in groups if group is not None}
     if len(groups) > MOST_GROUPS or len(others) > 1:
         raise ValueError(f"a picture shows up to {MOST_GROUPS} groups of one attribute, the frame holds {len(groups)}")
-    width = _percent_width(frame)
+    width = percent_width(frame)
     scale = 100 * width
-    for colour, (given, group) in zip(_COLOURS, groups, strict=False):
+    for colour, (given, group) in zip(COLOURS, groups, strict=False):
         rows, name = frame[frame["given"] == given].sort_values("x"), group.category if group else "everyone"
         axes.fill_between(rows["x"], rows["low"] * scale, rows["high"] * scale, color=colour, alpha=0.18, linewidth=0)
         _curve(axes, rows, "density", scale, color=colour, lw=2.2, label=name)
@@ -79,7 +79,7 @@ def plot_groups(frame: pd.DataFrame, axes: Axes, *, unit: str = "") -> Axes:
     return axes
 
 
-def _percent_width(frame: pd.DataFrame) -> float:
+def percent_width(frame: pd.DataFrame) -> float:
     """How many units of x percentages are per: the largest power of ten within a tenth of the range."""
     extent = float(frame["x"].max() - frame["x"].min())
     return float(10.0 ** np.floor(np.log10(extent / 10))) if extent > 0 else 1.0
@@ -181,5 +181,6 @@ GROUPS = Kind(
     name="{attribute}_by_{part}",
     parts=by_other,
     shows="Estimated densities of {attribute} by {part}",
+    most=MOST_GROUPS,
     query="group_densities",
 )

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import pandas as pd
 from matplotlib.figure import Figure
 
+from dpcore.results.reading import SHOWN
+
 
 def everyone(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     """Yield the rows that are of no group, under no name, where there are any."""
@@ -27,6 +29,7 @@ class Kind:
     table: of the warehouse.  draw: those rows, everyone's rows of `functionals` and the attribute's unit -> a figure.
     name: of the file, a format of `attribute` and `part`.  parts: the rows -> (part, rows) for each picture to draw.
     shows: the same format, for pages, to those who do not see it; '' where a page shows no such picture.
+    most: groups, or categories, in one picture.
     query: a file of `pages/queries` whose rows a page draws; the table's own rows where none is named.
     """
 
@@ -35,4 +38,5 @@ class Kind:
     name: str
     parts: Callable[[pd.DataFrame], Iterator[tuple[str, pd.DataFrame]]] = everyone
     shows: str = ""
+    most: int = SHOWN
     query: str = ""

@@ -109,26 +109,28 @@ def label(axes: Axes, *, x: str = "", y: str = "") -> None:
     axes.set_ylabel(y, fontsize=LABEL_SIZE, color=INK, labelpad=8)
 
 
-def legend(axes: Axes, *, below: bool = False) -> None:
-    """Show the legend without a frame: where it hides least, or in one row under the axis."""
+def legend(axes: Axes, *, below: bool = False, columns: int | None = None) -> None:
+    """Show the legend without a frame: where it hides least, or under the axis in so many columns, one row where none are named."""
     entries = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
     names = sorted(entries, key=lambda name: _ORDER.index(name) if name in _ORDER else 1)
     handles = [entries[name] for name in names]
     if below:
-        place_below(axes, handles, names)
+        place_below(axes, handles, names, columns)
     else:
         axes.legend(handles, names, loc="best", frameon=False, fontsize=SMALL_SIZE, labelcolor=INK)
 
 
-def place_below(axes: Axes, handles: Sequence[Artist], names: Sequence[str] | None = None) -> None:
-    """Show these in one row under the axis, under their own labels unless named."""
+def place_below(
+    axes: Axes, handles: Sequence[Artist], names: Sequence[str] | None = None, columns: int | None = None
+) -> None:
+    """Show these under the axis, under their own labels unless named, in one row unless columns are."""
     axes.legend(
         handles,
         names or [str(handle.get_label()) for handle in handles],
         loc="upper center",
         bbox_to_anchor=(0.5, 0),
         bbox_transform=axes.transAxes + ScaledTranslation(0, -_UNDER_LABEL, axes.figure.dpi_scale_trans),
-        ncols=len(handles),
+        ncols=columns or len(handles),
         frameon=False,
         fontsize=SMALL_SIZE,
         labelcolor=INK,

@@ -1,5 +1,5 @@
 -- one row per attribute, group and number that an earlier round has too: how much it has moved since
-select comparisons.*, other."round" as since
+select comparisons.*, other."round" as since, other.finished_at as since_landed
 from comparisons
 join runs as other on other.run_id = comparisons.other_run_id
 left join attributes on attributes.run_id = comparisons.run_id and attributes.attribute = comparisons.attribute

@@ -1,5 +1,5 @@
 -- one row: the latest earlier round of the same scheme digest and source; no row where there is none, or of a trial
-select earlier.run_id, earlier."round"
+select earlier.run_id, earlier."round", earlier.finished_at
 from latest_runs as earlier
 join runs as this on this.run_id = $run_id
 where earlier.scheme_digest = this.scheme_digest

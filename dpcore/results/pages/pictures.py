@@ -1,0 +1,141 @@
+"""A picture of a page, and what it is drawn of as a table: for who does not see it, and for who points at it."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import pandas as pd
+
+from dpcore.functionals.group import Group
+from dpcore.results.reading import in_words, records, rounded, separated
+
+_MOST = 50  # rows of a curve's table; its SQL has them all
+
+
+@dataclass(frozen=True)
+class Query:
+    """SQL as it was run, and what a row of its answer is."""
+
+    a_row: str
+    sql: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Points:
+    """What can be pointed at in a picture.
+
+    axis: along which the points lie.  at: where, in the axis' unit.  heads and rows: a table with a row for each point, whose
+    first column names it; empty where the page shows these rows as a table anyway.
+    """
+
+    axis: Literal["x", "y"]
+    at: Sequence[float]
+    heads: list[str] = field(default_factory=list)
+    rows: list[list[str]] = field(default_factory=list)
+    of_all: int = 0
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture, what it shows for those who do not see it, and the SQL behind it; drawn when it is looked at."""
+
+    draw: Callable[[], Any]
+    shows: str
+    query: Query
+    points: Points | None = None
+    has_before: bool = False
+
+    @property
+    def url(self) -> str:
+        """The picture itself, as an address."""
+        from dpcore.results import plots
+
+        return "data:image/svg+xml;base64," + b64encode(plots.svg(self.draw()).encode()).decode()
+
+    def drawn(self, name: str) -> list[tuple[str, str, list[float]]]:
+        """Return ("wide" or "narrow", the picture as an element of such a page, where in it its points lie), one of each.
+
+        name: what their identifiers begin with.  Places are shares of the width from the left, or of the height from the top.
+        """
+        from dpcore.results import plots
+
+        figure, found = self.draw(), []
+        for size in ("wide", "narrow"):
+            if size == "narrow":
+                plots.narrow(figure)
+            element = plots.inline(figure, f"{name}-{size}")
+            places = plots.places(figure, self.points.axis, self.points.at) if self.points else []
+            found.append((size, element, places))
+        return found
+
+
+def points_of(rows: pd.DataFrame, unit: str, *, shown: int) -> Points | None:
+    """Return what can be pointed at in a picture of these rows; None where nobody has said what that is.
+
+    rows: of `densities` or `frequencies`, of an attribute's everyone or groups.  shown: how many groups, or categories.
+    """
+    if "category" in rows:
+        return Points(axis="y", at=[float(place) for place in range(min(shown, len(rows)))])
+    if "density" not in rows:
+        return None
+    groups = [(given, group) for given, group in rows.groupby("given", sort=False)][:shown]
+    grid = sorted(groups[0][1]["x"])
+    at = grid[:: -(-len(grid) // _MOST)]
+    width = float(_percent_width(rows))
+    percent, name = f"% per {separated(width)} {unit}".strip(), in_words(str(rows["attribute"].iloc[0]))
+    columns: dict[str, list[str]] = {f"{name} ({unit})" if unit else name: [separated(x) for x in at]}
+    for given, group in groups:
+        told = records(group.set_index("x").reindex(at))
+        if (of := Group.parse(str(given))) is None:
+            columns |= dict(_curve(told, 100 * width, percent, _band(group)))
+        else:
+            columns[f"{in_words(of.category)}, {percent}"] = [_in_one(row, 100 * width) for row in told]
+    return Points(
+        axis="x",
+        at=at,
+        heads=list(columns),
+        rows=list(map(list, zip(*columns.values(), strict=True))),
+        of_all=len(grid),
+    )
+
+
+def _percent_width(rows: pd.DataFrame) -> float:
+    from dpcore.results import plots
+
+    return plots.percent_width(rows)
+
+
+def _band(rows: pd.DataFrame) -> str:
+    confidences = rows["confidence"].dropna().unique()
+    return f"{100 * float(confidences[0]):.4g} % band" if len(confidences) == 1 else "band"
+
+
+def _curve(rows: list[dict[str, Any]], scale: float, percent: str, band: str) -> Iterator[tuple[str, list[str]]]:
+    yield percent, [_told(row, "density", scale) for row in rows]
+    yield band, [_interval(row, scale) for row in rows]
+    for column, head in (("truth", "truth"), ("before", "previous round")):
+        if any(row.get(column) is not None for row in rows):
+            yield head, [_told(row, column, scale) for row in rows]
+
+
+def _in_one(row: dict[str, Any], scale: float) -> str:
+    """A group's estimate, band and truth in one cell."""
+    truth = f", truth {_told(row, 'truth', scale)}" if row.get("truth") is not None else ""
+    band = f" ({interval})" if (interval := _interval(row, scale)) else ""
+    return f"{_told(row, 'density', scale)}{band}{truth}"
+
+
+def _interval(row: dict[str, Any], scale: float) -> str:
+    if row.get("low") is None or row.get("high") is None:
+        return ""
+    return f"{_told(row, 'low', scale)} to {_told(row, 'high', scale)}"
+
+
+def _told(row: dict[str, Any], column: str, scale: float) -> str:
+    value, low, high = (row.get(name) for name in (column, "low", "high"))
+    if value is None:
+        return ""
+    return rounded(scale * value, float("nan") if low is None or high is None else scale * (high - low))

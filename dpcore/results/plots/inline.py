@@ -1,0 +1,57 @@
+"""A figure as an element of a page: its colours are the page's, and where its values lie is known to who points at them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from matplotlib.figure import Figure
+
+from dpcore.results.plots import density, style
+
+Axis = Literal["x", "y"]
+_NARROW = 4.4  # inches
+_VARIABLES: Mapping[str, str] = {  # colour -> the property of the page's style that stands for it
+    style.ESTIMATE: "blue",
+    style.TRUTH: "truth",
+    style.PREVIOUS: "previous",
+    style.INK: "ink",
+    style.FAINT: "faint",
+    style.RULE: "rule",
+    "#ffffff": "paper",
+    **{colour: f"group{place}" for place, colour in enumerate(density.COLOURS[1:-1], 2)},
+}
+
+
+def inline(figure: Figure, name: str) -> str:
+    """Return the figure as an <svg> on one line, which says nothing by itself: what stands around it has to.
+
+    name: of this picture alone on its page, such as p1; its identifiers begin with it.
+    """
+    text = style.svg(figure)
+    text = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->", "", text[text.index("<svg") :], flags=re.S)
+    text = re.sub(r'(<svg)[^>]*?(viewBox="[^"]*")[^>]*>', r'\1 class="picture" \2 aria-hidden="true">', text, count=1)
+    used = set(re.findall(r'href="#([^"]+)"|url\(#([^)]+)\)', text))
+    kept = {one for pair in used for one in pair if one}
+    text = re.sub(r' id="([^"]+)"', lambda found: f' id="{name}-{found[1]}"' if found[1] in kept else "", text)
+    text = re.sub(r'(?<=href="#)|(?<=url\(#)', f"{name}-", text).replace("xlink:href", "href")
+    for colour, variable in _VARIABLES.items():
+        text = text.replace(colour.lower(), f"var(--{variable})")
+    text = re.sub(r"\b[1-9]\d*\.\d{3,}", lambda found: f"{float(found[0]):.2f}", text)
+    return re.sub(r"> <", "><", " ".join(text.split()))
+
+
+def narrow(figure: Figure) -> None:
+    """Lay the figure out anew for a narrow page: letters keep their size, and legends stand under the axis, in two columns."""
+    figure.set_size_inches(_NARROW, figure.get_size_inches()[1])
+    for axes in figure.axes:
+        style.legend(axes, below=True, columns=2)
+
+
+def places(figure: Figure, axis: Axis, values: Sequence[float]) -> list[float]:
+    """Return where values of an axis lie in a figure that was drawn: shares of its width from the left, or height from the top."""
+    axes, is_x = figure.axes[0], axis == "x"
+    points = axes.transData.transform([(value, 0.0) if is_x else (0.0, value) for value in values])
+    shares = figure.transFigure.inverted().transform(points)
+    return [float(point[0]) if is_x else 1 - float(point[1]) for point in shares]
