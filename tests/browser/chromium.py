@@ -81,6 +81,11 @@ class Tab:
         assert "exceptionDetails" not in result, result
         return result["result"].get("value")
 
+    def prefer(self, scheme: str, media: str = "screen") -> None:
+        """Say what the person who looks prefers, 'light' or 'dark', and on which medium they look."""
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        self.do("Emulation.setEmulatedMedia", media=media, features=features)
+
     def screenshot(self, path: Path, *, whole: bool = True) -> None:
         """Save a picture of the whole page, or of what fits the window."""
         shot = self.do("Page.captureScreenshot", captureBeyondViewport=whole)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from dpcore import wire
 from dpcore.results import warehouse
 from dpcore.results.pages.content import gather
 from dpcore.results.pages.filling import fill
+from dpcore.results.pages.pictures import Picture
 from dpcore.results.plots.attribute import attribute_figures
 from tests.frozen import behaviour
 from tests.helpers import undrawn
@@ -113,13 +114,11 @@ def _send(scheme: dp.Scheme, path: Path, number: int, sent_for: str) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-@dataclass(frozen=True)
-class _Unseen:
-    """A picture of a page, of which the page shows words alone."""
+class _Unseen(Picture):
+    """A picture of a page, of which the page shows words and its table alone."""
 
-    shows: str
-    query: Any
-    url: str = "(drawn)"
+    def drawn(self, name: str) -> list[tuple[str, str, list[float]]]:
+        return [("wide", "(drawn)", [])]
 
 
 def _found(folder: Path, file: Path, names: dict[str, str]) -> behaviour.Document:
@@ -141,8 +140,7 @@ def _found(folder: Path, file: Path, names: dict[str, str]) -> behaviour.Documen
             drawn += _artists(name, figure)
     found["drawn"] = behaviour.section(_ARTISTS, drawn)
     content["sections"] = [
-        replace(part, pictures=[_Unseen(picture.shows, picture.query) for picture in part.pictures])
-        for part in content["sections"]
+        replace(part, pictures=[_Unseen(**vars(picture)) for picture in part.pictures]) for part in content["sections"]
     ]
     found["page"] = behaviour.page_lines(fill("round.html", content), put)
     return found

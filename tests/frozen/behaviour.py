@@ -14,7 +14,6 @@ with numbers to a hundredth of a point, of others of their pixels.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import io
 import json
@@ -382,8 +381,8 @@ def _put(text: str, put: dict[str, str]) -> str:
     return text
 
 
-_SVG = re.compile(r"data:image/svg\+xml;base64,([A-Za-z0-9+/=]+)")
-_TIME = re.compile(r"\d{4}-\d\d-\d\d<small>\d\d:\d\d UTC</small>")
+_SVG = re.compile(r'<svg class="picture".*?</svg>')
+_TIME = re.compile(r"\d{4}-\d\d-\d\d<small>\d\d:\d\d UTC</small>|<time .*?</time>")
 _VERSION = re.compile(r"(?<=, ldpflow )\d[\w.]*\w")
 
 
@@ -392,7 +391,7 @@ def _page_line(line: str) -> str:
 
 
 def _drawn(found: re.Match[str]) -> str:
-    text = re.sub(r"-?\d+\.\d+", lambda number: f"{float(number[0]):.2f}", base64.b64decode(found[1]).decode())
+    text = re.sub(r"-?\d+\.\d+", lambda number: f"{float(number[0]):.2f}", found[0])
     digest = hashlib.sha256(text.encode()).hexdigest()
     return f"(picture of {text.count('<path')} paths and {text.count('<use')} uses, {digest[:16]})"
 

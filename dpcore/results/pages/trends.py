@@ -20,6 +20,7 @@ Number = tuple[str, str]  # the functional, and whose it is in words
 class Trend:
     """A number in the rounds that estimated it: its band and curve as SVG paths, this round's dot, and all of it in words."""
 
+    rounds: int
     band: str
     curve: str
     dot: tuple[float, float] | None
@@ -32,8 +33,9 @@ def trends(rows: pd.DataFrame, unit: str) -> tuple[int, dict[Number, Trend]]:
     rows: round, given, functional, estimate, low and high, rounds ascending; null where a round refused the number.
     """
     rounds = list(dict.fromkeys(rows["round"]))
-    found = {}
-    for (functional, given), told in rows.groupby(["functional", "given"], sort=False):
+    found: dict[Number, Trend] = {}
+    for key, told in rows.groupby(["functional", "given"], sort=False):
+        functional, given = map(str, key)
         by_round = {row["round"]: row for row in records(told) if row["estimate"] is not None}
         if len(by_round) > 1:
             found[functional, whose(given)] = _trend([by_round.get(name) for name in rounds], functional, unit)
@@ -64,7 +66,7 @@ def _trend(rows: list[dict[str, Any] | None], functional: str, unit: str) -> Tre
                 ]
                 band.append(_path(around) + "z")
     dot = None if rows[-1] is None else (x(len(rows) - 1), y(rows[-1]["estimate"]))
-    return Trend("".join(band), "".join(curve), dot, "; ".join(_words(there, functional, unit)))
+    return Trend(len(there), "".join(band), "".join(curve), dot, "; ".join(_words(there, functional, unit)))
 
 
 def _path(points: list[tuple[float, float]]) -> str:
@@ -81,8 +83,8 @@ def _words(rows: list[dict[str, Any]], functional: str, unit: str) -> Iterator[s
     def told(row: dict[str, Any]) -> str:
         return f"{rounded(wording.factor * row['estimate'], spread)} {wording.unit}".strip() + f" in {row['round']}"
 
-    yield f"{len(rows)} rounds: {told(rows[0])}"
+    yield f"{len(rows)} rounds: first {told(rows[0])}"
     by_size = sorted(rows, key=lambda row: float(row["estimate"]))
     yield f"least {told(by_size[0])}"
     yield f"most {told(by_size[-1])}"
-    yield told(last)
+    yield f"last {told(last)}"

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from matplotlib.figure import Figure
+from matplotlib.text import Text
+from matplotlib.ticker import FixedLocator
 
 from dpcore.results.plots import density, style
 
 Axis = Literal["x", "y"]
 _NARROW = 4.4  # inches
+_TITLE, _NAME = 32, 18  # letters on a line of a narrow picture's title, and of a category
 _VARIABLES: Mapping[str, str] = {  # colour -> the property of the page's style that stands for it
     style.ESTIMATE: "blue",
     style.TRUTH: "truth",
@@ -43,14 +47,22 @@ def inline(figure: Figure, name: str) -> str:
 
 
 def narrow(figure: Figure) -> None:
-    """Lay the figure out anew for a narrow page: letters keep their size, and legends stand under the axis, in two columns."""
+    """Lay the figure out anew for a narrow page: letters keep their size, lines break, and legends stand under the axis."""
     figure.set_size_inches(_NARROW, figure.get_size_inches()[1])
     for axes in figure.axes:
-        style.legend(axes, below=True, columns=2)
+        title = axes.get_title(loc="left")
+        for text in axes.findobj(Text):
+            if isinstance(text, Text) and text.get_text() == title:
+                text.set_text(textwrap.fill(title, _TITLE))
+        if isinstance(axes.yaxis.get_major_locator(), FixedLocator):
+            names = [textwrap.fill(label.get_text(), _NAME) for label in axes.get_yticklabels()]
+            axes.set_yticks(axes.get_yticks(), names)
+        longest = max(map(len, axes.get_legend_handles_labels()[1]), default=0)
+        style.legend(axes, below=True, columns=2 if longest <= _NAME else 1)
 
 
 def places(figure: Figure, axis: Axis, values: Sequence[float]) -> list[float]:
-    """Return where values of an axis lie in a figure that was drawn: shares of its width from the left, or height from the top."""
+    """Return where an axis' values lie in a drawn figure, as shares of its width from the left or its height from the top."""
     axes, is_x = figure.axes[0], axis == "x"
     points = axes.transData.transform([(value, 0.0) if is_x else (0.0, value) for value in values])
     shares = figure.transFigure.inverted().transform(points)

@@ -110,7 +110,7 @@ def label(axes: Axes, *, x: str = "", y: str = "") -> None:
 
 
 def legend(axes: Axes, *, below: bool = False, columns: int | None = None) -> None:
-    """Show the legend without a frame: where it hides least, or under the axis in so many columns, one row where none are named."""
+    """Show the legend without a frame: where it hides least, or under the axis, in one row or so many columns."""
     entries = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
     names = sorted(entries, key=lambda name: _ORDER.index(name) if name in _ORDER else 1)
     handles = [entries[name] for name in names]
@@ -123,7 +123,7 @@ def legend(axes: Axes, *, below: bool = False, columns: int | None = None) -> No
 def place_below(
     axes: Axes, handles: Sequence[Artist], names: Sequence[str] | None = None, columns: int | None = None
 ) -> None:
-    """Show these under the axis, under their own labels unless named, in one row unless columns are."""
+    """Show these under the axis, under their own labels unless named, in one row or so many columns."""
     axes.legend(
         handles,
         names or [str(handle.get_label()) for handle in handles],

@@ -1,18 +1,17 @@
 -- one row per round, group and number of the attribute: the estimate with its interval, in this and the rounds before it, 30 at most
-with rounds as (
-    select earlier.run_id
-    from latest_runs as earlier
-    join runs as this on this.run_id = $run_id
-    where earlier.scheme_digest = this.scheme_digest
-        and earlier.source = this.source
-        and earlier."round" <= this."round"
-        and not earlier.trial
-        and not this.trial
-    order by earlier."round" desc
-    limit 30
-)
 select "round", given, number as functional, estimate, low, high
 from latest_estimates
-join rounds using (run_id)
 where attribute = $attribute
+    and run_id in (
+        select earlier.run_id
+        from latest_runs as earlier
+        join runs as this on this.run_id = $run_id
+        where earlier.scheme_digest = this.scheme_digest
+            and earlier.source = this.source
+            and earlier."round" <= this."round"
+            and not earlier.trial
+            and not this.trial
+        order by earlier."round" desc
+        limit 30
+    )
 order by "round"
