@@ -104,6 +104,13 @@ def test_a_trend_has_every_round_that_told_the_number_and_the_previous_round_is_
     assert "This round minus round r1, which landed 2026-11-20 06:31 UTC ." in text
 
 
+def test_the_trend_of_an_earlier_round_ends_with_it(page: str, fresh: Path, tmp_path: Path) -> None:
+    publish(fresh, tmp_path / "earlier.html", round_="r1")
+    text = Page((tmp_path / "earlier.html").read_text(encoding="utf-8")).text
+    assert "2 rounds: first 50 % in r0; least 50 % in r0; most 50 % in r1; last 50 % in r1" in text
+    assert "r2" not in text.partition("SQL")[0]
+
+
 def test_a_trend_is_drawn_to_scale_with_a_gap_where_a_round_refused() -> None:
     values = [2.0, 4.0, None, 6.0]
     rows = pd.DataFrame({"round": list("abcd"), "given": "", "functional": "mean", "estimate": values})
