@@ -9,6 +9,7 @@ from typing import Any
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 from prefect.states import Completed
 
+from dpcore import wire
 from dpcore.results import pages
 from dpcore.results.reading import JUDGED
 from dpcore.rounds.run import Run
@@ -58,7 +59,7 @@ def ended(run: Run, pieces: pages.Pieces) -> Any:
 @stage("write-page")
 def write_page(run: Run) -> Path:
     """Write the page of the round's run that stands, and return its file."""
-    page = Path(run.plan.figures) / "round.html"
+    page = wire.location(run.plan.figures) / "round.html"
     pages.publish(run.plan.warehouse, page, round_=run.plan.round, scheme=run.scheme.name)
     return page
 

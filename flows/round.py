@@ -52,8 +52,6 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         settings = RoundSettings(**given)
         folders.name(*(value for _, value in settings if isinstance(value, Path)))
-        if settings.warehouse:
-            folders.name(settings.warehouse.parent)  # pictures are beside it where the data is a URL
         if not PREFECT_API_URL.value():
             environment.settle()
             key.ensure()  # the server that is started for it asks for one, too

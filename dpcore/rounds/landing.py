@@ -15,6 +15,7 @@ from dpcore.protocol.scheme import Scheme
 from dpcore.results import changes, warehouse
 from dpcore.rounds.counted import batches_of, check_not_overtaken
 from dpcore.rounds.run import Run, step
+from dpcore.wire.locks import alone
 
 
 @step("draw")
@@ -23,8 +24,7 @@ def draw(run: Run) -> dict[str, Path]:
     from dpcore.results import plots  # matplotlib, which only this step needs: Dask's workers draw nothing
 
     plan, tables = run.plan, run.tables()
-    figures = Path(plan.figures)
-    figures.mkdir(parents=True, exist_ok=True)
+    figures = wire.location(plan.figures)
     drawn = {}
     for name, attribute in run.scheme.attributes.items():
         made = plots.attribute_pictures(name, tables, attribute.unit, run_id=plan.run_id)
@@ -49,7 +49,7 @@ def land(run: Run) -> Path:
     tables["comparisons"] = tables["comparisons"].query("other_run_id == @plan.run_id")
     judged = tables["checks"]["name"].str.startswith(("quality(", "drift("))
     tables["checks"] = pd.concat([tables["checks"][~judged], quality.verdicts(tables)], ignore_index=True)
-    if pictures := sorted(Path(plan.figures).glob("*.png")):
+    if pictures := sorted(wire.location(plan.figures).glob("*.png")):
         tables["figures"] = pd.DataFrame(
             {"name": [path.stem for path in pictures], "path": [str(path) for path in pictures]}
         )
@@ -68,13 +68,26 @@ def land(run: Run) -> Path:
             each.chmod(0o600)
     if not plan.keep_reports:  # the run's own; a folder that was collected is its owner's
         wire.remove_folder(run.folder / "reports")
+    share(run)
     return file
+
+
+def share(run: Run) -> None:
+    """Put the warehouse's published copy among the runs' files where these are elsewhere, for whoever reads there.
+
+    One landing at a time: what is put last was made last.  Raises OSError where the store does not take it.
+    """
+    copy, waits = warehouse.published(run.plan.warehouse), f"the copy of {run.plan.warehouse} at {run.data}"
+    if not wire.is_here(run.data) and copy.exists():
+        with alone(copy.with_name(f".{copy.name}.lock"), waits, f"round {run.plan.round}"):
+            wire.write_bytes(run.data / copy.name, copy.read_bytes())
 
 
 def land_failure(run: Run) -> None:
     """Land that a run failed: one row of `runs`, and nothing else."""
     started = datetime.fromisoformat(run.plan.started_at)
     warehouse.land_failure(run.plan.warehouse, replace(row_of(run), started_at=started, finished_at=datetime.now(UTC)))
+    share(run)
 
 
 def row_of(run: Run, *, clients: int | None = None) -> warehouse.RunRow:
@@ -117,7 +130,7 @@ def _draw_changes(file: Path, run_id: str, previous: str, scheme: Scheme) -> pd.
     for name, attribute in scheme.attributes.items():
         of = rows[rows["attribute"] == name]
         made |= plots.difference_pictures(name, of, unit=attribute.unit, previous=previous, run_id=run_id)
-    paths = {name: Path(drawn["path"].iloc[0]).with_name(f"{name}.png") for name in made}
+    paths = {name: wire.location(drawn["path"].iloc[0]).with_name(f"{name}.png") for name in made}
     for name, content in made.items():
         wire.write_bytes(paths[name], content)
     return pd.DataFrame({"run_id": run_id, "name": list(paths), "path": [str(path) for path in paths.values()]})

@@ -77,7 +77,7 @@ def prepare(
 
     round_: as `round_of` says where None; day: the day's round, today's where None.
     told: as `settings.Round` declares it.  data, records, reports: folders and files of this machine or URLs that fsspec knows;
-    the warehouse and pictures are here.
+    the warehouse is here.
     seed: with records a rehearsal, of which the warehouse is a file in the run's folder; no file ever holds it.
     Raises SchemeError, InvalidRecord, InvalidReport, or AlreadyLanded, with nothing written.
     """
@@ -107,7 +107,7 @@ def prepare(
         salt = flow_run_id or secrets.token_hex(16)
     run_id = warehouse.run_id(parsed.digest, round_, salt)
     folder = (data / "runs" / run_id).absolute()
-    pictures = (data if wire.is_here(data) else landing.parent) / "figures" / run_id
+    pictures = data / "figures" / run_id
     if is_rehearsal:
         landing, pictures = folder / warehouse.REHEARSAL, folder / "figures"
         _make(folder)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dpcore import pipeline, populations, wire
 from dpcore.results import warehouse
 from dpcore.rounds.counted import batches_of
-from dpcore.rounds.landing import row_of
+from dpcore.rounds.landing import row_of, share
 from dpcore.rounds.run import Run, step
 
 
@@ -31,6 +31,7 @@ def reason(run: Run) -> str:
 def wait(run: Run) -> None:
     """Land that a run waits."""
     warehouse.land_waiting(run.plan.warehouse, row_of(run, clients=_clients(run)[0]))
+    share(run)
 
 
 def _clients(run: Run) -> tuple[int, str]:

@@ -12,6 +12,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +25,23 @@ def location(text: str | Path) -> Path:
     """Return where a file or folder is: a path of this machine, or the same for a URL that fsspec knows.
 
     text: such as `data/var`, `s3://bucket/ldpflow` or `memory://ldpflow`; a `Path` of a URL means the URL.
-    Raises DPCoreError for a protocol that fsspec does not know or whose package is not installed.
+    Raises DPCoreError for a protocol that fsspec does not know or whose package is not installed, and for a URL that says who
+    may read it: paths stand in tables and plans.
     """
     if not isinstance(text, (str, Path)) or not (url := _URL.fullmatch(str(text))):
         return Path(text) if isinstance(text, str) else text
     if url[1] in ("file", "local"):
         return Path("/" + url[2])
+    if "@" in url[2].partition("/")[0] or "?" in url[2]:
+        raise DPCoreError(
+            f"a URL of data is PROTOCOL://WHERE/NAME without users, keys or options, got one of {url[1]}:// that has them; say "
+            "them in the environment, those of s3:// as AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_ENDPOINT_URL"
+        )
     from upath import UPath
 
     try:
+        if url[1] == "s3":
+            import_module("dpcore.wire.objects")  # which says what such a path is
         there = UPath(f"{url[1]}://{url[2]}")
         _ = there.fs
     except (ImportError, ValueError) as error:  # a protocol that needs another package, or none

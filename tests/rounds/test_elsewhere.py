@@ -53,7 +53,13 @@ def test_a_round_elsewhere_has_the_bits_of_one_here(store: Any, scheme_file: Pat
     for file in ("reports/00000.parquet", "aggregates/00000.parquet", "aggregate.parquet"):
         assert (there.folder / file).read_bytes() == (here.folder / file).read_bytes()
     assert newest(there.scheme, "2026-11-20", Path("memory:/bucket/ldpflow")) == Run.at(there.folder)
+    drawn = landing.draw(there)
     landing.land(there)
+    named = warehouse.query(tmp_path / "w.duckdb", "select path from figures")["path"]
+    assert sorted(named) == sorted(map(str, drawn.values()))
+    assert all(store.exists(path) and path.startswith("memory://bucket/ldpflow/figures/") for path in named)
+    (tmp_path / "copy.duckdb").write_bytes(store.cat_file("/bucket/ldpflow/w.published.duckdb"))
+    assert len(warehouse.query(tmp_path / "copy.duckdb", "from figures")) == len(named)
     assert not store.exists(f"/bucket/ldpflow/runs/{here.folder.name}/reports")
     assert list(warehouse.query(tmp_path / "w.duckdb", "select accepted from runs")["accepted"]) == [3000]
 
@@ -114,3 +120,12 @@ def test_a_location_is_a_path_or_a_url_however_it_came(text: str | Path, expecte
 def test_a_protocol_nobody_knows_is_one_line() -> None:
     with pytest.raises(DPCoreError, match="nowhere://bucket cannot be reached: "):
         wire.location("nowhere://bucket")
+
+
+@pytest.mark.parametrize(
+    "wrong", ["s3://id:secret@bucket/x", "s3://bucket/x?secret_key=secret", "ftp://me:secret@host/x"]
+)
+def test_a_url_that_says_who_may_read_it_is_refused_and_not_repeated(wrong: str) -> None:
+    with pytest.raises(DPCoreError, match="without users, keys or options") as told:
+        wire.location(wrong)
+    assert "secret" not in str(told.value).replace("AWS_SECRET_ACCESS_KEY", "")

@@ -22,12 +22,11 @@ from dpcore.pipeline import privatize
 from dpcore.protocol.report import ReportBatch, concatenate, with_ids
 from dpcore.protocol.scheme import Scheme
 from dpcore.results import warehouse
-from dpcore.results.warehouse.views import RESULTS
 from dpcore.rounds import aggregating, estimating, landing, preparing, privatizing, sequence
 from dpcore.rounds.backfill import rounds_of
 from dpcore.rounds.cleanup import clean, in_words
 from dpcore.rounds.run import Run
-from tests.helpers import collectors, undrawn
+from tests.helpers import collectors, landed, undrawn
 
 pytestmark = pytest.mark.slow  # dozens of small rounds
 
@@ -39,7 +38,6 @@ type = "categorical"
 categories = ["urban", "rural"]
 epsilon = 2
 """
-VARYING = {"runs": ["started_at", "finished_at", "flow_run_id"]}
 
 
 @pytest.fixture(scope="module")
@@ -72,16 +70,9 @@ def ask(data: Path, sql: str) -> list[list[object]]:
 
 def tables(data: Path) -> dict[str, pd.DataFrame]:
     """Everything that has landed, but for pictures and what no two goes have in common."""
-    found = {}
-    for table in ("runs", *(table for table in RESULTS if table != "figures")):
-        frame = warehouse.query(data / "warehouse.duckdb", f"from {table} order by all")
-        found[table] = frame.drop(columns=VARYING.get(table, []))
+    found = landed.tables(data / "warehouse.duckdb", data)
+    del found["figures"]
     return found
-
-
-def same(left: dict[str, pd.DataFrame], right: dict[str, pd.DataFrame]) -> None:
-    for table, frame in left.items():
-        pd.testing.assert_frame_equal(frame, right[table], check_exact=True, obj=table)
 
 
 DAYS = ("2026-11-01", "2026-11-02", "2026-11-03")
@@ -103,7 +94,7 @@ def test_rounds_in_another_order_or_run_again_end_in_the_same_tables(
     scheme_file: Path, tmp_path: Path, in_order: dict[str, pd.DataFrame], order: tuple[int, ...]
 ) -> None:
     simulate(scheme_file, tmp_path, *(DAYS[day] for day in order))
-    same(in_order, tables(tmp_path))
+    landed.same(in_order, tables(tmp_path))
 
 
 def test_rounds_in_another_order_end_with_the_same_pictures(scheme_file: Path, tmp_path: Path) -> None:
@@ -128,7 +119,7 @@ def test_a_backfill_runs_what_is_missing_and_ends_in_the_same_tables(
     said = capsys.readouterr().out
     assert "round 2026-11-02" not in said
     assert "2 of 2 rounds have landed" in said
-    same(in_order, tables(tmp_path))
+    landed.same(in_order, tables(tmp_path))
     cli.backfill(*days, scheme_file, data=tmp_path, dry_run=True)
     assert capsys.readouterr().out == "0 of 3 rounds would be run\n"
 
@@ -186,7 +177,7 @@ def test_a_round_that_was_stopped_and_goes_on_ends_in_the_same_tables(
             simulate(scheme_file, tmp_path, DAYS[2])
     assert ask(tmp_path, "select count(*) from latest_runs") == [[2]]
     simulate(scheme_file, tmp_path, DAYS[2])
-    same(in_order, tables(tmp_path))
+    landed.same(in_order, tables(tmp_path))
 
 
 def test_a_round_that_fails_when_it_is_run_again_stays_landed(
@@ -196,7 +187,7 @@ def test_a_round_that_fails_when_it_is_run_again_stays_landed(
     monkeypatch.setattr(aggregating, "merge", lambda *_: (_ for _ in ()).throw(NotEstimable("no")))
     with pytest.raises(NotEstimable):
         simulate(scheme_file, tmp_path, DAYS[1])
-    same(in_order, tables(tmp_path))
+    landed.same(in_order, tables(tmp_path))
 
 
 def test_two_at_the_same_moment_end_in_the_same_tables(
@@ -216,7 +207,7 @@ def test_two_at_the_same_moment_end_in_the_same_tables(
     for process in going:
         _, said = process.communicate(timeout=300)
         assert process.returncode == 0 or said.startswith("ldpflow: "), said
-    same(in_order, tables(tmp_path))
+    landed.same(in_order, tables(tmp_path))
 
 
 def test_a_go_that_began_later_does_not_spoil_the_landing_of_an_earlier_one(scheme_file: Path, tmp_path: Path) -> None:
@@ -245,7 +236,7 @@ def test_late_reports_go_to_the_next_round_and_are_counted_as_late(scheme_file: 
     before = tables(tmp_path)
     for day in DAYS[:2]:  # a landed round is closed
         collect(scheme_file, tmp_path, day)
-    same(before, tables(tmp_path))
+    landed.same(before, tables(tmp_path))
     collect(scheme_file, tmp_path, DAYS[2])
     assert ask(tmp_path, counted)[2] == [DAYS[2], 70, 0]
     assert ask(tmp_path, "select count(*), count(distinct file), sum(reports) from latest_batches") == [[5, 5, 1250]]
@@ -334,7 +325,7 @@ def test_a_round_whose_owner_deleted_its_files_may_be_run_again(scheme_file: Pat
     before = tables(tmp_path)
     path.unlink()
     collect(scheme_file, tmp_path, DAYS[0])
-    same(before, tables(tmp_path))
+    landed.same(before, tables(tmp_path))
 
 
 def test_a_round_with_too_few_clients_waits_and_its_reports_are_kept(
@@ -414,7 +405,7 @@ def test_cleanup_deletes_what_landed_long_ago_and_never_what_has_not(scheme_file
     assert waiting.exists()
     assert begun.reports(0).exists()
     assert len(list((tmp_path / "runs").iterdir())) == 2
-    same(before, tables(tmp_path))
+    landed.same(before, tables(tmp_path))
     assert clean(tmp_path, keep_days=30, reports=inbox, now=later(31)) == []
 
     collect(scheme_file, tmp_path, DAYS[1])  # what was kept lands
