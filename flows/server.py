@@ -14,6 +14,7 @@ collector waits alone, and Python runs the event loop on.
 from __future__ import annotations
 
 import gc
+import os
 import runpy
 import sys
 import threading
@@ -24,6 +25,8 @@ from itertools import count
 from typing import Any
 from urllib.parse import urlsplit
 
+from . import environment
+
 _EVERY = 1.0  # seconds; the objects made since the last time
 _ALL = 10  # times of which one goes through the older ones as well, but for those that the start made
 _HERE = ("127.0.0.1", "localhost")
@@ -31,6 +34,7 @@ _HERE = ("127.0.0.1", "localhost")
 
 def main() -> None:
     """Start the server in this process; it ends as Prefect's command does."""
+    os.environ.update(environment.here())  # in a container nobody has told us
     collect_apart()
     put_up_door()
     sys.argv = ["prefect", "server", "start", *sys.argv[1:]]

@@ -20,11 +20,15 @@ from dpcore.rounds.settings import Round, Which, options
 
 _SHIPPED = "ldpflow_project"  # where a wheel has what lies at the top here: `prefect.yaml` and `data`
 _TEMPLATES = {  # in `data/project`, without a dot before a name: where `ldpflow init` puts each
+    "Containerfile": "Containerfile",
     "README.md": "README.md",
+    "RUNNING.md": "RUNNING.md",
+    "compose.yaml": "compose.yaml",
     "gitignore": ".gitignore",
     "ldpflow.toml": FILE,
     "prefect.toml": "prefect.toml",
     "survey.toml": "schemes/survey.toml",
+    "systemd/ldpflow.service": "systemd/ldpflow.service",
 }
 _WHOSE = ("clients", "records", "reports")
 _OF_ONE_ROUND = ("round", "again", "seed")

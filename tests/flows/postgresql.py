@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -36,10 +36,11 @@ def program(name: str) -> str:
     raise FileNotFoundError(f"PostgreSQL's {name} is not here; install it (apt-get install postgresql)")
 
 
-def run(name: str, *arguments: str) -> None:
+def run(name: str, *arguments: str, there: Sequence[str] = ()) -> None:
     """Run one of its programs, which refuse to be root's, as the user that Debian's package made for that."""
-    user = "postgres" if os.geteuid() == 0 else None
-    subprocess.run([program(name), *arguments], user=user, cwd="/", check=True, stdout=subprocess.DEVNULL)
+    words = [*there, *(["setpriv", "--reuid=postgres", "--clear-groups"] if there else []), program(name), *arguments]
+    user = "postgres" if os.geteuid() == 0 and not there else None  # another network is root's to enter
+    subprocess.run(words, user=user, cwd="/", check=True, stdout=subprocess.DEVNULL)
 
 
 @contextmanager
@@ -54,5 +55,23 @@ def cluster() -> Iterator[Cluster]:
         run("pg_ctl", "-D", f"{folder}/data", "-o", options, "-l", f"{folder}/log", "-w", "start")
         try:
             yield Cluster(folder)
+        finally:
+            run("pg_ctl", "-D", f"{folder}/data", "-m", "immediate", "-w", "stop")
+
+
+@contextmanager
+def in_network(there: Sequence[str]) -> Iterator[None]:
+    """Run a cluster that listens at 127.0.0.1 of another network, with a database and a superuser `prefect`.
+
+    there: the words that let root run a command in that network.
+    """
+    with tempfile.TemporaryDirectory(prefix="ldpflow-postgresql-") as folder:
+        shutil.chown(folder, "postgres")
+        run("initdb", "-D", f"{folder}/data", "-U", "prefect", "--auth=trust", "--encoding=UTF8", "--no-sync")
+        options = f"-k {folder} -c listen_addresses=127.0.0.1 -c fsync=off"
+        run("pg_ctl", "-D", f"{folder}/data", "-o", options, "-l", f"{folder}/log", "-w", "start", there=there)
+        try:
+            run("createdb", "-h", folder, "-U", "prefect", "prefect")
+            yield
         finally:
             run("pg_ctl", "-D", f"{folder}/data", "-m", "immediate", "-w", "stop")

@@ -166,8 +166,10 @@ def test_the_wheel_has_every_package_and_what_is_shipped(root: Path) -> None:
     told = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
     there = {".".join(path.parent.relative_to(root).parts) for path in (root / "dpcore").rglob("__init__.py")}
     assert sorted(told["packages"]) == sorted({*there, "ldpflow_flows", "ldpflow_project"})
-    files = {path for pattern in told["package-data"]["ldpflow_project"] for path in root.glob(pattern)}
-    shipped = {path for name in ("schemes", "samples", "project") for path in (root / "data" / name).iterdir()}
+    patterns = told["package-data"]["ldpflow_project"]
+    files = {path for pattern in patterns for path in root.glob(pattern) if path.is_file()}
+    lie = [path for name in ("schemes", "samples", "project") for path in (root / "data" / name).rglob("*")]
+    shipped = {path for path in lie if path.is_file()}
     assert files == {root / "prefect.yaml", *shipped}
 
 
