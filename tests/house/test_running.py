@@ -109,7 +109,7 @@ def test_in_an_empty_root_the_compose_files_commands_lead_to_a_landed_round(
 
         begin("server")
         wait(there, "http://127.0.0.1:4200/api/health", tmp_path / "server.log")
-        wait(there, "http://127.0.0.1:4200/dashboard", tmp_path / "server.log")  # the UI, which is copied first
+        wait(there, "http://127.0.0.1:4200/", tmp_path / "server.log")  # the UI, which is copied first
         begin("collector")
         wait(there, "http://127.0.0.1:8080/health", tmp_path / "collector.log")
         begin("worker")
