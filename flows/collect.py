@@ -22,14 +22,15 @@ WAITING = "Waiting"  # a round with fewer clients than min_clients: nothing has 
 def collect(settings: CollectSettings) -> Path:
     """Prepare a run, aggregate the reports file by file, merge, and return the run's folder; `estimate` comes next."""
     with turn(settings):
-        run = prepare(settings)
+        run = None
         try:
+            run = prepare(settings)
             sequence.collect(run, Tasks())
         except TooFewClients as error:
             return waiting(run, error)
     return run.folder
 
 
-def waiting(run: Run, error: TooFewClients) -> Any:
-    """Return the state of a round that waits; it has a name of its own, and the run's folder is its result."""
-    return Completed(name=WAITING, message=str(error), data=run.folder)
+def waiting(run: Run | None, error: TooFewClients) -> Any:
+    """Return the state of a round that waits; it has a name of its own, and the run's folder is its result, if there is one."""
+    return Completed(name=WAITING, message=str(error), data=None if run is None else run.folder)

@@ -18,15 +18,17 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from httpx import HTTPError
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.actions import DeploymentScheduleCreate, DeploymentUpdate, WorkPoolCreate
 from prefect.client.schemas.objects import ConcurrencyOptions
 from prefect.client.schemas.responses import DeploymentResponse
 from prefect.client.schemas.schedules import CronSchedule
-from prefect.exceptions import ObjectNotFound
+from prefect.exceptions import ObjectNotFound, PrefectHTTPStatusError
 from prefect.settings import PREFECT_API_URL
 from prefect.utilities.callables import parameter_schema
 from prefect.workers.process import ProcessWorker
+from pydantic import ValidationError
 
 from dpcore.errors import DPCoreError, SchemeError
 from dpcore.rounds.defaults import PROJECT as FILE
@@ -36,6 +38,14 @@ from . import automations
 
 DAILY = "daily"  # the deployment whose schedule a project says
 _OURS = "ldpflow"
+_STUDIES = "ldpflow_flows.studies"  # which are of no project's people, though some of their options are called alike
+
+
+_REFUSALS = {
+    401: "it asks for another key; PREFECT_API_AUTH_STRING has what is given to it",
+    **dict.fromkeys((404, 405, 501), "there is no Prefect; the address ends in /api"),
+}
+_SHOWN = 300  # characters of any other
 
 
 @dataclass(frozen=True)
@@ -95,9 +105,11 @@ def _of(entry: Mapping[str, Any], project: Project) -> Deployment:
             schedules = {}
     try:
         when = {slug: CronSchedule(cron=cron, timezone=zone) for slug, (cron, zone) in schedules.items()}
-    except ValueError as error:
-        raise SchemeError(f"{FILE}: schedule: {error}") from None
-    return Deployment(entry["name"], flow, entry, _told(flow, project), when)
+    except ValidationError as error:
+        why = error.errors()[0]["msg"].removeprefix("Value error, ")
+        raise SchemeError(f"{FILE}: schedule: {why}, got {project.schedule!r}") from None
+    told = {} if module == _STUDIES else _told(flow, project)
+    return Deployment(entry["name"], flow, entry, told, when)
 
 
 def _told(flow: Any, project: Project) -> dict[str, Any]:
@@ -182,8 +194,16 @@ def main() -> int:
         for line in ensure(project):
             print(line)
         automations.ensure()
-    except (DPCoreError, ValueError) as error:
+    except DPCoreError as error:
         print(f"ldpflow: {error}", file=sys.stderr)
+        return 1
+    except PrefectHTTPStatusError as error:
+        why = _REFUSALS.get(error.response.status_code) or " ".join(error.response.text.split())[:_SHOWN]
+        print(f"ldpflow: the server at {PREFECT_API_URL.value()} refuses: {why}", file=sys.stderr)
+        return 1
+    except (HTTPError, RuntimeError, ValueError) as error:
+        why = str(error).partition("\n")[0] or type(error).__name__
+        print(f"ldpflow: no Prefect server answers at {PREFECT_API_URL.value()}: {why}", file=sys.stderr)
         return 1
     return 0
 

@@ -1,8 +1,9 @@
 """What a run may read and write: the folders that the operator named, whatever a form, a plan or a link says.
 
-LDPFLOW_FOLDERS names them, separated by commas: folders of the worker's machine, and beginnings of URLs.  By default it is
-`data` of the checkout.  Every flow and every task looks at the paths in its arguments before it begins, with links and `..`
-resolved, so that neither a request without a form nor a link that was turned between two tasks leads elsewhere.
+LDPFLOW_FOLDERS names them, separated by commas: folders of the worker's machine, and beginnings of URLs.  By default they are
+those that the project's file says, and without one `data` of the checkout.  Every flow and every task looks at the paths in its
+arguments before it begins, with links and `..` resolved, so that neither a request without a form nor a link that was turned
+between two tasks leads elsewhere.
 
 It holds against what can be asked of our flows.  Whoever has the server's key may also give the worker other code to run.
 """
@@ -22,6 +23,7 @@ from pydantic import BaseModel
 
 from dpcore.errors import DPCoreError
 from dpcore.rounds.counted import batches_of
+from dpcore.rounds.project import Project
 from dpcore.rounds.run import Run
 
 from .environment import FOLDERS as SETTING
@@ -101,7 +103,10 @@ def _require(path: Any, real: str, allowed: list[str]) -> None:
 
 
 def _folders() -> list[Path]:
-    return [Path(part.strip()) for part in os.environ.get(SETTING, DEFAULT).split(",") if part.strip()]
+    if (named := os.environ.get(SETTING)) is None:
+        project = Project.of()
+        return [Path(DEFAULT)] if project is None else [Path(used) for used in project.used]
+    return [Path(part.strip()) for part in named.split(",") if part.strip()]
 
 
 def _resolved(path: Any) -> str:

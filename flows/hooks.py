@@ -63,7 +63,7 @@ def tell_failure(flow: Any, flow_run: Any, state: Any) -> None:
     page = [f"# {flow_run.name}: {state.name}", f"> {plain(state.message or 'No message was left.')}", "## What to do"]
     page += [what_to_do, "## What there is", standing]
     server = f"PREFECT_API_URL={PREFECT_API_URL.value()} " if PREFECT_API_URL.value() else ""
-    page += [f"From a terminal: `{server}.venv/bin/prefect flow-run retry {flow_run.id}`"]
+    page += [f"From a terminal: `{server}prefect flow-run retry {flow_run.id}`"]
     with get_client(sync_client=True) as client:  # a worker that tells of a crash is in no run
         client.create_artifact(
             ArtifactCreate(

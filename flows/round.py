@@ -37,8 +37,9 @@ from .steps import Tasks, prepare, turn
 def run_round(settings: RoundSettings = RoundSettings()) -> Path:  # noqa: B008 - frozen
     """Prepare, privatize in shards, aggregate them, merge, estimate, draw, land, show; return the run's folder."""
     with turn(settings):
-        run = prepare(settings)
+        run = None
         try:
+            run = prepare(settings)
             sequence.carry_out(run, Tasks())
         except TooFewClients as error:
             return waiting(run, error)
@@ -58,7 +59,10 @@ def main(arguments: list[str] | None = None) -> int:
         Scheme.from_toml(settings.scheme)  # a slip is told at once, not after the engine has started
         print("starting Prefect (about 15 s without a server) ...", file=sys.stderr)
         with tags(TAG):
-            run = Run.at(run_round(settings))
+            folder = run_round(settings)
+        if folder is None:
+            raise TooFewClients("the round waits: nobody has reported since the one before; nothing has landed")
+        run = Run.at(folder)
         if few := reason(run):
             raise TooFewClients(few)
         print(render(Path(run.plan.warehouse), run.plan.run_id))

@@ -14,6 +14,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cache, partial
 from typing import Any, TypeVar
 
@@ -97,8 +98,17 @@ def _connect(named: str) -> Any:
     no_answer = DPCoreError(f"no Dask scheduler answers at {named}; start it, or correct {SETTING}")
     if time.monotonic() < _silent.get(named, -_FORGET) + _FORGET:
         raise no_answer
-    try:
-        return Client(named, set_as_default=False, timeout=PATIENCE)
-    except OSError as error:
+    made: list[Any] = []
+
+    def connect() -> None:
+        with suppress(OSError):
+            made.append(Client(named, set_as_default=False, timeout=PATIENCE))
+
+    # In a thread of its own: where something else listens, and says nothing, Dask's own patience has no end.
+    asking = threading.Thread(target=connect, daemon=True)
+    asking.start()
+    asking.join(2 * PATIENCE)
+    if not made:
         _silent[named] = time.monotonic()
-        raise no_answer from error
+        raise no_answer
+    return made[0]

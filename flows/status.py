@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -15,6 +14,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
+
+import httpx
 
 from dpcore import wire
 from dpcore.errors import DPCoreError
@@ -38,6 +39,7 @@ _BAD = ("FAILED", "CRASHED")
 _LATE = 3600  # seconds after which a round that has not begun is missed
 _RECENT = 20  # runs of the daily round, of which some were asked for by hand
 _EVERYWHERE = ("0.0.0.0", "::")
+_A_MOMENT = 5  # seconds that a collector has to answer
 _NO_NUMBERS: Mapping[str, float] = {}
 
 
@@ -166,6 +168,10 @@ def _next(client: SyncPrefectClient) -> Line:
         flow_run_filter=_daily(daily.id, state=waits), sort=FlowRunSort.EXPECTED_START_TIME_ASC, limit=1
     )
     if not found or found[0].expected_start_time is None:
+        if any(schedule.active for schedule in daily.schedules):
+            return Line("next round", "none is planned yet, though a schedule is active", False, about="none")
+        if not daily.schedules:
+            return Line("next round", "none: there is no schedule")
         return Line("next round", "none is planned: no schedule is active", False, about="none")
     when = found[0].expected_start_time
     numbers = {"next_round_timestamp_seconds": when.timestamp()}
@@ -205,9 +211,18 @@ def _collector(project: Project | None) -> Line:
     if project is None or project.collector is None:
         return Line("collector", "none is asked for")
     port, host = project.collector.get("port", COLLECTOR_PORT), str(project.collector.get("host", HOST))
-    with socket.socket() as probe:
-        answers = probe.connect_ex((HOST if host in _EVERYWHERE else host, port)) == 0
-    return Line("collector", f"listens on port {port}" if answers else f"does not listen on port {port}", answers)
+    told = "https" if project.collector.get("certificate") else "http"
+    try:
+        asked = httpx.get(
+            f"{told}://{HOST if host in _EVERYWHERE else host}:{port}/health", verify=False, timeout=_A_MOMENT
+        )  # it is ours, whatever its certificate says
+        health = asked.json().get("status")
+    except httpx.TransportError:
+        return Line("collector", f"does not listen on port {port}", False)
+    except (ValueError, AttributeError):
+        health = None
+    words = {"ok": "takes reports", "failing": "keeps no reports now: look at its disk"}
+    return Line("collector", f"port {port}: {words.get(health, 'another program listens there')}", health == "ok")
 
 
 def _round(project: Project | None, due: Due | None) -> list[Line]:

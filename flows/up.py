@@ -24,6 +24,7 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 from dpcore.errors import SchemeError
+from dpcore.rounds.defaults import PROJECT as FILE
 from dpcore.rounds.project import Project
 
 from . import environment
@@ -48,6 +49,9 @@ _OWN_UMASK = -1
 _PREFECTS = ("prefect.db*", f"{OUTBOX}*", "*.log", "profiles.toml", "memo_store.toml", "storage", "concurrency_leases")
 
 
+_SAID = "ldpflow: "  # how a line of ours begins that says what is wrong
+
+
 class UpError(Exception):
     """Why the services could not start or stay up, and what to do."""
 
@@ -63,8 +67,8 @@ def main() -> int:
     try:
         project = Project.of()
         _check_free(port)
-        if project is not None and project.metrics_port:
-            _check_free(str(project.metrics_port), "metrics_port")
+        if project is not None:
+            _check(project)
         told = environment_of(port, project)
         _keep_to_owner(Path(told["PREFECT_HOME"]))
         key = _python(f"{__package__}.key --make", told)
@@ -110,14 +114,32 @@ def environment_of(port: str, project: Project | None = None) -> dict[str, str]:
         "PREFECT_WORKER_QUERY_SECONDS": "2",  # the default of 10 lets every run wait
         "PREFECT_LOGGING_LEVEL": "WARNING",  # on this terminal; prefect.yaml lets runs log everything for the UI
     }
-    if project is not None:
-        own[environment.FOLDERS] = ",".join(project.used)
     return environment.here(**own) | {
         "PREFECT_API_URL": f"http://{HOST}:{port}/api",
         "PREFECT_UI_URL": seen,
         "PREFECT_SERVER_API_HOST": HOST,
         "PREFECT_SERVER_API_PORT": port,
     }
+
+
+def _check(project: Project) -> None:
+    """Refuse, before anything starts, what a service would end of.  Raises UpError and SchemeError."""
+    if project.metrics_port:
+        _check_free(str(project.metrics_port), "metrics_port")
+    try:
+        project.of_rounds()
+    except SchemeError as error:
+        raise SchemeError(f"{project.told['scheme']}: {error}") from None
+    if project.collector is None:
+        return
+    from inspect import signature
+
+    from dpcore.cli.reports import serve
+
+    known = [name for name in signature(serve).parameters if name != "schemes"]
+    if unknown := project.collector.keys() - set(known):
+        raise UpError(f"{FILE}: [collector] has no key {min(unknown)}; it has {', '.join(known)}")
+    _check_free(str(project.collector.get("port", COLLECTOR_PORT)), "the collector's port")
 
 
 def _collecting(scheme: str, told: Mapping[str, Any]) -> str:
@@ -203,7 +225,7 @@ class _Service:
         with open(self.log, "rb") as log:
             log.seek(self._said)
             lines = log.read().decode(errors="replace").strip().splitlines() or [""]
-        return "".join(mark for mark in lines[-1] if mark.isprintable()).strip().removeprefix("ldpflow: ")
+        return "".join(mark for mark in lines[-1] if mark.isprintable()).strip().removeprefix(_SAID)
 
     def keep_up(self) -> None:
         """Start it again if it has ended: at once, but after a pause where it ends again and again."""
@@ -214,8 +236,9 @@ class _Service:
             often = sum(now - start < _WATCHED for start in self._starts)
             pause = _PAUSE if often > _RESTARTS else 0
             times, when = (f", {often} times in {_WATCHED} s", f" in {pause} s") if pause else ("", "")
+            said = f": {words}" if (words := self.last_words()) else ""
             print(
-                f"the {self.name} ended with status {self.status}{times}; started again{when}, see {self.log}",
+                f"the {self.name} ended with status {self.status}{times}{said}; started again{when}, see {self.log}",
                 flush=True,
             )
             self._due = now + pause
@@ -253,7 +276,10 @@ def _python(command: str, environment: Mapping[str, str]) -> str:
     )
     if done.returncode:
         lines = (done.stderr.strip() or done.stdout.strip()).splitlines() or ["nothing was said"]
-        raise UpError(f"`python -m {command}` failed: {lines[-1].strip()}; run it by hand to see everything")
+        last = lines[-1].strip()
+        if last.startswith(_SAID):
+            raise UpError(last.removeprefix(_SAID))
+        raise UpError(f"`python -m {command}` failed: {last}; run it by hand to see everything")
     return done.stdout.strip()
 
 

@@ -32,11 +32,11 @@ from dpcore.protocol.tokens import NAME_BYTES, are_there
 from dpcore.wire import Rows, private_file, private_folder, sync_folder
 from dpcore.wire.codec import names_of, order_of
 from dpcore.wire.inbox import SECOND
+from dpcore.wire.inbox import STORE as FILE
 from dpcore.wire.locks import alone
 from dpcore.wire.schema import NAMES
 
 FORMAT = 2
-FILE = "store.sqlite"
 _PATIENCE = 30.0  # seconds that another collector's transaction is waited for
 _TABLES = """
 create table if not exists schemes (digest text primary key, canonical text not null) without rowid;

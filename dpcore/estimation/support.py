@@ -67,7 +67,8 @@ class Discreteness:
             step = f"{width / self.lattice:.4g} {unit}".rstrip()
             return f"values {step} apart explain the reports better than a density does"
         if self.is_seen:
-            return f"{len(self.spans)} stretches, {self.share:.0%} of the people, cannot be told from one value each"
+            stretches = "1 stretch" if len(self.spans) == 1 else f"{len(self.spans)} stretches"
+            return f"{stretches}, {self.share:.0%} of the people, cannot be told from one value each"
         return "a density explains the reports as well as values at few points do"
 
 

@@ -22,13 +22,14 @@ from pathlib import Path
 import numpy as np
 
 from dpcore import wire
-from dpcore.errors import InvalidReport
+from dpcore.errors import InvalidReport, TooFewClients
 from dpcore.protocol._fields import listed
 from dpcore.protocol.scheme import Scheme
 from dpcore.protocol.tokens import NAME_BYTES, are_there
 from dpcore.wire.ids import among, read_names, repeated
 
 AGAIN, SECOND = "already_counted", "second_of_token"  # why a report is left out
+STORE = "store.sqlite"  # of a collector, beside the folder of the folders it seals into
 _NAMED_BY_HASH = re.compile(r".*\.sha256-([0-9a-f]{16})\.parquet")
 
 
@@ -55,8 +56,15 @@ def sealed_name(number: int, content: bytes) -> str:
 
 
 def report_files(folder: Path) -> list[Path]:
-    """Return the report files of a folder, sorted; raises InvalidReport where there are none."""
+    """Return the report files of a folder, sorted.
+
+    Raises TooFewClients where a collector has sealed none there yet, and InvalidReport where there are none for another reason.
+    """
     files = sorted(folder.glob("*.parquet")) if folder.is_dir() else []
+    if not files and (folder.parent.parent / STORE).exists():
+        raise TooFewClients(
+            f"nobody has reported yet: the collector of {folder} has sealed no file; run it again when one is there"
+        )
     if not files:
         below = sorted({path.parent for pattern in ("*/*.parquet", "*/*/*.parquet") for path in folder.glob(pattern)})
         where = f"look further down: {listed(tuple(map(str, below)))}" if below else "`ldpflow privatize` writes them"
@@ -124,11 +132,11 @@ def left_out(
     return out, counts
 
 
-def nothing_due(folder: Path, round_: str, batches: list[Batch], counted: Mapping[str, str]) -> InvalidReport:
-    """Return the error that says why a round has no reports to take."""
+def nothing_due(folder: Path, round_: str, batches: list[Batch], counted: Mapping[str, str]) -> TooFewClients:
+    """Return the error that says why a round has no reports to take: it waits."""
     taken = sum(batch.file in counted for batch in batches)
     later = len(batches) - taken
-    return InvalidReport(
+    return TooFewClients(
         f"{folder} holds no reports for round {round_}: of its {len(batches)} files other rounds have counted {taken}, "
         f"and {later} are for later rounds"
     )

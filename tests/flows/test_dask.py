@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -88,10 +89,15 @@ def test_a_scheduler_at_an_address_gives_the_same_bits_though_one_of_its_workers
         assert whole.read_bytes() == (by_command / "aggregate.parquet").read_bytes()
 
 
+@pytest.mark.parametrize("is_mute", [True, False])
 def test_a_scheduler_that_does_not_answer_is_named_with_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_mute: bool
 ) -> None:
-    monkeypatch.setenv(runner.SETTING, f"tcp://127.0.0.1:{free_port()}")
+    """Nothing listens, or something that takes connections and never says a word."""
+    listener = socket.create_server(("127.0.0.1", 0)) if is_mute else None
+    port = listener.getsockname()[1] if listener else free_port()
+    monkeypatch.setattr(runner, "PATIENCE", 1)
+    monkeypatch.setenv(runner.SETTING, f"tcp://127.0.0.1:{port}")
     began = time.monotonic()
     for _ in range(runner.BATCHES):  # a round's tasks, one after another: the first alone waits
         with pytest.raises(

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.actions import DeploymentUpdate
 from prefect.client.schemas.schedules import CronSchedule
+from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from dpcore.errors import SchemeError
 from dpcore.rounds.project import Project, start
 from ldpflow_flows import deploying
+from tests.helpers.services import free_port
 
 pytestmark = [pytest.mark.flows, pytest.mark.usefixtures("harness")]
 DAILY = "round/daily"
@@ -100,7 +104,45 @@ def test_every_form_takes_what_a_project_says_of_it(folder: Path) -> None:
             assert name in ("scheme", "schemes", "data", "reports", "min_clients"), (each.name, name, value)
 
 
-def test_a_schedule_that_is_none_is_refused(folder: Path) -> None:
+@pytest.mark.parametrize("whose", ["clients = 600000", 'records = "people.csv"', 'reports = "in"'])
+def test_whoever_is_asked_it_can_be_said_again(folder: Path, client: SyncPrefectClient, whose: str) -> None:
+    """The server looks at parameters of what is there; a study's `clients` are other clients."""
+    say(folder, "min_clients = 50 ", f"{whose}\nmin_clients = 50 ")
+    assert set(ensure().values()) == {"made"}
+    assert set(ensure().values()) == {"kept as it is set"}
+    say(folder, whose, "")
+    assert ensure()["round/daily"] == "set as ldpflow.toml says now"
+
+
+def test_a_schedule_that_is_none_is_refused_in_one_line(folder: Path) -> None:
     say(folder, 'schedule = "15 2 * * *" ', 'schedule = "99 2 * * *" ')
-    with pytest.raises(SchemeError, match="schedule"):
+    with pytest.raises(SchemeError, match=r"^ldpflow\.toml: schedule: [^\n]*, got '99 2 \* \* \*'$"):
         deploying.deployments(Project.of())
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [(401, "it asks for another key"), (404, "there is no Prefect; the address ends in /api"), (None, "answers at")],
+)
+def test_a_server_that_is_none_is_named_in_one_line(
+    folder: Path, capsys: pytest.CaptureFixture[str], status: int | None, said: str
+) -> None:
+    class Refuses(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_error(status or 0)
+
+        do_POST = do_GET  # noqa: N815 - http.server's name
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Refuses) as server:
+        port = server.server_address[1] if status else free_port()
+        Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        with temporary_settings({PREFECT_API_URL: f"http://127.0.0.1:{port}/api"}):
+            assert deploying.main() == 1
+        server.shutdown()
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith("ldpflow: ")
+    assert f"http://127.0.0.1:{port}/api" in line
+    assert said in line

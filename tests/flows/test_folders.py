@@ -64,6 +64,21 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "here"
 
 
+def test_where_nothing_is_named_the_projects_file_says_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(folders.SETTING)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DPCoreError, match=f"what is in {tmp_path}/data, got {tmp_path}/in;"):
+        folders.check(tmp_path / "in")
+    (tmp_path / "ldpflow.toml").write_text(
+        'scheme = "schemes/s.toml"\ndata = "d"\nreports = "in"\nfolders = ["more"]\n'
+    )
+    for name in ("in", "d", "schemes", "more"):
+        folders.check(tmp_path / name)
+    for name in ("data", "ldpflow.toml", "."):
+        with pytest.raises(DPCoreError, match="runs may use what is in"):
+            folders.check(tmp_path / name)
+
+
 @pytest.fixture
 def outside(here: Path) -> Path:
     return here.parent / "outside"

@@ -14,6 +14,9 @@ from prefect.client.schemas.objects import TERMINAL_STATES
 from prefect.states import Cancelled, Cancelling, Completed, Crashed, Failed
 
 import ldpflow_flows.round as rounds
+from dpcore import wire
+from dpcore.collector.sealing import landing
+from dpcore.collector.store import Store
 from dpcore.errors import DPCoreError, SchemeError
 from dpcore.results.pages import Pieces
 from dpcore.results.reading import JUDGED
@@ -42,7 +45,7 @@ from ldpflow_flows.settings import (
     NamedRound,
     RoundSettings,
 )
-from tests.helpers import undrawn, warehouses
+from tests.helpers import collectors, undrawn, warehouses
 from tests.helpers.flow_cases import unplugged
 from tests.helpers.schemes import QUESTION
 
@@ -284,6 +287,24 @@ def test_the_flows_carry_a_round_out_and_publish_it(
     assert Run.at(few.data).plan.round == "few"
 
 
+@pytest.mark.parametrize("has_begun", [True, False])
+def test_a_round_for_which_nobody_has_reported_waits(
+    shown: list[dict[str, Any]], tmp_path: Path, has_begun: bool
+) -> None:
+    (tmp_path / "scheme.toml").write_text(collectors.TEXT, encoding="utf-8")
+    warehouses.put(tmp_path / "warehouse.duckdb")
+    reports = landing(tmp_path / "into", collectors.SCHEME.digest)
+    Store(tmp_path / "into", [collectors.SCHEME]).close()
+    said = "nobody has reported yet: the collector of"
+    if has_begun:
+        wire.write_reports(reports / "a.parquet", collectors.SCHEME, collectors.reports(60), "2026-11-22")
+        said = "holds no reports for round 2026-11-21"
+    for flow, settings in ((rounds.run_round, RoundSettings), (collect.collect, CollectSettings)):
+        state = flow(settings(scheme=tmp_path / "scheme.toml", data=tmp_path, reports=reports, round="2026-11-21"))
+        assert (state.name, state.is_completed(), state.data) == ("Waiting", True, None)
+        assert said in state.message
+
+
 @pytest.mark.parametrize(
     ("ended", "name", "landed"),
     [(None, "Failed", False), ("prepared", "Failed", True), ("refused", "Failed", True)],
@@ -315,7 +336,7 @@ def test_a_failure_has_a_page_that_says_what_there_is(
     assert parts[:3] == ["# r: Failed", "> it \\*broke\\*", "## What to do"]
     assert parts[3].startswith("Every task was tried four times")
     assert parts[4] == "## What there is"
-    assert parts[6].endswith(f".venv/bin/prefect flow-run retry {identifier}`")
+    assert parts[6].endswith(f"prefect flow-run retry {identifier}`")
     assert lines == [f"{parts[3].replace('**', '')} {parts[5].replace('`', '')}"]
     assert landings == ([run] if landed else [])
     if ended is None:

@@ -14,7 +14,8 @@ from dpcore.results import pages
 from dpcore.rounds.project import Project, start
 from ldpflow_flows import deploying, status
 from ldpflow_flows.up import POOL
-from tests.helpers import warehouses
+from tests.helpers import collectors, warehouses
+from tests.helpers.services import free_port, receiver
 
 pytestmark = pytest.mark.flows
 _DAY = datetime(2026, 11, 20, 2, 15, tzinfo=UTC)
@@ -37,7 +38,7 @@ def test_what_the_server_knows(folder: Path, client: SyncPrefectClient) -> None:
     first = said()
     assert first["server"][1]
     assert first["worker"] == ("there is none: what is scheduled waits; start it: ldpflow up", False)
-    assert first["next round"] == ("none is planned: no schedule is active", False)  # nobody plans in tests
+    assert first["next round"] == ("none is planned yet, though a schedule is active", False)  # nobody plans in tests
     assert status.of_server()[1] is None
     client.send_worker_heartbeat(POOL, "one")
     assert said()["worker"][0].startswith("1 at work, last heard of ")
@@ -103,6 +104,19 @@ def test_a_round_that_was_due_and_has_not_landed_is_told(
     assert status._round(Project.of(), due)[0].is_well  # it landed just now
     late = status.Due(now + timedelta(minutes=1), "Waiting", is_told=False)
     assert not status._round(Project.of(), late)[0].is_well
+
+
+def test_what_listens_is_asked_whether_it_is_the_collector(folder: Path) -> None:
+    def line(port: int) -> status.Line:
+        project = Project({"scheme": "schemes/survey.toml"}, collector={"into": "in", "port": port})
+        return status._collector(project)
+
+    assert line(int(free_port())).said.startswith("does not listen on port ")
+    with receiver() as (url, _):
+        other = line(int(url.strip("/").rpartition(":")[2]))
+        assert (other.is_well, other.said.partition(": ")[2]) == (False, "another program listens there")
+    with collectors.collector(folder / "in") as sender:
+        assert line(sender.port) == status.Line("collector", f"port {sender.port}: takes reports")
 
 
 def _planned(when: datetime) -> object:

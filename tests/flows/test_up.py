@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from dpcore.errors import SchemeError
 from dpcore.rounds.project import Project
 from ldpflow_flows import environment, up
 from tests.helpers.services import free_port, soon
@@ -77,8 +78,7 @@ def test_a_project_says_what_its_runs_may_use_and_the_operator_goes_before(monke
     project = Project({"scheme": "schemes/a.toml", "data": "d"}, folders=["/srv/more"])
     assert up.environment_of("4711", project)["LDPFLOW_FOLDERS"] == os.environ["LDPFLOW_FOLDERS"]
     monkeypatch.delenv("LDPFLOW_FOLDERS")
-    assert up.environment_of("4711", project)["LDPFLOW_FOLDERS"] == "d,schemes/a.toml,schemes,/srv/more"
-    assert "LDPFLOW_FOLDERS" not in up.environment_of("4711")
+    assert "LDPFLOW_FOLDERS" not in up.environment_of("4711", project)  # runs read the project's file themselves
 
 
 def test_a_collector_is_started_with_the_projects_options() -> None:
@@ -119,6 +119,34 @@ def test_a_port_for_prometheus_that_is_taken_is_refused_before_anything_starts(
     said = capsys.readouterr().err
     assert said == f"ldpflow: port {port} is taken; stop what runs there, or set metrics_port to another one\n"
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        (
+            "[collector]\ninto = 'in'\nsealafter = 5",
+            r"\[collector\] has no key sealafter; it has into, host, port, .*seal_after",
+        ),
+        ("[collector]\ninto = 'in'\nport = {taken}", r"port \d+ is taken; .* set the collector's port to another"),
+        ("metrics_port = {taken}", r"port \d+ is taken; .* set metrics_port to another"),
+        ("[collector]\ninto = 'in'\nport = {free}", r"scheme\.toml: attributes\.x has an unknown key 'epsilom'"),
+    ],
+)
+def test_what_a_service_would_end_of_is_refused_before_anything_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, words: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    key = "epsilom" if "epsilom" in words else "epsilon"
+    scheme = f'name = "s"\n[attributes.x]\ntype = "categorical"\ncategories = ["a", "b"]\n{key} = 1\n'
+    (tmp_path / "scheme.toml").write_text(scheme)
+    with socket.create_server((up.HOST, 0)) as taken:
+        told = said.format(taken=taken.getsockname()[1], free=free_port())
+        (tmp_path / "ldpflow.toml").write_text(f'scheme = "scheme.toml"\n{told}\n')
+        project = Project.of()
+        assert project is not None
+        with pytest.raises((up.UpError, SchemeError), match=words):
+            up._check(project)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 from dpcore import cli, wire
 from dpcore._random import seeded
-from dpcore.errors import AlreadyLanded, InvalidRecord, InvalidReport, TooFewClients, WarehouseError
+from dpcore.errors import AlreadyLanded, InvalidRecord, TooFewClients, WarehouseError
 from dpcore.pipeline import privatize
 from dpcore.protocol.report import with_ids
 from dpcore.protocol.scheme import Scheme
@@ -153,7 +153,7 @@ def test_what_waits_is_not_estimated_either(scheme: Path, tmp_path: Path) -> Non
 def test_a_round_for_which_nothing_came_says_so(scheme: Path, tmp_path: Path) -> None:
     send(tmp_path, "later", sent_for=DAYS[1])
     with pytest.raises(
-        InvalidReport, match="holds no reports for round 2026-11-17: of its 1 files other rounds have counted 0"
+        TooFewClients, match="holds no reports for round 2026-11-17: of its 1 files other rounds have counted 0"
     ):
         undrawn.run(scheme, reports=tmp_path / "in", round_=DAYS[0], data=tmp_path)
 

@@ -240,7 +240,7 @@ def test_late_reports_go_to_the_next_round_and_are_counted_as_late(scheme_file: 
     collect(scheme_file, tmp_path, DAYS[2])
     assert ask(tmp_path, counted)[2] == [DAYS[2], 70, 0]
     assert ask(tmp_path, "select count(*), count(distinct file), sum(reports) from latest_batches") == [[5, 5, 1250]]
-    with pytest.raises(InvalidReport, match="other rounds have counted 5, and 0 are for later rounds"):
+    with pytest.raises(TooFewClients, match="other rounds have counted 5, and 0 are for later rounds"):
         collect(scheme_file, tmp_path, "2026-11-04")
 
 
@@ -249,7 +249,7 @@ def test_a_renamed_file_is_counted_once_and_a_copy_is_refused(scheme_file: Path,
     path = send(scheme_file, inbox, "a", 600)
     collect(scheme_file, tmp_path, DAYS[0])
     path.rename(inbox / "b.parquet")
-    with pytest.raises(InvalidReport, match="holds no reports for round"):
+    with pytest.raises(TooFewClients, match="holds no reports for round"):
         collect(scheme_file, tmp_path, DAYS[1])
     (inbox / "c.parquet").write_bytes((inbox / "b.parquet").read_bytes())
     with pytest.raises(InvalidReport, match=r"is a copy of b\.parquet"):
