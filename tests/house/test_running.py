@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import stat
 import subprocess
 import sys
 import time
@@ -15,8 +16,12 @@ from typing import Any
 import pytest
 import yaml
 
+import dpcore as dp
+from dpcore import wire
+from dpcore.results import warehouse
 from dpcore.rounds.project import start
 from tests.flows import postgresql
+from tests.helpers import undrawn
 from tests.helpers.image import Image, network, running
 
 ROOT = Path(__file__).parents[2]
@@ -51,6 +56,29 @@ def test_no_service_of_the_compose_file_is_root() -> None:
     lines = (ROOT / "data/project/Containerfile").read_text(encoding="utf-8").splitlines()
     assert [line for line in lines if line.startswith("USER ")][-1] != "USER root"
     assert services["database"]["user"] == "postgres"
+
+
+@pytest.mark.slow
+def test_what_the_page_says_of_keeping_and_reading_runs(tmp_path: Path) -> None:
+    project = tmp_path / "survey"
+    start(project)
+    scheme, people = dp.Scheme.from_toml(project / "schemes/survey.toml"), {"mode": ["car"] * 60, "distance": [7] * 60}
+    wire.write_reports(project / "in/a.parquet", scheme, dp.privatize(scheme, people, dp.seeded(1)), "2026-11-20")
+    where = {"reports": project / "in", "data": project / "data/var", "min_clients": 0}
+    undrawn.run(project / "schemes/survey.toml", round_="2026-11-20", **where)
+    blocks = re.findall(r"```sh\n(.*?)```", (project / "RUNNING.md").read_text(encoding="utf-8"), flags=re.DOTALL)
+    [kept] = [block for block in blocks if "ldpflow backup" in block]
+    [read] = [block for block in blocks if "chgrp" in block]
+    (tmp_path / "backups").mkdir()
+    code = read.replace("chgrp analysts", f"chgrp {os.getgid()}") + kept.replace("/backups/", f"{tmp_path}/backups/")
+    here = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(["sh", "-ec", code], cwd=project, env=here, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    published = "data/var/warehouse.published.duckdb"
+    assert stat.S_IMODE((project / published).stat().st_mode) == 0o640
+    count = "select count(*) as n from latest_runs"
+    assert warehouse.query(project / published, count)["n"][0] == 0  # it was forgotten, and is in the other folder
+    assert warehouse.query(project / "survey-2" / published, count)["n"][0] == 1
 
 
 def test_the_pages_secrets_are_made_as_it_says_and_keys_are_hashes(tmp_path: Path) -> None:

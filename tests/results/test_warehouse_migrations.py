@@ -13,7 +13,7 @@ from dpcore.results.warehouse.views import RESULTS, shipped_macros, shipped_view
 
 TABLES = {
     "runs": "run_id scheme scheme_digest round source clients accepted rejected randomness seed state started_at "
-    "finished_at version flow_run_id late trial replaced_by",
+    "finished_at version flow_run_id late trial replaced_by forgotten_at",
     "aggregates": "run_id attribute given statistic level cell value",
     "frequencies": "run_id attribute estimator given category estimate standard_error confidence low high raw",
     "densities": "run_id attribute estimator given x density low high cdf cdf_low cdf_high confidence",
@@ -68,6 +68,7 @@ DIGESTS = {
     "0026_standing": "6496650707014a3b",
     "0027_drawings": "ce1d65a21ca056e8",
     "0028_own_variances": "67cf2b2697ebc065",
+    "0029_forgotten": "3885bcab9844f0da",
 }
 
 

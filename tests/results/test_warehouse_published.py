@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -121,3 +122,27 @@ def test_a_copy_that_cannot_be_moved_into_place_is_told_in_one_line_after_the_la
     published(path).rmdir()
     assert query(path, COUNT)["n"][0] == 2
     assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_who_may_read_the_copy_is_said_once(path: Path) -> None:
+    copy = published(path)
+    group = 54_321 if os.getuid() == 0 else copy.stat().st_gid
+    os.chown(copy, -1, group)
+    copy.chmod(0o640)
+    land(path, 2)
+    assert (copy.stat().st_gid, stat.S_IMODE(copy.stat().st_mode)) == (group, 0o640)
+    with duckdb.connect(str(copy), read_only=True) as reader:
+        assert reader.execute(COUNT).fetchone() == (2,)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="gives the copy to a group that the landing's user is not of")
+def test_where_its_group_cannot_be_kept_no_other_reads_it(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "not permitted")
+
+    copy = published(path)
+    os.chown(copy, -1, 54_321)
+    copy.chmod(0o640)
+    monkeypatch.setattr(os, "chown", refuse)
+    land(path, 2)
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o600

@@ -1,13 +1,15 @@
 """The published copy of the warehouse, beside it: whoever reads it never waits for a landing, nor a landing for them.
 
 Every landing ends by copying the warehouse and moving the copy into its place.  Whoever has the earlier copy open keeps it as
-it was; whoever opens it later sees the round, whole.  The copy bears the time of the warehouse it was made of, so that readers
-know when somebody wrote there without publishing, and ask the warehouse itself.
+it was; whoever opens it later sees the round, whole.  Who may read it is said once, by its group and mode, which every later
+copy keeps.  The copy bears the time of the warehouse it was made of, so that readers know when somebody wrote there without
+publishing, and ask the warehouse itself.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -54,6 +56,8 @@ def _publish(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
         unfinished.unlink(missing_ok=True)  # of a process of the same number that was killed here
         connection.execute("checkpoint")  # from here on the file stays as it is until somebody else writes
         connection.execute(f"attach {quoted} as published_copy (storage_version '{STORAGE}')")
+        if copy.exists():
+            _give_to_the_same(unfinished, copy.stat())
         connection.execute(f"copy from database {_name(connection)} to published_copy")
         connection.execute("detach published_copy")
         made = path.stat().st_mtime_ns
@@ -63,6 +67,16 @@ def _publish(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
         raise WarehouseError(f"{copy} could not be written: {error.strerror}") from error
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def _give_to_the_same(file: Path, before: os.stat_result) -> None:
+    """Let those read a file, still empty, who may read the copy that it will replace; nobody else where that cannot be."""
+    mode = stat.S_IMODE(before.st_mode)
+    try:
+        os.chown(file, -1, before.st_gid)
+    except PermissionError:  # this user is not of that group
+        mode &= ~stat.S_IRWXG
+    file.chmod(mode)
 
 
 def _name(connection: duckdb.DuckDBPyConnection) -> str:
