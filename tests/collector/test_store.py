@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sqlite3
 import subprocess
@@ -27,6 +26,7 @@ from dpcore.protocol.tokens import are_there
 from dpcore.wire import inbox
 from tests.helpers import collectors
 from tests.helpers.collectors import SCHEME, collector
+from tests.helpers.disks import enlarge, small_disk
 
 
 def rows(seed: int, count: int = 20, sent_for: str = "") -> wire.Rows:
@@ -401,15 +401,8 @@ def test_no_clock_that_can_be_set_is_read(root: Path) -> None:
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
     """A disk of four megabytes."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    made = ["mount", "-t", "tmpfs", "-o", "size=4m", "ldpflow-test", str(place)]
-    if os.getuid() or subprocess.run(made, capture_output=True, check=False).returncode:
-        pytest.skip("needs to mount a small disk")
-    try:
+    with small_disk(tmp_path / "disk", 4) as place:
         yield place
-    finally:
-        subprocess.run(["umount", "-l", str(place)], check=True)
 
 
 @pytest.mark.slow
@@ -441,7 +434,7 @@ def test_a_full_disk_takes_nothing_and_loses_nothing(disk: Path) -> None:
             assert answer.said["already_have"] == (500 if seed in accepted else 0)
         assert sender.get("/health").status == 200
     expected = sorted(row.tobytes() for seed in (*accepted, failed[0]) for row in collectors.reports(500, seed).ids)
-    subprocess.run(["mount", "-o", "remount,size=64m", str(disk)], check=True)
+    enlarge(disk, 64)
     sealer = Sealer(disk / "into", 60)
     sealer.mend()
     sealer.seal(everything=True)

@@ -17,6 +17,7 @@ from dpcore.results import warehouse
 from dpcore.results.warehouse import Landing, RunRow, open_for_writing, published, query
 from dpcore.results.warehouse.transaction import transaction
 from tests.helpers import warehouses
+from tests.helpers.disks import enlarge, small_disk
 
 COUNT = "select count(*) as n from runs"
 
@@ -122,6 +123,21 @@ def test_a_copy_that_cannot_be_moved_into_place_is_told_in_one_line_after_the_la
     published(path).rmdir()
     assert query(path, COUNT)["n"][0] == 2
     assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+@pytest.mark.slow
+def test_a_landing_without_room_for_its_copy_stands_and_says_so(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", 64) as disk:
+        path = disk / "warehouse.duckdb"
+        land(warehouses.put(path), 1)
+        enlarge(disk, 1 + sum(file.stat().st_size for file in disk.iterdir()) // (1 << 20))
+        with pytest.raises(WarehouseError, match=r"^what was written to .* stands, and there is no room for [^\n]*$"):
+            land(path, 2)
+        assert query(path, COUNT)["n"][0] == 2
+        enlarge(disk, 64)
+        land(path, 3)
+        assert query(published(path), COUNT)["n"][0] == 3
+        assert {file.name for file in disk.iterdir()} == {path.name, published(path).name}
 
 
 def test_who_may_read_the_copy_is_said_once(path: Path) -> None:

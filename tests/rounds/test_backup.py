@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import random
 import signal
 import sqlite3
@@ -30,6 +29,7 @@ from dpcore.rounds import backup
 from dpcore.rounds.run import Run
 from dpcore.wire.store import FileStore
 from tests.helpers import collectors, undrawn
+from tests.helpers.disks import small_disk
 
 DAYS = [f"2026-11-{day:02d}" for day in range(1, 21)]
 PLACES = {"figures": ["path"]}  # what may differ between a folder and another one that was made of it
@@ -267,15 +267,8 @@ def test_a_folder_that_holds_something_is_left_as_it_is(project: Path, tmp_path:
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
     """A disk that holds less than a backup."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    made = ["mount", "-t", "tmpfs", "-o", "size=3m", "ldpflow-test", str(place)]
-    if os.getuid() or subprocess.run(made, capture_output=True, check=False).returncode:
-        pytest.skip("needs to mount a small disk")
-    try:
+    with small_disk(tmp_path / "disk", 3) as place:
         yield place
-    finally:
-        subprocess.run(["umount", "-l", str(place)], check=True)
 
 
 @pytest.mark.slow

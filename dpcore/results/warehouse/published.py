@@ -18,7 +18,9 @@ import duckdb
 
 from dpcore.errors import WarehouseError
 from dpcore.results.warehouse.connection import PATIENCE, STORAGE, Locked, open_for_reading, open_for_writing
-from dpcore.results.warehouse.transaction import transaction
+from dpcore.results.warehouse.transaction import one_line, transaction
+
+_FULL, _SHOWN = "No space left on device", 120  # in DuckDB's messages; characters of one
 
 
 def published(path: str | Path) -> Path:
@@ -65,6 +67,13 @@ def _publish(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
         os.replace(unfinished, copy)
     except OSError as error:
         raise WarehouseError(f"{copy} could not be written: {error.strerror}") from error
+    except duckdb.Error as error:
+        if _FULL not in (said := one_line(error)):
+            raise
+        raise WarehouseError(
+            f"what was written to {path} stands, and there is no room for {copy} ({said[:_SHOWN]}); make room: the next "
+            "landing writes it, and until then `ldpflow query` asks the warehouse itself"
+        ) from error
     finally:
         unfinished.unlink(missing_ok=True)
 
