@@ -121,11 +121,31 @@ def of_server() -> tuple[list[Line], Due | None]:
                 lines.append(tell(client))
             except Exception as error:  # an answer that was none: the other lines are told
                 what = tell.__name__.strip("_").replace("next", "next round")
-                lines.append(Line(what, f"could not be asked: {type(error).__name__}", False))
+                lines.append(Line(what, _unasked(error), False))
         try:
             return lines, _due(client)
         except Exception:  # the line of the next round says so
             return lines, None
+
+
+def _unasked(error: Exception) -> str:
+    """Why the server did not say something, and what to do."""
+    from prefect.exceptions import ObjectNotFound, PrefectHTTPStatusError
+
+    if isinstance(error, ObjectNotFound):
+        return "nothing is deployed there: ldpflow deploy"
+    code = error.response.status_code if isinstance(error, PrefectHTTPStatusError) else 0
+    if code == httpx.codes.UNAUTHORIZED:
+        return "the server asks for another key: PREFECT_API_AUTH_STRING has what is given to it"
+    if code == httpx.codes.NOT_FOUND:
+        return "nothing is deployed there: ldpflow deploy"
+    return f"could not be asked: {type(error).__name__}"
+
+
+def _starting() -> str:
+    """What starts what is missing: all of it here, or a part beside a server of one's own."""
+    is_ours = os.environ.get("PREFECT_API_URL", address()) == address()
+    return "ldpflow up" if is_ours else f"prefect worker start --pool {POOL}"
 
 
 def _worker(client: SyncPrefectClient) -> Line:
@@ -136,7 +156,7 @@ def _worker(client: SyncPrefectClient) -> Line:
     if alive:
         return Line("worker", f"{len(alive)} at work, last heard of {min(alive):.0f} s ago", numbers=numbers)
     last = f"; the last was heard of {_in_words(min(heard))} ago" if heard else ""
-    none = f"there is none{last}: what is scheduled waits; start it: ldpflow up"
+    none = f"there is none{last}: what is scheduled waits; start it: {_starting()}"
     return Line("worker", none, False, numbers=numbers)
 
 
@@ -296,6 +316,8 @@ def _disk(project: Project | None) -> Line:
     place = next(folder for folder in [Path(data).absolute(), *Path(data).absolute().parents] if folder.exists())
     total, _, free = shutil.disk_usage(place)
     said = f"{free / 1e9:,.1f} of {total / 1e9:,.1f} GB free"
+    if not os.access(place, os.W_OK):
+        return Line("disk", f"{place} cannot be written by this user; {said}", False, numbers={"disk_free_bytes": free})
     return Line("disk", said, free >= _LEAST_FREE * total, numbers={"disk_free_bytes": free})
 
 

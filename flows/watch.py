@@ -11,6 +11,7 @@ and by `ldpflow status`.
 from __future__ import annotations
 
 import logging
+import os
 import random
 import sys
 import threading
@@ -23,13 +24,14 @@ from prefect.client.schemas.objects import FlowRun, State, StateType
 
 from dpcore.errors import DPCoreError
 from dpcore.results.pages import plain
+from dpcore.rounds.defaults import PROJECT
 from dpcore.rounds.project import Project
 from dpcore.wire import locks
 
 from . import alerts, environment, status
 from .outbox import Outbox
 from .status import Line
-from .webhook import Webhook
+from .webhook import URL, Webhook
 
 _LOOKS = 2.0  # seconds between looks at runs,
 _LOOKS_AROUND = 20.0  # and at everything else
@@ -64,6 +66,9 @@ def main() -> int:
 
 
 def _watch(file: Path, project: Project | None) -> None:
+    webhook = Webhook.of(project)
+    told = f"{webhook.host} is told" if webhook is not None else f"nobody is told: say notify in {PROJECT}, or {URL}"
+    print(f"watching {os.environ['PREFECT_API_URL']}; {told}", file=sys.stderr, flush=True)
     outbox, tell = Outbox(file), _nobody
     if project is not None and project.metrics_port:
         from .metrics import serve

@@ -55,6 +55,11 @@ class Webhook:
             raise SchemeError(f"{SHAPE} must be one of {', '.join(SHAPES)}, got {shape!r}")
         return cls(url, shape)
 
+    @property
+    def host(self) -> str:
+        """Its host, which may be said; the rest of its address is a secret."""
+        return urlsplit(self.url).hostname or ""
+
     def send(self, message: Message) -> Answer:
         """Send a message and return what came of it; a redirection is not followed."""
         import httpx

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import httpx
 import pytest
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.actions import DeploymentUpdate
+from prefect.exceptions import PrefectHTTPStatusError
 
 from dpcore.results import pages
 from dpcore.rounds.project import Project, start
@@ -117,6 +120,45 @@ def test_what_listens_is_asked_whether_it_is_the_collector(folder: Path) -> None
         assert (other.is_well, other.said.partition(": ")[2]) == (False, "another program listens there")
     with collectors.collector(folder / "in") as sender:
         assert line(sender.port) == status.Line("collector", f"port {sender.port}: takes reports")
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (401, "the server asks for another key: PREFECT_API_AUTH_STRING has what is given to it"),
+        (404, "nothing is deployed there: ldpflow deploy"),
+        (500, "could not be asked: PrefectHTTPStatusError"),
+    ],
+)
+def test_what_a_server_does_not_say_has_a_reason(
+    client: SyncPrefectClient, monkeypatch: pytest.MonkeyPatch, code: int, said: str
+) -> None:
+    request = httpx.Request("POST", "http://127.0.0.1/api")
+    wrong = httpx.HTTPStatusError("no", request=request, response=httpx.Response(code, request=request))
+
+    def refuse(_: object) -> status.Line:
+        raise PrefectHTTPStatusError.from_httpx_error(wrong)
+
+    refuse.__name__ = "_runs"
+    monkeypatch.setattr(status, "_runs", refuse)
+    assert status.Line("runs", said, False) in status.of_server()[0]
+
+
+def test_beside_a_server_of_ones_own_a_worker_is_what_is_started(
+    folder: Path, client: SyncPrefectClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PREFECT_API_URL", "http://prefect.example.org:4200/api")
+    said = {line.what: line.said for line in status.of_server()[0]}
+    assert said["next round"] == "nothing is deployed there: ldpflow deploy"
+    deploying.ensure(Project.of())
+    monkeypatch.setattr(status, "_SILENT", 0)  # another test's worker
+    assert status._worker(client).said.endswith("start it: prefect worker start --pool ldpflow-pool")
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root may write anywhere")
+def test_data_that_cannot_be_written_is_told(folder: Path) -> None:
+    (folder / "data").mkdir(mode=0o500)
+    assert not status._disk(Project.of()).is_well
 
 
 def _planned(when: datetime) -> object:

@@ -332,6 +332,7 @@ def test_of_backups_during_rounds_under_kills_each_is_whole(tmp_path: Path) -> N
                     while child.poll() is None and time.monotonic() < end:
                         taken.append(tmp_path / f"{len(taken)}.tar")
                         backup.back_up(taken[-1], root)
+                        time.sleep(0.1)
                     kills += child.poll() is None
                     child.send_signal(signal.SIGKILL)
         while set(landed(root)) != set(DAYS):
