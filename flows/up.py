@@ -49,7 +49,8 @@ _OWN_UMASK = -1
 _PREFECTS = ("prefect.db*", f"{OUTBOX}*", "*.log", "profiles.toml", "memo_store.toml", "storage", "concurrency_leases")
 
 
-_SAID = "ldpflow: "  # how a line of ours begins that says what is wrong
+_SAID = "ldpflow: "  # how a line of ours begins that says what is wrong,
+_REFUSES = (_SAID, "Error: ")  # and one of a command that was written wrongly
 
 
 class UpError(Exception):
@@ -221,11 +222,12 @@ class _Service:
         return self._process.poll()
 
     def last_words(self) -> str:
-        """The last line that it said since it was started, without the name that our own errors begin with."""
+        """Why it ended, as it said in a line of ours since it was started; '' where it did not."""
         with open(self.log, "rb") as log:
             log.seek(self._said)
-            lines = log.read().decode(errors="replace").strip().splitlines() or [""]
-        return "".join(mark for mark in lines[-1] if mark.isprintable()).strip().removeprefix(_SAID)
+            lines = log.read().decode(errors="replace").splitlines()
+        last = next((line for line in reversed(lines) if line.startswith(_REFUSES)), "")
+        return "".join(mark for mark in last if mark.isprintable()).partition(": ")[2].rstrip(".")
 
     def keep_up(self) -> None:
         """Start it again if it has ended: at once, but after a pause where it ends again and again."""
