@@ -328,11 +328,11 @@ def test_of_backups_during_rounds_under_kills_each_is_whole(tmp_path: Path) -> N
                 with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
                     assert child.stdout is not None
                     child.stdout.readline()
-                    end = time.monotonic() + tries * chance.uniform(0.1, 1.0)
+                    end = time.monotonic() + tries * chance.uniform(0.5, 4.0)
                     while child.poll() is None and time.monotonic() < end:
                         taken.append(tmp_path / f"{len(taken)}.tar")
                         backup.back_up(taken[-1], root)
-                        time.sleep(0.1)
+                        time.sleep(0.7)  # each keeps the landing waiting for a moment
                     kills += child.poll() is None
                     child.send_signal(signal.SIGKILL)
         while set(landed(root)) != set(DAYS):
