@@ -211,7 +211,7 @@ def _check_attribute(attribute: Attribute) -> None:
     for text in attribute.functionals:
         functional = parse(text)
         reason = functional.refuses_probabilities()
-        if attribute.is_numeric:
+        if attribute.has_density:
             bounds = float(attribute.lower), float(attribute.upper)
             reason = functional.refuses(*bounds, named(attribute).degree(attribute.mechanism))
         if reason is not None:

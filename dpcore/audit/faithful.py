@@ -20,7 +20,6 @@ from dpcore._random import Source, seeded
 from dpcore.audit.averaging import value_of
 from dpcore.audit.ranks import LEVEL, Ranks, ranks
 from dpcore.client import Client
-from dpcore.mechanisms import Mechanism
 from dpcore.pipeline import privatize
 from dpcore.protocol.report import ReportBatch, batch_of
 from dpcore.protocol.scheme import Scheme
@@ -109,8 +108,9 @@ def _remembering(scheme: Scheme, cells: Mapping[str, np.ndarray], random: Source
 def _records(scheme: Scheme, cells: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     records = {}
     for name, attribute in scheme.attributes.items():
-        values = [value_of(attribute, cell) for cell in range(attribute.mechanism.inputs)]
-        records[attribute.column] = np.array(values, dtype=None if attribute.is_numeric else object)[cells[name]]
+        values = [value_of(attribute, int(cell)) for cell in attribute.cells]
+        places = np.searchsorted(attribute.cells, cells[name])
+        records[attribute.column] = np.array(values, dtype=None if attribute.has_density else object)[places]
     return records
 
 
@@ -118,7 +118,9 @@ def _counted(scheme: Scheme, path: Path, people: int, random: Source) -> Tables:
     """What so many people's reports show."""
     generator = seeded(int(random.words(1)[0])).generator()  # of values and even parts: nothing private hangs on it
     mechanisms = {name: attribute.mechanism for name, attribute in scheme.attributes.items()}
-    cells = {name: _cells(mechanism, people // 2, generator) for name, mechanism in mechanisms.items()}
+    there = {name: attribute.cells for name, attribute in scheme.attributes.items()}
+    places = {name: _places(len(cells), people // 2, generator) for name, cells in there.items()}
+    cells = {name: there[name][place] for name, place in places.items()}
     batch = path(scheme, cells, random)
     seen: dict[str, Ranks] = {}
     for name, mechanism in mechanisms.items():
@@ -128,7 +130,7 @@ def _counted(scheme: Scheme, path: Path, people: int, random: Source) -> Tables:
     for what, names in (("the report's id", batch.ids), ("the client's token", batch.tokens)):
         if names is not None:
             seen[what] = _bytes_of(names, generator)
-    groups = {name: _grouped(mechanisms[name], cells[name]) for name in mechanisms}
+    groups = {name: _grouped(len(there[name]), places[name]) for name in mechanisms}
     return dict(_tables(seen, groups))
 
 
@@ -142,19 +144,19 @@ def _bytes_of(names: np.ndarray, generator: np.random.Generator) -> Ranks:
     return {f"byte {place + 1}": column for place, column in enumerate(rank.T)}
 
 
-def _cells(mechanism: Mechanism, people: int, generator: np.random.Generator) -> np.ndarray:
-    """Values of which a quarter is the first there is, a quarter the last; then as many others, none of them the same."""
-    chosen = generator.integers(0, mechanism.inputs, people)
+def _places(values: int, people: int, generator: np.random.Generator) -> np.ndarray:
+    """Which of so many values people have: a quarter the first, a quarter the last; then as many others, none the same."""
+    chosen = generator.integers(0, values, people)
     kind = generator.integers(0, 4, people)
-    values = np.where(kind == 0, 0, np.where(kind == 1, mechanism.inputs - 1, chosen))
-    further = generator.choice([1, mechanism.inputs // 7, mechanism.inputs // 3], people)
-    return np.concatenate([values, (values + np.maximum(further, 1)) % mechanism.inputs])
+    place = np.where(kind == 0, 0, np.where(kind == 1, values - 1, chosen))
+    further = generator.choice([1, values // 7, values // 3], people)
+    return np.concatenate([place, (place + np.maximum(further, 1)) % values])
 
 
-def _grouped(mechanism: Mechanism, cells: np.ndarray) -> np.ndarray:
-    """The group of each value: 0 the first cell, 1 the last, the others by where they lie."""
-    others = 2 + cells * (_GROUPS - 2) // mechanism.inputs
-    return np.where(cells == 0, 0, np.where(cells == mechanism.inputs - 1, 1, others))
+def _grouped(values: int, places: np.ndarray) -> np.ndarray:
+    """The group of each value: 0 the first, 1 the last, the others by where they lie."""
+    others = 2 + places * (_GROUPS - 2) // values
+    return np.where(places == 0, 0, np.where(places == values - 1, 1, others))
 
 
 def _spread(rank: np.ndarray, clients: np.ndarray, people: int) -> np.ndarray:

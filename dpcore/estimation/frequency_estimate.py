@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -13,6 +13,7 @@ from dpcore._random import Source
 from dpcore.errors import SchemeError, check_within
 from dpcore.estimation.functional_estimate import FunctionalEstimate, check_confidence, normal_quantile, refused
 from dpcore.estimation.support import Exposure, Sample, Sensitivity
+from dpcore.functionals import Quantile
 from dpcore.functionals.group import Group, OfGroup
 
 if TYPE_CHECKING:
@@ -55,6 +56,11 @@ class Intervals(Protocol):
     def __call__(self, deviations: float) -> tuple[np.ndarray, np.ndarray]: ...
 
 
+def around(raw: np.ndarray, errors: np.ndarray, deviations: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ends, shapes (k,), of intervals of so many standard errors to either side."""
+    return raw - deviations * errors, raw + deviations * errors
+
+
 class UnionInterval(Protocol):
     """The ends of the interval of a union with `share` of all categories, around its unbiased share `raw`, uncut."""
 
@@ -70,7 +76,9 @@ class FrequencyEstimate(OfGroup):
     spread: the covariance of raw, at `values`.  n: reports used.  numbers: the categories' numbers, or None.
     union_interval: None where categories are not alike, whose unions have intervals of `spread`.
     sensitivities: (k,), how far malicious clients can move each of raw per share of them (`Sensitivity`), exact.
-    exposure: what one report can do to numbers made of raw.
+    exposure: what one report can do to numbers made of raw.  reading: (k, S), the weights of the average reports in raw, where
+    they are no inverse of what is reported.
+    beliefs: what was averaged over and how much each counts, the most first, where the law was believed to be of some kind.
     """
 
     attribute: str
@@ -88,6 +96,8 @@ class FrequencyEstimate(OfGroup):
     sample: Sample | None = field(default=None, repr=False)
     sensitivities: np.ndarray | None = field(default=None, repr=False)
     exposure: Exposure | None = field(default=None, repr=False)
+    reading: np.ndarray | None = field(default=None, repr=False)
+    beliefs: tuple[tuple[float, Any], ...] = field(default=(), repr=False)
 
     def __repr__(self) -> str:
         return (
@@ -176,9 +186,12 @@ class FrequencyEstimate(OfGroup):
         """Return a functional of the categories' numbers, such as Mean(), with its interval, or a refusal.
 
         value = L(raw) - tr(Q S), the second-order bias removed (Q half the second derivative, S the covariance);
-        SE^2 = g' S g, g the gradient.
+        SE^2 = g' S g, g the gradient.  Of a quantile the band of the distribution function is inverted.
+        Where silence is an answer, the numbers are of those who gave one.
         """
         check_confidence(confidence)
+        if self.numbers is not None and len(self.numbers) < len(self.categories):
+            return self.answered.functional(functional, confidence)
         name, kind = str(functional), functional.kind
         reason = functional.refuses_probabilities()
         if self.numbers is None:
@@ -186,6 +199,8 @@ class FrequencyEstimate(OfGroup):
         if reason is not None or self.numbers is None:
             return refused(functional, str(reason), confidence)
         numbers = np.asarray(self.numbers, dtype=np.float64)
+        if isinstance(functional, Quantile):
+            return self._quantile(functional, numbers, confidence)
         value, gradient, curvature = functional.expand_probabilities(self.raw, numbers)
         if not functional.is_linear:
             value -= self.spread.trace(curvature)
@@ -201,6 +216,53 @@ class FrequencyEstimate(OfGroup):
             confidence=confidence,
             plug_in=float(functional.of_probabilities(self.values, numbers)),
             kind=kind,
+        )
+
+    def _quantile(self, functional: Quantile, numbers: np.ndarray, confidence: float) -> FunctionalEstimate:
+        """The least number with at least that share at or below it, of both ends of the band.
+
+        Half its length is z standard errors, which are at least those of a value that may be anywhere up to the next number.
+        """
+        order, z = np.argsort(numbers), normal_quantile(confidence)
+        below = np.cumsum(self.raw[order])
+        variances = [self.spread.along(np.asarray(numbers <= number, dtype=np.float64)) for number in numbers[order]]
+        half = z * np.sqrt(np.maximum(variances, 0.0))
+        low, value, high = (functional.among(numbers[order], each) for each in (below + half, below, below - half))
+        gaps = np.abs(numbers - value)
+        return FunctionalEstimate(
+            functional=str(functional),
+            value=value,
+            standard_error=float(max((high - low) / (2 * z), gaps[gaps > 0].min() / 12**0.5)),
+            low=low,
+            high=high,
+            confidence=confidence,
+            plug_in=functional.of_probabilities(self.values, numbers),
+            kind=functional.kind,
+        )
+
+    @cached_property
+    def answered(self) -> FrequencyEstimate:
+        """The law of those whose answer is a number, where silence is one, the last of the categories; else itself.
+
+        q = p / s, s the share of all answers that are numbers: its derivative is (I - q 1') / s.
+        """
+        k = len(self.numbers or ())
+        if self.numbers is None or k == len(self.categories):
+            return self
+        share = float(self.raw[:k].sum())
+        law = self.raw[:k] / share
+        moved = (np.eye(k) - law[:, None]) / share
+        matrix = moved @ self.spread.matrix()[:k, :k] @ moved.T
+        exposure, reading = self.exposure, self.reading
+        return replace(
+            self,
+            categories=self.categories[:k],
+            values=self.values[:k] / self.values[:k].sum(),
+            raw=law,
+            spread=Spread(np.zeros(k), np.eye(k), matrix),
+            intervals=partial(around, law, np.sqrt(np.maximum(np.diagonal(matrix), 0.0))),
+            sensitivities=None,
+            exposure=exposure if exposure is None or reading is None else exposure.reread(moved @ reading[:k]),
         )
 
     def share_of(self, categories: Sequence[str], confidence: float = 0.95) -> FunctionalEstimate:
@@ -239,7 +301,12 @@ class FrequencyEstimate(OfGroup):
 
     def sensitivity(self, functional: Any) -> Sensitivity | None:
         """Return how far malicious clients can move a functional of the categories' numbers; None where it is refused."""
+        if self.answered is not self:
+            return self.answered.sensitivity(functional)
         if self.exposure is None or self.numbers is None or functional.refuses_probabilities() is not None:
             return None
+        if isinstance(functional, Quantile):
+            return None  # of few points it does not move, or by a whole one
         _, gradient, _ = functional.expand_probabilities(self.raw, np.asarray(self.numbers, dtype=np.float64))
-        return Sensitivity(self.exposure.sensitivity(gradient), functional.is_linear)
+        is_exact = functional.is_linear and self.reading is None
+        return Sensitivity(self.exposure.sensitivity(gradient), is_exact)

@@ -129,6 +129,9 @@ class Exposure(Protocol):
     def sensitivities(self, weights: np.ndarray) -> np.ndarray:
         """Return the same of many numbers, (n,); weights: (n, S)."""
 
+    def reread(self, reading: np.ndarray) -> Exposure:
+        """Return the same of numbers made of other averages: reading (k, S), their weights of the average reports."""
+
 
 @dataclass(frozen=True)
 class LevelRow:

@@ -9,6 +9,8 @@ import numpy as np
 from dpcore.errors import SchemeError
 from dpcore.functionals.base import Density, Expansion, Functional, Influence
 
+_ROUNDING = 1e-12  # of a sum of shares, by which it may miss a quantile that it reaches
+
 
 @dataclass(frozen=True)
 class Quantile(Functional):
@@ -33,6 +35,18 @@ class Quantile(Functional):
 
     def range_on(self, lower: float, upper: float) -> tuple[float, float]:
         return lower, upper
+
+    def refuses_probabilities(self) -> None:
+        """Categories with numbers have it: their distribution function jumps, and is inverted."""
+
+    def among(self, numbers: np.ndarray, below: np.ndarray) -> float:
+        """Return the least of rising numbers (k,) with at least a share t at or below it, below: (k,); or the last."""
+        reached = np.flatnonzero(np.asarray(below) >= self.t)
+        return float(numbers[reached[0] if len(reached) else -1])
+
+    def of_probabilities(self, probabilities: np.ndarray, numbers: np.ndarray) -> float:
+        order = np.argsort(numbers)
+        return self.among(np.asarray(numbers)[order], np.cumsum(np.asarray(probabilities)[order]) + _ROUNDING)
 
     def value(self, density: Density) -> float:
         return float(density.quantile(self.t))

@@ -40,9 +40,11 @@ class Declaration:
     """A mechanism as others know it, who do not ask for its class.
 
     name: in schemes and tables.  title: on pages.  words: what leaves a device, for people, after 'the report says'.
-    attributes: which types it answers for, 'numeric' or 'categorical'.  estimators: the names of those that read it, the
-    default first.  names_one: whether a report is one category, as pairs need it.  options: what a scheme may tell its design.
-    told: what else of the scheme its design is told: 'categories', how many there are, or 'clients', how many are planned for.
+    attributes: what it answers for: 'numeric', 'categorical', or 'lattice', numbers of which there are few.
+    estimators: the names of those that read it, the default first.  names_one: whether a report is one category, as pairs
+    need it.  options: what a scheme may tell its design.
+    told: what else of the scheme its design is told: 'categories' or 'points', how many there are (0 where values are
+    anywhere), or 'clients', how many are planned for.
     """
 
     name: str

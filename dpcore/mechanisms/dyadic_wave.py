@@ -35,7 +35,7 @@ _LISTS = ("weights_in", "weights_out", "level_law", "widths")
 
 @mechanism(
     "dyadic_wave",
-    attributes={"numeric"},
+    attributes={"numeric", "lattice"},
     estimators=("log_spline", "ems", "em"),
     words="how coarsely the value was looked at, drawn without looking, and one cell: near the value or anywhere",
     options=(
@@ -44,6 +44,7 @@ _LISTS = ("weights_in", "weights_out", "level_law", "widths")
         Option("level_law", list[Fraction], words="shares of the devices that report each level"),
         Option("widths", list[int], least=1, words="cells of each level's window around the truth: odd numbers"),
     ),
+    told=("points",),
 )
 @dataclass(frozen=True)
 class DyadicWave(WaveMechanism):
@@ -90,6 +91,7 @@ class DyadicWave(WaveMechanism):
         cls,
         budget: Budget,
         *,
+        points: int = 0,
         cells: int | None = None,
         levels: int | None = None,
         level_law: Sequence[Fraction | int] | None = None,
@@ -97,6 +99,7 @@ class DyadicWave(WaveMechanism):
     ) -> DyadicWave:
         """Return the mechanism that keeps `budget`, its free constants those of `calibration.wave_design`.
 
+        points: how many values are to be told apart, each of which gets an input cell: more levels where they are many.
         cells: a power of two, 2..1024.  levels: 1..12, with cells 2^(levels-1) <= 4096.  level_law: one positive number per
         level, made integers that sum to 2^16.  widths: the windows' cells, odd, one per level.
 
@@ -110,6 +113,8 @@ class DyadicWave(WaveMechanism):
             text = ", ".join(f"{name} {length}" for name, length in lengths.items())
             raise SchemeError(f"levels, level_law and widths must be of the same number of levels, got {text}")
         levels = next(iter(lengths.values()), None)
+        if levels is None and points > (cells or wave_design.CELLS) << (wave_design.LEVELS - 1):
+            levels = 1 + ((points - 1) // (cells or wave_design.CELLS)).bit_length()
         if cells is not None:
             check_cells(cells)
         if levels is not None:

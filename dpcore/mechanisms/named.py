@@ -27,6 +27,10 @@ _ALL: tuple[Any, ...] = (  # of either type of attribute the default first; of c
 CATEGORICAL: dict[str, Any] = {kind.name: kind for kind in _ALL if "categorical" in kind.declared.attributes}
 NUMERIC: dict[str, Any] = {kind.name: kind for kind in _ALL if "numeric" in kind.declared.attributes}
 BY_TYPE = {"numeric": NUMERIC, "categorical": CATEGORICAL}  # of attributes
+# Of attributes by what their values are: a numeric one of few points is answered by whatever answers with one of many cells.
+BY_KIND = BY_TYPE | {
+    "lattice": {kind.name: kind for kind in _ALL if kind.declared.attributes & {"categorical", "lattice"}},
+}
 
 
 def declaration(name: str) -> Declaration | None:
@@ -35,7 +39,7 @@ def declaration(name: str) -> Declaration | None:
 
 
 def options_of(attributes: str) -> dict[str, tuple[str, ...]]:
-    """Return all that designs for a type of attribute may be told: key -> the names of the mechanisms whose option it is."""
-    kinds = BY_TYPE[attributes].values()
+    """Return all that designs for a kind of attribute may be told: key -> the names of the mechanisms whose option it is."""
+    kinds = BY_KIND[attributes].values()
     keys = dict.fromkeys(option.name for kind in kinds for option in kind.declared.options)
     return {key: tuple(k.name for k in kinds if key in [option.name for option in k.declared.options]) for key in keys}

@@ -25,13 +25,16 @@ _KEYS = ("cells", "width", "weight_in", "weight_out")
 
 @mechanism(
     "square_wave",
-    attributes={"numeric"},
+    attributes={"numeric", "lattice"},
     estimators=("ems", "em", "log_spline"),
     words="one cell of the range: near the value or, with a known probability, anywhere",
     options=(
-        Option("cells", int, default=DEFAULT_CELLS, words=f"cells of the range, a power of two, 2 to {LARGEST_CELLS}"),
+        Option(
+            "cells", int, words=f"cells of the range, a power of two, 2 to {LARGEST_CELLS}: {DEFAULT_CELLS}, or more"
+        ),
         Option("widths", list[int], least=1, words="cells of the window around the truth: one odd number"),
     ),
+    told=("points",),
 )
 @dataclass(frozen=True)
 class SquareWave(WaveMechanism):
@@ -66,13 +69,18 @@ class SquareWave(WaveMechanism):
         self.check()
 
     @classmethod
-    def design(cls, budget: Budget, *, cells: int = DEFAULT_CELLS, widths: Sequence[int] | None = None) -> SquareWave:
+    def design(
+        cls, budget: Budget, *, points: int = 0, cells: int | None = None, widths: Sequence[int] | None = None
+    ) -> SquareWave:
         """Return the mechanism that keeps `budget`; without `widths` the window has the paper's b.
 
-        cells: a power of two, 2..1024, default 256.  widths: the window's cells, odd, a list of one number.
+        points: how many values are to be told apart, each of which gets a cell.
+        cells: a power of two, 2..1024, default 256, or more where there are more points.
+        widths: the window's cells, odd, a list of one number.
 
         Raises SchemeError for values outside these ranges.
         """
+        cells = max(DEFAULT_CELLS, 1 << (points - 1).bit_length()) if cells is None else cells
         check_cells(cells)
         if widths is not None and len(widths) != 1:
             raise SchemeError(f"widths of square_wave must be one window, got {len(widths)}")

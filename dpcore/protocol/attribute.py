@@ -15,9 +15,10 @@ import numpy as np
 
 from dpcore.errors import InvalidRecord
 from dpcore.mechanisms import Mechanism
+from dpcore.mechanisms.information import spread
 from dpcore.privacy.budget import Budget
 from dpcore.protocol._fields import listed, number
-from dpcore.protocol.keys import OTHER
+from dpcore.protocol.keys import LATTICE, OTHER
 
 MISSING = "missing"  # the category that `missing = "category"` adds
 _WHOLE = re.compile(r"-?[0-9]{1,40}")  # a code that is read as a number, too
@@ -42,6 +43,10 @@ class Attribute:
     upper: Fraction = Fraction(1)
     unit: str = ""
     outside: str = "clip"
+    points: tuple[Fraction, ...] | None = (
+        None  # the values there are, rising, where they are said; named by `categories`
+    )
+    step: Fraction | None = None  # how far apart they are, where that was said
     level_rule: str = "lepski"
     level: int | None = None
     # categorical
@@ -64,15 +69,72 @@ class Attribute:
     def is_numeric(self) -> bool:
         return self.type == "numeric"
 
+    @property
+    def kind(self) -> str:
+        """What its values are: its type, or 'lattice' of a number that says which values there are."""
+        return self.type if self.points is None else LATTICE
+
+    @property
+    def has_density(self) -> bool:
+        """Whether values are numbers anywhere between the bounds; else their law is that of `categories`."""
+        return self.is_numeric and self.points is None
+
     def encode(self, column: Any, first: int = 0) -> np.ndarray:
         """Return the input cells, shape (n,), int64, of a column of n values.
 
         `first` is how many records are before the column's, for messages, which count from 1.  Raises InvalidRecord, naming
         the column and the record's number and never the value.
         """
-        return self._encode_numbers(column, first) if self.is_numeric else self._encode_categories(column, first)
+        if self.has_density:
+            share = (self._numbers(column, first) - float(self.lower)) / float(self.upper - self.lower)
+            cells = self.mechanism.inputs
+            return np.minimum((share * cells).astype(np.int64), cells - 1)
+        return self._encode_points(column, first) if self.is_numeric else self._encode_categories(column, first)
 
-    def _encode_numbers(self, column: Any, first: int) -> np.ndarray:
+    @cached_property
+    def cells(self) -> np.ndarray:
+        """The input cells that values have, rising, int64: of each category or point, (k,), of a density all.
+
+        Points are spread over the cells of a wave, of which there are more; silence comes last where it is an answer.
+        """
+        if self.has_density:
+            return np.arange(self.mechanism.inputs)
+        return spread(len(self.categories), self.mechanism.inputs)
+
+    def _encode_points(self, column: Any, first: int) -> np.ndarray:
+        """The input cells of the points nearest to numbers, of two the larger."""
+        is_silent = None
+        if self.missing == "category":
+            column, is_silent = self._silent(column)
+        x = self._numbers(column, first)
+        if self.step is not None:
+            place = np.floor((x - float(self.lower)) / float(self.step) + 0.5).astype(np.int64)
+            place = np.minimum(place, len(self._points) - 1)
+        else:
+            place = np.searchsorted((self._points[1:] + self._points[:-1]) / 2, x, side="right")
+        if is_silent is not None:
+            place = np.where(is_silent, len(self._points), place)
+        return np.asarray(self.cells[place])
+
+    @cached_property
+    def _points(self) -> np.ndarray:
+        return np.array([float(point) for point in self.points or ()])
+
+    def _silent(self, column: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The column with a number for each who gave none, and who they are, (n,) bool: by a code, or without a value."""
+        values = np.asarray(column, dtype=object)
+        numbers = {numeral(code) for code in self.codes} - {None}
+        is_silent = np.array([_is_missing(value) or value in self.codes for value in values.tolist()], dtype=bool)
+        told = np.where(is_silent, float(self.lower), values)
+        try:
+            x = _floats(told)
+        except (TypeError, ValueError, OverflowError):
+            return told, is_silent  # what is no number is refused with the others
+        is_silent |= np.isin(x, sorted(numbers))
+        return np.where(is_silent, float(self.lower), x), is_silent
+
+    def _numbers(self, column: Any, first: int) -> np.ndarray:
+        """The numbers of a column, (n,), within the bounds."""
         try:
             x = _floats(column)
         except (TypeError, ValueError, OverflowError):
@@ -84,9 +146,7 @@ class Attribute:
         if self.outside == "refuse":
             remedy = f'a number in {self._bounds}; widen the bounds or set outside = "clip"'
             _refuse(outside, first, f"column {self.column!r} is outside its bounds", remedy)
-        share = (np.clip(x, float(self.lower), float(self.upper)) - float(self.lower)) / float(self.upper - self.lower)
-        cells = self.mechanism.inputs
-        return np.minimum((share * cells).astype(np.int64), cells - 1)
+        return np.clip(x, float(self.lower), float(self.upper))
 
     def _encode_categories(self, column: Any, first: int) -> np.ndarray:
         held = getattr(column, "array", column)  # what a Series of pandas holds
@@ -164,6 +224,11 @@ def _floats(column: Any) -> np.ndarray:
     if values.dtype.kind not in "OU":
         raise TypeError
     return np.array([_float(value) for value in values.reshape(-1).tolist()], dtype=np.float64)
+
+
+def numeral(text: str) -> float | None:
+    """Return the number that a text spells, as clients read it; None where it spells none."""
+    return float(text) if _NUMERAL.fullmatch(text) else None
 
 
 def _float(value: Any) -> float:

@@ -12,16 +12,14 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
-from dpcore.errors import SchemeError, check_within
+from dpcore.errors import SchemeError
 from dpcore.mechanisms import Mechanism
-from dpcore.mechanisms.named import BY_TYPE
-from dpcore.protocol import keys
+from dpcore.mechanisms.named import BY_KIND
+from dpcore.protocol import keys, lattice
 from dpcore.protocol._fields import listed, number, printable
 from dpcore.protocol.attribute import MISSING, Attribute
 
 NAME = re.compile(r"^[a-z][a-z0-9_]{0,62}$")
-_LARGEST = 10**30  # of a bound: its eighth power is still a number
-_FINEST = 2.0**-32  # least width of the bounds, relative to them: input cells are then far above rounding
 
 
 def read(name: str, table: Any, clients: int, functionals: tuple[str, ...]) -> Attribute:
@@ -34,16 +32,23 @@ def read(name: str, table: Any, clients: int, functionals: tuple[str, ...]) -> A
         raise SchemeError(f"{where} must be a table whose name is lower-case letters, digits and _")
     entries = keys.read_attribute(table, f"{where}.")
     try:
-        if entries["type"] == "numeric":
-            _check_numbers(entries, table)
-            told = {"clients": clients}
+        kind = keys.kind_of(table)
+        if kind == keys.LATTICE:
+            entries |= lattice.read(entries)
+            told = dict.fromkeys(("categories", "points"), len(entries["categories"])) | {"clients": clients}
+        elif kind == "numeric":
+            lattice.check_bounds(entries["lower"], entries["upper"])
+            _check_level(entries, table)
+            told = {"points": 0, "clients": clients}
         else:
             entries |= _categories(entries)
             told = {"categories": len(entries["categories"])}
             functionals = () if entries["values"] is None else ("mean",)
         entries["name"], entries["column"] = name, name if entries["column"] is None else entries["column"]
         printable(column=entries["column"], unit=entries.get("unit", ""))
-        entries["mechanism"] = _mechanism(entries, table, told)
+        entries["mechanism"] = _mechanism(kind, entries, table, told)
+        if kind == keys.LATTICE:
+            lattice.check_room(entries["mechanism"], len(entries["categories"]))
         if entries["functionals"] is not None:
             functionals = read_functionals(entries["functionals"], is_canonical="client" in table)
         return Attribute(
@@ -54,15 +59,7 @@ def read(name: str, table: Any, clients: int, functionals: tuple[str, ...]) -> A
         raise type(error)(f"{where}: {error}") from None
 
 
-def _check_numbers(entries: Mapping[str, Any], table: Mapping[str, Any]) -> None:
-    lower, upper = entries["lower"], entries["upper"]
-    check_within(-_LARGEST, _LARGEST, lower=lower, upper=upper)
-    if not lower < upper:
-        raise SchemeError(f"lower must be below upper, got {number(lower)} and {number(upper)}")
-    if float(upper - lower) <= _FINEST * max(abs(float(lower)), abs(float(upper))):
-        raise SchemeError(
-            f"lower and upper are too close to tell values apart, got {number(lower)} and {number(upper)}"
-        )
+def _check_level(entries: Mapping[str, Any], table: Mapping[str, Any]) -> None:
     if entries["estimator"] != "projection" and ("level_rule" in table or "level" in table):
         raise SchemeError(
             f'level_rule and level go with estimator = "projection" only, got estimator = "{entries["estimator"]}"'
@@ -100,9 +97,12 @@ def _categories(entries: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _mechanism(entries: Mapping[str, Any], table: Mapping[str, Any], told: Mapping[str, int]) -> Mechanism:
-    """The attribute's mechanism: read where the text is canonical, chosen and designed elsewhere; told: of the scheme."""
-    kind = BY_TYPE[entries["type"]].get(entries["mechanism"])
+def _mechanism(of: str, entries: Mapping[str, Any], table: Mapping[str, Any], told: Mapping[str, int]) -> Mechanism:
+    """The mechanism of a kind of attribute: read where the text is canonical, chosen and designed elsewhere.
+
+    told: of the scheme.
+    """
+    kind = BY_KIND[of].get(entries["mechanism"])
     options = [option for option in kind.declared.options if option.name in table] if kind is not None else []
     if "client" not in table:
         from dpcore.protocol.declaration import design  # needless where the text is canonical
@@ -114,7 +114,9 @@ def _mechanism(entries: Mapping[str, Any], table: Mapping[str, Any], told: Mappi
         if not option.is_kept:
             raise SchemeError(f"a client table holds what came of {option.name}; remove one of the two")
     mechanism = kind.from_parameters(entries["epsilon"], table["client"])
-    if mechanism.inputs != told.get("categories", mechanism.inputs):
+    if of in kind.declared.attributes:  # of cells or categories of its own, and not of a number's points
+        lattice.check_room(mechanism, told.get("categories", 0))
+    if "categorical" in kind.declared.attributes and mechanism.inputs != told["categories"]:
         raise SchemeError(
             f"client.categories must be {told['categories']}, the number of categories, got {mechanism.inputs}"
         )
@@ -148,8 +150,13 @@ def write(attribute: Attribute) -> dict[str, Any]:
         "estimator": a.estimator,
         "functionals": a.functionals,
     }
-    if a.is_numeric:
-        table |= {"lower": number(a.lower), "upper": number(a.upper), "unit": a.unit, "outside": a.outside}
+    if a.points is not None:
+        table |= {"values": [number(point) for point in a.points]} if a.step is None else _bounds(a)
+        table |= {} if a.step is None else {"step": number(a.step)}
+        table |= {"unit": a.unit, "outside": a.outside}
+        table |= {"codes": dict(a.codes)} if a.codes else {}
+    elif a.is_numeric:
+        table |= _bounds(a) | {"unit": a.unit, "outside": a.outside}
         table |= {"level_rule": a.level_rule} if a.estimator == "projection" else {}
         table |= {} if a.level is None else {"level": a.level}
     else:
@@ -158,3 +165,7 @@ def write(attribute: Attribute) -> dict[str, Any]:
         table |= {} if a.outside == "refuse" else {"outside": a.outside}
         table |= {} if a.design is None else {"design": a.design}
     return table | {"client": a.mechanism.parameters()}
+
+
+def _bounds(attribute: Attribute) -> dict[str, Any]:
+    return {"lower": number(attribute.lower), "upper": number(attribute.upper)}

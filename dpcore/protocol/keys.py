@@ -12,10 +12,11 @@ from typing import Any, get_args, get_origin
 
 from dpcore.errors import SchemeError, check_one_of, exact
 from dpcore.mechanisms.declared import Option
-from dpcore.mechanisms.named import BY_TYPE, options_of
+from dpcore.mechanisms.named import BY_KIND, BY_TYPE, options_of
 from dpcore.privacy.budget import Budget
 
 AUTO = "auto"  # a categorical attribute's mechanism chosen by `choose`; the canonical scheme names the one it chose
+LOG_LINEAR = "log_linear"  # the estimator of every attribute whose values are points
 OTHER = "other"  # the declared category that `outside = "other"` maps unlisted values to
 CLIENTS = Option("clients", int, least=1, most=10**12, default=100_000, words="how many are planned for")
 _FUNCTIONALS = Option("functionals", list[str], fewest=0, words="what to estimate: 'mean', 'quantile(0.5)' and others")
@@ -50,6 +51,14 @@ _SHARED = (
     _FUNCTIONALS,
     Option("client", dict, words="the mechanism's integers in a canonical text; nobody writes them"),
 )
+LATTICE = "lattice"  # the kind of a numeric attribute that says which values there are
+_STEP = Option(
+    "step", Fraction, words="how far apart values are, from lower to upper: 1 of counts, 1000 of rounded incomes"
+)
+_POINTS = Option(
+    "values", list[Fraction], fewest=2, words="the values there are, rising, in place of lower, upper and step"
+)
+_CODES = Option("codes", dict, default={}, words='what a file says = which category that is, such as { 1 = "urban" }')
 _OWN = {
     "numeric": (
         Option("lower", Fraction, is_needed=True, words="the least value, a number"),
@@ -74,7 +83,7 @@ _OWN = {
     ),
     "categorical": (
         Option("categories", list[str], fewest=2, is_needed=True, words="the names there are, never taken from data"),
-        Option("codes", dict, default={}, words='what a file says = which category that is, such as { 1 = "urban" }'),
+        _CODES,
         Option("values", list[Fraction], words="a number for each category, so that functionals are estimated too"),
         Option(
             "outside",
@@ -92,31 +101,54 @@ _OWN = {
         ),
     ),
 }
+_OWN[LATTICE] = (
+    *(replace(key, is_needed=False) for key in _OWN["numeric"] if key.name in ("lower", "upper", "unit", "outside")),
+    _STEP,
+    _POINTS,
+    replace(_CODES, words='what a file says of who gives no answer, such as { -1 = "missing" }'),
+    replace(
+        next(key for key in _OWN["categorical"] if key.name == "missing"),
+        words="an absent value is refused, or is an answer like the others, whose share is estimated",
+    ),
+)
 
 
 _DEFAULTS = {
     "numeric": "none is named, and it is the default, of the least error",
     "categorical": "none is named, and it is the default, which pairs need",
 }
+_AUTOMATIC = {
+    "categorical": "auto took the smallest report within 1 % of the least variance",
+    LATTICE: "of those that fit so many values it has the least error that is to be expected of the planned clients",
+}
+
+
+def kind_of(table: Mapping[str, Any]) -> str:
+    """Return what an attribute's values are: 'categorical', 'numeric', or 'lattice' where its table says which there are."""
+    kind = str(read((_TYPE,), table)["type"])
+    return LATTICE if kind == "numeric" and (_STEP.name in table or _POINTS.name in table) else kind
 
 
 def of_attribute(kind: str, mechanism: str) -> tuple[Option, ...]:
-    """Return the keys of an attribute's table, the mechanism's options among them; kind: 'numeric' or 'categorical'."""
-    kinds, named = BY_TYPE[kind], _mechanism(kind)
-    declared = kinds.get(mechanism, kinds[named.default]).declared
-    estimators = declared.estimators
+    """Return the keys of an attribute's table, the mechanism's options among them; kind: as `kind_of` says."""
+    kinds, named = BY_KIND[kind], _mechanism(kind)
+    declared = kinds.get(mechanism, next(iter(kinds.values()))).declared
+    estimators = (LOG_LINEAR,) if kind == LATTICE else declared.estimators
     estimator = Option("estimator", str, choices=estimators, default=estimators[0], words="how reports are read")
     return (_TYPE, *_SHARED, named, estimator, *_OWN[kind], *(declared.options if mechanism in kinds else ()))
 
 
 def _mechanism(kind: str) -> Option:
-    names = (*BY_TYPE[kind], AUTO) if kind == "categorical" else tuple(BY_TYPE[kind])
-    return Option("mechanism", str, choices=names, default=names[0], words="how a device answers")
+    names = (*BY_KIND[kind], AUTO) if kind in _AUTOMATIC else tuple(BY_KIND[kind])
+    return Option(
+        "mechanism", str, choices=names, default=AUTO if kind == LATTICE else names[0], words="how a device answers"
+    )
 
 
 def read_attribute(table: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Return what a table says of an attribute, by key; raises SchemeError, which names the key, where it may not."""
-    kind = read((_TYPE,), table, where)["type"]
+    read((_TYPE,), table, where)
+    kind = kind_of(table)
     mechanism = read((replace(_mechanism(kind), default=_meant(kind, table)),), table, where)["mechanism"]
     keys, options = of_attribute(kind, mechanism), options_of(kind)
     check_known(table, (*(key.name for key in keys if key.name not in options), *options), where.removesuffix("."))
@@ -130,10 +162,12 @@ def read_attribute(table: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 def reason(table: Mapping[str, Any]) -> str:
     """Why an attribute has its mechanism, where its table, which was read, leaves that open; '' where it names one."""
-    kind, mechanism = table["type"], table.get("mechanism")
+    kind, mechanism = kind_of(table), table.get("mechanism")
     if mechanism is not None:
-        return "auto took the smallest report within 1 % of the least variance" if mechanism == AUTO else ""
-    if _meant(kind, table) != next(iter(BY_TYPE[kind])):
+        return _AUTOMATIC[kind] if mechanism == AUTO else ""
+    if _meant(kind, table) == AUTO:
+        return _AUTOMATIC[kind]
+    if _meant(kind, table) != next(iter(BY_KIND[kind])):
         return f"none is named, and it is the first that has {', '.join(_telling(kind, table))}"
     return _DEFAULTS[kind]
 
@@ -141,13 +175,15 @@ def reason(table: Mapping[str, Any]) -> str:
 def _meant(kind: str, table: Mapping[str, Any]) -> str:
     """The mechanism of an attribute that names none: the first that has its options and estimator, else the first of all."""
     told = _telling(kind, table)
+    if kind == LATTICE and not {*told} - {"estimator"}:
+        return AUTO
     fitting = (
         name
-        for name, mechanism in BY_TYPE[kind].items()
+        for name, mechanism in BY_KIND[kind].items()
         if {key for key in told if key != "estimator"} <= {option.name for option in mechanism.declared.options}
-        and ("estimator" not in told or table["estimator"] in mechanism.declared.estimators)
+        and ("estimator" not in told or kind == LATTICE or table["estimator"] in mechanism.declared.estimators)
     )
-    return next(fitting, next(iter(BY_TYPE[kind])))
+    return next(fitting, next(iter(BY_KIND[kind])))
 
 
 def _telling(kind: str, table: Mapping[str, Any]) -> list[str]:

@@ -8,8 +8,10 @@ number of cells, not of clients.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
 from functools import reduce
-from itertools import product
+from itertools import pairwise, product
+from math import gcd, lcm
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,10 @@ from dpcore._random import Source
 from dpcore.errors import SchemeError
 from dpcore.mechanisms.observation import FiniteChannel, ScoreSums
 from dpcore.protocol.aggregates import Aggregate
+from dpcore.protocol.attribute import Attribute
 from dpcore.protocol.scheme import Scheme
+
+_MOST_CELLS = 1 << 16
 
 # What is said of the paired categories, by how many clients, and the histogram of an attribute's input cells among them.
 Said = tuple[tuple[int, ...], int, Callable[[str], np.ndarray]]
@@ -84,7 +89,7 @@ def _said_by_population(
     groups = list(population.weights)
     sizes = generator.multinomial(clients, [population.weights[group] for group in groups])
     for group, group_size in zip(groups, sizes, strict=True):
-        laws = {name: _cell_law(scheme, population, name, group) for name in scheme.attributes}
+        laws = {name: cell_law(attribute, population, group) for name, attribute in scheme.attributes.items()}
         answers = [_answer_law(scheme, name, laws[name]) for name in paired]
         joint = reduce(np.multiply.outer, answers, np.ones(()))
         counts = generator.multinomial(group_size, joint.ravel() / joint.sum()).reshape(joint.shape)
@@ -96,13 +101,39 @@ def _said_by_population(
             yield combination, int(size), histogram
 
 
-def _cell_law(scheme: Scheme, population: Any, name: str, group: str) -> np.ndarray:
-    """The probabilities of an attribute's input cells within a group."""
-    attribute = scheme.attributes[name]
+def cell_law(attribute: Attribute, people: Any, given: str | None = None) -> np.ndarray:
+    """Return the probabilities of an attribute's input cells among people, or a group of them, shape (inputs,)."""
+    if attribute.has_density:
+        bounds = float(attribute.lower), float(attribute.upper)
+        return np.asarray(people.cell_probabilities(attribute.name, *bounds, attribute.mechanism.inputs, given=given))
+    law = np.zeros(attribute.mechanism.inputs)
+    law[attribute.cells] = category_law(attribute, people, given)
+    return law
+
+
+def category_law(attribute: Attribute, people: Any, given: str | None = None) -> np.ndarray:
+    """Return the probabilities of an attribute's categories or points, shape (k,); simulated people are never silent.
+
+    A point has whom it is the nearest to: cells of half the points' common step are its own up to the middle between points.
+    Raises SchemeError where that makes too many cells.
+    """
     if not attribute.is_numeric:
-        return np.asarray(population.probabilities(name, attribute.categories, given=group))
-    bounds = float(attribute.lower), float(attribute.upper)
-    return np.asarray(population.cell_probabilities(name, *bounds, attribute.mechanism.inputs, given=group))
+        return np.asarray(people.probabilities(attribute.name, attribute.categories, given=given))
+    points = attribute.points or ()
+    gaps = [above - below for below, above in pairwise(points)]
+    whole = lcm(*(gap.denominator for gap in gaps))
+    common = Fraction(gcd(*(int(gap * whole) for gap in gaps)), whole)
+    cells = int(2 * (attribute.upper - attribute.lower) / common)
+    if cells > _MOST_CELLS:
+        raise SchemeError(
+            f"values of {attribute.name} have no common step to simulate people on; take rounder ones, or give records"
+        )
+    ends = [int((below + above - 2 * attribute.lower) / common) for below, above in pairwise(points)]
+    masses = people.cell_probabilities(
+        attribute.name, float(attribute.lower), float(attribute.upper), cells, given=given
+    )
+    law = np.add.reduceat(np.asarray(masses), [0, *ends])
+    return np.append(law, np.zeros(len(attribute.categories) - len(points)))
 
 
 def _answer_law(scheme: Scheme, name: str, law: np.ndarray) -> np.ndarray:

@@ -18,6 +18,7 @@ from dpcore.errors import SchemeError
 from dpcore.functionals import NAMES, Functional, parse
 from dpcore.functionals.group import Group
 
+FEW_VALUES = 12  # of a number whose law is listed value by value
 SHOWN = 30  # categories, or differences, that a table or a picture shows; all of them land
 JUDGED = (  # under a table of differences
     "yes: more than chance explains, with 99 % confidence in all rows at once; perhaps: by the row's own interval only"
@@ -236,6 +237,16 @@ def by_other(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     others = groups.dropna().map(lambda group: group.attribute)
     for other in others.unique():
         yield other, rows[others.reindex(rows.index) == other]
+
+
+def is_law(rows: pd.DataFrame) -> pd.Series:
+    """Which rows of `frequencies` are of the values of a number, and no categories."""
+    return rows["estimator"] == "log_linear"
+
+
+def listed(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of `frequencies` that a table lists: the largest; none of more than a few values, which a picture has."""
+    return rows.iloc[:0] if len(rows) > FEW_VALUES and is_law(rows).all() else largest(rows)
 
 
 def largest(rows: pd.DataFrame, column: str = "estimate") -> pd.DataFrame:

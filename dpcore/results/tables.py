@@ -25,6 +25,7 @@ from dpcore.pipeline import Estimate, Round
 from dpcore.protocol.aggregates import Aggregate
 from dpcore.protocol.attribute import Attribute
 from dpcore.protocol.scheme import Scheme
+from dpcore.protocol.simulation import category_law
 from dpcore.results.account import Known, states
 from dpcore.results.check import Check, frame_of, of_group
 from dpcore.wire.codec import statistic_rows
@@ -285,12 +286,13 @@ def truths(round_: Round, population: Any) -> pd.DataFrame:
 
 def _truth_rows(attribute: Attribute, asked: list[str], population: Any, estimate: Any) -> Iterator[tuple[Any, ...]]:
     name = attribute.name
-    if attribute.is_numeric:
+    if attribute.has_density:
         yield from _numeric_truths(attribute, asked, population, estimate, "")
     else:
-        probabilities = np.asarray(population.probabilities(name, attribute.categories))
+        probabilities = category_law(attribute, population)
         for category, value in zip(attribute.categories, probabilities, strict=True):
             yield name, "", f"frequency({category})", None, float(value)
+        numbers = np.asarray(attribute.values or ())
         for text in asked:
             functional = parse(text)
             yield (
@@ -298,7 +300,7 @@ def _truth_rows(attribute: Attribute, asked: list[str], population: Any, estimat
                 "",
                 str(functional),
                 None,
-                functional.of_probabilities(probabilities, np.asarray(attribute.values)),
+                functional.of_probabilities(probabilities[: len(numbers)], numbers),
             )
 
 

@@ -19,7 +19,7 @@ from dpcore.protocol.scheme import Scheme
 
 ONE = Budget.parse("1")
 LARGE = {"wavelet_laplace": {"cells": 128, "degree": 1, "finest_level": 3}}  # by default its tables are
-TOLD = {"categories": 6, "clients": 10_000}
+TOLD = {"categories": 6, "points": 0, "clients": 10_000}
 KINDS = {name: kind for kinds in BY_TYPE.values() for name, kind in kinds.items()}
 TABLES = {
     name: dict(kind.design(ONE, **{key: TOLD[key] for key in kind.declared.told}, **LARGE.get(name, {})).parameters())

@@ -21,7 +21,7 @@ from dpcore.rounds.planner.expectation import expected_statistics
 
 ONE = Budget.parse("1")
 LARGE = {"wavelet_laplace": {"cells": 128, "degree": 1, "finest_level": 3}}  # by default its tables are
-TOLD = {"categories": 6, "clients": 10_000}
+TOLD = {"categories": 6, "points": 0, "clients": 10_000}
 EVERY = [
     pytest.param(
         kind.design(ONE, **{key: TOLD[key] for key in kind.declared.told}, **LARGE.get(name, {})), type_, id=name

@@ -13,7 +13,7 @@ from dpcore.errors import NotEstimable, SchemeError, check_one_of
 from dpcore.estimation.estimators.base import Estimator
 from dpcore.estimation.estimators.consistency import project_cumulative, project_simplex
 from dpcore.estimation.estimators.pairs import left_inverse
-from dpcore.estimation.frequency_estimate import FrequencyEstimate, Intervals, Spread, UnionInterval
+from dpcore.estimation.frequency_estimate import FrequencyEstimate, Intervals, Spread, UnionInterval, around
 from dpcore.estimation.functional_estimate import check_confidence
 from dpcore.mechanisms.observation import FiniteChannel, ScoreSums
 
@@ -71,7 +71,7 @@ class Frequency(Estimator):
         elif isinstance(model, FiniteChannel) and len(model.matrices) == 1:
             raw, spread = invert(model.matrices[0], statistics)
             values = project(raw)
-            intervals = partial(_around, raw, spread)
+            intervals = partial(around, raw, np.sqrt(np.maximum(spread.variances, 0.0)))
         else:
             raise SchemeError(
                 f"frequency needs score sums or a finite channel of one level; {attribute} has {described.mechanism.name}"
@@ -89,11 +89,6 @@ class Frequency(Estimator):
             numbers=described.values,
             estimator=self.name,
         )
-
-
-def _around(raw: np.ndarray, spread: Spread, deviations: float) -> tuple[np.ndarray, np.ndarray]:
-    half = deviations * np.sqrt(np.maximum(spread.variances, 0.0))
-    return raw - half, raw + half
 
 
 def invert(matrix: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, Spread]:

@@ -56,6 +56,10 @@ class Averaged:
         weights = np.asarray(weights) @ self.reading if isinstance(self.reading, np.ndarray) else weights * self.reading
         return float(max(np.max(self.furthest(sign * weights)[1]) for sign in (1.0, -1.0)))
 
+    def reread(self, reading: np.ndarray) -> Averaged:
+        """Return the same of numbers that are made of other averages, whose weights of the average reports are (k, S)."""
+        return replace(self, reading=reading)
+
     def sensitivities(self, weights: np.ndarray) -> np.ndarray:
         """Return max |U| of many numbers of densities, (n,); weights: (n, S)."""
         weights = np.where(self.mechanism.labels().statistic == "reports", 0.0, weights)
@@ -116,6 +120,9 @@ def exposed(estimate: Any, aggregate: Any, attribute: str) -> Any:
     if not isinstance(estimate, FrequencyEstimate):
         return replace(estimate, exposure=exposure)
     model = mechanism.model()
+    if estimate.reading is not None:
+        exposure = exposure.reread(estimate.reading)
+        return replace(estimate, exposure=exposure)
     if isinstance(
         model, ScoreSums
     ):  # a report supports a category or does not, and every category has reports of both kinds

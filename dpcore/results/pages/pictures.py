@@ -10,7 +10,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from dpcore.functionals.group import Group
-from dpcore.results.reading import in_words, records, rounded, separated
+from dpcore.results.reading import in_words, is_law, records, rounded, separated
 
 _MOST = 50  # rows of a curve's table; its SQL has them all
 
@@ -77,6 +77,8 @@ def points_of(rows: pd.DataFrame, unit: str, *, shown: int) -> Points | None:
 
     rows: of `densities` or `frequencies`, of an attribute's everyone or groups.  shown: how many groups, or categories.
     """
+    if "category" in rows and is_law(rows).all():
+        return _values_of(rows, unit)
     if "category" in rows:
         return Points(axis="y", at=[float(place) for place in range(min(shown, len(rows)))])
     if "density" not in rows:
@@ -100,6 +102,19 @@ def points_of(rows: pd.DataFrame, unit: str, *, shown: int) -> Points | None:
         rows=list(map(list, zip(*columns.values(), strict=True))),
         of_all=len(grid),
     )
+
+
+def _values_of(rows: pd.DataFrame, unit: str) -> Points:
+    """The values of a number, with the share of each."""
+    rows = rows.assign(x=pd.to_numeric(rows["category"], errors="coerce")).dropna(subset="x").sort_values("x")
+    told, name = records(rows), in_words(str(rows["attribute"].iloc[0]))
+    heads = {f"{name} ({unit})" if unit else name: [separated(one["x"]) for one in told]}
+    heads |= {"%": [_told(one, "estimate", 100) for one in told], _band(rows): [_interval(one, 100) for one in told]}
+    for column, head in (("truth", "truth"), ("before", "previous round")):
+        if any(one.get(column) is not None for one in told):
+            heads[head] = [_told(one, column, 100) for one in told]
+    cells = list(map(list, zip(*heads.values(), strict=True)))
+    return Points(axis="x", at=[one["x"] for one in told], heads=list(heads), rows=cells, of_all=len(told))
 
 
 def _percent_width(rows: pd.DataFrame) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
@@ -10,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dpcore.results.plots import style
-from dpcore.results.plots.kind import Kind
-from dpcore.results.reading import in_words, largest, rounded
+from dpcore.results.plots.kind import Kind, everyone
+from dpcore.results.reading import in_words, is_law, largest, rounded
 
 _BAR = 0.62  # height in rows
 _TICKS: tuple[tuple[str, str, Literal[":", "-"], str], ...] = (
@@ -72,10 +73,15 @@ def _draw(rows: pd.DataFrame, numbers: pd.DataFrame, unit: str) -> Figure:
     return figure
 
 
+def _shares(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    return everyone(rows[~is_law(rows)])
+
+
 SHARES = Kind(
     table="frequencies",
     draw=_draw,
     name="{attribute}",
+    parts=_shares,
     shows="Estimated shares of {attribute} with their intervals",
     query="frequencies",
 )

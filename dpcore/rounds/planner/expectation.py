@@ -12,8 +12,8 @@ import numpy as np
 from dpcore.mechanisms import Mechanism
 from dpcore.mechanisms.observation import FiniteChannel, ScoreSums
 from dpcore.protocol.aggregates import Aggregate
-from dpcore.protocol.attribute import Attribute
 from dpcore.protocol.scheme import Scheme
+from dpcore.protocol.simulation import cell_law
 
 
 def expected_aggregate(scheme: Scheme, people: Any, clients: int) -> Aggregate:
@@ -27,14 +27,6 @@ def expected_aggregate(scheme: Scheme, people: Any, clients: int) -> Aggregate:
         for name, attribute in scheme.attributes.items()
     }
     return Aggregate(scheme, clients, statistics, dict(zero.pairs), dict.fromkeys(scheme.attributes, clients))
-
-
-def cell_law(attribute: Attribute, people: Any) -> np.ndarray:
-    """Return the probabilities of an attribute's input cells, shape (inputs,)."""
-    if not attribute.is_numeric:
-        return np.asarray(people.probabilities(attribute.name, attribute.categories))
-    bounds = float(attribute.lower), float(attribute.upper)
-    return np.asarray(people.cell_probabilities(attribute.name, *bounds, attribute.mechanism.inputs))
 
 
 def expected_statistics(mechanism: Mechanism, law: np.ndarray, n: int) -> np.ndarray:

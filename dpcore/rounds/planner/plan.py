@@ -31,14 +31,16 @@ from dpcore.errors import DPCoreError, NotEstimable, SchemeError, check_positive
 from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.estimation.frequency_estimate import FrequencyEstimate
 from dpcore.functionals import parse
-from dpcore.mechanisms.named import BY_TYPE, options_of
+from dpcore.mechanisms.named import BY_KIND, options_of
 from dpcore.populations.registry import NAMES, by_scheme
 from dpcore.privacy.budget import Budget
 from dpcore.protocol import _toml, keys
+from dpcore.protocol._fields import listed
 from dpcore.protocol.scheme import Scheme
+from dpcore.protocol.simulation import category_law
 from dpcore.rounds.planner import floor
 from dpcore.rounds.planner.assumed import Assumed
-from dpcore.rounds.planner.expectation import cell_law, expected_aggregate
+from dpcore.rounds.planner.expectation import expected_aggregate
 from dpcore.rounds.planner.search import least, rounded_clients, rounded_epsilon
 
 DENSITY, FREQUENCY = "density", "frequency"
@@ -189,7 +191,8 @@ class Planner:
             estimate = pipeline.estimate(expected_aggregate(scheme, people, reports), aim.attribute)
         except (NotEstimable, np.linalg.LinAlgError) as why:
             return Forecast(mechanism=name, error=None, reason=str(why))
-        return _read(estimate, aim, name, cell_law(attribute, people))
+        law = None if attribute.has_density else category_law(attribute, people)
+        return _read(estimate, aim, name, law)
 
     # The parts of `plan`
 
@@ -229,7 +232,7 @@ class Planner:
     def _choices(self, aim: Aim, clients: int, budget: Budget, apart: str = "") -> list[Forecast]:
         """What every mechanism but one would give, by its own defaults."""
         choices = []
-        for name in BY_TYPE[self._scheme.attributes[aim.attribute].type]:
+        for name in BY_KIND[self._scheme.attributes[aim.attribute].kind]:
             if name == apart:
                 continue
             try:
@@ -302,7 +305,7 @@ class Planner:
         planned = clients if self._scheme.reporting == "all" else max(1, clients // len(self._scheme.attributes))
         is_changed = (clients, budget) != (self._scheme.clients, attribute.budget)
         if mechanism is not None:
-            own = {*_BESIDE, *options_of(attribute.type)}
+            own = {*_BESIDE, *options_of(attribute.kind)}
             table = {key: value for key, value in table.items() if key not in own} | {"mechanism": mechanism}
         elif "client" in table and is_changed:
             raise SchemeError(
@@ -319,18 +322,18 @@ class Planner:
             raise SchemeError(f"the scheme has no attribute {aim.attribute!r}; it has {', '.join(attributes)}")
         attribute, share = attributes[aim.attribute], _FREQUENCY.match(aim.quantity)
         if share is not None:
-            if attribute.is_numeric or share[1] not in attribute.categories:
-                kinds = "no categories" if attribute.is_numeric else f"the categories {', '.join(attribute.categories)}"
+            if share[1] not in attribute.categories:
+                kinds = "no categories" if attribute.has_density else f"the categories {listed(attribute.categories)}"
                 raise SchemeError(f"{aim.attribute} has {kinds}; got {aim.quantity!r}")
         elif aim.quantity == DENSITY:
-            if not attribute.is_numeric:
+            if not attribute.has_density:
                 raise SchemeError(f"{aim.attribute} has categories and no density; ask for frequency(CATEGORY)")
         else:
             functional = parse(aim.quantity)
             if not attribute.is_numeric and attribute.values is None:
                 raise SchemeError(f"the categories of {aim.attribute} have no numbers; ask for frequency(CATEGORY)")
             bounds = float(attribute.lower), float(attribute.upper)
-            reason = functional.refuses(*bounds) if attribute.is_numeric else functional.refuses_probabilities()
+            reason = functional.refuses(*bounds) if attribute.has_density else functional.refuses_probabilities()
             if reason is not None:
                 raise SchemeError(f"{aim.quantity!r} of {aim.attribute}: {reason}")
 
@@ -350,9 +353,9 @@ def _parsed(document: Mapping[str, Any]) -> Scheme:
     return Scheme.from_toml(_toml.dumps(document) + "\n")
 
 
-def _read(estimate: DensityEstimate | FrequencyEstimate, aim: Aim, mechanism: str, law: np.ndarray) -> Forecast:
+def _read(estimate: DensityEstimate | FrequencyEstimate, aim: Aim, mechanism: str, law: np.ndarray | None) -> Forecast:
     share = _FREQUENCY.match(aim.quantity)
-    if share is not None and isinstance(estimate, FrequencyEstimate):
+    if share is not None and law is not None and isinstance(estimate, FrequencyEstimate):
         place = estimate.categories.index(share[1])
         return Forecast(mechanism=mechanism, error=float(estimate.standard_errors[place]), value=float(law[place]))
     result = estimate.functional(parse(aim.quantity))

@@ -1,0 +1,94 @@
+"""The law of a numeric attribute that says which values there are: a log-linear model, corrected where it may be wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from dpcore.errors import NotEstimable, SchemeError
+from dpcore.estimation.estimators.base import Estimator
+from dpcore.estimation.estimators.log_linear_family import Belief, Family
+from dpcore.estimation.estimators.log_linear_fit import average
+from dpcore.estimation.frequency_estimate import FrequencyEstimate, Spread, around
+from dpcore.estimation.functional_estimate import check_confidence
+from dpcore.mechanisms.information import SeenThrough
+from dpcore.mechanisms.observation import FiniteChannel, ScoreSums
+
+_WIDE = Belief(order=1, roughness=1.0, heaps=1.0, free=2.0)  # what corrections do not assume: all but nothing
+
+
+@dataclass(frozen=True)
+class LogLinear(Estimator):
+    """The law of points whose logarithm is smooth, heaped at round numbers, or free: what reports say it is (see `average`).
+
+    values: the average law.  raw: values + G (c - F values), G = (F + C^-1)^-1, one step of correction under a belief C so wide
+    (each point's logarithm by itself +- 2) that what is left of bias is small beside the noise: in its numbers the average
+    law's own smoothness plays no part.  Its covariance is taken halfway between the noise alone, GFG, and G, in which the wide
+    belief's bias is.  Quantiles invert the corrected distribution function.
+
+    confidence: of the intervals, strictly between 0 and 1.
+    """
+
+    confidence: float = 0.95
+    name = "log_linear"
+    titles = MappingProxyType({"log_linear": "estimated by a log-linear model"})
+
+    def __post_init__(self) -> None:
+        check_confidence(self.confidence)
+
+    def estimate(self, aggregate: Any, attribute: str, given: str | None = None) -> FrequencyEstimate:
+        """Return the law of the attribute's points, and of silence where that is an answer.
+
+        Raises NotEstimable without reports, SchemeError for an attribute that has no points, or `given`.
+        """
+        described = aggregate.scheme.attributes[attribute]
+        if described.points is None:
+            raise SchemeError(f"log_linear needs an attribute that says which values there are; {attribute} does not")
+        if given is not None:
+            raise SchemeError(
+                f"the law of {attribute} given {given} is not kept; pairs are of a density and categories"
+            )
+        n, statistics = aggregate.reports(attribute), aggregate.statistics[attribute]
+        if n == 0:
+            raise NotEstimable(f"{attribute} has no report; collect some first")
+        model = described.mechanism.model()
+        if not isinstance(model, FiniteChannel | ScoreSums):
+            raise SchemeError(
+                f"log_linear reads counts of cells and score sums; {attribute} has {described.mechanism.name}"
+            )
+        seen = SeenThrough(model, described.cells)
+        points = np.array([float(point) for point in described.points])
+        family = Family(points, is_silent=len(described.categories) > len(points))
+        law, beliefs = average(family, partial(seen.observed, statistics, n))
+        information = seen.observed(statistics, n, law)
+        gain = _gain(family, law, information.matrix)
+        reached = gain @ information.matrix
+        covariance = (reached @ gain + gain) / 2
+        raw = law + gain @ information.score(law)
+        spread = Spread(np.zeros(len(law)), np.eye(len(law)), covariance)
+        return FrequencyEstimate(
+            attribute=attribute,
+            categories=tuple(described.categories),
+            values=law,
+            raw=raw,
+            spread=spread,
+            intervals=partial(around, raw, np.sqrt(np.maximum(spread.variances, 0.0))),
+            reading=gain @ seen.reading(statistics, n, law),
+            confidence=self.confidence,
+            n=n,
+            numbers=described.values,
+            estimator=self.name,
+            beliefs=tuple(beliefs),
+        )
+
+
+def _gain(family: Family, law: np.ndarray, information: np.ndarray) -> np.ndarray:
+    """G: how the law moves with the score, (k, k), under the wide belief."""
+    columns = family.of(_WIDE)
+    slope = law[:, None] * (columns - law @ columns)
+    left = np.eye(columns.shape[1]) + slope.T @ information @ slope
+    return np.asarray(slope @ np.linalg.solve(left, slope.T))

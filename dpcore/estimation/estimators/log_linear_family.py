@@ -1,0 +1,102 @@
+"""Laws of points whose logarithm is a smooth curve, heaps, and a part of each point's own: what a log-linear model believes.
+
+Values that people report are counts, ages, rounded incomes.  The logarithm of their law is a smooth curve over the points,
+plus what rounding adds to all multiples of 5, 10, 50, ... [Heitjan1990], plus what a value that stands for itself adds (the
+ends of the range, where clipped values are, and zero), plus, where points have no order to speak of, a number of each.  Each
+part is normal a priori, and how wide it is, is found from the reports (`log_linear_fit`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+import scipy
+
+ORDERS = (1, 2, 3)
+_SMOOTH = 40  # functions of a smooth part beside its null space: as many half waves over the range
+_NULL, _MOST = 2.0, 15.0  # standard deviations of the log law: of a smooth part's null space, and of anything at most
+_ROUND = tuple(digit * 10**power for power in range(9) for digit in (5, 10))  # whose multiples people round to
+_OWN = 1.5  # standard deviation of what a value that stands for itself adds
+_SILENCE = 5.0  # and of silence beside all who answer
+_NEAR_WHOLE = 1e-9
+
+
+@dataclass(frozen=True)
+class Belief:
+    """order: of the differences that a smooth part has few of.  roughness: their weight; above it the smoother.
+
+    heaps: standard deviation of what rounding adds.  free: of what each point adds.
+    """
+
+    order: int
+    roughness: float
+    heaps: float = 0.0
+    free: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """points: (k,), rising.  is_silent: whether there is one entry more, of those who gave no answer.
+
+    A law is p = softmax(L u), u standard normal a priori, L the columns of `of`.
+    """
+
+    points: np.ndarray
+    is_silent: bool = False
+
+    def of(self, belief: Belief) -> np.ndarray:
+        """Return L, (k, r), or (k + 1, r) where there is silence."""
+        rough, functions = _smooth(len(self.points), belief.order)
+        is_null = np.arange(len(rough)) < belief.order
+        spread = np.where(is_null, _NULL, np.minimum(_MOST, 1 / np.sqrt(np.maximum(belief.roughness * rough, 1e-12))))
+        columns = [functions * spread, self._own * _OWN]
+        if belief.heaps:
+            columns.append(self._heaps * belief.heaps)
+        if belief.free:
+            columns.append(np.eye(len(self.points)) * belief.free)
+        matrix = np.hstack(columns)
+        if not self.is_silent:
+            return matrix
+        silence = np.zeros((len(matrix) + 1, 1))
+        silence[-1] = _SILENCE
+        return np.hstack([silence, np.vstack([matrix, np.zeros((1, matrix.shape[1]))])])
+
+    @property
+    def has_heaps(self) -> bool:
+        """Whether some points, and not most, are multiples that people round to."""
+        return self._heaps.shape[1] > 0
+
+    @cached_property
+    def _heaps(self) -> np.ndarray:
+        """Which points are multiples of what people round to, (k, h)."""
+        multiples = [self._multiples(number) for number in _ROUND]
+        found = [points for points in multiples if 2 <= points.sum() <= len(self.points) / 2]
+        return np.array(found, dtype=np.float64).reshape(-1, len(self.points)).T
+
+    def _multiples(self, of: float) -> np.ndarray:
+        return np.asarray(np.abs(self.points / of - np.round(self.points / of)) < _NEAR_WHOLE)
+
+    @cached_property
+    def _own(self) -> np.ndarray:
+        """The values that stand for themselves, (k, m): the ends, and zero."""
+        alone = sorted({0, len(self.points) - 1, *np.flatnonzero(self.points == 0).tolist()})
+        return np.eye(len(self.points))[:, alone]
+
+
+@lru_cache(maxsize=32)
+def _smooth(points: int, order: int) -> tuple[np.ndarray, np.ndarray]:
+    """The smoothest functions of the points, (points, r), of mean square one and mean zero, and how rough each is, (r,).
+
+    Eigenvectors of D'D, D the differences of that order, in units of the range.
+    """
+    many = min(points, _SMOOTH + order)
+    differences = np.diff(np.eye(points), order, axis=0) if points > order else np.zeros((1, points))
+    square = differences.T @ differences
+    bands = np.zeros((order + 1, points))
+    for lower in range(min(order, points - 1) + 1):
+        bands[lower, : points - lower] = np.diagonal(square, -lower)
+    rough, functions = scipy.linalg.eig_banded(bands, lower=True, select="i", select_range=(0, many - 1))
+    functions = functions - functions.mean(axis=0)
+    return np.maximum(rough, 0.0) * (points / np.pi) ** (2 * order), functions * np.sqrt(points)

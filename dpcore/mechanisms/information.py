@@ -1,0 +1,96 @@
+"""What reports say of the law of points that have an input cell each, as errors that are all but normal.
+
+Counts of a finite channel and score sums are sums over many reports.  Around a law p0 near the true one, what they say of the
+law p of k points is the log likelihood c'p - p'Fp / 2 + constant, with F the information at p0 and the unbiased estimates in c:
+two arrays, whatever the mechanism and however many the reports.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpcore.mechanisms.observation import FiniteChannel, ObservationModel, ScoreSums
+
+_SINGULAR = 1e-5  # of the mean variance, added along the sum of the shares, which is known to be one
+_TINY = 1e-300
+
+
+@dataclass(frozen=True, eq=False)
+class Information:
+    """The log likelihood c'p - p'Fp / 2 of the law p; matrix: F, (k, k).  vector: c, (k,)."""
+
+    matrix: np.ndarray
+    vector: np.ndarray
+
+    def score(self, law: np.ndarray) -> np.ndarray:
+        """Return its derivative at a law, shape (k,): c - F p."""
+        return np.asarray(self.vector - self.matrix @ law)
+
+    def __call__(self, law: np.ndarray) -> float:
+        """Return it at a law (k,)."""
+        return float(self.vector @ law - law @ (self.matrix @ law) / 2)
+
+
+def spread(points: int, inputs: int) -> np.ndarray:
+    """Return the input cells of so many points, (points,) int64, rising and evenly spread over the inputs there are."""
+    return (2 * np.arange(points) + 1) * inputs // (2 * points)
+
+
+@dataclass(frozen=True, eq=False)
+class SeenThrough:
+    """The points of an attribute as a mechanism shows them.
+
+    model: a FiniteChannel or ScoreSums.  cells: (k,), the points' input cells, rising: all of them where scores are summed.
+    """
+
+    model: ObservationModel
+    cells: np.ndarray
+
+    @cached_property
+    def channel(self) -> np.ndarray:
+        """The probabilities of what is reported (rows, of a public level) given the point, (S, k), of a finite channel."""
+        assert isinstance(self.model, FiniteChannel)
+        held = np.zeros((self.model.inputs, len(self.cells)))
+        held[self.cells, np.arange(len(self.cells))] = 1.0
+        return self.model.probabilities(held)
+
+    def expected(self, law: np.ndarray, n: int) -> np.ndarray:
+        """Return F, (k, k), of n reports of people of that law (k,)."""
+        if isinstance(self.model, FiniteChannel):
+            return np.asarray(self._weights(law, n * self.model.level_law) @ self.channel)
+        return self._of_scores(law, n)
+
+    def observed(self, statistics: np.ndarray, n: int, law: np.ndarray) -> Information:
+        """Return what the statistics (S,) of n reports say, its weights those of people of that law (k,)."""
+        if isinstance(self.model, FiniteChannel):
+            reports = self.model.reports(statistics)
+            weights = self._weights(law, reports)
+            return Information(weights @ self.channel, weights @ (statistics / np.maximum(self._rows(reports), 1)))
+        assert isinstance(self.model, ScoreSums)
+        matrix = self._of_scores(law, n)
+        return Information(matrix, matrix @ self.model.frequencies(statistics, n))
+
+    def reading(self, statistics: np.ndarray, n: int, law: np.ndarray) -> np.ndarray:
+        """Return the weights, (k, S), of the average reports of the levels in c, weights as in `observed`."""
+        if isinstance(self.model, FiniteChannel):
+            return self._weights(law, self.model.reports(statistics))
+        assert isinstance(self.model, ScoreSums)
+        return self._of_scores(law, n) / float(self.model.contrast)
+
+    def _weights(self, law: np.ndarray, reports: np.ndarray) -> np.ndarray:
+        """A' D, (k, S), D what an observed share tells: the reports of its level over its probability."""
+        return np.asarray(self.channel.T * (self._rows(reports) / np.maximum(self.channel @ law, _TINY)))
+
+    def _rows(self, reports: np.ndarray) -> np.ndarray:
+        """The reports of each row's level, (S,)."""
+        assert isinstance(self.model, FiniteChannel)
+        return np.repeat(reports, [level.outputs for level in self.model.levels])
+
+    def _of_scores(self, law: np.ndarray, n: int) -> np.ndarray:
+        assert isinstance(self.model, ScoreSums)
+        own, shared, weights = self.model.covariance(law, n)
+        covariance = np.diag(own) + shared.T @ weights @ shared
+        return np.linalg.inv(covariance + _SINGULAR * np.diagonal(covariance).mean())

@@ -1,0 +1,97 @@
+"""The numbers that an attribute may have: bounds, and the points of one that says which values there are.
+
+The points are lower, lower + step, ..., upper, or a list.  A client's value is the point nearest to it, and the law of an
+attribute lives on its points, each of which has an input cell of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from itertools import pairwise
+from types import MappingProxyType
+from typing import Any
+
+from dpcore.errors import SchemeError, check_within
+from dpcore.mechanisms import Mechanism
+from dpcore.protocol._fields import number
+from dpcore.protocol.attribute import MISSING, numeral
+
+MOST_POINTS = 1024  # of more a density says as much
+_LARGEST = 10**30  # of a bound: its eighth power is still a number
+_FINEST = 2.0**-32  # least width of the bounds, relative to them: input cells are then far above rounding
+
+
+def check_bounds(lower: Fraction, upper: Fraction) -> None:
+    """Raise SchemeError unless lower is below upper, far enough for doubles to tell values between them apart."""
+    check_within(-_LARGEST, _LARGEST, lower=lower, upper=upper)
+    if not lower < upper:
+        raise SchemeError(f"lower must be below upper, got {number(lower)} and {number(upper)}")
+    if float(upper - lower) <= _FINEST * max(abs(float(lower)), abs(float(upper))):
+        raise SchemeError(
+            f"lower and upper are too close to tell values apart, got {number(lower)} and {number(upper)}"
+        )
+
+
+def read(entries: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the points that an attribute's table says there are, their names as `categories`, and its bounds.
+
+    Raises SchemeError where they are none, or codes of who gives no answer are among them.
+    """
+    points = _points(entries)
+    check_bounds(points[0], points[-1])
+    codes, missing = entries["codes"], entries["missing"]
+    if not isinstance(codes, Mapping) or set(codes.values()) - {MISSING}:
+        raise SchemeError(f'codes of a number say who gives no answer, such as {{ -1 = "{MISSING}" }}, got {codes!r}')
+    if codes and missing != "category":
+        raise SchemeError('codes of a number go with missing = "category": say that, or leave them out')
+    for code in codes:
+        if numeral(code) in {float(point) for point in points}:
+            raise SchemeError(f"codes.{code} is one of the values there are, and cannot mean that there is no answer")
+    return {
+        "lower": points[0],
+        "upper": points[-1],
+        "points": points,
+        "values": tuple(map(float, points)),
+        "categories": (*map(name_of, points), *([MISSING] if missing == "category" else [])),
+        "codes": MappingProxyType(dict(sorted(codes.items()))),  # as in the canonical text
+    }
+
+
+def _points(entries: Mapping[str, Any]) -> tuple[Fraction, ...]:
+    step, listed, lower, upper = (entries[key] for key in ("step", "values", "lower", "upper"))
+    if listed is not None:
+        if (step, lower, upper) != (None, None, None):
+            raise SchemeError("values are all that there are: leave out lower, upper and step, or leave out values")
+        if any(below >= above for below, above in pairwise(listed)):
+            raise SchemeError("values must rise, each above the one before")
+        steps = Fraction(len(listed) - 1)
+    else:
+        if lower is None or upper is None:
+            raise SchemeError("a step goes from lower to upper; give both")
+        steps = (upper - lower) / step if step > 0 else Fraction(0)
+        if steps < 1 or steps.denominator != 1:
+            raise SchemeError(
+                f"step must be above 0 and go into the range from {number(lower)} to {number(upper)} without rest, got "
+                f"{number(step)}"
+            )
+    if steps >= MOST_POINTS:
+        raise SchemeError(
+            f"there may be {MOST_POINTS:,} values, got {int(steps) + 1:,}; take a larger step, or give lower and upper alone, "
+            "for a density"
+        )
+    return tuple(listed) if listed is not None else tuple(lower + step * place for place in range(int(steps) + 1))
+
+
+def name_of(point: Fraction) -> str:
+    """Return how tables write a point: 41000, 0.5."""
+    return str(int(point)) if point.denominator == 1 else repr(float(point))
+
+
+def check_room(mechanism: Mechanism, points: int) -> None:
+    """Raise SchemeError unless each of so many points, silence among them, can have an input cell of its own."""
+    if mechanism.inputs < points:
+        raise SchemeError(
+            f"{mechanism.name} has {mechanism.inputs} input cells here, and there are {points} values; give it more levels or "
+            'cells, or say mechanism = "auto"'
+        )
