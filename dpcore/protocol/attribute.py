@@ -122,15 +122,22 @@ class Attribute:
 
     def _silent(self, column: Any) -> tuple[np.ndarray, np.ndarray]:
         """The column with a number for each who gave none, and who they are, (n,) bool: by a code, or without a value."""
+        numbers = [number for number in map(numeral, self.codes) if number is not None]
+        plain = np.asarray(column)
+        if plain.dtype.kind in "iuf":
+            x = _floats(plain)
+            is_silent = np.isnan(x) | np.isin(x, numbers)
+            return np.where(is_silent, float(self.lower), x), is_silent
         values = np.asarray(column, dtype=object)
-        numbers = {numeral(code) for code in self.codes} - {None}
-        is_silent = np.array([_is_missing(value) or value in self.codes for value in values.tolist()], dtype=bool)
+        is_silent = np.array(
+            [_is_missing(value) or (isinstance(value, str) and value in self.codes) for value in values.tolist()], dtype=bool
+        )
         told = np.where(is_silent, float(self.lower), values)
         try:
             x = _floats(told)
         except (TypeError, ValueError, OverflowError):
             return told, is_silent  # what is no number is refused with the others
-        is_silent |= np.isin(x, sorted(numbers))
+        is_silent |= np.isin(x, numbers)
         return np.where(is_silent, float(self.lower), x), is_silent
 
     def _numbers(self, column: Any, first: int) -> np.ndarray:

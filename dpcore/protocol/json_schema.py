@@ -9,7 +9,7 @@ from typing import Any, get_args, get_origin
 
 from dpcore.functionals import KINDS
 from dpcore.mechanisms.declared import Option
-from dpcore.mechanisms.named import BY_TYPE, options_of
+from dpcore.mechanisms.named import BY_KIND, BY_TYPE, options_of
 from dpcore.privacy.budget import Budget
 from dpcore.protocol import keys
 from dpcore.protocol.attribute_table import NAME
@@ -31,11 +31,22 @@ def json_schema() -> dict[str, Any]:
         "propertyNames": {"pattern": NAME.pattern},
         "additionalProperties": {
             "required": ["type"],
-            "allOf": [_if({"type": kind}, _attribute(kind)) for kind in BY_TYPE],
+            "allOf": [{"if": _is(kind), "then": _attribute(kind)} for kind in BY_KIND],
             "properties": {"type": {"enum": list(BY_TYPE)}},
         },
     }
     return {"$schema": "http://json-schema.org/draft-07/schema#", "title": "A scheme of ldpflow", **document}
+
+
+_POINTS = {"anyOf": [{"required": ["step"]}, {"required": ["values"]}]}  # which make a number's values few
+
+
+def _is(kind: str) -> dict[str, Any]:
+    """Whether a table is of an attribute of a kind, as `keys.kind_of` says."""
+    of_type = {"properties": {"type": {"const": "numeric" if kind == keys.LATTICE else kind}}, "required": ["type"]}
+    if kind == "categorical":
+        return of_type
+    return of_type | (_POINTS if kind == keys.LATTICE else {"not": _POINTS})
 
 
 def _attribute(kind: str) -> dict[str, Any]:

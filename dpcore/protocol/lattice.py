@@ -41,7 +41,7 @@ def read(entries: Mapping[str, Any]) -> dict[str, Any]:
     points = _points(entries)
     check_bounds(points[0], points[-1])
     codes, missing = entries["codes"], entries["missing"]
-    if not isinstance(codes, Mapping) or set(codes.values()) - {MISSING}:
+    if not isinstance(codes, Mapping) or any(label != MISSING for label in codes.values()):
         raise SchemeError(f'codes of a number say who gives no answer, such as {{ -1 = "{MISSING}" }}, got {codes!r}')
     if codes and missing != "category":
         raise SchemeError('codes of a number go with missing = "category": say that, or leave them out')

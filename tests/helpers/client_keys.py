@@ -10,7 +10,7 @@ from types import GenericAlias
 from typing import Any
 
 from dpcore.mechanisms.declared import Option
-from dpcore.mechanisms.named import BY_TYPE, declaration
+from dpcore.mechanisms.named import BY_KIND, declaration
 from dpcore.protocol import keys
 
 _STATIC = Path(__file__).parents[2] / "dpcore/collector/static/client"
@@ -30,11 +30,11 @@ export const TABLES = """
 def text() -> str:
     """Return the whole part."""
     tables = {"scheme": _declared(keys.SCHEME)}
-    for kind in BY_TYPE:
-        options = [option for name in BY_TYPE[kind] for option in declared_of(name).options]
+    for kind in BY_KIND:
+        options = [option for name in BY_KIND[kind] for option in declared_of(name).options]
         tables[kind] = _declared(option for option in keys.of_attribute(kind, "") if option not in options)
         tables[kind]["estimator"] = {"type": "str"}
-        tables[kind]["mechanism"] = {"type": "str", "choices": [name for name in BY_TYPE[kind] if name in _MECHANISMS]}
+        tables[kind]["mechanism"] = {"type": "str", "choices": [name for name in BY_KIND[kind] if name in _MECHANISMS]}
         tables[kind]["mechanism"]["needed"] = True
     kept = {name: [option for option in declared_of(name).options if option.is_kept] for name in _MECHANISMS}
     tables |= {name: _declared(options) for name, options in kept.items()}

@@ -2,38 +2,92 @@
 
 import { printable } from "./entries.mjs";
 import { SchemeError } from "./errors.mjs";
-import { rational, toDouble } from "./numbers.mjs";
+import { numberIn, rational, toDouble } from "./numbers.mjs";
 
 const LARGEST_BOUND = 10n ** 30n;
 const FINEST_WIDTH = 2 ** -32; // of the bounds, relative to them
+const MOST_POINTS = 1024;
 const MISSING = "missing"; // the category of who gives no answer
 const OTHER = "other"; // and of answers that are not listed
 
+/** What an attribute's values are: its type, or "lattice" of a number whose table (a Map) says which values there are. */
+export function kindOf(type, table) {
+  return type === "numeric" && (table.has("step") || table.has("values")) ? "lattice" : type;
+}
+
 /** The domain in the entries of an attribute's table, and which it says itself (a Set of keys); throws SchemeError. */
 export function domainOf(entries, said) {
+  if (kindOf(entries.get("type"), said) === "lattice") return pointsOf(entries);
   return entries.get("type") === "numeric" ? boundsOf(entries, said) : categoriesIn(entries);
 }
 
 function boundsOf(entries, said) {
-  const [outside, unit] = ["outside", "unit"].map((key) => entries.get(key));
-  printable("unit", unit);
   if (entries.get("estimator") !== "projection" && (said.has("level_rule") || said.has("level"))) {
     throw new SchemeError('level_rule and level go with estimator = "projection" only');
   }
   if ((entries.get("level_rule") === "fixed") !== said.has("level")) throw new SchemeError('level goes with level_rule = "fixed"');
-  const [low, high] = ["lower", "upper"].map((key) => {
-    const [top, bottom] = rational(entries.get(key));
+  return { ...rangeOf(entries.get("lower"), entries.get("upper")), ...textsOf(entries), missing: "refuse", categories: [] };
+}
+
+function textsOf(entries) {
+  printable("unit", entries.get("unit"));
+  return { outside: entries.get("outside"), unit: entries.get("unit") };
+}
+
+/** The bounds as doubles, and how far they are apart; throws SchemeError where they are none. */
+function rangeOf(first, last) {
+  const [low, high] = [["lower", first], ["upper", last]].map(([key, value]) => {
+    const [top, bottom] = rational(value);
     if (top > LARGEST_BOUND * bottom || -top > LARGEST_BOUND * bottom) throw new SchemeError(`${key} must lie between -1e30 and 1e30`);
     return [top, bottom];
   });
   const [lower, upper] = [toDouble(...low), toDouble(...high)];
   const gap = [high[0] * low[1] - low[0] * high[1], high[1] * low[1]];
-  if (gap[0] <= 0n) throw new SchemeError(`lower must be below upper, got ${entries.get("lower")} and ${entries.get("upper")}`);
+  if (gap[0] <= 0n) throw new SchemeError(`lower must be below upper, got ${first} and ${last}`);
   const width = toDouble(...gap);
   if (width <= FINEST_WIDTH * Math.max(Math.abs(lower), Math.abs(upper))) {
     throw new SchemeError("lower and upper are too close to tell values apart");
   }
-  return { outside, unit, missing: "refuse", categories: [], lower, upper, width };
+  return { lower, upper, width };
+}
+
+/** A number that says which values there are: lower, lower + step, ..., upper, or a list. */
+function pointsOf(entries) {
+  const [step, listed, lower, upper, missing] = ["step", "values", "lower", "upper", "missing"].map((key) => entries.get(key));
+  if (listed !== undefined && [step, lower, upper].some((value) => value !== undefined)) {
+    throw new SchemeError("values are all that there are: leave out lower, upper and step, or leave out values");
+  }
+  if (listed === undefined && (lower === undefined || upper === undefined)) throw new SchemeError("a step goes from lower to upper; give both");
+  const points = (listed ?? steps(lower, upper, step)).map((value) => (Array.isArray(value) ? value : rational(value)));
+  if (points.length > MOST_POINTS) throw new SchemeError(`there may be ${MOST_POINTS} values, got ${points.length}`);
+  if (points.some((point, i) => i > 0 && !isBelow(points[i - 1], point))) throw new SchemeError("values must rise, each above the one before");
+  const range = rangeOf(...[points[0], points.at(-1)].map((point) => point.join("/")));
+  const numbers = points.map((point) => toDouble(...point));
+  const codes = entries.get("codes") ?? new Map();
+  if (!(codes instanceof Map) || [...codes.values()].some((label) => label !== MISSING)) {
+    throw new SchemeError("codes of a number say who gives no answer");
+  }
+  if (codes.size && missing !== "category") throw new SchemeError('codes of a number go with missing = "category"');
+  const taken = [...codes.keys()].find((code) => numbers.includes(numberIn(code)));
+  if (taken !== undefined) throw new SchemeError(`codes.${taken} is one of the values there are, and cannot mean that there is no answer`);
+  const silent = missing === "category" ? [MISSING] : [];
+  const distance = step === undefined ? undefined : toDouble(...rational(step));
+  return { ...range, ...textsOf(entries), missing, codes: new Set(codes.keys()), points: numbers, step: distance, categories: [...numbers.map(String), ...silent] };
+}
+
+function steps(lower, upper, step) {
+  const [low, high, by] = [lower, upper, step].map(rational);
+  const [top, bottom] = [(high[0] * low[1] - low[0] * high[1]) * by[1], high[1] * low[1] * by[0]];
+  if (by[0] <= 0n || top < bottom || top % bottom !== 0n) {
+    throw new SchemeError(`step must be above 0 and go into the range from ${lower} to ${upper} without rest, got ${step}`);
+  }
+  const many = top / bottom;
+  if (many >= BigInt(MOST_POINTS)) throw new SchemeError(`there may be ${MOST_POINTS} values, got ${many + 1n}`);
+  return Array.from({ length: Number(many) + 1 }, (_, i) => [low[0] * by[1] + BigInt(i) * by[0] * low[1], low[1] * by[1]]);
+}
+
+function isBelow(one, other) {
+  return one[0] * other[1] < other[0] * one[1];
 }
 
 function categoriesIn(entries) {

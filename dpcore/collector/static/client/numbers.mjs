@@ -1,5 +1,12 @@
 /** The numbers that a scheme writes as texts: epsilons and fractions. */
 
+const NUMERAL = /^[ \t\n\v\f\r]*[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?[ \t\n\v\f\r]*$/; // as in Python
+
+/** The number that a text spells, as the client in Python reads it; undefined where it spells none. */
+export function numberIn(text) {
+  return NUMERAL.test(text) ? Number(text) : undefined;
+}
+
 /** "0.5", "1/3", "ln 3", "2 + ln 3/2" as a number. */
 export function epsilonOf(text) {
   return text.split(" + ").reduce((sum, part) => {

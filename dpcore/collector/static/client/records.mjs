@@ -1,8 +1,7 @@
 /** From the values of a record to input cells. */
 
 import { InvalidRecord } from "./errors.mjs";
-
-const NUMERAL = /^[ \t\n\v\f\r]*[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?[ \t\n\v\f\r]*$/; // of a number in a text, as in Python
+import { numberIn } from "./numbers.mjs";
 
 /** The input cell of an attribute's value in a record; throws InvalidRecord. */
 export function cellOf(attribute, record) {
@@ -12,13 +11,37 @@ export function cellOf(attribute, record) {
 }
 
 function cellOfNumber(attribute, value) {
-  const x = typeof value === "bigint" || (typeof value === "string" && NUMERAL.test(value)) ? Number(value) : value;
+  const x = typeof value === "bigint" ? Number(value) : typeof value === "string" ? numberIn(value) : value;
+  if (attribute.missing === "category" && isSilent(attribute, value, x)) return spread(attribute, attribute.points.length);
   if (typeof x !== "number" || Number.isNaN(x)) throw new InvalidRecord(attribute.name, "expected a number");
   if (attribute.outside === "refuse" && (x < attribute.lower || x > attribute.upper)) {
     throw new InvalidRecord(attribute.name, `expected a number from ${attribute.lower} to ${attribute.upper}`);
   }
-  const share = (Math.min(Math.max(x, attribute.lower), attribute.upper) - attribute.lower) / attribute.width;
+  const within = Math.min(Math.max(x, attribute.lower), attribute.upper);
+  if (attribute.points) return spread(attribute, pointOf(attribute, within));
+  const share = (within - attribute.lower) / attribute.width;
   return Math.min(Math.trunc(share * attribute.mechanism.inputs), attribute.mechanism.inputs - 1);
+}
+
+/** The point nearest to a number, of two the larger. */
+function pointOf({ points, step, lower }, x) {
+  if (step !== undefined) return Math.min(Math.floor((x - lower) / step + 0.5), points.length - 1);
+  return points.findLastIndex((point, i) => i === 0 || (points[i - 1] + point) / 2 <= x);
+}
+
+/** The input cell of a place among the values there are, which are spread over all cells. */
+function spread({ categories, mechanism }, place) {
+  return Math.floor(((2 * place + 1) * mechanism.inputs) / (2 * categories.length));
+}
+
+/** Whether a value says that there is no answer: it is none, or one of the codes, or the number that a code spells. */
+function isSilent({ codes }, value, x) {
+  if (isAbsent(value) || codes.has(value)) return true;
+  return typeof x === "number" && [...codes].some((code) => numberIn(code) === x);
+}
+
+function isAbsent(value) {
+  return value === null || value === undefined || value === "" || Number.isNaN(value);
 }
 
 function cellOfCategory(attribute, value) {
@@ -26,7 +49,7 @@ function cellOfCategory(attribute, value) {
   const known = typeof whole === "bigint" ? attribute.numbers.get(whole) : attribute.texts.get(whole);
   if (known !== undefined) return known;
   if ((value !== null && typeof value === "object") || typeof value === "boolean") throw new InvalidRecord(attribute.name, "expected a text or a number");
-  if (value === null || value === undefined || value === "" || Number.isNaN(value)) {
+  if (isAbsent(value)) {
     if (attribute.missing === "category") return attribute.categories.indexOf("missing");
     throw new InvalidRecord(attribute.name, "expected an answer");
   }

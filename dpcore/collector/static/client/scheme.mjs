@@ -1,7 +1,7 @@
 /** The scheme: read from a bundle, of which every file is checked, and every promise. */
 
 import { hex, parseJson, sha256, textOf } from "./bytes.mjs";
-import { domainOf } from "./domain.mjs";
+import { domainOf, kindOf } from "./domain.mjs";
 import { entriesOf, oneOf, printable } from "./entries.mjs";
 import { SchemeError } from "./errors.mjs";
 import { NAMES_ONE, TABLES } from "./keys.mjs";
@@ -121,7 +121,7 @@ async function makeAttribute(name, table, tables) {
   }
   const type = oneOf("type", table.get("type"), ["numeric", "categorical"]);
   const kind = table.get("mechanism");
-  const entries = entriesOf({ ...TABLES[type], ...TABLES[kind] }, table);
+  const entries = entriesOf({ ...TABLES[kindOf(type, table)], ...TABLES[kind] }, table);
   const [stated, client, column = name] = ["epsilon", "client", "column"].map((key) => entries.get(key));
   const promise = promiseOf(stated);
   printable("column", column);
@@ -135,7 +135,8 @@ async function makeAttribute(name, table, tables) {
   }
   mechanism.check();
   const count = domain.categories.length;
-  if (count && mechanism.inputs !== count) {
+  if (mechanism.inputs < count) throw new SchemeError(`${kind} has ${mechanism.inputs} input cells, and there are ${count} values`);
+  if (count && mechanism.inputs !== count && TABLES.categorical.mechanism.choices.includes(kind)) {
     throw new SchemeError(`client.categories must be ${count}, the number of categories, got ${mechanism.inputs}`);
   }
   return {
