@@ -130,7 +130,8 @@ class Attribute:
             return np.where(is_silent, float(self.lower), x), is_silent
         values = np.asarray(column, dtype=object)
         is_silent = np.array(
-            [_is_missing(value) or (isinstance(value, str) and value in self.codes) for value in values.tolist()], dtype=bool
+            [_is_missing(value) or (isinstance(value, str) and value in self.codes) for value in values.tolist()],
+            dtype=bool,
         )
         told = np.where(is_silent, float(self.lower), values)
         try:

@@ -114,8 +114,6 @@ def _mechanism(of: str, entries: Mapping[str, Any], table: Mapping[str, Any], to
         if not option.is_kept:
             raise SchemeError(f"a client table holds what came of {option.name}; remove one of the two")
     mechanism = kind.from_parameters(entries["epsilon"], table["client"])
-    if of in kind.declared.attributes:  # of cells or categories of its own, and not of a number's points
-        lattice.check_room(mechanism, told.get("categories", 0))
     if "categorical" in kind.declared.attributes and mechanism.inputs != told["categories"]:
         raise SchemeError(
             f"client.categories must be {told['categories']}, the number of categories, got {mechanism.inputs}"

@@ -14,6 +14,7 @@ import dpcore as dp
 from dpcore.errors import SchemeError
 from dpcore.estimation.estimators.named import by_name, named
 from dpcore.mechanisms.named import BY_TYPE
+from dpcore.protocol.keys import LOG_LINEAR
 from dpcore.protocol.simulation import _answer_law
 
 KINDS = [pytest.param(type_, kind, id=name) for type_, kinds in BY_TYPE.items() for name, kind in kinds.items()]
@@ -30,7 +31,7 @@ def scheme(type_: str, name: str, *lines: str) -> dp.Scheme:
 def test_the_design_takes_what_is_declared(type_: str, kind: Any) -> None:
     taken = inspect.signature(kind.design).parameters
     assert kind.declared.name == kind.name
-    assert set(kind.declared.told) <= {"categories", "clients"} & set(taken)
+    assert set(kind.declared.told) <= {"categories", "points", "clients"} & set(taken)
     for option in kind.declared.options:
         assert option.default == taken[option.name].default, option.name
         assert option.default is None or not option.choices or option.default in option.choices
@@ -57,6 +58,7 @@ def test_every_estimator_that_is_declared_is_made(type_: str, kind: Any) -> None
 
 def test_every_estimator_that_is_found_is_declared_by_a_mechanism() -> None:
     declared = {name for kinds in BY_TYPE.values() for kind in kinds.values() for name in kind.declared.estimators}
+    declared.add(LOG_LINEAR)  # of every mechanism, where a number says which values there are
     assert declared == by_name().keys()
     for name, kind in by_name().items():
         assert kind.name in kind.titles

@@ -12,7 +12,7 @@ import pytest
 
 from dpcore.errors import SchemeError
 from dpcore.functionals import KINDS
-from dpcore.mechanisms.named import BY_TYPE
+from dpcore.mechanisms.named import BY_KIND
 from dpcore.protocol import keys
 from dpcore.protocol.json_schema import json_schema
 from dpcore.protocol.scheme import Scheme
@@ -77,10 +77,10 @@ def test_every_functional_is_taken(kind: Any) -> None:
     CHECK.validate(tomllib.loads(f'functionals = ["{kind.example or kind.name}"]\n{SMALL}'))
 
 
-@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, named in BY_TYPE.items() for name in named])
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, named in BY_KIND.items() for name in named])
 def test_every_key_of_every_mechanism_is_in_it(kind: str, name: str) -> None:
     said = [each["then"] for each in SCHEMA["properties"]["attributes"]["additionalProperties"]["allOf"]]
-    table = dict(zip(BY_TYPE, said, strict=True))[kind]
+    table = dict(zip(BY_KIND, said, strict=True))[kind]
     case = next(c for c in table["allOf"] if c["if"]["properties"]["mechanism"]["const"] == name)
     for key in keys.of_attribute(kind, name):
         own = case["then"]["properties"].get(key.name, table["properties"].get(key.name))

@@ -50,10 +50,12 @@ HONEST = {
     "dyadic_wave": numeric("dyadic_wave", "1", "cells = 8\nwidths = [5, 3, 1]\n"),
     "wide_wave": numeric("dyadic_wave", '"0.002"', "cells = 1024\nwidths = [1, 1023]\n"),
     "square_wave": numeric("square_wave", "1", "cells = 8\nwidths = [3]\n"),
-    "steps": numeric("dyadic_wave", "1", "cells = 8\nwidths = [5, 3, 1]\n").replace("upper = 1\n", 'upper = 9\nstep = "3/2"\n'),
-    "points": numeric("subset_selection", "1", 'missing = "category"\ncodes = { 9 = "missing", x = "missing" }\n').replace(
-        "lower = 0\nupper = 1\n", "values = [-1, 0.5, 2, 3]\n"
+    "steps": numeric("dyadic_wave", "1", "cells = 8\nwidths = [5, 3, 1]\n").replace(
+        "upper = 1\n", 'upper = 9\nstep = "3/2"\n'
     ),
+    "points": numeric(
+        "subset_selection", "1", 'missing = "category"\ncodes = { 9 = "missing", x = "missing" }\n'
+    ).replace("lower = 0\nupper = 1\n", "values = [-1, 0.5, 2, 3]\n"),
     "sampled": numeric("wavelet_laplace", "1", SPLINES),
     "split": numeric("wavelet_laplace", '"0.75"', f'{SPLINES}allocation = "split"\n'),
     "paper": numeric("wavelet_laplace", '"0.75"', f'{SPLINES}allocation = "paper"\na = 2\n'),
