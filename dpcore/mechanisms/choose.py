@@ -13,7 +13,7 @@ import numpy as np
 from dpcore.errors import SchemeError, check_within
 from dpcore.mechanisms.base import Mechanism
 from dpcore.mechanisms.dyadic_wave import DyadicWave
-from dpcore.mechanisms.information import SeenThrough, spread
+from dpcore.mechanisms.information import SeenThrough, room_for, spread
 from dpcore.mechanisms.named import CATEGORICAL
 from dpcore.mechanisms.oracle import FrequencyOracle
 from dpcore.privacy.budget import Budget
@@ -56,29 +56,29 @@ _ROUGH, _SMOOTH = 0.5, 2.0  # of the log law that a forecast believes in: each p
 _NEAR = 0.1  # of error, given up for shares that are told without a belief
 
 
-def choose_for_points(budget: Budget, *, points: int, clients: int) -> Mechanism:
+def choose_for_points(budget: Budget, *, points: int, clients: int, is_silent: bool = False) -> Mechanism:
     """Return the mechanism whose law of so many points has the least error to be expected of so many clients' reports.
 
-    Among those within a tenth of it the first frequency oracle, the wave last.  Raises SchemeError where none keeps the budget.
+    Of a dyadic wave and the frequency oracle that categories would get; within a tenth the oracle.
+    is_silent: whether silence is an answer, too.  Raises SchemeError where neither keeps the budget.
     """
-    fitting: list[Mechanism] = [oracle for oracle in oracles(budget, points) if oracle.sizes[0] <= LARGEST_REPORT]
-    fitting.append(DyadicWave.design(budget, points=points))
-    errors = [forecast(mechanism, points, clients) for mechanism in fitting]
-    return next(
-        mechanism for mechanism, error in zip(fitting, errors, strict=True) if error <= (1 + _NEAR) * min(errors)
-    )
+    oracle = choose(budget, categories=points + is_silent)
+    wave = DyadicWave.design(budget, points=room_for(points, is_silent))
+    of_oracle, of_wave = (forecast(mechanism, points, clients, is_silent) for mechanism in (oracle, wave))
+    return oracle if of_oracle <= (1 + _NEAR) * of_wave else wave
 
 
-def forecast(mechanism: Mechanism, points: int, clients: int) -> float:
+def forecast(mechanism: Mechanism, points: int, clients: int, is_silent: bool = False) -> float:
     """Return the error of the distribution function that is to be expected, its mean over the points: a share of the people.
 
     A law near the uniform, whose logarithm is a random walk of standard deviation 2 over the range and off it by .5 at each
     point by itself; normal errors: E |e| = sqrt(2 / pi) sd.
     """
-    law, at = np.full(points, 1 / points), np.arange(1, points + 1) / points
-    information = SeenThrough(mechanism.model(), spread(points, mechanism.inputs)).expected(law, clients)
-    centred = np.eye(points) - 1 / points
-    belief = centred @ (_SMOOTH**2 * np.minimum.outer(at, at) + _ROUGH**2 * np.eye(points)) @ centred / points**2
-    left = np.linalg.solve(np.eye(points) + belief @ information, belief)
+    k = points + is_silent
+    law, at = np.full(k, 1 / k), np.arange(1, k + 1) / k
+    information = SeenThrough(mechanism.model(), spread(points, mechanism.inputs, is_silent)).expected(law, clients)
+    centred = np.eye(k) - 1 / k
+    belief = centred @ (_SMOOTH**2 * np.minimum.outer(at, at) + _ROUGH**2 * np.eye(k)) @ centred / k**2
+    left = np.linalg.solve(np.eye(k) + belief @ information, belief)
     variances = np.diagonal(np.cumsum(np.cumsum(left, axis=0), axis=1))
     return float(np.sqrt(2 / np.pi) * np.sqrt(np.maximum(variances, 0.0)).mean())

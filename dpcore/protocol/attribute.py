@@ -99,7 +99,9 @@ class Attribute:
         """
         if self.has_density:
             return np.arange(self.mechanism.inputs)
-        return spread(len(self.categories), self.mechanism.inputs)
+        if self.points is None:
+            return np.arange(len(self.categories))
+        return spread(len(self.points), self.mechanism.inputs, len(self.categories) > len(self.points))
 
     def _encode_points(self, column: Any, first: int) -> np.ndarray:
         """The input cells of the points nearest to numbers, of two the larger."""
@@ -123,7 +125,10 @@ class Attribute:
     def _silent(self, column: Any) -> tuple[np.ndarray, np.ndarray]:
         """The column with a number for each who gave none, and who they are, (n,) bool: by a code, or without a value."""
         numbers = [number for number in map(numeral, self.codes) if number is not None]
-        plain = np.asarray(column)
+        try:
+            plain = np.asarray(column)
+        except ValueError:  # a list among them, which is refused with the others
+            return column, np.zeros(len(column), dtype=bool)
         if plain.dtype.kind in "iuf":
             x = _floats(plain)
             is_silent = np.isnan(x) | np.isin(x, numbers)

@@ -35,7 +35,7 @@ def read(name: str, table: Any, clients: int, functionals: tuple[str, ...]) -> A
         kind = keys.kind_of(table)
         if kind == keys.LATTICE:
             entries |= lattice.read(entries)
-            told = dict.fromkeys(("categories", "points"), len(entries["categories"])) | {"clients": clients}
+            told = lattice.told(entries) | {"clients": clients}
         elif kind == "numeric":
             lattice.check_bounds(entries["lower"], entries["upper"])
             _check_level(entries, table)
@@ -48,7 +48,7 @@ def read(name: str, table: Any, clients: int, functionals: tuple[str, ...]) -> A
         printable(column=entries["column"], unit=entries.get("unit", ""))
         entries["mechanism"] = _mechanism(kind, entries, table, told)
         if kind == keys.LATTICE:
-            lattice.check_room(entries["mechanism"], len(entries["categories"]))
+            lattice.check_room(entries["mechanism"], told)
         if entries["functionals"] is not None:
             functionals = read_functionals(entries["functionals"], is_canonical="client" in table)
         return Attribute(

@@ -16,11 +16,13 @@ from dpcore.privacy.budget import Budget
 def design(kind: Any, budget: Budget, told: Mapping[str, int], options: Mapping[str, Any]) -> Mechanism:
     """Return the mechanism of a class as the options say, or the one chosen where there is no class.
 
-    told: 'categories', how many there are, of a categorical attribute; 'points' likewise and 'clients', how many are planned
-    for, of a numeric one.
+    told: what the scheme says, of categories how many there are; of a number 'clients', how many are planned for, and 'points',
+    for how many there must be room; and 'values', how many there are, where it says that.
     """
-    if kind is None and told.get("points"):
-        return choose_for_points(budget, points=told["points"], clients=told["clients"])
+    if kind is None and "values" in told:
+        return choose_for_points(
+            budget, points=told["values"], clients=told["clients"], is_silent=told["categories"] > told["values"]
+        )
     if kind is None:
         return choose(budget, categories=told["categories"])
     mechanism: Mechanism = kind.design(budget, **{key: told[key] for key in kind.declared.told}, **options)

@@ -14,6 +14,7 @@ from typing import Any
 
 from dpcore.errors import SchemeError, check_within
 from dpcore.mechanisms import Mechanism
+from dpcore.mechanisms.information import room_for
 from dpcore.protocol._fields import number
 from dpcore.protocol.attribute import MISSING, numeral
 
@@ -88,10 +89,16 @@ def name_of(point: Fraction) -> str:
     return str(int(point)) if point.denominator == 1 else repr(float(point))
 
 
-def check_room(mechanism: Mechanism, points: int) -> None:
-    """Raise SchemeError unless each of so many points, silence among them, can have an input cell of its own."""
-    if mechanism.inputs < points:
+def told(entries: Mapping[str, Any]) -> dict[str, int]:
+    """Return what designs are told: 'values', 'categories', silence included, and 'points', for how many there must be room."""
+    answers, values = len(entries["categories"]), len(entries["points"])
+    return {"values": values, "categories": answers, "points": room_for(values, answers > values)}
+
+
+def check_room(mechanism: Mechanism, told: Mapping[str, int]) -> None:
+    """Raise SchemeError unless each answer has an input cell of its own, as `spread` gives them out."""
+    if mechanism.inputs != told["categories"] and mechanism.inputs < told["points"]:
         raise SchemeError(
-            f"{mechanism.name} has {mechanism.inputs} input cells here, and there are {points} values; give it more levels or "
-            'cells, or say mechanism = "auto"'
+            f"{mechanism.name} has {mechanism.inputs} input cells here, and {told['categories']} answers need "
+            f'{told["points"]}; give it more levels or cells, or say mechanism = "auto"'
         )

@@ -117,3 +117,9 @@ function categoriesIn(entries) {
   }
   return { outside, unit: "", missing, categories, texts, numbers };
 }
+
+/** How many input cells an attribute's values need where there are more of them than answers; 0 of any other attribute. */
+export function roomFor({ points, categories }) {
+  if (points === undefined) return 0;
+  return categories.length > points.length ? Math.ceil((4 * points.length) / 3) + 1 : points.length;
+}

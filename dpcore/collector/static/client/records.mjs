@@ -29,9 +29,12 @@ function pointOf({ points, step, lower }, x) {
   return points.findLastIndex((point, i) => i === 0 || (points[i - 1] + point) / 2 <= x);
 }
 
-/** The input cell of a place among the values there are, which are spread over all cells. */
-function spread({ categories, mechanism }, place) {
-  return Math.floor(((2 * place + 1) * mechanism.inputs) / (2 * categories.length));
+/** The input cell of a place among the values there are, spread over the cells; silence has the last, behind an empty quarter. */
+function spread({ categories, points, mechanism: { inputs } }, place) {
+  if (inputs === categories.length) return place;
+  if (place === points.length) return inputs - 1;
+  const room = categories.length > points.length ? inputs - Math.floor(inputs / 4) : inputs;
+  return Math.floor(((2 * place + 1) * room) / (2 * points.length));
 }
 
 /** Whether a value says that there is no answer: it is none, or one of the codes, or the number that a code spells. */

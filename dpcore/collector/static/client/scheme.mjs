@@ -1,7 +1,7 @@
 /** The scheme: read from a bundle, of which every file is checked, and every promise. */
 
 import { hex, parseJson, sha256, textOf } from "./bytes.mjs";
-import { domainOf, kindOf } from "./domain.mjs";
+import { domainOf, kindOf, roomFor } from "./domain.mjs";
 import { entriesOf, oneOf, printable } from "./entries.mjs";
 import { SchemeError } from "./errors.mjs";
 import { NAMES_ONE, TABLES } from "./keys.mjs";
@@ -135,7 +135,10 @@ async function makeAttribute(name, table, tables) {
   }
   mechanism.check();
   const count = domain.categories.length;
-  if (mechanism.inputs < count) throw new SchemeError(`${kind} has ${mechanism.inputs} input cells, and there are ${count} values`);
+  const needed = roomFor(domain);
+  if (mechanism.inputs !== count && mechanism.inputs < needed) {
+    throw new SchemeError(`${kind} has ${mechanism.inputs} input cells here, and ${count} answers need ${needed}`);
+  }
   if (count && mechanism.inputs !== count && TABLES.categorical.mechanism.choices.includes(kind)) {
     throw new SchemeError(`client.categories must be ${count}, the number of categories, got ${mechanism.inputs}`);
   }

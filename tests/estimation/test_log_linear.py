@@ -1,0 +1,145 @@
+"""The law of points: found through every mechanism that fits, with errors that are neither too small nor too large."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpcore as dp
+from dpcore.errors import NotEstimable, SchemeError
+from dpcore.estimation.estimators.log_linear import LogLinear
+from dpcore.estimation.estimators.log_linear_family import Belief, Family
+from dpcore.estimation.estimators.log_linear_fit import average, fit
+from dpcore.functionals import Cdf, Mean, Probability, Quantile, Variance
+from dpcore.mechanisms.information import Information, SeenThrough
+from dpcore.mechanisms.named import BY_KIND
+from tests.helpers.statistical import draws_for_variance, mean_agrees, variance_agrees
+
+LAW = np.array([0.05, 0.3, 0.2, 0.25, 0.02, 0.18])
+POINTS = np.array([0.0, 1, 2, 3, 4, 5])
+SILENT_SHARE = 0.3
+
+
+def scheme(name: str = "auto", epsilon: float = 2, more: str = "") -> dp.Scheme:
+    said = f'mechanism = "{name}"\nlower = 0\nupper = 5\nstep = 1\nepsilon = {epsilon}\n{more}'
+    return dp.Scheme.from_toml(f'name = "s"\n[attributes.a]\ntype = "numeric"\n{said}')
+
+
+def people(n: int, random: np.random.Generator, silent: float = 0.0) -> dict[str, Any]:
+    values = random.choice(POINTS, n, p=LAW)
+    return {"a": np.where(random.random(n) < silent, np.nan, values)}
+
+
+@pytest.mark.parametrize("name", BY_KIND["lattice"])
+@pytest.mark.parametrize("more", ["", 'missing = "category"\n'])
+def test_every_mechanism_that_fits_gives_the_law(name: str, more: str) -> None:
+    silent = SILENT_SHARE if more else 0.0
+    asked = scheme(name, 2, more)
+    found = dp.estimate(dp.simulate(asked, people(400_000, np.random.default_rng(1), silent), dp.seeded(2)), "a")
+    truth = np.append(LAW * (1 - silent), [silent] if more else [])
+    assert found.values.sum() == pytest.approx(1)
+    assert np.all(np.abs(found.raw - truth) <= 5 * found.standard_errors)
+    assert np.all(found.standard_errors < 0.02)
+    for functional in (Mean(), Cdf(2), Probability(1, 3), Variance(), Quantile(0.5)):
+        result, true = found.functional(functional), functional.of_probabilities(LAW, POINTS)
+        assert result.standard_error is not None
+        assert abs(result.value - true) <= 5 * result.standard_error
+    assert found.functional(Quantile(0.5)).value == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["subset_selection", "dyadic_wave"])
+def test_errors_are_those_that_are_told(name: str) -> None:
+    """The standardised errors of a mean have variance one, and not 1.69: a scale off by 30 % is rejected."""
+    asked, true = scheme(name, 1, 'missing = "category"\n'), float(LAW @ POINTS)
+    rounds = draws_for_variance(1.3**2)
+    errors = []
+    for seed in range(rounds):
+        found = dp.estimate(dp.simulate(asked, people(20_000, np.random.default_rng(seed), 0.2), dp.seeded(seed)), "a")
+        result = found.functional(Mean())
+        errors.append((result.value - true) / result.standard_error)
+    scores = np.array(errors)
+    assert mean_agrees(scores, 0.0)
+    assert variance_agrees(scores, 1.0)
+    assert not variance_agrees(1.3 * scores, 1.0)
+
+
+def test_information_is_the_curvature_of_the_likelihood() -> None:
+    """Of a wave's counts: against second differences of the multinomial likelihood, at the law itself."""
+    a = scheme("dyadic_wave", 1).attributes["a"]
+    seen = SeenThrough(a.mechanism.model(), a.cells)
+    statistics = a.mechanism.statistics(a.mechanism.privatize(np.repeat(a.cells, 3000), dp.seeded(1)))
+    law = np.full(6, 1 / 6)
+    rows = np.repeat(seen.model.reports(statistics), [level.outputs for level in seen.model.levels])
+
+    def likelihood(p: np.ndarray) -> float:
+        return float(np.sum(rows * (seen.channel @ law) * np.log(seen.channel @ p)))  # counts as they are expected
+
+    matrix = seen.observed(statistics, 18_000, law).matrix
+    for i, j in product(range(6), repeat=2):
+        e, f = 1e-4 * np.eye(6)[i], 1e-4 * np.eye(6)[j]
+        second = likelihood(law + e + f) - likelihood(law + e - f) - likelihood(law - e + f) + likelihood(law - e - f)
+        assert second / 4e-8 == pytest.approx(-matrix[i, j], rel=1e-3)
+
+
+def known(law: np.ndarray, n: float) -> Information:
+    """What n answers in clear would say: the multinomial's information at the law."""
+    matrix = n * np.diag(1 / np.maximum(law, 1e-9))
+    return Information(matrix, matrix @ law)
+
+
+def test_heaps_and_free_laws_are_found_where_they_are() -> None:
+    points = np.arange(41.0)
+    smooth = np.exp(-((points - 18) ** 2) / 200)
+    rounded = np.where(points % 10 == 0, 4.0, np.where(points % 5 == 0, 2.0, 1.0))
+    odd = np.random.default_rng(0).dirichlet(np.full(41, 0.7))
+    for law, heaps, free in ((smooth, False, False), (smooth * rounded, True, False), (odd, None, True)):
+        law = law / law.sum()
+        found, beliefs = average(Family(points), lambda _, law=law: known(law, 2000))
+        assert np.abs(found - law).max() < 0.05
+        if heaps is not None:
+            assert (sum(weight for weight, belief in beliefs if belief.heaps) > 0.9) is heaps
+        assert (sum(weight for weight, belief in beliefs if belief.free >= 0.3) > 0.9) is free
+
+
+def test_the_mode_is_where_nothing_pulls() -> None:
+    family, information = Family(POINTS), known(LAW, 500)
+    belief = Belief(2, 0.1, free=0.3)
+    mode, columns = fit(family, belief, information), family.of(belief)
+    gradient = (mode.law[:, None] * (columns - mode.law @ columns)).T @ information.score(mode.law) - mode.coordinates
+    assert np.abs(gradient).max() < 1e-1  # where a step gains less than a hundredth
+    assert mode.evidence > fit(family, Belief(1, 100.0), information).evidence
+
+
+@pytest.mark.parametrize(("t", "least"), [(0.05, 0), (0.051, 1), (0.35, 1), (0.36, 2), (0.98, 5)])
+def test_a_quantile_is_the_least_value_that_so_many_do_not_exceed(t: float, least: float) -> None:
+    assert Quantile(t).of_probabilities(LAW, POINTS) == least
+    assert Quantile(t).of_probabilities(LAW[::-1], POINTS[::-1]) == least
+
+
+def test_what_it_does_not_read_is_refused() -> None:
+    plain = dp.Scheme.from_toml('name = "s"\n[attributes.a]\ntype = "numeric"\nlower = 0\nupper = 1\nepsilon = 1\n')
+    aggregate = dp.simulate(plain, {"a": np.zeros(100)}, dp.seeded(1))
+    with pytest.raises(SchemeError, match="which values there are"):
+        dp.estimate(aggregate, "a", LogLinear())
+    with pytest.raises(NotEstimable, match="no report"):
+        dp.estimate(dp.aggregate(scheme()), "a")
+
+
+def test_no_report_moves_a_number_further_than_is_told() -> None:
+    asked = scheme("dyadic_wave", 1)
+    mechanism = asked.attributes["a"].mechanism
+    aggregate = dp.simulate(asked, people(50_000, np.random.default_rng(1)), dp.seeded(1))
+    found = dp.estimate(aggregate, "a")
+    bound = found.sensitivity(Mean())
+    assert bound is not None
+    assert not bound.is_exact
+    before = found.functional(Mean()).value
+    lies = mechanism.statistics(mechanism.furthest(found.exposure.reading.T @ POINTS, 1))
+    statistics = {"a": aggregate.statistics["a"] + 50 * lies}
+    lied = dp.estimate(type(aggregate)(asked, 50_000 + 50 * 4, statistics, {}, {"a": 50_000 + 50 * 4}), "a")
+    moved = lied.functional(Mean()).value - before
+    assert 0 < moved < 1.5 * bound.bias(200 / 50_200)

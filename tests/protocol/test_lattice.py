@@ -1,0 +1,121 @@
+"""A number that says which values there are: what a scheme may say of it, and the input cell of each value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpcore as dp
+from dpcore.errors import InvalidRecord, SchemeError
+from dpcore.mechanisms.information import spread
+from dpcore.mechanisms.named import BY_KIND, CATEGORICAL
+from dpcore.protocol.lattice import MOST_POINTS
+from dpcore.protocol.simulation import category_law
+
+STEPS = "lower = -1\nupper = 3\nstep = 0.5\n"
+LISTED = "values = [0.5, 1, 4, 1000]\n"
+SILENT = 'missing = "category"\ncodes = { -9 = "missing", "no idea" = "missing" }\n'
+
+
+def scheme(said: str, more: str = "") -> dp.Scheme:
+    return dp.Scheme.from_toml(f'name = "s"\n[attributes.a]\ntype = "numeric"\nepsilon = 1\n{said}{more}')
+
+
+def attribute(said: str, more: str = "") -> Any:
+    return scheme(said, more).attributes["a"]
+
+
+@pytest.mark.parametrize("said", [STEPS, LISTED, LISTED + SILENT, STEPS + SILENT])
+@pytest.mark.parametrize("name", [*BY_KIND["lattice"], "auto"])
+def test_every_mechanism_that_fits_gives_each_value_a_cell_of_its_own(said: str, name: str) -> None:
+    read = scheme(said, f'mechanism = "{name}"\n')
+    again = dp.Scheme.from_toml(read.canonical)
+    assert again.canonical == read.canonical
+    a = again.attributes["a"]
+    assert np.all(np.diff(a.cells) > 0)
+    assert 0 <= a.cells[0] <= a.cells[-1] < a.mechanism.inputs
+    assert len(a.cells) == len(a.categories) == len(a.points) + (a.missing == "category")
+    assert a.estimator == "log_linear"
+    values = [float(point) for point in a.points]
+    assert a.encode(values).tolist() == a.cells[: len(values)].tolist()
+    if a.missing == "category":
+        assert set(a.encode([None, "", -9, "-9", "-9.0", "no idea", float("nan")]).tolist()) == {a.cells[-1]}
+
+
+@pytest.mark.parametrize("said", [STEPS, LISTED])
+def test_a_value_is_the_nearest_there_is_and_of_two_the_larger(said: str) -> None:
+    a = attribute(said)
+    points = np.array([float(point) for point in a.points])
+    x = np.random.default_rng(3).uniform(points[0] - 1, points[-1] + 1, 500)
+    x = np.concatenate([x, points, (points[1:] + points[:-1]) / 2])
+    slow = [
+        max(range(len(points)), key=lambda i, v=v: (-abs(points[i] - v), i)) for v in np.clip(x, points[0], points[-1])
+    ]
+    assert a.encode(x).tolist() == a.cells[slow].tolist()
+
+
+def test_silence_is_behind_an_empty_quarter_of_a_wave() -> None:
+    assert spread(4, 5, True).tolist() == [0, 1, 2, 3, 4]
+    assert spread(4, 512, True).tolist() == [48, 144, 240, 336, 511]
+    assert spread(384, 512, True)[-2:].tolist() == [383, 511]
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("lower = 0\nstep = 1\n", "give both"),
+        ("lower = 0\nupper = 10\nstep = 3\n", "without rest"),
+        ("lower = 0\nupper = 10\nstep = 0\n", "above 0"),
+        ("lower = 0\nupper = 10\nstep = -1\n", "above 0"),
+        (f"lower = 0\nupper = {MOST_POINTS}\nstep = 1\n", f"got {MOST_POINTS + 1:,}"),
+        ("values = [1, 2, 2]\n", "must rise"),
+        ("values = [3, 1]\n", "must rise"),
+        ("values = [3]\n", "at least 2"),
+        ("values = [1, 2]\nlower = 0\n", "leave out lower"),
+        ("values = [1, 2]\nstep = 1\n", "leave out lower"),
+        ('values = [1, 2]\ncodes = { 9 = "missing" }\n', 'missing = "category"'),
+        ('values = [1, 2]\nmissing = "category"\ncodes = { 2 = "missing" }\n', "codes.2 is one of the values"),
+        ('values = [1, 2]\nmissing = "category"\ncodes = { 9 = "one" }\n', "who gives no answer"),
+        ('values = [1, 2]\nmechanism = "wavelet_laplace"\n', "mechanism must be one of"),
+        ('values = [1, 2]\nestimator = "log_spline"\n', "estimator must be one of"),
+        ("values = [1, 2]\nlevel = 3\n", "unknown key 'level'"),
+        ('lower = 0\nupper = 600\nstep = 1\nmechanism = "dyadic_wave"\nlevels = 4\n', "512 input cells"),
+        ('lower = 0\nupper = 399\nstep = 1\nmissing = "category"\nmechanism = "dyadic_wave"\nlevels = 4\n', "need 535"),
+    ],
+)
+def test_what_is_no_lattice_is_refused_in_one_line(said: str, words: str) -> None:
+    with pytest.raises(SchemeError) as refused:
+        scheme(said)
+    assert words in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_absence_is_refused_where_it_is_no_answer_and_no_value_is_shown() -> None:
+    with pytest.raises(InvalidRecord, match="has no value at record 2"):
+        attribute(LISTED).encode([1, None])
+    for column in ([1, "secret"], [True], [1, [1, 2]], [None, "secret"], np.array(["secret"])):
+        with pytest.raises(InvalidRecord, match="must hold numbers") as refused:
+            attribute(LISTED + SILENT).encode(column)
+        assert "secret" not in str(refused.value)
+    with pytest.raises(InvalidRecord, match="outside its bounds at record 1"):
+        attribute(LISTED, 'outside = "refuse"\n').encode([0.4])
+
+
+class Uniform:
+    def cell_probabilities(self, name: str, lower: float, upper: float, cells: int, given: Any = None) -> np.ndarray:
+        return np.full(cells, 1 / cells)
+
+
+def test_simulated_people_have_the_value_that_is_nearest_to_theirs() -> None:
+    assert category_law(attribute(STEPS), Uniform()) == pytest.approx([1 / 16, *[1 / 8] * 7, 1 / 16])
+    law = category_law(attribute("values = [0, 1, 4]\n" + SILENT), Uniform())
+    assert law == pytest.approx([0.125, 0.5, 0.375, 0.0])
+
+
+def test_auto_takes_the_least_error_that_is_to_be_expected() -> None:
+    few, many = "values = [1, 2, 3, 4, 5, 6]\n", "lower = 0\nupper = 250\nstep = 1\n"
+    assert attribute(few).mechanism.name in CATEGORICAL
+    assert attribute(many).mechanism.name == "dyadic_wave"
+    assert attribute("lower = 0\nupper = 999\nstep = 1\n").mechanism.inputs >= 1000
