@@ -31,7 +31,8 @@ _SHARES = (0.25, 0.5, 0.9)  # at or below the values whose shares are asked
 
 def asked(law: PointLaw) -> dict[str, Functional]:
     """Return what intervals are asked of, by what they are called in rows: cdf at values that people report, and others."""
-    values = [float(law.points[np.searchsorted(np.cumsum(law.probabilities), share - 1e-9)]) for share in _SHARES]
+    places = np.minimum(np.searchsorted(np.cumsum(law.probabilities), np.array(_SHARES) - 1e-9), len(law.points) - 2)
+    values = law.points[places].tolist()
     shares = {f"cdf({share:g})": Cdf(value) for share, value in zip(_SHARES, values, strict=True)}
     middle = (
         Probability(values[0], values[2]) if values[0] < values[2] else Probability(values[0], values[0] + law.step)
