@@ -20,6 +20,7 @@ from dpcore._random import Source, seeded
 from dpcore.audit.averaging import value_of
 from dpcore.audit.ranks import LEVEL, Ranks, ranks
 from dpcore.client import Client
+from dpcore.mechanisms import Mechanism, Reports
 from dpcore.pipeline import privatize
 from dpcore.protocol.report import ReportBatch, batch_of
 from dpcore.protocol.scheme import Scheme
@@ -123,15 +124,17 @@ def _counted(scheme: Scheme, path: Path, people: int, random: Source) -> Tables:
     cells = {name: there[name][place] for name, place in places.items()}
     batch = path(scheme, cells, random)
     seen: dict[str, Ranks] = {}
+    apart: dict[str, np.ndarray] = {}
     for name, mechanism in mechanisms.items():
         answers = batch.of(name)
         own = ranks(mechanism, cells[name][answers.clients], answers.reports, generator)
         seen[name] = {what: _spread(rank, answers.clients, people) for what, rank in own.items()}
+        apart[name] = _apart(mechanism, cells[name], answers.clients, answers.reports)
     for what, names in (("the report's id", batch.ids), ("the client's token", batch.tokens)):
         if names is not None:
             seen[what] = _bytes_of(names, generator)
     groups = {name: _grouped(len(there[name]), places[name]) for name in mechanisms}
-    return dict(_tables(seen, groups))
+    return dict(_tables(seen, groups, apart))
 
 
 def _bytes_of(names: np.ndarray, generator: np.random.Generator) -> Ranks:
@@ -166,7 +169,20 @@ def _spread(rank: np.ndarray, clients: np.ndarray, people: int) -> np.ndarray:
     return whole
 
 
-def _tables(seen: Mapping[str, Ranks], groups: Mapping[str, np.ndarray]) -> Iterator[tuple[str, float]]:
+def _apart(mechanism: Mechanism, cells: np.ndarray, clients: np.ndarray, reports: Reports) -> np.ndarray:
+    """Whether a person's two answers are of two levels or states, (people / 2,): who remembers answers one state alike."""
+    level, state = np.full((2, len(cells)), -1)
+    level[clients] = reports.level
+    for number in range(len(mechanism.sizes)):
+        there = level == number
+        state[there] = mechanism.states(cells[there], number)
+    (one, other), (first, second) = np.split(level, 2), np.split(state, 2)
+    return np.asarray((one != other) | (first != second))
+
+
+def _tables(
+    seen: Mapping[str, Ranks], groups: Mapping[str, np.ndarray], apart: Mapping[str, np.ndarray]
+) -> Iterator[tuple[str, float]]:
     columns = [(name, what, rank) for name, own in seen.items() for what, rank in own.items()]
     for number, (name, what, rank) in enumerate(columns):
         here = f"{what} of {name}"
@@ -176,7 +192,10 @@ def _tables(seen: Mapping[str, Ranks], groups: Mapping[str, np.ndarray]) -> Iter
         yield f"{here} beside the next person's", _chance(_beside(rank[:-1], rank[1:]))
         yield f"{here} beside another person's", _chance_of_lags(rank)
         if what != LEVEL:  # which is for life
-            yield f"{here} beside the same person's", _chance(_beside(*np.split(rank, 2)))
+            first, second = np.split(rank, 2)
+            if name in apart:
+                first = np.where(apart[name], first, np.nan)
+            yield f"{here} beside the same person's", _chance(_beside(first, second))
             if LEVEL in seen[name]:
                 yield f"{here} at each level", _chance(_by_level(seen[name][LEVEL], rank))
         for other, beside, rival in columns[number + 1 :]:

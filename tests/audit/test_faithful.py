@@ -141,3 +141,19 @@ def test_no_honest_client_is_refused() -> None:
     for seed in range(30):
         audit = measure(audit_scheme(SCHEME), seeded(seed), trials=50_000)
         assert audit.holds, audit.broken
+
+
+NEAR = """
+name = "near"
+[attributes.chronic]
+type = "numeric"
+lower = 0
+upper = 60
+epsilon = 2
+"""
+
+
+def test_values_of_one_state_are_answered_alike_by_who_remembers_honestly() -> None:
+    """A wave's neighbouring cells are one state at its coarse levels; at epsilon 2 a window of 15 cells shows it at once."""
+    found = faithfulness(Scheme.from_toml(NEAR), seeded(5), trials=800_000)
+    assert found.holds, found.words
