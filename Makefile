@@ -10,7 +10,7 @@ export OPENBLAS_NUM_THREADS = 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run changed quick flows test slow nightly mutants shaken coverage seconds soak faults fuzz hostile scaling peers lock check format \
-	dist up key help
+	reference dist up key help
 
 help:  ## list the verbs
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -91,6 +91,9 @@ check: $(VENV)/.ok  ## lint, types and the rule for imports
 format: $(VENV)/.ok  ## lay out the code
 	$(BIN)/ruff format dpcore flows tests
 	$(BIN)/ruff check --fix dpcore flows tests
+
+reference: $(VENV)/.ok  ## write the pages that are made of the code, and the index of decisions
+	$(BIN)/python -m tests.programs.reference
 
 dist: $(VENV)/.ok  ## a wheel in dist/: the code, its flows, and what is shipped to run on
 	rm -rf build/lib build/bdist.*

@@ -56,6 +56,9 @@ def test_the_pages_show_all_there_is_to_add() -> None:
 def test_it_touches_as_few_files_as_promised_and_still_applies(page: str, tmp_path: Path) -> None:
     diff = EXTENSIONS[page].diff
     assert 0 < len(re.findall(r"^\+\+\+ b/", diff, re.MULTILINE)) <= MOST_FILES[page]
+    there = len(list((ROOT / "dpcore/results/warehouse/migrations").glob("*.sql")))
+    numbered = [int(number) for number in re.findall(r"^\+\+\+ b/\S+/migrations/(\d+)_", diff, re.MULTILINE)]
+    assert numbered in ([], [there + 1]), f"dpcore/extending/{page}.md: the next migration is {there + 1}"
     (tmp_path / "it.diff").write_text(diff, encoding="utf-8")
     applied = subprocess.run(
         ["git", "apply", "--check", "--recount", str(tmp_path / "it.diff")], cwd=ROOT, capture_output=True, text=True

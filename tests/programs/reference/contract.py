@@ -1,0 +1,59 @@
+"""The public names of Python: what `import dpcore as dp` has, with the first line of each docstring."""
+
+from __future__ import annotations
+
+import inspect
+from functools import cached_property
+from typing import Any
+
+import dpcore as dp
+from dpcore.estimation.density_estimate import DensityEstimate
+from dpcore.estimation.frequency_estimate import FrequencyEstimate
+from dpcore.functionals import KINDS
+from tests.programs.reference import markdown
+
+_BEFORE = """`import dpcore as dp`. The names here stay as they are within a major version. What they do together is on
+[Estimate from Python](../../../dpcore/estimation/README.md)."""
+_OPENED = (dp.Scheme, dp.Client, dp.Aggregate, DensityEstimate, FrequencyEstimate)
+
+
+def page() -> str:
+    """Return the page."""
+    rows = [(f"`dp.{name}{_asked(getattr(dp, name))}`", _first(getattr(dp, name))) for name in dp.__all__]
+    parts = [_BEFORE, markdown.table(("name", "what"), rows)]
+    for kind in _OPENED:
+        parts += [f"## {kind.__name__}", _first(kind), markdown.table(("member", "what"), _members(kind))]
+    functionals = [(f"`{kind.__name__}{_asked(kind)}`", f"{_first(kind)}") for kind in KINDS]
+    parts += ["## dp.functionals", markdown.table(("name", "what"), functionals)]
+    return markdown.page("Python", *parts)
+
+
+def _first(thing: Any) -> str:
+    return " ".join((inspect.getdoc(thing) or "").split("\n\n")[0].split())
+
+
+def _asked(thing: Any) -> str:
+    """The names of its arguments, those with defaults in brackets."""
+    if inspect.ismodule(thing):
+        return ""
+    names = []
+    for each in inspect.signature(thing).parameters.values():
+        if each.name != "self":
+            star = {each.VAR_POSITIONAL: "*", each.VAR_KEYWORD: "**"}.get(each.kind, "")
+            names.append(star + each.name + ("" if each.default is each.empty else "="))
+    return f"({', '.join(names)})"
+
+
+def _members(kind: type) -> list[tuple[str, str]]:
+    rows = []
+    for base in reversed(kind.__mro__[:-1]):
+        for name, member in vars(base).items():
+            shown = member.__func__ if isinstance(member, classmethod) else member
+            if name.startswith("_") or (
+                not isinstance(shown, (property, cached_property)) and not inspect.isfunction(shown)
+            ):
+                continue
+            called = _asked(getattr(kind, name)) if inspect.isfunction(shown) else ""
+            if words := _first(shown):
+                rows.append((f"`{name}{called}`", words))
+    return rows
