@@ -100,9 +100,9 @@ def test_a_plan_keeps_the_rules_and_all_of_them_can_be_left_out() -> None:
 
 @pytest.fixture(scope="module")
 def table(root: Path) -> dict[str, str]:
-    """Setting -> its row."""
+    """Variable -> its row."""
     text = (root / "flows/README.md").read_text(encoding="utf-8")
-    rows = re.search(r"\| setting \| default \| example \| what \|\n\|[-|]+\|\n((?:\|.*\n)+)", text)
+    rows = re.search(r"\| variable \| what \| default; such as \|\n\|[-|]+\|\n((?:\|.*\n)+)", text)
     assert rows is not None
     return {name: row for row in rows[1].splitlines() for name in re.findall(r"`(\w+)`", row.split("|")[1])}
 
