@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+MADE = "<!-- Written by `make reference`; change what it is made of. -->"
+
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table; what would end a cell is escaped."""
@@ -15,8 +17,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def page(title: str, *parts: str) -> str:
     """Return a page that is written by this program."""
-    made = "<!-- Written by `make reference`; change what it is made of. -->"
-    return "\n\n".join((f"# {title}", made, *parts)) + "\n"
+    return "\n\n".join((f"# {title}", MADE, *parts)) + "\n"
 
 
 def code(text: Any) -> str:
