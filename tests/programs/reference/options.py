@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import re
+from pathlib import Path
 from typing import Any
 
 from annotated_types import Ge, Le
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
+from dpcore.rounds import project
 from dpcore.rounds.settings import Backfill, Cleanup, Collect, Option, Round, Which, options
 from ldpflow_flows import settings, study_settings
 from tests.programs.reference import markdown
@@ -20,6 +23,8 @@ field of the flows' forms in the UI (`min_clients`). Those of `run` but `round`,
 [Variables of the environment](../../../flows/README.md#variables) stand with the flows."""
 _FORMS = "What forms of flows ask for besides. Commands of the same names have options for most of it."
 _BASES = (settings.NamedRound, study_settings.StudySettings)  # of which forms are made
+_PROJECT = """Beside what rounds are told, as `ldpflow init` writes them into [`ldpflow.toml`](../../project/ldpflow.toml). The
+table `[collector]` has options of [`ldpflow serve`](commands.md#ldpflow-serve); without it `ldpflow up` starts none."""
 _HEAD = ("setting", "default", "from, to", "what", "of")
 
 
@@ -32,11 +37,15 @@ def page() -> str:
     known = {option.name for option in told}
     rows = [_row(option, verbs) for option, verbs in told.items()]
     forms = [row for model in _models() for row in _fields(model, known)]
+    keys = markdown.table(("key", "such as", "what"), _of_project())
     return markdown.page(
         "Settings",
         _ROUNDS,
         "## Of rounds",
         markdown.table(_HEAD, rows),
+        "## Of a project's file",
+        _PROJECT,
+        keys,
         "## Of flows",
         _FORMS,
         markdown.table(_HEAD, forms),
@@ -50,6 +59,15 @@ def _row(option: Option, verbs: list[str]) -> tuple[str, ...]:
     bounds = "" if option.least is None else f"{option.least:,} to {option.most:,}"
     bounds += " characters" if bounds and option.plain is str else ""
     return f"`{option.name}`", markdown.code(default), bounds, option.words, ", ".join(f"`{verb}`" for verb in verbs)
+
+
+def _of_project() -> list[tuple[str, str, str]]:
+    """Its own keys, of the shipped file: what stands there, and the comment beside it."""
+    text = (Path(__file__).parents[3] / "data/project/ldpflow.toml").read_text(encoding="utf-8")
+    written = re.findall(r"^(?:# )?(\w+) = (.*?) +# (.*)$", text.partition("[collector]")[0], re.MULTILINE)
+    rows = [(f"`{key}`", f"`{value}`", words) for key, value, words in written if key in project._OWN]
+    assert {key for key, *_ in written if key in project._OWN} == set(project._OWN) - {"collector"}
+    return rows
 
 
 def _models() -> list[type[BaseModel]]:
