@@ -14,10 +14,10 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 MOST_FILES = {
-    "mechanism": 4,
+    "mechanism": 3,
     "functional": 2,
     "estimator": 2,
-    "column": 3,
+    "column": 2,
     "picture": 2,
     "flow": 2,
     "option": 2,

@@ -35,9 +35,9 @@ def _section(name: str, command: Any) -> list[str]:
     arguments = [each for each in command.params if not each.opts[0].startswith("-")]
     options = [each for each in command.params if each.opts[0].startswith("-") and each.name != "help"]
     told = [f"`{' '.join([f'ldpflow {name}', *map(_argument, arguments)])}`"]
-    rows = [(markdown.code(_argument(each)), _default(each), each.help or "") for each in arguments]
-    rows += [(_flags(each), _default(each), each.help or "") for each in options]
-    table = [markdown.table(("argument or option", "default", "what"), rows)] if rows else []
+    rows = [(markdown.code(_argument(each)), _what(each)) for each in arguments]
+    rows += [(_flags(each), _what(each)) for each in options]
+    table = [markdown.table(("argument or option", "what"), rows)] if rows else []
     return [f"## ldpflow {name}", *told, first, *more, *table]
 
 
@@ -57,8 +57,10 @@ def _flags(each: Any) -> str:
     return ", ".join(f"`{flag}`" for flag in (*each.opts, *each.secondary_opts))
 
 
-def _default(each: Any) -> str:
+def _what(each: Any) -> str:
+    """Its help, and what it is where nothing is said."""
+    told = each.help or ""
     if each.required:
-        return "needed"
-    plain = each.default is None or each.default is False or str(each.default) in ("", "()")
-    return "" if plain else markdown.code(each.default)
+        return f"{told} Needed."
+    nothing = each.default in (None, False) or str(each.default) in ("", "()")
+    return told if nothing else f"{told} Default: {markdown.code(each.default)}."
