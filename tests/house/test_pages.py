@@ -85,17 +85,25 @@ def test_a_link_to_nothing_is_seen() -> None:
     assert broken("README.md", links) == ["no.svg", "README.md#nothing"]
 
 
+COMMAND = re.compile(r"(?:^\$ |^|`)(?:[A-Z_]+=\S+ )*(?:\.venv/bin/)?(ldpflow|make) ([a-z]+)\b", re.MULTILINE)
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_what_a_page_names_there_is(page: str) -> None:
-    """Commands of `ldpflow`, and verbs of the Makefile, in code alone."""
+    """Commands of `ldpflow`, and verbs of the Makefile, where a line of a block or a text in code begins with one."""
     text = (ROOT / page).read_text(encoding="utf-8")
-    code = "\n".join([*CODE.findall(text), *re.findall(r"`[^`\n]+`", text)])
+    named = COMMAND.findall("\n".join([*CODE.findall(text), *re.findall(r"`[^`\n]+`", text)]))
     there = {command.callback.__name__ for command in cli.app.registered_commands}  # type: ignore[union-attr]
     there |= {group.name for group in cli.app.registered_groups}
-    assert set(re.findall(r"(?<![\w./-])ldpflow ([a-z]+)\b", code)) <= there
+    assert {word for program, word in named if program == "ldpflow"} <= there
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    verbs = set(re.findall(r"(?<![\w-])make ([a-z]+)\b", code))
+    verbs = {word for program, word in named if program == "make"}
     assert [verb for verb in verbs if not re.search(rf"^{verb}:", makefile, re.MULTILINE)] == []
+
+
+def test_a_command_that_there_is_not_would_be_seen() -> None:
+    said = "```sh\nA=b ldpflow go\n$ .venv/bin/ldpflow went\n# what ldpflow does\n```\nSee `make tea`, and make it."
+    assert [word for _, word in COMMAND.findall(said)] == ["go", "went", "tea"]
 
 
 def test_decisions_are_short_and_the_newest_comes_first() -> None:
