@@ -40,7 +40,8 @@ def density() -> Figure:
     axes.plot(_GRID, law.pdf(_GRID), color=style.TRUTH, lw=1.8, ls=(0, (5, 2.5)), label="the truth")
     axes.set(xlim=(0, 1))
     axes.set_ylim(bottom=0)
-    told = f"law: {LAW}  ·  {CLIENTS:,} simulated clients  ·  epsilon {EPSILON}  ·  seed {SEED}  ·  defaults"
+    told = f"law: {LAW}  ·  {CLIENTS:,} simulated clients  ·  epsilon {EPSILON}  ·  seed {SEED}  ·  "
+    told += "both methods at their defaults"
     style.dress(axes, title="One density from reports that each hide their person", subtitle=told)
     style.label(axes, x="value", y="density")
     handles, names = axes.get_legend_handles_labels()

@@ -8,7 +8,7 @@
 # <!-- not run: it sets up the environment that runs this page -->
 # ```sh
 # make .venv/.ok                # installs what is needed, in this folder alone
-# source .venv/bin/activate     # so that you can write ldpflow for .venv/bin/ldpflow
+# source .venv/bin/activate     # puts its commands on your path
 # ```
 
 # %% tags=["hidden"]
