@@ -47,7 +47,9 @@ def exchanged(text: str, ports: Mapping[str, str]) -> str:
 def shape(text: str) -> str:
     """A text without what chance, the day and the width of columns change: digits, names of runs, rules, blanks, verdicts."""
     text = re.sub(r"(<!-- rows vary -->\s+```text\n.*\n)[^`]*", r"\1", text)
-    text = re.sub(r"\b[0-9a-f]{8,}\b|[A-Za-z0-9_-]{20,}(?=[\"'])|(?<=\":\")A[A-Za-z0-9_-]+(?=\")", "#", text)
+    text = re.sub(
+        r"\b(?=[0-9]*[a-f])[0-9a-f]{8,}\b|[A-Za-z0-9_-]{20,}(?=[\"'])|(?<=\":\")A[A-Za-z0-9_-]+(?=\")", "#", text
+    )
     text = re.sub(r"[-+−]?[0-9][0-9.,:]*(e-[0-9]+)?", "#", text)
     text = re.sub(r"\b(yes|no|perhaps|True|False)\b(?= *$)", "?", text, flags=re.MULTILINE)
     return re.sub(r"[─\s]+", " ", text).strip()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from urllib.parse import quote_plus
 
 import pytest
 
@@ -11,17 +12,17 @@ from tests.browser import chromium
 from tests.programs import site
 
 pytestmark = pytest.mark.slow
-ASKED = {  # what a newcomer types -> a page that answers
-    "missing answers": "missing_answers",
-    "epsilon guess": "decide_epsilon",
-    "how many clients": "plan_how_many_clients",
-    "differ groups": "compare_groups",
-    "dashboard": "connect_a_dashboard",
-    "restore backup": "back_up",
-    "key rotate": "rotate_keys",
-    "has landed": "troubleshooting",
-    "what is a digest": "glossary",
-    "nightly schedule": "run_it_every_night",
+ASKED = {  # what a newcomer types -> a page that answers, among the first five
+    "how do I give missing answers a category?": "missing_answers",
+    "how likely can somebody guess my answer?": "decide_epsilon",
+    "how many clients do I need?": "plan_how_many_clients",
+    "do two groups differ?": "compare_groups",
+    "connect a dashboard": "connect_a_dashboard",
+    "how do I restore a backup?": "back_up",
+    "rotate a key": "rotate_keys",
+    "round has landed": "troubleshooting",
+    "what is a digest?": "glossary",
+    "run every night": "run_it_every_night",
 }
 FOUND = "[...document.querySelectorAll('.md-search-result__link')].slice(0, 5).map(link => link.href).join(' ')"
 
@@ -45,11 +46,13 @@ def test_it_is_built_and_fetches_nothing(built: Path) -> None:
 @pytest.mark.skipif(chromium.BINARY is None, reason="needs Debian's chromium: apt-get install chromium")
 def test_ten_questions_are_answered_by_the_search_of_a_folder(built: Path, tmp_path: Path) -> None:
     with chromium.tab(tmp_path / "profile") as tab:
+        lost = {}
         for asked, answer in ASKED.items():
-            found = ""
-            tab.visit(f"file://{built}/index.html?q={asked.replace(' ', '+')}", until="matching documents", seconds=20)
+            tab.visit(f"file://{built}/index.html?q={quote_plus(asked)}", until="matching documents", seconds=20)
             found = str(tab.evaluate(FOUND))
-            assert answer in found, (asked, found)
+            if answer not in found:
+                lost[asked] = found
+        assert not lost
 
 
 @pytest.mark.skipif(chromium.BINARY is None, reason="needs Debian's chromium: apt-get install chromium")

@@ -39,6 +39,7 @@ NAVIGATION = (  # (its name, a page or pages); a page that is not named here is 
     ("Left running", "data/project/RUNNING.md"),
 )
 BOOST = {  # of pages' hits in the search, the first that fits: what answers a question comes before why it is so
+    "data/guide/explanation/": 4,
     "data/guide/how-to/": 4,
     "data/guide/reference/": 0.7,
     "data/guide/": 2,
