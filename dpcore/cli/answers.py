@@ -60,18 +60,28 @@ def show(
 
 def export(
     table: Annotated[str, typer.Argument(help="A table or view, such as latest_estimates.")],
-    file: Annotated[Path, typer.Argument(help="The file to write: .parquet or .csv.")],
+    target: Annotated[
+        str,
+        typer.Argument(metavar="FILE", help="The file to write, .parquet or .csv, or postgresql://USER@HOST/DATABASE."),
+    ],
     warehouse: WarehouseOption = None,
     data: DataOption = DEFAULT_DATA,
 ) -> None:
-    """Write a table or view to a file.
+    """Write a table or view to a file, or into PostgreSQL, where it replaces the table that was exported before.
 
     Example: ldpflow export latest_estimates estimates.csv
     """
-    from dpcore.results.warehouse import export as write
+    file = file_of(warehouse, data)
+    if "://" in target:
+        from dpcore.results.warehouse.postgresql import export_to_postgresql
 
-    write(file_of(warehouse, data), table, file)
-    print(f"wrote {file}")
+        rows, database = export_to_postgresql(file, table, target)
+        print(f"wrote {rows:,} rows of {table} into PostgreSQL's {database}")
+    else:
+        from dpcore.results.warehouse import export as write
+
+        write(file, table, target)
+        print(f"wrote {target}")
 
 
 def publish(

@@ -141,7 +141,8 @@ class Store:
             (version,) = database.execute("pragma user_version").fetchone()
             if version not in (0, 1, FORMAT):
                 raise StoreError(
-                    f"the store in {self._folder} is of format {version}, expected {FORMAT}; use the newer ldpflow"
+                    f"the store in {self._folder} was written by a newer ldpflow: it is of format {version}, this code reads "
+                    f"{FORMAT} and older; update ldpflow"
                 )
             database.executescript(_TABLES)
             database.execute(f"pragma user_version = {FORMAT}")

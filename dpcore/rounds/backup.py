@@ -295,7 +295,10 @@ def _extract(source: Path, into: Path) -> tuple[dict[str, Any], int]:
     if said is None:
         raise DPCoreError(f"{source} is no backup of ldpflow's, or is cut short: its last part is missing")
     if said.get("format") != FORMAT:
-        raise DPCoreError(f"{source} is of format {said.get('format')}, this code reads {FORMAT}; update ldpflow")
+        raise DPCoreError(
+            f"{source} was written by a newer ldpflow: it is of format {said.get('format')}, this code reads {FORMAT}; update "
+            "ldpflow"
+        )
     if changed := sorted(name for name, sha256 in said["sha256"].items() if found.get(name) != sha256):
         raise DPCoreError(f"{source} is damaged: {changed[0]} is not what was written; take another backup")
     return said, size

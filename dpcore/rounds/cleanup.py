@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -34,6 +35,9 @@ _WORDS = {
     "numbers": "rounds' numbers",
 }
 _LEAVING = ".leaving-"  # of the name of what is being deleted
+_DRAFT = re.compile(
+    r"\..+\.(\d+)\.tmp(\.wal)?"
+)  # a copy of a warehouse, or an export, with the number of who writes it
 _UNFINISHED = timedelta(days=1)  # after which nobody is still writing a file
 
 
@@ -70,8 +74,8 @@ def clean(data: Path, *, now: datetime | None = None, **told: Any) -> list[Remov
     removals = [removal for _, of_run in runs for removal in of_run]
     if asked.reports is not None:
         removals += _counted(asked.reports, asked.warehouse or warehouse_of(data), cutoff)
-    removals += _leftovers(data, now - _UNFINISHED)
     file = asked.warehouse or warehouse_of(data)
+    removals += _leftovers(data, file, now - _UNFINISHED)
     old = [] if asked.tables_days is None else warehouse.rounds_to_forget(file, now - timedelta(days=asked.tables_days))
     removals += [_numbers(file, round_) for _, round_ in old]
     if not asked.dry_run:
@@ -155,10 +159,26 @@ def _counted(reports: Path, warehouse_file: Path, cutoff: datetime) -> list[Remo
     return removals
 
 
-def _leftovers(data: Path, cutoff: datetime) -> list[Removal]:
-    """What killed processes left: files that were being written, and folders that were being deleted."""
-    files = [path for path in data.rglob(".*.partial") if _changed(path) < cutoff]
+def _leftovers(data: Path, file: Path, cutoff: datetime) -> list[Removal]:
+    """What killed processes left: files that were being written, and folders that were being deleted.
+
+    file: the warehouse, whose copies are drafted beside it, and that may be elsewhere.
+    """
+    drafts = _abandoned({*data.rglob(".*.tmp*"), *file.parent.glob(f".{file.stem}.*.tmp*")})
+    files = [path for path in (*data.rglob(".*.partial"), *drafts) if _changed(path) < cutoff]
     return [_removal("leftover", path, "") for path in (*files, *data.glob(f"*/{_LEAVING}*"))]
+
+
+def _abandoned(drafts: Iterable[Path]) -> Iterator[Path]:
+    """Those of which the process that writes them is gone; a copy may bear an old time while it is written."""
+    for path in sorted(drafts):
+        if match := _DRAFT.fullmatch(path.name):
+            try:
+                os.kill(int(match[1]), 0)
+            except ProcessLookupError:
+                yield path
+            except (PermissionError, OverflowError):  # another user's process; no process's number
+                pass
 
 
 def _numbers(file: Path, round_: str) -> Removal:

@@ -124,7 +124,7 @@ def _check_keys(document: dict[str, Any]) -> None:
 
 def _check_names(document: dict[str, Any], scheme: Scheme) -> None:
     if document["format"] != FORMAT:
-        raise RefusedReport("unknown_format", f"format {FORMAT}")
+        raise RefusedReport("unknown_format", f"format {FORMAT}; a higher one was written by a newer ldpflow")
     if document["scheme"] != scheme.digest:
         raise RefusedReport("wrong_scheme", f"scheme {scheme.digest[:12]}")
     if not _is_name(document["report"]):

@@ -33,6 +33,7 @@ from dpcore.wire.files import sync_folder
 from dpcore.wire.locks import locked
 
 _MARK = b"ldpflow ledger 2 "
+_NEWER = re.compile(rb"ldpflow ledger (?!2 )\d+ ")
 _SHOWN = 16  # hex digits of the chain's value in a line
 _HEAD = re.compile(_MARK + rb"(\d{12}) ([0-9a-f]{64}) [0-9a-f]{16}\n")
 _HEAD_BYTES = len(_MARK) + 12 + 1 + 64 + 1 + _SHOWN + 1
@@ -247,6 +248,8 @@ def _content(file: int) -> _Content:
         data, at = data + part, at + len(part)
     if not data:
         raise _damaged("it is empty, and a ledger never is (delete it if nothing was ever charged to it)")
+    if _NEWER.match(data):
+        raise _Refused("was written by a newer ldpflow; what was spent is unknown to this one: update ldpflow")
     return _chained(data) if data.startswith(_MARK) else _standing(data)
 
 

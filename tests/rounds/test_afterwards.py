@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -145,6 +147,31 @@ def test_a_cleanup_takes_what_landed_long_ago_and_nothing_else(copy: Path) -> No
     assert [Run.at(folder).plan.round for folder in (copy / "runs").iterdir()] == ["2026-11-04"]
     assert warehouse.query(copy / "warehouse.duckdb", "from figures").empty
     assert len(warehouse.query(copy / "warehouse.duckdb", "from runs")) == 2
+
+
+def test_a_draft_goes_when_who_wrote_it_is_gone(copy: Path, tmp_path: Path) -> None:
+    """What a landing leaves that was killed while it published, here and beside a warehouse that is elsewhere."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    for number in (ended.pid, os.getpid()):
+        (copy / f".warehouse.published.duckdb.{number}.tmp").write_bytes(b"half")
+        (copy / f".warehouse.published.duckdb.{number}.tmp.wal").write_bytes(b"half")
+        (elsewhere / f".other.published.duckdb.{number}.tmp").write_bytes(b"half")
+    mine = [copy / ".notes.tmp", elsewhere / f".notes.{ended.pid}.tmp"]
+    for path in mine:
+        path.write_bytes(b"mine")
+    before = {*copy.rglob("*"), *elsewhere.iterdir()}
+    told = {"warehouse": elsewhere / "other.duckdb", "keep_days": 3650}
+    assert clean(copy, now=datetime.now(UTC) + timedelta(hours=23), **told) == []
+    clean(copy, now=datetime.now(UTC) + timedelta(hours=25), **told)
+    gone = before - {*copy.rglob("*"), *elsewhere.iterdir()}
+    assert sorted(path.name for path in gone) == [
+        f".other.published.duckdb.{ended.pid}.tmp",
+        f".warehouse.published.duckdb.{ended.pid}.tmp",
+        f".warehouse.published.duckdb.{ended.pid}.tmp.wal",
+    ]
 
 
 def test_a_folder_is_cleaned_of_what_nobody_has_written_for_so_long(tmp_path: Path) -> None:

@@ -106,8 +106,8 @@ def check_history(applied: dict[int, tuple[str, str]], expected: Sequence[Migrat
     """Raise MigrationError unless what was applied is the beginning of what is expected."""
     if len(applied) > len(expected):
         raise MigrationError(
-            f"the warehouse has version {max(applied)}, this code knows versions up to {len(expected)}: "
-            "update ldpflow, or name another warehouse file"
+            f"the warehouse was written by a newer ldpflow: it has version {max(applied)}, this code knows versions up to "
+            f"{len(expected)}; update ldpflow, or name another warehouse file"
         )
     if list(applied) != list(range(1, len(applied) + 1)):
         raise MigrationError(f"the warehouse's migrations must be 1, 2, 3, ..., its ledger says {list(applied)}")

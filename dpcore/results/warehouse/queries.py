@@ -58,12 +58,8 @@ def export(path: str | Path, table: str, file: str | Path) -> None:
     """
     file = Path(file)
     if file.suffix not in (".parquet", ".csv"):
-        raise WarehouseError(f"an export is a .parquet or a .csv file, got {file.name}")
-    with open_published(path) as connection:
-        names = [name for (name,) in connection.execute("select name from (show tables) order by name").fetchall()]
-        if table not in names:
-            raise WarehouseError(f"the warehouse has no table {table!r}; it has {', '.join(names)}")
-        content = _table(connection, f'from "{table}" order by all')
+        raise WarehouseError(f"an export is a .parquet or a .csv file, or a postgresql:// URL, got {file.name}")
+    content = whole_table(path, table)
     unfinished = file.with_name(f".{file.name}.{os.getpid()}.tmp")
     try:
         if file.suffix == ".parquet":
@@ -75,6 +71,15 @@ def export(path: str | Path, table: str, file: str | Path) -> None:
         raise WarehouseError(f"{file} could not be written: {error.strerror or one_line(error)}") from error
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def whole_table(path: str | Path, table: str) -> pa.Table:
+    """Return a table or view, sorted by its columns; raises WarehouseError for an unknown one."""
+    with open_published(path) as connection:
+        names = [name for (name,) in connection.execute("select name from (show tables) order by name").fetchall()]
+        if table not in names:
+            raise WarehouseError(f"the warehouse has no table {table!r}; it has {', '.join(names)}")
+        return _table(connection, f'from "{table}" order by all')
 
 
 def _check_reads(sql: str) -> None:

@@ -1,0 +1,125 @@
+"""Writes a table or view into a PostgreSQL that others read: whole, in one transaction, its types kept.
+
+Rule 1.  A table that an export made is replaced by the next: its rows alone where the columns are the same, so that views and
+rights on it stay, and all of it otherwise.  A table, or view, that is anybody else's is refused; a comment tells them apart.
+Rule 2.  The URL may hold a password: no message has any part of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import pyarrow as pa
+
+from dpcore.errors import WarehouseError
+from dpcore.results.warehouse.queries import whole_table
+from dpcore.results.warehouse.transaction import one_line
+
+SCHEMES = ("postgresql://", "postgres://")
+_MADE = "made by ldpflow export, which replaces it"  # the comment of a table
+_PATIENCE = 30.0  # seconds to be let in
+_ROWS = 8192  # that are Python's at a time
+_TIME = pa.timestamp("us", tz="UTC")
+_TYPES: dict[pa.DataType, str] = {
+    pa.bool_(): "boolean",
+    pa.int8(): "smallint",
+    pa.int16(): "smallint",
+    pa.int32(): "integer",
+    pa.int64(): "bigint",
+    pa.float32(): "real",
+    pa.float64(): "double precision",
+    pa.string(): "text",
+    pa.date32(): "date",
+    _TIME: "timestamp with time zone",
+}
+_STANDING = """
+    select obj_description(c.oid, 'pg_class'), array(
+        select array[attname, format_type(atttypid, atttypmod)] from pg_attribute
+        where attrelid = c.oid and attnum > 0 and not attisdropped order by attnum
+    )
+    from pg_class c where c.relnamespace = $1::regnamespace and c.relname = $2
+"""
+
+
+def export_to_postgresql(path: str | Path, table: str, url: str) -> tuple[int, str]:
+    """Write a table or view into the table of its name, and return how many rows, and the database's name.
+
+    url: postgresql://USER@HOST:PORT/DATABASE, as libpq takes it; what it leaves out is said by PGPASSWORD, ~/.pgpass and so on.
+    Times, which are UTC, become timestamps with a time zone; integers of 128 bits numerics.
+    Raises WarehouseError for an unknown table, one of its name that no export made, and whatever PostgreSQL refuses; then
+    nothing has changed there.
+    """
+    content = whole_table(path, table)
+    columns = [content.column(name) for name in content.column_names]
+    content = pa.table([_in_utc(column) for column in columns], names=content.column_names)
+    try:
+        return asyncio.run(_write(url, table, content))
+    except asyncpg.PostgresError as error:
+        raise WarehouseError(f"PostgreSQL refused it, and is as it was: {one_line(error)}") from None
+    except (OSError, TimeoutError) as error:
+        reason = os.strerror(error.errno) if error.errno else "nobody answers there"
+        raise WarehouseError(f"PostgreSQL could not be reached ({reason}); look at the URL's host and port") from None
+    except (ValueError, asyncpg.InterfaceError):
+        raise WarehouseError(
+            "the URL is not one of PostgreSQL's: postgresql://USER@HOST:PORT/DATABASE, with %40 for a @ of a name"
+        ) from None
+
+
+async def _write(url: str, table: str, content: pa.Table) -> tuple[int, str]:
+    connection = await asyncpg.connect(url, timeout=_PATIENCE)
+    try:
+        async with connection.transaction():
+            await connection.execute("select pg_advisory_xact_lock(hashtext('ldpflow export'))")
+            schema, database = await connection.fetchrow("select current_schema(), current_database()")
+            if schema is None:
+                raise WarehouseError(f"no schema of {database} is this user's to write in; add ?search_path=SCHEMA")
+            await _make_room(connection, schema, table, [[field.name, _type(table, field)] for field in content.schema])
+            await connection.copy_records_to_table(
+                table, schema_name=schema, columns=content.column_names, records=_records(content)
+            )
+        return content.num_rows, str(database)
+    finally:
+        await connection.close(timeout=_PATIENCE)
+
+
+async def _make_room(connection: Any, schema: str, table: str, columns: list[list[str]]) -> None:
+    """Leave an empty table with these columns, each a name and a type."""
+    name = f"{_quoted(schema)}.{_quoted(table)}"
+    standing = await connection.fetchrow(_STANDING, _quoted(schema), table)
+    if standing is not None:
+        comment, there = standing
+        if comment != _MADE:
+            raise WarehouseError(f"{name} is there and no export made it; rename it, or add ?search_path=SCHEMA")
+        if there == columns:
+            await connection.execute(f"delete from {name}")  # who reads meanwhile sees what was there
+            return
+        await connection.execute(f"drop table {name}")
+    told = ", ".join(f"{_quoted(column)} {kind}" for column, kind in columns)
+    await connection.execute(f"create table {name} ({told})")
+    await connection.execute(f"comment on table {name} is '{_MADE}'")
+
+
+def _records(content: pa.Table) -> Iterator[tuple[Any, ...]]:
+    for batch in content.to_batches(max_chunksize=_ROWS):
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+
+def _in_utc(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return column.cast(_TIME) if pa.types.is_timestamp(column.type) else column
+
+
+def _type(table: str, field: pa.Field) -> str:
+    if pa.types.is_decimal(field.type):
+        return f"numeric({field.type.precision},{field.type.scale})"
+    if (kind := _TYPES.get(field.type)) is None:
+        raise WarehouseError(f"{table}.{field.name} is of type {field.type}, which is not exported to PostgreSQL")
+    return kind
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
