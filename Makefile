@@ -78,8 +78,18 @@ peers: $(VENV)/.ok  ## the packages that `ldpflow benchmark speed` is measured b
 	python3 -m venv .venv-peers
 	$(BIN)/uv pip install --quiet --python .venv-peers/bin/python -r dpcore/laboratory/studies/peers/requirements.txt
 
+.PHONY: tutorial pictures site
+tutorial: $(VENV)/.ok  ## run the notebooks of data/guide/tutorial and write their pages, with what came out
+	$(BIN)/python -m tests.programs.tutorial
+
+pictures: $(VENV)/.ok  ## draw the guide's pictures, of estimates made under fixed seeds
+	$(BIN)/python -m tests.programs.pictures
+
+site: $(VENV)/.ok  ## the pages as a site with a search, in build/site, to be read without a network
+	$(BIN)/python -m tests.programs.site
+
 lock: $(VENV)/.ok  ## write requirements.lock from pyproject.toml; what is in it keeps its version
-	$(BIN)/uv pip compile --quiet pyproject.toml --universal --python-version 3.11 --extra dev --extra dask --extra compiled \
+	$(BIN)/uv pip compile --quiet pyproject.toml --universal --python-version 3.11 --extra dev --extra docs --extra dask --extra compiled \
 		--generate-hashes --no-annotate --no-header --no-emit-index-url --no-emit-find-links -o requirements.lock > /dev/null
 
 check: $(VENV)/.ok  ## lint, types and the rule for imports
