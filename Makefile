@@ -10,7 +10,7 @@ export OPENBLAS_NUM_THREADS = 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run changed quick flows test slow nightly mutants shaken coverage seconds soak faults fuzz hostile scaling peers lock check format \
-	dist up key help
+	reference dist up key help
 
 help:  ## list the verbs
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -78,8 +78,18 @@ peers: $(VENV)/.ok  ## the packages that `ldpflow benchmark speed` is measured b
 	python3 -m venv .venv-peers
 	$(BIN)/uv pip install --quiet --python .venv-peers/bin/python -r dpcore/laboratory/studies/peers/requirements.txt
 
+.PHONY: tutorial pictures site
+tutorial: $(VENV)/.ok  ## run the notebooks of data/guide/tutorial and write their pages, with what came out
+	$(BIN)/python -m tests.programs.tutorial
+
+pictures: $(VENV)/.ok  ## draw the guide's pictures, of estimates made under fixed seeds
+	$(BIN)/python -m tests.programs.pictures
+
+site: $(VENV)/.ok  ## the pages as a site with a search, in build/site, to be read without a network
+	$(BIN)/python -m tests.programs.site
+
 lock: $(VENV)/.ok  ## write requirements.lock from pyproject.toml; what is in it keeps its version
-	$(BIN)/uv pip compile --quiet pyproject.toml --universal --python-version 3.11 --extra dev --extra dask --extra compiled \
+	$(BIN)/uv pip compile --quiet pyproject.toml --universal --python-version 3.11 --extra dev --extra docs --extra dask --extra compiled \
 		--generate-hashes --no-annotate --no-header --no-emit-index-url --no-emit-find-links -o requirements.lock > /dev/null
 
 check: $(VENV)/.ok  ## lint, types and the rule for imports
@@ -91,6 +101,9 @@ check: $(VENV)/.ok  ## lint, types and the rule for imports
 format: $(VENV)/.ok  ## lay out the code
 	$(BIN)/ruff format dpcore flows tests
 	$(BIN)/ruff check --fix dpcore flows tests
+
+reference: $(VENV)/.ok  ## write the pages that are made of the code, and the index of decisions
+	$(BIN)/python -m tests.programs.reference
 
 dist: $(VENV)/.ok  ## a wheel in dist/: the code, its flows, and what is shipped to run on
 	rm -rf build/lib build/bdist.*

@@ -57,7 +57,7 @@ class Access:
             raise SchemeError(f"the keys in {file} cannot be read ({cause}); `ldpflow key` writes them") from None
         keys = document.get("keys", {})
         if set(document) - {"anyone", "keys"} or not isinstance(keys, dict):
-            raise SchemeError(f"{file} may hold `anyone` and tables `keys.NAME` only; see the README on the collector")
+            raise SchemeError(f"{file} may hold `anyone` and tables `keys.NAME` only, as `ldpflow key` writes them")
         anyone = _rights(file, "anyone", document.get("anyone", []))
         return cls(anyone, tuple(_key(file, name, table) for name, table in keys.items()))
 

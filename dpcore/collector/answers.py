@@ -66,7 +66,7 @@ class Trouble(BaseModel):
         "busy",
         "the store cannot be written",
         "internal",
-    ] = Field(description="What to do about it: see the README on the collector.")
+    ] = Field(description="What to do about it stands in dpcore/collector/README.md.")
 
 
 class Health(BaseModel):

@@ -83,10 +83,12 @@ class DensityEstimate(OfGroup):
 
     @property
     def lower(self) -> float:
+        """The least value, in the attribute's unit."""
         return self.density.lower
 
     @property
     def upper(self) -> float:
+        """The largest value, in the attribute's unit."""
         return self.density.upper
 
     @property

@@ -90,6 +90,7 @@ class Aggregate:
 
     @property
     def is_empty(self) -> bool:
+        """Whether it is of no reports."""
         return self.n == 0
 
     @property

@@ -1,6 +1,6 @@
 """What a scheme may say, declared: each key with its type, range, default and words, and how a table of them is read.
 
-Mechanisms declare their own options.  Scheme files are read by this, `json_schema` is made of it, and data/README held to it.
+Mechanisms declare their own options.  Scheme files are read by this, `json_schema` is made of it, and the reference's page.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""dpcore/EXTENDING.md: each diff applies to a copy of the repository, touches as few files as promised, and works."""
+"""dpcore/extending: each diff applies to a copy of the repository, touches as few files as promised, and works."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 MOST_FILES = {
-    "A mechanism": 4,
-    "A functional": 2,
-    "An estimator": 2,
-    "A column of a table": 3,
-    "A picture": 2,
-    "A flow": 2,
-    "An option of a round": 2,
-    "A study": 2,
+    "mechanism": 3,
+    "functional": 2,
+    "estimator": 2,
+    "column": 2,
+    "picture": 2,
+    "flow": 2,
+    "option": 2,
+    "study": 2,
 }
 
 
@@ -31,13 +31,11 @@ class Extension(NamedTuple):
 
 
 def read() -> dict[str, Extension]:
-    """What the page shows, by its headings."""
-    page = (ROOT / "dpcore/EXTENDING.md").read_text(encoding="utf-8")
-    parts = re.split(r"^## (.*)$", page, flags=re.MULTILINE)[1:]
-    return {
-        heading: Extension(*(_block(text, kind) for kind in ("diff", "sh")))
-        for heading, text in zip(parts[::2], parts[1::2], strict=True)
-    }
+    """What the pages show, in the order in which EXTENDING.md leads to them."""
+    index = (ROOT / "dpcore/EXTENDING.md").read_text(encoding="utf-8")
+    pages = re.findall(r"\(extending/(\w+)\.md\)", index)
+    texts = {page: (ROOT / f"dpcore/extending/{page}.md").read_text(encoding="utf-8") for page in pages}
+    return {page: Extension(*(_block(text, kind) for kind in ("diff", "sh"))) for page, text in texts.items()}
 
 
 def _block(text: str, kind: str) -> str:
@@ -49,36 +47,40 @@ EXTENSIONS = read()
 FIRST, REST = list(EXTENSIONS)[:2], list(EXTENSIONS)[2:]
 
 
-def test_the_page_shows_all_there_is_to_add() -> None:
+def test_the_pages_show_all_there_is_to_add() -> None:
     assert list(EXTENSIONS) == list(MOST_FILES)
+    assert {page.stem for page in (ROOT / "dpcore/extending").iterdir()} == set(MOST_FILES)
 
 
-@pytest.mark.parametrize("heading", EXTENSIONS)
-def test_it_touches_as_few_files_as_promised_and_still_applies(heading: str, tmp_path: Path) -> None:
-    diff = EXTENSIONS[heading].diff
-    assert 0 < len(re.findall(r"^\+\+\+ b/", diff, re.MULTILINE)) <= MOST_FILES[heading]
+@pytest.mark.parametrize("page", EXTENSIONS)
+def test_it_touches_as_few_files_as_promised_and_still_applies(page: str, tmp_path: Path) -> None:
+    diff = EXTENSIONS[page].diff
+    assert 0 < len(re.findall(r"^\+\+\+ b/", diff, re.MULTILINE)) <= MOST_FILES[page]
+    there = len(list((ROOT / "dpcore/results/warehouse/migrations").glob("*.sql")))
+    numbered = [int(number) for number in re.findall(r"^\+\+\+ b/\S+/migrations/(\d+)_", diff, re.MULTILINE)]
+    assert numbered in ([], [there + 1]), f"dpcore/extending/{page}.md: the next migration is {there + 1}"
     (tmp_path / "it.diff").write_text(diff, encoding="utf-8")
     applied = subprocess.run(
         ["git", "apply", "--check", "--recount", str(tmp_path / "it.diff")], cwd=ROOT, capture_output=True, text=True
     )
-    assert applied.returncode == 0, f"dpcore/EXTENDING.md, {heading}: write the diff anew.\n{applied.stderr}"
+    assert applied.returncode == 0, f"dpcore/extending/{page}.md: write the diff anew.\n{applied.stderr}"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "heading", [*FIRST, *(pytest.param(each, marks=pytest.mark.nightly("every case")) for each in REST)]
+    "page", [*FIRST, *(pytest.param(each, marks=pytest.mark.nightly("every case")) for each in REST)]
 )
-def test_its_commands_work_in_a_copy(heading: str, tmp_path: Path) -> None:
+def test_its_commands_work_in_a_copy(page: str, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for name in listed.splitlines():
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, copy / name)
-    (copy / "it.diff").write_text(EXTENSIONS[heading].diff, encoding="utf-8")
+    (copy / "it.diff").write_text(EXTENSIONS[page].diff, encoding="utf-8")
     subprocess.run(["git", "apply", "--recount", "it.diff"], cwd=copy, check=True)
     environment = os.environ | {"PYTHONPATH": str(copy), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     ran = subprocess.run(
-        ["bash", "-e", "-c", EXTENSIONS[heading].commands.replace("ldpflow ", f"{sys.executable} -m dpcore.cli ")],
+        ["bash", "-e", "-c", EXTENSIONS[page].commands.replace("ldpflow ", f"{sys.executable} -m dpcore.cli ")],
         cwd=copy,
         env=environment,
         capture_output=True,

@@ -97,8 +97,8 @@ mechanism = "{kind.name}"
 
 @pytest.mark.parametrize(("type_", "kind"), KINDS)
 def test_people_can_look_it_up(type_: str, kind: Any, root: Path) -> None:
-    reference = (root / "data/README.md").read_text(encoding="utf-8")
-    assert f"| `{kind.name}`" in reference
+    reference = (root / "data/guide/reference/scheme.md").read_text(encoding="utf-8")
+    assert f"| `{kind.name}`" in (root / "data/README.md").read_text(encoding="utf-8")
     assert kind.declared.words
     assert kind.declared.title
     for option in kind.declared.options:

@@ -186,7 +186,8 @@ def test_a_round_of_other_people_has_drifted_and_says_so(
     }
     failed = ask(tmp_path, "select name from failed_checks where round = '2026-11-09'")
     assert "drift(urban_rural)" in failed["name"].tolist()
-    (section,) = re.findall(r"^## What has changed.*?(?=^## )", (root / "data/README.md").read_text(), re.S | re.M)
+    page = (root / "data/guide/reference/questions.md").read_text(encoding="utf-8")
+    (section,) = re.findall(r"^## What has changed.*?(?=^## )", page, re.S | re.M)
     moved, divide, drifted = (ask(tmp_path, sql) for sql in re.findall(r"```sql\n(.*?)```", section, re.S))
     assert {"frequency(urban)", "frequency(rural)"} <= set(moved["functional"])
     assert set(moved["other_round"]) == {"2026-11-03"}

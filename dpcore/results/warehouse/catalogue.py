@@ -1,22 +1,17 @@
 """The catalogue of tables, views and macros, as Markdown, from the comments in the warehouse itself.
 
-`python -m dpcore.results.warehouse.catalogue FILE` writes it between the two marks of a Markdown file; a test compares
-data/README.md.
+`make reference` writes the page `data/guide/reference/tables.md` of it, and a test compares the two.
 """
 
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import duckdb
 
 from dpcore.results.warehouse.migrate import migrate, shipped_migrations
 from dpcore.results.warehouse.views import a_row, shipped_macros, shipped_views
-
-BEGIN, END = "<!-- catalogue: begin -->", "<!-- catalogue: end -->"
 
 
 def catalogue() -> str:
@@ -40,22 +35,15 @@ def catalogue() -> str:
     tables = list(dict.fromkeys(table for _, table in _order(grains)))
     views = dict(sorted((name, a_row(sql)) for name, sql in shipped_views()))
     plain = {f"latest_{table}" for table in tables} & views.keys()
-    parts = ["### Tables"]
+    parts = ["## Tables"]
     parts += [_described(name, grains[name], columns[name]) for name in tables]
-    parts += ["### Views", "A `latest_` view has the columns of its table, with `scheme` and `round` before them:"]
+    parts += ["## Views", "A `latest_` view has the columns of its table, with `scheme` and `round` before them:"]
     parts += [_table(("view", "one row per"), [(f"`{name}`", _grain(views[name])) for name in views if name in plain])]
     parts += [_described(name, views[name], columns[name]) for name in views if name not in plain]
-    parts += ["### Macros", "Asked like tables: `from share_between('income', 0, 50000)`."]
+    parts += ["## Macros", "Asked like tables: `from share_between('income', 0, 50000)`."]
     macros = [(f"`{name}({signatures[name]})`", _grain(a_row(sql)), given[name]) for name, sql in shipped_macros()]
     parts += [_table(("macro", "one row per", "columns"), macros)]
     return "\n\n".join(parts)
-
-
-def write(file: Path) -> None:
-    """Replace what stands between the marks of a Markdown file by the catalogue."""
-    text = file.read_text(encoding="utf-8")
-    before, _, rest = text.partition(BEGIN)
-    file.write_text(f"{before}{BEGIN}\n\n{catalogue()}\n\n{END}{rest.partition(END)[2]}", encoding="utf-8")
 
 
 def _order(grains: dict[str, str]) -> list[tuple[int, str]]:
@@ -86,7 +74,3 @@ def _grain(first_line: str) -> str:
 def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     lines = [head, ("---",) * len(head), *rows]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
-
-
-if __name__ == "__main__":
-    write(Path(sys.argv[1]))

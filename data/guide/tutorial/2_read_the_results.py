@@ -1,0 +1,90 @@
+# %% [markdown]
+# # 2. Read the results
+#
+# Ten minutes. The round of [step 1](1_first_round.md) is in a database file. You ask it in SQL, then in Python, then draw it.
+
+# %% tags=["hidden"]
+import os
+from pathlib import Path
+
+for name in ("FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE"):  # commands here print plainly
+    os.environ.pop(name, None)
+os.chdir(next(folder for folder in (Path.cwd(), *Path.cwd().parents) if (folder / "Makefile").exists()))
+
+# %% [markdown]
+# ## SQL in the terminal
+#
+# A view whose name begins with `latest_` has one row for each number of the newest run of every round.
+
+# %% language="bash"
+# ldpflow query "select category, estimate, low, high from latest_frequencies where attribute = 'health'"
+
+# %% [markdown]
+# Numbers of a numeric question are in `latest_functionals`. The filter `given = ''` means everyone, not a group.
+
+# %% language="bash"
+# ldpflow query "select functional, estimate, standard_error, low, high from latest_functionals
+#   where attribute = 'chronic' and given = ''"
+
+# %% [markdown]
+# ## The same in Python
+#
+# After each landing the file is copied to `warehouse.published.duckdb`. Read that copy: you then never block a round.
+
+# %%
+import duckdb
+
+file = duckdb.connect("data/var/warehouse.published.duckdb", read_only=True)
+visits = file.sql(
+    "select category, estimate, low, high from latest_frequencies where attribute = 'visits' and scheme = 'health_insurance'"
+).df()
+visits.head(3)
+
+# %% [markdown]
+# It is a table like any other. Is the share that the interval allows anywhere near the true one? The file is public, so look:
+
+# %%
+import pandas as pd
+
+people = pd.read_parquet("data/samples/health_insurance.parquet")
+true = people["visits"].astype(str).replace("10", "10+").value_counts(normalize=True)
+visits["truth"] = visits["category"].map(true)
+visits["held"] = (visits["low"] <= visits["truth"]) & (visits["truth"] <= visits["high"])
+print(f"the interval held the truth for {visits['held'].sum()} of {len(visits)} categories")
+
+# %% [markdown]
+# ## Draw it
+#
+# The round left its pictures in `data/var/figures`. This is one of them.
+
+# %%
+from pathlib import Path
+
+from IPython.display import Image
+
+newest = max(Path("data/var/figures").glob("*/visits.png"), key=lambda path: path.stat().st_mtime)
+Image(newest, alt="Shares of the number of visits, each with its interval")
+
+# %% [markdown]
+# Or draw with your own tools, from the columns `x`, `density`, `low` and `high`:
+
+# %%
+from dpcore.results.plots import plot_density, style
+
+curve = file.sql("from latest_densities where attribute = 'chronic' and scheme = 'health_insurance'").df()
+figure, axes = style.new_axes()
+plot_density(curve, axes, unit="points")
+Image(style.png(figure), alt="The estimated density of the chronic index, with its band")
+
+# %% [markdown]
+# ## One page for other people
+
+# %% language="bash"
+# ldpflow publish round.html --scheme health_insurance
+
+# %% [markdown]
+# Open `round.html` in a browser. It works without a network and prints.
+#
+# Thirty more questions, each with its SQL, are in [the page about data](../../README.md).
+#
+# Next: [write your own scheme](3_your_own_scheme.md).

@@ -1,0 +1,107 @@
+# %% [markdown]
+# # 5. Run it every night
+#
+# Ten minutes. You make a project, start everything with one command, and see a round happen by itself.
+
+# %% tags=["hidden"]
+import os
+from pathlib import Path
+
+for name in ("FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE"):  # commands here print plainly
+    os.environ.pop(name, None)
+os.chdir(next(folder for folder in (Path.cwd(), *Path.cwd().parents) if (folder / "Makefile").exists()))
+
+# %% [markdown]
+# ## Make a project
+#
+# A project is a small folder of your own, which you keep in your own repository.
+
+# %% language="bash"
+# ldpflow init clinic
+
+# %% [markdown]
+# Put the scheme of [step 3](3_your_own_scheme.md) in, and let `ldpflow.toml` name it:
+
+# %% language="bash"
+# cp clinic.toml clinic/schemes/
+# cd clinic
+# sed -i 's/survey.toml/clinic.toml/' ldpflow.toml
+# grep -v "^#" ldpflow.toml
+
+# %% tags=["hidden"]
+settings = Path("clinic/ldpflow.toml")
+settings.write_text(settings.read_text().replace("80" + "80", os.environ.get("COLLECTOR_PORT", "80" + "80")))
+
+# %% [markdown]
+# ## Start it
+#
+# In a terminal of its own. It starts a Prefect server, a worker, the collector, and the schedule; Ctrl-C stops all of it.
+
+# %% magic_args="--bg" language="bash"
+# cd clinic
+# ldpflow up
+
+# %% [markdown]
+# In another terminal, after some twenty seconds:
+
+# %% tags=["hidden"]
+import subprocess
+import time
+
+deadline = time.monotonic() + 120
+while b"takes reports" not in (said := subprocess.run(["ldpflow", "status"], cwd="clinic", capture_output=True).stdout):
+    assert time.monotonic() < deadline, said
+    time.sleep(1)
+
+# %% language="bash"
+# cd clinic
+# ldpflow status || true
+
+# %% [markdown]
+# Each line that is not well begins with `!`, and then the exit status is 1. That is all a watchdog needs.
+#
+# ## Let people answer
+#
+# The two thousand reports of [step 4](4_collect_from_real_clients.md) will do.
+
+# %% language="bash"
+# curl --silent --data-binary @reports.jsonl --header "Content-Type: application/x-ndjson" \
+#   http://127.0.0.1:8080/schemes/clinic/batches
+
+# %% [markdown]
+# ## The night
+#
+# The daily round comes at 02:15 UTC. You need not wait for it:
+
+# %% language="bash"
+# cd clinic
+# sleep 6        # the collector seals its files every five seconds
+# export PREFECT_API_URL=http://127.0.0.1:4200/api
+# prefect deployment run round/daily --watch > watched.txt 2>&1
+# tail -1 watched.txt
+
+# %% [markdown]
+# Its pages, logs and pictures are in the browser, at <http://127.0.0.1:4200>. The browser asks once for a key;
+# `ldpflow up --key` prints it. The numbers are in the project's own warehouse:
+
+# %% language="bash"
+# cd clinic
+# ldpflow query "select attribute, category, estimate, low, high from latest_frequencies"
+
+# %% language="bash"
+# cd clinic
+# ldpflow status || true
+
+# %% [markdown]
+# ## A server of your own
+#
+# Does your team have a Prefect server? `ldpflow deploy` gives it the same schedules. What somebody has set there stays.
+
+# %% language="bash"
+# cd clinic
+# PREFECT_API_URL=http://127.0.0.1:4200/api ldpflow deploy
+
+# %% [markdown]
+# systemd, containers and object stores are on [one page](../../project/RUNNING.md). Stop `ldpflow up` with Ctrl-C.
+#
+# Next: [decide epsilon and defend it](6_decide_epsilon.md).

@@ -1,0 +1,155 @@
+"""Every fenced block of every tracked page does what the page says: Python, SQL and TOML at each commit, commands at night.
+
+What a page may say, and what it is run in, is in tests/programs/blocks.py.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.scratch import ROOT, scratch
+from tests.programs.blocks import QUICK, RUN, blocks, lay, run, same
+
+ELSEWHERE = {  # pages and folders of pages that are run by another test, or by none, and why
+    "CHANGELOG.md": "a list",
+    "data/guide/tutorial/": "tests/house/test_tutorial.py",
+    "data/project/README.md": "tests/house/test_project_page.py",
+    "data/project/RUNNING.md": "tests/house/test_running.py",
+    "dpcore/EXTENDING.md": "tests/house/test_extending.py",
+    "dpcore/extending/": "tests/house/test_extending.py",
+    "dpcore/results/pages/templates/": "templates of pages that runs make",
+}
+
+
+STAYS = "it stays until Ctrl-C; the tutorial starts it"
+NOT_RUN = {  # blocks of pages that people meet first, which bear no comment: page -> how a block begins -> why
+    "README.md": {"make run": "tests/house/test_contract.py has it, and these are the tests"},
+    "data/README.md": {"import numpy as np, pyarrow": "it needs statsmodels, and made the file once"},
+    "dpcore/collector/README.md": {"ldpflow serve": STAYS},
+    "dpcore/laboratory/README.md": {"ldpflow benchmark": "a study of minutes; tests/laboratory has smaller ones"},
+    "flows/README.md": {
+        "ldpflow init": STAYS,
+        "make up": STAYS,
+        "LDPFLOW_": STAYS,
+        "export PREFECT_API_URL": "it needs a server; the tutorial has one",
+    },
+}
+BEFORE = {  # what a page takes to be there
+    "dpcore/collector/README.md": """
+        sed 's/name = .*/name = "commute"/' data/project/survey.toml > commute.toml
+        printf 'mode,distance\\ncar,3\\n' > me.csv
+        printf 'badge,mode,distance\\n1,car,3\\n2,foot,1\\n' > staff.csv
+    """,
+}
+
+
+def _pages() -> list[str]:
+    listed = subprocess.check_output(["git", "ls-files", "*.md"], cwd=ROOT, text=True).split()
+    return [name for name in listed if not name.startswith(tuple(ELSEWHERE))]
+
+
+def _text(name: str) -> str:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    for begins, why in NOT_RUN.get(name, {}).items():
+        text = re.sub(rf"^(?=```\w+\n{re.escape(begins)})", f"<!-- not run: {why} -->\n", text, flags=re.MULTILINE)
+    return text
+
+
+def _with(kinds: tuple[str, ...]) -> list[str]:
+    return [name for name in _pages() if any(block.kind in kinds for block in blocks(_text(name)))]
+
+
+@pytest.fixture
+def folder(landed: Path) -> Iterator[Path]:
+    with scratch() as copy:
+        lay(landed.parent, copy)
+        yield copy
+
+
+@pytest.mark.parametrize("name", _with(QUICK))
+def test_blocks_that_need_no_command_run(name: str, folder: Path) -> None:
+    assert list(run(_text(name), folder, QUICK)) or all("not run" in each.why for each in blocks(_text(name)))
+
+
+@pytest.mark.nightly("every case")
+@pytest.mark.parametrize("name", _with(("sh", "console")))
+def test_every_block_runs_and_prints_what_the_page_says(name: str, folder: Path) -> None:
+    subprocess.run(["bash", "-ec", BEFORE.get(name, "")], cwd=folder, check=True)
+    for block, made in run(_text(name), folder):
+        assert same(block, made), f"{name}, line {block.line}: run python -m tests.programs.blocks {name}\n{made}"
+
+
+@pytest.mark.parametrize("name", _pages())
+def test_fences_have_a_kind_that_is_known(name: str) -> None:
+    kinds = {block.kind for block in blocks(_text(name))}
+    assert kinds <= {*RUN, "", "text", "json", "diff", "ini", "yaml", "js", "javascript", "html"}
+
+
+PAGE = """\
+```toml
+name = "tiny"
+[attributes.a]
+type = "categorical"
+categories = ["x", "y"]
+epsilon = 1
+```
+
+```python
+left = 2
+```
+
+<!-- not run: it would fail -->
+```python
+raise SystemExit
+```
+
+```python
+assert left == 2
+print("shown nowhere")
+```
+
+```console
+$ ls tiny.toml
+tiny.toml
+```
+"""
+
+
+def test_a_page_is_run_from_its_top_to_its_end(folder: Path) -> None:
+    found = list(run(PAGE, folder))
+    assert [block.kind for block, _ in found] == ["toml", "python", "python", "console"]
+    assert all(same(block, made) for block, made in found)
+    assert [block.line for block, _ in found] == [1, 9, 18, 23]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [
+        ("```python\n1 / 0\n```\n", ZeroDivisionError),
+        ("```sh\nfalse\ntrue\n```\n", AssertionError),
+        ("```sql\nselect gone from latest_runs\n```\n", Exception),
+        ("```toml\na = \n```\n", ValueError),
+    ],
+)
+def test_a_block_that_fails_is_seen(wrong: str, error: type[Exception], folder: Path) -> None:
+    with pytest.raises(error):
+        list(run(wrong, folder))
+
+
+@pytest.mark.parametrize(("said", "is_same"), [("3 clients", True), ("4 clients", False), ("three clients", False)])
+def test_another_answer_is_seen(said: str, is_same: bool, folder: Path) -> None:
+    [(block, made)] = run(f"```console\n$ echo 3 clients\n{said}\n```\n", folder)
+    assert same(block, made) is is_same
+
+
+def test_digits_vary_where_the_page_says_why(folder: Path) -> None:
+    why: Callable[[str], str] = "<!-- digits vary: it is a test -->\n```console\n$ echo 3 clients\n{}\n```\n".format
+    [(block, made)] = run(why("4 clients"), folder)
+    assert same(block, made)
+    [(block, made)] = run(why("4 people"), folder)
+    assert not same(block, made)

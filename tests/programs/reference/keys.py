@@ -1,0 +1,76 @@
+"""The tables of keys that a scheme may say: a key, its values with the default, and its words."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from dpcore.mechanisms.declared import Option
+from dpcore.mechanisms.named import BY_TYPE
+from dpcore.privacy.budget import Budget
+from dpcore.protocol import keys
+from tests.programs.reference import markdown
+
+_TYPES = {
+    str: "a text",
+    int: "a whole number",
+    Fraction: "a number",
+    Budget: "a number or a text",
+    dict: "a table",
+    list[str]: "a list of texts",
+    list[int]: "a list of whole numbers",
+    list[Fraction]: "a list of numbers",
+    list[list[str]]: "a list of pairs",
+}
+_BEFORE = """Whatever is not marked as needed may be left out. `ldpflow scheme --json-schema` prints these tables for editors,
+with what goes with what. An unknown key is refused. [Which mechanism to name](../../README.md#which-mechanism) stands with the
+data."""
+_MECHANISM = "What a mechanism's design may be told is its own; a key of another mechanism is refused."
+
+
+def page() -> str:
+    """Return the page."""
+    shared = {kind: [key for key in keys.of_attribute(kind, "") if key.name != "estimator"] for kind in BY_TYPE}
+    common = [key for key in shared["numeric"] if key in shared["categorical"]]
+    parts = [
+        _BEFORE,
+        "## A scheme",
+        _table(map(_row, keys.SCHEME)),
+        "## An attribute",
+        "Its table, `[attributes.NAME]`:",
+    ]
+    parts += [_table([*map(_row, common), ("`estimator`", "one of its mechanism's", "how reports are read")])]
+    for kind, named in BY_TYPE.items():
+        own = [_row(key) for key in shared[kind] if key not in common]
+        parts += [f"## A {kind} attribute", _table(own), _MECHANISM]
+        for name, each in named.items():
+            readers = ", ".join(f"`{estimator}`" for estimator in each.declared.estimators)
+            parts += [
+                f"### {name}",
+                f"{each.declared.words[0].upper()}{each.declared.words[1:]}. Estimators, the default first: {readers}.",
+            ]
+            parts += [_table(map(_row, each.declared.options))] if each.declared.options else []
+    return markdown.page("What a scheme may say", *parts)
+
+
+def _table(rows: Any) -> str:
+    return markdown.table(("key", "values", "what"), rows)
+
+
+def _row(key: Option) -> tuple[str, str, str]:
+    return f"`{key.name}`", _values(key), key.words
+
+
+def _values(key: Option) -> str:
+    said = f"{key.least:,} to {key.most:,}" if key.type is int and key.most != 1 << 20 else _TYPES[key.type]
+    if key.choices:
+        said = ", ".join(f'`"{each}"`' + (" (default)" if each == key.default else "") for each in key.choices)
+    elif key.default not in (None, "", (), {}):
+        said += f", default {_shown(key.default)}"
+    return said + (", needed" if key.is_needed else "")
+
+
+def _shown(default: Any) -> str:
+    if isinstance(default, tuple):
+        return ", ".join(f'"{each}"' for each in default)
+    return f"{default:,}" if isinstance(default, int) else str(default)

@@ -1,0 +1,14 @@
+"""Every table, view and macro of the warehouse, of the comments that it holds itself."""
+
+from __future__ import annotations
+
+from dpcore.results.warehouse.catalogue import catalogue
+from tests.programs.reference import markdown
+
+_BEFORE = """Any client of DuckDB shows the same: `select column_name, comment from duckdb_columns() where table_name = 'runs'`.
+[Thirty questions](questions.md) ask them; [what a round is](../../README.md#rounds) stands with the data."""
+
+
+def page() -> str:
+    """Return the page."""
+    return markdown.page("Tables, views and macros", _BEFORE, catalogue())
