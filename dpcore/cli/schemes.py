@@ -67,6 +67,7 @@ def scheme(
             asks = f"{len(attribute.categories)} categories"
             if attribute.is_numeric:
                 asks = f"{float(attribute.lower):,g} to {float(attribute.upper):,g} {attribute.unit}".strip()
+                asks += "" if attribute.has_density else f", {len(attribute.points or ())} values"
             certificate = attribute.mechanism.certificate()
             mark = "<=" if certificate.holds else ">"
             promise = "e^epsilon" if certificate.kind == "ratio" else "epsilon"

@@ -119,7 +119,7 @@ _DEFAULTS = {
 }
 _AUTOMATIC = {
     "categorical": "auto took the smallest report within 1 % of the least variance",
-    LATTICE: "of those that fit so many values it has the least error that is to be expected of the planned clients",
+    LATTICE: "it has the least error that is to be expected of the planned clients",
 }
 
 

@@ -241,7 +241,7 @@ def by_other(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
 
 def is_law(rows: pd.DataFrame) -> pd.Series:
     """Which rows of `frequencies` are of the values of a number, and no categories."""
-    return rows["estimator"] == "log_linear"
+    return rows["estimator"] == "log_linear" if "estimator" in rows else pd.Series(False, index=rows.index)
 
 
 def listed(rows: pd.DataFrame) -> pd.DataFrame:

@@ -50,6 +50,16 @@ def test_every_mechanism_that_fits_gives_the_law(name: str, more: str) -> None:
     assert found.functional(Quantile(0.5)).value == 2
 
 
+@pytest.mark.parametrize("name", ["subset_selection", "hadamard_response"])
+def test_of_much_data_an_oracles_errors_are_those_of_its_unbiased_frequencies(name: str) -> None:
+    asked, n = scheme(name, 2), 1_000_000
+    found = dp.estimate(dp.simulate(asked, people(n, np.random.default_rng(1)), dp.seeded(2)), "a")
+    own, shared, weights = asked.attributes["a"].mechanism.model().covariance(found.values, n)
+    exact = np.diag(own) + shared.T @ weights @ shared
+    centred = POINTS - POINTS.mean()
+    assert found.spread.along(centred) == pytest.approx(centred @ exact @ centred, rel=0.05)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["subset_selection", "dyadic_wave"])
 def test_errors_are_those_that_are_told(name: str) -> None:

@@ -11,8 +11,10 @@ import dpcore as dp
 from dpcore.errors import InvalidRecord, SchemeError
 from dpcore.mechanisms.information import spread
 from dpcore.mechanisms.named import BY_KIND, CATEGORICAL
+from dpcore.mechanisms.observation import FiniteChannel
 from dpcore.protocol.lattice import MOST_POINTS
 from dpcore.protocol.simulation import category_law
+from tests.helpers.statistical import law_agrees
 
 STEPS = "lower = -1\nupper = 3\nstep = 0.5\n"
 LISTED = "values = [0.5, 1, 4, 1000]\n"
@@ -42,6 +44,7 @@ def test_every_mechanism_that_fits_gives_each_value_a_cell_of_its_own(said: str,
     assert a.encode(values).tolist() == a.cells[: len(values)].tolist()
     if a.missing == "category":
         assert set(a.encode([None, "", -9, "-9", "-9.0", "no idea", float("nan")]).tolist()) == {a.cells[-1]}
+        assert set(a.encode(np.array([-9.0, np.nan])).tolist()) == {a.cells[-1]}
 
 
 @pytest.mark.parametrize("said", [STEPS, LISTED])
@@ -101,6 +104,31 @@ def test_absence_is_refused_where_it_is_no_answer_and_no_value_is_shown() -> Non
         assert "secret" not in str(refused.value)
     with pytest.raises(InvalidRecord, match="outside its bounds at record 1"):
         attribute(LISTED, 'outside = "refuse"\n').encode([0.4])
+
+
+@pytest.mark.parametrize("compiled", ["0", "1"])
+@pytest.mark.parametrize("name", BY_KIND["lattice"])
+def test_who_is_silent_is_as_well_hidden_as_the_others(
+    name: str, compiled: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reports of silent clients have the law that the channel says, which the certificate enumerates."""
+    monkeypatch.setenv("LDPFLOW_COMPILED", compiled)
+    a = attribute(STEPS + SILENT, f'mechanism = "{name}"\n')
+    mechanism, n = a.mechanism, 60_000
+    cells = a.encode([None] * n)
+    counts = mechanism.statistics(mechanism.privatize(cells, dp.seeded(1)))
+    law = np.zeros(mechanism.inputs)
+    law[a.cells[-1]] = 1.0
+    model = mechanism.model()
+    if isinstance(model, FiniteChannel):
+        for seen, expected in zip(model.split(counts), model.split(model.probabilities(law)), strict=True):
+            assert law_agrees(seen, expected)
+        channel = mechanism.channel()
+        assert all(np.all(rows > 0) for rows in channel)
+    else:
+        off = model.frequencies(counts, n) - law
+        assert np.all(np.abs(off) <= 7 * np.sqrt(model.variance(law, n)))
+    assert mechanism.certificate().holds
 
 
 class Uniform:

@@ -8,6 +8,7 @@ from dpcore.results.plots.differences import difference_pictures
 from dpcore.results.plots.frequency import plot_frequency
 from dpcore.results.plots.functional import plot_functional
 from dpcore.results.plots.inline import inline, narrow, places
+from dpcore.results.plots.law import plot_law
 from dpcore.results.plots.style import height_for, new_axes, new_panels, png, svg
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "plot_frequency",
     "plot_functional",
     "plot_groups",
+    "plot_law",
     "png",
     "svg",
 ]

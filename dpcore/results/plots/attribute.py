@@ -7,19 +7,12 @@ from collections.abc import Mapping
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dpcore.results.plots import density, frequency, functional, law, style
+from dpcore.results.plots import density, frequency, functional, style
 from dpcore.results.plots.differences import difference_figures
 from dpcore.results.plots.kind import Kind
 from dpcore.results.plots.truth import beside_truth
 
-PICTURES: tuple[Kind, ...] = (
-    density.EVERYONE,
-    density.GROUPS,
-    frequency.SHARES,
-    law.LAW,
-    functional.NUMBERS,
-    functional.GROUPS,
-)
+PICTURES: tuple[Kind, ...] = (density.EVERYONE, density.GROUPS, frequency.SHARES, functional.NUMBERS, functional.GROUPS)
 
 
 def attribute_pictures(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
@@ -11,7 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dpcore.results.plots import style
-from dpcore.results.plots.kind import Kind, everyone
+from dpcore.results.plots.kind import Kind
+from dpcore.results.plots.law import plot_law
 from dpcore.results.reading import in_words, is_law, largest, rounded
 
 _BAR = 0.62  # height in rows
@@ -65,7 +65,11 @@ def plot_frequency(frame: pd.DataFrame, axes: Axes, *, title: str = "") -> Axes:
 
 
 def _draw(rows: pd.DataFrame, numbers: pd.DataFrame, unit: str) -> Figure:
-    """Of many categories the largest."""
+    """Of many categories the largest; of a number's values all, along an axis."""
+    if is_law(rows).all():
+        figure, axes = style.new_axes()
+        plot_law(rows, axes, unit=unit)
+        return figure
     shown = largest(rows)
     figure, axes = style.new_axes(height=style.height_for(len(shown)))
     title = f"Shares of {in_words(style.only(rows, 'attribute'))}: the {len(shown)} largest of {len(rows):,}"
@@ -73,15 +77,10 @@ def _draw(rows: pd.DataFrame, numbers: pd.DataFrame, unit: str) -> Figure:
     return figure
 
 
-def _shares(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    return everyone(rows[~is_law(rows)])
-
-
 SHARES = Kind(
     table="frequencies",
     draw=_draw,
     name="{attribute}",
-    parts=_shares,
     shows="Estimated shares of {attribute} with their intervals",
     query="frequencies",
 )

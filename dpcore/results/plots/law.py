@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from dpcore.results.plots import style
-from dpcore.results.plots.kind import Kind, everyone
-from dpcore.results.reading import in_words, is_law
+from dpcore.results.reading import in_words
 
 _BAR = 0.8  # of the distance to the next value
 _WHISKERS = 64  # values with an interval drawn as a line each; of more as a band
@@ -52,23 +48,3 @@ def plot_law(frame: pd.DataFrame, axes: Axes, *, unit: str = "") -> Axes:
     style.label(axes, x=f"{attribute} ({unit})" if unit else attribute, y="percent of clients")
     style.legend(axes)
     return axes
-
-
-def _draw(rows: pd.DataFrame, numbers: pd.DataFrame, unit: str) -> Figure:
-    figure, axes = style.new_axes()
-    plot_law(rows, axes, unit=unit)
-    return figure
-
-
-def _laws(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    return everyone(rows[is_law(rows)])
-
-
-LAW = Kind(
-    table="frequencies",
-    draw=_draw,
-    name="{attribute}",
-    parts=_laws,
-    shows="Estimated shares of the values of {attribute} with their intervals",
-    query="frequencies",
-)

@@ -28,6 +28,10 @@ data."""
 _MECHANISM = "What a mechanism's design may be told is its own; a key of another mechanism is refused."
 
 
+_LATTICE = """One with `step` or `values` has these keys in place of the numeric ones, and the options of the mechanism it
+names. Its reports are read by `log_linear`. [What it is for](../how-to/counts_and_rounded_values.md)."""
+
+
 def page() -> str:
     """Return the page."""
     shared = {kind: [key for key in keys.of_attribute(kind, "") if key.name != "estimator"] for kind in BY_TYPE}
@@ -50,6 +54,8 @@ def page() -> str:
                 f"{each.declared.words[0].upper()}{each.declared.words[1:]}. Estimators, the default first: {readers}.",
             ]
             parts += [_table(map(_row, each.declared.options))] if each.declared.options else []
+    lattice = [key for key in keys.of_attribute(keys.LATTICE, "") if key.name != "estimator" and key not in common]
+    parts += ["## A numeric attribute that says which values there are", _LATTICE, _table(map(_row, lattice))]
     return markdown.page("What a scheme may say", *parts)
 
 
