@@ -95,6 +95,14 @@ def test_what_is_no_lattice_is_refused_in_one_line(said: str, words: str) -> Non
     assert "\n" not in str(refused.value)
 
 
+def test_a_pair_is_of_a_density() -> None:
+    other = '[attributes.b]\ntype = "categorical"\ncategories = ["x", "y"]\nepsilon = 1\n'
+    with pytest.raises(SchemeError, match="says which values there are"):
+        dp.Scheme.from_toml(
+            'pairs = [["a", "b"]]\n' + f'name = "s"\n[attributes.a]\ntype = "numeric"\nepsilon = 1\n{LISTED}{other}'
+        )
+
+
 def test_absence_is_refused_where_it_is_no_answer_and_no_value_is_shown() -> None:
     with pytest.raises(InvalidRecord, match="has no value at record 2"):
         attribute(LISTED).encode([1, None])

@@ -78,6 +78,7 @@ function checkPairs(pairs, attributes) {
     if (String(pair.map((name) => attributes.get(name)?.type)) !== "numeric,categorical") {
       throw new SchemeError("pairs must list [NUMERIC, CATEGORICAL] attributes");
     }
+    if (attributes.get(pair[0]).points) throw new SchemeError(`a pair is of a density, and ${pair[0]} says which values there are`);
     const { name, mechanismName } = attributes.get(pair[1]);
     if (!NAMES_ONE.includes(mechanismName)) {
       throw new SchemeError(`a pair needs mechanism = ${NAMES_ONE.join(" or ")} for ${name}, got ${mechanismName}`);
