@@ -21,8 +21,11 @@ LISTED = "values = [0.5, 1, 4, 1000]\n"
 SILENT = 'missing = "category"\ncodes = { -9 = "missing", "no idea" = "missing" }\n'
 
 
+ASKED = '[attributes.a]\ntype = "numeric"\nepsilon = 1\n'
+
+
 def scheme(said: str, more: str = "") -> dp.Scheme:
-    return dp.Scheme.from_toml(f'name = "s"\n[attributes.a]\ntype = "numeric"\nepsilon = 1\n{said}{more}')
+    return dp.Scheme.from_toml(f'name = "s"\n{ASKED}{said}{more}')
 
 
 def attribute(said: str, more: str = "") -> Any:
@@ -98,9 +101,7 @@ def test_what_is_no_lattice_is_refused_in_one_line(said: str, words: str) -> Non
 def test_a_pair_is_of_a_density() -> None:
     other = '[attributes.b]\ntype = "categorical"\ncategories = ["x", "y"]\nepsilon = 1\n'
     with pytest.raises(SchemeError, match="says which values there are"):
-        dp.Scheme.from_toml(
-            'pairs = [["a", "b"]]\n' + f'name = "s"\n[attributes.a]\ntype = "numeric"\nepsilon = 1\n{LISTED}{other}'
-        )
+        dp.Scheme.from_toml(f'name = "s"\npairs = [["a", "b"]]\n{ASKED}{LISTED}{other}')
 
 
 def test_absence_is_refused_where_it_is_no_answer_and_no_value_is_shown() -> None:
