@@ -191,6 +191,7 @@ def main() -> int:
         if not PREFECT_API_URL.value():
             raise SchemeError("PREFECT_API_URL must name the server, such as http://127.0.0.1:4200/api")
         project = Project.of()
+        print(f"giving what this project runs to {PREFECT_API_URL.value()}", flush=True)
         for line in ensure(project):
             print(line)
         automations.ensure()

@@ -89,7 +89,7 @@ def address() -> str:
 def ui() -> str:
     """Return where people see the UI."""
     return (
-        os.environ.get("PREFECT_UI_URL") or os.environ.get("PREFECT_API_URL", address()).removesuffix("/api")
+        os.environ.get("PREFECT_UI_URL") or (os.environ.get("PREFECT_API_URL") or address()).removesuffix("/api")
     ).rstrip("/")
 
 
@@ -144,7 +144,7 @@ def _unasked(error: Exception) -> str:
 
 def _starting() -> str:
     """What starts what is missing: all of it here, or a part beside a server of one's own."""
-    is_ours = os.environ.get("PREFECT_API_URL", address()) == address()
+    is_ours = (os.environ.get("PREFECT_API_URL") or address()) == address()
     return "ldpflow up" if is_ours else f"prefect worker start --pool {POOL}"
 
 
