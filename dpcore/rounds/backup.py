@@ -102,7 +102,7 @@ def back_up(target: Path, root: Path) -> Backup:
         raise DPCoreError(f"{target} is in the folder that it would be a backup of; name a file outside of {root}")
     project, made_at = Project.of(root), datetime.now(UTC)
     tops = [root] if project is not None else [root / DEFAULT_DATA, root / _PREFECT]
-    if not any(top.is_dir() for top in tops):
+    if not any(file for top in tops if top.is_dir() for file in _files(top)):
         raise DPCoreError(f"{root} holds nothing of ldpflow's; change into a project's folder")
     archive = _Archive(root)
 

@@ -148,6 +148,7 @@ def test_exports_hold_the_table_in_order_and_are_the_same_twice(path, tmp_path):
         ("runs", "runs", r"a \.parquet or a \.csv file"),
         ("nothing", "a.csv", "no table 'nothing'; it has accuracy_cells"),
         ('runs"; drop table runs; --', "a.csv", "no table"),
+        ("runs", "host=db password=hunter2", r"postgresql:// URL$"),
         ("runs", "no/such/folder/a.csv", "could not be written"),
         ("runs", "no/such/folder/a.parquet", "could not be written"),
     ],

@@ -184,7 +184,9 @@ def test_a_folder_without_a_project_is_its_data_and_prefects(project: Path, tmp_
 
 def test_what_cannot_be_backed_up_leaves_nothing(project: Path, tmp_path: Path) -> None:
     (tmp_path / "there").write_text("something")
-    (tmp_path / "bare").mkdir()
+    (tmp_path / "bare/.prefect").mkdir(
+        parents=True
+    )  # empty, as whoever asks for a status in the wrong folder leaves it
     before = tree(tmp_path)
     for target, words in (
         (tmp_path / "there", "is there already; name another file"),

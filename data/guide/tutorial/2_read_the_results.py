@@ -17,14 +17,15 @@ os.chdir(next(folder for folder in (Path.cwd(), *Path.cwd().parents) if (folder 
 # A view whose name begins with `latest_` has one row for each number of the newest run of every round.
 
 # %% language="bash"
-# ldpflow query "select category, estimate, low, high from latest_frequencies where attribute = 'health'"
+# ldpflow query "select category, estimate, low, high from latest_frequencies
+#   where attribute = 'health' and scheme = 'health_insurance'"
 
 # %% [markdown]
 # Numbers of a numeric question are in `latest_functionals`. The filter `given = ''` means everyone, not a group.
 
 # %% language="bash"
 # ldpflow query "select functional, estimate, standard_error, low, high from latest_functionals
-#   where attribute = 'chronic' and given = ''"
+#   where attribute = 'chronic' and given = '' and scheme = 'health_insurance'"
 
 # %% [markdown]
 # ## The same in Python

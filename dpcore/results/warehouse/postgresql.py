@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -62,7 +63,10 @@ def export_to_postgresql(path: str | Path, table: str, url: str) -> tuple[int, s
     except asyncpg.PostgresError as error:
         raise WarehouseError(f"PostgreSQL refused it, and is as it was: {one_line(error)}") from None
     except (OSError, TimeoutError) as error:
-        reason = os.strerror(error.errno) if error.errno else "nobody answers there"
+        if isinstance(error, socket.gaierror):
+            reason = "no host of that name is known"
+        else:
+            reason = os.strerror(error.errno) if error.errno else "nobody answers there"
         raise WarehouseError(f"PostgreSQL could not be reached ({reason}); look at the URL's host and port") from None
     except (ValueError, asyncpg.InterfaceError):
         raise WarehouseError(

@@ -58,7 +58,12 @@ def export(path: str | Path, table: str, file: str | Path) -> None:
     """
     file = Path(file)
     if file.suffix not in (".parquet", ".csv"):
-        raise WarehouseError(f"an export is a .parquet or a .csv file, or a postgresql:// URL, got {file.name}")
+        got = (
+            f", got a file that ends in {file.suffix!r}" if file.suffix.isascii() and file.suffix[1:].isalpha() else ""
+        )
+        raise WarehouseError(
+            f"an export is a .parquet or a .csv file, or a postgresql:// URL{got}"
+        )  # no more: a secret?
     content = whole_table(path, table)
     unfinished = file.with_name(f".{file.name}.{os.getpid()}.tmp")
     try:
