@@ -72,7 +72,7 @@ def export(
     Example: ldpflow export latest_estimates estimates.csv
     """
     file = file_of(warehouse, data)
-    if "://" in target:
+    if "://" in target or target.startswith(("postgresql:", "postgres:")):
         from dpcore.results.warehouse.postgresql import export_to_postgresql
 
         rows, database = export_to_postgresql(file, table, target)

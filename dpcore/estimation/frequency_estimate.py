@@ -135,6 +135,8 @@ class FrequencyEstimate(OfGroup):
     @cached_property
     def _shown(self) -> tuple[np.ndarray, np.ndarray]:
         low, high = self.interval(self.confidence)
+        # One that lies beyond what is possible keeps its half length from there: a length of nothing would read as certainty.
+        low, high = np.where(low >= 1, 1 - (self.raw - low), low), np.where(high <= 0, high - self.raw, high)
         return np.minimum(np.clip(low, 0.0, 1.0), self.values), np.maximum(np.clip(high, 0.0, 1.0), self.values)
 
     def interval(self, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:

@@ -173,6 +173,16 @@ def test_values_are_frequencies_and_intervals_hold_them():
     assert len(frame) == 5
 
 
+def test_an_interval_beyond_what_is_possible_keeps_its_half_length():
+    """Whole below zero it was cut to a length of nothing, which reads as certainty."""
+    mechanism = RandomizedResponse.design(Budget.parse("1"), categories=3)
+    estimate = Frequency().estimate(_aggregate(mechanism, [60, 40, 3]), "c")
+    uncut, raw = estimate.interval(0.95)[1][2], estimate.raw[2]
+    assert uncut < 0
+    assert (estimate.values[2], estimate.low[2]) == (0, 0)
+    assert estimate.high[2] == pytest.approx(uncut - raw)
+
+
 def test_functionals_of_numbered_categories():
     mechanism = RandomizedResponse.design(Budget.parse("1"), categories=3)
     truth, numbers = np.array([0.5, 0.3, 0.2]), (0.0, 1.0, 2.5)
