@@ -81,7 +81,7 @@ def _pairs(pairs: list[list[str]], attributes: Mapping[str, Attribute]) -> tuple
             )
         if not attributes[pair[0]].has_density:
             raise SchemeError(
-                f"a pair is of a density and categories, and {pair[0]} says which values there are; leave out its step or values"
+                f"a pair is of a density and categories, and {pair[0]} says which values there are; leave those out"
             )
         if not attributes[pair[1]].mechanism.declared.names_one:
             able = " or ".join(f'"{name}"' for name, kind in CATEGORICAL.items() if kind.declared.names_one)
