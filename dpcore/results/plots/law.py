@@ -45,7 +45,8 @@ def plot_law(frame: pd.DataFrame, axes: Axes, *, unit: str = "") -> Axes:
         if column in frame and frame[column].notna().any():
             at = 100 * frame[column].to_numpy(float)
             tops.append(at)
-            axes.hlines(at, x - width / 2, x + width / 2, colour, line, label=name, linewidth=1.8, zorder=3)
+            marks = axes.hlines(at, x - width / 2, x + width / 2, colour, linewidth=1.8, label=name, zorder=3)
+            marks.set_linestyle(line)
     top = float(np.nanmax(np.concatenate(tops)))
     axes.set_ylim(0.0, min(_ROOM * top, 1.05 * max(top, float(np.nanmax(high)))))
     attribute = in_words(style.only(frame, "attribute"))
