@@ -38,15 +38,12 @@ def plot_law(frame: pd.DataFrame, axes: Axes, *, unit: str = "") -> Axes:
     else:
         axes.fill_between(x, low, high, step="mid", color=style.ESTIMATE, alpha=0.15, linewidth=0, label=interval)
     tops = [share]
-    for column, colour, line, name in (
-        ("before", style.PREVIOUS, "dotted", "previous round"),
-        ("truth", style.TRUTH, "solid", "truth"),
-    ):
+    for column, colour, name in (("before", style.PREVIOUS, "previous round"), ("truth", style.TRUTH, "truth")):
         if column in frame and frame[column].notna().any():
             at = 100 * frame[column].to_numpy(float)
             tops.append(at)
             marks = axes.hlines(at, x - width / 2, x + width / 2, colour, linewidth=1.8, label=name, zorder=3)
-            marks.set_linestyle(line)
+            marks.set_linestyle("dotted" if column == "before" else "solid")
     top = float(np.nanmax(np.concatenate(tops)))
     axes.set_ylim(0.0, min(_ROOM * top, 1.05 * max(top, float(np.nanmax(high)))))
     attribute = in_words(style.only(frame, "attribute"))
