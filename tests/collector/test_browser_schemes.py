@@ -54,6 +54,28 @@ def test_what_python_refuses_is_not_opened(of: tuple[str, ...], each: int, tmp_p
     assert [text for text in said.values() if text.startswith("not a SchemeError") or "\n" in text] == []
 
 
+def test_points_without_room_and_codes_that_are_values_are_not_opened(tmp_path: Path, root: Path) -> None:
+    (tmp_path / ENTRY).write_text(joined(root / "dpcore/collector/static"), "utf-8")
+    shutil.copy(root / "tests/browser/bundles.mjs", tmp_path)
+    wave = 'epsilon = 1\nmechanism = "dyadic_wave"\nmissing = "category"\ncodes = { -9 = "missing" }\n'
+    fine = Scheme.from_toml(
+        f'name = "s"\n[attributes.a]\ntype = "numeric"\nlower = 0\nupper = 380\nstep = 1\n{wave}'
+    ).canonical
+    cases = {
+        "fine": fine,
+        "room": fine.replace("upper = 380", "upper = 390"),
+        "codes": fine.replace('-9 = "missing"', '09 = "missing"'),
+    }
+    assert len(set(cases.values())) == 3
+    bundles = {name: Bundle(name, text, {}, "", "").files() for name, text in cases.items()}
+    said = node(tmp_path, OPEN_ALL, json.dumps(bundles))
+    assert said["fine"] == ""
+    assert _refused(cases["room"])
+    assert _refused(cases["codes"])
+    assert "input cells" in said["room"]
+    assert "is one of the values there are" in said["codes"]
+
+
 def _refused(text: str) -> str:
     """What Python says of a scheme that it refuses, '' of another."""
     try:
