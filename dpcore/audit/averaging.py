@@ -9,7 +9,7 @@ all log-likelihood ratios so far.  It is let loose on the client as it is, and f
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -76,10 +76,7 @@ def averaging(
     """
     check_within(2, 10**6, people=people)
     check_within(2, 1000, rounds=rounds)
-    pairs = {
-        name: tuple(_held(attribute, pair) for pair in hard_pairs(attribute.mechanism))
-        for name, attribute in scheme.attributes.items()
-    }
+    pairs = {name: hard_pairs(attribute.mechanism, attribute.cells) for name, attribute in scheme.attributes.items()}
     right, changed = _attack(scheme, random, people, rounds, client, pairs)
     fresh, _ = _attack(scheme, random, people, rounds, forgetting, pairs)
     return Averaging(people=people, right=right, fresh=fresh, changed=changed)
@@ -130,11 +127,3 @@ def value_of(attribute: Attribute, cell: int) -> Any:
     if attribute.points is None:
         return attribute.categories[place]
     return float(attribute.points[place]) if place < len(attribute.points) else None
-
-
-def _held(attribute: Attribute, pair: Pair) -> Pair:
-    """The pair, or the nearest two input cells that values have."""
-    first, second = (
-        int(attribute.cells[np.argmin(np.abs(attribute.cells - cell))]) for cell in (pair.first, pair.second)
-    )
-    return pair if (first, second) == (pair.first, pair.second) else replace(pair, first=first, second=second)

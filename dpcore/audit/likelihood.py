@@ -52,39 +52,42 @@ class Pair:
 
 
 @singledispatch
-def hard_pairs(mechanism: Mechanism) -> tuple[Pair, ...]:
-    """Return pairs whose reports tell most, the best first; here the one of the largest ratio in a channel that is listed."""
+def hard_pairs(mechanism: Mechanism, held: np.ndarray | None = None) -> tuple[Pair, ...]:
+    """Return pairs whose reports tell most, the best first; here the one of the largest ratio in a channel that is listed.
+
+    held: input cells that values have, of which a wave's pair is then one; those of other mechanisms are all held.
+    """
     worst = [largest_ratio(weights) for weights in _channel(mechanism)]
     level = max(range(len(worst)), key=lambda i: (worst[i].ratio is None, worst[i].ratio or 0))
     return (Pair(worst[level].likely, worst[level].unlikely, level if len(worst) > 1 else None),)
 
 
 @hard_pairs.register
-def _(mechanism: FrequencyOracle) -> tuple[Pair, ...]:
+def _(mechanism: FrequencyOracle, held: np.ndarray | None = None) -> tuple[Pair, ...]:
     """All categories are treated alike."""
     return (Pair(0, mechanism.inputs - 1),)
 
 
 @hard_pairs.register
-def _(mechanism: WaveMechanism) -> tuple[Pair, ...]:
+def _(mechanism: WaveMechanism, held: np.ndarray | None = None) -> tuple[Pair, ...]:
     """The pair whose windows overlap least at all levels together, weighted by how often a report falls into them.
 
     Narrow windows are disjoint at every level; at small epsilon they are too wide for that.
     """
     law = np.array(mechanism.level_weights) / sum(mechanism.level_weights)
-    firsts = np.unique(np.linspace(0, mechanism.inputs - 1, _STARTS).astype(np.int64))
-    others = np.arange(mechanism.inputs)
+    others = np.arange(mechanism.inputs) if held is None else held
+    firsts = others[np.unique(np.linspace(0, len(others) - 1, _STARTS).astype(np.int64))]
     told = np.zeros((len(firsts), len(others)))
     for share, wave in zip(law, mechanism.waves, strict=True):
         apart = (wave.starts(others)[None, :] - wave.starts(firsts)[:, None]) % wave.outputs
         alone = np.minimum(np.minimum(apart, wave.outputs - apart), min(wave.window, wave.outputs - wave.window))
         told += share * alone * wave.weight_in / wave.total  # the cells of the one window that the other has not
     at, other = np.unravel_index(int(np.argmax(told)), told.shape)
-    return (Pair(int(firsts[at]), int(other)),)
+    return (Pair(int(firsts[at]), int(others[other])),)
 
 
 @hard_pairs.register
-def _(mechanism: WaveletLaplace) -> tuple[Pair, ...]:
+def _(mechanism: WaveletLaplace, held: np.ndarray | None = None) -> tuple[Pair, ...]:
     """Of each block the pair that attains its sensitivity, with reports of that block; the one pair where all are sent."""
     if not mechanism.is_sampled:
         return (Pair(*largest_loss(mechanism.tables, mechanism.noise_scales)[1]),)

@@ -19,6 +19,8 @@ from dpcore.functionals.group import Group, OfGroup
 if TYPE_CHECKING:
     import pandas as pd
 
+_SURE = 3.0  # standard errors that a share is above 0 at least where others are divided by it
+
 
 @dataclass(frozen=True, eq=False)
 class Spread:
@@ -192,7 +194,10 @@ class FrequencyEstimate(OfGroup):
         Where silence is an answer, the numbers are of those who gave one.
         """
         check_confidence(confidence)
-        if self.numbers is not None and len(self.numbers) < len(self.categories):
+        if self.answered is not self:
+            if self._too_few_answered:
+                why = f"nearly all gave no answer: who gave one are too few to tell their numbers of {self.attribute}"
+                return refused(functional, why, confidence)
             return self.answered.functional(functional, confidence)
         name, kind = str(functional), functional.kind
         reason = functional.refuses_probabilities()
@@ -267,6 +272,12 @@ class FrequencyEstimate(OfGroup):
             exposure=exposure if exposure is None or reading is None else exposure.reread(moved @ reading[:k]),
         )
 
+    @property
+    def _too_few_answered(self) -> bool:
+        """Whether the share of those whose answer is a number, by which theirs are divided, is not surely above 0."""
+        gave = np.arange(len(self.categories)) < len(self.numbers or ())
+        return float(self.raw[gave].sum()) <= _SURE * float(np.sqrt(max(0.0, self.spread.along(gave.astype(float)))))
+
     def share_of(self, categories: Sequence[str], confidence: float = 0.95) -> FunctionalEstimate:
         """Return the share of a union of categories, one or more, with an interval of their joint covariance.
 
@@ -304,7 +315,7 @@ class FrequencyEstimate(OfGroup):
     def sensitivity(self, functional: Any) -> Sensitivity | None:
         """Return how far malicious clients can move a functional of the categories' numbers; None where it is refused."""
         if self.answered is not self:
-            return self.answered.sensitivity(functional)
+            return None if self._too_few_answered else self.answered.sensitivity(functional)
         if self.exposure is None or self.numbers is None or functional.refuses_probabilities() is not None:
             return None
         if isinstance(functional, Quantile):

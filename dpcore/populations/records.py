@@ -179,9 +179,11 @@ def _numbers(column: pd.Series, attribute: Attribute, path: Path, first: int) ->
         numbers = pd.to_numeric(column.astype("str"), errors="coerce").astype("float64")
         words = column[np.isinf(numbers)].astype("str").str.contains("i", case=False)  # not digits beyond doubles
         numbers[words.index[words]] = np.nan
+        is_silent = column.astype("str").isin(list(attribute.codes))
+        numbers[is_silent] = np.nan
     except (TypeError, ValueError):
         raise InvalidRecord(f"column {attribute.column!r} of {path} must hold numbers, and it holds lists") from None
-    doubtful = column[numbers.isna() & column.notna()]
+    doubtful = column[numbers.isna() & column.notna() & ~is_silent]
     bad = doubtful[~doubtful.astype(str).str.strip().str.lower().isin(_NO_VALUE)]
     if len(bad):
         raise InvalidRecord(

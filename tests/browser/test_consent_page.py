@@ -321,3 +321,32 @@ def test_what_a_running_collector_is_sent_is_accepted_and_counted_once(
     (sealed,) = landing(folder, scheme.digest).glob("*.parquet")
     made = [wire.read_report(report.encode(), scheme) for report in sent]
     assert dp.aggregate(scheme, wire.read_reports(sealed, scheme)).equals(dp.aggregate(scheme, batch_of(made)))
+
+
+COUNTED = """
+name = "counted"
+[attributes.children]
+type = "numeric"
+lower = 0
+upper = 12
+step = 1
+missing = "category"
+codes = { "no answer" = "missing" }
+epsilon = 1
+"""
+
+
+def test_a_number_that_may_have_no_answer_may_be_left_empty(site: Path, tab: chromium.Tab) -> None:
+    shutil.rmtree(site / "bundle")
+    wire.write_bundle(site / "bundle", Scheme.from_toml(COUNTED))
+    with serving(site) as (url, posted):
+        tab.open(f"{url}consent.html", 390)
+        tab.evaluate(READY)
+        assert "nearest of 13 values. Leave it empty if you would rather not say" in text(tab, "children-gives")
+        for said, shown in (("", "–"), ("no answer", "no answer"), ("3", "3")):
+            tab.evaluate(FILL % json.dumps({"children": said}))
+            tab.evaluate("document.getElementById('prepare').click()")
+            wait(tab, "review")
+            assert text(tab, "lines").split("\n")[2].lower() == shown
+            tab.evaluate("document.getElementById('back').click()")
+        assert posted == []

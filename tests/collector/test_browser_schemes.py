@@ -54,6 +54,28 @@ def test_what_python_refuses_is_not_opened(of: tuple[str, ...], each: int, tmp_p
     assert [text for text in said.values() if text.startswith("not a SchemeError") or "\n" in text] == []
 
 
+def test_points_without_room_and_codes_that_are_values_are_not_opened(tmp_path: Path, root: Path) -> None:
+    (tmp_path / ENTRY).write_text(joined(root / "dpcore/collector/static"), "utf-8")
+    shutil.copy(root / "tests/browser/bundles.mjs", tmp_path)
+    wave = 'epsilon = 1\nmechanism = "dyadic_wave"\nmissing = "category"\ncodes = { -9 = "missing" }\n'
+    fine = Scheme.from_toml(
+        f'name = "s"\n[attributes.a]\ntype = "numeric"\nlower = 0\nupper = 380\nstep = 1\n{wave}'
+    ).canonical
+    cases = {
+        "fine": fine,
+        "room": fine.replace("upper = 380", "upper = 390"),
+        "codes": fine.replace('-9 = "missing"', '09 = "missing"'),
+    }
+    assert len(set(cases.values())) == 3
+    bundles = {name: Bundle(name, text, {}, "", "").files() for name, text in cases.items()}
+    said = node(tmp_path, OPEN_ALL, json.dumps(bundles))
+    assert said["fine"] == ""
+    assert _refused(cases["room"])
+    assert _refused(cases["codes"])
+    assert "input cells" in said["room"]
+    assert "is one of the values there are" in said["codes"]
+
+
 def _refused(text: str) -> str:
     """What Python says of a scheme that it refuses, '' of another."""
     try:
@@ -180,7 +202,7 @@ NUMERALS = (
     *("\u0661", "\uff11", "\u0665", "\u00b2", "\u00bd", "\u2166", "\u22121", "1\u066b5", "9" * 40, "0." + "3" * 60),
     *("9007199254740992", "9007199254740993", "9007199254740994", "18014398509481984"),
 )
-OTHERS = (True, False, None, 1, 1.0, 1.5, 0, -0.0, -3, 7, 10, 1e300, {}, 2**53 - 1)
+OTHERS = (True, False, None, 1, 1.0, 1.5, 4, 0, -0.0, -3, 7, 10, 1e300, {}, 2**53 - 1)
 LONG = (2**53, 2**53 + 1, 2**53 + 2, 2**54, 10**30, -3)  # whole numbers of any length: BigInt in a browser
 SPECIAL = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf"), "2^53": 2.0**53, "2^54": 2.0**54}
 

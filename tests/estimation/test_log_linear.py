@@ -153,3 +153,19 @@ def test_no_report_moves_a_number_further_than_is_told() -> None:
     lied = dp.estimate(type(aggregate)(asked, 50_000 + 50 * 4, statistics, {}, {"a": 50_000 + 50 * 4}), "a")
     moved = lied.functional(Mean()).value - before
     assert 0 < moved < 1.5 * bound.bias(200 / 50_200)
+
+
+@pytest.mark.parametrize("name", ["randomized_response", "dyadic_wave"])
+def test_numbers_of_those_who_answered_are_refused_where_hardly_anyone_did(name: str) -> None:
+    """They are divided by a share that is zero but for noise, and below it as often as not."""
+    asked = scheme(name, 2, 'missing = "category"\n')
+    for seed in range(5):
+        found = dp.estimate(dp.simulate(asked, people(5000, np.random.default_rng(seed), 1.0), dp.seeded(seed)), "a")
+        assert found["missing"] > 0.9
+        for functional in (Mean(), Quantile(0.5), Cdf(2)):
+            result = found.functional(functional)
+            assert result.is_refused
+            assert "gave no answer" in result.reason
+            assert found.sensitivity(functional) is None
+    half = dp.estimate(dp.simulate(asked, people(5000, np.random.default_rng(1), 0.5), dp.seeded(1)), "a")
+    assert not half.functional(Mean()).is_refused

@@ -101,6 +101,17 @@ def test_codes_stay_text_and_quotes_hold(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found["Income"], [1, 2.5, np.nan, 1000, np.nan])
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
+def test_codes_of_a_number_that_are_texts_say_that_there_is_none(tmp_path: Path, suffix: str) -> None:
+    coded = scheme(Income="numeric", Place="categorical")
+    coded.attributes["income"].codes = {"don't know": "missing", "-9": "missing"}
+    rows = pd.DataFrame({"Income": ["1", "don't know", "2.5", "", "-9"], "Place": list("abcde")})
+    found = read_records(write(tmp_path / f"a{suffix}", rows), coded)["Income"]
+    assert found.isna().tolist() == [False, True, False, True, True]
+    with pytest.raises(InvalidRecord, match="record 1 does not"):
+        read_records(write(tmp_path / f"b{suffix}", rows[1:]), SCHEME)
+
+
 def test_json_numbers_texts_and_nulls_come_through(tmp_path: Path) -> None:
     lines = ['{"Place":1,"Income":"2.5"}', '{"Income":null,"Place":null,"x":[]}', '{"Place":"é","Income":1e3}']
     found = read_records(text(tmp_path / "a.jsonl", "\r\n".join(lines)), SCHEME)

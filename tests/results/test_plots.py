@@ -18,6 +18,7 @@ from dpcore.results.plots import (
     plot_frequency,
     plot_functional,
     plot_groups,
+    plot_law,
     png,
     svg,
 )
@@ -412,3 +413,14 @@ def test_what_is_true_stands_beside_each_kind_of_row():
     assert beside_truth(numbers.assign(other_given=["", "g=a"]), truths)["truth"].tolist() == [2.0, -2.0]
     others = pd.DataFrame({"given": [""], "level": [3]})
     assert beside_truth(others, truths) is others
+
+
+def test_a_law_names_its_few_values_and_shows_a_bar_for_each_and_the_round_before_dotted():
+    _, axes = new_axes()
+    plot_law(frequency(category=["0", "1"], estimator="log_linear", before=[0.7, 0.3]), axes)
+    assert axes.get_xticks().tolist() == [0, 1]
+    (before,) = [drawn for drawn in axes.collections if drawn.get_label() == "previous round"]
+    assert before.get_linestyle()[0][1] is not None  # dashes: the page says "dotted"
+    _, axes = new_axes()
+    plot_law(frequency(category=["0", "0.001", "1000000"], estimate=[0.3] * 3, low=[0.2] * 3, high=[0.5] * 3), axes)
+    assert min(bar.get_width() for bar in axes.patches) > 1000

@@ -128,6 +128,15 @@ def test_aims_that_nobody_can_answer_are_refused(pets: Planner, aim: str, said: 
         pets.plan(Aim.parse(aim))
 
 
+@pytest.mark.parametrize("value", ["2", "missing"])
+def test_the_share_of_one_of_a_numbers_values_is_an_aim(value: str) -> None:
+    said = 'lower = 0\nupper = 3\nstep = 1\nunit = "km"\nmissing = "category"\nepsilon = 1\n'
+    counted = Planner.read(f'name = "s"\n[attributes.a]\ntype = "numeric"\n{said}')
+    found = counted.plan(Aim.parse(f"a: frequency({value})"), clients=5000)
+    assert (found.unit, found.missing) == ("", "error")
+    assert 0 < found.error < 0.1
+
+
 def test_integers_that_are_fixed_are_not_redesigned(pets: Planner) -> None:
     fixed = Planner.read(pets._scheme.canonical)
     assert fixed.plan(KIND).error == pytest.approx(pets.plan(KIND).error)

@@ -152,7 +152,9 @@ const nameOf = (attribute, label) => (attribute.missing === "category" && label 
 function bounds(attribute) {
   if (attribute.type !== "numeric") return "";
   const range = `${number(attribute.lower, 6)} to ${number(attribute.upper, 6)}`;
-  return attribute.outside === "clip" ? `Anything outside ${range} counts as the nearer end. ` : `A number from ${range}. `;
+  const outside = attribute.outside === "clip" ? `Anything outside ${range} counts as the nearer end. ` : `A number from ${range}. `;
+  const nearest = attribute.points ? `Your number counts as the nearest of ${attribute.points.length} values. ` : "";
+  return outside + nearest + (attribute.missing === "category" ? "Leave it empty if you would rather not say. " : "");
 }
 
 /** The answers as a record: attribute -> what was chosen or written, '' where nothing was. */
@@ -213,7 +215,8 @@ function says(attribute, { level, values }) {
 function show({ report, text, answers: said }) {
   at("lines").replaceChildren(...[...scheme.attributes.values()].map((attribute) => {
     const answer = report.answers.get(attribute.name);
-    const words = attribute.type === "numeric" && said[attribute.name] ? number(Number(said[attribute.name]), 6) : said[attribute.name];
+    const isNumber = attribute.type === "numeric" && said[attribute.name] && Number.isFinite(Number(said[attribute.name]));
+    const words = isNumber ? number(Number(said[attribute.name]), 6) : said[attribute.name];
     const own = `${words || "–"}${attribute.unit && words ? ` ${attribute.unit}` : ""}`;
     return make("li", {}, make("h3", { textContent: asked(attribute) }),
       make("div", { className: "stays" }, make("div", { className: "what", textContent: "Stays here" }), own),

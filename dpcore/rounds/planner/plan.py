@@ -341,7 +341,8 @@ class Planner:
         if aim.quantity == DENSITY:
             return "of the density's own size"
         attribute = self._scheme.attributes[aim.attribute]
-        has_unit = attribute.is_numeric and parse(aim.quantity).unit == 1
+        is_share = _FREQUENCY.match(aim.quantity) is not None
+        has_unit = attribute.is_numeric and not is_share and parse(aim.quantity).unit == 1
         return attribute.unit if has_unit else ""
 
 
