@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from dpcore.results.pages import publish
+from dpcore.results.pages.content import _by_attribute
 from dpcore.results.pages.pictures import points_of
 from dpcore.results.pages.trends import trends
 from dpcore.results.plots import density, inline, narrow, new_axes, places, plot_density, plot_frequency
@@ -151,3 +152,15 @@ def test_a_narrow_picture_breaks_long_names_and_keeps_its_rows() -> None:
     first, second = places(figure, "y", [0, 1])
     assert 0 < first < second < 1
     assert all(len(line) <= 18 for label in axes.get_yticklabels() for line in label.get_text().splitlines())
+
+
+def test_of_a_numbers_many_values_those_alone_are_told_that_differ() -> None:
+    names = [f"frequency({value})" for value in range(20)] + ["mean"]
+    rows = [
+        {"attribute": name, "given": "", "functional": functional, "differs": functional == "frequency(7)"}
+        for name in ("age", "job")
+        for functional in names
+    ]
+    told = _by_attribute(rows, {"age": "", "job": ""}, {"age"})
+    assert [row["functional"] for row in told if row["attribute"] == "age"] == ["frequency(7)", "mean"]
+    assert len([row for row in told if row["attribute"] == "job"]) == 21

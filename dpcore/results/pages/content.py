@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -18,6 +19,7 @@ from dpcore.results.pages.pictures import Picture, Query, points_of
 from dpcore.results.pages.trends import Number, Trend, trends
 from dpcore.results.pages.words import name_of, what_leaves
 from dpcore.results.reading import (
+    FEW_VALUES,
     SHOWN,
     Line,
     in_words,
@@ -128,14 +130,13 @@ def gather(ask: Ask, run_id: str) -> dict[str, Any]:
     attributes = records(ask(queries["attributes"].sql))
     sections = [_section(ask, run_id, previous, row) for row in attributes]
     queries["changes"] = _read("changes", run_id=run_id)
-    units = {row["attribute"]: row["unit"] for row in attributes}
     (spent,) = records(ask(queries["spent"].sql))
     return {
         "run": run,
         "title": in_words(run["scheme"]).capitalize(),
         "sections": sections,
         "previous": previous,
-        "changes": _changes(records(ask(queries["changes"].sql)), units),
+        "changes": _changes(records(ask(queries["changes"].sql)), attributes),
         "checks": [_check(row) for row in records(ask(queries["checks"].sql))],
         "exposed": [_exposed(row) for row in records(ask(queries["sensitivities"].sql))],
         "promises": [_promise(row) for row in attributes],
@@ -215,28 +216,34 @@ def _confidence(column: pd.Series) -> str:
     return f"{100 * float(confidences[0]):.4g} %" if len(confidences) == 1 else ""
 
 
-def _changes(rows: list[dict[str, Any]], units: dict[str, str]) -> list[Changes]:
-    """The differences to each earlier round, the latest first: everyone's, and those of groups that may be more than chance."""
-    changes = []
+def _changes(rows: list[dict[str, Any]], attributes: list[dict[str, Any]]) -> list[Changes]:
+    """The differences to each earlier round, the latest first: everyone's, and those of groups that may be more than chance.
+
+    attributes: rows of `attributes`; of a number that has more than a few values, theirs are told where they differ alone.
+    """
+    units, changes = {row["attribute"]: row["unit"] for row in attributes}, []
+    numbers = {row["attribute"] for row in attributes if row["lower"] is not None}
     for since in dict.fromkeys(row["since"] for row in rows):
         of_round = [row for row in rows if row["since"] == since]
-        told = [read(row, units[row["attribute"]]) for row in _by_attribute(of_round, units)]
+        told = [read(row, units[row["attribute"]]) for row in _by_attribute(of_round, units, numbers)]
         shown = [line for line in told if not line.group or line.verdict in _MARKED]
         remarks = dict.fromkeys(row["reason"] for row in of_round if row["difference"] is not None and row["reason"])
         changes.append(Changes(since, of_round[0]["since_landed"], shown, len(told) - len(shown), list(remarks)))
     return changes
 
 
-def _by_attribute(rows: list[dict[str, Any]], units: dict[str, str]) -> list[dict[str, Any]]:
+def _by_attribute(rows: list[dict[str, Any]], units: dict[str, str], numbers: set[str]) -> list[dict[str, Any]]:
     """In the scheme's order; of an attribute everyone's before groups', and as many shares as a table holds."""
     order = list(units)
     rows = sorted(rows, key=lambda row: (order.index(row["attribute"]), row["given"] != "", rank(row["functional"])))
+    many = Counter(row["attribute"] for row in rows if is_share(row["functional"]))
+    most = {name: 0 if name in numbers and count > FEW_VALUES else SHOWN for name, count in many.items()}
     shares: dict[str, int] = {}
     shown = []
     for row in rows:
         if is_share(row["functional"]):
             shares[row["attribute"]] = shares.get(row["attribute"], 0) + 1
-            if shares[row["attribute"]] > SHOWN and not row["differs"]:
+            if shares[row["attribute"]] > most[row["attribute"]] and not row["differs"]:
                 continue
         shown.append(row)
     return shown
