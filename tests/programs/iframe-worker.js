@@ -34,6 +34,7 @@ window.Worker = class extends EventTarget {
 };
 
 function shortened(question) {
-  const words = question.replace(/[?!,;]/g, " ").split(/\s+/);
+  const asked = question.replace(/^\s*what does (.+) mean\b/i, "$1"); // elsewhere a mean is a number
+  const words = asked.replace(/[?!,;]/g, " ").split(/\s+/);
   return words.filter((word) => !NOTHING.has(word.toLowerCase())).join(" ") || question;
 }
