@@ -11,7 +11,7 @@ import numpy as np
 
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation.estimators.base import Estimator
-from dpcore.estimation.estimators.log_linear_family import Belief, Family
+from dpcore.estimation.estimators.log_linear_family import Belief, Family, slope
 from dpcore.estimation.estimators.log_linear_fit import average
 from dpcore.estimation.frequency_estimate import FrequencyEstimate, Spread, around
 from dpcore.estimation.functional_estimate import check_confidence
@@ -88,7 +88,6 @@ class LogLinear(Estimator):
 
 def _gain(family: Family, law: np.ndarray, information: np.ndarray) -> np.ndarray:
     """G: how the law moves with the score, (k, k), under the wide belief."""
-    columns = family.of(_WIDE)
-    slope = law[:, None] * (columns - law @ columns)
-    left = np.eye(columns.shape[1]) + slope.T @ information @ slope
-    return np.asarray(slope @ np.linalg.solve(left, slope.T))
+    moved = slope(family.of(_WIDE), law)
+    left = np.eye(moved.shape[1]) + moved.T @ information @ moved
+    return np.asarray(moved @ np.linalg.solve(left, moved.T))

@@ -85,6 +85,11 @@ class Family:
         return np.eye(len(self.points))[:, alone]
 
 
+def slope(columns: np.ndarray, law: np.ndarray) -> np.ndarray:
+    """Return the derivative of a law p = softmax(L u) by u, the shape of L; columns: L."""
+    return np.asarray(law[:, None] * (columns - law @ columns))
+
+
 @lru_cache(maxsize=32)
 def _smooth(points: int, order: int) -> tuple[np.ndarray, np.ndarray]:
     """The smoothest functions of the points, (points, r), of mean square one and mean zero, and how rough each is, (r,).

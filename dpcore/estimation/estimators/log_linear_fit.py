@@ -13,7 +13,7 @@ from itertools import product
 import numpy as np
 import scipy
 
-from dpcore.estimation.estimators.log_linear_family import ORDERS, Belief, Family
+from dpcore.estimation.estimators.log_linear_family import ORDERS, Belief, Family, slope
 from dpcore.mechanisms.information import Information
 
 _ROUGHNESS = 10.0 ** np.arange(2, -7, -0.5)  # from straight lines to nearly anything, in half decades
@@ -29,7 +29,7 @@ _STEPS, _SMALL, _LEAST_STEP = 40, 1e-2, 1e-4  # Newton's, until it gains so litt
 
 @dataclass(frozen=True, eq=False)
 class Mode:
-    """The most likely law under a belief: its coordinates u, the law, its evidence, and L."""
+    """The most likely law under a belief: its coordinates u, the law, and the belief's evidence."""
 
     belief: Belief
     coordinates: np.ndarray
@@ -96,9 +96,9 @@ def fit(family: Family, belief: Belief, information: Information, start: Mode | 
         u[: len(start.coordinates)] = start.coordinates
     law, value = _at(columns, u, information)
     for _ in range(_STEPS):
-        slope = law[:, None] * (columns - law @ columns)
-        gradient = slope.T @ information.score(law) - u
-        curvature = slope.T @ (information.matrix @ slope)
+        moved = slope(columns, law)
+        gradient = moved.T @ information.score(law) - u
+        curvature = moved.T @ (information.matrix @ moved)
         curvature[np.diag_indices_from(curvature)] += 1.0
         factor = scipy.linalg.cho_factor(curvature, check_finite=False)
         step, length = scipy.linalg.cho_solve(factor, gradient, check_finite=False), 1.0
