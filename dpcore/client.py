@@ -76,6 +76,7 @@ class Client:
             source = self._source(name, cells, fixed)
             answer = self._scheme.attributes[name].mechanism.privatize(cells[name], source, level)
             answers[name] = (int(answer.level[0]), tuple(int(value) for value in answer.values))
+        answers |= {label: (0, (int(cells[label][0]),)) for label in self._scheme.labels}
         return Report(self._scheme.digest, answers, tokens.to_text(own_name), self._token, round_)
 
     def _charges(self, cells: Mapping[str, np.ndarray], fixed: Mapping[str, int] | None) -> list[Charge]:

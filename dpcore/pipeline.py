@@ -26,6 +26,7 @@ from dpcore.estimation.frequency_estimate import FrequencyEstimate
 from dpcore.estimation.functional_estimate import FunctionalEstimate, refused
 from dpcore.functionals import Atom, parse
 from dpcore.functionals.group import Group, OfGroup
+from dpcore.mechanisms import Reports
 from dpcore.protocol.aggregates import Aggregate
 from dpcore.protocol.attribute import Attribute
 from dpcore.protocol.report import Answers, ReportBatch, concatenate
@@ -115,6 +116,8 @@ def _privatize_block(scheme: Scheme, cells: Mapping[str, np.ndarray], random: So
             clients = np.flatnonzero(unit == next(i for i, names in enumerate(scheme.units) if name in names))
         reports = attribute.mechanism.privatize(cells[name][clients], random.spawn(index, block))
         answers[name] = Answers(clients, reports)
+    for name in scheme.labels:
+        answers[name] = Answers(np.arange(n), Reports(np.zeros(n, dtype=np.uint8), cells[name]))
     return ReportBatch(scheme.digest, n, answers)
 
 

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 from dpcore.errors import SchemeError
 
+WEIGHTED = "weighted"  # in place of an attribute: the population, by weights of its labels
+
 
 @dataclass(frozen=True)
 class Group:
-    """Who is in a category of an attribute; everyone is None.
+    """Who is in a category of an attribute or label; everyone is None.
 
     As text, ATTRIBUTE=CATEGORY, it stands in tables and files and nowhere else.
 

@@ -30,6 +30,16 @@ class Reports:
         """Return the answers of all parts, one after another."""
         return cls(np.concatenate([part.level for part in parts]), np.concatenate([part.values for part in parts]))
 
+    def take(self, clients: np.ndarray, sizes: Sequence[int]) -> Reports:
+        """Return the answers of some clients, (m,), in their order; sizes: of the mechanism's levels."""
+        if set(sizes) == {1}:
+            return Reports(self.level[clients], self.values[clients])
+        starts = starts_of(self.level, sizes)
+        lengths = np.diff(starts)[clients]
+        ends = np.cumsum(lengths)
+        places = np.arange(int(lengths.sum())) + np.repeat(starts[clients] - (ends - lengths), lengths)
+        return Reports(self.level[clients], self.values[places])
+
 
 _CHUNK = 1 << 14  # clients whose integers stay in a core's cache
 _PIECE = 1 << 16  # integers that do

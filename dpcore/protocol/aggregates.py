@@ -13,13 +13,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dpcore.errors import SchemeMismatch
+from dpcore.errors import SchemeError, SchemeMismatch
 from dpcore.mechanisms import Reports
 from dpcore.protocol import tokens
+from dpcore.protocol.labelled import Labelled, Pair, by_group
 from dpcore.protocol.report import Answers, ReportBatch
 from dpcore.protocol.scheme import Scheme
-
-Pair = tuple[str, str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +30,7 @@ class Aggregate:
     pairs: (numeric, categorical) -> (k, S) int64, the numeric attribute's statistics by reported category.
     answered: attribute -> how many clients reported it (all n, but for `reporting = "one"`).
     rejected: reason -> how many clients' reports were refused; examples: reason -> position of the first of them.
+    labelled: the same by label, None where the scheme has no labels.
     marginals: attribute -> what its reports show beside the truth, for checks (`Mechanism.marginals`); none where reports were
     never seen, as in an aggregate that is drawn from its law.
     """
@@ -43,6 +43,7 @@ class Aggregate:
     rejected: Mapping[str, int] = field(default_factory=dict)
     examples: Mapping[str, int] = field(default_factory=dict)
     marginals: Mapping[str, np.ndarray] = field(default_factory=dict)
+    labelled: Labelled | None = None
 
     @classmethod
     def zero(cls, scheme: Scheme) -> Aggregate:
@@ -57,6 +58,7 @@ class Aggregate:
                 for pair in scheme.pairs
             },
             dict.fromkeys(scheme.attributes, 0),
+            labelled=Labelled.zero(scheme),
         )
 
     @classmethod
@@ -69,20 +71,23 @@ class Aggregate:
         """
         _same(scheme.digest, batch.digest)
         good, reasons, examples = _validate(scheme, batch)
-        answers = {name: batch.of(name) for name in scheme.attributes}
+        answers = {name: batch.of(name) for name in scheme.reported}
         if not good.all():
             answers = {name: _keep(scheme, name, column, good) for name, column in answers.items()}
-        tallies = {name: scheme.attributes[name].mechanism.tally(column.reports) for name, column in answers.items()}
+        tallies = {
+            name: attribute.mechanism.tally(answers[name].reports) for name, attribute in scheme.attributes.items()
+        }
         statistics = {name: counted for name, (counted, _) in tallies.items()}
         return cls(
             scheme,
             int(np.count_nonzero(good)),
             statistics,
-            {pair: _joint(scheme, pair, answers, statistics[pair[0]]) for pair in scheme.pairs},
-            {name: len(column) for name, column in answers.items()},
+            {pair: _joint(scheme, pair, answers) for pair in scheme.pairs},
+            {name: len(answers[name]) for name in scheme.attributes},
             {reason: reasons[reason] for reason in sorted(reasons)},
             {reason: first + examples[reason] for reason in sorted(examples)},
             {name: tallies[name][1] for name in sorted(tallies) if len(tallies[name][1]) and len(answers[name])},
+            Labelled.of(scheme, answers, np.flatnonzero(good)),
         )
 
     def __repr__(self) -> str:
@@ -99,6 +104,9 @@ class Aggregate:
         digest = hashlib.sha256(self.scheme.digest.encode())
         for _, table in [*sorted(self.statistics.items()), *sorted(self.pairs.items())]:
             digest.update(np.ascontiguousarray(table, dtype="<i8").tobytes())
+        if self.labelled is not None:
+            for table in self.labelled.tables():
+                digest.update(np.ascontiguousarray(table, dtype="<i8").tobytes())
         return digest.hexdigest()
 
     def reports(self, attribute: str) -> int:
@@ -122,6 +130,23 @@ class Aggregate:
             _sum_counts(self.rejected, other.rejected),
             {reason: examples[reason] for reason in sorted(examples)},
             _sum_tables(self.marginals, other.marginals),
+            None if self.labelled is None or other.labelled is None else self.labelled.merge(other.labelled),
+        )
+
+    def within(self, cells: np.ndarray) -> Aggregate:
+        """Return what is kept of the reports of some cells of labels, (C,) bool, as if there had been no others.
+
+        What was refused has no label, and marginals are of all.
+        """
+        held = self.labelled
+        if held is None:
+            raise SchemeError("the scheme has no labels; add [labels.NAME] to a new one")
+        return Aggregate(
+            self.scheme,
+            int(held.n[cells].sum()),
+            {name: table[cells].sum(axis=0) for name, table in held.statistics.items()},
+            {pair: table[cells].sum(axis=0) for pair, table in held.pairs.items()},
+            {name: int(counts[cells].sum()) for name, counts in held.answered.items()},
         )
 
     def equals(self, other: Aggregate) -> bool:
@@ -133,6 +158,8 @@ class Aggregate:
             and dict(self.rejected) == dict(other.rejected)
             and all(np.array_equal(table, other.statistics[name]) for name, table in self.statistics.items())
             and all(np.array_equal(table, other.pairs[pair]) for pair, table in self.pairs.items())
+            and (self.labelled is None or other.labelled is None or self.labelled.equals(other.labelled))
+            and (self.labelled is None) == (other.labelled is None)
             and self.marginals.keys() == other.marginals.keys()
             and all(np.array_equal(table, other.marginals[name]) for name, table in self.marginals.items())
         )
@@ -169,6 +196,8 @@ def _validate(scheme: Scheme, batch: ReportBatch) -> tuple[np.ndarray, dict[str,
         refuse(f"{name}: out of range", _without(column, attribute.mechanism.accepts(column.reports)))
         is_likely = attribute.mechanism.is_likely(column.reports, scheme.clients)
         refuse(f"{name}: beyond honest noise", _without(column, is_likely))
+    for name, label in scheme.labels.items():
+        refuse(f"{name}: out of range", _without(batch.of(name), label.mechanism.accepts(batch.of(name).reports)))
     return good, reasons, examples
 
 
@@ -191,8 +220,8 @@ def _public_levels(scheme: Scheme, batch: ReportBatch) -> dict[str, np.ndarray] 
 
 
 def _incomplete(scheme: Scheme, batch: ReportBatch) -> np.ndarray:
-    """The clients who did not answer what the scheme asks of one: every unit, or exactly one, and each unit whole."""
-    if scheme.reporting == "all" and all(len(batch.of(name)) == batch.n for name in scheme.attributes):
+    """The clients who did not answer what the scheme asks of one: every label, and every unit, or exactly one, whole."""
+    if scheme.reporting == "all" and all(len(batch.of(name)) == batch.n for name in scheme.reported):
         return np.zeros(0, dtype=np.int64)
     whole, begun = np.zeros(batch.n, dtype=np.int64), np.zeros(batch.n, dtype=np.int64)
     for unit in scheme.units:
@@ -202,7 +231,10 @@ def _incomplete(scheme: Scheme, batch: ReportBatch) -> np.ndarray:
         whole += answered == len(unit)
         begun += answered > 0
     wanted = len(scheme.units) if scheme.reporting == "all" else 1
-    return np.flatnonzero((whole != wanted) | (begun != wanted))
+    labels = np.zeros(batch.n, dtype=np.int64)
+    for name in scheme.labels:
+        labels[batch.of(name).clients] += 1
+    return np.flatnonzero((whole != wanted) | (begun != wanted) | (labels != len(scheme.labels)))
 
 
 def _keep(scheme: Scheme, name: str, column: Answers, good: np.ndarray) -> Answers:
@@ -214,16 +246,13 @@ def _keep(scheme: Scheme, name: str, column: Answers, good: np.ndarray) -> Answe
 def _select(scheme: Scheme, name: str, reports: Reports, mask: np.ndarray) -> Reports:
     if not mask.any():  # perhaps because nobody's integers can be told from the next one's
         return Reports(reports.level[:0], reports.values[:0])
-    sizes = np.array([*scheme.attributes[name].mechanism.sizes, 0])  # a level nobody knows has no integers
+    sizes = np.array([*scheme.reported[name].mechanism.sizes, 0])  # a level nobody knows has no integers
     lengths = sizes[np.minimum(reports.level, len(sizes) - 1)]
     return Reports(reports.level[mask], reports.values[np.repeat(mask, lengths)])
 
 
-def _joint(scheme: Scheme, pair: Pair, answers: Mapping[str, Answers], whole: np.ndarray) -> np.ndarray:
-    """The numeric attribute's statistics by reported category; a pair's attributes are answered by the same clients.
-
-    whole: those of all categories together.
-    """
+def _joint(scheme: Scheme, pair: Pair, answers: Mapping[str, Answers]) -> np.ndarray:
+    """The numeric attribute's statistics by reported category; a pair's attributes are answered by the same clients."""
     name, other = pair
     numeric, categorical = answers[name], answers[other]
     mechanism = scheme.attributes[name].mechanism
@@ -232,15 +261,7 @@ def _joint(scheme: Scheme, pair: Pair, answers: Mapping[str, Answers], whole: np
         raise SchemeMismatch(
             f"the clients that answered {name} and {other} must be the same, as the scheme's pair says"
         )
-    counts = np.bincount(categories, minlength=scheme.attributes[other].mechanism.inputs)
-    largest = int(counts.argmax())  # statistics add: the largest group's are everybody's less the others'
-    tables = {
-        c: mechanism.statistics(_select(scheme, name, numeric.reports, categories == c))
-        for c in range(len(counts))
-        if c != largest
-    }
-    tables[largest] = whole - sum(tables.values())
-    return np.stack([tables[c] for c in range(len(counts))])
+    return by_group(mechanism, numeric.reports, categories, scheme.attributes[other].mechanism.inputs)
 
 
 def _sum_counts(left: Mapping[str, int], right: Mapping[str, int]) -> dict[str, int]:

@@ -41,7 +41,7 @@ def read(name: str, table: Any, clients: int, functionals: tuple[str, ...]) -> A
             _check_level(entries, table)
             told = {"points": 0, "clients": clients}
         else:
-            entries |= _categories(entries)
+            entries |= categories_of(entries)
             told = {"categories": len(entries["categories"])}
             functionals = () if entries["values"] is None else ("mean",)
         entries["name"], entries["column"] = name, name if entries["column"] is None else entries["column"]
@@ -68,9 +68,9 @@ def _check_level(entries: Mapping[str, Any], table: Mapping[str, Any]) -> None:
         raise SchemeError('level goes with level_rule = "fixed", and only with it')
 
 
-def _categories(entries: Mapping[str, Any]) -> dict[str, Any]:
-    """The categories with what was added to them, and their codes and values, which must be theirs."""
-    labels, codes, values = tuple(entries["categories"]), entries["codes"], entries["values"]
+def categories_of(entries: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the categories with what was added to them, and their codes and values; raises SchemeError unless they are."""
+    labels, codes, values = tuple(entries["categories"]), entries["codes"], entries.get("values")
     for label in labels:
         printable(categories=label)
     if entries["missing"] == "category" and MISSING not in labels:
@@ -84,7 +84,7 @@ def _categories(entries: Mapping[str, Any]) -> dict[str, Any]:
             raise SchemeError(f"codes.{code} must be one of the categories {listed(labels)}; got {label!r}")
     if values is not None and len(values) != len(labels):
         raise SchemeError(f"values must list one number for each of the {len(labels)} categories, got {len(values)}")
-    if values is None and entries["functionals"]:
+    if values is None and entries.get("functionals"):
         raise SchemeError(
             "functionals of categories need values, one number for each category; give them or leave both out"
         )

@@ -13,7 +13,7 @@ from typing import Any
 
 from dpcore.errors import SchemeError
 from dpcore.mechanisms.named import CATEGORICAL
-from dpcore.protocol import _toml, attribute_table, keys
+from dpcore.protocol import _toml, attribute_table, keys, label
 from dpcore.protocol.attribute import Attribute
 
 FORMAT = 1
@@ -45,13 +45,15 @@ def read(document: Mapping[str, Any]) -> dict[str, Any]:
         raise SchemeError("a scheme needs at least one [attributes.NAME] table, got none")
     share = entries["clients"] if entries["reporting"] == "all" else max(1, entries["clients"] // len(tables))
     attributes = {key: attribute_table.read(key, table, share, functionals) for key, table in tables.items()}
-    _columns_differ(attributes)
+    labels = label.read(entries["labels"], attributes)
+    _columns_differ({**attributes, **labels})
     del entries["format"]
     return entries | {
         "draws": draws,
         "pairs": _pairs(entries["pairs"], attributes),
         "functionals": functionals,
         "attributes": MappingProxyType(attributes),
+        "labels": labels,
     }
 
 
@@ -103,4 +105,7 @@ def write(scheme: Mapping[str, Any]) -> str:
     document["attributes"] = {
         name: attribute_table.write(attribute) for name, attribute in scheme["attributes"].items()
     }
+    document["labels"] = {name: label.write(described) for name, described in scheme["labels"].items()}
+    if not scheme["labels"]:  # likewise
+        del document["labels"]
     return _toml.dumps({key: document[key] for key in _TOP_KEYS if key in document})

@@ -43,6 +43,7 @@ SCHEME = (
         is_needed=True,
         words=f"a table [attributes.NAME] for each question, NAME of {_NAME.format('')}",
     ),
+    Option("labels", dict, default={}, words="a table [labels.NAME] for each thing that is seen in clear, as where"),
 )
 _TYPE = Option("type", str, choices=tuple(BY_TYPE), is_needed=True, words=" or ".join(map(repr, BY_TYPE)))
 _SHARED = (
@@ -101,6 +102,8 @@ _OWN = {
         ),
     ),
 }
+_LABELS = ("column", "categories", "codes", "outside", "missing")
+LABEL = tuple(key for key in (*_SHARED, *_OWN["categorical"]) if key.name in _LABELS)
 _OWN[LATTICE] = (
     *(replace(key, is_needed=False) for key in _OWN["numeric"] if key.name in ("lower", "upper", "unit", "outside")),
     _STEP,

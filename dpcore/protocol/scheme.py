@@ -10,11 +10,12 @@ from __future__ import annotations
 import hashlib
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from functools import cached_property, reduce
 from operator import add
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -30,8 +31,9 @@ class Scheme:
     """What both sides know.
 
     epsilon: natural-log units, the total one client spends in one round; `budget` is the same, exact.
-    digest: 64 hex digits, SHA-256 of `canonical`.  draws: the version of what makes answers of a client's words; a memoized
-    answer is the same for life only while it is, so that the digest, which every keyed stream is labelled with, covers it.
+    digest: 64 hex digits, SHA-256 of `canonical`.  labels: what is seen in clear (`label`), at no epsilon.
+    draws: the version of what makes answers of a client's words; a memoized answer is the same for life
+    only while it is, so that the digest, which every keyed stream is labelled with, covers it.
 
     Raises SchemeError from `from_toml` for anything the contract does not allow.
     """
@@ -43,6 +45,7 @@ class Scheme:
     pairs: tuple[tuple[str, str], ...] = ()
     functionals: tuple[str, ...]
     attributes: Mapping[str, Attribute]
+    labels: Mapping[str, Attribute] = field(default_factory=lambda: MappingProxyType({}))
     draws: int = 1
 
     @classmethod
@@ -58,11 +61,16 @@ class Scheme:
     @cached_property
     def canonical(self) -> str:
         """The scheme with every default resolved, as TOML; what the digest is taken of."""
-        return canonical.write({field.name: getattr(self, field.name) for field in fields(self)})
+        return canonical.write({each.name: getattr(self, each.name) for each in fields(self)})
 
     @cached_property
     def digest(self) -> str:
         return hashlib.sha256(self.canonical.encode()).hexdigest()
+
+    @cached_property
+    def reported(self) -> Mapping[str, Attribute]:
+        """What a report holds: the attributes' answers, then the labels."""
+        return MappingProxyType({**self.attributes, **self.labels})
 
     @cached_property
     def units(self) -> tuple[tuple[str, ...], ...]:
@@ -93,14 +101,14 @@ class Scheme:
         return sum(totals, Fraction(0)) if self.reporting == "all" else max(totals)
 
     def encode(self, records: Any, first: int = 0) -> dict[str, np.ndarray]:
-        """Return the input cells of every attribute, shapes (n,), from a mapping, DataFrame or Arrow table of columns.
+        """Return the input cells of every attribute and label, shapes (n,), from a mapping, DataFrame or Arrow table.
 
         Columns are found by the attribute's `column`, or by its name.  Raises InvalidRecord where a column is missing, where
         columns differ in length, or where a value is not allowed; nothing is privatized then.
         """
         present = list(records.keys() if hasattr(records, "keys") else getattr(records, "column_names", records))
         cells = {}
-        for attribute in self.attributes.values():
+        for attribute in self.reported.values():
             column = next((name for name in (attribute.column, attribute.name) if name in present), None)
             if column is None:
                 raise InvalidRecord(

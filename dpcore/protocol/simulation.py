@@ -21,6 +21,7 @@ from dpcore.errors import SchemeError
 from dpcore.mechanisms.observation import FiniteChannel, ScoreSums
 from dpcore.protocol.aggregates import Aggregate
 from dpcore.protocol.attribute import Attribute
+from dpcore.protocol.label import shape
 from dpcore.protocol.scheme import Scheme
 
 _MOST_CELLS = 1 << 16
@@ -40,6 +41,7 @@ def simulate(scheme: Scheme, people: Any, random: Source, clients: int | None = 
     if scheme.reporting != "all":
         raise SchemeError('simulate needs reporting = "all", got "one"; use privatize and aggregate')
     paired = [name for name in scheme.attributes if any(name == categorical for _, categorical in scheme.pairs)]
+    paired += scheme.labels  # what is said of them is what is true
     if hasattr(people, "cell_probabilities"):
         groups = _said_by_population(scheme, people, clients or scheme.clients, paired, random)
     else:
@@ -49,28 +51,52 @@ def simulate(scheme: Scheme, people: Any, random: Source, clients: int | None = 
 
 def _draw(scheme: Scheme, groups: Iterator[Said], paired: list[str], random: Source) -> Aggregate:
     zero = Aggregate.zero(scheme)
-    statistics, pairs, n = dict(zero.statistics), dict(zero.pairs), 0
+    statistics, pairs, labelled, n = dict(zero.statistics), dict(zero.pairs), zero.labelled, 0
+    answers = len(paired) - len(scheme.labels)
     for combination, size, histogram in groups:
         n += size
-        for name, category in zip(paired, combination, strict=True):
-            statistics[name][category] += size
+        cell = np.ravel_multi_index(combination[answers:], shape(scheme.labels)) if labelled is not None else 0
+        drawn = {
+            name: _one(scheme, name, category, size)
+            for name, category in zip(paired[:answers], combination, strict=False)
+        }
         for name, attribute in scheme.attributes.items():
-            if name in paired or size == 0:
-                continue
-            drawn = attribute.mechanism.simulate(histogram(name), random)
-            statistics[name] += drawn
+            if name not in paired and size:
+                drawn[name] = attribute.mechanism.simulate(histogram(name), random)
+        for name, added in drawn.items():
+            statistics[name] += added
+            if labelled is not None:
+                labelled.statistics[name][cell] += added
             for numeric, categorical in scheme.pairs:
                 if numeric == name:
-                    pairs[numeric, categorical][combination[paired.index(categorical)]] += drawn
-    return Aggregate(scheme, n, statistics, pairs, dict.fromkeys(scheme.attributes, n))
+                    category = combination[paired.index(categorical)]
+                    pairs[numeric, categorical][category] += added
+                    if labelled is not None:
+                        labelled.pairs[numeric, categorical][cell, category] += added
+        if labelled is not None:
+            for count in (labelled.n, *labelled.answered.values()):
+                count[cell] += size
+    return Aggregate(scheme, n, statistics, pairs, dict.fromkeys(scheme.attributes, n), labelled=labelled)
+
+
+def _one(scheme: Scheme, name: str, category: int, size: int) -> np.ndarray:
+    """The statistics of so many reports that name one category."""
+    counts = np.zeros(scheme.attributes[name].mechanism.inputs, dtype=np.int64)
+    counts[category] = size
+    return counts
 
 
 def _said_by_records(
     scheme: Scheme, cells: Mapping[str, np.ndarray], paired: list[str], random: Source
 ) -> Iterator[Said]:
     n = len(next(iter(cells.values())))
-    answers = [scheme.attributes[name].mechanism.privatize(cells[name], random).values for name in paired]
-    for combination in product(*(range(scheme.attributes[name].mechanism.inputs) for name in paired)):
+    answers = [
+        cells[name]
+        if name in scheme.labels
+        else scheme.attributes[name].mechanism.privatize(cells[name], random).values
+        for name in paired
+    ]
+    for combination in product(*(range(scheme.reported[name].mechanism.inputs) for name in paired)):
         members = np.ones(n, dtype=bool)
         for answer, category in zip(answers, combination, strict=True):
             members &= answer == category
@@ -89,7 +115,7 @@ def _said_by_population(
     groups = list(population.weights)
     sizes = generator.multinomial(clients, [population.weights[group] for group in groups])
     for group, group_size in zip(groups, sizes, strict=True):
-        laws = {name: cell_law(attribute, population, group) for name, attribute in scheme.attributes.items()}
+        laws = {name: cell_law(attribute, population, group) for name, attribute in scheme.reported.items()}
         answers = [_answer_law(scheme, name, laws[name]) for name in paired]
         joint = reduce(np.multiply.outer, answers, np.ones(()))
         counts = generator.multinomial(group_size, joint.ravel() / joint.sum()).reshape(joint.shape)
@@ -138,6 +164,8 @@ def category_law(attribute: Attribute, people: Any, given: str | None = None) ->
 
 def _answer_law(scheme: Scheme, name: str, law: np.ndarray) -> np.ndarray:
     """The probabilities of what is said, from those of what is true."""
+    if name in scheme.labels:
+        return law
     model = scheme.attributes[name].mechanism.model()
     assert isinstance(model, ScoreSums | FiniteChannel)  # as of every mechanism that declares to name one category
     return model.means(law) if isinstance(model, ScoreSums) else model.probabilities(law)

@@ -145,7 +145,7 @@ def _with_tokens(columns: pa.RecordBatch, scheme: Scheme) -> pa.RecordBatch:
 def rows_of(reports: Sequence[Report], scheme: Scheme) -> Rows:
     """Return single reports that `read_report` has taken, all sent for one round, as rows."""
     arrays: list[pa.Array] = []
-    for name in scheme.attributes:
+    for name in scheme.reported:
         answers = [report.answers.get(name) for report in reports]
         if is_single(scheme, name):
             arrays.append(pa.array([answer and answer[1][0] for answer in answers], pa.int64()))
@@ -180,7 +180,7 @@ def judge(rows: Rows) -> np.ndarray:
     named = _is_valid(held)
     clients = names_of(held) if named.any() else np.zeros((len(rows), tokens.NAME_BYTES), dtype=np.uint8)
     refuse("malformed_token", named & ~tokens.are_there(clients))
-    answered = {name: _is_valid(columns.column(_first_of(scheme, name))) for name in scheme.attributes}
+    answered = {name: _is_valid(columns.column(_first_of(scheme, name))) for name in scheme.reported}
     halves = [name for name in scheme.attributes if not is_single(scheme, name)]
     for name in halves:
         refuse("incomplete", answered[name] ^ _is_valid(columns.column(f"{name}_values")))
@@ -188,12 +188,12 @@ def judge(rows: Rows) -> np.ndarray:
     levels = tokens.levels_said(scheme, clients, np.flatnonzero(named & (faults == 0)))
     for name, public in levels.items():
         refuse("wrong_unit", (public > tokens.NO_TOKEN) & ((public >= 0) != answered[name]))
-    for name, attribute in scheme.attributes.items():
+    for name, attribute in scheme.reported.items():
         answers = answers_of(scheme, name, columns)
         level = np.zeros(len(answers), dtype=np.int64)
         if name in halves:
             level = columns.column(f"{name}_level").drop_null().to_numpy(zero_copy_only=False).astype(np.int64)
-        public = levels[name][answers.clients]
+        public = levels[name][answers.clients] if name in levels else np.full(len(answers), tokens.NO_TOKEN)
         odd = answers.reports.level == UNKNOWN_LEVEL
         faulty = {
             "wrong_length": odd & (level < len(sizes_of(scheme, name))),
@@ -220,12 +220,13 @@ def _first_of(scheme: Scheme, name: str) -> str:
 
 
 def _is_complete(scheme: Scheme, answered: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Which rows answer everything, or exactly one unit where the scheme asks that of a client."""
+    """Which rows have every label and answer everything, or exactly one unit where the scheme asks that of a client."""
     if scheme.reporting == "all":
         return np.asarray(np.logical_and.reduce(list(answered.values())))
     pattern = np.stack([answered[name] for name in scheme.attributes])
     units = [np.array([name in unit for name in scheme.attributes]) for unit in scheme.units]
-    return np.asarray(np.logical_or.reduce([(pattern == unit[:, None]).all(axis=0) for unit in units]))
+    is_one = np.logical_or.reduce([(pattern == unit[:, None]).all(axis=0) for unit in units])
+    return np.asarray(np.logical_and.reduce([is_one, *(answered[name] for name in scheme.labels)]))
 
 
 def write_segment(

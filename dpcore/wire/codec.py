@@ -21,6 +21,7 @@ from dpcore.errors import InvalidReport, SchemeMismatch
 from dpcore.functionals.group import Group
 from dpcore.mechanisms import Reports
 from dpcore.protocol.aggregates import Aggregate
+from dpcore.protocol.labelled import Labelled
 from dpcore.protocol.report import Answers, ReportBatch, concatenate
 from dpcore.protocol.scheme import Scheme
 from dpcore.protocol.tokens import NAME_BYTES, are_there
@@ -80,7 +81,7 @@ def layout(scheme: Scheme) -> dict[str, Any]:
     """
     wide: list[str] = []
     few = list(NAMES)
-    for name in scheme.attributes:
+    for name in scheme.reported:
         if is_single(scheme, name):
             few.append(name)
         else:
@@ -96,7 +97,7 @@ def layout(scheme: Scheme) -> dict[str, Any]:
 
 def _is_wide(scheme: Scheme, name: str) -> bool:
     """Whether an attribute's reports hold integers of more values than a dictionary is good for."""
-    mechanism = scheme.attributes[name].mechanism
+    mechanism = scheme.reported[name].mechanism
     spans = [high - low for low, high in map(mechanism.ranges, range(len(mechanism.sizes)))]
     return any(np.any(span >= _WIDE) for span in spans)
 
@@ -104,7 +105,7 @@ def _is_wide(scheme: Scheme, name: str) -> bool:
 def table_of(scheme: Scheme, batch: ReportBatch, sent_for: str) -> pa.Table:
     """Return a batch as the columns of a report file."""
     columns: list[pa.Array] = []
-    for name in scheme.attributes:
+    for name in scheme.reported:
         answers = batch.of(name)
         reports, absent = answers.reports, None
         if len(answers) < batch.n:
@@ -114,7 +115,7 @@ def table_of(scheme: Scheme, batch: ReportBatch, sent_for: str) -> pa.Table:
             columns.append(pa.array(_spread(reports.values, absent), mask=absent))
         else:
             levels = _spread(reports.level, absent)
-            lengths = np.asarray(scheme.attributes[name].mechanism.sizes)[levels]
+            lengths = np.asarray(scheme.reported[name].mechanism.sizes)[levels]
             if absent is not None:
                 lengths[absent] = 0
             offsets = np.zeros(batch.n + 1, dtype=np.int32)
@@ -182,7 +183,7 @@ def read_parts(
 def batch_of(scheme: Scheme, columns: pa.RecordBatch) -> ReportBatch:
     """Return the reports in the columns of a report file."""
     ids, tokens = (names_of(columns.column(name)) if name in columns.schema.names else None for name in NAMES)
-    answers = {name: answers_of(scheme, name, columns) for name in scheme.attributes}
+    answers = {name: answers_of(scheme, name, columns) for name in scheme.reported}
     return ReportBatch(scheme.digest, columns.num_rows, answers, ids, tokens)
 
 
@@ -282,6 +283,10 @@ def write_aggregate(path: Path, aggregate: Aggregate) -> None:
             rows += statistic_rows(scheme, name, str(Group(other, category)), statistics)
     for name, counts in aggregate.marginals.items():
         rows += [(name, "", "marginal", 0, cell, int(count)) for cell, count in enumerate(counts)]
+    if aggregate.labelled is not None:
+        for number, table in enumerate(aggregate.labelled.tables()):
+            held = table.ravel()
+            rows += [("", "", "labelled", number, int(cell), int(held[cell])) for cell in np.flatnonzero(held)]
     columns = [pa.array(column) for column in zip(*rows, strict=True)]
     _write(
         path,
@@ -352,7 +357,18 @@ def read_aggregate(path: Path, scheme: Scheme) -> Aggregate:
             str(name): values[(kinds == "marginal") & (names == name)]
             for name in sorted(set(names[kinds == "marginal"]))
         },
+        _filled(zero.labelled, table.filter(pa.array(kinds == "labelled"))),
     )
+
+
+def _filled(zero: Labelled | None, rows: pa.Table) -> Labelled | None:
+    """The tables by label, from their entries that are not zero."""
+    if zero is None:
+        return None
+    numbers, cells, values = (rows.column(name).to_numpy() for name in ("level", "cell", "value"))
+    for number, table in enumerate(zero.tables()):
+        table.reshape(-1)[cells[numbers == number]] = values[numbers == number]
+    return zero
 
 
 def _write(path: Path, table: pa.Table, **layout: Any) -> None:

@@ -43,7 +43,7 @@ def write_lines(path: Path, scheme: Scheme, batches: Iterable[ReportBatch], sent
 def _reports(batch: ReportBatch, scheme: Scheme, sent_for: str) -> Iterator[Report]:
     """The batch, client after client."""
     answers: list[dict[str, tuple[int, tuple[int, ...]]]] = [{} for _ in range(batch.n)]
-    for name, attribute in scheme.attributes.items():
+    for name, attribute in scheme.reported.items():
         given = batch.of(name)
         lengths = np.array(attribute.mechanism.sizes)[given.reports.level]
         parts = np.split(given.reports.values, np.cumsum(lengths)[:-1])

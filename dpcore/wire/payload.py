@@ -90,4 +90,4 @@ class Layout:
 @lru_cache(maxsize=64)
 def layouts(scheme: Scheme) -> dict[str, Layout]:
     """Return the layout of every attribute's payload."""
-    return {name: Layout(attribute.mechanism) for name, attribute in scheme.attributes.items()}
+    return {name: Layout(attribute.mechanism) for name, attribute in scheme.reported.items()}

@@ -2,7 +2,8 @@
 
 Reports: one row per client.  An attribute whose report is one integer at one level is a column of its name (int64); any other
 is a pair of columns, NAME_level (uint8) and NAME_values (list of int64).  A client that did not report an attribute has nulls.
-Where reports have names, two more columns of 16 bytes hold them: _report_id and _client_token, no attribute's name.
+A label is a column of one integer.  Where reports have names, two more columns of 16 bytes hold them: _report_id and
+_client_token, no attribute's name.
 Aggregates: one row per statistic.  Both carry the scheme's digest in the file's metadata and are refused under another.
 """
 
@@ -25,7 +26,8 @@ AGGREGATE = pa.schema(
     [
         ("attribute", pa.string()),
         ("given", pa.string()),  # '' or 'ATTRIBUTE=CATEGORY', the reported category
-        ("statistic", pa.string()),  # 'reports', 'count', 'sum', or 'clients', 'answered', 'rejected', 'example'
+        # 'reports', 'count', 'sum', or 'clients', 'answered', 'rejected', 'example', 'marginal', 'labelled'
+        ("statistic", pa.string()),
         ("level", pa.int64()),
         ("cell", pa.int64()),
         ("value", pa.int64()),
@@ -35,8 +37,8 @@ AGGREGATE = pa.schema(
 
 @lru_cache(maxsize=1024)
 def sizes_of(scheme: Scheme, name: str) -> tuple[int, ...]:
-    """Return how many integers a report of each of the attribute's levels holds."""
-    return scheme.attributes[name].mechanism.sizes
+    """Return how many integers a report of each level of an attribute, or a label, holds."""
+    return scheme.reported[name].mechanism.sizes
 
 
 def is_single(scheme: Scheme, name: str) -> bool:
@@ -52,7 +54,7 @@ def report_schema(scheme: Scheme, names: Collection[str] = ()) -> pa.Schema:
 @lru_cache(maxsize=256)
 def _report_schema(scheme: Scheme, names: tuple[str, ...]) -> pa.Schema:
     fields: list[tuple[str, pa.DataType]] = []
-    for name in scheme.attributes:
+    for name in scheme.reported:
         if is_single(scheme, name):
             fields.append((name, pa.int64()))
         else:

@@ -145,9 +145,10 @@ def _answers(document: dict[str, Any], scheme: Scheme) -> dict[str, Answer]:
     if any(data is None for data in payloads.values()):
         raise RefusedReport("malformed_payload", "base64url without padding")
     units = scheme.units if scheme.reporting == "one" else (tuple(scheme.attributes),)
-    if set(payloads) not in [set(unit) for unit in units]:
-        raise RefusedReport("incomplete", "an answer to everything that the scheme asks of one client")
+    if set(payloads) not in [{*unit, *scheme.labels} for unit in units]:
+        raise RefusedReport("incomplete", "an answer to everything that the scheme asks of one client, and its labels")
     levels = tokens.public_levels(scheme, document["client"]) if "client" in document else {}
+    levels |= dict.fromkeys(scheme.labels, 0) if levels else {}
     if levels and set(payloads) != set(levels):
         raise RefusedReport("wrong_unit", "answers to what the client's token says")
     layout_of, answers = layouts(scheme), {}
