@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any, Protocol
 
@@ -19,6 +19,7 @@ import numpy as np
 
 from dpcore._random import Source
 from dpcore.errors import NotEstimable, SchemeError, check_within
+from dpcore.estimation import least_count
 from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.estimation.estimators import Estimator, groups, sensitivity
 from dpcore.estimation.estimators.named import named
@@ -29,6 +30,7 @@ from dpcore.functionals.group import Group, OfGroup
 from dpcore.mechanisms import Reports
 from dpcore.protocol.aggregates import Aggregate
 from dpcore.protocol.attribute import Attribute
+from dpcore.protocol.labelled import members
 from dpcore.protocol.report import Answers, ReportBatch, concatenate
 from dpcore.protocol.scheme import Scheme
 from dpcore.protocol.simulation import simulate
@@ -63,7 +65,7 @@ class Table:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class GroupEstimates(OfGroup):
-    """What was found of a numeric attribute within one category of another.
+    """What was found of an attribute within one category of another, or of a label.
 
     estimate: None where the group is too small, for the reason that every functional then has.
     """
@@ -71,7 +73,7 @@ class GroupEstimates(OfGroup):
     attribute: str
     group: Group
     estimator: str
-    estimate: DensityEstimate | None
+    estimate: Estimate | None
     functionals: tuple[FunctionalEstimate, ...]
 
 
@@ -79,8 +81,9 @@ class GroupEstimates(OfGroup):
 class Round:
     """What one round found: the aggregate, an estimate of each attribute, and their functionals.
 
-    unavailable: attribute -> why no estimate could be made of it.  groups: of each declared pair, in the categories' order.
-    withheld: the pairs of which a group has so few reports that their sums are nobody's to see.
+    unavailable: attribute -> why no estimate could be made of it.  groups: of each declared pair, then of each label, in the
+    categories' order.  withheld: the pairs of which a group has so few reports that their sums are nobody's to see.
+    labelled: (attribute, group) of labels -> its own sums, where they may be seen.
     """
 
     aggregate: Aggregate
@@ -89,6 +92,7 @@ class Round:
     unavailable: Mapping[str, str]
     groups: tuple[GroupEstimates, ...] = ()
     withheld: frozenset[tuple[str, str]] = frozenset()
+    labelled: Mapping[tuple[str, Group], Aggregate] = field(default_factory=dict)
 
 
 def privatize(scheme: Scheme, records: Any, random: Source, first_block: int = 0) -> ReportBatch:
@@ -180,11 +184,16 @@ def collect(
 def estimate(aggregate: Aggregate, attribute: str, estimator: Estimator | None = None, given: str | None = None) -> Any:
     """Return the estimate of an attribute: a DensityEstimate or a FrequencyEstimate.
 
-    estimator: the scheme's own where None.  given: a categorical attribute the scheme pairs it with; then
+    estimator: the scheme's own where None.  given: a categorical attribute the scheme pairs it with, or a label; then
     {category: estimate}.  Raises NotEstimable where there are too few reports.
     """
     if attribute not in aggregate.scheme.attributes:
         raise SchemeError(f"the scheme has no attribute {attribute!r}; it has {', '.join(aggregate.scheme.attributes)}")
+    if given is not None and given in aggregate.scheme.labels:
+        return {
+            group.category: replace(estimate(alone, attribute, estimator), group=group)
+            for group, alone in by_label(aggregate, given).items()
+        }
     chosen = estimator or named(aggregate.scheme.attributes[attribute])
     plain = chosen.estimate(aggregate, attribute, given)
     if given is None:
@@ -192,6 +201,16 @@ def estimate(aggregate: Aggregate, attribute: str, estimator: Estimator | None =
     by_category = sensitivity.exposed_groups(plain, aggregate, attribute, given)
     samples = groups.groups(aggregate, attribute, given)
     return {category: replace(group, sample=samples.get(category)) for category, group in by_category.items()}
+
+
+def by_label(aggregate: Aggregate, name: str) -> dict[Group, Aggregate]:
+    """Return the sums of the reports of each category of a label that has any, as if there had been no others."""
+    scheme = aggregate.scheme
+    every = {
+        Group(name, category): aggregate.within(members(scheme, name, category))
+        for category in scheme.labels[name].categories
+    }
+    return {group: alone for group, alone in every.items() if not alone.is_empty}
 
 
 def check_estimates(scheme: Scheme) -> None:
@@ -228,7 +247,8 @@ def estimate_all(aggregate: Aggregate, fewest: int = 0) -> Round:
     """Return every attribute's estimate and functionals; an attribute with too few reports is named in `unavailable`.
 
     Atoms at a bound are functionals that need not be asked for.
-    fewest: reports below which a group is refused, and withheld with it the other groups of its pair, which would tell it.
+    fewest: reports below which a group is refused, and withheld with it the other groups of its pair, or those of its label,
+    that would tell it.
     """
     estimates: dict[str, Estimate] = {}
     functionals: dict[str, tuple[FunctionalEstimate, ...]] = {}
@@ -244,7 +264,9 @@ def estimate_all(aggregate: Aggregate, fewest: int = 0) -> Round:
     pairs = aggregate.scheme.pairs
     withheld = frozenset(pair for pair in pairs if groups.is_withheld(aggregate, pair[1], fewest))
     estimated = [group for pair in pairs if pair[0] in estimates for group in _groups(aggregate, *pair, fewest)]
-    return Round(aggregate, estimates, functionals, unavailable, tuple(estimated), withheld)
+    labelled = _seen_by_label(aggregate, fewest)
+    estimated += [group for name in estimates for group in _label_groups(aggregate, name, labelled, fewest)]
+    return Round(aggregate, estimates, functionals, unavailable, tuple(estimated), withheld, labelled)
 
 
 def _groups(aggregate: Aggregate, name: str, other: str, fewest: int) -> Iterator[GroupEstimates]:
@@ -272,6 +294,42 @@ def _groups(aggregate: Aggregate, name: str, other: str, fewest: int) -> Iterato
                 for functional in asked
             ),
         )
+
+
+def _seen_by_label(aggregate: Aggregate, fewest: int) -> dict[tuple[str, Group], Aggregate]:
+    """The sums by label that may be seen: (attribute, group) -> those of the group's reports of the attribute."""
+    scheme, held = aggregate.scheme, aggregate.labelled
+    if held is None:
+        return {}
+    every = {group: alone for name in scheme.labels for group, alone in by_label(aggregate, name).items()}
+    cells = {group: members(scheme, group.attribute, group.category) for group in every}
+    return {
+        (name, group): every[group]
+        for name, counts in held.answered.items()
+        for group in least_count.shown(counts, cells, fewest)
+        if every[group].reports(name)
+    }
+
+
+def _label_groups(
+    aggregate: Aggregate, name: str, seen: Mapping[tuple[str, Group], Aggregate], fewest: int
+) -> Iterator[GroupEstimates]:
+    """Estimates of an attribute within each category of each label; those of too few reports are refused."""
+    attribute = aggregate.scheme.attributes[name]
+    every = [Group(label, one) for label, held in aggregate.scheme.labels.items() for one in held.categories]
+    for group in every:
+        one, why = None, f"fewer than {fewest:,} reports are of this group, or would be told by it (min_clients)"
+        if (name, group) in seen:
+            try:
+                one = replace(estimate(seen[name, group], name), group=group)
+            except NotEstimable as error:
+                why = str(error)
+        elif not fewest:
+            why = "no report is of this group"
+        asked = list(dict.fromkeys((*map(parse, attribute.functionals), *_atoms(one))))
+        results = tuple(refused(functional, why) if one is None else one.functional(functional) for functional in asked)
+        estimator = attribute.estimator if one is None else one.estimator
+        yield GroupEstimates(attribute=name, group=group, estimator=estimator, estimate=one, functionals=results)
 
 
 def _atoms(estimate: Estimate | None) -> list[Atom]:

@@ -14,7 +14,8 @@ from typing import Any
 
 import pandas as pd
 
-from dpcore.estimation.comparison import Comparison, difference, related, simultaneous_deviations
+from dpcore.estimation.comparison import Comparison, compare_frequencies, difference, related, simultaneous_deviations
+from dpcore.estimation.frequency_estimate import FrequencyEstimate
 from dpcore.functionals import parse
 from dpcore.pipeline import GroupEstimates, Round
 from dpcore.results.check import Check, frame_of, of_group
@@ -93,6 +94,9 @@ def _pairs(round_: Round) -> Iterator[tuple[GroupEstimates, GroupEstimates]]:
 
 
 def _of_pair(left: GroupEstimates, right: GroupEstimates, run_id: str) -> Iterator[tuple[Any, ...]]:
+    if isinstance(left.estimate, FrequencyEstimate) and isinstance(right.estimate, FrequencyEstimate):
+        for comparison in compare_frequencies(left.estimate, right.estimate).values():
+            yield _row(comparison, run_id, left.attribute, left.given, right.given, right.given, left.given)
     others = {result.functional: result for result in right.functionals}
     for result in left.functionals:
         if result.functional in others:

@@ -84,7 +84,14 @@ def _beside_counts(frame: pd.DataFrame, tables: Tables) -> pd.DataFrame:
     return frame.merge(most, how="left", on="attribute").assign(spent=spent, promised=float(scheme["epsilon"]))
 
 
+def _beside_labels(frame: pd.DataFrame, tables: Tables) -> pd.DataFrame:
+    labels = set(tables["labels"]["label"]) if "labels" in tables else set()
+    groups = frame["given"].map(Group.parse)
+    return frame.assign(of_label=[group is not None and group.attribute in labels for group in groups])
+
+
 _BESIDE: Mapping[str, Callable[[pd.DataFrame, Tables], pd.DataFrame]] = {
+    "aggregates": _beside_labels,
     "frequencies": _beside_categories,
     "densities": _beside_bounds,
     "functionals": _beside_bounds,
@@ -169,13 +176,15 @@ def _integrates(frame: pd.DataFrame) -> pd.Series:
 
 
 def _groups_add_up(frame: pd.DataFrame) -> pd.Series:
-    """The statistics of a pair's groups add up to everyone's, integer for integer."""
+    """The statistics of a pair's groups add up to everyone's, integer for integer; of a label some may be hidden."""
     place = ["attribute", "statistic", "level", "cell"]
     other = frame["given"].map(lambda given: group.attribute if (group := Group.parse(given)) else "")
     sums = frame.groupby([*(frame[key] for key in place), other])["value"].transform("sum")
     everyone = frame[frame["given"] == ""].groupby(place, as_index=False)["value"].sum()
     whole = frame.merge(everyone, how="left", on=place, suffixes=("", "_of_everyone"))["value_of_everyone"]
-    return (sums == whole.set_axis(frame.index)) | (frame["given"] == "")
+    whole = whole.set_axis(frame.index)
+    is_part = frame["of_label"] & ((frame["statistic"] == "sum") | (sums <= whole))
+    return (sums == whole) | (frame["given"] == "") | is_part
 
 
 _SCHEMAS: Mapping[str, pa.DataFrameSchema] = {

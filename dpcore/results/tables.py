@@ -47,6 +47,7 @@ def tables_of(
     """
     tables = {
         **scheme_tables(round_.aggregate.scheme),
+        "labels": _labels(round_),
         "aggregates": _aggregates(round_),
         "frequencies": _frequencies(round_),
         "densities": _densities(round_),
@@ -119,7 +120,21 @@ def _aggregates(round_: Round) -> pd.DataFrame:
             continue
         for category, statistics in zip(aggregate.scheme.attributes[other].categories, tables, strict=True):
             rows += statistic_rows(aggregate.scheme, name, str(Group(other, category)), statistics)
+    for (name, group), alone in round_.labelled.items():
+        rows += statistic_rows(aggregate.scheme, name, str(group), alone.statistics[name])
     return _frame(rows, "attribute given statistic level cell value")
+
+
+def _labels(round_: Round) -> pd.DataFrame:
+    """Each category of each label, and how many reports have it, where that may be seen."""
+    scheme = round_.aggregate.scheme
+    seen = {group: alone.n for (_, group), alone in round_.labelled.items()}
+    rows = [
+        (label, category, position, seen.get(Group(label, category)), None)
+        for label, held in scheme.labels.items()
+        for position, category in enumerate(held.categories)
+    ]
+    return _frame(rows, "label category position reports population", reports="Int64", population="float64")
 
 
 def _frequencies(round_: Round) -> pd.DataFrame:
@@ -273,31 +288,33 @@ def truths(round_: Round, population: Any) -> pd.DataFrame:
     for name, attribute in round_.aggregate.scheme.attributes.items():
         estimated = [result.functional for result in round_.functionals.get(name, ())]
         asked = list(dict.fromkeys([*attribute.functionals, *estimated]))
-        rows += list(_truth_rows(attribute, asked, population, round_.estimates.get(name)))
+        rows += list(_truth_rows(attribute, asked, population, round_.estimates.get(name), ""))
     for group in round_.groups:
         attribute = round_.aggregate.scheme.attributes[group.attribute]
         asked = list(dict.fromkeys([*attribute.functionals, *(result.functional for result in group.functionals)]))
         try:
-            rows += list(_numeric_truths(attribute, asked, population, group.estimate, group.given))
+            rows += list(_truth_rows(attribute, asked, population, group.estimate, group.given))
         except SchemeError:
             continue  # nobody simulated has that category, so that nothing is true of them
     return _frame(rows, "attribute given quantity x value")
 
 
-def _truth_rows(attribute: Attribute, asked: list[str], population: Any, estimate: Any) -> Iterator[tuple[Any, ...]]:
+def _truth_rows(
+    attribute: Attribute, asked: list[str], population: Any, estimate: Any, given: str
+) -> Iterator[tuple[Any, ...]]:
     name = attribute.name
     if attribute.has_density:
-        yield from _numeric_truths(attribute, asked, population, estimate, "")
+        yield from _numeric_truths(attribute, asked, population, estimate, given)
     else:
-        probabilities = category_law(attribute, population)
+        probabilities = category_law(attribute, population, given or None)
         for category, value in zip(attribute.categories, probabilities, strict=True):
-            yield name, "", f"frequency({category})", None, float(value)
+            yield name, given, f"frequency({category})", None, float(value)
         numbers = np.asarray(attribute.values or ())
         for text in asked:
             functional = parse(text)
             yield (
                 name,
-                "",
+                given,
                 str(functional),
                 None,
                 functional.of_probabilities(probabilities[: len(numbers)], numbers),

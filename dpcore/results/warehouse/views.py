@@ -22,6 +22,7 @@ RESULTS = {
     "schemes": "scheme and round",
     "attributes": "scheme, round and attribute",
     "categories": "scheme, round, categorical attribute and category",
+    "labels": "scheme, round, label and category",
     "aggregates": "scheme, round, attribute, group, statistic, level and cell",
     "frequencies": "scheme, round, attribute, estimator, group and category",
     "densities": "scheme, round, attribute, estimator, group and grid point",

@@ -1,0 +1,54 @@
+"""Which groups may be shown so that nobody can tell what fewer reports than so many say.
+
+Groups are categories of public labels, whose sums anybody may add and subtract as they are published, everyone's among them.
+What comes of it is a sum over people with weights v = x_0 + sum_g x_g 1_g.  Nothing is told of few where every such v >= 0
+that counts one person whole counts so many people at least: a linear program for each combination of labels of too few
+reports.  Where one finds fewer, the smallest of the groups that it needs is hidden, and all is looked at again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linprog
+
+_NOTHING = 1e-6  # of a weight, and of a person
+_MANY = 1000  # times the fewest: of more people a thousandth is enough, and solvers err by millionths
+
+
+def shown(counts: np.ndarray, groups: Mapping[Any, np.ndarray], fewest: int) -> set[Any]:
+    """Return the groups that may be shown beside everyone; all of them where `fewest` is 0.
+
+    counts: (C,) reports of each combination of labels.  groups: name -> (C,) bool, its combinations.  An empty group is shown:
+    there is nobody in it.
+    """
+    there = np.flatnonzero(counts)
+    sizes = {name: int(counts[cells].sum()) for name, cells in groups.items()}
+    seen = sorted((name for name in groups if sizes[name]), key=lambda name: sizes[name])
+    while seen and (needed := _tells(counts[there], np.array([groups[name][there] for name in seen]), fewest)).any():
+        del seen[int(needed.argmax())]
+    return {*seen, *(name for name in groups if not sizes[name])}
+
+
+def _tells(counts: np.ndarray, groups: np.ndarray, fewest: int) -> np.ndarray:
+    """Which of the groups, (G, C) bool, a weighted sum of fewer people needs, (G,) bool; none where there is none.
+
+    counts: (C,), all above 0.
+    """
+    kinds, kind = np.unique(groups, axis=1, return_inverse=True)  # alike in what is shown: of one weight
+    people = np.minimum(np.bincount(kind.ravel(), counts), _MANY * fewest)
+    weights = np.vstack([np.ones(len(people)), kinds]).T.astype(np.float64)
+    for one in np.flatnonzero(people < fewest):
+        found = linprog(
+            people @ weights,
+            A_ub=-weights,
+            b_ub=np.zeros(len(people)),
+            A_eq=weights[[one]],
+            b_eq=[1.0],
+            bounds=(None, None),
+        )
+        if found.x is not None and people @ weights @ found.x < fewest - _NOTHING:
+            return np.abs(found.x[1:]) > _NOTHING
+    return np.zeros(len(groups), dtype=bool)
