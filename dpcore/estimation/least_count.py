@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog
 
 _NOTHING = 1e-6  # of a weight, and of a person
 _MANY = 1000  # times the fewest: of more people a thousandth is enough, and solvers err by millionths
@@ -37,6 +36,8 @@ def _tells(counts: np.ndarray, groups: np.ndarray, fewest: int) -> np.ndarray:
 
     counts: (C,), all above 0.
     """
+    from scipy.optimize import linprog  # asked for labels alone
+
     kinds, kind = np.unique(groups, axis=1, return_inverse=True)  # alike in what is shown: of one weight
     people = np.minimum(np.bincount(kind.ravel(), counts), _MANY * fewest)
     weights = np.vstack([np.ones(len(people)), kinds]).T.astype(np.float64)

@@ -9,6 +9,8 @@ import pytest
 
 import dpcore as dp
 from dpcore.errors import InvalidRecord, SchemeError
+from dpcore.functionals import group
+from dpcore.protocol import label
 from dpcore.protocol.labelled import members
 from dpcore.protocol.report import Answers, ReportBatch
 from dpcore.wire import read_aggregate, read_report, read_reports, write_aggregate, write_report, write_reports
@@ -202,3 +204,7 @@ def test_a_table_that_is_no_label_is_refused(more: str, message: str) -> None:
     text = f"{more}\n{ASKED}" if more.startswith("labels =") else f"{ASKED}\n{more}"
     with pytest.raises(SchemeError, match=message):
         dp.Scheme.from_toml(text)
+
+
+def test_one_name_is_kept_for_the_weighted_population() -> None:
+    assert label.WEIGHTED == group.WEIGHTED

@@ -157,7 +157,8 @@ def _section(ask: Ask, run_id: str, previous: dict[str, Any] | None, row: dict[s
     queries = {name: _read(name, **named) for name in _OF_ATTRIBUTE}
     answers = {query: ask(query.sql) for query in queries.values()}
     density, frequencies, numbers, differences, told = answers.values()
-    everyone = numbers[numbers["given"] == ""]
+    everyone, shares = (rows[rows["given"] == ""] for rows in (numbers, frequencies))
+    of_groups = [read(one, unit) for one in records(_listed_by_category(frequencies[frequencies["given"] != ""]))]
     title, drawn = in_words(attribute), []
     for kind in [kind for kind in plots.PICTURES if kind.shows]:
         query = _read(kind.query or "rows", **named, table=kind.table)
@@ -180,11 +181,11 @@ def _section(ask: Ask, run_id: str, previous: dict[str, Any] | None, row: dict[s
         about=_about(row, estimators),
         stated=row["stated"],
         pictures=drawn,
-        frequencies=[read(one, unit) for one in records(listed(frequencies))],
+        frequencies=[read(one, unit) for one in records(listed(shares))],
         frequencies_query=queries["frequencies"],
-        of_all=len(frequencies),
+        of_all=len(shares),
         numbers=[line for line in lines if not line.group],
-        groups=[line for line in lines if line.group],
+        groups=[*of_groups, *(line for line in lines if line.group)],
         numbers_query=queries["numbers"],
         differences=compared,
         differences_left_out=len(differences) - len(compared),
@@ -194,6 +195,13 @@ def _section(ask: Ask, run_id: str, previous: dict[str, Any] | None, row: dict[s
         trends=trend_of,
         trends_query=queries["trends"],
     )
+
+
+def _listed_by_category(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `frequencies` of groups that a table lists, category by category: the largest of the first group."""
+    shown = listed(frame[frame["given"] == frame["given"].iloc[0]])["category"].tolist() if len(frame) else []
+    frame = frame[frame["category"].isin(shown)]
+    return frame.sort_values("category", key=lambda column: column.map(shown.index), kind="stable")
 
 
 def _ranked(frame: pd.DataFrame) -> list[dict[str, Any]]:
