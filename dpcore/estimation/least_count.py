@@ -31,8 +31,18 @@ def shown(counts: np.ndarray, groups: Mapping[Any, np.ndarray], fewest: int) -> 
     return {*seen, *(name for name in groups if not sizes[name])}
 
 
+def tells(counts: np.ndarray, weights: np.ndarray, groups: Mapping[Any, np.ndarray], fewest: int) -> bool:
+    """Return whether a weighted sum of everyone, published beside everyone's and the groups', tells what too few reports say.
+
+    counts, groups: as of `shown`, all of them seen.  weights: (C,), what a report of each combination counts for.
+    """
+    there = np.flatnonzero(counts)
+    rows = [weights[there], *(cells[there] for cells in groups.values())]
+    return bool(_tells(counts[there], np.array(rows, dtype=np.float64), fewest).any())
+
+
 def _tells(counts: np.ndarray, groups: np.ndarray, fewest: int) -> np.ndarray:
-    """Which of the groups, (G, C) bool, a weighted sum of fewer people needs, (G,) bool; none where there is none.
+    """Which of the groups, (G, C), a weighted sum of fewer people needs, (G,) bool; none where there is none.
 
     counts: (C,), all above 0.
     """

@@ -115,6 +115,17 @@ class Margins:
         """The labels whose totals are known, in the scheme's order."""
         return tuple(name for name in self.categories if any(name in names for names in self.shares))
 
+    def by_category(self) -> dict[tuple[str, str], float]:
+        """Return (label, category) -> its share of the population, of the labels whose totals are known."""
+        known = {}
+        for names, table in self.shares.items():
+            for axis, name in enumerate(names):
+                alone = table.sum(axis=tuple(other for other in range(table.ndim) if other != axis))
+                known |= {
+                    (name, category): float(share) for category, share in zip(self.categories[name], alone, strict=True)
+                }
+        return known
+
     def places(self) -> tuple[np.ndarray, ...]:
         """Return of each margin the category that each cell is in, (C,)."""
         shape = tuple(len(each) for each in self.categories.values())
