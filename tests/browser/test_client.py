@@ -22,7 +22,7 @@ pytestmark = [
     pytest.mark.skipif(chromium.BINARY is None, reason="needs Debian's chromium: apt-get install chromium"),
 ]
 HERE = Path(__file__).parent
-NAMES = ("everything", "one_of_three")
+NAMES = ("everything", "one_of_three", "labelled")
 UNCHANGED = "const TAIL = 45;"
 PLANTED = {  # a line of the client -> the same with a bug
     "other >= truth ? other + 1 : other": "other > truth ? other + 1 : other",
@@ -36,7 +36,7 @@ PLANTED = {  # a line of the client -> the same with a bug
     "drawn[i] >= limit": "drawn[i] > WORD",
     UNCHANGED: "const TAIL = 45.0;",
     "!equal(utf8(spell(report, payloads)), bytes)": "false",
-    "if (levels && answers": "if (false && answers",
+    "if (levels?.has(name) && answers": "if (false && answers",
     "String(sensitivity) !== String(stated)": "sensitivity < stated",
     "!isKept(mechanism.kept, promise)": "false",
     "draws !== DRAWS": "draws === null",

@@ -350,3 +350,59 @@ def test_a_number_that_may_have_no_answer_may_be_left_empty(site: Path, tab: chr
             assert text(tab, "lines").split("\n")[2].lower() == shown
             tab.evaluate("document.getElementById('back').click()")
         assert posted == []
+
+
+IN_CLEAR = """
+[labels.region]
+categories = ["North", "South", "West"]
+codes = { 3 = "West" }
+[labels.app_version]
+categories = ["1.0", "1.1", "2.0", "2.1", "2.2", "2.3", "3.0", "3.1", "3.2"]
+missing = "category"
+"""
+
+
+def test_what_is_sent_in_clear_is_named_before_anything_is_sent(
+    site: Path, root: Path, tab: chromium.Tab, screenshots: Path
+) -> None:
+    scheme = Scheme.from_toml((root / "data/schemes/consumer_expenditure.toml").read_text("utf-8") + IN_CLEAR)
+    shutil.rmtree(site / "bundle")
+    wire.write_bundle(site / "bundle", scheme)
+    with serving(site) as (url, posted):
+        for width in (1000, 390):
+            tab.open(f"{url}consent.html", width)
+            tab.evaluate(READY)
+            assert text(tab, "trouble") == ""
+            assert text(tab, "promise-title") == "Your answers stay on this device, all but region and app version"
+            assert text(tab, "clear-title") == "Not hidden: region and app version"
+            assert "whoever receives the report can read them" in text(tab, "clear-why")
+            assert "may tell whose report this is" in text(tab, "clear-risk")
+            assert text(tab, "region-gives") == "Not hidden: this is sent as you say it."
+            assert "equally likely before, region and app version known, they" in text(tab, "means")
+            assert tab.evaluate(FITS)
+            tab.evaluate(FILL % json.dumps(ANSWERS))
+            tab.evaluate("document.getElementById('prepare').click()")
+            tab.evaluate("new Promise(done => setTimeout(done, 300))")
+            assert "still open" in text(tab, "region-wrong")
+            tab.evaluate(FILL % json.dumps({"region": "West", "app_version": "3.1"}))
+            tab.screenshot(screenshots / f"labels_{width}_form.png")
+            tab.evaluate("document.getElementById('prepare').click()")
+            wait(tab, "review")
+            assert not tab.evaluate("document.getElementById('clear').checkVisibility()")
+            assert text(tab, "unprotected").startswith("But region and app version are sent as you said them, and")
+            shown = text(tab, "lines").split("\n")
+            assert shown[shown.index("Region") :] == [
+                *("Region", "Stays here", "Nothing", "Is sent, not hidden", "“West”"),
+                *("App version", "Stays here", "Nothing", "Is sent, not hidden", "“3.1”"),
+            ]
+            assert tab.evaluate(FITS)
+            tab.screenshot(screenshots / f"labels_{width}_review.png")
+        assert posted == []
+        tab.evaluate("document.getElementById('send').click()")
+        wait(tab, "sent")
+        assert "All your answers but region and app version were never sent" in text(tab, "sent")
+        report = wire.read_report(posted[0], scheme)
+        assert (report.answers["region"], report.answers["app_version"]) == ((0, (2,)), (0, (7,)))
+        kept = tab.evaluate(f"localStorage.getItem('ldpflow {scheme.digest} ')")
+        assert set(json.loads(kept)) == {"reports", "last", "arrived"}
+        assert tab.complaints == []

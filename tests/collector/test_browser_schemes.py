@@ -32,8 +32,12 @@ def test_the_keys_that_a_scheme_may_have_are_those_that_python_declares() -> Non
 
 @pytest.mark.parametrize(
     ("of", "each"),
-    [(("codes", "pair", "paper", "steps", "points"), 9), pytest.param((), 1, marks=pytest.mark.nightly("every case"))],
-    ids=["some", "all"],
+    [
+        (("codes", "pair", "paper", "steps", "points"), 9),
+        (("labels",), 2),
+        pytest.param((), 1, marks=pytest.mark.nightly("every case")),
+    ],
+    ids=["some", "labels", "all"],
 )
 def test_what_python_refuses_is_not_opened(of: tuple[str, ...], each: int, tmp_path: Path, root: Path) -> None:
     (tmp_path / ENTRY).write_text(joined(root / "dpcore/collector/static"), "utf-8")

@@ -75,7 +75,34 @@ VARIANTS = "\n".join(
         + 'degree = 1\nfinest_level = 3\nnoise = "discrete_gaussian"\ndelta = "1e-6"\n',
     ]
 )
-SCHEMES = {"everything": EVERYTHING, "one_of_three": ONE, "variants": VARIANTS}
+LABELLED = """
+name = "labelled"
+reporting = "one"
+clients = 1000
+
+[attributes.pet]
+type = "categorical"
+categories = ["cat", "dog", "none"]
+epsilon = 1
+
+[attributes.income]
+type = "numeric"
+lower = 0
+upper = 250000
+mechanism = "dyadic_wave"
+epsilon = 1
+
+[labels.region]
+column = "Region"
+categories = ["north", "south", "west", "other"]
+codes = { 1 = "north", 2 = "south", "03" = "west" }
+outside = "other"
+
+[labels.version]
+categories = [{names}]
+missing = "category"
+""".replace("{names}", _names(300))
+SCHEMES = {"everything": EVERYTHING, "one_of_three": ONE, "variants": VARIANTS, "labelled": LABELLED}
 _PERSON: dict[str, Any] = {
     "answer": "yes",
     "bits": "c0",
@@ -98,6 +125,12 @@ RECORDS: dict[str, list[dict[str, Any]]] = {
         {"place": "urban", "colour": "red", "income": 250_000.5},
     ],
     "variants": [{"paper": 0.3, "periodic": 0.1, "relaxed": 0.999}, {"paper": 1, "periodic": 0, "relaxed": 0.5}],
+    "labelled": [
+        {"pet": "cat", "income": 41_000, "Region": 2, "version": "c0"},
+        {"pet": "none", "income": 9, "Region": "west", "version": "c299"},
+        {"pet": "dog", "income": 0, "Region": "03", "version": None},
+        {"pet": "dog", "income": 1e9, "Region": "the moon", "version": "missing"},
+    ],
 }
 REFUSED_RECORDS: dict[str, list[dict[str, Any]]] = {
     "everything": [
@@ -116,4 +149,10 @@ REFUSED_RECORDS: dict[str, list[dict[str, Any]]] = {
     ],
     "one_of_three": [{"place": "rural", "colour": "pink", "income": 1}, {}],
     "variants": [{"paper": 0.3, "periodic": 0.1, "relaxed": "much"}],
+    "labelled": [
+        {"pet": "cat", "income": 41_000, "version": "c0"},
+        {"pet": "cat", "income": 41_000, "Region": None, "version": "c0"},
+        {"pet": "cat", "income": 41_000, "Region": ["north", "west"], "version": "c0"},
+        {"pet": "cat", "income": 41_000, "Region": "north", "version": "c300"},
+    ],
 }

@@ -36,6 +36,7 @@ def text() -> str:
         tables[kind]["estimator"] = {"type": "str"}
         tables[kind]["mechanism"] = {"type": "str", "choices": [name for name in BY_KIND[kind] if name in _MECHANISMS]}
         tables[kind]["mechanism"]["needed"] = True
+    tables["label"] = _declared(keys.LABEL)
     kept = {name: [option for option in declared_of(name).options if option.is_kept] for name in _MECHANISMS}
     tables |= {name: _declared(options) for name, options in kept.items()}
     lines = [f'  "{name}": {_table(table)},' for name, table in tables.items()]

@@ -47,6 +47,10 @@ TEXTS = (
     lambda text: text + "[attributes.Y]\n",
     lambda text: text + "[attributes.y]\n",
     lambda text: text.replace("[attributes.", "[attribute."),
+    lambda text: text.replace("[labels.sex", "[labels.x"),
+    lambda text: text.replace("[labels.sex", "[labels.weighted"),
+    lambda text: text.replace("[labels.sex", "[labels.Sex"),
+    lambda text: text.replace("[labels.sex", "[labels"),
     lambda text: text.replace('type = "numeric"', 'type = "categorical"'),
     lambda text: text.replace('type = "categorical"', 'type = "numeric"'),
 )

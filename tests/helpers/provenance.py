@@ -77,7 +77,8 @@ def prepare(folder: Path, root: Path) -> dict[str, Any]:
     """Write what tests/browser/provenance.mjs reads into a folder; return what it must find, by the Python client."""
     source, asked, sent = Counted(), [], []
     vectors = {
-        name: (root / f"tests/vectors/{name}.json").read_text("utf-8") for name in ("everything", "one_of_three")
+        name: (root / f"tests/vectors/{name}.json").read_text("utf-8")
+        for name in ("everything", "one_of_three", "labelled")
     }
     schemes = {name: Scheme.from_toml(json.loads(text)["scheme"]) for name, text in vectors.items()} | {
         "small": small()

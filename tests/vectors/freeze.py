@@ -159,6 +159,15 @@ def _broken(scheme: Scheme) -> list[str]:
         (r"format = 1", lambda found: "format = 2"),
         (r"format = 1", lambda found: "format = 1\ndraws = 2"),
         (r"\n\[attributes", lambda found: "\n[[attributes"),
+        (r"(?s)labels.region(.*)labels.region", lambda found: f"labels.pet{found[1]}labels.pet"),
+        (r"(?s)labels.region(.*)labels.region", lambda found: f"labels.weighted{found[1]}labels.weighted"),
+        (r"labels\.region", lambda found: "labels.Region"),
+        (r"labels\.region\]", lambda found: "labels.region]\nepsilon = 1"),
+        (r'column = "Region"', lambda found: 'column = "pet"'),
+        (
+            r"(?s)labels.version.*categories = \[\n",
+            lambda found: found[0] + "".join(f'    "d{i}",\n' for i in range(800)),
+        ),
     ]
     texts = (re.sub(pattern, put, scheme.canonical, count=1) for pattern, put in changes)
     return [text for text in texts if text != scheme.canonical]

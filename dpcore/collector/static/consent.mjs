@@ -1,6 +1,6 @@
 /**
- * The consent page: a form made from the scheme, a plain sentence about what leaves the device and what epsilon means, and the
- * report itself before it is sent.  Answers live in the form alone.  All that is stored, on this device, is how many reports
+ * The consent page: a form made from the scheme, a plain sentence about what leaves the device and what epsilon means, each label
+ * that is sent in clear by its name, and the report itself before it is sent.  Answers live in the form alone.  All that is stored, on this device, is how many reports
  * left it for this survey and round, and when the last one did: each further one would tell more, and the page says so.
  */
 
@@ -12,6 +12,7 @@ const wording = JSON.parse(at("wording").textContent);
 const number = (value, digits = 0) => value.toLocaleString("en", { maximumFractionDigits: digits });
 const inWords = (name) => name.replaceAll("_", " ").replace(/^./, (letter) => letter.toUpperCase());
 const asked = ({ name }) => wording.questions?.[name] ?? inWords(name);
+const inARow = (names) => new Intl.ListFormat("en-GB").format(names.map((name) => name.replaceAll("_", " ")));
 const MOST_RADIOS = 8;
 
 let scheme;
@@ -67,12 +68,12 @@ function tellOfBefore() {
     + `${sureness((reports + 1) * totalEpsilon())} % sure, not ${sureness(totalEpsilon())} %, of one of two `
     + `${scheme.attributes.size > 1 ? "sets of answers" : "answers"} that seemed equally likely (ε = ${number((reports + 1) * totalEpsilon(), 2)}, `
     + `not ${number(totalEpsilon(), 2)}). It would also count you ${reports === 1 ? "twice" : `${reports + 1} times`}.`;
-  for (const id of ["promise", "asking", "review", "sent"]) at(id).hidden = true;
+  for (const id of ["promise", "clear", "asking", "review", "sent"]) at(id).hidden = true;
   at("before").hidden = false;
   at("again").onclick = () => {
     known = reports;
     at("before").hidden = true;
-    at("asking").hidden = at("promise").hidden = false;
+    ask();
     at("send").disabled = at("back").disabled = false;
     scrollTo(0, 0);
     at("form").querySelector("input, select").focus();
@@ -101,11 +102,13 @@ function promise() {
   at("leaves").textContent =
     "What leaves is a report: a few whole numbers that this page draws by chance. Your answers only shift the odds."
     + (scheme.reporting === "one" && scheme.units.length > 1 ? " It is about one of the questions only, drawn by chance too." : "")
+    + (inClear() ? ` Beside them go ${inClear()}, as you say ${scheme.labels.size > 1 ? "them" : "it"}.` : "")
     + " You will see it before it is sent. The survey learns about everyone together, not about you.";
+  const also = inClear();
   at("means").textContent =
-    "From this one report, whoever sees it can learn this much and no more: of two "
+    `${also ? "Of all else, whoever sees this one report" : "From this one report, whoever sees it"} can learn this much and no more: of two `
     + (scheme.attributes.size > 1 ? "sets of answers" : "answers")
-    + ` that seemed equally likely before, they can become at most ${sureness(total)} % sure of one. `
+    + ` that seemed equally likely before${also ? `, ${also} known` : ""}, they can become at most ${sureness(total)} % sure of one. `
     + (scheme.attributes.size > 1 ? "For one question alone it is less, and is said there. " : "")
     + `In the language of privacy: ε = ${number(total, 2)}${scheme.attributes.size > 1 ? " in all" : ""}. `
     + `A second report would tell as much again, so send one${before() ? "" : ": this browser lets the page remember nothing, so it cannot warn you"}.`;
@@ -117,7 +120,32 @@ function promise() {
     ". That you took part, and when, is visible to whoever receives the report.",
     before() ? " This page remembers on this device that a report was sent, and when, and nothing else." : "",
   );
-  for (const id of ["promise", "asking", "about"]) at(id).hidden = false;
+  at("about").hidden = false;
+  ask();
+}
+
+/** The names of what is sent in clear, as words in a sentence; "" where nothing is. */
+const inClear = () => inARow([...scheme.labels.keys()]);
+
+/** Name every label, and what it tells. */
+function tellOfLabels() {
+  const names = inClear();
+  if (!names) return;
+  const [they, them, are, say] = scheme.labels.size > 1 ? ["they", "them", "are", "say"] : ["it", "it", "is", "says"];
+  at("promise-title").textContent = `Your answers stay on this device, all but ${names}`;
+  at("clear-title").textContent = `Not hidden: ${names}`;
+  at("clear-why").textContent = `What you choose there is sent as it is, without any chance, and whoever receives the report can read ${them}. `
+    + `So results can be shown by ${names}.`;
+  at("clear-risk").textContent = `${they.replace(/^./, (letter) => letter.toUpperCase())} ${say} which group you belong to. Where few people are alike in `
+    + `${scheme.labels.size > 1 ? "all of them" : "it"}, that may tell whose report this is. What is promised above is not promised of ${them}.`;
+  at("unprotected").textContent = `But ${names} ${are} sent as you said ${them}, and nothing protects ${them}.`;
+  at("never").textContent = `All your answers but ${names}`;
+}
+
+/** Show the form, and what is said of it. */
+function ask() {
+  for (const id of ["promise", "asking"]) at(id).hidden = false;
+  at("clear").hidden = scheme.labels.size === 0;
 }
 
 // ---- The form
@@ -126,15 +154,17 @@ function question(attribute) {
   const gives = make("p", {
     className: "gives",
     id: `${attribute.name}-gives`,
-    textContent: `${bounds(attribute)}At most ${sureness(attribute.epsilon)} % sure of one of two equally likely answers `
+    textContent: attribute.type === "label" ? "Not hidden: this is sent as you say it."
+      : `${bounds(attribute)}At most ${sureness(attribute.epsilon)} % sure of one of two equally likely answers `
       + `(ε = ${number(attribute.epsilon, 2)}).`,
   });
   const wrong = make("p", { className: "wrong", id: `${attribute.name}-wrong` });
+  const open = attribute.type === "label" ? "open" : "";
   const described = { "aria-describedby": `${attribute.name}-gives ${attribute.name}-wrong` };
-  if (attribute.type === "categorical" && attribute.categories.length <= MOST_RADIOS) {
+  if (attribute.type !== "numeric" && attribute.categories.length <= MOST_RADIOS) {
     const choices = attribute.categories.map((label) => make("label", {},
       make("input", { type: "radio", name: attribute.name, value: label }), make("span", { textContent: nameOf(attribute, label) })));
-    return make("fieldset", { id: attribute.name, attributes: described },
+    return make("fieldset", { className: open, id: attribute.name, attributes: described },
       make("legend", { textContent: asked(attribute) }), gives, make("div", { className: "choices" }, ...choices), wrong);
   }
   const id = `${attribute.name}-input`;
@@ -144,7 +174,7 @@ function question(attribute) {
       ...attribute.categories.map((label) => make("option", { value: label, textContent: nameOf(attribute, label) })));
   const label = make("label", { htmlFor: id, textContent: asked(attribute) });
   const unit = make("span", { className: "unit", textContent: attribute.unit });
-  return make("div", { className: "field", id: attribute.name }, label, gives, make("div", { className: "amount" }, input, unit), wrong);
+  return make("div", { className: `field ${open}`, id: attribute.name }, label, gives, make("div", { className: "amount" }, input, unit), wrong);
 }
 
 const nameOf = (attribute, label) => (attribute.missing === "category" && label === "missing" ? "I would rather not say" : label);
@@ -160,7 +190,7 @@ function bounds(attribute) {
 /** The answers as a record: attribute -> what was chosen or written, '' where nothing was. */
 function answers() {
   const data = new FormData(at("form"));
-  const entries = [...scheme.attributes.values()].map(({ name, type }) => {
+  const entries = [...scheme.reported.values()].map(({ name, type }) => {
     const said = (data.get(name) ?? "").trim();
     return [name, type === "numeric" ? said.replaceAll(/[,\s](?=\d{3}(\D|$))/g, "") : said];
   });
@@ -168,9 +198,9 @@ function answers() {
 }
 
 function complain(error) {
-  for (const name of scheme.attributes.keys()) mark(name, "");
+  for (const name of scheme.reported.keys()) mark(name, "");
   if (!(error instanceof InvalidRecord)) throw error;
-  const attribute = scheme.attributes.get(error.attribute);
+  const attribute = scheme.reported.get(error.attribute);
   const isEmpty = answers()[attribute.name] === "";
   const expected = attribute.type === "numeric"
     ? `Please write a number${attribute.outside === "refuse" ? ` from ${number(attribute.lower, 6)} to ${number(attribute.upper, 6)}` : ""}, such as ${example(attribute)}.`
@@ -213,20 +243,27 @@ function says(attribute, { level, values }) {
 }
 
 function show({ report, text, answers: said }) {
-  at("lines").replaceChildren(...[...scheme.attributes.values()].map((attribute) => {
+  at("lines").replaceChildren(...[...scheme.reported.values()].map((attribute) => {
     const answer = report.answers.get(attribute.name);
     const isNumber = attribute.type === "numeric" && said[attribute.name] && Number.isFinite(Number(said[attribute.name]));
     const words = isNumber ? number(Number(said[attribute.name]), 6) : said[attribute.name];
     const own = `${words || "–"}${attribute.unit && words ? ` ${attribute.unit}` : ""}`;
+    if (attribute.type === "label") {
+      return make("li", { className: "open" }, make("h3", { textContent: asked(attribute) }),
+        make("div", { className: "stays" }, make("div", { className: "what", textContent: "Stays here" }), "Nothing"),
+        make("div", { className: "leaves" }, make("div", { className: "what", textContent: "Is sent, not hidden" }),
+          `“${nameOf(attribute, attribute.categories[answer.values[0]])}”`));
+    }
     return make("li", {}, make("h3", { textContent: asked(attribute) }),
       make("div", { className: "stays" }, make("div", { className: "what", textContent: "Stays here" }), own),
       make("div", { className: "leaves" }, make("div", { className: "what", textContent: "Is sent" }),
         answer ? says(attribute, answer) : "Nothing: not this question"));
   }));
   at("bytes").textContent = text;
-  at("size").textContent = `${text.length} letters: the scheme, a random number that lets it be counted once, and the answers.`;
+  at("size").textContent = `${text.length} letters: the scheme, a random number that lets it be counted once, and the answers`
+    + `${inClear() ? `, ${inClear()} among them` : ""}.`;
   at("unsent").textContent = "";
-  at("asking").hidden = at("promise").hidden = true;
+  for (const id of ["asking", "promise", "clear"]) at(id).hidden = true;
   at("review").hidden = false;
   at("review-title").focus();
   scrollTo(0, 0);
@@ -241,7 +278,7 @@ async function prepare(event) {
       drawn = { answers: said, report, text: writeReport(report, scheme) };
       at("send").disabled = false; // where another was refused for good
     }
-    for (const name of scheme.attributes.keys()) mark(name, "");
+    for (const name of scheme.reported.keys()) mark(name, "");
     show(drawn);
   } catch (error) {
     complain(error);
@@ -291,7 +328,7 @@ class NotTaken extends Error {
 
 function back() {
   at("review").hidden = true;
-  at("asking").hidden = at("promise").hidden = false;
+  ask();
   scrollTo(0, 0);
   at("form").querySelector("input, select").focus();
 }
@@ -299,7 +336,8 @@ function back() {
 try {
   scheme = await fetchBundle(new URL(place.bundle, location.href));
   promise();
-  at("form").append(...[...scheme.attributes.values()].map(question),
+  tellOfLabels();
+  at("form").append(...[...scheme.reported.values()].map(question),
     make("div", { className: "actions" }, make("button", { type: "submit", id: "prepare", textContent: "Show me my report" })),
     make("p", { className: "small", textContent: "It is drawn here and shown to you. Nothing is sent yet." }));
   at("form").addEventListener("submit", prepare);

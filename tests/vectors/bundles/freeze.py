@@ -66,6 +66,9 @@ HONEST = {
     "pair": 'pairs = [["y", "x"]]\nreporting = "one"\n'
     + categorical("randomized_response", "1", 3)
     + numeric("square_wave", "1", "cells = 8\nwidths = [3]\n").replace(".x]", ".y]"),
+    "labels": categorical("randomized_response", "1", 3)
+    + '[labels.region]\ncategories = ["north", "south", "other"]\ncodes = { 1 = "north" }\noutside = "other"\n'
+    + '[labels.sex]\ncolumn = "Sex"\ncategories = ["f", "m"]\nmissing = "category"\n',
     "two": categorical("randomized_response", "1", 3)
     + numeric("square_wave", "1", "cells = 8\nwidths = [3]\n").replace(".x]", ".y]"),
 }

@@ -16,16 +16,17 @@ export class Client {
   /** The report of one record; every call spends the scheme's epsilon.  Throws InvalidRecord with nothing drawn. */
   async report(record, round = "") {
     const { scheme, random, token } = this;
-    const cells = new Map([...scheme.attributes.values()].map((attribute) => [attribute.name, cellOf(attribute, record)]));
+    const cells = new Map([...scheme.reported.values()].map((attribute) => [attribute.name, cellOf(attribute, record)]));
     const fixed = token === null ? null : await publicLevels(scheme, token);
     const id = join(Array.from(random.words(NAME_BYTES / 4), (word) => littleEndian(word, 4)));
-    const drawUnit = () => (scheme.reporting === "all" ? [...cells.keys()] : scheme.units[one(random, scheme.units.length)]);
+    const drawUnit = () => (scheme.reporting === "all" ? [...scheme.attributes.keys()] : scheme.units[one(random, scheme.units.length)]);
     const answers = new Map();
     for (const name of fixed ? fixed.keys() : drawUnit()) {
       const { mechanism } = scheme.attributes.get(name);
       const level = fixed ? fixed.get(name) : mechanism.drawLevel(random);
       answers.set(name, { level, values: mechanism.privatize(cells.get(name), level, random) });
     }
+    for (const name of scheme.labels.keys()) answers.set(name, { level: 0, values: [cells.get(name)] });
     return { digest: scheme.digest, answers, id: toText(id), token, sentFor: round };
   }
 }

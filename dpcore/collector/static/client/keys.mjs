@@ -14,6 +14,7 @@ export const TABLES = {
     "pairs": {"type": "list[list[str]]", "fewest": 0, "default": []},
     "functionals": {"type": "list[str]", "fewest": 0, "default": ["mean", "quantile(0.5)"]},
     "attributes": {"type": "dict", "needed": true},
+    "labels": {"type": "dict"},
   },
   "numeric": {
     "type": {"type": "str", "choices": ["numeric", "categorical"], "needed": true},
@@ -60,6 +61,13 @@ export const TABLES = {
     "step": {"type": "Fraction"},
     "values": {"type": "list[Fraction]", "fewest": 2},
     "codes": {"type": "dict"},
+    "missing": {"type": "str", "choices": ["refuse", "category"], "default": "refuse"},
+  },
+  "label": {
+    "column": {"type": "str"},
+    "categories": {"type": "list[str]", "fewest": 2, "needed": true},
+    "codes": {"type": "dict"},
+    "outside": {"type": "str", "choices": ["refuse", "other"], "default": "refuse"},
     "missing": {"type": "str", "choices": ["refuse", "category"], "default": "refuse"},
   },
   "randomized_response": {

@@ -9,7 +9,7 @@ import { publicLevels } from "./tokens.mjs";
 /** The bytes of one report, as text. */
 export function writeReport(report, scheme) {
   const answers = {};
-  for (const [name, { mechanism }] of scheme.attributes) {
+  for (const [name, { mechanism }] of scheme.reported) {
     if (report.answers.has(name)) answers[name] = toText(pack(mechanism, report.answers.get(name)));
   }
   return spell(report, answers);
@@ -42,7 +42,7 @@ function spell(report, answers) {
 
 function mostBytes(scheme) {
   const room = '{"format":1,"scheme":"","report":"","client":"","round":"","answers":{}}'.length + 64 + 22 + 22 + 63;
-  return [...scheme.attributes.values()].reduce((sum, { name, mechanism }) => {
+  return [...scheme.reported.values()].reduce((sum, { name, mechanism }) => {
     const longest = Math.max(...Array.from({ length: mechanism.levels }, (_, level) => payloadBytes(mechanism, level)));
     return sum + `"${name}":"",`.length + Math.ceil((4 * longest) / 3);
   }, room);
@@ -79,15 +79,16 @@ async function readAnswers(document, scheme) {
   const payloads = new Map(Object.entries(document.answers).map(([name, text]) => [name, fromText(text)]));
   if ([...payloads.values()].includes(null)) throw new RefusedReport("malformed_payload");
   const units = scheme.reporting === "one" ? scheme.units : [[...scheme.attributes.keys()]];
-  const isWhole = (unit) => unit.length === payloads.size && unit.every((name) => payloads.has(name));
+  const labels = [...scheme.labels.keys()];
+  const isWhole = (unit) => unit.length + labels.length === payloads.size && [...unit, ...labels].every((name) => payloads.has(name));
   if (!units.some(isWhole)) throw new RefusedReport("incomplete");
   const levels = Object.hasOwn(document, "client") ? await publicLevels(scheme, document.client) : null;
   if (levels && !isWhole([...levels.keys()])) throw new RefusedReport("wrong_unit");
   const answers = new Map();
-  for (const [name, { mechanism }] of scheme.attributes) {
+  for (const [name, { mechanism }] of scheme.reported) {
     if (!payloads.has(name)) continue;
     answers.set(name, unpack(mechanism, payloads.get(name)));
-    if (levels && answers.get(name).level !== levels.get(name)) throw new RefusedReport("wrong_level");
+    if (levels?.has(name) && answers.get(name).level !== levels.get(name)) throw new RefusedReport("wrong_level");
   }
   return answers;
 }

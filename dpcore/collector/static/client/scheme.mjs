@@ -5,6 +5,7 @@ import { domainOf, kindOf, roomFor } from "./domain.mjs";
 import { entriesOf, oneOf, printable } from "./entries.mjs";
 import { SchemeError } from "./errors.mjs";
 import { NAMES_ONE, TABLES } from "./keys.mjs";
+import { checkLabels, labelOf } from "./labels.mjs";
 import * as MECHANISMS from "./mechanisms.mjs";
 import { epsilonOf, toDouble } from "./numbers.mjs";
 import { isKept, promiseOf } from "./promise.mjs";
@@ -38,7 +39,7 @@ export async function openBundle(read, digest) {
   const draws = document.get("draws") ?? 1;
   if (draws !== DRAWS) throw new SchemeError(`the scheme's answers are drawn by version ${draws}, and this client knows ${DRAWS} alone`);
   const entries = await named("the scheme", () => entriesOf(TABLES.scheme, document));
-  const [name, reporting, pairs, asked] = ["name", "reporting", "pairs", "attributes"].map((key) => entries.get(key));
+  const [name, reporting, pairs, asked, clear = new Map()] = ["name", "reporting", "pairs", "attributes", "labels"].map((key) => entries.get(key));
   if (!NAME.test(name)) throw new SchemeError("name must be lower-case letters, digits, - and _, the first a letter and 63 at most");
   if (!(asked instanceof Map) || asked.size === 0) throw new SchemeError("a scheme needs at least one [attributes.NAME] table");
   const attributes = new Map();
@@ -52,7 +53,12 @@ export async function openBundle(read, digest) {
     }
     attributes.set(key, await named(key, () => makeAttribute(key, table, tables)));
   }
-  checkColumns(attributes);
+  if (!(clear instanceof Map)) throw new SchemeError("labels must be tables, [labels.NAME] each");
+  const labels = new Map();
+  for (const [key, table] of clear) labels.set(key, await named(`labels.${key}`, () => labelOf(key, table)));
+  checkLabels(labels, attributes);
+  const reported = new Map([...attributes, ...labels]);
+  checkColumns(reported);
   checkPairs(pairs, attributes);
   return {
     digest: found,
@@ -60,6 +66,8 @@ export async function openBundle(read, digest) {
     description: entries.get("description"),
     reporting,
     attributes,
+    labels,
+    reported,
     units: unitsOf([...attributes.keys()], pairs),
   };
 }
