@@ -211,7 +211,8 @@ def _sensitivities(round_: Round) -> pd.DataFrame:
         who = (estimate.attribute, estimate.estimator, estimate.given)
         if isinstance(estimate, FrequencyEstimate) and estimate.sensitivities is not None:
             moves = zip(estimate.categories, estimate.sensitivities, strict=True)
-            rows += [(*who, f"frequency({category})", float(moved), True) for category, moved in moves]
+            exact = estimate.exposure is not None and estimate.exposure.is_constant
+            rows += [(*who, f"frequency({category})", float(moved), exact) for category, moved in moves]
         if isinstance(estimate, DensityEstimate):
             along = estimate.curve_sensitivity(np.linspace(estimate.density.lower, estimate.density.upper, POINTS))
             rows += [(*who, name, float(curve.max()), False) for name, curve in zip(_CURVES, along or (), strict=False)]
