@@ -23,10 +23,12 @@ from dpcore.estimation import least_count
 from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.estimation.estimators import Estimator, groups, sensitivity
 from dpcore.estimation.estimators.named import named
+from dpcore.estimation.estimators.weighted import estimate_weighted
 from dpcore.estimation.frequency_estimate import FrequencyEstimate
 from dpcore.estimation.functional_estimate import FunctionalEstimate, refused
+from dpcore.estimation.weighting import Margins, Weights, rake
 from dpcore.functionals import Atom, parse
-from dpcore.functionals.group import Group, OfGroup
+from dpcore.functionals.group import WEIGHTED, Group, OfGroup
 from dpcore.mechanisms import Reports
 from dpcore.protocol.aggregates import Aggregate
 from dpcore.protocol.attribute import Attribute
@@ -83,7 +85,8 @@ class Round:
 
     unavailable: attribute -> why no estimate could be made of it.  groups: of each declared pair, then of each label, in the
     categories' order.  withheld: the pairs of which a group has so few reports that their sums are nobody's to see.
-    labelled: (attribute, group) of labels -> its own sums, where they may be seen.
+    labelled: (attribute, group) of labels -> its own sums, where they may be seen.  margins, weights: of the population, where
+    its totals by label are known.
     """
 
     aggregate: Aggregate
@@ -93,6 +96,8 @@ class Round:
     groups: tuple[GroupEstimates, ...] = ()
     withheld: frozenset[tuple[str, str]] = frozenset()
     labelled: Mapping[tuple[str, Group], Aggregate] = field(default_factory=dict)
+    margins: Margins | None = None
+    weights: Weights | None = None
 
 
 def privatize(scheme: Scheme, records: Any, random: Source, first_block: int = 0) -> ReportBatch:
@@ -243,12 +248,12 @@ def _check_attribute(attribute: Attribute) -> None:
         raise SchemeError(f"functionals must differ, got {', '.join(asked)}")
 
 
-def estimate_all(aggregate: Aggregate, fewest: int = 0) -> Round:
+def estimate_all(aggregate: Aggregate, fewest: int = 0, margins: Margins | None = None) -> Round:
     """Return every attribute's estimate and functionals; an attribute with too few reports is named in `unavailable`.
 
     Atoms at a bound are functionals that need not be asked for.
     fewest: reports below which a group is refused, and withheld with it the other groups of its pair, or those of its label,
-    that would tell it.
+    that would tell it.  margins: known totals of the population by label, by which everything is estimated once more, weighted.
     """
     estimates: dict[str, Estimate] = {}
     functionals: dict[str, tuple[FunctionalEstimate, ...]] = {}
@@ -266,7 +271,10 @@ def estimate_all(aggregate: Aggregate, fewest: int = 0) -> Round:
     estimated = [group for pair in pairs if pair[0] in estimates for group in _groups(aggregate, *pair, fewest)]
     labelled = _seen_by_label(aggregate, fewest)
     estimated += [group for name in estimates for group in _label_groups(aggregate, name, labelled, fewest)]
-    return Round(aggregate, estimates, functionals, unavailable, tuple(estimated), withheld, labelled)
+    weights = None if margins is None or aggregate.labelled is None else rake(aggregate.labelled.n, margins)
+    if weights is not None:
+        estimated += [_weighted(aggregate, name, weights, labelled, fewest) for name in estimates]
+    return Round(aggregate, estimates, functionals, unavailable, tuple(estimated), withheld, labelled, margins, weights)
 
 
 def _groups(aggregate: Aggregate, name: str, other: str, fewest: int) -> Iterator[GroupEstimates]:
@@ -326,10 +334,34 @@ def _label_groups(
                 why = str(error)
         elif not fewest:
             why = "no report is of this group"
-        asked = list(dict.fromkeys((*map(parse, attribute.functionals), *_atoms(one))))
-        results = tuple(refused(functional, why) if one is None else one.functional(functional) for functional in asked)
-        estimator = attribute.estimator if one is None else one.estimator
-        yield GroupEstimates(attribute=name, group=group, estimator=estimator, estimate=one, functionals=results)
+        yield _found(attribute, group, one, why)
+
+
+def _weighted(
+    aggregate: Aggregate, name: str, weights: Weights, seen: Mapping[tuple[str, Group], Aggregate], fewest: int
+) -> GroupEstimates:
+    """Estimates of the population, from reports weighted by their labels; refused where the weights would tell few reports."""
+    scheme, held = aggregate.scheme, aggregate.labelled
+    assert held is not None  # as weights are of its cells
+    by = ", ".join(weights.labels)
+    groups = {group: members(scheme, group.attribute, group.category) for of, group in seen if of == name}
+    one, why = None, ""
+    if least_count.tells(held.answered[name], weights.values, groups, fewest):
+        why = f"weights by {by} would tell what fewer than {fewest:,} reports say (min_clients); join categories"
+    else:
+        try:
+            one = estimate_weighted(aggregate, name, weights, named(scheme.attributes[name]))
+        except NotEstimable as error:
+            why = str(error)
+    return _found(scheme.attributes[name], Group(WEIGHTED, ",".join(weights.labels)), one, why)
+
+
+def _found(attribute: Attribute, group: Group, one: Estimate | None, why: str) -> GroupEstimates:
+    """What was found of an attribute in a group, or why nothing was."""
+    asked = list(dict.fromkeys((*map(parse, attribute.functionals), *_atoms(one))))
+    results = tuple(refused(functional, why) if one is None else one.functional(functional) for functional in asked)
+    estimator = attribute.estimator if one is None else one.estimator
+    return GroupEstimates(attribute=attribute.name, group=group, estimator=estimator, estimate=one, functionals=results)
 
 
 def _atoms(estimate: Estimate | None) -> list[Atom]:

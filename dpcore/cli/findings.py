@@ -39,6 +39,7 @@ def render(file: Path, run_id: str) -> str:
     left_out = sum(section.differences_left_out for section in sections)
     differences += _differences("differences between groups", "differ", among, left_out)
     lines += [*differences, JUDGED, ""] if differences else []
+    lines += dict.fromkeys(section.weighted for section in sections if section.weighted)
     if file.name == warehouse.REHEARSAL:
         lines.append(
             "REHEARSAL: real records under a known seed are not private; share nothing of it, and delete the run's folder"

@@ -121,6 +121,10 @@ def plan(
     error: Annotated[
         float | None, typer.Option(help="The standard error wanted; of a density, the relative error.")
     ] = None,
+    share: Annotated[
+        float, typer.Option(help="The share of the clients in a group by label that is asked about.")
+    ] = 1.0,
+    design_effect: Annotated[float, typer.Option(help="What weights cost: reports over what they are worth.")] = 1.0,
 ) -> None:
     """Find the one that is missing of clients, epsilon and error, and say which mechanism to choose.
 
@@ -129,7 +133,8 @@ def plan(
     from dpcore.rounds.planner.plan import Aim, Planner
 
     with progress("planning", None):
-        answer = Planner.read(scheme).plan(Aim.parse(aim), clients=clients, epsilon=epsilon, error=error)
+        planner = Planner.read(scheme, share=share, design_effect=design_effect)
+        answer = planner.plan(Aim.parse(aim), clients=clients, epsilon=epsilon, error=error)
     _show_plan(answer)
 
 

@@ -20,7 +20,7 @@ from dpcore._random import Source
 from dpcore.errors import check_within
 from dpcore.estimation.densities import DensityOnInterval, Spline
 from dpcore.estimation.functional_estimate import FunctionalEstimate, check_confidence, normal_quantile, refused
-from dpcore.estimation.support import Discreteness, Exposure, GoodnessOfFit, LevelRow, Sample, Sensitivity
+from dpcore.estimation.support import Deviations, Discreteness, Exposure, GoodnessOfFit, LevelRow, Sample, Sensitivity
 from dpcore.functionals import Mean
 from dpcore.functionals.group import Group, OfGroup
 
@@ -33,15 +33,16 @@ _FINE = 16385  # points of a grid on which a law is integrated or inverted
 class Inference(Protocol):
     """How an estimator turns its own density estimate into intervals.
 
-    Bands are pointwise, `deviations` standard errors to either side, uncut, at x (n,) in the attribute's units.
+    Bands are pointwise, `deviations` standard errors to either side, of all or each of the points (n,), uncut, at x (n,) in the
+    attribute's units.
     critical_value: the deviations with which the density's band holds the whole density at once.
     goodness: how the fit explains what was observed.  discreteness: whether values sit at few points; None where nobody looked.
     influence: the weights of the average reports in a functional's estimate, its derivative, and whether they are all of it;
     None where it has none.  curve: of the density and of its cdf at x, (n, S) each, to first order; None likewise.
     """
 
-    def density_band(self, x: np.ndarray, deviations: float) -> tuple[np.ndarray, np.ndarray]: ...
-    def cdf_band(self, x: np.ndarray, deviations: float) -> tuple[np.ndarray, np.ndarray]: ...
+    def density_band(self, x: np.ndarray, deviations: Deviations) -> tuple[np.ndarray, np.ndarray]: ...
+    def cdf_band(self, x: np.ndarray, deviations: Deviations) -> tuple[np.ndarray, np.ndarray]: ...
     def critical_value(self, confidence: float) -> float: ...
     def estimate(self, functional: Any, confidence: float) -> FunctionalEstimate: ...
     def goodness(self) -> GoodnessOfFit | None: ...
@@ -148,7 +149,9 @@ class DensityEstimate(OfGroup):
         if self.exposure is None or functional.refuses_density(self.density) is not None:
             return None
         influence = self.inference.influence(functional)
-        return None if influence is None else Sensitivity(self.exposure.sensitivity(influence[0]), influence[1])
+        if influence is None:
+            return None
+        return Sensitivity(self.exposure.sensitivity(influence[0]), influence[1] and self.exposure.is_constant)
 
     def curve_sensitivity(self, x: Any) -> tuple[np.ndarray, np.ndarray] | None:
         """Return how far malicious clients can move the density and the cdf at x (n,), `Sensitivity.value` of each, (n,).

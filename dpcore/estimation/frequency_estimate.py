@@ -43,6 +43,15 @@ class Spread:
         common = self.shared @ gradient
         return float(self.own @ gradient**2 + common @ self.weights @ common)
 
+    def design_effect(self, gradient: np.ndarray) -> float | None:
+        """Return that variance over the one that as many reports have which all count the same; None where they do."""
+        return None
+
+    @property
+    def design_effects(self) -> np.ndarray | None:
+        """The same of each number, (k,)."""
+        return None
+
     def trace(self, matrix: np.ndarray) -> float:
         """Return tr(matrix S), matrix (k, k) symmetric."""
         return float(self.own @ np.diagonal(matrix) + np.sum(self.weights * (self.shared @ matrix @ self.shared.T)))
@@ -223,6 +232,7 @@ class FrequencyEstimate(OfGroup):
             confidence=confidence,
             plug_in=float(functional.of_probabilities(self.values, numbers)),
             kind=kind,
+            design_effect=self.spread.design_effect(gradient),
         )
 
     def _quantile(self, functional: Quantile, numbers: np.ndarray, confidence: float) -> FunctionalEstimate:
@@ -310,6 +320,7 @@ class FrequencyEstimate(OfGroup):
             confidence=confidence,
             plug_in=shown,
             kind="smooth",
+            design_effect=self.spread.design_effect(weights - share),
         )
 
     def sensitivity(self, functional: Any) -> Sensitivity | None:
@@ -321,5 +332,5 @@ class FrequencyEstimate(OfGroup):
         if isinstance(functional, Quantile):
             return None  # of few points it does not move, or by a whole one
         _, gradient, _ = functional.expand_probabilities(self.raw, np.asarray(self.numbers, dtype=np.float64))
-        is_exact = functional.is_linear and self.reading is None
+        is_exact = functional.is_linear and self.reading is None and self.exposure.is_constant
         return Sensitivity(self.exposure.sensitivity(gradient), is_exact)

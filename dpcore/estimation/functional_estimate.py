@@ -17,6 +17,7 @@ class FunctionalEstimate:
     plug_in: the functional of the density that is shown.  kind: 'smooth' or 'atomic'.
     reason: why it was refused and what would do; None otherwise.
     second_order: the share of standard_error^2 that the functional's second derivative adds; None where nobody said.
+    design_effect: standard_error^2 over that of as many reports that all count the same; None where they do.
     """
 
     functional: str
@@ -29,6 +30,7 @@ class FunctionalEstimate:
     kind: str
     reason: str | None = None
     second_order: float | None = None
+    design_effect: float | None = None
 
     @property
     def is_refused(self) -> bool:

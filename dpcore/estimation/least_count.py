@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog
 
 _NOTHING = 1e-6  # of a weight, and of a person
 _MANY = 1000  # times the fewest: of more people a thousandth is enough, and solvers err by millionths
@@ -32,11 +31,23 @@ def shown(counts: np.ndarray, groups: Mapping[Any, np.ndarray], fewest: int) -> 
     return {*seen, *(name for name in groups if not sizes[name])}
 
 
+def tells(counts: np.ndarray, weights: np.ndarray, groups: Mapping[Any, np.ndarray], fewest: int) -> bool:
+    """Return whether a weighted sum of everyone, published beside everyone's and the groups', tells what too few reports say.
+
+    counts, groups: as of `shown`, all of them seen.  weights: (C,), what a report of each combination counts for.
+    """
+    there = np.flatnonzero(counts)
+    rows = [weights[there], *(cells[there] for cells in groups.values())]
+    return bool(_tells(counts[there], np.array(rows, dtype=np.float64), fewest).any())
+
+
 def _tells(counts: np.ndarray, groups: np.ndarray, fewest: int) -> np.ndarray:
-    """Which of the groups, (G, C) bool, a weighted sum of fewer people needs, (G,) bool; none where there is none.
+    """Which of the groups, (G, C), a weighted sum of fewer people needs, (G,) bool; none where there is none.
 
     counts: (C,), all above 0.
     """
+    from scipy.optimize import linprog  # asked for labels alone
+
     kinds, kind = np.unique(groups, axis=1, return_inverse=True)  # alike in what is shown: of one weight
     people = np.minimum(np.bincount(kind.ravel(), counts), _MANY * fewest)
     weights = np.vstack([np.ones(len(people)), kinds]).T.astype(np.float64)

@@ -9,6 +9,7 @@ import numpy as np
 
 from dpcore.errors import SchemeError
 
+Deviations = float | np.ndarray  # standard errors to either side of a curve, the same at all points or each its own
 _REACH = 2 / 3  # of a lattice's step, to either side: half of one, and the law seen bends less than the true
 
 
@@ -121,7 +122,13 @@ class Sensitivity:
 
 
 class Exposure(Protocol):
-    """What one report can do to the averages that estimates are made of."""
+    """What one report can do to the averages that estimates are made of.
+
+    is_constant: whether what a report counts for depends on no other, so that linear numbers' bounds are exact.
+    """
+
+    @property
+    def is_constant(self) -> bool: ...
 
     def sensitivity(self, weights: np.ndarray) -> float:
         """Return max |U(z)| of a number with these weights of the average reports."""

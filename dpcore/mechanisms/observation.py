@@ -54,8 +54,11 @@ class ScoreSums:
         """Whether a report scores one category only, so that the sums count what was said."""
         return self.true_cross == self.other_cross == 0
 
-    def frequencies(self, sums: np.ndarray, n: int) -> np.ndarray:
-        """Return unbiased frequencies, shape (k,), from the sums over n > 0 reports; their sum need not be one."""
+    def frequencies(self, sums: np.ndarray, n: float | np.ndarray) -> np.ndarray:
+        """Return unbiased frequencies, shape (k,), from the sums over n > 0 reports; their sum need not be one.
+
+        Of many at once, (C, k), n has the shape (C, 1).
+        """
         return np.asarray((np.asarray(sums) / n - float(self.other_mean)) / float(self.contrast))
 
     def means(self, frequencies: np.ndarray) -> np.ndarray:
@@ -95,11 +98,11 @@ class ScoreSums:
         everyone = (self.true_square + self.other_cross - 2 * self.true_cross) / self.contrast**2
         return float(none), float(everyone)
 
-    def score_interval(self, raw: np.ndarray, n: int, z: float) -> tuple[np.ndarray, np.ndarray]:
+    def score_interval(self, raw: np.ndarray, n: float | np.ndarray, z: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the ends, shapes (k,), of the f with |raw - f| <= z sqrt(variance(f, n)): Wilson's interval [Wilson1927].
 
         Its variance is that of the frequency in question and not of the noisy estimate, so that it keeps its coverage for
-        categories that few clients, or none, have.  Ends are not cut at 0 and 1.
+        categories that few clients, or none, have.  Ends are not cut at 0 and 1.  n: of all categories, or of each, (k,).
         """
         scale = float(self.contrast) ** 2  # n variance(f) = constant + linear f - f^2
         constant = float(self.other_square - self.other_mean**2) / scale
@@ -129,7 +132,9 @@ class ScoreSums:
         return matrix
 
 
-def _wilson(raw: np.ndarray, narrow: float, constant: float, linear: float) -> tuple[np.ndarray, np.ndarray]:
+def _wilson(
+    raw: np.ndarray, narrow: float | np.ndarray, constant: float, linear: float
+) -> tuple[np.ndarray, np.ndarray]:
     """The ends of the f with (raw - f)^2 <= narrow (constant + linear f - f^2)."""
     leading, half = 1 + narrow, raw + narrow * linear / 2
     root = np.sqrt(np.maximum(half**2 - leading * (raw**2 - narrow * constant), 0.0))

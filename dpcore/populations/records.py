@@ -70,7 +70,7 @@ def read_blocks(
         raise InvalidRecord(f"records must be a .csv, .parquet or .jsonl file, got {path}")
     if not path.is_file():
         raise InvalidRecord(f"no file of records at {path}")
-    columns = {attribute.column: attribute for attribute in scheme.attributes.values()}
+    columns = {attribute.column: attribute for attribute in scheme.reported.values()}
     with _plainly(path):
         first = 0
         asked = list(dict.fromkeys([*columns, *also]))

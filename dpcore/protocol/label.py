@@ -15,13 +15,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpcore.errors import SchemeError
-from dpcore.functionals.group import WEIGHTED
 from dpcore.mechanisms import Reports
 from dpcore.mechanisms.received import in_ranges
 from dpcore.protocol import attribute_table, keys
 from dpcore.protocol._fields import printable
 from dpcore.protocol.attribute import Attribute
 
+WEIGHTED = "weighted"  # as in `functionals.group`, which a client does not load
 MOST_CELLS = 4096  # combinations of all labels' categories: sums are kept of each
 
 

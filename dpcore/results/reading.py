@@ -16,7 +16,7 @@ import pandas as pd
 
 from dpcore.errors import SchemeError
 from dpcore.functionals import NAMES, Functional, parse
-from dpcore.functionals.group import Group
+from dpcore.functionals.group import WEIGHTED, Group
 
 FEW_VALUES = 12  # of a number whose law is listed value by value
 SHOWN = 30  # categories, or differences, that a table or a picture shows; all of them land
@@ -175,10 +175,15 @@ def in_words(name: str) -> str:
 
 
 def whose(given: str, other: str | None = None) -> str:
-    """Return whose a number is: '' for everyone's, 'home: rural' of a group, of a difference 'rural' or 'rural − urban'."""
+    """Return whose a number is: '' for everyone's, 'home: rural' of a group, of a difference 'rural' or 'rural − urban'.
+
+    Of the population by weights it is 'weighted by region'.
+    """
     group = Group.parse(given)
     if group is None:
         return ""
+    if group.attribute == WEIGHTED:
+        return f"{WEIGHTED} by {', '.join(map(in_words, group.category.split(',')))}"
     if other is None:
         return f"{in_words(group.attribute)}: {in_words(group.category)}"
     sides = [in_words(side.category) for side in (group, Group.parse(other)) if side is not None]
@@ -235,7 +240,7 @@ def by_other(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     """Yield the rows of the groups of each other attribute, as they come; rows of everyone are of none."""
     groups = rows["given"].map(Group.parse) if len(rows) else pd.Series(dtype=object)
     others = groups.dropna().map(lambda group: group.attribute)
-    for other in others.unique():
+    for other in others[others != WEIGHTED].unique():
         yield other, rows[others.reindex(rows.index) == other]
 
 

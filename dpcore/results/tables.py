@@ -48,6 +48,7 @@ def tables_of(
     tables = {
         **scheme_tables(round_.aggregate.scheme),
         "labels": _labels(round_),
+        "weights": _weights(round_),
         "aggregates": _aggregates(round_),
         "frequencies": _frequencies(round_),
         "densities": _densities(round_),
@@ -129,12 +130,29 @@ def _labels(round_: Round) -> pd.DataFrame:
     """Each category of each label, and how many reports have it, where that may be seen."""
     scheme = round_.aggregate.scheme
     seen = {group: alone.n for (_, group), alone in round_.labelled.items()}
+    known = round_.margins.by_category() if round_.margins is not None else {}
     rows = [
-        (label, category, position, seen.get(Group(label, category)), None)
+        (label, category, position, seen.get(Group(label, category)), known.get((label, category)))
         for label, held in scheme.labels.items()
         for position, category in enumerate(held.categories)
     ]
     return _frame(rows, "label category position reports population", reports="Int64", population="float64")
+
+
+def _weights(round_: Round) -> pd.DataFrame:
+    """What weighting by known totals costs each attribute."""
+    weights, held = round_.weights, round_.aggregate.labelled
+    if weights is None or held is None:
+        return pd.DataFrame()
+    rows = []
+    for name, counts in held.answered.items():
+        n, total, square = counts.sum(), weights.values @ counts, weights.values**2 @ counts
+        if n:
+            effective = total**2 / square
+            rows.append(
+                (name, ",".join(weights.labels), int(n), effective, n / effective, weights.values.max() * n / total)
+            )
+    return _frame(rows, "attribute labels reports effective_n design_effect most")
 
 
 def _frequencies(round_: Round) -> pd.DataFrame:

@@ -10,7 +10,7 @@ from dpcore import pipeline, populations, wire
 from dpcore.errors import NotEstimable, TooFewClients
 from dpcore.results import account, changes
 from dpcore.results.tables import tables_of
-from dpcore.rounds import waiting
+from dpcore.rounds import margins, waiting
 from dpcore.rounds.counted import collected, left_out_of, positions
 from dpcore.rounds.run import Run, step
 
@@ -28,7 +28,7 @@ def estimate(run: Run) -> Path:
     if aggregate.is_empty:
         raise NotEstimable(f"no report of round {plan.round} was accepted; nothing can be estimated")
     people = populations.by_scheme(scheme.name) if plan.source == "simulated" else None
-    found = pipeline.estimate_all(aggregate, plan.min_clients)
+    found = pipeline.estimate_all(aggregate, plan.min_clients, margins.of(run))
     parts = sorted(
         (run.folder / "aggregates").glob("*.parquet")
     )  # as they came: a file, or a shard of simulated people

@@ -15,7 +15,7 @@ from dpcore import pipeline, populations, wire
 from dpcore.errors import SchemeError
 from dpcore.protocol.scheme import Scheme
 from dpcore.results import warehouse
-from dpcore.rounds import counted
+from dpcore.rounds import counted, margins
 from dpcore.rounds.defaults import MIN_CLIENTS, today, warehouse_of
 from dpcore.rounds.names import check_name, round_of, seed_of
 from dpcore.rounds.privatizing import charge
@@ -96,6 +96,8 @@ def prepare(
         raise SchemeError(f"clients is for simulated people; with {source}, every one of them is one client")
     if records is not None:
         next(populations.read_blocks(records, parsed))  # refuses what is not a file of the scheme's columns
+    if asked.margins is not None:
+        margins.read(wire.location(asked.margins), parsed)
     if min_clients is None:
         min_clients = 0 if source == "simulated" else MIN_CLIENTS
     came = None if reports is None else counted.due(parsed, round_, reports, landing, data, again=asked.again)
@@ -126,13 +128,20 @@ def prepare(
         flow_run_id=flow_run_id,
         is_trial=is_trial,
         is_rehearsal=is_rehearsal,
-        **asked.rules() | {"min_clients": min_clients, "again": asked.again or is_trial},
+        **asked.rules()
+        | {
+            "min_clients": min_clients,
+            "again": asked.again or is_trial,
+            "margins": asked.margins and str(asked.margins),
+        },
     )
     run = Run(folder, plan, rehearsal_seed=seed if is_rehearsal else None)
     with warehouse.open_for_writing(landing) as connection:  # what is no warehouse is refused before anyone reports
         warehouse.check_free(connection, _claim(plan, parsed))
     _make(folder)
     wire.write_bytes(folder / "scheme.toml", parsed.canonical.encode(), private=True)
+    if asked.margins is not None:
+        wire.write_bytes(folder / margins.FILE, wire.location(asked.margins).read_bytes(), private=True)
     if came is not None:
         counted.take(run, came)
         charge(run, {batch.file: batch.sent_for or round_ for batch in came.batches})

@@ -128,6 +128,9 @@ class Rules(Declared):
         least=0,
         most=MOST_CLIENTS,
     )
+    margins: Path | None = option(
+        None, "Known totals of the population by label (.csv: label,category,total), which weight the estimates."
+    )
     again: bool = option(
         False,
         "Run a round that has landed once more: what has landed is kept, and this is shown in its place. Of reports it counts "

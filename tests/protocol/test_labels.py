@@ -9,6 +9,8 @@ import pytest
 
 import dpcore as dp
 from dpcore.errors import InvalidRecord, SchemeError
+from dpcore.functionals import group
+from dpcore.protocol import label
 from dpcore.protocol.labelled import members
 from dpcore.protocol.report import Answers, ReportBatch
 from dpcore.wire import read_aggregate, read_report, read_reports, write_aggregate, write_report, write_reports
@@ -104,13 +106,13 @@ def test_tables_by_label_are_those_of_the_labels_reports_alone(
     scheme: dp.Scheme, batch: ReportBatch, records: dict[str, np.ndarray]
 ) -> None:
     whole = dp.aggregate(scheme, batch)
-    for label, column in (("region", "Region"), ("sex", "sex")):
-        for category in scheme.labels[label].categories:
+    for name, column in (("region", "Region"), ("sex", "sex")):
+        for category in scheme.labels[name].categories:
             clients = np.flatnonzero(records[column] == category)
             alone = dp.aggregate(scheme, part(batch, clients, scheme))
-            held = whole.within(members(scheme, label, category))
+            held = whole.within(members(scheme, name, category))
             assert held.n == alone.n == len(clients)
-            assert all(np.array_equal(held.statistics[name], alone.statistics[name]) for name in scheme.attributes)
+            assert all(np.array_equal(held.statistics[one], alone.statistics[one]) for one in scheme.attributes)
             assert np.array_equal(held.pairs["income", "urban"], alone.pairs["income", "urban"])
             assert held.answered == alone.answered
     assert whole.labelled is not None
@@ -202,3 +204,7 @@ def test_a_table_that_is_no_label_is_refused(more: str, message: str) -> None:
     text = f"{more}\n{ASKED}" if more.startswith("labels =") else f"{ASKED}\n{more}"
     with pytest.raises(SchemeError, match=message):
         dp.Scheme.from_toml(text)
+
+
+def test_one_name_is_kept_for_the_weighted_population() -> None:
+    assert label.WEIGHTED == group.WEIGHTED

@@ -15,7 +15,7 @@ from dpcore.results.pages import publish
 from dpcore.results.pages.content import _by_attribute
 from dpcore.results.pages.pictures import points_of
 from dpcore.results.pages.trends import trends
-from dpcore.results.plots import density, inline, narrow, new_axes, places, plot_density, plot_frequency
+from dpcore.results.plots import inline, narrow, new_axes, places, plot_density, plot_frequency, style
 from dpcore.results.warehouse import Landing, land, run_id
 from tests.results.test_pages import Page, a_comparison, a_run, tables
 
@@ -47,7 +47,7 @@ def test_contrast_is_wcags() -> None:
 @pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
 def test_colours_are_told_apart(colours: dict[str, str]) -> None:
     assert colours.keys() == LIGHT.keys()
-    assert len(DRAWN) == 2 + len(density.COLOURS) - 2
+    assert len(DRAWN) == 2 + len(style.GROUPS) - 2
     least = {4.5: TEXT, 3.0: DRAWN}
     assert [pair for ratio, pairs in least.items() for pair in pairs if contrast(*map(colours.get, pair)) < ratio] == []  # type: ignore[arg-type]
 

@@ -201,3 +201,15 @@ def test_the_law_that_is_assumed_is_the_one_that_is_named() -> None:
     assert law.sum() == pytest.approx(1)
     assert 1000 * law == pytest.approx(0.3 + 0.7 * 20 * x * (1 - x) ** 3, abs=1e-4)  # Beta(2, 4)
     assert Assumed().probabilities("any", ["a", "b", "c", "d"]).tolist() == [0.25] * 4
+
+
+def test_a_group_and_weights_leave_less_of_the_clients() -> None:
+    aim, text = Aim.parse("kids_count: frequency(0)"), Path("data/schemes/consumer_expenditure.toml")
+    whole = Planner.read(text).plan(aim, clients=100_000)
+    part = Planner.read(text, share=0.5, design_effect=2.0).plan(aim, clients=400_000)
+    assert part.error == pytest.approx(whole.error)
+    asked = Planner.read(text, share=0.5, design_effect=2.0).plan(aim, epsilon=1, error=whole.error)
+    assert asked.clients == pytest.approx(400_000, rel=0.01)
+    for wrong in ({"share": 0.0}, {"share": 1.1}, {"design_effect": 0.5}):
+        with pytest.raises(SchemeError, match=next(iter(wrong))):
+            Planner.read(text, **wrong)

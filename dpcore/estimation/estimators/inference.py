@@ -34,7 +34,7 @@ from dpcore.estimation.estimators.ladder import Rung
 from dpcore.estimation.estimators.likelihood import Likelihood
 from dpcore.estimation.estimators.one_step import OneStep
 from dpcore.estimation.functional_estimate import FunctionalEstimate, normal_quantile, refused
-from dpcore.estimation.support import Discreteness, GoodnessOfFit
+from dpcore.estimation.support import Deviations, Discreteness, GoodnessOfFit
 from dpcore.functionals import Expansion, Functional, Quantile
 
 _SECOND_ORDER_SHARE = 0.1  # of the variance, above which the normal law is left for a mixture of chi squares
@@ -88,11 +88,11 @@ class DeltaMethod:
         """The covariance of its coefficients, (K, K)."""
         return self.rung.covariance
 
-    def density_band(self, x: np.ndarray, deviations: float) -> tuple[np.ndarray, np.ndarray]:
+    def density_band(self, x: np.ndarray, deviations: Deviations) -> tuple[np.ndarray, np.ndarray]:
         """Return low and high, shapes (n,): intervals of `Derivative(0, x)`."""
         return _around(self.raw.pdf(x), self.raw.features(x), self.covariance, deviations)
 
-    def cdf_band(self, x: np.ndarray, deviations: float) -> tuple[np.ndarray, np.ndarray]:
+    def cdf_band(self, x: np.ndarray, deviations: Deviations) -> tuple[np.ndarray, np.ndarray]:
         """Return low and high, shapes (n,): intervals of `Cdf(x)`."""
         return _around(self.raw.cdf(x), self.raw.cumulative_features(x), self.covariance, deviations)
 
@@ -184,7 +184,7 @@ def _above_zero(density: Spline, x: float) -> float:
 
 
 def _around(
-    centre: np.ndarray, features: np.ndarray, covariance: np.ndarray, deviations: float
+    centre: np.ndarray, features: np.ndarray, covariance: np.ndarray, deviations: Deviations
 ) -> tuple[np.ndarray, np.ndarray]:
     half = deviations * standard_errors(features, covariance)
     return centre - half, centre + half

@@ -21,7 +21,7 @@ from dpcore.estimation.estimators.one_step import OneStep
 from dpcore.estimation.estimators.pairs import Pair
 from dpcore.estimation.estimators.posterior import Posterior
 from dpcore.estimation.functional_estimate import FunctionalEstimate
-from dpcore.estimation.support import Discreteness, GoodnessOfFit
+from dpcore.estimation.support import Deviations, Discreteness, GoodnessOfFit
 from dpcore.functionals import Functional
 from dpcore.functionals.group import Group
 from dpcore.mechanisms.observation import FiniteChannel, NoisyFeatures
@@ -113,7 +113,7 @@ class LogSplineInference:
         """The average over priors."""
         return self.corrected.posterior
 
-    def density_band(self, x: np.ndarray, deviations: float) -> tuple[np.ndarray, np.ndarray]:
+    def density_band(self, x: np.ndarray, deviations: Deviations) -> tuple[np.ndarray, np.ndarray]:
         """Return low and high, shapes (n,): f exp(-+ deviations sd(log f)), where the density is told from zero.
 
         The logarithm of a density that all but vanishes is hardly known, and the prior's smoothness rules it.  With u the
@@ -128,7 +128,7 @@ class LogSplineInference:
         high = np.minimum(f * np.exp(np.minimum(half, _LARGEST)), most)
         return told * f * np.exp(-half), np.maximum(high, f + (1 - told) * u)
 
-    def cdf_band(self, x: np.ndarray, deviations: float) -> tuple[np.ndarray, np.ndarray]:
+    def cdf_band(self, x: np.ndarray, deviations: Deviations) -> tuple[np.ndarray, np.ndarray]:
         """Return low and high, shapes (n,): F -+ deviations sd(F), F corrected, and how far values at points may move it."""
         return self.corrected.cdf_band(x, deviations)
 

@@ -45,7 +45,7 @@ from dpcore.estimation.estimators.likelihood import Likelihood
 from dpcore.estimation.estimators.posterior import Posterior
 from dpcore.estimation.estimators.span import Span
 from dpcore.estimation.functional_estimate import FunctionalEstimate, normal_quantile, refused
-from dpcore.estimation.support import Discreteness
+from dpcore.estimation.support import Deviations, Discreteness
 from dpcore.functionals import Cdf, Curvature, Expansion, Functional, Influence, Quantile
 
 LEVEL, ORDERS = 6, (1, 2, 3, 4)  # of the log-splines and their priors, where nobody says otherwise
@@ -142,7 +142,7 @@ class OneStep:
         differences[:, len(seen.correction) - len(seen.ends) :] = 0.0  # of the density alone
         return standard_errors(differences / (2 * half), seen.covariance)
 
-    def cdf_band(self, x: np.ndarray, deviations: float) -> tuple[np.ndarray, np.ndarray]:
+    def cdf_band(self, x: np.ndarray, deviations: Deviations) -> tuple[np.ndarray, np.ndarray]:
         """Return low and high, (n,), of the corrected distribution function at x (n,): at each what `Cdf` has there."""
         (below, less), (above, more) = (self._cdf(at) for at in self._points.reach(x))
         return below - deviations * less, above + deviations * more

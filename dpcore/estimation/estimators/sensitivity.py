@@ -51,6 +51,11 @@ class Averaged:
     factor: float = 1.0
     reading: float | np.ndarray = 1.0
 
+    @property
+    def is_constant(self) -> bool:
+        """Every report counts for what it counts for alone."""
+        return True
+
     def sensitivity(self, weights: np.ndarray) -> float:
         """Return max |U| of a number with these weights, (S,) or (k,)."""
         weights = np.asarray(weights) @ self.reading if isinstance(self.reading, np.ndarray) else weights * self.reading

@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache, partial
 from importlib.resources import files
@@ -34,7 +34,7 @@ from dpcore.results.reading import (
     whose,
 )
 
-_OF_RUN = ("run", "attributes", "checks", "sensitivities", "rejects", "spent")
+_OF_RUN = ("run", "attributes", "checks", "sensitivities", "rejects", "spent", "labels", "weights")
 _OF_ATTRIBUTE = ("density", "frequencies", "numbers", "differences", "trends")
 _MARKED = ("yes", "perhaps")
 Ask = Callable[[str], pd.DataFrame]
@@ -65,6 +65,7 @@ class Section:
     of_all: int = 0
     numbers: list[Line] = field(default_factory=list)
     groups: list[Line] = field(default_factory=list)
+    weighted: str = ""
     numbers_query: Query | None = None
     differences: list[Line] = field(default_factory=list)
     differences_left_out: int = 0
@@ -129,6 +130,8 @@ def gather(ask: Ask, run_id: str) -> dict[str, Any]:
     previous = before[0] if before else None
     attributes = records(ask(queries["attributes"].sql))
     sections = [_section(ask, run_id, previous, row) for row in attributes]
+    weights = {row["attribute"]: _weighted(row) for row in records(ask(queries["weights"].sql))}
+    sections = [replace(section, weighted=weights.get(section.name, "")) for section in sections]
     queries["changes"] = _read("changes", run_id=run_id)
     (spent,) = records(ask(queries["spent"].sql))
     return {
@@ -140,6 +143,7 @@ def gather(ask: Ask, run_id: str) -> dict[str, Any]:
         "checks": [_check(row) for row in records(ask(queries["checks"].sql))],
         "exposed": [_exposed(row) for row in records(ask(queries["sensitivities"].sql))],
         "promises": [_promise(row) for row in attributes],
+        "labels": [in_words(row["label"]) for row in records(ask(queries["labels"].sql))],
         "total": _total(run),
         "spent": spent,
         "rejects": records(ask(queries["rejects"].sql)),
@@ -157,7 +161,8 @@ def _section(ask: Ask, run_id: str, previous: dict[str, Any] | None, row: dict[s
     queries = {name: _read(name, **named) for name in _OF_ATTRIBUTE}
     answers = {query: ask(query.sql) for query in queries.values()}
     density, frequencies, numbers, differences, told = answers.values()
-    everyone = numbers[numbers["given"] == ""]
+    everyone, shares = (rows[rows["given"] == ""] for rows in (numbers, frequencies))
+    of_groups = [read(one, unit) for one in records(_listed_by_category(frequencies[frequencies["given"] != ""]))]
     title, drawn = in_words(attribute), []
     for kind in [kind for kind in plots.PICTURES if kind.shows]:
         query = _read(kind.query or "rows", **named, table=kind.table)
@@ -180,11 +185,11 @@ def _section(ask: Ask, run_id: str, previous: dict[str, Any] | None, row: dict[s
         about=_about(row, estimators),
         stated=row["stated"],
         pictures=drawn,
-        frequencies=[read(one, unit) for one in records(listed(frequencies))],
+        frequencies=[read(one, unit) for one in records(listed(shares))],
         frequencies_query=queries["frequencies"],
-        of_all=len(frequencies),
+        of_all=len(shares),
         numbers=[line for line in lines if not line.group],
-        groups=[line for line in lines if line.group],
+        groups=[*of_groups, *(line for line in lines if line.group)],
         numbers_query=queries["numbers"],
         differences=compared,
         differences_left_out=len(differences) - len(compared),
@@ -193,6 +198,23 @@ def _section(ask: Ask, run_id: str, previous: dict[str, Any] | None, row: dict[s
         rounds=rounds,
         trends=trend_of,
         trends_query=queries["trends"],
+    )
+
+
+def _listed_by_category(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `frequencies` of groups that a table lists, category by category: the largest of the first group."""
+    shown = listed(frame[frame["given"] == frame["given"].iloc[0]])["category"].tolist() if len(frame) else []
+    frame = frame[frame["category"].isin(shown)]
+    return frame.sort_values("category", key=lambda column: column.map(shown.index), kind="stable")
+
+
+def _weighted(row: dict[str, Any]) -> str:
+    """What weighted numbers are of, what they take for granted, and what weights cost."""
+    by = " and ".join(in_words(label) for label in row["labels"].split(","))
+    return (
+        f"Weighted by {by}: of the population, whose shares by {by} are known. It is assumed that those who answered are, "
+        f"within each, like those who did not. Weights make {row['reports']:,} reports worth {row['effective_n']:,.0f} "
+        f"(design effect {row['design_effect']:.2f})."
     )
 
 

@@ -78,9 +78,9 @@ def points_of(rows: pd.DataFrame, unit: str, *, shown: int) -> Points | None:
     rows: of `densities` or `frequencies`, of an attribute's everyone or groups.  shown: how many groups, or categories.
     """
     if "category" in rows and is_law(rows).all():
-        return _values_of(rows, unit)
+        return _values_of(rows, unit) if rows["given"].nunique() == 1 else None
     if "category" in rows:
-        return Points(axis="y", at=[float(place) for place in range(min(shown, len(rows)))])
+        return Points(axis="y", at=[float(place) for place in range(min(shown, rows["category"].nunique()))])
     if "density" not in rows:
         return None
     groups = [(given, group) for given, group in rows.groupby("given", sort=False)][:shown]

@@ -12,7 +12,14 @@ from dpcore.results.plots.differences import difference_figures
 from dpcore.results.plots.kind import Kind
 from dpcore.results.plots.truth import beside_truth
 
-PICTURES: tuple[Kind, ...] = (density.EVERYONE, density.GROUPS, frequency.SHARES, functional.NUMBERS, functional.GROUPS)
+PICTURES: tuple[Kind, ...] = (
+    density.EVERYONE,
+    density.GROUPS,
+    frequency.SHARES,
+    frequency.GROUPS,
+    functional.NUMBERS,
+    functional.GROUPS,
+)
 
 
 def attribute_pictures(

@@ -9,13 +9,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dpcore.functionals.group import Group
 from dpcore.results.plots import style
 from dpcore.results.plots.kind import Kind
 from dpcore.results.reading import by_other, in_words, read, records, rounded, separated
 
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#5F6670")  # Okabe and Ito's, but for the truth's
-MOST_GROUPS = len(COLOURS)  # in one picture; all of them are in the table
 _DASHED = (0, (5, 2.5))
 _ROOM = 2.0  # times the highest curve is what the axis shows at most; a band that goes beyond is cut by the frame
 _BAR, _SIDE = 0.04, 0.1  # of the interval: an atom's bar, and the room beyond the bound in whose middle it stands
@@ -60,21 +57,18 @@ def plot_groups(frame: pd.DataFrame, axes: Axes, *, unit: str = "") -> Axes:
     Raises ValueError when rows or columns are missing, are of several attributes, or of more groups than there are colours.
     """
     style.need(frame, ("given", "x", "density", "low", "high"))
-    groups = [(given, Group.parse(given)) for given in dict.fromkeys(frame["given"])]
-    others = {group.attribute for _, group in groups if group is not None}
-    if len(groups) > MOST_GROUPS or len(others) > 1:
-        raise ValueError(f"a picture shows up to {MOST_GROUPS} groups of one attribute, the frame holds {len(groups)}")
+    groups, other = style.groups_of(frame)
     width = percent_width(frame)
     scale = 100 * width
-    for colour, (given, group) in zip(COLOURS, groups, strict=False):
-        rows, name = frame[frame["given"] == given].sort_values("x"), group.category if group else "everyone"
+    for colour, (given, name) in zip(style.GROUPS, groups, strict=False):
+        rows = frame[frame["given"] == given].sort_values("x")
         axes.fill_between(rows["x"], rows["low"] * scale, rows["high"] * scale, color=colour, alpha=0.18, linewidth=0)
         _curve(axes, rows, "density", scale, color=colour, lw=2.2, label=name)
         _curve(axes, rows, "truth", scale, color=colour, lw=1.4, ls=_DASHED, label=f"{name}, truth")
     _set_range(axes, frame["x"].sort_values().to_numpy(float), 0.0)
     attribute = _dress(axes, frame, unit, f"percent of the group per {separated(width)}")
     about = style.about(frame.drop(columns="given"), interval="pointwise bands")
-    style.dress(axes, title=f"Density of {attribute} by {in_words(''.join(others))}", subtitle=about)
+    style.dress(axes, title=f"Density of {attribute} by {other}", subtitle=about)
     style.legend(axes)
     return axes
 
@@ -164,7 +158,7 @@ def _draw(rows: pd.DataFrame, numbers: pd.DataFrame, unit: str) -> Figure:
 
 def _draw_groups(rows: pd.DataFrame, numbers: pd.DataFrame, unit: str) -> Figure:
     figure, axes = style.new_axes()
-    plot_groups(rows[rows["given"].isin(rows["given"].unique()[:MOST_GROUPS])], axes, unit=unit)
+    plot_groups(rows[rows["given"].isin(rows["given"].unique()[: len(style.GROUPS)])], axes, unit=unit)
     return figure
 
 
@@ -181,6 +175,6 @@ GROUPS = Kind(
     name="{attribute}_by_{part}",
     parts=by_other,
     shows="Estimated densities of {attribute} by {part}",
-    most=MOST_GROUPS,
+    most=len(style.GROUPS),
     query="group_densities",
 )

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from dpcore.results.plots import style
 from dpcore.results.plots.kind import Kind
 from dpcore.results.plots.law import plot_law
-from dpcore.results.reading import in_words, is_law, largest, rounded
+from dpcore.results.reading import by_other, in_words, is_law, largest, rounded
 
 _BAR = 0.62  # height in rows
 _TICKS: tuple[tuple[str, str, Literal[":", "-"], str], ...] = (
@@ -77,10 +77,74 @@ def _draw(rows: pd.DataFrame, numbers: pd.DataFrame, unit: str) -> Figure:
     return figure
 
 
+def plot_group_shares(frame: pd.DataFrame, axes: Axes, *, unit: str = "") -> Axes:
+    """Draw the shares of each group with their intervals, categories from the top, and return the Axes.
+
+    frame: rows of `frequencies` of one attribute and estimator and of groups of one other attribute or label, at most six, as
+    for `plot_frequency`; a truth is a tick.  Of a number's values the axis is the number.  unit: of the attribute.
+    Raises ValueError when rows or columns are missing, are of several attributes, or of more groups than there are colours.
+    """
+    style.need(frame, ("given", "category", "estimate", "low", "high"))
+    groups, other = style.groups_of(frame)
+    is_number, names = is_law(frame).all(), list(dict.fromkeys(frame["category"]))
+    for place, (colour, (given, name)) in enumerate(zip(style.GROUPS, groups, strict=False)):
+        rows = frame[frame["given"] == given]
+        share, low, high = (100 * rows[column].to_numpy(float) for column in ("estimate", "low", "high"))
+        truth = 100 * rows["truth"].to_numpy(float) if "truth" in rows else np.full(len(rows), np.nan)
+        if is_number:
+            x = pd.to_numeric(rows["category"], errors="coerce").to_numpy(float)
+            axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
+            axes.plot(x, share, color=colour, linewidth=1.6, drawstyle="steps-mid", label=name)
+            axes.plot(x, truth, color=colour, linewidth=1.2, linestyle="--")
+            continue
+        at = np.array([names.index(category) for category in rows["category"]])
+        at = at + _BAR * ((place + 0.5) / len(groups) - 0.5)
+        axes.hlines(at, low, high, color=colour, linewidth=2.0)
+        axes.plot(share, at, "o", color=colour, markersize=5, label=name)
+        axes.plot(
+            truth, at, "|", color=style.TRUTH, markersize=9, markeredgewidth=1.6, label="truth" if not place else None
+        )
+    attribute = in_words(style.only(frame, "attribute"))
+    about = style.about(frame.drop(columns="given"), interval="interval")
+    if is_number:
+        axes.set_ylim(bottom=0.0)
+        style.label(axes, x=f"{attribute} ({unit})" if unit else attribute, y="percent of the group")
+    else:
+        axes.set_yticks(range(len(names)), [in_words(str(name)) for name in names])
+        axes.set_ylim(len(names) - 0.5, -0.5)
+        axes.set_xlim(left=min(0.0, 100 * float(frame["low"].min())))
+        style.label(axes, x="percent of the group")
+    style.dress(axes, title=f"Shares of {attribute} by {other}", subtitle=about, rules="y" if is_number else "x")
+    style.separate_thousands(axes, "x")
+    style.legend(axes, below=not is_number)
+    return axes
+
+
+def _draw_groups(rows: pd.DataFrame, numbers: pd.DataFrame, unit: str) -> Figure:
+    rows = rows[rows["given"].isin(rows["given"].unique()[: len(style.GROUPS)])]
+    if is_law(rows).all():
+        figure, axes = style.new_axes()
+        rows = rows[pd.to_numeric(rows["category"], errors="coerce").notna()]
+    else:
+        shown = largest(rows[rows["given"] == rows["given"].iloc[0]])["category"]
+        rows = rows[rows["category"].isin(shown)]
+        figure, axes = style.new_axes(height=style.height_for(len(shown) * max(1, rows["given"].nunique() // 2)))
+    plot_group_shares(rows, axes, unit=unit)
+    return figure
+
+
 SHARES = Kind(
     table="frequencies",
     draw=_draw,
     name="{attribute}",
     shows="Estimated shares of {attribute} with their intervals",
+    query="frequencies",
+)
+GROUPS = Kind(
+    table="frequencies",
+    draw=_draw_groups,
+    name="{attribute}_by_{part}",
+    parts=by_other,
+    shows="Estimated shares of {attribute} by {part}",
     query="frequencies",
 )

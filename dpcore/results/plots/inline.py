@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.ticker import FixedLocator
 
-from dpcore.results.plots import density, style
+from dpcore.results.plots import style
 
 Axis = Literal["x", "y"]
 _NARROW = 4.4  # inches
@@ -24,7 +24,7 @@ _VARIABLES: Mapping[str, str] = {  # colour -> the property of the page's style 
     style.FAINT: "faint",
     style.RULE: "rule",
     "#ffffff": "paper",
-    **{colour: f"group{place}" for place, colour in enumerate(density.COLOURS[1:-1], 2)},
+    **{colour: f"group{place}" for place, colour in enumerate(style.GROUPS[1:-1], 2)},
 }
 
 

@@ -21,11 +21,13 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter
 from matplotlib.transforms import ScaledTranslation
 
+from dpcore.functionals.group import Group
 from dpcore.results.reading import in_words, separated, whose
 
 ESTIMATE = "#0072B2"  # blue
 TRUTH = "#D55E00"  # vermilion
 PREVIOUS = "#7A7A7A"  # grey
+GROUPS = (ESTIMATE, "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#5F6670")  # all that are told apart in one picture
 INK, FAINT, RULE = "#1F2328", "#5F6670", "#E4E6EA"
 TITLE_SIZE, LABEL_SIZE, SMALL_SIZE = 13.0, 10.5, 9.5  # points
 _ORDER = ("estimate", "interval", "truth", "previous round")  # in the legend; intervals carry their confidence
@@ -40,6 +42,19 @@ def new_axes(width: float = 7.2, height: float = 4.3) -> tuple[Figure, Axes]:
     margins = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.1)  # inches around everything
     figure = Figure(figsize=(width, height), dpi=DPI, layout=margins, facecolor="white")
     return figure, figure.add_subplot()
+
+
+def groups_of(frame: pd.DataFrame) -> tuple[list[tuple[str, str]], str]:
+    """Return (given, how it is called) of each group in a picture, and what the groups are of.
+
+    Raises ValueError for groups of several attributes, or of more than there are colours.
+    """
+    groups = [(given, Group.parse(given)) for given in dict.fromkeys(frame["given"])]
+    others = {group.attribute for _, group in groups if group is not None}
+    if len(groups) > len(GROUPS) or len(others) > 1:
+        raise ValueError(f"a picture shows up to {len(GROUPS)} groups of one attribute, the frame holds {len(groups)}")
+    named = [(given, group.category if group else "everyone") for given, group in groups]
+    return named, in_words("".join(others))
 
 
 def new_panels(

@@ -23,6 +23,7 @@ RESULTS = {
     "attributes": "scheme, round and attribute",
     "categories": "scheme, round, categorical attribute and category",
     "labels": "scheme, round, label and category",
+    "weights": "scheme, round and attribute whose estimates are weighted",
     "aggregates": "scheme, round, attribute, group, statistic, level and cell",
     "frequencies": "scheme, round, attribute, estimator, group and category",
     "densities": "scheme, round, attribute, estimator, group and grid point",

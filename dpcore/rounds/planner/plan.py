@@ -127,20 +127,31 @@ class Planner:
     """A scheme as it was written, and people.
 
     document: the TOML, decimals as texts.  people: a population; those of the scheme's name, or assumed, where None.
+    part: what the clients are worth: the share of them in a group by label, over the design effect of weights.
     """
 
     document: Mapping[str, Any]
     population: Any = None
+    part: float = 1.0
 
     @classmethod
-    def read(cls, source: str | Path, population: Any = None) -> Planner:
-        """Return the planner of a scheme file (a path) or TOML text (a string with a line break)."""
+    def read(
+        cls, source: str | Path, population: Any = None, *, share: float = 1.0, design_effect: float = 1.0
+    ) -> Planner:
+        """Return the planner of a scheme file (a path) or TOML text (a string with a line break).
+
+        share: of the clients, in (0, 1], of a group by label.  design_effect: of weights, at least 1.  Raises SchemeError.
+        """
+        if not 0 < share <= 1:
+            raise SchemeError(f"share must be above 0 and at most 1, a group's part of the clients; got {share:g}")
+        if not 1 <= design_effect < math.inf:
+            raise SchemeError(f"design_effect must be at least 1, as the table weights has it; got {design_effect:g}")
         scheme = Scheme.from_toml(source)  # refuses what is no scheme, in words
         text = source if isinstance(source, str) and "\n" in source else Path(source).read_text(encoding="utf-8")
         document = tomllib.loads(text, parse_float=str)
         if population is None and scheme.name in NAMES:
             population = by_scheme(scheme.name)
-        return cls(MappingProxyType(document), population)
+        return cls(MappingProxyType(document), population, share / design_effect)
 
     def plan(
         self,
@@ -296,7 +307,8 @@ class Planner:
         return self.population if self.population is not None else Assumed()
 
     def _reports(self, clients: int) -> int:
-        return clients if self._scheme.reporting == "all" else max(1, clients // len(self._scheme.units))
+        units = 1 if self._scheme.reporting == "all" else len(self._scheme.units)
+        return max(1, int(clients * self.part) // units)
 
     def _redesigned(self, aim: Aim, clients: int, budget: Budget, mechanism: str | None) -> tuple[Scheme, int]:
         """The scheme of that attribute alone, and how many of the clients report it."""

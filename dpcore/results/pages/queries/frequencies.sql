@@ -1,4 +1,4 @@
--- one row per category, with the truth where people are simulated and the round before where there is one
+-- one row per category, of everyone and of each group, with the truth where people are simulated and the round before where there is one
 select frequencies.*, truths.value as truth, before.estimate as before
 from frequencies
 left join truths
@@ -16,5 +16,10 @@ left join categories
     on categories.run_id = frequencies.run_id
     and categories.attribute = frequencies.attribute
     and categories.category = frequencies.category
-where frequencies.run_id = $run_id and frequencies.attribute = $attribute and frequencies.given = ''
-order by categories.position, frequencies.category
+left join labels
+    on labels.run_id = frequencies.run_id
+    and frequencies.given = labels.label || '=' || labels.category
+where frequencies.run_id = $run_id and frequencies.attribute = $attribute
+order by
+    frequencies.given <> '', split_part(frequencies.given, '=', 1), labels.position, frequencies.given,
+    categories.position, frequencies.category

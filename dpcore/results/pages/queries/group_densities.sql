@@ -10,5 +10,8 @@ left join truths
 left join categories
     on categories.run_id = densities.run_id
     and densities.given = categories.attribute || '=' || categories.category
+left join labels
+    on labels.run_id = densities.run_id
+    and densities.given = labels.label || '=' || labels.category
 where densities.run_id = $run_id and densities.attribute = $attribute and densities.given <> ''
-order by split_part(densities.given, '=', 1), categories.position, densities.given, densities.x
+order by split_part(densities.given, '=', 1), coalesce(categories.position, labels.position), densities.given, densities.x

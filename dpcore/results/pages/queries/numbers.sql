@@ -9,5 +9,8 @@ left join truths
 left join categories
     on categories.run_id = functionals.run_id
     and functionals.given = categories.attribute || '=' || categories.category
+left join labels
+    on labels.run_id = functionals.run_id
+    and functionals.given = labels.label || '=' || labels.category
 where functionals.run_id = $run_id and functionals.attribute = $attribute
-order by functionals.given <> '', functionals.functional, categories.position, functionals.given
+order by functionals.given <> '', functionals.functional, coalesce(categories.position, labels.position), functionals.given

@@ -1,0 +1,6 @@
+-- one row per label, with how many categories it has
+select labels.label, count(*) as categories, count(labels.population) > 0 as is_known
+from labels
+where labels.run_id = $run_id
+group by labels.label
+order by labels.label
