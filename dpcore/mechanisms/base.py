@@ -23,7 +23,7 @@ from dpcore.errors import CalibrationError, InvalidRecord, SchemeError
 from dpcore.mechanisms.declared import Declaration
 from dpcore.mechanisms.observation import ObservationModel
 from dpcore.mechanisms.received import in_ranges
-from dpcore.mechanisms.reports import Reports
+from dpcore.mechanisms.reports import Reports, chunks, sorted_by
 from dpcore.privacy.budget import Budget
 
 
@@ -193,6 +193,24 @@ class Mechanism(ABC):
     @abstractmethod
     def statistics(self, reports: Reports) -> np.ndarray:
         """Return the integer sufficient statistics of the reports, shape (S,), int64."""
+
+    def statistics_by(self, reports: Reports, groups: np.ndarray, many: int) -> np.ndarray:
+        """Return `statistics` of each of so many groups, (many, S), int64; groups: of each report, (n,), below `many`."""
+        size, outputs = len(self.labels().level), self.outputs if set(self.sizes) == {1} else ()
+        tables = np.zeros((many, size), dtype=np.int64)
+        if sum(outputs) == size:  # what was said is counted, level after level
+            starts = np.cumsum([0, *outputs[:-1]])
+            for part in chunks(len(reports)):
+                place = groups[part] * size
+                place += reports.values[part]
+                if len(outputs) > 1:
+                    place += starts[reports.level[part]]
+                tables += np.bincount(place, minlength=many * size).reshape(many, size)
+            return tables
+        order, ends = sorted_by(groups, many)
+        for group in np.flatnonzero(np.diff(ends)):
+            tables[group] = self.statistics(reports.take(order[ends[group] : ends[group + 1]], self.sizes))
+        return tables
 
     def marginal_laws(self) -> tuple[np.ndarray, ...]:
         """Return the laws of what a report shows that has nothing to do with what is true, each (H,), of sum one."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
 from dpcore.mechanisms import _kernels
 from dpcore.mechanisms.reports import Reports, starts_of
@@ -99,7 +98,12 @@ def rows_of(values: np.ndarray, starts: np.ndarray, size: int) -> np.ndarray:
     """Return the integers of clients of one level, (clients, size), which begin at these places of the flat values."""
     if not len(starts):
         return np.zeros((0, size), dtype=np.int64)
-    return sliding_window_view(values, size)[starts]
+    values = np.ascontiguousarray(values, dtype=np.int64)
+    row = np.dtype((np.void, size * values.itemsize))  # copied whole
+    rows = np.ndarray(
+        len(values) - size + 1, dtype=row, buffer=values, strides=values.strides
+    )  # one begins at each place
+    return rows[starts].view(np.int64).reshape(-1, size)
 
 
 def _unsigned(integers: np.ndarray) -> np.ndarray:

@@ -51,6 +51,15 @@ def chunks(n: int) -> Iterator[slice]:
         yield slice(first, min(first + _CHUNK, n))
 
 
+def sorted_by(groups: np.ndarray, many: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return an order in which groups, (n,), each below `many`, come one after another, and where each begins, (many + 1,)."""
+    if many == 1:
+        return np.arange(len(groups)), np.array([0, len(groups)])
+    narrow = groups.astype(np.min_scalar_type(many))  # few bits are sorted fast
+    ends = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(np.bincount(groups, minlength=many))])
+    return np.argsort(narrow, kind="stable"), ends
+
+
 def starts_of(level: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
     """Return where each client's integers begin in the flat values, and where the last one's end, (n + 1,).
 

@@ -43,11 +43,12 @@ from dpcore.mechanisms.noise import GAUSSIAN, LAPLACE, NOISES, TAIL, check_noise
 from dpcore.mechanisms.observation import NoisyFeatures
 from dpcore.mechanisms.parameters import integer, integers
 from dpcore.mechanisms.received import in_ranges, rows_of
-from dpcore.mechanisms.reports import Reports, pieces, starts_of
+from dpcore.mechanisms.reports import Reports, pieces, sorted_by, starts_of
 from dpcore.privacy.budget import Budget
 from dpcore.privacy.concentrated import approximate_epsilon
 
 _LEVELS = ("degree", "coarsest_level", "finest_level")
+_PIECE = 1 << 16  # integers that are summed at a time: they stay in a core's cache
 
 
 @mechanism(
@@ -341,13 +342,23 @@ class WaveletLaplace(Mechanism):
         return tuple(per_block) if self.is_sampled else (np.concatenate(per_block),)
 
     def statistics(self, reports: Reports) -> np.ndarray:
+        return self.statistics_by(reports, np.zeros(len(reports), dtype=np.int64), 1)[0]
+
+    def statistics_by(self, reports: Reports, groups: np.ndarray, many: int) -> np.ndarray:
         starts = starts_of(reports.level, self.sizes)
-        sums = [
-            rows_of(reports.values, starts[:-1][reports.level == number], size).sum(axis=0)
-            for number, size in enumerate(self.sizes)
-        ]
-        counts = np.bincount(reports.level, minlength=len(self.sizes)).astype(np.int64)
-        return np.concatenate([counts if self.is_sampled else np.repeat(counts, self.basis.blocks), *sums])
+        counts, sums = np.zeros((many, len(self.sizes)), dtype=np.int64), []
+        for number, size in enumerate(self.sizes):
+            members = np.flatnonzero(reports.level == number)
+            order, ends = sorted_by(groups[members], many)
+            begin, totals, most = starts[members[order]], np.zeros((many, size), dtype=np.int64), max(1, _PIECE // size)
+            for group, last in enumerate(ends[1:]):
+                for first in range(ends[group], last, most):
+                    rows = rows_of(reports.values, begin[first : min(first + most, last)], size)
+                    totals[group] += np.einsum("ij->j", rows)  # of short rows `sum` takes four times as long
+            counts[:, number] = np.diff(ends)
+            sums.append(totals)
+        held = counts if self.is_sampled else np.repeat(counts, self.basis.blocks, axis=1)
+        return np.concatenate([held, *sums], axis=1)
 
     def labels(self) -> Labels:
         widths = [self.basis.size(block) for block in range(self.basis.blocks)]

@@ -16,7 +16,7 @@ import numpy as np
 from dpcore.errors import SchemeError, SchemeMismatch
 from dpcore.mechanisms import Reports
 from dpcore.protocol import tokens
-from dpcore.protocol.labelled import Labelled, Pair, by_group
+from dpcore.protocol.labelled import Labelled, Pair
 from dpcore.protocol.report import Answers, ReportBatch
 from dpcore.protocol.scheme import Scheme
 
@@ -74,20 +74,17 @@ class Aggregate:
         answers = {name: batch.of(name) for name in scheme.reported}
         if not good.all():
             answers = {name: _keep(scheme, name, column, good) for name, column in answers.items()}
-        tallies = {
-            name: attribute.mechanism.tally(answers[name].reports) for name, attribute in scheme.attributes.items()
-        }
-        statistics = {name: counted for name, (counted, _) in tallies.items()}
+        held, marginals = Labelled.of(scheme, answers, good)
         return cls(
             scheme,
             int(np.count_nonzero(good)),
-            statistics,
-            {pair: _joint(scheme, pair, answers) for pair in scheme.pairs},
+            {name: table.sum(axis=0) for name, table in held.statistics.items()},
+            {pair: table.sum(axis=0) for pair, table in held.pairs.items()},
             {name: len(answers[name]) for name in scheme.attributes},
             {reason: reasons[reason] for reason in sorted(reasons)},
             {reason: first + examples[reason] for reason in sorted(examples)},
-            {name: tallies[name][1] for name in sorted(tallies) if len(tallies[name][1]) and len(answers[name])},
-            Labelled.of(scheme, answers, np.flatnonzero(good)),
+            {name: marginals[name] for name in sorted(marginals) if len(marginals[name]) and len(answers[name])},
+            held if scheme.labels else None,
         )
 
     def __repr__(self) -> str:
@@ -249,19 +246,6 @@ def _select(scheme: Scheme, name: str, reports: Reports, mask: np.ndarray) -> Re
     sizes = np.array([*scheme.reported[name].mechanism.sizes, 0])  # a level nobody knows has no integers
     lengths = sizes[np.minimum(reports.level, len(sizes) - 1)]
     return Reports(reports.level[mask], reports.values[np.repeat(mask, lengths)])
-
-
-def _joint(scheme: Scheme, pair: Pair, answers: Mapping[str, Answers]) -> np.ndarray:
-    """The numeric attribute's statistics by reported category; a pair's attributes are answered by the same clients."""
-    name, other = pair
-    numeric, categorical = answers[name], answers[other]
-    mechanism = scheme.attributes[name].mechanism
-    categories = categorical.reports.values
-    if len(numeric) != len(categorical) or not np.array_equal(numeric.clients, categorical.clients):
-        raise SchemeMismatch(
-            f"the clients that answered {name} and {other} must be the same, as the scheme's pair says"
-        )
-    return by_group(mechanism, numeric.reports, categories, scheme.attributes[other].mechanism.inputs)
 
 
 def _sum_counts(left: Mapping[str, int], right: Mapping[str, int]) -> dict[str, int]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.mechanisms import Mechanism, Reports
+from dpcore.errors import SchemeMismatch
 from dpcore.protocol import label
 from dpcore.protocol.report import Answers
 from dpcore.protocol.scheme import Scheme
@@ -37,7 +37,7 @@ class Labelled:
         """Return the tables of no reports; None where the scheme has no labels."""
         if not scheme.labels:
             return None
-        cells = int(np.prod(label.shape(scheme.labels)))
+        cells = _many(scheme)
         size = {name: len(attribute.mechanism.labels().level) for name, attribute in scheme.attributes.items()}
         inputs = {other: scheme.attributes[other].mechanism.inputs for _, other in scheme.pairs}
         return cls(
@@ -51,28 +51,36 @@ class Labelled:
         )
 
     @classmethod
-    def of(cls, scheme: Scheme, answers: Mapping[str, Answers], clients: np.ndarray) -> Labelled | None:
-        """Return the tables of accepted answers, labels among them; clients: their positions, (n,), ascending."""
-        zero = cls.zero(scheme)
-        if zero is None:
-            return None
-        cells, many = cells_of(scheme, answers), len(zero.n)
-        answered, statistics, pairs = {}, {}, {}
+    def of(
+        cls, scheme: Scheme, answers: Mapping[str, Answers], good: np.ndarray
+    ) -> tuple[Labelled, Mapping[str, np.ndarray]]:
+        """Return the tables of accepted answers, of one cell where the scheme has no labels, and each attribute's marginals.
+
+        good: (n,) bool, which clients' reports were accepted.
+        """
+        cells, many = (cells_of(scheme, answers), _many(scheme)) if scheme.labels else (None, 1)
+        n = np.array([np.count_nonzero(good)]) if cells is None else np.bincount(cells, minlength=many)
+        answered, statistics, pairs, marginals = {}, {}, {}, {}
         for name, attribute in scheme.attributes.items():
-            own = cells if len(answers[name]) == len(cells) else cells[np.searchsorted(clients, answers[name].clients)]
-            answered[name] = np.bincount(own, minlength=many)
-            statistics[name] = by_group(attribute.mechanism, answers[name].reports, own, many)
+            own, mechanism, reports = cells, attribute.mechanism, answers[name].reports
+            answered[name] = n
+            if len(reports) < len(good):  # not everybody's
+                own = None if cells is None else cells[np.searchsorted(np.flatnonzero(good), answers[name].clients)]
+                answered[name] = np.array([len(reports)]) if own is None else np.bincount(own, minlength=many)
             for numeric, other in scheme.pairs:
                 if numeric == name:
-                    groups = scheme.attributes[other].mechanism.inputs
-                    both = by_group(
-                        attribute.mechanism,
-                        answers[name].reports,
-                        own * groups + answers[other].reports.values,
-                        many * groups,
-                    )
-                    pairs[numeric, other] = both.reshape(many, groups, -1)
-        return cls(np.bincount(cells, minlength=many), answered, statistics, pairs)
+                    said, groups = _categories(answers, name, other), scheme.attributes[other].mechanism.inputs
+                    both = said if own is None else own * groups + said
+                    table = mechanism.statistics_by(reports, both, many * groups).reshape(many, groups, -1)
+                    pairs[numeric, other], statistics[name] = table, table.sum(axis=1)
+            if own is None and name not in statistics:
+                whole, marginals[name] = mechanism.tally(reports)
+                statistics[name] = whole[None]
+                continue
+            marginals[name] = mechanism.marginals(reports)
+            if own is not None and name not in statistics:
+                statistics[name] = mechanism.statistics_by(reports, own, many)
+        return cls(n, answered, statistics, {pair: pairs[pair] for pair in scheme.pairs}), marginals
 
     def merge(self, other: Labelled) -> Labelled:
         """Return the tables of both sets of reports."""
@@ -96,8 +104,15 @@ class Labelled:
 
 def cells_of(scheme: Scheme, answers: Mapping[str, Answers]) -> np.ndarray:
     """Return the cell of each client, (n,), from what it says of every label."""
-    columns = [answers[name].reports.values for name in scheme.labels]
-    return np.asarray(np.ravel_multi_index(columns, label.shape(scheme.labels)))
+    (first, _), *others = zip(scheme.labels, label.shape(scheme.labels), strict=True)
+    cells = answers[first].reports.values
+    for name, size in others:
+        cells = cells * size + answers[name].reports.values
+    return cells
+
+
+def _many(scheme: Scheme) -> int:
+    return int(np.prod(label.shape(scheme.labels)))
 
 
 def members(scheme: Scheme, name: str, category: str) -> np.ndarray:
@@ -107,17 +122,11 @@ def members(scheme: Scheme, name: str, category: str) -> np.ndarray:
     return np.asarray(np.indices(shape)[axis].ravel() == place)
 
 
-def by_group(mechanism: Mechanism, reports: Reports, groups: np.ndarray, many: int) -> np.ndarray:
-    """Return the statistics of each of `many` groups of reports, (many, S); groups: of each report, (n,), below `many`."""
-    outputs = mechanism.outputs if set(mechanism.sizes) == {1} else ()
-    size = len(mechanism.labels().level)
-    if sum(outputs) == size:  # what was said is counted, level after level
-        starts = np.cumsum([0, *outputs[:-1]])
-        place = reports.values if len(outputs) == 1 else reports.values + starts[reports.level]
-        return np.bincount(groups * size + place, minlength=many * size).reshape(many, size)
-    order = np.argsort(groups, kind="stable")
-    ends = np.searchsorted(groups[order], np.arange(many + 1))
-    tables = np.zeros((many, size), dtype=np.int64)
-    for group in np.flatnonzero(np.diff(ends)):
-        tables[group] = mechanism.statistics(reports.take(order[ends[group] : ends[group + 1]], mechanism.sizes))
-    return tables
+def _categories(answers: Mapping[str, Answers], name: str, other: str) -> np.ndarray:
+    """What a pair's clients said of its category, (n,); both attributes are answered by the same clients."""
+    numeric, categorical = answers[name], answers[other]
+    if not np.array_equal(numeric.clients, categorical.clients):
+        raise SchemeMismatch(
+            f"the clients that answered {name} and {other} must be the same, as the scheme's pair says"
+        )
+    return categorical.reports.values

@@ -143,3 +143,13 @@ def test_reports_show_less_than_is_promised(mechanism: Any, type_: str) -> None:
         reports = mechanism.privatize(np.full(100, pair.first), dp.seeded(5), levels)
         assert np.all(log_ratio(mechanism, reports, pair) <= 1 + 1e-9)
     assert lower_bound(mechanism, dp.seeded(6), trials=4000).epsilon < 1
+
+
+@every
+def test_statistics_of_groups_are_those_of_each_group_alone(mechanism: Any, type_: str) -> None:
+    reports = mechanism.privatize(np.arange(2000) % mechanism.inputs, dp.seeded(4))
+    groups = np.random.default_rng(5).integers(0, 6, 2000)  # the seventh has nobody
+    tables = mechanism.statistics_by(reports, groups, 7)
+    alone = [mechanism.statistics(reports.take(np.flatnonzero(groups == group), mechanism.sizes)) for group in range(7)]
+    assert np.array_equal(tables, np.stack(alone))
+    assert np.array_equal(tables.sum(axis=0), mechanism.statistics(reports))
