@@ -11,7 +11,7 @@ import pytest
 import dpcore as dp
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation.estimators.log_linear import LogLinear
-from dpcore.estimation.estimators.log_linear_family import Belief, Family
+from dpcore.estimation.estimators.log_linear_family import Belief, Family, slope
 from dpcore.estimation.estimators.log_linear_fit import average, fit
 from dpcore.functionals import Cdf, Mean, Probability, Quantile, Variance
 from dpcore.mechanisms.information import Information, SeenThrough
@@ -115,13 +115,24 @@ def test_heaps_and_free_laws_are_found_where_they_are() -> None:
         assert (sum(weight for weight, belief in beliefs if belief.free >= 0.3) > 0.9) is free
 
 
-def test_the_mode_is_where_nothing_pulls() -> None:
-    family, information = Family(POINTS), known(LAW, 500)
+@pytest.mark.parametrize("told", [6, 2])
+def test_the_mode_is_where_nothing_pulls(told: int) -> None:
+    """Of all six points, and of two numbers of them, whose Newton steps are taken in two dimensions."""
+    seen = np.random.default_rng(1).random((6, 6))[:told]
+    family, clear = Family(POINTS), seen.T @ known(seen @ LAW, 500).matrix @ seen
+    information = Information(clear, clear @ LAW)
+    assert information.root.shape == (told, 6)
     belief = Belief(2, 0.1, free=0.3)
     mode, columns = fit(family, belief, information), family.of(belief)
-    gradient = (mode.law[:, None] * (columns - mode.law @ columns)).T @ information.score(mode.law) - mode.coordinates
-    assert np.abs(gradient).max() < 1e-1  # where a step gains less than a hundredth
-    assert mode.evidence > fit(family, Belief(1, 100.0), information).evidence
+    moved = slope(columns, mode.law)
+    pull, curvature = moved.T @ information.score(mode.law) - mode.coordinates, moved.T @ clear @ moved
+    curvature += np.eye(len(pull))
+    assert pull @ np.linalg.solve(curvature, pull) < 1e-2
+    left = information.numbers - information.root @ mode.law
+    determinant = np.linalg.slogdet(curvature)[1]
+    exact = -(left @ left + mode.coordinates @ mode.coordinates + determinant) / 2
+    assert mode.evidence == pytest.approx(exact, abs=0.05)
+    assert told < 6 or mode.evidence > fit(family, Belief(1, 100.0), information).evidence
 
 
 @pytest.mark.parametrize(("t", "least"), [(0.05, 0), (0.051, 1), (0.35, 1), (0.36, 2), (0.98, 5)])

@@ -77,7 +77,7 @@ class LogLinear(Estimator):
             raw=raw,
             spread=spread,
             intervals=partial(around, raw, np.sqrt(np.maximum(spread.variances, 0.0))),
-            reading=gain @ seen.reading(statistics, n, law),
+            reading=gain @ information.reading,
             confidence=self.confidence,
             n=n,
             numbers=described.values,

@@ -24,15 +24,17 @@ _FEW = 32  # points, of which heaps are looked for beside it however unlikely th
 _SMOOTHER = (1.0, 30.0)  # beside a part of each point's own the rest may be smoother
 _HEAPS = (1.0, 3.0)  # of what rounding adds, where some round, and where nearly all do
 _UNLIKELY = 8.0  # log of a factor by which beliefs worse than the best do not count
+_TINY = 1e-9  # a column that is none moves nothing
 _STEPS, _SMALL, _LEAST_STEP = 40, 1e-2, 1e-4  # Newton's, until it gains so little, or is cut so short
 
 
 @dataclass(frozen=True, eq=False)
 class Mode:
-    """The most likely law under a belief: its coordinates u, the law, and the belief's evidence."""
+    """The most likely law under a belief: its coordinates u, the norms of L's columns, the law, and the belief's evidence."""
 
     belief: Belief
     coordinates: np.ndarray
+    widths: np.ndarray
     law: np.ndarray
     evidence: float
 
@@ -91,25 +93,34 @@ def _free(family: Family, information: Information, smooth: list[Mode]) -> Itera
 def fit(family: Family, belief: Belief, information: Information, start: Mode | None = None) -> Mode:
     """Return the most likely law under a belief, by Newton's steps from near a mode, halved where they do not help."""
     columns = family.of(belief)
-    u = np.zeros(columns.shape[1])
-    if start is not None:  # a part of each point's own comes last
-        u[: len(start.coordinates)] = start.coordinates
+    u, widths = np.zeros(columns.shape[1]), np.linalg.norm(columns, axis=0) + _TINY
+    if start is not None:  # the same logarithms; a part of each point's own comes last
+        u[: len(start.widths)] = start.coordinates * start.widths / widths[: len(start.widths)]
     law, value = _at(columns, u, information)
     for _ in range(_STEPS):
-        moved = slope(columns, law)
-        gradient = moved.T @ information.score(law) - u
-        curvature = moved.T @ (information.matrix @ moved)
-        curvature[np.diag_indices_from(curvature)] += 1.0
-        factor = scipy.linalg.cho_factor(curvature, check_finite=False)
-        step, length = scipy.linalg.cho_solve(factor, gradient, check_finite=False), 1.0
-        tried = _at(columns, u + step, information)
+        moved = information.root @ slope(columns, law)
+        gradient = moved.T @ (information.numbers - information.root @ law) - u
+        step, uncertain = _solved(moved, gradient)
+        length, tried = 1.0, _at(columns, u + step, information)
         while tried[1] < value and length > _LEAST_STEP:
             length /= 2
             tried = _at(columns, u + length * step, information)
+        if tried[1] < value:
+            break
         u, (law, value) = u + length * step, tried
         if gradient @ step < _SMALL:
             break
-    return Mode(belief, u, law, value - float(np.log(np.diagonal(factor[0])).sum()))
+    return Mode(belief, u, widths, law, value - uncertain)
+
+
+def _solved(moved: np.ndarray, gradient: np.ndarray) -> tuple[np.ndarray, float]:
+    """(I + B'B)^-1 g and log det(I + B'B) / 2, B (q, r): in q dimensions where they are fewer."""
+    is_wide = len(moved) < moved.shape[1]
+    inner = moved @ moved.T if is_wide else moved.T @ moved
+    inner[np.diag_indices_from(inner)] += 1.0
+    factor = scipy.linalg.cho_factor(inner, check_finite=False)
+    solved = scipy.linalg.cho_solve(factor, moved @ gradient if is_wide else gradient, check_finite=False)
+    return gradient - moved.T @ solved if is_wide else solved, float(np.log(np.diagonal(factor[0])).sum())
 
 
 def _at(columns: np.ndarray, u: np.ndarray, information: Information) -> tuple[np.ndarray, float]:
