@@ -3,7 +3,7 @@
 Values that people report are counts, ages, rounded incomes.  The logarithm of their law is a smooth curve over the points,
 plus what rounding adds to all multiples of 5, 10, 50, ... [Heitjan1990], plus what a value that stands for itself adds (the
 ends of the range, where clipped values are, and zero), plus, where points have no order to speak of, a number of each.  Each
-part is normal a priori, and how wide it is, is found from the reports (`log_linear_fit`).
+part is normal a priori, and how wide it is, is found from the reports (`log_linear_average`).
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ _SMOOTH = 40  # functions of a smooth part beside its null space: as many half w
 _NULL, _MOST = 2.0, 15.0  # standard deviations of the log law: of a smooth part's null space, and of anything at most
 _ROUND = tuple(digit * 10**power for power in range(9) for digit in (5, 10))  # whose multiples people round to
 _OWN = 1.5  # standard deviation of what a value that stands for itself adds
+_FOUND = 3.0  # and of what stands out besides
+_TIMES = (*range(2, 26), 30, 60)  # what people may round to besides, in steps
 _SILENCE = 5.0  # and of silence beside all who answer
 _NEAR_WHOLE = 1e-9
 
@@ -28,23 +30,29 @@ class Belief:
     """order: of the differences that a smooth part has few of.  roughness: their weight; above it the smoother.
 
     heaps: standard deviation of what rounding adds.  free: of what each point adds.
+    multiples: what people round to besides, if at all.  alone: places of points that stand for themselves besides.
     """
 
     order: int
     roughness: float
     heaps: float = 0.0
     free: float = 0.0
+    multiples: tuple[float, ...] = ()
+    alone: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class Family:
     """points: (k,), rising.  is_silent: whether there is one entry more, of those who gave no answer.
 
+    rounded: whose multiples people round to; what they round to is found where it is None.
+
     A law is p = softmax(L u), u standard normal a priori, L the columns of `of`.
     """
 
     points: np.ndarray
     is_silent: bool = False
+    rounded: tuple[float, ...] | None = None
 
     def of(self, belief: Belief) -> np.ndarray:
         """Return L, (k, r), or (k + 1, r) where there is silence."""
@@ -52,6 +60,10 @@ class Family:
         is_null = np.arange(len(rough)) < belief.order
         spread = np.where(is_null, _NULL, np.minimum(_MOST, 1 / np.sqrt(np.maximum(belief.roughness * rough, 1e-12))))
         columns = [functions * spread, self._own * _OWN]
+        if belief.multiples:
+            columns.append(np.array([self._multiples(number) for number in belief.multiples]).T * _FOUND)
+        if belief.alone:
+            columns.append(np.eye(len(self.points))[:, list(belief.alone)] * _FOUND)
         if belief.heaps:
             columns.append(self._heaps * belief.heaps)
         if belief.free:
@@ -71,9 +83,26 @@ class Family:
     @cached_property
     def _heaps(self) -> np.ndarray:
         """Which points are multiples of what people round to, (k, h)."""
-        multiples = [self._multiples(number) for number in _ROUND]
-        found = [points for points in multiples if 2 <= points.sum() <= len(self.points) / 2]
+        multiples = [self._multiples(number) for number in (_ROUND if self.rounded is None else self.rounded)]
+        most = len(self.points) / 2 if self.rounded is None else len(self.points) - 1
+        found = [points for points in multiples if 2 <= points.sum() <= most]
         return np.array(found, dtype=np.float64).reshape(-1, len(self.points)).T
+
+    @cached_property
+    def others(self) -> tuple[list[float], np.ndarray]:
+        """What else may stand out: multiples, m of them, and which points are so, (k, m + k), each point by itself last.
+
+        Multiples of so many steps, where the scheme does not say what people round to; of silence a row of zeros more.
+        """
+        step, k = float(np.diff(self.points).min()), len(self.points)
+        known, found = {column.tobytes() for column in self._heaps.T}, {}
+        for number in (times * step for times in (_TIMES if self.rounded is None else ())):
+            column = self._multiples(number).astype(np.float64)
+            if 2 <= column.sum() <= (k + 1) / 2 and column.tobytes() not in known:
+                known.add(column.tobytes())
+                found[number] = column
+        columns = np.vstack([*found.values(), np.eye(k)]).T
+        return list(found), np.vstack([columns, np.zeros((int(self.is_silent), columns.shape[1]))])
 
     def _multiples(self, of: float) -> np.ndarray:
         return np.asarray(np.abs(self.points / of - np.round(self.points / of)) < _NEAR_WHOLE)
