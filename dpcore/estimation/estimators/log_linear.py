@@ -63,7 +63,8 @@ class LogLinear(Estimator):
             )
         seen = SeenThrough(model, described.cells)
         points = np.array([float(point) for point in described.points])
-        family = Family(points, is_silent=len(described.categories) > len(points))
+        rounded = None if described.heaps is None else tuple(map(float, described.heaps))
+        family = Family(points, is_silent=len(described.categories) > len(points), rounded=rounded)
         found = average(family, partial(seen.observed, statistics, n))
         law = found.law
         information = seen.observed(statistics, n, law)
