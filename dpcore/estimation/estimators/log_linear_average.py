@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
@@ -102,18 +103,19 @@ def _others(family: Family, information: Information, best: Mode) -> list[Mode]:
     multiples, columns = family.others
     costs = np.log(2 * np.repeat([len(multiples), len(family.points)], [len(multiples), len(family.points)]))
     found: list[Mode] = []
-    for _ in range(_OTHERS):
+    for _ in range(0 if family.rounded == () else _OTHERS):
         most = int(np.argmax(excess(family, information, best, columns) / 2 - costs))
         if most < len(multiples):
             kind = replace(best.belief, multiples=(*best.belief.multiples, multiples[most]))
         else:
-            kind = replace(best.belief, alone=(*best.belief.alone, most - len(multiples)))
+            kind = replace(best.belief, alone=(*best.belief.alone, float(family.points[most - len(multiples)])))
         cost = best.cost + float(costs[most])
-        tried = [fit(family, replace(kind, free=free), information, None, cost) for free in {0.0, kind.free}]
+        parts = product({0.0, kind.heaps} if family.rounded is None else {kind.heaps}, {0.0, kind.free})
+        tried = [fit(family, replace(kind, heaps=heaps, free=free), information, None, cost) for heaps, free in parts]
         found += tried
         if _best(tried).evidence < best.evidence - _PROMISING:
             break
-        smooth = list(_smooth(family, information, kind, cost))
+        smooth = list(_smooth(family, information, _best(tried).belief, cost))
         more = [*smooth, *_free(family, information, smooth, best.evidence)]
         found += more
         if _best(more).evidence <= best.evidence:
