@@ -12,7 +12,7 @@ import dpcore as dp
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation.estimators.log_linear import LogLinear
 from dpcore.estimation.estimators.log_linear_average import average
-from dpcore.estimation.estimators.log_linear_family import Belief, Family, slope
+from dpcore.estimation.estimators.log_linear_family import Belief, Family, kinds, slope
 from dpcore.estimation.estimators.log_linear_fit import fit
 from dpcore.functionals import Cdf, Mean, Probability, Quantile, Variance
 from dpcore.mechanisms.information import Information, SeenThrough
@@ -118,7 +118,7 @@ def test_heaps_and_free_laws_are_found_where_they_are() -> None:
         assert (sum(weight for weight, belief in beliefs if belief.free >= 0.3) > 0.9) is free
 
 
-@pytest.mark.parametrize(("at", "multiples", "alone"), [(range(0, 61, 12), (12.0,), ()), ([7], (), (7,))])
+@pytest.mark.parametrize(("at", "multiples", "alone"), [(range(0, 61, 12), (12.0,), ()), ([7], (), (7.0,))])
 def test_other_multiples_and_single_values_that_stand_out_are_found(at: Any, multiples: Any, alone: Any) -> None:
     points = np.arange(61.0)
     law = np.exp(-((points - 25) ** 2) / 300)
@@ -133,6 +133,18 @@ def test_other_multiples_and_single_values_that_stand_out_are_found(at: Any, mul
             belief.heaps or belief.multiples
             for _, belief in average(Family(points, False, ()), lambda _: information).beliefs
         )
+
+
+def test_what_a_law_was_found_to_be_is_said() -> None:
+    smooth, round_, free = Belief(2, 1.0), Belief(2, 1.0, heaps=1.0), Belief(2, 1.0, free=0.3)
+    dozens = Belief(2, 1.0, multiples=(12.0,), alone=(7.0,), free=0.1)
+    said = {kind: (weight, text) for kind, weight, text in kinds([(0.95, dozens), (0.05, round_)])}
+    assert said["heaped"] == (pytest.approx(1), "heaps at multiples of 12 and 7 were found")
+    assert said["free"] == (0.95, "values have shares of their own")
+    assert [text for *_, text in kinds([(0.95, smooth), (0.05, free)])] == ["no heaps were found", "it is smooth"]
+    open_ = [text for *_, text in kinds([(0.5, round_), (0.5, free)])]
+    assert open_[0] == "reports leave open whether round numbers have heaps, and laws of both kinds are averaged"
+    assert "open whether it is smooth" in open_[1]
 
 
 def test_a_law_that_beliefs_do_not_agree_on_is_corrected_further() -> None:

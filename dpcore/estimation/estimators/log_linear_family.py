@@ -8,6 +8,8 @@ part is normal a priori, and how wide it is, is found from the reports (`log_lin
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -22,6 +24,7 @@ _OWN = 1.5  # standard deviation of what a value that stands for itself adds
 _FOUND = 3.0  # and of what stands out besides
 _TIMES = (*range(2, 26), 30, 60)  # what people may round to besides, in steps
 _SILENCE = 5.0  # and of silence beside all who answer
+_SURE = 0.9  # what beliefs of a kind count together where a law is said to be of it
 _NEAR_WHOLE = 1e-9
 
 
@@ -30,7 +33,7 @@ class Belief:
     """order: of the differences that a smooth part has few of.  roughness: their weight; above it the smoother.
 
     heaps: standard deviation of what rounding adds.  free: of what each point adds.
-    multiples: what people round to besides, if at all.  alone: places of points that stand for themselves besides.
+    multiples: what people round to besides, if at all.  alone: points that stand for themselves besides.
     """
 
     order: int
@@ -38,7 +41,13 @@ class Belief:
     heaps: float = 0.0
     free: float = 0.0
     multiples: tuple[float, ...] = ()
-    alone: tuple[int, ...] = ()
+    alone: tuple[float, ...] = ()
+
+    @property
+    def heaped(self) -> tuple[str, ...]:
+        """Where heaps are, in words; none of a law without."""
+        of_multiples = [f"multiples of {number:.6g}" for number in self.multiples]
+        return (*(["round numbers"] if self.heaps else []), *of_multiples, *(f"{point:.6g}" for point in self.alone))
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +72,7 @@ class Family:
         if belief.multiples:
             columns.append(np.array([self._multiples(number) for number in belief.multiples]).T * _FOUND)
         if belief.alone:
-            columns.append(np.eye(len(self.points))[:, list(belief.alone)] * _FOUND)
+            columns.append(np.array([self.points == point for point in belief.alone]).T * _FOUND)
         if belief.heaps:
             columns.append(self._heaps * belief.heaps)
         if belief.free:
@@ -112,6 +121,32 @@ class Family:
         """The values that stand for themselves, (k, m): the ends, and zero."""
         alone = sorted({0, len(self.points) - 1, *np.flatnonzero(self.points == 0).tolist()})
         return np.eye(len(self.points))[:, alone]
+
+
+def kinds(beliefs: Iterable[tuple[float, Belief]]) -> tuple[tuple[str, float, str], ...]:
+    """Return what a law was found to be: 'heaped' and 'free', what beliefs of that kind count together, and that in words."""
+    heaped, free, places = 0.0, 0.0, Counter[str]()
+    for weight, belief in beliefs:
+        heaped += weight * bool(belief.heaped)
+        free += weight * bool(belief.free)
+        places.update(dict.fromkeys(belief.heaped, weight))
+    likely = [place for place, weight in places.items() if weight > heaped / 2]
+    at = " and ".join(likely) or "some values"
+    open_ = "reports leave open whether"
+    return (
+        (
+            "heaped",
+            heaped,
+            _said(heaped, f"heaps at {at} were found", "no heaps were found", f"{open_} {at} have heaps"),
+        ),
+        ("free", free, _said(free, "values have shares of their own", "it is smooth", f"{open_} it is smooth")),
+    )
+
+
+def _said(weight: float, sure: str, never: str, unsure: str) -> str:
+    if weight > _SURE:
+        return sure
+    return never if weight < 1 - _SURE else f"{unsure}, and laws of both kinds are averaged"
 
 
 def slope(columns: np.ndarray, law: np.ndarray) -> np.ndarray:
