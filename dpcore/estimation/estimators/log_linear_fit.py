@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
+from scipy.linalg import lapack
 
 from dpcore.estimation.estimators.log_linear_family import Belief, Family, slope
 from dpcore.mechanisms.information import Information
@@ -61,14 +61,16 @@ def _solved(moved: np.ndarray, gradient: np.ndarray) -> tuple[np.ndarray, float]
     is_wide = len(moved) < moved.shape[1]
     inner = moved @ moved.T if is_wide else moved.T @ moved
     inner[np.diag_indices_from(inner)] += 1.0
-    factor = scipy.linalg.cho_factor(inner, check_finite=False)
-    solved = scipy.linalg.cho_solve(factor, moved @ gradient if is_wide else gradient, check_finite=False)
-    return gradient - moved.T @ solved if is_wide else solved, float(np.log(np.diagonal(factor[0])).sum())
+    factor, _ = lapack.dpotrf(inner)
+    solved, _ = lapack.dpotrs(factor, moved @ gradient if is_wide else gradient)
+    return gradient - moved.T @ solved if is_wide else solved, float(np.log(np.diagonal(factor)).sum())
 
 
 def _at(columns: np.ndarray, u: np.ndarray, information: Information) -> tuple[np.ndarray, float]:
     """The law at u, and its log likelihood with its prior."""
-    law = scipy.special.softmax(columns @ u)
+    logarithms = columns @ u
+    law = np.exp(logarithms - logarithms.max())
+    law /= law.sum()
     return law, information(law) - float(u @ u) / 2
 
 
