@@ -146,10 +146,13 @@ def test_what_a_law_was_found_to_be_is_said() -> None:
     said = {kind: (weight, text) for kind, weight, text in kinds([(0.95, dozens), (0.05, round_)])}
     assert said["heaped"] == (pytest.approx(1), "heaps at multiples of 12 and 7 were found")
     assert said["free"] == (0.95, "values have shares of their own")
-    assert [text for *_, text in kinds([(0.95, smooth), (0.05, free)])] == ["no heaps were found", "it is smooth"]
+    assert [text for *_, text in kinds([(0.95, smooth), (0.05, free)])] == [
+        "no heaps were found",
+        "the law is smooth beside its heaps",
+    ]
     open_ = [text for *_, text in kinds([(0.5, round_), (0.5, free)])]
     assert open_[0] == "reports leave open whether round numbers have heaps, and laws of both kinds are averaged"
-    assert "open whether it is smooth" in open_[1]
+    assert "open whether the law is smooth" in open_[1]
 
 
 def test_corrections_do_not_assume_what_beliefs_do_not_agree_on() -> None:

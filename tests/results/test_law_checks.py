@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 import pytest
 
 import dpcore as dp
 from dpcore.pipeline import estimate_all
+from dpcore.results.pages import publish
 from dpcore.results.tables import tables_of
+from tests.helpers import undrawn
 
 SCHEME = """name = "s"
 
@@ -39,3 +44,13 @@ def test_the_kind_of_law_lands_in_checks(times: float, more: str, heaped: float,
     assert checks.loc["heaped(x)", "detail"] == said
     assert 0 <= checks.loc["free(x)", "observed"] <= 1
     assert checks.loc[["heaped(x)", "free(x)"], "passed"].all()
+
+
+def test_the_page_says_it_of_the_attribute_and_among_checks(tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text(f"{SCHEME}heaps = []\n", "utf-8")
+    pd.DataFrame({"x": np.random.default_rng(1).integers(10, 50, 3000)}).to_csv(tmp_path / "x.csv", index=False)
+    undrawn.run(tmp_path / "s.toml", records=tmp_path / "x.csv", round_="2026-11-20", data=tmp_path / "var")
+    publish(tmp_path / "var/warehouse.duckdb", tmp_path / "round.html")
+    page = (tmp_path / "round.html").read_text("utf-8")
+    assert page.count("no heaps were found") == 2
+    assert "estimated by a log-linear model · no heaps were found" in page

@@ -25,6 +25,7 @@ _FOUND = 3.0  # and of what stands out besides
 _TIMES = (*range(2, 26), 30, 60)  # what people may round to besides, in steps
 _SILENCE = 5.0  # and of silence beside all who answer
 _SURE = 0.9  # what beliefs of a kind count together where a law is said to be of it
+_SMOOTH_BESIDE = "the law is smooth beside its heaps"
 _NEAR_WHOLE = 1e-9
 
 
@@ -46,8 +47,8 @@ class Belief:
     @property
     def heaped(self) -> tuple[str, ...]:
         """Where heaps are, in words; none of a law without."""
-        of_multiples = [f"multiples of {number:.6g}" for number in self.multiples]
-        return (*(["round numbers"] if self.heaps else []), *of_multiples, *(f"{point:.6g}" for point in self.alone))
+        of_multiples = [f"multiples of {number:,.6g}" for number in self.multiples]
+        return (*(["round numbers"] if self.heaps else []), *of_multiples, *(f"{point:,.6g}" for point in self.alone))
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +140,7 @@ def kinds(beliefs: Iterable[tuple[float, Belief]]) -> tuple[tuple[str, float, st
             heaped,
             _said(heaped, f"heaps at {at} were found", "no heaps were found", f"{open_} {at} have heaps"),
         ),
-        ("free", free, _said(free, "values have shares of their own", "it is smooth", f"{open_} it is smooth")),
+        ("free", free, _said(free, "values have shares of their own", _SMOOTH_BESIDE, f"{open_} {_SMOOTH_BESIDE}")),
     )
 
 
