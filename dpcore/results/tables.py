@@ -281,10 +281,12 @@ def truths(round_: Round, population: Any) -> pd.DataFrame:
         asked = list(dict.fromkeys([*attribute.functionals, *estimated]))
         rows += list(_truth_rows(attribute, asked, population, round_.estimates.get(name)))
     for group in round_.groups:
-        attribute = round_.aggregate.scheme.attributes[group.attribute]
+        scheme = round_.aggregate.scheme
+        attribute = scheme.attributes[group.attribute]
         asked = list(dict.fromkeys([*attribute.functionals, *(result.functional for result in group.functionals)]))
         try:
-            rows += list(_numeric_truths(attribute, asked, population, group.estimate, group.given))
+            truth = population.truth(group.attribute, _whom(scheme, population, group.group))
+            rows += list(_numeric_truths(attribute, asked, truth, group.estimate, group.given))
         except SchemeError:
             continue  # nobody simulated has that category, so that nothing is true of them
     return _frame(rows, "attribute given quantity x value")
@@ -293,7 +295,7 @@ def truths(round_: Round, population: Any) -> pd.DataFrame:
 def _truth_rows(attribute: Attribute, asked: list[str], population: Any, estimate: Any) -> Iterator[tuple[Any, ...]]:
     name = attribute.name
     if attribute.has_density:
-        yield from _numeric_truths(attribute, asked, population, estimate, "")
+        yield from _numeric_truths(attribute, asked, population.truth(name), estimate, "")
     else:
         probabilities = category_law(attribute, population)
         for category, value in zip(attribute.categories, probabilities, strict=True):
@@ -310,11 +312,24 @@ def _truth_rows(attribute: Attribute, asked: list[str], population: Any, estimat
             )
 
 
+def _whom(scheme: Scheme, population: Any, group: Group) -> Any:
+    """Who is in a group, as a population knows it: by name or, of a number's range, by the shares its own groups have there."""
+    attribute = scheme.attributes[group.attribute]
+    if attribute.bins is None:
+        return str(group)
+    place = attribute.categories.index(group.category)
+    joint = {
+        own: weight * category_law(attribute, population, own)[place] for own, weight in population.weights.items()
+    }
+    if not any(joint.values()):
+        raise SchemeError(f"nobody in population {population.name!r} is of {str(group)!r}")
+    return {own: share / sum(joint.values()) for own, share in joint.items()}
+
+
 def _numeric_truths(
-    attribute: Attribute, asked: list[str], population: Any, estimate: Any, given: str
+    attribute: Attribute, asked: list[str], truth: Any, estimate: Any, given: str
 ) -> Iterator[tuple[Any, ...]]:
-    name = attribute.name
-    truth = population.truth(name, given or None).clipped(attribute.lower, attribute.upper)
+    name, truth = attribute.name, truth.clipped(attribute.lower, attribute.upper)
     if estimate is not None:
         x = estimate.to_frame(POINTS)["x"].to_numpy()
         for point, value in zip(x, truth.pdf(x), strict=True):
