@@ -16,6 +16,7 @@ import pytest
 import scipy
 
 import dpcore as dp
+from dpcore.audit.lower_bound import binomial_interval
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation.estimators.named import named
 from dpcore.estimation.estimators.sensitivity import averaged, exposed

@@ -23,10 +23,10 @@ SECRET = "98765"  # stands in every bad file; must stand in no message
 
 
 def scheme(**columns: str) -> SimpleNamespace:
-    """A scheme's attributes, as the reader sees them: attribute name -> column, type."""
+    """A scheme's attributes, as the reader sees them: attribute name -> column, and whether it reads numbers."""
     return SimpleNamespace(
         attributes={
-            column.lower(): SimpleNamespace(name=column.lower(), column=column, type=kind, categories=(), codes={})
+            column.lower(): SimpleNamespace(column=column, reads_numbers=kind == "numeric", codes={})
             for column, kind in columns.items()
         }
     )
