@@ -49,6 +49,7 @@ def scheme(
         print(json.dumps(of_schemes.json_schema(), indent=2))
         return
     from dpcore.pipeline import check_estimates
+    from dpcore.protocol.label import in_words
     from dpcore.protocol.scheme import Scheme
     from dpcore.wire import write_bundle
 
@@ -73,6 +74,8 @@ def scheme(
             promise = "e^epsilon" if certificate.kind == "ratio" else "epsilon"
             bound = f"{certificate.kind} {float(certificate.kept):.6f} {mark} {promise}"
             table.add_row(name, asks, attribute.mechanism.name, attribute.budget.text, bound)
+        for name, label in parsed.labels.items():
+            table.add_row(name, f"{len(label.categories)} categories", "sent in clear", "-", "nothing")
         show(table)
         for name, why in _taken(files[0]).items():
             print(f"{name}: {parsed.attributes[name].mechanism.name}, since {why}")
@@ -84,6 +87,9 @@ def scheme(
         print(
             f"each client spends epsilon = {parsed.epsilon:.4f}{delta} in total a round ({parsed.budget.text}; {total})"
         )
+        if parsed.labels:
+            sizes = {name: len(label.categories) for name, label in parsed.labels.items()}
+            print(f"sent in clear, which epsilon does not cover: {in_words(sizes)}")
 
 
 def _taken(file: Path) -> dict[str, str]:
