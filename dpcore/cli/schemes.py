@@ -225,6 +225,7 @@ def audit(
 def _show_audit(audit: SchemeAudit) -> None:
     """A scheme's certificate in short: what is promised, what is kept, and how every case was seen."""
     from dpcore.audit import at_most, averaged
+    from dpcore.protocol.label import in_words
 
     columns = ("attribute", "mechanism", "promised", "kept at most", "kept, exact", "reports show at least", "holds")
     table = new_table(f"{audit.name}  {audit.digest[:16]}", *columns)
@@ -243,4 +244,6 @@ def _show_audit(audit: SchemeAudit) -> None:
     held = sum(a.holds for a in audit.attributes)
     print(f"digest  {audit.digest}")
     print(f"total   epsilon at most {at_most(audit.kept)} a client, promised {audit.promised.text}")
+    if audit.in_clear:
+        print(f"sent in clear, which epsilon does not cover: {in_words(audit.in_clear)}")
     print(f"{held} of {len(audit.attributes)} attributes keep what they promise\n")
