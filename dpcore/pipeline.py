@@ -274,9 +274,9 @@ def estimate_all(
     labelled = {} if hide_labels else _seen_by_label(aggregate, fewest)
     why = hide_labels or f"fewer than {fewest:,} reports are of this group, or would be told by it (min_clients)"
     estimated += [group for name in estimates for group in _label_groups(aggregate, name, labelled, why)]
-    is_weighted = margins is not None and aggregate.labelled is not None and not hide_labels
-    weights = rake(aggregate.labelled.n, margins) if is_weighted else None
-    if weights is not None:
+    held, weights = aggregate.labelled, None
+    if margins is not None and held is not None and not hide_labels:
+        weights = rake(held.n, margins)
         estimated += [_weighted(aggregate, name, weights, labelled, fewest) for name in estimates]
     return Round(aggregate, estimates, functionals, unavailable, tuple(estimated), withheld, labelled, margins, weights)
 

@@ -102,11 +102,11 @@ def _attack(
         record = {
             attribute.column: value_of(attribute, (asked[name].first, asked[name].second)[person % 2])
             for name, attribute in scheme.attributes.items()
-        }
+        } | {label.column: label.categories[0] for label in scheme.labels.values()}
         answer = client(scheme, random, secret)
         reports = [answer(record).answers for _ in range(rounds)]
         changed += any(report != reports[0] for report in reports)
-        for name in reports[0]:
+        for name in reports[0].keys() & scheme.attributes.keys():
             answers = Reports(
                 np.array([report[name][0] for report in reports], dtype=np.uint8),
                 np.array([value for report in reports for value in report[name][1]], dtype=np.int64),

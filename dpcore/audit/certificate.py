@@ -13,6 +13,7 @@ from dpcore.audit.averaging import Averaging
 from dpcore.audit.findings import AttributeAudit, SchemeAudit
 from dpcore.audit.loss import Loss
 from dpcore.audit.lower_bound import LowerBound
+from dpcore.protocol.label import in_words
 
 _MEANING = (
     "For every two values of an attribute and every report, the probabilities of that report under the two values differ by "
@@ -50,6 +51,7 @@ def to_json(audits: Sequence[SchemeAudit], day: str, version: str) -> str:
             **_numbers(audit.kept),
             "holds": audit.holds,
             "broken": list(audit.broken),
+            "in_clear": dict(audit.in_clear),
             "attributes": [_entry(attribute) for attribute in audit.attributes],
             "averaging": None if audit.averaging is None else asdict(audit.averaging),
             "law_of_reports": None if audit.faithfulness is None else asdict(audit.faithfulness),
@@ -75,7 +77,8 @@ def check_rows(audit: SchemeAudit, day: str) -> list[dict[str, Any]]:
         )
         for attribute in audit.attributes
     ]
-    total = f"{subject}: {_whole(audit)}, {audit.kept.text}"
+    beside = f"; sent in clear: {in_words(audit.in_clear)}" if audit.in_clear else ""
+    total = f"{subject}: {_whole(audit)}, {audit.kept.text}{beside}"
     rows.append(_check("exact_epsilon", audit.proven, audit.kept, float(Loss.of(audit.promised)), total))
     for a in audit.attributes:
         if a.measured is not None:
@@ -148,7 +151,8 @@ def _scheme_page(audit: SchemeAudit, day: str, version: str, pictures: Mapping[s
         f"# Privacy certificate: {audit.name}",
         f"{verdict}  {audit.broken[0]}." if audit.broken else verdict,
         f"- scheme digest: `{audit.digest}`\n- made: {day} (UTC), by ldpflow {version}\n"
-        f"- a client's total in a round: epsilon = {at_most(audit.kept)}, promised {audit.promised.text} ({_whole(audit)})",
+        f"- a client's total in a round: epsilon = {at_most(audit.kept)}, promised {audit.promised.text} ({_whole(audit)})"
+        + (f"\n- sent in clear, which epsilon does not cover: {in_words(audit.in_clear)}" if audit.in_clear else ""),
         _MEANING,
     ]
     lines = [

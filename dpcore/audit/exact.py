@@ -82,6 +82,7 @@ def audit_scheme(scheme: Scheme) -> SchemeAudit:
         promised=read.budget,
         kept=reduce(add if read.reporting == "all" else _larger, units),
         attributes=tuple(attributes.values()),
+        in_clear={name: len(label.categories) for name, label in read.labels.items()},
     )
 
 

@@ -3,9 +3,10 @@
 An attacker's bound sees a fault that tells values apart; a scale that is two in a hundred too small, or noise that two
 attributes share, it does not.  Here the clients' code answers for people of chosen values, and the ranks of its reports
 (`ranks`) are counted in cells of equal probability: alone, at each level, beside the value, beside the next person's, beside
-those of every other attribute and, of a client that remembers, of the same person with another value.  Chi-squared tells
-whether the counts are those of the law; and ranks of persons any number of places apart have no correlation.  What strays is
-asked again, on fresh reports, and has to stray again: an honest client is refused less than once in 10^12 audits.
+those of every other attribute and label and, of a client that remembers, of the same person with another value.  Chi-squared
+tells whether the counts are those of the law; and ranks of persons any number of places apart have no correlation.  A label is
+the record's own, or strays.  What strays is asked again, on fresh reports, and has to stray again: an honest client is refused
+less than once in 10^12 audits.
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ def _remembering(scheme: Scheme, cells: Mapping[str, np.ndarray], random: Source
 
 def _records(scheme: Scheme, cells: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     records = {}
-    for name, attribute in scheme.attributes.items():
+    for name, attribute in scheme.reported.items():
         values = [value_of(attribute, int(cell)) for cell in attribute.cells]
         places = np.searchsorted(attribute.cells, cells[name])
         records[attribute.column] = np.array(values, dtype=None if attribute.has_density else object)[places]
@@ -119,7 +120,7 @@ def _counted(scheme: Scheme, path: Path, people: int, random: Source) -> Tables:
     """What so many people's reports show."""
     generator = seeded(int(random.words(1)[0])).generator()  # of values and even parts: nothing private hangs on it
     mechanisms = {name: attribute.mechanism for name, attribute in scheme.attributes.items()}
-    there = {name: attribute.cells for name, attribute in scheme.attributes.items()}
+    there = {name: attribute.cells for name, attribute in scheme.reported.items()}
     places = {name: _places(len(cells), people // 2, generator) for name, cells in there.items()}
     cells = {name: there[name][place] for name, place in places.items()}
     batch = path(scheme, cells, random)
@@ -133,8 +134,14 @@ def _counted(scheme: Scheme, path: Path, people: int, random: Source) -> Tables:
     for what, names in (("the report's id", batch.ids), ("the client's token", batch.tokens)):
         if names is not None:
             seen[what] = _bytes_of(names, generator)
-    groups = {name: _grouped(len(there[name]), places[name]) for name in mechanisms}
-    return dict(_tables(seen, groups, apart))
+    groups = {name: _grouped(len(there[name]), places[name]) for name in there}
+    in_clear = {
+        f"{name}, sent in clear, beside the record's own": float(
+            np.array_equal(batch.of(name).reports.values, cells[name])
+        )
+        for name in scheme.labels
+    }
+    return in_clear | dict(_tables(seen, groups, apart))
 
 
 def _bytes_of(names: np.ndarray, generator: np.random.Generator) -> Ranks:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from dpcore.audit.averaging import Averaging
@@ -72,7 +72,8 @@ class SchemeAudit:
 
     kept: the sum over attributes, whose draws are independent, or where a client reports one unit the largest of the units'
     sums; the unit is drawn without looking at a record.  averaging: what asking again and again finds.  faithfulness: whether
-    reports have the law that they should have.  Both are None where nobody has looked.
+    reports have the law that they should have.  Both are None where nobody has looked.  in_clear: label -> how many categories
+    it has; what it tells is promised to nobody.
     """
 
     name: str
@@ -82,6 +83,7 @@ class SchemeAudit:
     promised: Budget
     kept: Loss
     attributes: tuple[AttributeAudit, ...]
+    in_clear: Mapping[str, int] = field(default_factory=dict)
     averaging: Averaging | None = None
     faithfulness: Faithfulness | None = None
 

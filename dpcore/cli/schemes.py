@@ -50,6 +50,7 @@ def scheme(
         print(json.dumps(of_schemes.json_schema(), indent=2))
         return
     from dpcore.pipeline import check_estimates
+    from dpcore.protocol.label import in_words
     from dpcore.protocol.scheme import Scheme
     from dpcore.wire import write_bundle
 
@@ -70,6 +71,8 @@ def scheme(
             promise = "e^epsilon" if certificate.kind == "ratio" else "epsilon"
             bound = f"{certificate.kind} {float(certificate.kept):.6f} {mark} {promise}"
             table.add_row(name, _asks(attribute), attribute.mechanism.name, attribute.budget.text, bound)
+        for name, label in parsed.labels.items():
+            table.add_row(name, f"{len(label.categories)} categories", "sent in clear", "-", "nothing")
         show(table)
         for name, why in _taken(files[0]).items():
             print(f"{name}: {parsed.attributes[name].mechanism.name}, since {why}")
@@ -81,6 +84,9 @@ def scheme(
         print(
             f"each client spends epsilon = {parsed.epsilon:.4f}{delta} in total a round ({parsed.budget.text}; {total})"
         )
+        if parsed.labels:
+            sizes = {name: len(label.categories) for name, label in parsed.labels.items()}
+            print(f"sent in clear, which epsilon does not cover: {in_words(sizes)}")
 
 
 def _asks(attribute: Attribute) -> str:
@@ -238,6 +244,7 @@ def audit(
 def _show_audit(audit: SchemeAudit) -> None:
     """A scheme's certificate in short: what is promised, what is kept, and how every case was seen."""
     from dpcore.audit import at_most, averaged
+    from dpcore.protocol.label import in_words
 
     columns = ("attribute", "mechanism", "promised", "kept at most", "kept, exact", "reports show at least", "holds")
     table = new_table(f"{audit.name}  {audit.digest[:16]}", *columns)
@@ -256,4 +263,6 @@ def _show_audit(audit: SchemeAudit) -> None:
     held = sum(a.holds for a in audit.attributes)
     print(f"digest  {audit.digest}")
     print(f"total   epsilon at most {at_most(audit.kept)} a client, promised {audit.promised.text}")
+    if audit.in_clear:
+        print(f"sent in clear, which epsilon does not cover: {in_words(audit.in_clear)}")
     print(f"{held} of {len(audit.attributes)} attributes keep what they promise\n")

@@ -35,6 +35,10 @@ def json_schema() -> dict[str, Any]:
             "properties": {"type": {"enum": list(BY_TYPE)}},
         },
     }
+    document["properties"]["labels"] |= {
+        "propertyNames": {"pattern": NAME.pattern},
+        "additionalProperties": _table(keys.LABEL),
+    }
     return {"$schema": "http://json-schema.org/draft-07/schema#", "title": "A scheme of ldpflow", **document}
 
 

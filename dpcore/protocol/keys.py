@@ -43,7 +43,9 @@ SCHEME = (
         is_needed=True,
         words=f"a table [attributes.NAME] for each question, NAME of {_NAME.format('')}",
     ),
-    Option("labels", dict, default={}, words="a table [labels.NAME] for each thing that is seen in clear, as where"),
+    Option(
+        "labels", dict, default={}, words="a table [labels.NAME] for each thing that is sent in clear, such as a region"
+    ),
 )
 _TYPE = Option("type", str, choices=tuple(BY_TYPE), is_needed=True, words=" or ".join(map(repr, BY_TYPE)))
 _SHARED = (

@@ -121,3 +121,12 @@ def write(label: Attribute) -> dict[str, Any]:
 def shape(labels: Mapping[str, Attribute]) -> tuple[int, ...]:
     """Return how many categories each label has, in the scheme's order."""
     return tuple(len(label.categories) for label in labels.values())
+
+
+def in_words(sizes: Mapping[str, int]) -> str:
+    """Return labels with how many categories each has, as people read them.
+
+    >>> in_words({"region": 3, "sex": 2})
+    'region (3 categories), sex (2 categories)'
+    """
+    return ", ".join(f"{name} ({size} categories)" for name, size in sizes.items())

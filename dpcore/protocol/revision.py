@@ -21,7 +21,7 @@ _LISTED = 6  # parts of a list that are shown
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """One thing that differs, as texts; where: the attribute, '' for the whole scheme."""
+    """One thing that differs, as texts; where: the attribute, 'labels.NAME' of a label, '' for the whole scheme."""
 
     where: str
     what: str
@@ -34,6 +34,7 @@ class Revision:
     """What differs between two schemes.
 
     alike: attributes that ask the same, so that their estimates may be averaged.  apart: those of both that do not.
+    in_clear: labels of the later one that tell what those of the earlier do not.  hidden: labels of the earlier alone.
     """
 
     same: bool
@@ -43,6 +44,8 @@ class Revision:
     removed: tuple[str, ...]
     alike: tuple[str, ...]
     apart: tuple[str, ...]
+    in_clear: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> tuple[str, ...]:
@@ -58,6 +61,12 @@ class Revision:
             lines.append(f"ask the same, so that estimates may be compared and averaged: {', '.join(self.alike)}")
         if self.apart:
             lines.append(f"ask something else, so that they may not: {', '.join(self.apart)}")
+        if self.in_clear:
+            lines.append(
+                f"sent in clear as was not before, for whoever sees a report to read: {', '.join(self.in_clear)}"
+            )
+        if self.hidden:
+            lines.append(f"no longer sent in clear: {', '.join(self.hidden)}")
         return tuple(lines)
 
 
@@ -65,6 +74,7 @@ def revise(before: Scheme, after: Scheme) -> Revision:
     """Return what differs between two schemes, the earlier one first."""
     left, right = (tomllib.loads(scheme.canonical) for scheme in (before, after))
     tables = [document.pop("attributes") for document in (left, right)]
+    labels = [document.pop("labels", {}) for document in (left, right)]
     both = [name for name in after.attributes if name in before.attributes]
     alike = [name for name in both if all(tables[0][name].get(key) == tables[1][name].get(key) for key in _ASKED)]
     changes = list(_differences("", left, right))
@@ -77,6 +87,13 @@ def revise(before: Scheme, after: Scheme) -> Revision:
             texts = [_summary(table[name]) if name in table else "-" for table in tables]
             what = "added" if name in after.attributes else "removed"
             changes.append(Change(where=name, what=what, before=texts[0], after=texts[1]))
+    for name in dict.fromkeys([*before.labels, *after.labels]):
+        if name in before.labels and name in after.labels:
+            changes += _differences(f"labels.{name}", labels[0][name], labels[1][name])
+        else:
+            texts = [f"{len(table[name]['categories'])} categories" if name in table else "-" for table in labels]
+            what = "sent in clear" if name in after.labels else "hidden"
+            changes.append(Change(where=f"labels.{name}", what=what, before=texts[0], after=texts[1]))
     return Revision(
         same=before.digest == after.digest,
         renamed=before.name != after.name,
@@ -85,7 +102,14 @@ def revise(before: Scheme, after: Scheme) -> Revision:
         removed=tuple(name for name in before.attributes if name not in both),
         alike=tuple(alike),
         apart=tuple(name for name in both if name not in alike),
+        in_clear=tuple(name for name, table in labels[1].items() if _tells(table) != _tells(labels[0].get(name, {}))),
+        hidden=tuple(name for name in before.labels if name not in after.labels),
     )
+
+
+def _tells(label: dict[str, Any]) -> dict[str, Any]:
+    """What a label's place says: all of its table but the column's name."""
+    return {key: said for key, said in label.items() if key != "column"}
 
 
 def _differences(where: str, left: dict[str, Any], right: dict[str, Any]) -> Iterator[Change]:

@@ -111,8 +111,9 @@ class Scheme:
         for attribute in self.reported.values():
             column = next((name for name in (attribute.column, attribute.name) if name in present), None)
             if column is None:
+                kind = "label" if attribute.name in self.labels else "attribute"
                 raise InvalidRecord(
-                    f"column {attribute.column!r} (attribute {attribute.name}) is missing among the records' {len(present)} "
+                    f"column {attribute.column!r} ({kind} {attribute.name}) is missing among the records' {len(present)} "
                     "columns; rename one, or say its name with column = in the scheme"
                 )
             values = records[column]

@@ -85,3 +85,24 @@ def test_every_key_of_every_mechanism_is_in_it(kind: str, name: str) -> None:
     for key in keys.of_attribute(kind, name):
         own = case["then"]["properties"].get(key.name, table["properties"].get(key.name))
         assert own["description"] == key.words
+
+
+REGION = '[labels.region]\ncategories = ["north", "south"]\n'
+
+
+def test_labels_are_taken_and_slips_in_them_are_not() -> None:
+    for more in ("", 'column = "Region"\n', 'missing = "category"\n', 'codes = { 1 = "north" }\n'):
+        text = SMALL + "\n" + REGION + more
+        CHECK.validate(tomllib.loads(text))
+        CHECK.validate(tomllib.loads(Scheme.from_toml(text).canonical))
+    for old, new in (
+        ("region", "Region"),
+        (', "south"', ""),
+        ("categories", "category"),
+        ('"]\n', '"]\nepsilon = 1\n'),
+    ):
+        text = SMALL + "\n" + REGION.replace(old, new)
+        with pytest.raises(jsonschema.ValidationError):
+            CHECK.validate(tomllib.loads(text))
+        with pytest.raises(SchemeError):
+            Scheme.from_toml(text)

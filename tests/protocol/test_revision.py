@@ -62,6 +62,32 @@ def test_attributes_come_and_go(small_text: str) -> None:
     assert "3 categories" in shown["colour"][1]
 
 
+def test_what_is_sent_in_clear_is_told(small_text: str) -> None:
+    region = '\n[labels.region]\ncategories = ["north", "south"]\n'
+    asked, more = small_text + region, small_text + region.replace('"south"', '"south", "west"')
+    schemes = {text: Scheme.from_toml(text) for text in (small_text, asked, more)}
+    found = revise(schemes[small_text], schemes[asked])
+    (change,) = found.changes
+    assert (change.where, change.what, change.before, change.after) == (
+        "labels.region",
+        "sent in clear",
+        "-",
+        "2 categories",
+    )
+    assert found.verdict[-1] == "sent in clear as was not before, for whoever sees a report to read: region"
+    assert found.alike == ("side", "colour", "height")
+    found = revise(schemes[asked], schemes[more])
+    assert [(change.where, change.what, change.after) for change in found.changes] == [
+        ("labels.region", "categories", "north, south, west")
+    ]
+    assert found.in_clear == ("region",)
+    found = revise(schemes[asked], schemes[small_text])
+    assert (found.in_clear, found.hidden) == ((), ("region",))
+    assert found.verdict[-1] == "no longer sent in clear: region"
+    renamed = Scheme.from_toml(asked + 'column = "Region"\n')
+    assert revise(schemes[asked], renamed).in_clear == ()
+
+
 def test_another_level_is_shown_by_its_integers(small_text: str) -> None:
     found = against(small_text, ("finest_level = 3", "finest_level = 4"))
     shown = {change.what: (change.before, change.after) for change in found.changes if change.where == "height"}
