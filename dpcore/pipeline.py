@@ -23,7 +23,6 @@ from dpcore.estimation import least_count
 from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.estimation.estimators import Estimator, groups, sensitivity
 from dpcore.estimation.estimators.named import named
-from dpcore.estimation.estimators.weighted import estimate_weighted
 from dpcore.estimation.frequency_estimate import FrequencyEstimate
 from dpcore.estimation.functional_estimate import FunctionalEstimate, refused
 from dpcore.estimation.weighting import Margins, Weights, rake
@@ -350,6 +349,8 @@ def _weighted(
         why = f"weights by {by} would tell what fewer than {fewest:,} reports say (min_clients); join categories"
     else:
         try:
+            from dpcore.estimation.estimators.weighted import estimate_weighted  # with scipy, which few rounds need
+
             one = estimate_weighted(aggregate, name, weights, named(scheme.attributes[name]))
         except NotEstimable as error:
             why = str(error)

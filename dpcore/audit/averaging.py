@@ -124,6 +124,10 @@ def value_of(attribute: Attribute, cell: int) -> Any:
             attribute.lower + (attribute.upper - attribute.lower) * (2 * cell + 1) / (2 * attribute.mechanism.inputs)
         )
     place = int(np.searchsorted(attribute.cells, cell))
+    if attribute.bins is not None:  # edges, and below them all
+        first, *others = map(float, attribute.bins)
+        held = [float(np.nextafter(first, -np.inf)), first, *others]
+        return held[place] if place < len(held) else None
     if attribute.points is None:
         return attribute.categories[place]
     return float(attribute.points[place]) if place < len(attribute.points) else None

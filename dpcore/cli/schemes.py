@@ -15,6 +15,7 @@ from dpcore.rounds.defaults import DEFAULT_DATA, today
 
 if TYPE_CHECKING:
     from dpcore.audit import SchemeAudit
+    from dpcore.protocol.attribute import Attribute
     from dpcore.protocol.scheme import Scheme
     from dpcore.rounds.planner.plan import Plan
 
@@ -65,17 +66,13 @@ def scheme(
             continue
         table = new_table(f"{parsed.name}  {parsed.digest[:16]}", "attribute", "asks", "mechanism", "epsilon", "kept")
         for name, attribute in parsed.attributes.items():
-            asks = f"{len(attribute.categories)} categories"
-            if attribute.is_numeric:
-                asks = f"{float(attribute.lower):,g} to {float(attribute.upper):,g} {attribute.unit}".strip()
-                asks += "" if attribute.has_density else f", {len(attribute.points or ())} values"
             certificate = attribute.mechanism.certificate()
             mark = "<=" if certificate.holds else ">"
             promise = "e^epsilon" if certificate.kind == "ratio" else "epsilon"
             bound = f"{certificate.kind} {float(certificate.kept):.6f} {mark} {promise}"
-            table.add_row(name, asks, attribute.mechanism.name, attribute.budget.text, bound)
+            table.add_row(name, _asks(attribute), attribute.mechanism.name, attribute.budget.text, bound)
         for name, label in parsed.labels.items():
-            table.add_row(name, f"{len(label.categories)} categories", "sent in clear", "-", "nothing")
+            table.add_row(name, _asks(label), "sent in clear", "-", "nothing")
         show(table)
         for name, why in _taken(files[0]).items():
             print(f"{name}: {parsed.attributes[name].mechanism.name}, since {why}")
@@ -90,6 +87,23 @@ def scheme(
         if parsed.labels:
             sizes = {name: len(label.categories) for name, label in parsed.labels.items()}
             print(f"sent in clear, which epsilon does not cover: {in_words(sizes)}")
+
+
+def _asks(attribute: Attribute) -> str:
+    """What may be answered, in short."""
+    from dpcore.protocol._fields import listed
+    from dpcore.protocol.lattice import name_of
+
+    is_silent = attribute.missing == "category"
+    if attribute.bins is not None:
+        edges = listed(tuple(map(name_of, attribute.bins)))
+        asks = f"{len(attribute.bins) + 1} ranges, parted at {edges} {attribute.unit}".strip()
+    elif attribute.is_numeric:
+        asks = f"{float(attribute.lower):,g} to {float(attribute.upper):,g} {attribute.unit}".strip()
+        asks += "" if attribute.points is None else f", {len(attribute.points)} values"
+    else:
+        asks = f"{len(attribute.categories) - is_silent} categories"
+    return asks + (", or no answer" if is_silent else "")
 
 
 def _taken(file: Path) -> dict[str, str]:
@@ -152,7 +166,9 @@ def _show_plan(plan: Plan) -> None:
         return "refused" if error is None else f"{error:,.4g} {plan.unit}".strip()
 
     rows = {"clients": f"{plan.clients:,}", "epsilon": plan.epsilon.text, "error": number(plan.error)}
-    table = new_table(f"{plan.aim.attribute}: {plan.aim.quantity}", "", "", "")
+    title = f"{plan.aim.attribute}: {plan.aim.quantity}"
+    table = new_table(title, "", "", "")
+    table.min_width = len(title)  # which is not broken
     for name, value in rows.items():
         table.add_row(
             name, value, {plan.missing: "found"}.get(name, "within what was asked" if name == "error" else "given")
@@ -172,6 +188,9 @@ def _show_plan(plan: Plan) -> None:
     else:
         needed = f"{plan.needed:,} clients" if isinstance(plan.needed, int) else f"epsilon = {plan.needed.text}"
         print(f"choose {plan.best.mechanism}: {needed} would do")
+    if plan.one_bin is not None:
+        at = plan.aim.quantity.partition("(")[2].rstrip(") ")
+        print(f"alone, asked by bins = [{at}], the share below {at} would have an error of {number(plan.one_bin)}")
     if plan.floor is not None:
         print(f"no mechanism's error is below {number(plan.floor)} for all laws")
     beside = new_table("published epsilons", "who", "epsilon", "delta", "noise added")

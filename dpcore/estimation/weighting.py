@@ -117,7 +117,7 @@ class Margins:
 
     def by_category(self) -> dict[tuple[str, str], float]:
         """Return (label, category) -> its share of the population, of the labels whose totals are known."""
-        known = {}
+        known: dict[tuple[str, str], float] = {}
         for names, table in self.shares.items():
             for axis, name in enumerate(names):
                 alone = table.sum(axis=tuple(other for other in range(table.ndim) if other != axis))

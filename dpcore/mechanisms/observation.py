@@ -55,10 +55,7 @@ class ScoreSums:
         return self.true_cross == self.other_cross == 0
 
     def frequencies(self, sums: np.ndarray, n: float | np.ndarray) -> np.ndarray:
-        """Return unbiased frequencies, shape (k,), from the sums over n > 0 reports; their sum need not be one.
-
-        Of many at once, (C, k), n has the shape (C, 1).
-        """
+        """Return unbiased frequencies, shape (k,), of sums over n > 0 reports, or of many (C, k); they need not sum to one."""
         return np.asarray((np.asarray(sums) / n - float(self.other_mean)) / float(self.contrast))
 
     def means(self, frequencies: np.ndarray) -> np.ndarray:
@@ -107,7 +104,7 @@ class ScoreSums:
         scale = float(self.contrast) ** 2  # n variance(f) = constant + linear f - f^2
         constant = float(self.other_square - self.other_mean**2) / scale
         linear = float(self.true_square - self.other_square - 2 * self.other_mean * self.contrast) / scale
-        return _wilson(np.asarray(raw, dtype=np.float64), z * z / n, constant, linear)
+        return _wilson(np.asarray(raw, dtype=np.float64), np.asarray(z * z / n), constant, linear)
 
     def union_interval(self, raw: float, n: int, z: float, share: float) -> tuple[float, float]:
         """Return the ends of `score_interval` of a union; share: how many of all categories it has, 0 < share < 1.
@@ -117,7 +114,7 @@ class ScoreSums:
         none, everyone = self.own_variances
         gain = everyone - none
         constant = none * self.categories * share * (1 - share) + (gain - 1) * share**2
-        low, high = _wilson(np.array(raw), z * z / n, constant, gain + 2 * share * (1 - gain))
+        low, high = _wilson(np.array(raw), np.array(z * z / n), constant, gain + 2 * share * (1 - gain))
         return float(low), float(high)
 
     def response(self) -> np.ndarray:
@@ -132,9 +129,7 @@ class ScoreSums:
         return matrix
 
 
-def _wilson(
-    raw: np.ndarray, narrow: float | np.ndarray, constant: float, linear: float
-) -> tuple[np.ndarray, np.ndarray]:
+def _wilson(raw: np.ndarray, narrow: np.ndarray, constant: float, linear: float) -> tuple[np.ndarray, np.ndarray]:
     """The ends of the f with (raw - f)^2 <= narrow (constant + linear f - f^2)."""
     leading, half = 1 + narrow, raw + narrow * linear / 2
     root = np.sqrt(np.maximum(half**2 - leading * (raw**2 - narrow * constant), 0.0))

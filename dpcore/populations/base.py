@@ -20,6 +20,7 @@ from dpcore.errors import SchemeError
 from dpcore.functionals.group import Group
 from dpcore.populations.laws import CategoricalLaw, Law, NumericLaw, mixture
 
+Given = str | Mapping[str, float] | None
 BLOCK = 65_536  # people in a block; the pipeline's blocks of reports are the same ones
 PEOPLE = 1 << 21  # the stream people are drawn from; attributes' reports have 0, 1, 2, ..., the drawn units 2^20
 
@@ -32,8 +33,8 @@ class Population:
     group: the attribute whose categories have different laws; weights: its category -> probability, summing to one.
     laws: every other attribute -> group category -> law; one attribute's laws share bounds or categories.
 
-    `given` below is None (everybody), a category of the group attribute, or 'ATTRIBUTE=CATEGORY' of any categorical
-    attribute.
+    `given` below is None (everybody), a category of the group attribute, 'ATTRIBUTE=CATEGORY' of any categorical
+    attribute, or the shares that groups have, by their categories.
     Raises SchemeError where an attribute, a category or `given` is unknown, or a law is of the other type.
     """
 
@@ -113,6 +114,10 @@ class Population:
         cumulated[0], cumulated[-1] = 0.0, 1.0
         return np.diff(cumulated)
 
+    def range_probabilities(self, attribute: str, edges: Sequence[float], given: str | None = None) -> np.ndarray:
+        """Return the probabilities, shape (k + 1,), of the ranges that k rising numbers part."""
+        return np.diff(self.truth(attribute, given).cdf(np.asarray(edges)), prepend=0.0, append=1.0)
+
     def probabilities(self, attribute: str, categories: Sequence[str], given: str | None = None) -> np.ndarray:
         """Return the probabilities of the categories, in their order, shape (k,).
 
@@ -127,7 +132,7 @@ class Population:
             )
         return np.array([true.get(category, 0.0) for category in categories])
 
-    def truth(self, attribute: str, given: str | None = None) -> NumericLaw:
+    def truth(self, attribute: str, given: Given = None) -> NumericLaw:
         """Return the law of a numeric attribute: lower, upper, pdf, cdf, quantile, derivative, breakpoints."""
         by_group = self._laws(attribute)
         parts = []
@@ -170,10 +175,10 @@ class Population:
             raise SchemeError(f"given must be one of {', '.join(self.weights)} or 'ATTRIBUTE=CATEGORY', got {given!r}")
         return group
 
-    def _shares(self, given: str | None) -> dict[str, float]:
+    def _shares(self, given: Given) -> dict[str, float]:
         """The probabilities of the groups among those described by `given` (Bayes)."""
-        if given is None:
-            return dict(self.weights)
+        if given is None or isinstance(given, Mapping):
+            return dict(given or self.weights)
         if given in self.weights:
             return {group: float(group == given) for group in self.weights}
         asked, joint = self._group(given), {}

@@ -15,7 +15,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -32,7 +32,6 @@ from dpcore.populations.base import BLOCK
 from dpcore.wire.files import location, opened
 
 if TYPE_CHECKING:
-    from dpcore.protocol.attribute import Attribute
     from dpcore.protocol.scheme import Scheme
 
 _CHUNK = 1 << 22  # bytes of CSV parsed at a time; no line may be longer
@@ -70,15 +69,19 @@ def read_blocks(
         raise InvalidRecord(f"records must be a .csv, .parquet or .jsonl file, got {path}")
     if not path.is_file():
         raise InvalidRecord(f"no file of records at {path}")
-    columns = {attribute.column: attribute for attribute in scheme.reported.values()}
+    columns = {
+        name: [attribute for attribute in scheme.reported.values() if attribute.column == name]
+        for name in dict.fromkeys(attribute.column for attribute in scheme.reported.values())
+    }
     with _plainly(path):
         first = 0
         asked = list(dict.fromkeys([*columns, *also]))
         for table in _exactly(readers[path.suffix.lower()](path, asked, size), size):
             frame = table.to_pandas(ignore_metadata=True)  # an index a writer kept would hide positions
-            for name, attribute in columns.items():
-                if attribute.type == "numeric":
-                    frame[name] = _numbers(frame[name], attribute, path, first)
+            for name, attributes in columns.items():
+                if all(attribute.reads_numbers for attribute in attributes):
+                    codes = {code for attribute in attributes for code in attribute.codes}
+                    frame[name] = _numbers(frame[name], name, codes, path, first)
             first += len(frame)
             yield frame
 
@@ -170,8 +173,8 @@ def _check_columns(path: Path, columns: Sequence[str], present: Sequence[str]) -
             raise InvalidRecord(f"{path} has no column {column!r} among its {len(present)}; {hint}")
 
 
-def _numbers(column: pd.Series, attribute: Attribute, path: Path, first: int) -> pd.Series:
-    """The column as float64; refuses what is neither a number nor a missing value."""
+def _numbers(column: pd.Series, name: str, codes: Collection[str], path: Path, first: int) -> pd.Series:
+    """The column as float64; refuses what is neither a number nor a missing value, nor a code of one."""
     if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
         return column.astype("float64")
     try:
@@ -179,15 +182,15 @@ def _numbers(column: pd.Series, attribute: Attribute, path: Path, first: int) ->
         numbers = pd.to_numeric(column.astype("str"), errors="coerce").astype("float64")
         words = column[np.isinf(numbers)].astype("str").str.contains("i", case=False)  # not digits beyond doubles
         numbers[words.index[words]] = np.nan
-        is_silent = column.astype("str").isin(list(attribute.codes))
+        is_silent = column.astype("str").isin(list(codes))
         numbers[is_silent] = np.nan
     except (TypeError, ValueError):
-        raise InvalidRecord(f"column {attribute.column!r} of {path} must hold numbers, and it holds lists") from None
+        raise InvalidRecord(f"column {name!r} of {path} must hold numbers, and it holds lists") from None
     doubtful = column[numbers.isna() & column.notna() & ~is_silent]
     bad = doubtful[~doubtful.astype(str).str.strip().str.lower().isin(_NO_VALUE)]
     if len(bad):
         raise InvalidRecord(
-            f"column {attribute.column!r} of {path} must hold numbers, with a point and no thousands separator; "
+            f"column {name!r} of {path} must hold numbers, with a point and no thousands separator; "
             f"record {first + int(bad.index[0]) + 1} does not ({len(bad)} of its block)"
         )
     return numbers

@@ -18,7 +18,7 @@ from dpcore.mechanisms import Mechanism
 from dpcore.mechanisms.information import spread
 from dpcore.privacy.budget import Budget
 from dpcore.protocol._fields import listed, number
-from dpcore.protocol.keys import LATTICE, OTHER
+from dpcore.protocol.keys import BINNED, LATTICE, OTHER
 
 MISSING = "missing"  # the category that `missing = "category"` adds
 _WHOLE = re.compile(r"-?[0-9]{1,40}")  # a code that is read as a number, too
@@ -47,9 +47,11 @@ class Attribute:
         None  # the values there are, rising, where they are said; named by `categories`
     )
     step: Fraction | None = None  # how far apart they are, where that was said
+    heaps: tuple[Fraction, ...] | None = None  # whose multiples people round to, where that was said
     level_rule: str = "lepski"
     level: int | None = None
     # categorical
+    bins: tuple[Fraction, ...] | None = None  # where the ranges meet that the categories are, of one that is a number's
     categories: tuple[str, ...] = ()
     codes: Mapping[str, str] = field(default_factory=dict)
     values: tuple[float, ...] | None = None
@@ -70,8 +72,15 @@ class Attribute:
         return self.type == "numeric"
 
     @property
+    def reads_numbers(self) -> bool:
+        """Whether records hold numbers: of any but categories by name."""
+        return self.is_numeric or self.bins is not None
+
+    @property
     def kind(self) -> str:
-        """What its values are: its type, or 'lattice' of a number that says which values there are."""
+        """What its values are: its type, 'lattice' of a number that says which there are, or 'binned' of its ranges."""
+        if self.bins is not None:
+            return BINNED
         return self.type if self.points is None else LATTICE
 
     @property
@@ -85,11 +94,12 @@ class Attribute:
         `first` is how many records are before the column's, for messages, which count from 1.  Raises InvalidRecord, naming
         the column and the record's number and never the value.
         """
-        if self.has_density:
-            share = (self._numbers(column, first) - float(self.lower)) / float(self.upper - self.lower)
-            cells = self.mechanism.inputs
-            return np.minimum((share * cells).astype(np.int64), cells - 1)
-        return self._encode_points(column, first) if self.is_numeric else self._encode_categories(column, first)
+        if not self.reads_numbers:
+            return self._encode_categories(column, first)
+        if self.missing == "refuse":
+            return self._cells_of(self._numbers(column, first))
+        column, is_silent = self._silent(column)
+        return np.where(is_silent, self.cells[-1], self._cells_of(self._numbers(column, first)))
 
     @cached_property
     def cells(self) -> np.ndarray:
@@ -103,19 +113,18 @@ class Attribute:
             return np.arange(len(self.categories))
         return spread(len(self.points), self.mechanism.inputs, len(self.categories) > len(self.points))
 
-    def _encode_points(self, column: Any, first: int) -> np.ndarray:
-        """The input cells of the points nearest to numbers, of two the larger."""
-        is_silent = None
-        if self.missing == "category":
-            column, is_silent = self._silent(column)
-        x = self._numbers(column, first)
+    def _cells_of(self, x: np.ndarray) -> np.ndarray:
+        """The input cells of numbers; of the points nearest to them, of two the larger; of the bins they lie in."""
+        if self.bins is not None:
+            return np.searchsorted([float(edge) for edge in self.bins], x, side="right")
+        if self.points is None:
+            share, cells = (x - float(self.lower)) / float(self.upper - self.lower), self.mechanism.inputs
+            return np.minimum((share * cells).astype(np.int64), cells - 1)
         if self.step is not None:
             place = np.floor((x - float(self.lower)) / float(self.step) + 0.5).astype(np.int64)
             place = np.minimum(place, len(self._points) - 1)
         else:
             place = np.searchsorted((self._points[1:] + self._points[:-1]) / 2, x, side="right")
-        if is_silent is not None:
-            place = np.where(is_silent, len(self._points), place)
         return np.asarray(self.cells[place])
 
     @cached_property
@@ -154,10 +163,13 @@ class Attribute:
             raise InvalidRecord(
                 f"column {self.column!r} must hold numbers, and at least one value is not; fix the file or the scheme"
             ) from None
-        _refuse(np.isnan(x), first, f"column {self.column!r} has no value", f"a number in {self._bounds}")
+        range_ = "" if self.bins is not None else f" in [{number(self.lower)}, {number(self.upper)}]"
+        _refuse(np.isnan(x), first, f"column {self.column!r} has no value", f"a number{range_}")
+        if self.bins is not None:
+            return x
         outside = (x < float(self.lower)) | (x > float(self.upper))
         if self.outside == "refuse":
-            remedy = f'a number in {self._bounds}; widen the bounds or set outside = "clip"'
+            remedy = f'a number{range_}; widen the bounds or set outside = "clip"'
             _refuse(outside, first, f"column {self.column!r} is outside its bounds", remedy)
         return np.clip(x, float(self.lower), float(self.upper))
 
@@ -221,10 +233,6 @@ class Attribute:
     @cached_property
     def _has_long_codes(self) -> bool:
         return any(isinstance(code, int) and abs(code) >= _UNSURE for code in self._lookup)
-
-    @property
-    def _bounds(self) -> str:
-        return f"[{number(self.lower)}, {number(self.upper)}]"
 
 
 def _floats(column: Any) -> np.ndarray:

@@ -15,7 +15,7 @@ from typing import Any
 from dpcore.errors import SchemeError
 from dpcore.mechanisms import Mechanism
 from dpcore.mechanisms.named import BY_KIND
-from dpcore.protocol import keys, lattice
+from dpcore.protocol import bins, keys, lattice
 from dpcore.protocol._fields import listed, number, printable
 from dpcore.protocol.attribute import MISSING, Attribute
 
@@ -41,7 +41,7 @@ def read(name: str, table: Any, clients: int, functionals: tuple[str, ...]) -> A
             _check_level(entries, table)
             told = {"points": 0, "clients": clients}
         else:
-            entries |= categories_of(entries)
+            entries |= categories_of(entries) if kind == "categorical" else bins.read(entries)
             told = {"categories": len(entries["categories"])}
             functionals = () if entries["values"] is None else ("mean",)
         entries["name"], entries["column"] = name, name if entries["column"] is None else entries["column"]
@@ -151,12 +151,18 @@ def write(attribute: Attribute) -> dict[str, Any]:
     if a.points is not None:
         table |= {"values": [number(point) for point in a.points]} if a.step is None else _bounds(a)
         table |= {} if a.step is None else {"step": number(a.step)}
+        table |= {} if a.heaps is None else {"heaps": [number(heap) for heap in a.heaps]}
         table |= {"unit": a.unit, "outside": a.outside}
         table |= {"codes": dict(a.codes)} if a.codes else {}
     elif a.is_numeric:
         table |= _bounds(a) | {"unit": a.unit, "outside": a.outside}
         table |= {"level_rule": a.level_rule} if a.estimator == "projection" else {}
         table |= {} if a.level is None else {"level": a.level}
+    elif a.bins is not None:
+        table |= {"bins": [number(edge) for edge in a.bins], "unit": a.unit}
+        table |= {"codes": dict(a.codes)} if a.codes else {}
+        table |= {} if a.values is None else {"values": [number(Fraction(repr(v))) for v in a.values]}
+        table |= {} if a.design is None else {"design": a.design}
     else:
         table |= {"categories": a.categories, "codes": dict(a.codes)}
         table |= {} if a.values is None else {"values": [number(Fraction(repr(v))) for v in a.values]}

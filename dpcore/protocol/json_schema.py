@@ -43,14 +43,19 @@ def json_schema() -> dict[str, Any]:
 
 
 _POINTS = {"anyOf": [{"required": ["step"]}, {"required": ["values"]}]}  # which make a number's values few
+_BINS = {"required": ["type", "bins"]}
+_APART: dict[str, tuple[str, dict[str, Any]]] = {  # what a table has of one kind, and not of the other of its type
+    keys.LATTICE: ("numeric", _POINTS),
+    keys.BINNED: ("categorical", _BINS),
+    "numeric": ("numeric", {"not": _POINTS}),
+    "categorical": ("categorical", {"not": _BINS}),
+}
 
 
 def _is(kind: str) -> dict[str, Any]:
     """Whether a table is of an attribute of a kind, as `keys.kind_of` says."""
-    of_type = {"properties": {"type": {"const": "numeric" if kind == keys.LATTICE else kind}}, "required": ["type"]}
-    if kind == "categorical":
-        return of_type
-    return of_type | (_POINTS if kind == keys.LATTICE else {"not": _POINTS})
+    type_, apart = _APART[kind]
+    return {"properties": {"type": {"const": type_}}, "required": ["type"]} | apart
 
 
 def _attribute(kind: str) -> dict[str, Any]:

@@ -55,11 +55,21 @@ _SHARED = (
     Option("client", dict, words="the mechanism's integers in a canonical text; nobody writes them"),
 )
 LATTICE = "lattice"  # the kind of a numeric attribute that says which values there are
+BINNED = "binned"  # and of a categorical one that is of a number's ranges
+_BINS = Option(
+    "bins", list[Fraction], fewest=1, is_needed=True, words="where ranges meet, rising: an edge is in the upper one"
+)
 _STEP = Option(
     "step", Fraction, words="how far apart values are, from lower to upper: 1 of counts, 1000 of rounded incomes"
 )
 _POINTS = Option(
     "values", list[Fraction], fewest=2, words="the values there are, rising, in place of lower, upper and step"
+)
+_HEAPS = Option(
+    "heaps",
+    list[Fraction],
+    fewest=0,
+    words="whose multiples people round to, such as [5, 10]; [] where they do not; found from the reports where it is left out",
 )
 _CODES = Option("codes", dict, default={}, words='what a file says = which category that is, such as { 1 = "urban" }')
 _OWN = {
@@ -106,15 +116,28 @@ _OWN = {
 }
 _LABELS = ("column", "categories", "codes", "outside", "missing")
 LABEL = tuple(key for key in (*_SHARED, *_OWN["categorical"]) if key.name in _LABELS)
-_OWN[LATTICE] = (
-    *(replace(key, is_needed=False) for key in _OWN["numeric"] if key.name in ("lower", "upper", "unit", "outside")),
-    _STEP,
-    _POINTS,
+_SILENT = (
     replace(_CODES, words='what a file says of who gives no answer, such as { -1 = "missing" }'),
     replace(
         next(key for key in _OWN["categorical"] if key.name == "missing"),
         words="an absent value is refused, or is an answer like the others, whose share is estimated",
     ),
+)
+_OWN[LATTICE] = (
+    *(replace(key, is_needed=False) for key in _OWN["numeric"] if key.name in ("lower", "upper", "unit", "outside")),
+    _STEP,
+    _POINTS,
+    _HEAPS,
+    *_SILENT,
+)
+_OWN[BINNED] = (
+    _BINS,
+    next(key for key in _OWN["numeric"] if key.name == "unit"),
+    replace(
+        next(key for key in _OWN["categorical"] if key.name == "values"),
+        words="a number for each range, so that functionals are estimated too",
+    ),
+    *_SILENT,
 )
 
 
@@ -126,12 +149,15 @@ _AUTOMATIC = {
     "categorical": "auto took the smallest report within 1 % of the least variance",
     LATTICE: "it has the least error that is to be expected of the planned clients",
 }
+_DEFAULTS[BINNED], _AUTOMATIC[BINNED] = _DEFAULTS["categorical"], _AUTOMATIC["categorical"]
 
 
 def kind_of(table: Mapping[str, Any]) -> str:
-    """Return what an attribute's values are: 'categorical', 'numeric', or 'lattice' where its table says which there are."""
+    """Return what an attribute's values are: its type, 'lattice' where its table says which numbers there are, or 'binned'."""
     kind = str(read((_TYPE,), table)["type"])
-    return LATTICE if kind == "numeric" and (_STEP.name in table or _POINTS.name in table) else kind
+    if kind == "numeric":
+        return LATTICE if _STEP.name in table or _POINTS.name in table else kind
+    return BINNED if _BINS.name in table else kind
 
 
 def of_attribute(kind: str, mechanism: str) -> tuple[Option, ...]:

@@ -19,13 +19,13 @@ from dpcore.protocol._fields import number
 from dpcore.protocol.attribute import MISSING, numeral
 
 MOST_POINTS = 1024  # of more a density says as much
-_LARGEST = 10**30  # of a bound: its eighth power is still a number
+LARGEST = 10**30  # of a bound: its eighth power is still a number
 _FINEST = 2.0**-32  # least width of the bounds, relative to them: input cells are then far above rounding
 
 
 def check_bounds(lower: Fraction, upper: Fraction) -> None:
     """Raise SchemeError unless lower is below upper, far enough for doubles to tell values between them apart."""
-    check_within(-_LARGEST, _LARGEST, lower=lower, upper=upper)
+    check_within(-LARGEST, LARGEST, lower=lower, upper=upper)
     if not lower < upper:
         raise SchemeError(f"lower must be below upper, got {number(lower)} and {number(upper)}")
     if float(upper - lower) <= _FINEST * max(abs(float(lower)), abs(float(upper))):
@@ -41,11 +41,7 @@ def read(entries: Mapping[str, Any]) -> dict[str, Any]:
     """
     points = _points(entries)
     check_bounds(points[0], points[-1])
-    codes, missing = entries["codes"], entries["missing"]
-    if not isinstance(codes, Mapping) or any(label != MISSING for label in codes.values()):
-        raise SchemeError(f'codes of a number say who gives no answer, such as {{ -1 = "{MISSING}" }}, got {codes!r}')
-    if codes and missing != "category":
-        raise SchemeError('codes of a number go with missing = "category": say that, or leave them out')
+    codes = codes_of_silence(entries)
     for code in codes:
         if numeral(code) in {float(point) for point in points}:
             raise SchemeError(f"codes.{code} is one of the values there are, and cannot mean that there is no answer")
@@ -53,10 +49,21 @@ def read(entries: Mapping[str, Any]) -> dict[str, Any]:
         "lower": points[0],
         "upper": points[-1],
         "points": points,
+        "heaps": None if entries["heaps"] is None else _heaps(entries["heaps"], points),
         "values": tuple(map(float, points)),
-        "categories": (*map(name_of, points), *([MISSING] if missing == "category" else [])),
-        "codes": MappingProxyType(dict(sorted(codes.items()))),  # as in the canonical text
+        "categories": (*map(name_of, points), *([MISSING] if entries["missing"] == "category" else [])),
+        "codes": codes,
     }
+
+
+def codes_of_silence(entries: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return the codes that a number's table says mean no answer, in the order of the canonical text."""
+    codes = entries["codes"]
+    if not isinstance(codes, Mapping) or any(label != MISSING for label in codes.values()):
+        raise SchemeError(f'codes of a number say who gives no answer, such as {{ -1 = "{MISSING}" }}, got {codes!r}')
+    if codes and entries["missing"] != "category":
+        raise SchemeError('codes of a number go with missing = "category": say that, or leave them out')
+    return MappingProxyType(dict(sorted(codes.items())))
 
 
 def _points(entries: Mapping[str, Any]) -> tuple[Fraction, ...]:
@@ -82,6 +89,15 @@ def _points(entries: Mapping[str, Any]) -> tuple[Fraction, ...]:
             "for a density"
         )
     return tuple(listed) if listed is not None else tuple(lower + step * place for place in range(int(steps) + 1))
+
+
+def _heaps(heaps: list[Fraction], points: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
+    for heap in heaps:
+        if heap <= 0 or sum((point / heap).denominator == 1 for point in points) < 2:
+            raise SchemeError(
+                f"heaps must be numbers above 0 that have multiples among the values, two at least, got {number(heap)}"
+            )
+    return tuple(heaps)
 
 
 def name_of(point: Fraction) -> str:

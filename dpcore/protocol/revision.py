@@ -15,7 +15,7 @@ from typing import Any
 
 from dpcore.protocol.scheme import Scheme
 
-_ASKED = ("type", "lower", "upper", "unit", "outside", "missing", "categories", "codes", "values")
+_ASKED = ("type", "lower", "upper", "step", "unit", "outside", "missing", "categories", "bins", "codes", "values")
 _LISTED = 6  # parts of a list that are shown
 
 
@@ -143,8 +143,14 @@ def _text(value: Any) -> str:
 
 
 def _summary(table: dict[str, Any]) -> str:
-    asks = f"{table['lower']} to {table['upper']} {table['unit']}".strip() if table["type"] == "numeric" else ""
-    return f"{asks or str(len(table['categories'])) + ' categories'}, {table['mechanism']}, epsilon {table['epsilon']}"
+    if "bins" in table:
+        asks = f"{len(table['bins']) + 1} bins"
+    elif table["type"] == "categorical":
+        asks = f"{len(table['categories'])} categories"
+    else:
+        ends = [table["lower"], table["upper"]] if "lower" in table else table["values"]
+        asks = f"{ends[0]} to {ends[-1]} {table['unit']}".strip()
+    return f"{asks}, {table['mechanism']}, epsilon {table['epsilon']}"
 
 
 def _spent(scheme: Scheme) -> str:

@@ -143,6 +143,11 @@ def category_law(attribute: Attribute, people: Any, given: str | None = None) ->
     A point has whom it is the nearest to: cells of half the points' common step are its own up to the middle between points.
     Raises SchemeError where that makes too many cells.
     """
+    if attribute.bins is not None:
+        law = np.asarray(
+            people.range_probabilities(attribute.name, [float(edge) for edge in attribute.bins], given=given)
+        )
+        return np.append(law, np.zeros(len(attribute.categories) - len(law)))
     if not attribute.is_numeric:
         return np.asarray(people.probabilities(attribute.name, attribute.categories, given=given))
     points = attribute.points or ()

@@ -70,7 +70,9 @@ class Line:
     @property
     def quantity(self) -> str:
         """What it is where nothing around it says so."""
-        return f"share of {self.text}" if is_share(self.name) else self.text
+        if not is_share(self.name):
+            return self.text
+        return f"share {self.text}" if self.text.startswith("below ") else f"share of {self.text}"
 
     @property
     def value(self) -> str:

@@ -16,6 +16,7 @@ import pandas as pd
 
 from dpcore.errors import SchemeError
 from dpcore.estimation.density_estimate import DensityEstimate
+from dpcore.estimation.estimators.log_linear_family import kinds
 from dpcore.estimation.frequency_estimate import FrequencyEstimate
 from dpcore.estimation.functional_estimate import FunctionalEstimate
 from dpcore.functionals import parse
@@ -211,7 +212,8 @@ def _sensitivities(round_: Round) -> pd.DataFrame:
         who = (estimate.attribute, estimate.estimator, estimate.given)
         if isinstance(estimate, FrequencyEstimate) and estimate.sensitivities is not None:
             moves = zip(estimate.categories, estimate.sensitivities, strict=True)
-            rows += [(*who, f"frequency({category})", float(moved), True) for category, moved in moves]
+            exact = estimate.exposure is not None and estimate.exposure.is_constant
+            rows += [(*who, f"frequency({category})", float(moved), exact) for category, moved in moves]
         if isinstance(estimate, DensityEstimate):
             along = estimate.curve_sensitivity(np.linspace(estimate.density.lower, estimate.density.upper, POINTS))
             rows += [(*who, name, float(curve.max()), False) for name, curve in zip(_CURVES, along or (), strict=False)]
@@ -276,6 +278,11 @@ def _checks(round_: Round, rehearsal: bool, parts: Sequence[Aggregate]) -> pd.Da
     for estimate in _estimates(round_):
         if isinstance(estimate, DensityEstimate):
             rows += _of_density(estimate)
+        elif estimate.beliefs:
+            whose = of_group(estimate.attribute, estimate.given)
+            rows += [
+                Check(f"{kind}({whose})", True, weight, None, said) for kind, weight, said in kinds(estimate.beliefs)
+            ]
     for check in poisoning.checks(aggregate, parts):
         name = f"{check.name}({check.attribute})"
         seen, most = (check.statistic, check.threshold) if check.is_available else (None, None)
@@ -308,23 +315,25 @@ def truths(round_: Round, population: Any) -> pd.DataFrame:
         asked = list(dict.fromkeys([*attribute.functionals, *estimated]))
         rows += list(_truth_rows(attribute, asked, population, round_.estimates.get(name), ""))
     for group in round_.groups:
-        attribute = round_.aggregate.scheme.attributes[group.attribute]
+        scheme = round_.aggregate.scheme
+        attribute = scheme.attributes[group.attribute]
         asked = list(dict.fromkeys([*attribute.functionals, *(result.functional for result in group.functionals)]))
         try:
-            rows += list(_truth_rows(attribute, asked, population, group.estimate, group.given))
+            whom = _whom(scheme, population, group.group)
+            rows += list(_truth_rows(attribute, asked, population, group.estimate, group.given, whom))
         except SchemeError:
             continue  # nobody simulated has that category, so that nothing is true of them
     return _frame(rows, "attribute given quantity x value")
 
 
 def _truth_rows(
-    attribute: Attribute, asked: list[str], population: Any, estimate: Any, given: str
+    attribute: Attribute, asked: list[str], population: Any, estimate: Any, given: str, whom: Any = None
 ) -> Iterator[tuple[Any, ...]]:
     name = attribute.name
     if attribute.has_density:
-        yield from _numeric_truths(attribute, asked, population, estimate, given)
+        yield from _numeric_truths(attribute, asked, population.truth(name, whom), estimate, given)
     else:
-        probabilities = category_law(attribute, population, given or None)
+        probabilities = category_law(attribute, population, whom)
         for category, value in zip(attribute.categories, probabilities, strict=True):
             yield name, given, f"frequency({category})", None, float(value)
         numbers = np.asarray(attribute.values or ())
@@ -339,11 +348,26 @@ def _truth_rows(
             )
 
 
+def _whom(scheme: Scheme, population: Any, group: Group) -> Any:
+    """Who is in a group, as a population knows it: by name or, of a number's range, by the shares its own groups have there."""
+    if group.attribute not in scheme.reported:
+        raise SchemeError("no population knows of weights")
+    attribute = scheme.reported[group.attribute]
+    if attribute.bins is None:
+        return str(group)
+    place = attribute.categories.index(group.category)
+    joint = {
+        own: weight * category_law(attribute, population, own)[place] for own, weight in population.weights.items()
+    }
+    if not any(joint.values()):
+        raise SchemeError(f"nobody in population {population.name!r} is of {str(group)!r}")
+    return {own: share / sum(joint.values()) for own, share in joint.items()}
+
+
 def _numeric_truths(
-    attribute: Attribute, asked: list[str], population: Any, estimate: Any, given: str
+    attribute: Attribute, asked: list[str], truth: Any, estimate: Any, given: str
 ) -> Iterator[tuple[Any, ...]]:
-    name = attribute.name
-    truth = population.truth(name, given or None).clipped(attribute.lower, attribute.upper)
+    name, truth = attribute.name, truth.clipped(attribute.lower, attribute.upper)
     if estimate is not None:
         x = estimate.to_frame(POINTS)["x"].to_numpy()
         for point, value in zip(x, truth.pdf(x), strict=True):

@@ -127,7 +127,7 @@ class Project:
     @property
     def used(self) -> list[str]:
         """The files and folders that its runs may use."""
-        named = [self.told[key] for key in ("scheme", "records", "reports", "warehouse") if key in self.told]
+        named = [self.told[key] for key in ("scheme", "records", "reports", "warehouse", "margins") if key in self.told]
         kept = [] if self.collector is None else [self.collector["into"]]
         schemes = [self.schemes] if self.schemes != "." else []  # all of the project otherwise
         return list(dict.fromkeys([self.data, *named, *kept, *schemes, *self.folders]))
@@ -151,7 +151,9 @@ class Project:
             rounds = {key: value for key, value in self.told.items() if key not in _WHOSE}
         else:
             rounds = self.of_rounds()
-        places = {key: value for key, value in self.told.items() if key in ("data", "warehouse", "min_clients")}
+        places = {
+            key: value for key, value in self.told.items() if key in ("data", "warehouse", "min_clients", "margins")
+        }
         others = ("collect", "estimate", "cleanup", "forget", "show", "query", "export", "publish", "audit")
         return {"run": rounds, "backfill": rounds} | dict.fromkeys(others, places)
 

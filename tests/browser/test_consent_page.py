@@ -325,6 +325,11 @@ def test_what_a_running_collector_is_sent_is_accepted_and_counted_once(
 
 COUNTED = """
 name = "counted"
+[attributes.income]
+type = "categorical"
+bins = [20000, 50000]
+unit = "USD"
+epsilon = 1
 [attributes.children]
 type = "numeric"
 lower = 0
@@ -336,18 +341,24 @@ epsilon = 1
 """
 
 
-def test_a_number_that_may_have_no_answer_may_be_left_empty(site: Path, tab: chromium.Tab) -> None:
+def test_a_number_may_be_one_of_few_or_in_a_range_and_may_be_left_empty(
+    site: Path, tab: chromium.Tab, screenshots: Path
+) -> None:
     shutil.rmtree(site / "bundle")
     wire.write_bundle(site / "bundle", Scheme.from_toml(COUNTED))
     with serving(site) as (url, posted):
         tab.open(f"{url}consent.html", 390)
         tab.evaluate(READY)
+        assert "3 ranges: below 20,000; 20,000 to below 50,000; 50,000 and above." in text(tab, "income-gives")
+        tab.screenshot(screenshots / "survey_numbers.png")
         assert "nearest of 13 values. Leave it empty if you would rather not say" in text(tab, "children-gives")
         for said, shown in (("", "–"), ("no answer", "no answer"), ("3", "3")):
-            tab.evaluate(FILL % json.dumps({"children": said}))
+            tab.evaluate(FILL % json.dumps({"income": "41,000", "children": said}))
             tab.evaluate("document.getElementById('prepare').click()")
             wait(tab, "review")
-            assert text(tab, "lines").split("\n")[2].lower() == shown
+            lines = text(tab, "lines").split("\n")
+            assert (lines[2], lines[7].lower()) == ("41,000 USD", shown)
+            assert any(range_ in lines[4] for range_ in ("below 20000", "20000 to below 50000", "50000 and above"))
             tab.evaluate("document.getElementById('back').click()")
         assert posted == []
 

@@ -33,7 +33,7 @@ def test_the_keys_that_a_scheme_may_have_are_those_that_python_declares() -> Non
 @pytest.mark.parametrize(
     ("of", "each"),
     [
-        (("codes", "pair", "paper", "steps", "points"), 9),
+        (("codes", "pair", "paper", "steps", "points", "bins"), 9),
         (("labels",), 2),
         pytest.param((), 1, marks=pytest.mark.nightly("every case")),
     ],
@@ -140,6 +140,16 @@ missing = "category"
 codes = { "-3" = "missing", "1e2" = "missing", "a" = "missing", "1.5" = "missing" }
 epsilon = 1
 mechanism = "square_wave"
+[attributes.binned]
+type = "categorical"
+bins = [-3, 0, 0.5, 1, 7, 9007199254740993]
+epsilon = 1
+[attributes.silently]
+type = "categorical"
+bins = [0.1]
+missing = "category"
+codes = { "-3" = "missing", "1e2" = "missing", "a" = "missing" }
+epsilon = 1
 """
 BLANKS = ("\t", "\n", "\r", "\v", "\f", "\u00a0", "\u3000", "\ufeff", "\u2028", "\x1c", "\x00", "_")
 NUMERALS = (

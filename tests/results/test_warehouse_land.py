@@ -75,6 +75,25 @@ def tables(shift=0.0):
         "categories": pd.DataFrame(
             {"attribute": "race", "category": ["white", "black"], "position": [0, 1], "value": [None, 1.0]}
         ),
+        "labels": pd.DataFrame(
+            {
+                "label": "region",
+                "category": ["north", "south"],
+                "position": [0, 1],
+                "reports": [600, None],
+                "population": [0.5, None],
+            }
+        ).astype({"reports": "Int64"}),
+        "weights": pd.DataFrame(
+            {
+                "attribute": ["race"],
+                "labels": ["region"],
+                "reports": [600],
+                "effective_n": [500.5],
+                "design_effect": [600 / 500.5],
+                "most": [2.5],
+            }
+        ),
         "aggregates": pd.DataFrame(
             {
                 "attribute": "race",

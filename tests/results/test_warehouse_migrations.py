@@ -34,6 +34,8 @@ TABLES = {
     "schemes": "run_id description planned_clients reporting stated epsilon canonical delta",
     "attributes": "run_id attribute position type unit lower upper own_variance_none own_variance_all",
     "categories": "run_id attribute category position value",
+    "labels": "run_id label category position reports population",
+    "weights": "run_id attribute labels reports effective_n design_effect most",
     "drawings": "scheme scheme_digest source drawing round attribute epsilon delta states",
     "migrations": "version name sha256 applied_at",
 }
@@ -69,6 +71,8 @@ DIGESTS = {
     "0027_drawings": "ce1d65a21ca056e8",
     "0028_own_variances": "67cf2b2697ebc065",
     "0029_forgotten": "3885bcab9844f0da",
+    "0030_labels": "e05e7180d6c37842",
+    "0031_weights": "827e2a113a9b2fb6",
 }
 
 

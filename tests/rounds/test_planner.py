@@ -47,6 +47,19 @@ def pets() -> Planner:
     return Planner.read(PETS)
 
 
+def test_a_share_below_a_value_is_told_with_what_it_costs_alone(pets: Planner) -> None:
+    density = pets.plan(Aim.parse("weight: cdf(20)"))
+    asked = PETS.replace('type = "numeric"\nlower = 0\nupper = 50', 'type = "categorical"\nbins = [20]')
+    alone = Planner.read(asked.replace('mechanism = "dyadic_wave"\n', ""))
+    share = alone.plan(Aim.parse("weight: frequency(below 20)"))
+    assert density.one_bin == pytest.approx(share.error, rel=0.1)
+    assert density.one_bin < density.error / 2
+    assert (share.unit, share.one_bin) == ("", None)
+    assert pets.plan(Aim.parse("weight: mean")).one_bin is None
+    with pytest.raises(SchemeError, match="have no numbers"):
+        alone.plan(Aim.parse("weight: mean"))
+
+
 def test_an_error_is_the_closed_form_of_the_mechanism(pets: Planner) -> None:
     found = pets.plan(KIND)
     mechanism = pets._scheme.attributes["kind"].mechanism

@@ -161,14 +161,14 @@ function question(attribute) {
   const wrong = make("p", { className: "wrong", id: `${attribute.name}-wrong` });
   const open = attribute.type === "label" ? "open" : "";
   const described = { "aria-describedby": `${attribute.name}-gives ${attribute.name}-wrong` };
-  if (attribute.type !== "numeric" && attribute.categories.length <= MOST_RADIOS) {
+  if (!attribute.isNumber && attribute.categories.length <= MOST_RADIOS) {
     const choices = attribute.categories.map((label) => make("label", {},
       make("input", { type: "radio", name: attribute.name, value: label }), make("span", { textContent: nameOf(attribute, label) })));
     return make("fieldset", { className: open, id: attribute.name, attributes: described },
       make("legend", { textContent: asked(attribute) }), gives, make("div", { className: "choices" }, ...choices), wrong);
   }
   const id = `${attribute.name}-input`;
-  const input = attribute.type === "numeric"
+  const input = attribute.isNumber
     ? make("input", { id, type: "text", inputMode: "decimal", name: attribute.name, attributes: described })
     : make("select", { id, name: attribute.name, attributes: described }, make("option", { value: "", textContent: "Choose" }),
       ...attribute.categories.map((label) => make("option", { value: label, textContent: nameOf(attribute, label) })));
@@ -179,20 +179,29 @@ function question(attribute) {
 
 const nameOf = (attribute, label) => (attribute.missing === "category" && label === "missing" ? "I would rather not say" : label);
 
+/** The ranges of a number in words, where there are few; an edge is in the upper one. */
+function ranges({ bins }) {
+  const told = bins.map((edge) => number(edge, 6));
+  const words = [`below ${told[0]}`, ...told.slice(1).map((edge, i) => `${told[i]} to below ${edge}`), `${told.at(-1)} and above`];
+  return (words.length > MOST_RADIOS ? [words[0], words[1], "…", words.at(-1)] : words).join("; ");
+}
+
 function bounds(attribute) {
-  if (attribute.type !== "numeric") return "";
+  if (!attribute.isNumber) return "";
+  const mayStay = attribute.missing === "category" ? "Leave it empty if you would rather not say. " : "";
+  if (attribute.bins) return `Your number counts as one of ${attribute.bins.length + 1} ranges: ${ranges(attribute)}. ${mayStay}`;
   const range = `${number(attribute.lower, 6)} to ${number(attribute.upper, 6)}`;
   const outside = attribute.outside === "clip" ? `Anything outside ${range} counts as the nearer end. ` : `A number from ${range}. `;
   const nearest = attribute.points ? `Your number counts as the nearest of ${attribute.points.length} values. ` : "";
-  return outside + nearest + (attribute.missing === "category" ? "Leave it empty if you would rather not say. " : "");
+  return outside + nearest + mayStay;
 }
 
 /** The answers as a record: attribute -> what was chosen or written, '' where nothing was. */
 function answers() {
   const data = new FormData(at("form"));
-  const entries = [...scheme.reported.values()].map(({ name, type }) => {
+  const entries = [...scheme.reported.values()].map(({ name, isNumber }) => {
     const said = (data.get(name) ?? "").trim();
-    return [name, type === "numeric" ? said.replaceAll(/[,\s](?=\d{3}(\D|$))/g, "") : said];
+    return [name, isNumber ? said.replaceAll(/[,\s](?=\d{3}(\D|$))/g, "") : said];
   });
   return Object.fromEntries(entries);
 }
@@ -202,14 +211,14 @@ function complain(error) {
   if (!(error instanceof InvalidRecord)) throw error;
   const attribute = scheme.reported.get(error.attribute);
   const isEmpty = answers()[attribute.name] === "";
-  const expected = attribute.type === "numeric"
+  const expected = attribute.isNumber
     ? `Please write a number${attribute.outside === "refuse" ? ` from ${number(attribute.lower, 6)} to ${number(attribute.upper, 6)}` : ""}, such as ${example(attribute)}.`
     : "Please choose one.";
   mark(attribute.name, isEmpty ? `This one is still open. ${expected}` : expected);
   at(attribute.name).querySelector("input, select").focus();
 }
 
-const example = ({ lower, upper }) => number(Number(((lower + upper) / 5).toPrecision(2)), 6);
+const example = ({ bins, lower, upper }) => number(bins ? bins[0] : Number(((lower + upper) / 5).toPrecision(2)), 6);
 
 function mark(name, text) {
   at(`${name}-wrong`).textContent = text;
@@ -245,7 +254,7 @@ function says(attribute, { level, values }) {
 function show({ report, text, answers: said }) {
   at("lines").replaceChildren(...[...scheme.reported.values()].map((attribute) => {
     const answer = report.answers.get(attribute.name);
-    const isNumber = attribute.type === "numeric" && said[attribute.name] && Number.isFinite(Number(said[attribute.name]));
+    const isNumber = attribute.isNumber && said[attribute.name] && Number.isFinite(Number(said[attribute.name]));
     const words = isNumber ? number(Number(said[attribute.name]), 6) : said[attribute.name];
     const own = `${words || "–"}${attribute.unit && words ? ` ${attribute.unit}` : ""}`;
     if (attribute.type === "label") {

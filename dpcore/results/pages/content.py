@@ -229,7 +229,7 @@ def _about(row: dict[str, Any], estimators: list[str]) -> str:
         bounds = f"{separated(row['lower'])} to {separated(row['upper'])} {row['unit']}".strip()
     made = f"{name_of(row['mechanism'])} at ε = {row['stated']}"
     by = ", ".join(filter(None, map(name_of, estimators)))
-    return " · ".join(part for part in (bounds, f"{row['charges']:,} reports", made, by) if part)
+    return " · ".join(part for part in (bounds, f"{row['charges']:,} reports", made, by, row["heaped"]) if part)
 
 
 def _confidence(column: pd.Series) -> str:

@@ -25,6 +25,10 @@ class Assumed:
         x = np.linspace(0, 1, cells + 1)
         return np.diff(0.3 * x + 0.7 * (1 - (1 + 4 * x) * (1 - x) ** 4))
 
+    def range_probabilities(self, attribute: str, edges: Sequence[float], given: str | None = None) -> np.ndarray:
+        """Return equal probabilities, shape (k + 1,)."""
+        return self.probabilities(attribute, ["", *map(str, edges)])
+
     def probabilities(self, attribute: str, categories: Sequence[str], given: str | None = None) -> np.ndarray:
         """Return equal probabilities, shape (k,)."""
         return np.full(len(categories), 1 / len(categories))

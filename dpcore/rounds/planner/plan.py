@@ -30,8 +30,9 @@ from dpcore._random import seeded
 from dpcore.errors import DPCoreError, NotEstimable, SchemeError, check_positive, check_within
 from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.estimation.frequency_estimate import FrequencyEstimate
-from dpcore.functionals import parse
+from dpcore.functionals import Cdf, parse
 from dpcore.mechanisms.named import BY_KIND, options_of
+from dpcore.mechanisms.randomized_response import RandomizedResponse
 from dpcore.populations.registry import NAMES, by_scheme
 from dpcore.privacy.budget import Budget
 from dpcore.protocol import _toml, keys
@@ -97,6 +98,7 @@ class Plan:
     unit: of the error.  forecast: of the scheme as planned.  choices: beside it every other mechanism by its own defaults, the
     least error first.  needed: the clients or the epsilon (as `missing` says) that the first of them needs for the same aim.
     floor: an error below which no mechanism comes for all laws, None where none is known.
+    one_bin: the error of a number's distribution function at a value where nothing else of the number is asked, else None.
     total: what a client then spends in one round, all attributes together.  delta, total_delta: what goes with either.
     people: whose law was planned with.
     """
@@ -115,6 +117,7 @@ class Plan:
     choices: tuple[Forecast, ...]
     needed: int | Budget | None
     floor: float | None
+    one_bin: float | None
 
     @property
     def best(self) -> Forecast:
@@ -277,6 +280,7 @@ class Planner:
             choices=tuple(choices),
             needed=needed,
             floor=self._floor(aim, clients, budget),
+            one_bin=self._one_bin(aim, clients, forecast.value, budget),
         )
 
     def _total(self, aim: Aim, budget: Budget) -> Budget:
@@ -295,6 +299,14 @@ class Planner:
         if aim.quantity == "mean" and attribute.is_numeric:
             return math.sqrt(floor.mean(release)) * float(attribute.upper - attribute.lower)
         return None
+
+    def _one_bin(self, aim: Aim, clients: int, value: float | None, budget: Budget) -> float | None:
+        """The error of a share below a value that one bit of randomized response asks for."""
+        if aim.quantity == DENSITY or _FREQUENCY.match(aim.quantity) or value is None:
+            return None
+        if not isinstance(parse(aim.quantity), Cdf) or not self._scheme.attributes[aim.attribute].has_density:
+            return None
+        return math.sqrt(RandomizedResponse.design(budget, categories=2).variance(value, self._reports(clients)))
 
     # The scheme, planned otherwise
 

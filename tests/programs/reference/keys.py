@@ -31,9 +31,12 @@ _MECHANISM = "What a mechanism's design may be told is its own; a key of another
 _LATTICE = """One with `step` or `values` has these keys in place of the numeric ones, and the options of the mechanism it
 names. Its reports are read by `log_linear`. [What it is for](../how-to/counts_and_rounded_values.md)."""
 
-_LABEL = """Its table, `[labels.NAME]`. A label is sent as it is, beside the answers, and costs no epsilon. No attribute may have
-its name or column. All labels together have at most 4,096 combinations of categories.
+_LABEL = """Its table, `[labels.NAME]`. A label is sent as it is, beside the answers, and costs no epsilon. No attribute may
+have its name or column. All labels together have at most 4,096 combinations of categories.
 [What it is for](../how-to/results_by_region.md)."""
+
+_BINNED = """One with `bins` has these keys in place of the categorical ones, and the options of the mechanism it names.
+[What it is for](../how-to/ranges.md)."""
 
 
 def page() -> str:
@@ -60,6 +63,8 @@ def page() -> str:
             parts += [_table(map(_row, each.declared.options))] if each.declared.options else []
     lattice = [key for key in keys.of_attribute(keys.LATTICE, "") if key.name != "estimator" and key not in common]
     parts += ["## A numeric attribute that says which values there are", _LATTICE, _table(map(_row, lattice))]
+    binned = [key for key in keys.of_attribute(keys.BINNED, "") if key.name != "estimator" and key not in common]
+    parts += ["## A categorical attribute of a number's ranges", _BINNED, _table(map(_row, binned))]
     parts += ["## A label", _LABEL, _table(map(_row, keys.LABEL))]
     return markdown.page("What a scheme may say", *parts)
 

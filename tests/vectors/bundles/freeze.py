@@ -56,6 +56,9 @@ HONEST = {
     "points": numeric(
         "subset_selection", "1", 'missing = "category"\ncodes = { 9 = "missing", x = "missing" }\n'
     ).replace("lower = 0\nupper = 1\n", "values = [-1, 0.5, 2, 3]\n"),
+    "bins": categorical(
+        "subset_selection", "1", 2, 'values = [-1, 0.5, 2]\nmissing = "category"\ncodes = { 9 = "missing" }\n'
+    ).replace('categories = ["c0", "c1"]\n', 'bins = [0, "7/2"]\nunit = "kg"\n'),
     "sampled": numeric("wavelet_laplace", "1", SPLINES),
     "split": numeric("wavelet_laplace", '"0.75"', f'{SPLINES}allocation = "split"\n'),
     "paper": numeric("wavelet_laplace", '"0.75"', f'{SPLINES}allocation = "paper"\na = 2\n'),

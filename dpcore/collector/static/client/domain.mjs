@@ -10,15 +10,18 @@ const MOST_POINTS = 1024;
 const MISSING = "missing"; // the category of who gives no answer
 const OTHER = "other"; // and of answers that are not listed
 
-/** What an attribute's values are: its type, or "lattice" of a number whose table (a Map) says which values there are. */
+/** What an attribute's values are: its type, "lattice" of a number whose table (a Map) says which there are, or "binned". */
 export function kindOf(type, table) {
-  return type === "numeric" && (table.has("step") || table.has("values")) ? "lattice" : type;
+  if (type === "numeric") return table.has("step") || table.has("values") ? "lattice" : type;
+  return table.has("bins") ? "binned" : type;
 }
 
 /** The domain in the entries of an attribute's table, and which it says itself (a Set of keys); throws SchemeError. */
 export function domainOf(entries, said) {
-  if (kindOf(entries.get("type"), said) === "lattice") return pointsOf(entries);
-  return entries.get("type") === "numeric" ? boundsOf(entries, said) : categoriesIn(entries);
+  const kind = kindOf(entries.get("type"), said);
+  if (kind === "numeric") return { ...boundsOf(entries, said), isNumber: true };
+  if (kind === "lattice") return { ...pointsOf(entries), isNumber: true };
+  return kind === "binned" ? { ...binsOf(entries), isNumber: true } : { ...categoriesIn(entries), isNumber: false };
 }
 
 function boundsOf(entries, said) {
@@ -36,12 +39,8 @@ function textsOf(entries) {
 
 /** The bounds as doubles, and how far they are apart; throws SchemeError where they are none. */
 function rangeOf(first, last) {
-  const [low, high] = [["lower", first], ["upper", last]].map(([key, value]) => {
-    const [top, bottom] = rational(value);
-    if (top > LARGEST_BOUND * bottom || -top > LARGEST_BOUND * bottom) throw new SchemeError(`${key} must lie between -1e30 and 1e30`);
-    return [top, bottom];
-  });
-  const [lower, upper] = [toDouble(...low), toDouble(...high)];
+  const [low, high] = [first, last].map(rational);
+  const [lower, upper] = [doubleOf("lower", low), doubleOf("upper", high)];
   const gap = [high[0] * low[1] - low[0] * high[1], high[1] * low[1]];
   if (gap[0] <= 0n) throw new SchemeError(`lower must be below upper, got ${first} and ${last}`);
   const width = toDouble(...gap);
@@ -63,16 +62,28 @@ function pointsOf(entries) {
   if (points.some((point, i) => i > 0 && !isBelow(points[i - 1], point))) throw new SchemeError("values must rise, each above the one before");
   const range = rangeOf(...[points[0], points.at(-1)].map((point) => point.join("/")));
   const numbers = points.map((point) => toDouble(...point));
+  if ((entries.get("heaps") ?? []).some((heap) => !hasMultiples(points, rational(heap)))) {
+    throw new SchemeError("heaps must be numbers above 0 that have multiples among the values, two at least");
+  }
+  const codes = codesOfSilence(entries);
+  const taken = [...codes].find((code) => numbers.includes(numberIn(code)));
+  if (taken !== undefined) throw new SchemeError(`codes.${taken} is one of the values there are, and cannot mean that there is no answer`);
+  const distance = step === undefined ? undefined : toDouble(...rational(step));
+  return { ...range, ...textsOf(entries), missing, codes, points: numbers, step: distance, categories: [...numbers.map(String), ...silent(missing)] };
+}
+
+function silent(missing) {
+  return missing === "category" ? [MISSING] : [];
+}
+
+/** The codes of who gives no answer, a Set. */
+function codesOfSilence(entries) {
   const codes = entries.get("codes") ?? new Map();
   if (!(codes instanceof Map) || [...codes.values()].some((label) => label !== MISSING)) {
     throw new SchemeError("codes of a number say who gives no answer");
   }
-  if (codes.size && missing !== "category") throw new SchemeError('codes of a number go with missing = "category"');
-  const taken = [...codes.keys()].find((code) => numbers.includes(numberIn(code)));
-  if (taken !== undefined) throw new SchemeError(`codes.${taken} is one of the values there are, and cannot mean that there is no answer`);
-  const silent = missing === "category" ? [MISSING] : [];
-  const distance = step === undefined ? undefined : toDouble(...rational(step));
-  return { ...range, ...textsOf(entries), missing, codes: new Set(codes.keys()), points: numbers, step: distance, categories: [...numbers.map(String), ...silent] };
+  if (codes.size && entries.get("missing") !== "category") throw new SchemeError('codes of a number go with missing = "category"');
+  return new Set(codes.keys());
 }
 
 function steps(lower, upper, step) {
@@ -86,8 +97,33 @@ function steps(lower, upper, step) {
   return Array.from({ length: Number(many) + 1 }, (_, i) => [low[0] * by[1] + BigInt(i) * by[0] * low[1], low[1] * by[1]]);
 }
 
+function hasMultiples(points, [top, bottom]) {
+  return top > 0n && points.filter((point) => (point[0] * bottom) % (point[1] * top) === 0n).length > 1;
+}
+
 function isBelow(one, other) {
   return one[0] * other[1] < other[0] * one[1];
+}
+
+/** Categories that are ranges of a number, which meet at edges. */
+function binsOf(entries) {
+  const [missing, values] = ["missing", "values"].map((key) => entries.get(key));
+  const bins = entries.get("bins").map((edge, place) => doubleOf(`bins[${place}]`, rational(edge)));
+  if (bins.some((edge, place) => place > 0 && bins[place - 1] >= edge)) throw new SchemeError("bins must rise, each edge above the one before");
+  const between = bins.slice(1).map((edge, place) => `${bins[place]} to below ${edge}`);
+  const names = [`below ${bins[0]}`, ...between, `${bins.at(-1)} and above`];
+  if (values !== undefined && values.length !== names.length) {
+    throw new SchemeError(`values must list one number for each of the ${names.length} bins, got ${values.length}`);
+  }
+  if (values === undefined && entries.get("functionals")?.length) throw new SchemeError("functionals of bins need values");
+  printable("unit", entries.get("unit"));
+  return { bins, outside: "clip", unit: entries.get("unit"), missing, codes: codesOfSilence(entries), categories: [...names, ...silent(missing)] };
+}
+
+/** An exact number as a double; throws SchemeError where it is too large. */
+function doubleOf(key, [top, bottom]) {
+  if (top > LARGEST_BOUND * bottom || -top > LARGEST_BOUND * bottom) throw new SchemeError(`${key} must lie between -1e30 and 1e30`);
+  return toDouble(top, bottom);
 }
 
 function categoriesIn(entries) {

@@ -7,13 +7,14 @@ import { numberIn } from "./numbers.mjs";
 export function cellOf(attribute, record) {
   const key = [attribute.column, attribute.name].find((name) => Object.hasOwn(record, name));
   if (key === undefined) throw new InvalidRecord(attribute.name, "is missing from the record");
-  return attribute.type === "numeric" ? cellOfNumber(attribute, record[key]) : cellOfCategory(attribute, record[key]);
+  return attribute.isNumber ? cellOfNumber(attribute, record[key]) : cellOfCategory(attribute, record[key]);
 }
 
 function cellOfNumber(attribute, value) {
   const x = typeof value === "bigint" ? Number(value) : typeof value === "string" ? numberIn(value) : value;
-  if (attribute.missing === "category" && isSilent(attribute, value, x)) return spread(attribute, attribute.points.length);
+  if (attribute.missing === "category" && isSilent(attribute, value, x)) return attribute.mechanism.inputs - 1;
   if (typeof x !== "number" || Number.isNaN(x)) throw new InvalidRecord(attribute.name, "expected a number");
+  if (attribute.bins) return attribute.bins.filter((edge) => edge <= x).length;
   if (attribute.outside === "refuse" && (x < attribute.lower || x > attribute.upper)) {
     throw new InvalidRecord(attribute.name, `expected a number from ${attribute.lower} to ${attribute.upper}`);
   }
@@ -29,10 +30,9 @@ function pointOf({ points, step, lower }, x) {
   return points.findLastIndex((point, i) => i === 0 || (points[i - 1] + point) / 2 <= x);
 }
 
-/** The input cell of a place among the values there are, spread over the cells; silence has the last, behind an empty quarter. */
+/** The input cell of a place among the values there are, spread over the cells; silence has the last, behind a quarter of them. */
 function spread({ categories, points, mechanism: { inputs } }, place) {
   if (inputs === categories.length) return place;
-  if (place === points.length) return inputs - 1;
   const room = categories.length > points.length ? inputs - Math.floor(inputs / 4) : inputs;
   return Math.floor(((2 * place + 1) * room) / (2 * points.length));
 }
