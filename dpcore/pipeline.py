@@ -247,12 +247,15 @@ def _check_attribute(attribute: Attribute) -> None:
         raise SchemeError(f"functionals must differ, got {', '.join(asked)}")
 
 
-def estimate_all(aggregate: Aggregate, fewest: int = 0, margins: Margins | None = None) -> Round:
+def estimate_all(
+    aggregate: Aggregate, fewest: int = 0, margins: Margins | None = None, *, hide_labels: str = ""
+) -> Round:
     """Return every attribute's estimate and functionals; an attribute with too few reports is named in `unavailable`.
 
     Atoms at a bound are functionals that need not be asked for.
     fewest: reports below which a group is refused, and withheld with it the other groups of its pair, or those of its label,
     that would tell it.  margins: known totals of the population by label, by which everything is estimated once more, weighted.
+    hide_labels: why nothing by label may be shown, where that is so.
     """
     estimates: dict[str, Estimate] = {}
     functionals: dict[str, tuple[FunctionalEstimate, ...]] = {}
@@ -268,9 +271,11 @@ def estimate_all(aggregate: Aggregate, fewest: int = 0, margins: Margins | None 
     pairs = aggregate.scheme.pairs
     withheld = frozenset(pair for pair in pairs if groups.is_withheld(aggregate, pair[1], fewest))
     estimated = [group for pair in pairs if pair[0] in estimates for group in _groups(aggregate, *pair, fewest)]
-    labelled = _seen_by_label(aggregate, fewest)
-    estimated += [group for name in estimates for group in _label_groups(aggregate, name, labelled, fewest)]
-    weights = None if margins is None or aggregate.labelled is None else rake(aggregate.labelled.n, margins)
+    labelled = {} if hide_labels else _seen_by_label(aggregate, fewest)
+    why = hide_labels or f"fewer than {fewest:,} reports are of this group, or would be told by it (min_clients)"
+    estimated += [group for name in estimates for group in _label_groups(aggregate, name, labelled, why)]
+    is_weighted = margins is not None and aggregate.labelled is not None and not hide_labels
+    weights = rake(aggregate.labelled.n, margins) if is_weighted else None
     if weights is not None:
         estimated += [_weighted(aggregate, name, weights, labelled, fewest) for name in estimates]
     return Round(aggregate, estimates, functionals, unavailable, tuple(estimated), withheld, labelled, margins, weights)
@@ -319,19 +324,19 @@ def _seen_by_label(aggregate: Aggregate, fewest: int) -> dict[tuple[str, Group],
 
 
 def _label_groups(
-    aggregate: Aggregate, name: str, seen: Mapping[tuple[str, Group], Aggregate], fewest: int
+    aggregate: Aggregate, name: str, seen: Mapping[tuple[str, Group], Aggregate], hidden: str
 ) -> Iterator[GroupEstimates]:
-    """Estimates of an attribute within each category of each label; those of too few reports are refused."""
-    attribute = aggregate.scheme.attributes[name]
-    every = [Group(label, one) for label, held in aggregate.scheme.labels.items() for one in held.categories]
+    """Estimates of an attribute within each category of each label; hidden: why those that may not be seen are refused."""
+    attribute, held = aggregate.scheme.attributes[name], aggregate.labelled
+    every = [Group(label, one) for label, said in aggregate.scheme.labels.items() for one in said.categories]
     for group in every:
-        one, why = None, f"fewer than {fewest:,} reports are of this group, or would be told by it (min_clients)"
+        one, why = None, hidden
         if (name, group) in seen:
             try:
                 one = replace(estimate(seen[name, group], name), group=group)
             except NotEstimable as error:
                 why = str(error)
-        elif not fewest:
+        elif held is not None and not held.n[members(aggregate.scheme, group.attribute, group.category)].any():
             why = "no report is of this group"
         yield _found(attribute, group, one, why)
 

@@ -8,7 +8,9 @@ from pathlib import Path
 
 from dpcore import pipeline, populations, wire
 from dpcore.errors import NotEstimable, TooFewClients
-from dpcore.results import account, changes
+from dpcore.protocol.aggregates import Aggregate
+from dpcore.protocol.labelled import members
+from dpcore.results import account, changes, warehouse
 from dpcore.results.tables import tables_of
 from dpcore.rounds import margins, waiting
 from dpcore.rounds.counted import collected, left_out_of, positions
@@ -28,7 +30,9 @@ def estimate(run: Run) -> Path:
     if aggregate.is_empty:
         raise NotEstimable(f"no report of round {plan.round} was accepted; nothing can be estimated")
     people = populations.by_scheme(scheme.name) if plan.source == "simulated" else None
-    found = pipeline.estimate_all(aggregate, plan.min_clients, margins.of(run))
+    found = pipeline.estimate_all(
+        aggregate, plan.min_clients, margins.of(run), hide_labels=_told_before(run, aggregate)
+    )
     parts = sorted(
         (run.folder / "aggregates").glob("*.parquet")
     )  # as they came: a file, or a shard of simulated people
@@ -47,6 +51,21 @@ def estimate(run: Run) -> Path:
     }
     run.say("tables/counts.json", counts)
     return run.tables_folder
+
+
+def _told_before(run: Run, aggregate: Aggregate) -> str:
+    """Why nothing by label may land: earlier numbers of the same round differ in too few reports of a label; else ''."""
+    plan, held = run.plan, aggregate.labelled
+    if held is None or not plan.min_clients:
+        return ""
+    for label, category, before in warehouse.labels_before(plan.warehouse, run.scheme.digest, plan.round, plan.run_id):
+        now = int(held.n[members(run.scheme, label, category)].sum())
+        if 0 < abs(now - before) < plan.min_clients:
+            return (
+                f"this round landed before, and fewer than {plan.min_clients:,} reports of a label have come or gone since, "
+                "which the two together would tell (min_clients); land it again when more have come"
+            )
+    return ""
 
 
 def _known(run: Run) -> dict[str, account.Known]:

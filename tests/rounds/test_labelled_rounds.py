@@ -8,12 +8,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import dpcore as dp
 from dpcore.errors import SchemeError
+from dpcore.protocol.report import with_ids
 from dpcore.results import warehouse
 from dpcore.results.pages import publish
 from dpcore.rounds import sequence
 from dpcore.rounds.preparing import prepare
 from dpcore.rounds.settings import Round
+from dpcore.wire import write_reports
 
 SCHEME = """name = "homes"
 functionals = ["mean"]
@@ -116,6 +119,27 @@ def test_the_population_is_estimated_by_its_known_totals(tmp_path: Path) -> None
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "weighted by sex" in page
     assert "like those who did not" in page
+
+
+def test_a_round_that_lands_again_with_few_more_reports_shows_no_label(tmp_path: Path) -> None:
+    scheme = dp.Scheme.from_toml(SCHEME)
+    (tmp_path / "homes.toml").write_text(SCHEME)
+    told = {"reports": tmp_path / "sent", "data": tmp_path / "data", "round_": "r"}
+
+    def more(n: int) -> Path:
+        batch = with_ids(dp.privatize(scheme, people(200).sample(n, random_state=n), dp.secure()), dp.secure())
+        write_reports(tmp_path / "sent" / f"{n}.parquet", scheme, batch)
+        run = prepare(tmp_path / "homes.toml", again=n != 3_000, **told)
+        sequence.carry_out(run, sequence.Here())
+        return Path(run.plan.warehouse)
+
+    (tmp_path / "sent").mkdir()
+    shown = "select count(*) as n from latest_aggregates where given <> ''"
+    assert warehouse.query(more(3_000), shown)["n"][0] > 0
+    assert warehouse.query(more(7), shown)["n"][0] == 0
+    why = warehouse.query(more(8), "select distinct reason from latest_functionals where given = 'sex=f'")["reason"]
+    assert "have come or gone since" in why[0]
+    assert warehouse.query(more(2_000), shown)["n"][0] > 0
 
 
 @pytest.mark.parametrize(

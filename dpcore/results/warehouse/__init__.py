@@ -20,6 +20,7 @@ from dpcore.results.warehouse.land import (
 from dpcore.results.warehouse.landed import (
     forget_figures,
     forget_round,
+    labels_before,
     landed_rounds,
     move_figures,
     rounds_to_forget,
@@ -48,6 +49,7 @@ __all__ = [
     "export",
     "forget_figures",
     "forget_round",
+    "labels_before",
     "land",
     "land_benchmarks",
     "land_checks",

@@ -24,6 +24,15 @@ def standing_rounds(path: str | Path) -> dict[tuple[str, str], str]:
     return {(scheme, round_): source for scheme, round_, source in rows}
 
 
+def labels_before(path: str | Path, digest: str, round_: str, run_id: str) -> list[tuple[str, str, int]]:
+    """Return (label, category, reports), where those were shown, of other runs of a round that have landed."""
+    sql = (
+        "select label, category, reports from labels join runs on runs.run_id = labels.run_id "
+        'where reports is not null and scheme_digest = ? and "round" = ? and runs.run_id <> ?'
+    )
+    return [(label, category, reports) for label, category, reports in rows_there(path, sql, [digest, round_, run_id])]
+
+
 def stands(path: str | Path, run_id: str) -> bool:
     """Return whether a run has landed and stands for its round; False where there is no warehouse."""
     return bool(rows_there(path, "select 1 from latest_runs where run_id = ?", [run_id]))
