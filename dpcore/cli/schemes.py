@@ -72,7 +72,7 @@ def scheme(
             bound = f"{certificate.kind} {float(certificate.kept):.6f} {mark} {promise}"
             table.add_row(name, _asks(attribute), attribute.mechanism.name, attribute.budget.text, bound)
         for name, label in parsed.labels.items():
-            table.add_row(name, f"{len(label.categories)} categories", "sent in clear", "-", "nothing")
+            table.add_row(name, _asks(label), "sent in clear", "-", "nothing")
         show(table)
         for name, why in _taken(files[0]).items():
             print(f"{name}: {parsed.attributes[name].mechanism.name}, since {why}")

@@ -31,12 +31,12 @@ _MECHANISM = "What a mechanism's design may be told is its own; a key of another
 _LATTICE = """One with `step` or `values` has these keys in place of the numeric ones, and the options of the mechanism it
 names. Its reports are read by `log_linear`. [What it is for](../how-to/counts_and_rounded_values.md)."""
 
-_BINNED = """One with `bins` has these keys in place of the categorical ones, and the options of the mechanism it names.
-[What it is for](../how-to/ranges.md)."""
-
 _LABEL = """Its table, `[labels.NAME]`. A label is sent as it is, beside the answers, and costs no epsilon. No attribute may
 have its name or column. All labels together have at most 4,096 combinations of categories.
 [What it is for](../how-to/results_by_region.md)."""
+
+_BINNED = """One with `bins` has these keys in place of the categorical ones, and the options of the mechanism it names.
+[What it is for](../how-to/ranges.md)."""
 
 
 def page() -> str:
