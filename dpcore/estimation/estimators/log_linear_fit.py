@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import lapack
+import scipy
 
 from dpcore.estimation.estimators.log_linear_family import Belief, Family, slope
 from dpcore.mechanisms.information import Information
@@ -61,8 +61,8 @@ def _solved(moved: np.ndarray, gradient: np.ndarray) -> tuple[np.ndarray, float]
     is_wide = len(moved) < moved.shape[1]
     inner = moved @ moved.T if is_wide else moved.T @ moved
     inner[np.diag_indices_from(inner)] += 1.0
-    factor, _ = lapack.dpotrf(inner)
-    solved, _ = lapack.dpotrs(factor, moved @ gradient if is_wide else gradient)
+    factor, _ = scipy.linalg.lapack.dpotrf(inner)
+    solved, _ = scipy.linalg.lapack.dpotrs(factor, moved @ gradient if is_wide else gradient)
     return gradient - moved.T @ solved if is_wide else solved, float(np.log(np.diagonal(factor)).sum())
 
 
