@@ -129,7 +129,12 @@ def gather(ask: Ask, run_id: str) -> dict[str, Any]:
     before = records(ask(_read("previous", run_id=run_id).sql))
     previous = before[0] if before else None
     attributes = records(ask(queries["attributes"].sql))
-    sections = [_section(ask, run_id, previous, row) for row in attributes]
+    checks = records(ask(queries["checks"].sql))
+    found = {check["name"]: check["detail"] for check in checks}
+    sections = [
+        _section(ask, run_id, previous, row | {"heaped": found.get(f"heaped({row['attribute']})")})
+        for row in attributes
+    ]
     weights = {row["attribute"]: _weighted(row) for row in records(ask(queries["weights"].sql))}
     sections = [replace(section, weighted=weights.get(section.name, "")) for section in sections]
     queries["changes"] = _read("changes", run_id=run_id)
@@ -140,7 +145,7 @@ def gather(ask: Ask, run_id: str) -> dict[str, Any]:
         "sections": sections,
         "previous": previous,
         "changes": _changes(records(ask(queries["changes"].sql)), attributes),
-        "checks": [_check(row) for row in records(ask(queries["checks"].sql))],
+        "checks": [_check(row) for row in checks],
         "exposed": [_exposed(row) for row in records(ask(queries["sensitivities"].sql))],
         "promises": [_promise(row) for row in attributes],
         "labels": [in_words(row["label"]) for row in records(ask(queries["labels"].sql))],

@@ -8,10 +8,8 @@ select
     budgets.stated,
     budgets.epsilon,
     budgets.certificate,
-    budgets.charges,
-    checks.detail as heaped
+    budgets.charges
 from budgets
 left join attributes on attributes.run_id = budgets.run_id and attributes.attribute = budgets.attribute
-left join checks on checks.run_id = budgets.run_id and checks.name = 'heaped(' || budgets.attribute || ')'
 where budgets.run_id = $run_id
 order by attributes.position, budgets.attribute
