@@ -15,7 +15,7 @@ import numpy as np
 
 from dpcore.errors import InvalidRecord
 from dpcore.mechanisms import Mechanism
-from dpcore.mechanisms.information import spread
+from dpcore.mechanisms.information import room_of, spread
 from dpcore.privacy.budget import Budget
 from dpcore.protocol._fields import listed, number
 from dpcore.protocol.keys import BINNED, LATTICE, OTHER
@@ -107,7 +107,8 @@ class Attribute:
         Points are spread over the cells of a wave, of which there are more; silence comes last where it is an answer.
         """
         if self.has_density:
-            return np.arange(self.mechanism.inputs)
+            silent = [self.mechanism.inputs - 1] if self.missing == "category" else []
+            return np.array([*range(self._room), *silent], dtype=np.int64)
         if self.points is None:
             return np.arange(len(self.categories))
         return spread(len(self.points), self.mechanism.inputs, len(self.categories) > len(self.points))
@@ -117,7 +118,7 @@ class Attribute:
         if self.bins is not None:
             return np.searchsorted([float(edge) for edge in self.bins], x, side="right")
         if self.points is None:
-            share, cells = (x - float(self.lower)) / float(self.upper - self.lower), self.mechanism.inputs
+            share, cells = (x - float(self.lower)) / float(self.upper - self.lower), self._room
             return np.minimum((share * cells).astype(np.int64), cells - 1)
         if self.step is not None:
             place = np.floor((x - float(self.lower)) / float(self.step) + 0.5).astype(np.int64)
@@ -125,6 +126,11 @@ class Attribute:
         else:
             place = np.searchsorted((self._points[1:] + self._points[:-1]) / 2, x, side="right")
         return np.asarray(self.cells[place])
+
+    @property
+    def _room(self) -> int:
+        """How many input cells are those of a density's values."""
+        return room_of(self.mechanism.inputs) if self.missing == "category" else self.mechanism.inputs
 
     @cached_property
     def _points(self) -> np.ndarray:

@@ -18,6 +18,7 @@ from dpcore.errors import SchemeError
 from dpcore.functionals import NAMES, Functional, parse
 from dpcore.functionals.group import Group
 
+MISSING = "missing"  # the category of those who gave no answer
 FEW_VALUES = 12  # of a number whose law is listed value by value
 SHOWN = 30  # categories, or differences, that a table or a picture shows; all of them land
 JUDGED = (  # under a table of differences
@@ -247,8 +248,13 @@ def is_law(rows: pd.DataFrame) -> pd.Series:
 
 
 def listed(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of `frequencies` that a table lists: the largest; none of more than a few values, which a picture has."""
-    return rows.iloc[:0] if len(rows) > FEW_VALUES and is_law(rows).all() else largest(rows)
+    """Return the rows of `frequencies` that a table lists: the largest; of more than a few values, which are drawn, silence."""
+    return rows[is_silence(rows)] if len(rows) > FEW_VALUES and is_law(rows).all() else largest(rows)
+
+
+def is_silence(rows: pd.DataFrame) -> pd.Series:
+    """Which rows of `frequencies` are of those who gave no answer."""
+    return rows["category"] == MISSING
 
 
 def largest(rows: pd.DataFrame, column: str = "estimate") -> pd.DataFrame:

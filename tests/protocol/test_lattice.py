@@ -115,23 +115,28 @@ def test_absence_is_refused_where_it_is_no_answer_and_no_value_is_shown() -> Non
         attribute(LISTED, 'outside = "refuse"\n').encode([0.4])
 
 
+DENSITIES = [("lower = -1\nupper = 3\n", "dyadic_wave"), ("lower = -1\nupper = 3\n", "square_wave")]
+
+
 @pytest.mark.parametrize("compiled", ["0", "1"])
-@pytest.mark.parametrize("name", BY_KIND["lattice"])
+@pytest.mark.parametrize(("said", "name"), [*((STEPS, name) for name in BY_KIND["lattice"]), *DENSITIES])
 def test_who_is_silent_is_as_well_hidden_as_the_others(
-    name: str, compiled: str, monkeypatch: pytest.MonkeyPatch
+    said: str, name: str, compiled: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Reports of silent clients have the law that the channel says, which the certificate enumerates."""
+    """Reports of silent clients have the law that the channel says, which the certificate enumerates, levels included."""
     monkeypatch.setenv("LDPFLOW_COMPILED", compiled)
-    a = attribute(STEPS + SILENT, f'mechanism = "{name}"\n')
+    a = attribute(said + SILENT, f'mechanism = "{name}"\n')
     mechanism, n = a.mechanism, 60_000
     cells = a.encode([None] * n)
-    counts = mechanism.statistics(mechanism.privatize(cells, dp.seeded(1)))
+    reports = mechanism.privatize(cells, dp.seeded(1))
+    counts = mechanism.statistics(reports)
     law = np.zeros(mechanism.inputs)
     law[a.cells[-1]] = 1.0
     model = mechanism.model()
     if isinstance(model, FiniteChannel):
         for seen, expected in zip(model.split(counts), model.split(model.probabilities(law)), strict=True):
             assert law_agrees(seen, expected)
+        assert len(model.levels) == 1 or law_agrees(model.reports(counts), model.level_law)
         channel = mechanism.channel()
         assert all(np.all(rows > 0) for rows in channel)
     else:
