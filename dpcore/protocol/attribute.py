@@ -95,9 +95,11 @@ class Attribute:
         """
         if not self.reads_numbers:
             return self._encode_categories(column, first)
-        if self.missing == "refuse":
+        if self.missing == "refuse" and not self.codes:
             return self._cells_of(self._numbers(column, first))
         column, is_silent = self._silent(column)
+        if self.missing == "refuse":
+            _refuse(is_silent, first, f"column {self.column!r} has no value", self._expected)
         return np.where(is_silent, self.cells[-1], self._cells_of(self._numbers(column, first)))
 
     @cached_property
@@ -168,15 +170,19 @@ class Attribute:
             raise InvalidRecord(
                 f"column {self.column!r} must hold numbers, and at least one value is not; fix the file or the scheme"
             ) from None
-        range_ = "" if self.bins is not None else f" in [{number(self.lower)}, {number(self.upper)}]"
-        _refuse(np.isnan(x), first, f"column {self.column!r} has no value", f"a number{range_}")
+        _refuse(np.isnan(x), first, f"column {self.column!r} has no value", self._expected)
         if self.bins is not None:
             return x
         outside = (x < float(self.lower)) | (x > float(self.upper))
         if self.outside == "refuse":
-            remedy = f'a number{range_}; widen the bounds or set outside = "clip"'
+            remedy = f'{self._expected}; widen the bounds or set outside = "clip"'
             _refuse(outside, first, f"column {self.column!r} is outside its bounds", remedy)
         return np.clip(x, float(self.lower), float(self.upper))
+
+    @property
+    def _expected(self) -> str:
+        """What a record must hold, for messages."""
+        return "a number" + ("" if self.bins is not None else f" in [{number(self.lower)}, {number(self.upper)}]")
 
     def _encode_categories(self, column: Any, first: int) -> np.ndarray:
         held = getattr(column, "array", column)  # what a Series of pandas holds

@@ -63,8 +63,6 @@ def codes_of_silence(entries: Mapping[str, Any]) -> Mapping[str, str]:
     codes = entries["codes"]
     if not isinstance(codes, Mapping) or any(label != MISSING for label in codes.values()):
         raise SchemeError(f'codes of a number say who gives no answer, such as {{ -1 = "{MISSING}" }}, got {codes!r}')
-    if codes and entries["missing"] != "category":
-        raise SchemeError('codes of a number go with missing = "category": say that, or leave them out')
     return MappingProxyType(dict(sorted(codes.items())))
 
 

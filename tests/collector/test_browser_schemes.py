@@ -176,6 +176,13 @@ mechanism = "square_wave"
 type = "categorical"
 bins = [-3, 0, 0.5, 1, 7, 9007199254740993]
 epsilon = 1
+[attributes.coded]
+type = "numeric"
+lower = 0
+upper = 100
+codes = { 7 = "missing", "-3" = "missing", "a" = "missing" }
+epsilon = 1
+mechanism = "square_wave"
 [attributes.silently]
 type = "categorical"
 bins = [0.1]

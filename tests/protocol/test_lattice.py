@@ -81,7 +81,6 @@ def test_silence_is_behind_an_empty_quarter_of_a_wave() -> None:
         ("values = [3]\n", "at least 2"),
         ("values = [1, 2]\nlower = 0\n", "leave out lower"),
         ("values = [1, 2]\nstep = 1\n", "leave out lower"),
-        ('values = [1, 2]\ncodes = { 9 = "missing" }\n', 'missing = "category"'),
         ('values = [1, 2]\nmissing = "category"\ncodes = { 2 = "missing" }\n', "codes.2 is one of the values"),
         ('values = [1, 2]\nmissing = "category"\ncodes = { 9 = "one" }\n', "who gives no answer"),
         ('values = [1, 2]\nmechanism = "wavelet_laplace"\n', "mechanism must be one of"),
@@ -102,6 +101,19 @@ def test_a_pair_is_of_a_density() -> None:
     other = '[attributes.b]\ntype = "categorical"\ncategories = ["x", "y"]\nepsilon = 1\n'
     with pytest.raises(SchemeError, match="says which values there are"):
         dp.Scheme.from_toml(f'name = "s"\npairs = [["a", "b"]]\n{ASKED}{LISTED}{other}')
+
+
+@pytest.mark.parametrize("said", [STEPS, LISTED, "lower = 0\nupper = 200\n"])
+def test_a_code_without_an_answer_is_refused_as_one_that_is_missing(said: str) -> None:
+    a = attribute(said, 'codes = { 99 = "missing", "no idea" = "missing" }\n')
+    assert a.missing == "refuse"
+    for column in ([1, 99], [1, "99.0"], [1, "no idea"], np.array([1.0, 99.0]), [1, None]):
+        with pytest.raises(
+            InvalidRecord, match=r"has no value at record 2 \(1 in all\); expected a number in"
+        ) as refused:
+            a.encode(column)
+        assert "99" not in str(refused.value)
+    assert a.encode([1]).tolist() == attribute(said).encode([1]).tolist()
 
 
 def test_absence_is_refused_where_it_is_no_answer_and_no_value_is_shown() -> None:

@@ -82,7 +82,6 @@ function codesOfSilence(entries) {
   if (!(codes instanceof Map) || [...codes.values()].some((label) => label !== MISSING)) {
     throw new SchemeError("codes of a number say who gives no answer");
   }
-  if (codes.size && entries.get("missing") !== "category") throw new SchemeError('codes of a number go with missing = "category"');
   return new Set(codes.keys());
 }
 

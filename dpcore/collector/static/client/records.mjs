@@ -12,8 +12,9 @@ export function cellOf(attribute, record) {
 
 function cellOfNumber(attribute, value) {
   const x = typeof value === "bigint" ? Number(value) : typeof value === "string" ? numberIn(value) : value;
-  if (attribute.missing === "category" && isSilent(attribute, value, x)) return attribute.mechanism.inputs - 1;
-  if (typeof x !== "number" || Number.isNaN(x)) throw new InvalidRecord(attribute.name, "expected a number");
+  const silent = isSilent(attribute, value, x);
+  if (silent && attribute.missing === "category") return attribute.mechanism.inputs - 1;
+  if (silent || typeof x !== "number") throw new InvalidRecord(attribute.name, "expected a number");
   if (attribute.bins) return attribute.bins.filter((edge) => edge <= x).length;
   if (attribute.outside === "refuse" && (x < attribute.lower || x > attribute.upper)) {
     throw new InvalidRecord(attribute.name, `expected a number from ${attribute.lower} to ${attribute.upper}`);
