@@ -107,8 +107,13 @@ def read(row: Mapping[str, Any], unit: str) -> Line:
         holds = None if truth is None else low <= truth <= high
     spread = _spread(wording.factor, low, high, 0.0 if is_difference else truth)
 
+    # A quantile of a number that says which values there are is one of them, and so are the ends of its interval.
+    is_point = name.startswith("quantile(") and row.get("estimator") == "log_linear" and not is_difference
+
     def told(number: float | None) -> str:
-        return "" if number is None else rounded(wording.factor * number, spread)
+        if number is None:
+            return ""
+        return separated(number) if is_point else rounded(wording.factor * number, spread)
 
     return Line(
         attribute=in_words(row.get("attribute") or "").capitalize(),

@@ -88,6 +88,10 @@ def test_silence_is_behind_an_empty_quarter_of_a_wave() -> None:
         ("values = [1, 2]\nlevel = 3\n", "unknown key 'level'"),
         ('lower = 0\nupper = 600\nstep = 1\nmechanism = "dyadic_wave"\nlevels = 4\n', "512 input cells"),
         ('lower = 0\nupper = 399\nstep = 1\nmissing = "category"\nmechanism = "dyadic_wave"\nlevels = 4\n', "need 535"),
+        (
+            'lower = 0\nupper = 999\nstep = 1\nmissing = "category"\nmechanism = "square_wave"\n',
+            "at most 1,024 cells, and 1,335 are needed; take dyadic_wave",
+        ),
     ],
 )
 def test_what_is_no_lattice_is_refused_in_one_line(said: str, words: str) -> None:
