@@ -16,22 +16,40 @@ from dpcore.mechanisms.observation import FiniteChannel, ObservationModel, Score
 
 _SINGULAR = 1e-5  # of the mean variance, added along the sum of the shares, which is known to be one
 _TINY = 1e-300
+_NOTHING = 1e-12  # of what reports say most surely: what they say less of, they do not say
 
 
 @dataclass(frozen=True, eq=False)
 class Information:
-    """The log likelihood c'p - p'Fp / 2 of the law p; matrix: F, (k, k).  vector: c, (k,)."""
+    """The log likelihood c'p - p'Fp / 2 of the law p; matrix: F, (k, k).  vector: c, (k,).
+
+    reading: (k, S), the weights in c of the average reports of the levels; none where nobody asks for them.
+    """
 
     matrix: np.ndarray
     vector: np.ndarray
+    reading: np.ndarray | None = None
 
     def score(self, law: np.ndarray) -> np.ndarray:
         """Return its derivative at a law, shape (k,): c - F p."""
         return np.asarray(self.vector - self.matrix @ law)
 
     def __call__(self, law: np.ndarray) -> float:
-        """Return it at a law (k,)."""
-        return float(self.vector @ law - law @ (self.matrix @ law) / 2)
+        """Return it at a law (k,), less than at the most likely numbers of any kind."""
+        left = self.numbers - self.root @ law
+        return -float(left @ left) / 2
+
+    @cached_property
+    def root(self) -> np.ndarray:
+        """R, (q, k), R'R = F: what q independent numbers of variance one say, fewer than k where a mechanism's cells are."""
+        values, directions = np.linalg.eigh(self.matrix)
+        said = values > _NOTHING * values[-1]
+        return np.asarray(np.sqrt(values[said])[:, None] * directions[:, said].T)
+
+    @cached_property
+    def numbers(self) -> np.ndarray:
+        """Those numbers, (q,): of mean R p."""
+        return np.asarray(self.root @ self.vector / np.sum(self.root**2, axis=1))
 
 
 def spread(points: int, inputs: int, is_silent: bool = False) -> np.ndarray:
@@ -89,17 +107,12 @@ class SeenThrough:
         if isinstance(self.model, FiniteChannel):
             reports = self.model.reports(statistics)
             weights = self._weights(law, reports)
-            return Information(weights @ self.channel, weights @ (statistics / np.maximum(self._rows(reports), 1)))
+            vector = weights @ (statistics / np.maximum(self._rows(reports), 1))
+            return Information(weights @ self.channel, vector, weights)
         assert isinstance(self.model, ScoreSums)
         matrix = self._of_scores(law, n)
-        return Information(matrix, matrix @ self.model.frequencies(statistics, n))
-
-    def reading(self, statistics: np.ndarray, n: int, law: np.ndarray) -> np.ndarray:
-        """Return the weights, (k, S), of the average reports of the levels in c, weights as in `observed`."""
-        if isinstance(self.model, FiniteChannel):
-            return self._weights(law, self.model.reports(statistics))
-        assert isinstance(self.model, ScoreSums)
-        return self._of_scores(law, n) / float(self.model.contrast)
+        vector = matrix @ self.model.frequencies(statistics, n)
+        return Information(matrix, vector, matrix / float(self.model.contrast))
 
     def _weights(self, law: np.ndarray, reports: np.ndarray) -> np.ndarray:
         """A' D, (k, S), D what an observed share tells: the reports of its level over its probability."""

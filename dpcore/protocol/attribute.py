@@ -47,6 +47,7 @@ class Attribute:
         None  # the values there are, rising, where they are said; named by `categories`
     )
     step: Fraction | None = None  # how far apart they are, where that was said
+    heaps: tuple[Fraction, ...] | None = None  # whose multiples people round to, where that was said
     level_rule: str = "lepski"
     level: int | None = None
     # categorical

@@ -154,6 +154,7 @@ def write(attribute: Attribute) -> dict[str, Any]:
     if a.points is not None:
         table |= {"values": [number(point) for point in a.points]} if a.step is None else _bounds(a)
         table |= {} if a.step is None else {"step": number(a.step)}
+        table |= {} if a.heaps is None else {"heaps": [number(heap) for heap in a.heaps]}
         table |= {"unit": a.unit, "outside": a.outside}
         table |= {"codes": dict(a.codes)} if a.codes else {}
     elif a.is_numeric:

@@ -63,6 +63,12 @@ _STEP = Option(
 _POINTS = Option(
     "values", list[Fraction], fewest=2, words="the values there are, rising, in place of lower, upper and step"
 )
+_HEAPS = Option(
+    "heaps",
+    list[Fraction],
+    fewest=0,
+    words="whose multiples people round to, such as [5, 10]; [] where they do not; found from the reports where it is left out",
+)
 _CODES = Option("codes", dict, default={}, words='what a file says = which category that is, such as { 1 = "urban" }')
 _SILENT = (  # of numbers
     replace(_CODES, words='what a file says of who gives no answer, such as { -1 = "missing" }'),
@@ -120,6 +126,7 @@ _OWN[LATTICE] = (
     *(replace(key, is_needed=False) for key in _OWN["numeric"] if key.name in ("lower", "upper", "unit", "outside")),
     _STEP,
     _POINTS,
+    _HEAPS,
     *_SILENT,
 )
 _OWN[BINNED] = (

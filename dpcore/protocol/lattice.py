@@ -52,6 +52,7 @@ def read(entries: Mapping[str, Any]) -> dict[str, Any]:
         "lower": points[0],
         "upper": points[-1],
         "points": points,
+        "heaps": None if entries["heaps"] is None else _heaps(entries["heaps"], points),
         "values": tuple(map(float, points)),
         "categories": (*map(name_of, points), *([MISSING] if entries["missing"] == "category" else [])),
         "codes": codes,
@@ -89,6 +90,15 @@ def _points(entries: Mapping[str, Any]) -> tuple[Fraction, ...]:
             "for a density"
         )
     return tuple(listed) if listed is not None else tuple(lower + step * place for place in range(int(steps) + 1))
+
+
+def _heaps(heaps: list[Fraction], points: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
+    for heap in heaps:
+        if heap <= 0 or sum((point / heap).denominator == 1 for point in points) < 2:
+            raise SchemeError(
+                f"heaps must be numbers above 0 that have multiples among the values, two at least, got {number(heap)}"
+            )
+    return tuple(heaps)
 
 
 def name_of(point: Fraction) -> str:

@@ -16,6 +16,7 @@ import pandas as pd
 
 from dpcore.errors import SchemeError
 from dpcore.estimation.density_estimate import DensityEstimate
+from dpcore.estimation.estimators.log_linear_family import kinds
 from dpcore.estimation.frequency_estimate import FrequencyEstimate
 from dpcore.estimation.functional_estimate import FunctionalEstimate
 from dpcore.functionals import parse
@@ -249,6 +250,11 @@ def _checks(round_: Round, rehearsal: bool, parts: Sequence[Aggregate]) -> pd.Da
     for estimate in _estimates(round_):
         if isinstance(estimate, DensityEstimate):
             rows += _of_density(estimate)
+        elif estimate.beliefs:
+            whose = of_group(estimate.attribute, estimate.given)
+            rows += [
+                Check(f"{kind}({whose})", True, weight, None, said) for kind, weight, said in kinds(estimate.beliefs)
+            ]
     for check in poisoning.checks(aggregate, parts):
         name = f"{check.name}({check.attribute})"
         seen, most = (check.statistic, check.threshold) if check.is_available else (None, None)

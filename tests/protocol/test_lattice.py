@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from dpcore.mechanisms.information import spread
 from dpcore.mechanisms.named import BY_KIND, CATEGORICAL
 from dpcore.mechanisms.observation import FiniteChannel
 from dpcore.protocol.lattice import MOST_POINTS
+from dpcore.protocol.revision import revise
 from dpcore.protocol.simulation import category_law
 from tests.helpers.statistical import law_agrees
 
@@ -83,6 +85,10 @@ def test_silence_is_behind_an_empty_quarter_of_a_wave() -> None:
         ("values = [1, 2]\nstep = 1\n", "leave out lower"),
         ('values = [1, 2]\nmissing = "category"\ncodes = { 2 = "missing" }\n', "codes.2 is one of the values"),
         ('values = [1, 2]\nmissing = "category"\ncodes = { 9 = "one" }\n', "who gives no answer"),
+        ("values = [1, 2, 4]\nheaps = [4]\n", "two at least, got 4"),
+        ("values = [1, 2, 4]\nheaps = [2, 0]\n", "two at least, got 0"),
+        ("values = [1, 2, 4]\nheaps = [-1]\n", "above 0"),
+        ("values = [1, 2, 4]\nheaps = 2\n", "heaps must be a list"),
         ('values = [1, 2]\nmechanism = "wavelet_laplace"\n', "mechanism must be one of"),
         ('values = [1, 2]\nestimator = "log_spline"\n', "estimator must be one of"),
         ("values = [1, 2]\nlevel = 3\n", "unknown key 'level'"),
@@ -99,6 +105,20 @@ def test_what_is_no_lattice_is_refused_in_one_line(said: str, words: str) -> Non
         scheme(said)
     assert words in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("heaps", ["[0.5, 1]", '["1/2"]', "[]"])
+def test_what_people_round_to_is_of_the_analysis_and_in_the_text(heaps: str) -> None:
+    plain, said = scheme(STEPS), scheme(STEPS, f"heaps = {heaps}\n")
+    a, again = said.attributes["a"], dp.Scheme.from_toml(said.canonical).attributes["a"]
+    assert a.heaps == again.heaps == tuple(Fraction(1, 2 - i) for i in range(len(a.heaps)))
+    assert said.digest != plain.digest
+    assert "heaps" not in plain.canonical
+    assert plain.attributes["a"].heaps is None
+    assert a.mechanism == plain.attributes["a"].mechanism
+    assert revise(plain, said).alike == ("a",)
+    answers = [dp.privatize(asked, {"a": [0.5, 2.0]}, dp.seeded(1)).of("a").reports for asked in (plain, said)]
+    assert answers[0].values.tolist() == answers[1].values.tolist()
 
 
 def test_a_pair_is_of_a_density() -> None:

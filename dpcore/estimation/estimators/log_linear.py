@@ -11,14 +11,15 @@ import numpy as np
 
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation.estimators.base import Estimator
+from dpcore.estimation.estimators.log_linear_average import Average, average
 from dpcore.estimation.estimators.log_linear_family import Belief, Family, slope
-from dpcore.estimation.estimators.log_linear_fit import average
 from dpcore.estimation.frequency_estimate import FrequencyEstimate, Spread, around
 from dpcore.estimation.functional_estimate import check_confidence
 from dpcore.mechanisms.information import SeenThrough
 from dpcore.mechanisms.observation import FiniteChannel, ScoreSums
 
 _WIDE = Belief(order=1, roughness=1.0, heaps=1.0, free=2.0)  # what corrections do not assume: all but nothing
+_APART = 2.0  # times how far beliefs are apart, what corrections do not assume either
 
 
 @dataclass(frozen=True)
@@ -62,10 +63,12 @@ class LogLinear(Estimator):
             )
         seen = SeenThrough(model, described.cells)
         points = np.array([float(point) for point in described.points])
-        family = Family(points, is_silent=len(described.categories) > len(points))
-        law, beliefs = average(family, partial(seen.observed, statistics, n))
+        rounded = None if described.heaps is None else tuple(map(float, described.heaps))
+        family = Family(points, is_silent=len(described.categories) > len(points), rounded=rounded)
+        found = average(family, partial(seen.observed, statistics, n))
+        law = found.law
         information = seen.observed(statistics, n, law)
-        gain = _gain(family, law, information.matrix)
+        gain = _gain(family, found, information.matrix)
         reached = gain @ information.matrix
         covariance = (reached @ gain + gain) / 2
         raw = law + gain @ information.score(law)
@@ -77,17 +80,17 @@ class LogLinear(Estimator):
             raw=raw,
             spread=spread,
             intervals=partial(around, raw, np.sqrt(np.maximum(spread.variances, 0.0))),
-            reading=gain @ seen.reading(statistics, n, law),
+            reading=gain @ information.reading,
             confidence=self.confidence,
             n=n,
             numbers=described.values,
             estimator=self.name,
-            beliefs=tuple(beliefs),
+            beliefs=tuple(found.beliefs),
         )
 
 
-def _gain(family: Family, law: np.ndarray, information: np.ndarray) -> np.ndarray:
-    """G: how the law moves with the score, (k, k), under the wide belief."""
-    moved = slope(family.of(_WIDE), law)
+def _gain(family: Family, found: Average, information: np.ndarray) -> np.ndarray:
+    """G: how the law moves with the score, (k, k), under the wide belief, as far apart as beliefs are."""
+    moved = np.hstack([slope(family.of(_WIDE), found.law), _APART * found.apart.T])
     left = np.eye(moved.shape[1]) + moved.T @ information @ moved
     return np.asarray(moved @ np.linalg.solve(left, moved.T))

@@ -3,11 +3,13 @@
 Values that people report are counts, ages, rounded incomes.  The logarithm of their law is a smooth curve over the points,
 plus what rounding adds to all multiples of 5, 10, 50, ... [Heitjan1990], plus what a value that stands for itself adds (the
 ends of the range, where clipped values are, and zero), plus, where points have no order to speak of, a number of each.  Each
-part is normal a priori, and how wide it is, is found from the reports (`log_linear_fit`).
+part is normal a priori, and how wide it is, is found from the reports (`log_linear_average`).
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -19,7 +21,11 @@ _SMOOTH = 40  # functions of a smooth part beside its null space: as many half w
 _NULL, _MOST = 2.0, 15.0  # standard deviations of the log law: of a smooth part's null space, and of anything at most
 _ROUND = tuple(digit * 10**power for power in range(9) for digit in (5, 10))  # whose multiples people round to
 _OWN = 1.5  # standard deviation of what a value that stands for itself adds
+_FOUND = 3.0  # and of what stands out besides
+_TIMES = (*range(2, 26), 30, 60)  # what people may round to besides, in steps
 _SILENCE = 5.0  # and of silence beside all who answer
+_SURE = 0.9  # what beliefs of a kind count together where a law is said to be of it
+_SMOOTH_BESIDE = "the law is smooth beside its heaps"
 _NEAR_WHOLE = 1e-9
 
 
@@ -28,23 +34,35 @@ class Belief:
     """order: of the differences that a smooth part has few of.  roughness: their weight; above it the smoother.
 
     heaps: standard deviation of what rounding adds.  free: of what each point adds.
+    multiples: what people round to besides, if at all.  alone: points that stand for themselves besides.
     """
 
     order: int
     roughness: float
     heaps: float = 0.0
     free: float = 0.0
+    multiples: tuple[float, ...] = ()
+    alone: tuple[float, ...] = ()
+
+    @property
+    def heaped(self) -> tuple[str, ...]:
+        """Where heaps are, in words; none of a law without."""
+        of_multiples = [f"multiples of {number:,.6g}" for number in self.multiples]
+        return (*(["round numbers"] if self.heaps else []), *of_multiples, *(f"{point:,.6g}" for point in self.alone))
 
 
 @dataclass(frozen=True, eq=False)
 class Family:
     """points: (k,), rising.  is_silent: whether there is one entry more, of those who gave no answer.
 
+    rounded: whose multiples people round to; what they round to is found where it is None.
+
     A law is p = softmax(L u), u standard normal a priori, L the columns of `of`.
     """
 
     points: np.ndarray
     is_silent: bool = False
+    rounded: tuple[float, ...] | None = None
 
     def of(self, belief: Belief) -> np.ndarray:
         """Return L, (k, r), or (k + 1, r) where there is silence."""
@@ -52,6 +70,10 @@ class Family:
         is_null = np.arange(len(rough)) < belief.order
         spread = np.where(is_null, _NULL, np.minimum(_MOST, 1 / np.sqrt(np.maximum(belief.roughness * rough, 1e-12))))
         columns = [functions * spread, self._own * _OWN]
+        if belief.multiples:
+            columns.append(np.array([self._multiples(number) for number in belief.multiples]).T * _FOUND)
+        if belief.alone:
+            columns.append(np.array([self.points == point for point in belief.alone]).T * _FOUND)
         if belief.heaps:
             columns.append(self._heaps * belief.heaps)
         if belief.free:
@@ -71,9 +93,26 @@ class Family:
     @cached_property
     def _heaps(self) -> np.ndarray:
         """Which points are multiples of what people round to, (k, h)."""
-        multiples = [self._multiples(number) for number in _ROUND]
-        found = [points for points in multiples if 2 <= points.sum() <= len(self.points) / 2]
+        multiples = [self._multiples(number) for number in (_ROUND if self.rounded is None else self.rounded)]
+        most = len(self.points) / 2 if self.rounded is None else len(self.points) - 1
+        found = [points for points in multiples if 2 <= points.sum() <= most]
         return np.array(found, dtype=np.float64).reshape(-1, len(self.points)).T
+
+    @cached_property
+    def others(self) -> tuple[list[float], np.ndarray]:
+        """What else may stand out: multiples, m of them, and which points are so, (k, m + k), each point by itself last.
+
+        Multiples of so many steps, where the scheme does not say what people round to; of silence a row of zeros more.
+        """
+        step, k = float(np.diff(self.points).min()), len(self.points)
+        known, found = {column.tobytes() for column in self._heaps.T}, {}
+        for number in (times * step for times in (_TIMES if self.rounded is None else ())):
+            column = self._multiples(number).astype(np.float64)
+            if 2 <= column.sum() <= (k + 1) / 2 and column.tobytes() not in known:
+                known.add(column.tobytes())
+                found[number] = column
+        columns = np.vstack([*found.values(), np.eye(k)]).T
+        return list(found), np.vstack([columns, np.zeros((int(self.is_silent), columns.shape[1]))])
 
     def _multiples(self, of: float) -> np.ndarray:
         return np.asarray(np.abs(self.points / of - np.round(self.points / of)) < _NEAR_WHOLE)
@@ -83,6 +122,32 @@ class Family:
         """The values that stand for themselves, (k, m): the ends, and zero."""
         alone = sorted({0, len(self.points) - 1, *np.flatnonzero(self.points == 0).tolist()})
         return np.eye(len(self.points))[:, alone]
+
+
+def kinds(beliefs: Iterable[tuple[float, Belief]]) -> tuple[tuple[str, float, str], ...]:
+    """Return what a law was found to be: 'heaped' and 'free', what beliefs of that kind count together, and that in words."""
+    heaped, free, places = 0.0, 0.0, Counter[str]()
+    for weight, belief in beliefs:
+        heaped += weight * bool(belief.heaped)
+        free += weight * bool(belief.free)
+        places.update(dict.fromkeys(belief.heaped, weight))
+    likely = [place for place, weight in places.items() if weight > heaped / 2]
+    at = " and ".join(likely) or "some values"
+    open_ = "reports leave open whether"
+    return (
+        (
+            "heaped",
+            heaped,
+            _said(heaped, f"heaps at {at} were found", "no heaps were found", f"{open_} {at} have heaps"),
+        ),
+        ("free", free, _said(free, "values have shares of their own", _SMOOTH_BESIDE, f"{open_} {_SMOOTH_BESIDE}")),
+    )
+
+
+def _said(weight: float, sure: str, never: str, unsure: str) -> str:
+    if weight > _SURE:
+        return sure
+    return never if weight < 1 - _SURE else f"{unsure}, and laws of both kinds are averaged"
 
 
 def slope(columns: np.ndarray, law: np.ndarray) -> np.ndarray:

@@ -130,7 +130,12 @@ def gather(ask: Ask, run_id: str) -> dict[str, Any]:
     before = records(ask(_read("previous", run_id=run_id).sql))
     previous = before[0] if before else None
     attributes = records(ask(queries["attributes"].sql))
-    sections = [_section(ask, run_id, previous, row) for row in attributes]
+    checks = records(ask(queries["checks"].sql))
+    found = {check["name"]: check["detail"] for check in checks}
+    sections = [
+        _section(ask, run_id, previous, row | {"heaped": found.get(f"heaped({row['attribute']})")})
+        for row in attributes
+    ]
     queries["changes"] = _read("changes", run_id=run_id)
     (spent,) = records(ask(queries["spent"].sql))
     return {
@@ -139,7 +144,7 @@ def gather(ask: Ask, run_id: str) -> dict[str, Any]:
         "sections": sections,
         "previous": previous,
         "changes": _changes(records(ask(queries["changes"].sql)), attributes),
-        "checks": [_check(row) for row in records(ask(queries["checks"].sql))],
+        "checks": [_check(row) for row in checks],
         "exposed": [_exposed(row) for row in records(ask(queries["sensitivities"].sql))],
         "promises": [_promise(row) for row in attributes],
         "total": _total(run),
@@ -210,7 +215,7 @@ def _about(row: dict[str, Any], estimators: list[str]) -> str:
         bounds = f"{separated(row['lower'])} to {separated(row['upper'])} {row['unit']}".strip()
     made = f"{name_of(row['mechanism'])} at ε = {row['stated']}"
     by = ", ".join(filter(None, map(name_of, estimators)))
-    return " · ".join(part for part in (bounds, f"{row['charges']:,} reports", made, by) if part)
+    return " · ".join(part for part in (bounds, f"{row['charges']:,} reports", made, by, row["heaped"]) if part)
 
 
 def _remark(row: dict[str, Any], frequencies: pd.DataFrame) -> str:

@@ -65,6 +65,9 @@ function pointsOf(entries) {
   if (points.some((point, i) => i > 0 && !isBelow(points[i - 1], point))) throw new SchemeError("values must rise, each above the one before");
   const range = rangeOf(...[points[0], points.at(-1)].map((point) => point.join("/")));
   const numbers = points.map((point) => toDouble(...point));
+  if ((entries.get("heaps") ?? []).some((heap) => !hasMultiples(points, rational(heap)))) {
+    throw new SchemeError("heaps must be numbers above 0 that have multiples among the values, two at least");
+  }
   const codes = codesOfSilence(entries);
   const taken = [...codes].find((code) => numbers.includes(numberIn(code)));
   if (taken !== undefined) throw new SchemeError(`codes.${taken} is one of the values there are, and cannot mean that there is no answer`);
@@ -94,6 +97,10 @@ function steps(lower, upper, step) {
   const many = top / bottom;
   if (many >= BigInt(MOST_POINTS)) throw new SchemeError(`there may be ${MOST_POINTS} values, got ${many + 1n}`);
   return Array.from({ length: Number(many) + 1 }, (_, i) => [low[0] * by[1] + BigInt(i) * by[0] * low[1], low[1] * by[1]]);
+}
+
+function hasMultiples(points, [top, bottom]) {
+  return top > 0n && points.filter((point) => (point[0] * bottom) % (point[1] * top) === 0n).length > 1;
 }
 
 function isBelow(one, other) {

@@ -60,6 +60,7 @@ export const TABLES = {
     "outside": {"type": "str", "choices": ["clip", "refuse"], "default": "clip"},
     "step": {"type": "Fraction"},
     "values": {"type": "list[Fraction]", "fewest": 2},
+    "heaps": {"type": "list[Fraction]", "fewest": 0},
     "codes": {"type": "dict"},
     "missing": {"type": "str", "choices": ["refuse", "category"], "default": "refuse"},
   },
