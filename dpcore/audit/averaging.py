@@ -119,11 +119,12 @@ def _attack(
 
 def value_of(attribute: Attribute, cell: int) -> Any:
     """Return a value that a record of that input cell may hold; None of who gives no answer."""
-    if attribute.has_density:
-        return float(
-            attribute.lower + (attribute.upper - attribute.lower) * (2 * cell + 1) / (2 * attribute.mechanism.inputs)
-        )
     place = int(np.searchsorted(attribute.cells, cell))
+    if attribute.has_density:
+        room = len(attribute.cells) - len(attribute.categories)
+        if place == room:
+            return None
+        return float(attribute.lower + (attribute.upper - attribute.lower) * (2 * cell + 1) / (2 * room))
     if attribute.bins is not None:  # edges, and below them all
         first, *others = map(float, attribute.bins)
         held = [float(np.nextafter(first, -np.inf)), first, *others]

@@ -112,7 +112,9 @@ def _records(scheme: Scheme, cells: Mapping[str, np.ndarray]) -> dict[str, np.nd
     for name, attribute in scheme.reported.items():
         values = [value_of(attribute, int(cell)) for cell in attribute.cells]
         places = np.searchsorted(attribute.cells, cells[name])
-        records[attribute.column] = np.array(values, dtype=None if attribute.has_density else object)[places]
+        records[attribute.column] = np.array(
+            values, dtype=None if attribute.has_density and not attribute.categories else object
+        )[places]
     return records
 
 

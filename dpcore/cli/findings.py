@@ -77,7 +77,8 @@ def _estimates(title: str, sections: list[Section]) -> list[str]:
     columns = ["attribute", "quantity", "group", "estimate", interval, "truth", "holds", "epsilon"]
     notes = [f"note {i}: {refusal}" for i, refusal in enumerate(refusals, 1)]
     told = [f"{sum(held)} of {len(held)} intervals hold the truth"] if held else []
-    return [_table(title, columns, rows, has_sections=True), *notes, *told]
+    remarks = [f"{section.title}: {section.remark}" for section in sections if section.remark]
+    return [_table(title, columns, rows, has_sections=True), *notes, *remarks, *told]
 
 
 def _differences(

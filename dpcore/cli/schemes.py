@@ -188,6 +188,10 @@ def _show_plan(plan: Plan) -> None:
     else:
         needed = f"{plan.needed:,} clients" if isinstance(plan.needed, int) else f"epsilon = {plan.needed.text}"
         print(f"choose {plan.best.mechanism}: {needed} would do")
+    if plan.may_be_silent:
+        print(
+            "planned with people who all answer; where a share m does not, the error is 1 / (1 - m) times: of 20 % 1.25"
+        )
     if plan.one_bin is not None:
         at = plan.aim.quantity.partition("(")[2].rstrip(") ")
         print(f"alone, asked by bins = [{at}], the share below {at} would have an error of {number(plan.one_bin)}")

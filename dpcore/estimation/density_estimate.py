@@ -19,6 +19,7 @@ import numpy as np
 from dpcore._random import Source
 from dpcore.errors import check_within
 from dpcore.estimation.densities import DensityOnInterval, Spline
+from dpcore.estimation.frequency_estimate import FrequencyEstimate
 from dpcore.estimation.functional_estimate import FunctionalEstimate, check_confidence, normal_quantile, refused
 from dpcore.estimation.support import Deviations, Discreteness, Exposure, GoodnessOfFit, LevelRow, Sample, Sensitivity
 from dpcore.functionals import Mean
@@ -60,6 +61,7 @@ class DensityEstimate(OfGroup):
     raw: the unbiased estimate that was made proper, where there was one (projection).
     n: reports used.  group: whose density it is, None for everyone's.  levels: what the level rule compared.
     sample: whose reports.  exposure: what one of them can do.
+    silence: the share of those who gave no answer, where that is one; all else is then of those who answered.
     """
 
     attribute: str
@@ -74,6 +76,7 @@ class DensityEstimate(OfGroup):
     inference: Inference = field(repr=False)
     sample: Sample | None = field(default=None, repr=False)
     exposure: Exposure | None = field(default=None, repr=False)
+    silence: FrequencyEstimate | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         given = f" given {self.given}" if self.given else ""

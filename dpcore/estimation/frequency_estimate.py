@@ -19,7 +19,7 @@ from dpcore.functionals.group import Group, OfGroup
 if TYPE_CHECKING:
     import pandas as pd
 
-_SURE = 3.0  # standard errors that a share is above 0 at least where others are divided by it
+SURE = 3.0  # standard errors that a share is above 0 at least where others are divided by it
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,7 +286,7 @@ class FrequencyEstimate(OfGroup):
     def _too_few_answered(self) -> bool:
         """Whether the share of those whose answer is a number, by which theirs are divided, is not surely above 0."""
         gave = np.arange(len(self.categories)) < len(self.numbers or ())
-        return float(self.raw[gave].sum()) <= _SURE * float(np.sqrt(max(0.0, self.spread.along(gave.astype(float)))))
+        return float(self.raw[gave].sum()) <= SURE * float(np.sqrt(max(0.0, self.spread.along(gave.astype(float)))))
 
     def share_of(self, categories: Sequence[str], confidence: float = 0.95) -> FunctionalEstimate:
         """Return the share of a union of categories, one or more, with an interval of their joint covariance.

@@ -63,9 +63,14 @@ def spread(points: int, inputs: int, is_silent: bool = False) -> np.ndarray:
     answers = points + is_silent
     if inputs == answers:
         return np.arange(answers)
-    room = inputs - inputs // 4 if is_silent else inputs
+    room = room_of(inputs) if is_silent else inputs
     cells = (2 * np.arange(points) + 1) * room // (2 * points)
     return np.append(cells, inputs - 1) if is_silent else cells
+
+
+def room_of(inputs: int) -> int:
+    """Return how many input cells are values' where silence has the last, behind an empty quarter."""
+    return inputs - inputs // 4
 
 
 def room_for(points: int, is_silent: bool) -> int:

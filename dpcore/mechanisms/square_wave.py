@@ -80,6 +80,10 @@ class SquareWave(WaveMechanism):
 
         Raises SchemeError for values outside these ranges.
         """
+        if points > LARGEST_CELLS:
+            raise SchemeError(
+                f"square_wave has at most {LARGEST_CELLS:,} cells, and {points:,} are needed; take dyadic_wave"
+            )
         cells = max(DEFAULT_CELLS, 1 << (points - 1).bit_length()) if cells is None else cells
         check_cells(cells)
         if widths is not None and len(widths) != 1:

@@ -15,7 +15,7 @@ import numpy as np
 
 from dpcore.errors import InvalidRecord
 from dpcore.mechanisms import Mechanism
-from dpcore.mechanisms.information import spread
+from dpcore.mechanisms.information import room_of, spread
 from dpcore.privacy.budget import Budget
 from dpcore.protocol._fields import listed, number
 from dpcore.protocol.keys import BINNED, LATTICE, OTHER
@@ -96,9 +96,11 @@ class Attribute:
         """
         if not self.reads_numbers:
             return self._encode_categories(column, first)
-        if self.missing == "refuse":
+        if self.missing == "refuse" and not self.codes:
             return self._cells_of(self._numbers(column, first))
         column, is_silent = self._silent(column)
+        if self.missing == "refuse":
+            _refuse(is_silent, first, f"column {self.column!r} has no value", self._expected)
         return np.where(is_silent, self.cells[-1], self._cells_of(self._numbers(column, first)))
 
     @cached_property
@@ -108,7 +110,8 @@ class Attribute:
         Points are spread over the cells of a wave, of which there are more; silence comes last where it is an answer.
         """
         if self.has_density:
-            return np.arange(self.mechanism.inputs)
+            silent = [self.mechanism.inputs - 1] if self.missing == "category" else []
+            return np.array([*range(self._room), *silent], dtype=np.int64)
         if self.points is None:
             return np.arange(len(self.categories))
         return spread(len(self.points), self.mechanism.inputs, len(self.categories) > len(self.points))
@@ -118,7 +121,7 @@ class Attribute:
         if self.bins is not None:
             return np.searchsorted([float(edge) for edge in self.bins], x, side="right")
         if self.points is None:
-            share, cells = (x - float(self.lower)) / float(self.upper - self.lower), self.mechanism.inputs
+            share, cells = (x - float(self.lower)) / float(self.upper - self.lower), self._room
             return np.minimum((share * cells).astype(np.int64), cells - 1)
         if self.step is not None:
             place = np.floor((x - float(self.lower)) / float(self.step) + 0.5).astype(np.int64)
@@ -126,6 +129,11 @@ class Attribute:
         else:
             place = np.searchsorted((self._points[1:] + self._points[:-1]) / 2, x, side="right")
         return np.asarray(self.cells[place])
+
+    @property
+    def _room(self) -> int:
+        """How many input cells are those of a density's values."""
+        return room_of(self.mechanism.inputs) if self.missing == "category" else self.mechanism.inputs
 
     @cached_property
     def _points(self) -> np.ndarray:
@@ -163,15 +171,19 @@ class Attribute:
             raise InvalidRecord(
                 f"column {self.column!r} must hold numbers, and at least one value is not; fix the file or the scheme"
             ) from None
-        range_ = "" if self.bins is not None else f" in [{number(self.lower)}, {number(self.upper)}]"
-        _refuse(np.isnan(x), first, f"column {self.column!r} has no value", f"a number{range_}")
+        _refuse(np.isnan(x), first, f"column {self.column!r} has no value", self._expected)
         if self.bins is not None:
             return x
         outside = (x < float(self.lower)) | (x > float(self.upper))
         if self.outside == "refuse":
-            remedy = f'a number{range_}; widen the bounds or set outside = "clip"'
+            remedy = f'{self._expected}; widen the bounds or set outside = "clip"'
             _refuse(outside, first, f"column {self.column!r} is outside its bounds", remedy)
         return np.clip(x, float(self.lower), float(self.upper))
+
+    @property
+    def _expected(self) -> str:
+        """What a record must hold, for messages."""
+        return "a number" + ("" if self.bins is not None else f" in [{number(self.lower)}, {number(self.upper)}]")
 
     def _encode_categories(self, column: Any, first: int) -> np.ndarray:
         held = getattr(column, "array", column)  # what a Series of pandas holds

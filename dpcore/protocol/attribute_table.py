@@ -39,6 +39,7 @@ def read(name: str, table: Any, clients: int, functionals: tuple[str, ...]) -> A
         elif kind == "numeric":
             lattice.check_bounds(entries["lower"], entries["upper"])
             _check_level(entries, table)
+            entries |= lattice.silence(entries, table)
             told = {"points": 0, "clients": clients}
         else:
             entries |= categories_of(entries) if kind == "categorical" else bins.read(entries)
@@ -49,6 +50,8 @@ def read(name: str, table: Any, clients: int, functionals: tuple[str, ...]) -> A
         entries["mechanism"] = _mechanism(kind, entries, table, told)
         if kind == keys.LATTICE:
             lattice.check_room(entries["mechanism"], told)
+        elif kind == "numeric" and entries["missing"] == "category":
+            lattice.check_gap(entries["mechanism"])
         if entries["functionals"] is not None:
             functionals = read_functionals(entries["functionals"], is_canonical="client" in table)
         return Attribute(
@@ -156,6 +159,7 @@ def write(attribute: Attribute) -> dict[str, Any]:
         table |= {"codes": dict(a.codes)} if a.codes else {}
     elif a.is_numeric:
         table |= _bounds(a) | {"unit": a.unit, "outside": a.outside}
+        table |= {"codes": dict(a.codes)} if a.codes else {}
         table |= {"level_rule": a.level_rule} if a.estimator == "projection" else {}
         table |= {} if a.level is None else {"level": a.level}
     elif a.bins is not None:

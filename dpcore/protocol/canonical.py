@@ -85,6 +85,10 @@ def _pairs(pairs: list[list[str]], attributes: Mapping[str, Attribute]) -> tuple
             raise SchemeError(
                 f"a pair is of a density and categories, and {pair[0]} says which values there are; leave out step or values"
             )
+        if attributes[pair[0]].missing == "category":
+            raise SchemeError(
+                f'a pair is of a number that everybody gives, and {pair[0]} has missing = "category"; leave out one of them'
+            )
         if not attributes[pair[1]].mechanism.declared.names_one:
             able = " or ".join(f'"{name}"' for name, kind in CATEGORICAL.items() if kind.declared.names_one)
             raise SchemeError(

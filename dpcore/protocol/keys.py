@@ -17,6 +17,7 @@ from dpcore.privacy.budget import Budget
 
 AUTO = "auto"  # a categorical attribute's mechanism chosen by `choose`; the canonical scheme names the one it chose
 LOG_LINEAR = "log_linear"  # the estimator of every attribute whose values are points
+LOG_SPLINE = "log_spline"  # the estimator of every density of which silence is an answer
 OTHER = "other"  # the declared category that `outside = "other"` maps unlisted values to
 CLIENTS = Option("clients", int, least=1, most=10**12, default=100_000, words="how many are planned for")
 _FUNCTIONALS = Option("functionals", list[str], fewest=0, words="what to estimate: 'mean', 'quantile(0.5)' and others")
@@ -72,6 +73,16 @@ _HEAPS = Option(
     words="whose multiples people round to, such as [5, 10]; [] where they do not; found from the reports where it is left out",
 )
 _CODES = Option("codes", dict, default={}, words='what a file says = which category that is, such as { 1 = "urban" }')
+_SILENT = (  # of numbers
+    replace(_CODES, words='what a file says of who gives no answer, such as { -1 = "missing" }'),
+    Option(
+        "missing",
+        str,
+        choices=("refuse", "category"),
+        default="refuse",
+        words="an absent value is refused, or is an answer like the others, whose share is estimated",
+    ),
+)
 _OWN = {
     "numeric": (
         Option("lower", Fraction, is_needed=True, words="the least value, a number"),
@@ -84,7 +95,7 @@ _OWN = {
             default="clip",
             words="a value beyond goes to the nearer bound, or is refused",
         ),
-        Option("missing", str, choices=("refuse",), default="refuse", words="a record without a value is refused"),
+        *_SILENT,
         Option(
             "level_rule",
             str,
@@ -116,13 +127,6 @@ _OWN = {
 }
 _LABELS = ("column", "categories", "codes", "outside", "missing")
 LABEL = tuple(key for key in (*_SHARED, *_OWN["categorical"]) if key.name in _LABELS)
-_SILENT = (
-    replace(_CODES, words='what a file says of who gives no answer, such as { -1 = "missing" }'),
-    replace(
-        next(key for key in _OWN["categorical"] if key.name == "missing"),
-        words="an absent value is refused, or is an answer like the others, whose share is estimated",
-    ),
-)
 _OWN[LATTICE] = (
     *(replace(key, is_needed=False) for key in _OWN["numeric"] if key.name in ("lower", "upper", "unit", "outside")),
     _STEP,

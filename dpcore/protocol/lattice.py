@@ -14,11 +14,14 @@ from typing import Any
 
 from dpcore.errors import SchemeError, check_within
 from dpcore.mechanisms import Mechanism
-from dpcore.mechanisms.information import room_for
+from dpcore.mechanisms.information import room_for, room_of
+from dpcore.mechanisms.named import NUMERIC
 from dpcore.protocol._fields import number
 from dpcore.protocol.attribute import MISSING, numeral
+from dpcore.protocol.keys import LOG_SPLINE
 
 MOST_POINTS = 1024  # of more a density says as much
+_LEAST_GAP = 2  # input cells, that of silence among them
 LARGEST = 10**30  # of a bound: its eighth power is still a number
 _FINEST = 2.0**-32  # least width of the bounds, relative to them: input cells are then far above rounding
 
@@ -61,8 +64,6 @@ def codes_of_silence(entries: Mapping[str, Any]) -> Mapping[str, str]:
     codes = entries["codes"]
     if not isinstance(codes, Mapping) or any(label != MISSING for label in codes.values()):
         raise SchemeError(f'codes of a number say who gives no answer, such as {{ -1 = "{MISSING}" }}, got {codes!r}')
-    if codes and entries["missing"] != "category":
-        raise SchemeError('codes of a number go with missing = "category": say that, or leave them out')
     return MappingProxyType(dict(sorted(codes.items())))
 
 
@@ -103,6 +104,34 @@ def _heaps(heaps: list[Fraction], points: tuple[Fraction, ...]) -> tuple[Fractio
 def name_of(point: Fraction) -> str:
     """Return how tables write a point: 41000, 0.5."""
     return str(int(point)) if point.denominator == 1 else repr(float(point))
+
+
+def silence(entries: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the codes, the categories and the estimator of a number with a density, as its table says.
+
+    Raises SchemeError where silence is an answer of it that nothing reads.
+    """
+    codes = {"codes": codes_of_silence(entries)}
+    if entries["missing"] == "refuse":
+        return codes
+    able = [name for name, kind in NUMERIC.items() if "lattice" in kind.declared.attributes]  # the finite channels
+    if entries["mechanism"] not in able:
+        raise SchemeError(
+            f'missing = "category" of a density needs mechanism = {" or ".join(able)}, got {entries["mechanism"]}'
+        )
+    if table.get("estimator", LOG_SPLINE) != LOG_SPLINE:
+        raise SchemeError(
+            f'missing = "category" of a density goes with estimator = "{LOG_SPLINE}", got "{table["estimator"]}"'
+        )
+    return codes | {"categories": (MISSING,), "estimator": LOG_SPLINE}
+
+
+def check_gap(mechanism: Mechanism) -> None:
+    """Raise SchemeError unless an input cell is left empty between those of a density's values and that of silence."""
+    if mechanism.inputs - room_of(mechanism.inputs) < _LEAST_GAP:
+        raise SchemeError(
+            f'missing = "category" needs {4 * _LEAST_GAP} input cells, got {mechanism.inputs}; give {mechanism.name} more cells'
+        )
 
 
 def told(entries: Mapping[str, Any]) -> dict[str, int]:

@@ -130,8 +130,10 @@ def _said_by_population(
 def cell_law(attribute: Attribute, people: Any, given: str | None = None) -> np.ndarray:
     """Return the probabilities of an attribute's input cells among people, or a group of them, shape (inputs,)."""
     if attribute.has_density:
-        bounds = float(attribute.lower), float(attribute.upper)
-        return np.asarray(people.cell_probabilities(attribute.name, *bounds, attribute.mechanism.inputs, given=given))
+        bounds, silent = (float(attribute.lower), float(attribute.upper)), len(attribute.categories)
+        cells = len(attribute.cells) - silent
+        law = people.cell_probabilities(attribute.name, *bounds, cells, given=given)
+        return np.append(law, np.zeros(attribute.mechanism.inputs - cells))
     law = np.zeros(attribute.mechanism.inputs)
     law[attribute.cells] = category_law(attribute, people, given)
     return law

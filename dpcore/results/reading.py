@@ -18,6 +18,7 @@ from dpcore.errors import SchemeError
 from dpcore.functionals import NAMES, Functional, parse
 from dpcore.functionals.group import WEIGHTED, Group
 
+MISSING = "missing"  # the category of those who gave no answer
 FEW_VALUES = 12  # of a number whose law is listed value by value
 SHOWN = 30  # categories, or differences, that a table or a picture shows; all of them land
 JUDGED = (  # under a table of differences
@@ -106,8 +107,13 @@ def read(row: Mapping[str, Any], unit: str) -> Line:
         holds = None if truth is None else low <= truth <= high
     spread = _spread(wording.factor, low, high, 0.0 if is_difference else truth)
 
+    # A quantile of a number that says which values there are is one of them, and so are the ends of its interval.
+    is_point = name.startswith("quantile(") and row.get("estimator") == "log_linear" and not is_difference
+
     def told(number: float | None) -> str:
-        return "" if number is None else rounded(wording.factor * number, spread)
+        if number is None:
+            return ""
+        return separated(number) if is_point else rounded(wording.factor * number, spread)
 
     return Line(
         attribute=in_words(row.get("attribute") or "").capitalize(),
@@ -252,8 +258,13 @@ def is_law(rows: pd.DataFrame) -> pd.Series:
 
 
 def listed(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of `frequencies` that a table lists: the largest; none of more than a few values, which a picture has."""
-    return rows.iloc[:0] if len(rows) > FEW_VALUES and is_law(rows).all() else largest(rows)
+    """Return the rows of `frequencies` that a table lists: the largest; of more than a few values, which are drawn, silence."""
+    return rows[is_silence(rows)] if len(rows) > FEW_VALUES and is_law(rows).all() else largest(rows)
+
+
+def is_silence(rows: pd.DataFrame) -> pd.Series:
+    """Which rows of `frequencies` are of those who gave no answer."""
+    return rows["category"] == MISSING
 
 
 def largest(rows: pd.DataFrame, column: str = "estimate") -> pd.DataFrame:

@@ -174,8 +174,14 @@ def _stack(round_: Round, kind: type, frame_of: Any) -> pd.DataFrame:
 
 
 def _estimates(round_: Round) -> list[Estimate]:
-    """Everyone's, then the groups'."""
-    return [*round_.estimates.values(), *(group.estimate for group in round_.groups if group.estimate is not None)]
+    """Everyone's, beside densities the shares of who gave no number, then the groups'."""
+    silent = (getattr(estimate, "silence", None) for estimate in round_.estimates.values())
+    shares = [share for share in silent if share is not None]
+    return [
+        *round_.estimates.values(),
+        *shares,
+        *(group.estimate for group in round_.groups if group.estimate is not None),
+    ]
 
 
 def _functionals(round_: Round) -> pd.DataFrame:
@@ -332,6 +338,7 @@ def _truth_rows(
     name = attribute.name
     if attribute.has_density:
         yield from _numeric_truths(attribute, asked, population.truth(name, whom), estimate, given)
+        yield from ((name, given, f"frequency({category})", None, 0.0) for category in attribute.categories)
     else:
         probabilities = category_law(attribute, population, whom)
         for category, value in zip(attribute.categories, probabilities, strict=True):

@@ -330,6 +330,12 @@ type = "categorical"
 bins = [20000, 50000]
 unit = "USD"
 epsilon = 1
+[attributes.hours]
+type = "numeric"
+lower = 0
+upper = 80
+missing = "category"
+epsilon = 1
 [attributes.children]
 type = "numeric"
 lower = 0
@@ -351,13 +357,18 @@ def test_a_number_may_be_one_of_few_or_in_a_range_and_may_be_left_empty(
         tab.evaluate(READY)
         assert "3 ranges: below 20,000; 20,000 to below 50,000; 50,000 and above." in text(tab, "income-gives")
         tab.screenshot(screenshots / "survey_numbers.png")
+        assert "0 to 80 counts as the nearer end. Leave it empty if you would rather not say" in text(
+            tab, "hours-gives"
+        )
         assert "nearest of 13 values. Leave it empty if you would rather not say" in text(tab, "children-gives")
         for said, shown in (("", "–"), ("no answer", "no answer"), ("3", "3")):
-            tab.evaluate(FILL % json.dumps({"income": "41,000", "children": said}))
+            tab.evaluate(
+                FILL % json.dumps({"income": "41,000", "hours": said.replace("no answer", ""), "children": said})
+            )
             tab.evaluate("document.getElementById('prepare').click()")
             wait(tab, "review")
             lines = text(tab, "lines").split("\n")
-            assert (lines[2], lines[7].lower()) == ("41,000 USD", shown)
+            assert (lines[2], lines[12].lower()) == ("41,000 USD", shown)
             assert any(range_ in lines[4] for range_ in ("below 20000", "20000 to below 50000", "50000 and above"))
             tab.evaluate("document.getElementById('back').click()")
         assert posted == []

@@ -33,7 +33,7 @@ def test_the_keys_that_a_scheme_may_have_are_those_that_python_declares() -> Non
 @pytest.mark.parametrize(
     ("of", "each"),
     [
-        (("codes", "pair", "paper", "steps", "points", "bins"), 9),
+        (("codes", "pair", "paper", "steps", "points", "bins", "silence"), 9),
         (("labels",), 2),
         pytest.param((), 1, marks=pytest.mark.nightly("every case")),
     ],
@@ -78,6 +78,31 @@ def test_points_without_room_and_codes_that_are_values_are_not_opened(tmp_path: 
     assert _refused(cases["codes"])
     assert "input cells" in said["room"]
     assert "is one of the values there are" in said["codes"]
+
+
+def test_silence_that_no_report_hides_is_not_opened(tmp_path: Path, root: Path) -> None:
+    (tmp_path / ENTRY).write_text(joined(root / "dpcore/collector/static"), "utf-8")
+    shutil.copy(root / "tests/browser/bundles.mjs", tmp_path)
+    asked = 'name = "s"\n[attributes.a]\ntype = "numeric"\nlower = 0\nupper = 1\nepsilon = 1\n'
+    plain = {
+        "room": f'{asked}mechanism = "square_wave"\ncells = 4\n',
+        "noise": f'{asked}mechanism = "wavelet_laplace"\nfinest_level = 2\ndegree = 0\n',
+    }
+    cases = {
+        name: Scheme.from_toml(text).canonical.replace('missing = "refuse"', 'missing = "category"')
+        for name, text in plain.items()
+    }
+    (pair,) = (bundle.scheme for bundle in honest() if bundle.name == "pair")
+    before, number = pair.split("[attributes.y]")
+    cases["pair"] = f"{before}[attributes.y]{number.replace('refuse', 'category', 1)}"
+    assert cases["pair"] != pair
+    said = node(
+        tmp_path, OPEN_ALL, json.dumps({name: Bundle(name, text, (), "", "").files() for name, text in cases.items()})
+    )
+    assert all(_refused(text) for text in cases.values())
+    assert "needs 8 input cells" in said["room"]
+    assert "everybody gives" in said["pair"]
+    assert said["noise"]
 
 
 def _refused(text: str) -> str:
@@ -140,10 +165,25 @@ missing = "category"
 codes = { "-3" = "missing", "1e2" = "missing", "a" = "missing", "1.5" = "missing" }
 epsilon = 1
 mechanism = "square_wave"
+[attributes.quiet]
+type = "numeric"
+lower = -1
+upper = 10
+missing = "category"
+codes = { "-3" = "missing", "1e2" = "missing", "a" = "missing", "1.5" = "missing" }
+epsilon = 1
+mechanism = "square_wave"
 [attributes.binned]
 type = "categorical"
 bins = [-3, 0, 0.5, 1, 7, 9007199254740993]
 epsilon = 1
+[attributes.coded]
+type = "numeric"
+lower = 0
+upper = 100
+codes = { 7 = "missing", "-3" = "missing", "a" = "missing" }
+epsilon = 1
+mechanism = "square_wave"
 [attributes.silently]
 type = "categorical"
 bins = [0.1]

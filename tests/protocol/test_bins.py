@@ -62,6 +62,11 @@ def test_who_is_silent_has_a_category_of_their_own() -> None:
     assert a.encode(np.array([-9.0, np.nan, 1.0])).tolist() == [4, 4, 2]
 
 
+def test_a_code_without_an_answer_is_refused_as_one_that_is_missing() -> None:
+    with pytest.raises(InvalidRecord, match="has no value at record 2"):
+        attribute(EDGES, 'codes = { 99 = "missing" }\n').encode([1, 99])
+
+
 def test_what_is_no_number_is_refused_and_not_shown() -> None:
     with pytest.raises(InvalidRecord, match=r"has no value at record 2 .*expected a number$"):
         attribute(EDGES).encode([1, None])

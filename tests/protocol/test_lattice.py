@@ -83,7 +83,6 @@ def test_silence_is_behind_an_empty_quarter_of_a_wave() -> None:
         ("values = [3]\n", "at least 2"),
         ("values = [1, 2]\nlower = 0\n", "leave out lower"),
         ("values = [1, 2]\nstep = 1\n", "leave out lower"),
-        ('values = [1, 2]\ncodes = { 9 = "missing" }\n', 'missing = "category"'),
         ('values = [1, 2]\nmissing = "category"\ncodes = { 2 = "missing" }\n', "codes.2 is one of the values"),
         ('values = [1, 2]\nmissing = "category"\ncodes = { 9 = "one" }\n', "who gives no answer"),
         ("values = [1, 2, 4]\nheaps = [4]\n", "two at least, got 4"),
@@ -95,6 +94,10 @@ def test_silence_is_behind_an_empty_quarter_of_a_wave() -> None:
         ("values = [1, 2]\nlevel = 3\n", "unknown key 'level'"),
         ('lower = 0\nupper = 600\nstep = 1\nmechanism = "dyadic_wave"\nlevels = 4\n', "512 input cells"),
         ('lower = 0\nupper = 399\nstep = 1\nmissing = "category"\nmechanism = "dyadic_wave"\nlevels = 4\n', "need 535"),
+        (
+            'lower = 0\nupper = 999\nstep = 1\nmissing = "category"\nmechanism = "square_wave"\n',
+            "at most 1,024 cells, and 1,335 are needed; take dyadic_wave",
+        ),
     ],
 )
 def test_what_is_no_lattice_is_refused_in_one_line(said: str, words: str) -> None:
@@ -124,6 +127,19 @@ def test_a_pair_is_of_a_density() -> None:
         dp.Scheme.from_toml(f'name = "s"\npairs = [["a", "b"]]\n{ASKED}{LISTED}{other}')
 
 
+@pytest.mark.parametrize("said", [STEPS, LISTED, "lower = 0\nupper = 200\n"])
+def test_a_code_without_an_answer_is_refused_as_one_that_is_missing(said: str) -> None:
+    a = attribute(said, 'codes = { 99 = "missing", "no idea" = "missing" }\n')
+    assert a.missing == "refuse"
+    for column in ([1, 99], [1, "99.0"], [1, "no idea"], np.array([1.0, 99.0]), [1, None]):
+        with pytest.raises(
+            InvalidRecord, match=r"has no value at record 2 \(1 in all\); expected a number in"
+        ) as refused:
+            a.encode(column)
+        assert "99" not in str(refused.value)
+    assert a.encode([1]).tolist() == attribute(said).encode([1]).tolist()
+
+
 def test_absence_is_refused_where_it_is_no_answer_and_no_value_is_shown() -> None:
     with pytest.raises(InvalidRecord, match="has no value at record 2"):
         attribute(LISTED).encode([1, None])
@@ -135,23 +151,28 @@ def test_absence_is_refused_where_it_is_no_answer_and_no_value_is_shown() -> Non
         attribute(LISTED, 'outside = "refuse"\n').encode([0.4])
 
 
+DENSITIES = [("lower = -1\nupper = 3\n", "dyadic_wave"), ("lower = -1\nupper = 3\n", "square_wave")]
+
+
 @pytest.mark.parametrize("compiled", ["0", "1"])
-@pytest.mark.parametrize("name", BY_KIND["lattice"])
+@pytest.mark.parametrize(("said", "name"), [*((STEPS, name) for name in BY_KIND["lattice"]), *DENSITIES])
 def test_who_is_silent_is_as_well_hidden_as_the_others(
-    name: str, compiled: str, monkeypatch: pytest.MonkeyPatch
+    said: str, name: str, compiled: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Reports of silent clients have the law that the channel says, which the certificate enumerates."""
+    """Reports of silent clients have the law that the channel says, which the certificate enumerates, levels included."""
     monkeypatch.setenv("LDPFLOW_COMPILED", compiled)
-    a = attribute(STEPS + SILENT, f'mechanism = "{name}"\n')
+    a = attribute(said + SILENT, f'mechanism = "{name}"\n')
     mechanism, n = a.mechanism, 60_000
     cells = a.encode([None] * n)
-    counts = mechanism.statistics(mechanism.privatize(cells, dp.seeded(1)))
+    reports = mechanism.privatize(cells, dp.seeded(1))
+    counts = mechanism.statistics(reports)
     law = np.zeros(mechanism.inputs)
     law[a.cells[-1]] = 1.0
     model = mechanism.model()
     if isinstance(model, FiniteChannel):
         for seen, expected in zip(model.split(counts), model.split(model.probabilities(law)), strict=True):
             assert law_agrees(seen, expected)
+        assert len(model.levels) == 1 or law_agrees(model.reports(counts), model.level_law)
         channel = mechanism.channel()
         assert all(np.all(rows > 0) for rows in channel)
     else:

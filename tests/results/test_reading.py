@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dpcore.cli.printing import _cell
@@ -13,7 +14,7 @@ from dpcore.errors import SchemeError
 from dpcore.functionals import KINDS
 from dpcore.functionals.group import Group
 from dpcore.results.pages.content import _short
-from dpcore.results.reading import phrase, rank, read, rounded, separated, whose
+from dpcore.results.reading import listed, phrase, rank, read, rounded, separated, whose
 
 
 @pytest.mark.parametrize(
@@ -124,6 +125,36 @@ def test_a_difference_has_its_sign_and_its_verdict_and_zero_is_seen_to_be_left_o
     sides = [(None, "perhaps"), (False, "perhaps"), (math.nan, "perhaps"), (True, "yes")]
     assert [read(a_difference(differs=differs), "").verdict for differs, _ in sides] == [said for _, said in sides]
     assert read(a_difference(low=-0.01), "").verdict == "no"
+
+
+def test_a_quantile_of_values_is_one_of_them() -> None:
+    row = {
+        "attribute": "x",
+        "given": "",
+        "functional": "quantile(0.5)",
+        "estimate": 1.0,
+        "low": 1.0,
+        "high": 2.0,
+        "truth": 2.0,
+    }
+    line = read(row | {"estimator": "log_linear"}, "")
+    assert (line.estimate, line.interval, line.truth, line.holds) == ("1", "1 to 2", "2", True)
+    assert read(row | {"estimator": "log_spline"}, "").estimate == "1.0"
+    assert read(row | {"estimator": "log_linear", "functional": "mean"}, "").estimate == "1.0"
+
+
+def test_of_a_law_of_many_values_the_share_of_silence_is_listed() -> None:
+    names = [*map(str, range(20)), "missing"]
+    rows = pd.DataFrame({"category": names, "estimate": 1 / 21, "estimator": "log_linear"})
+    assert list(listed(rows)["category"]) == ["missing"]
+    assert list(listed(rows.iloc[:3])["category"]) == names[:3]
+    assert len(listed(rows.iloc[:20])) == 0
+
+
+def test_a_share_below_a_value_reads_as_one() -> None:
+    row = {"attribute": "x", "given": "", "estimate": 0.4, "low": 0.3, "high": 0.5}
+    said = {name: read(row | {"category": name}, "").quantity for name in ("below 20", "20 and above")}
+    assert said == {"below 20": "share below 20", "20 and above": "share of 20 and above"}
 
 
 def test_a_refusal_has_its_reason_and_no_verdict() -> None:

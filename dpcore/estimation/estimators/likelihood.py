@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from math import lcm
 
 import numpy as np
 import scipy
@@ -165,8 +166,8 @@ Likelihood = Counts | Averages
 def _by_spline(rows: np.ndarray, masses: np.ndarray) -> np.ndarray:
     """What splines expect, (pieces + d, S), from rows (inputs, S) of what each input cell does; few live on each piece."""
     pieces, _, alive = masses.shape
-    if len(rows) < pieces:
-        rows = np.repeat(rows, pieces // len(rows), axis=0)
+    if len(rows) % pieces:
+        rows = np.repeat(rows, lcm(len(rows), pieces) // len(rows), axis=0)
     cells = masses.reshape(pieces, len(rows) // pieces, -1, alive).sum(axis=2)  # or what a piece has of one
     return along_diagonals(cells.transpose(0, 2, 1) @ rows.reshape(pieces, cells.shape[1], -1))
 

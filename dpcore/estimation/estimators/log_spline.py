@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -20,6 +20,7 @@ from dpcore.estimation.estimators.log_spline_family import DEGREE
 from dpcore.estimation.estimators.one_step import OneStep
 from dpcore.estimation.estimators.pairs import Pair
 from dpcore.estimation.estimators.posterior import Posterior
+from dpcore.estimation.estimators.silence import Answers, OfAnswered
 from dpcore.estimation.functional_estimate import FunctionalEstimate
 from dpcore.estimation.support import Deviations, Discreteness, GoodnessOfFit
 from dpcore.functionals import Functional
@@ -61,8 +62,22 @@ class LogSpline(DensityEstimator):
         self, described: Any, model: FiniteChannel | NoisyFeatures, statistics: np.ndarray
     ) -> DensityEstimate:
         if isinstance(model, FiniteChannel):
+            if described.missing == "category":
+                return self._of_answered(described, Answers(model, statistics))
             return self._estimate(described, Counts(model, statistics), None)
         return self._estimate(described, InnerProducts.of(model, statistics).averages(), None)
+
+    def _of_answered(self, described: Any, answers: Answers) -> DensityEstimate:
+        """The density of those who answered, and the share of the silent beside it."""
+        first = answers.first()
+        pilot = smoothing.fit(answers.likelihood(first), self.level, self.orders)
+        silence = answers.found(first, pilot.cells)
+        plain = self._estimate(described, answers.likelihood(answers.possible(silence.share)), None)
+        return replace(
+            plain,
+            inference=OfAnswered(plain.inference, silence, (plain.lower, plain.upper)),
+            silence=silence.estimate(described.name, described.categories[-1], self.name, plain.n),
+        )
 
     def _of_groups(
         self, described: Any, model: FiniteChannel | NoisyFeatures, pair: Pair

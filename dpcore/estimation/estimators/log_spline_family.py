@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from math import ceil, pi
+from math import ceil, lcm, pi
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from dpcore.estimation.estimators.likelihood import Likelihood, along_diagonals
 from dpcore.mechanisms.bases import bspline
 
 DEGREE = 3
+_PIECES = 256  # of the finest level
 _FINEST = 512  # blocks at least, on which laws are integrated
 _NULL_SPREAD = 2.0  # tau: standard deviation of the log density's null part, root mean square over the interval
 _MOST_SPREAD = 15.0  # the same of every other part, however small lambda: what is e^15 times rarer is not seen
@@ -44,8 +45,9 @@ class Quadrature:
 
     @classmethod
     def of(cls, likelihood: Likelihood, nodes: int) -> Quadrature:
-        """Return the one whose blocks make up the input cells."""
-        return cls(likelihood.inputs * max(1, ceil(_FINEST / likelihood.inputs)), nodes)
+        """Return the one whose blocks make up the input cells, and the pieces of every level."""
+        whole = lcm(likelihood.inputs, _PIECES)
+        return cls(whole * max(1, ceil(_FINEST / whole)), nodes)
 
     @property
     def points(self) -> int:

@@ -24,6 +24,7 @@ from dpcore.results.reading import (
     Line,
     in_words,
     is_share,
+    is_silence,
     listed,
     phrase,
     rank,
@@ -53,11 +54,12 @@ class Changes:
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """What is shown of one attribute."""
+    """What is shown of one attribute; remark: on whose numbers they are, where they are not everyone's."""
 
     name: str
     title: str
     about: str
+    remark: str
     stated: str
     pictures: list[Picture]
     frequencies: list[Line] = field(default_factory=list)
@@ -188,6 +190,7 @@ def _section(ask: Ask, run_id: str, previous: dict[str, Any] | None, row: dict[s
         name=attribute,
         title=title.capitalize(),
         about=_about(row, estimators),
+        remark=_remark(row, frequencies),
         stated=row["stated"],
         pictures=drawn,
         frequencies=[read(one, unit) for one in records(listed(shares))],
@@ -235,6 +238,15 @@ def _about(row: dict[str, Any], estimators: list[str]) -> str:
     made = f"{name_of(row['mechanism'])} at ε = {row['stated']}"
     by = ", ".join(filter(None, map(name_of, estimators)))
     return " · ".join(part for part in (bounds, f"{row['charges']:,} reports", made, by, row["heaped"]) if part)
+
+
+def _remark(row: dict[str, Any], frequencies: pd.DataFrame) -> str:
+    """Whose numbers a number's are where silence is an answer."""
+    if row["lower"] is None or not is_silence(frequencies).any():
+        return ""
+    if len(frequencies) > 1:
+        return "shares are of everyone, numbers of those who answered"
+    return "all but the share of missing is of those who answered"
 
 
 def _confidence(column: pd.Series) -> str:

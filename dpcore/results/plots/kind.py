@@ -16,9 +16,9 @@ from dpcore.results.reading import SHOWN
 
 
 def everyone(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield the rows that are of no group, under no name, where there are any."""
+    """Yield the rows that are of no group, under no name, where there are any; a share alone, of silence, is no picture."""
     overall = rows[rows["given"] == ""]
-    if len(overall):
+    if len(overall) > ("category" in overall):
         yield "", overall
 
 

@@ -98,6 +98,7 @@ class Plan:
     unit: of the error.  forecast: of the scheme as planned.  choices: beside it every other mechanism by its own defaults, the
     least error first.  needed: the clients or the epsilon (as `missing` says) that the first of them needs for the same aim.
     floor: an error below which no mechanism comes for all laws, None where none is known.
+    may_be_silent: whether the number is of those who answered, who may be fewer than were planned with.
     one_bin: the error of a number's distribution function at a value where nothing else of the number is asked, else None.
     total: what a client then spends in one round, all attributes together.  delta, total_delta: what goes with either.
     people: whose law was planned with.
@@ -117,6 +118,7 @@ class Plan:
     choices: tuple[Forecast, ...]
     needed: int | Budget | None
     floor: float | None
+    may_be_silent: bool
     one_bin: float | None
 
     @property
@@ -280,6 +282,7 @@ class Planner:
             choices=tuple(choices),
             needed=needed,
             floor=self._floor(aim, clients, budget),
+            may_be_silent=self._may_be_silent(aim),
             one_bin=self._one_bin(aim, clients, forecast.value, budget),
         )
 
@@ -299,6 +302,10 @@ class Planner:
         if aim.quantity == "mean" and attribute.is_numeric:
             return math.sqrt(floor.mean(release)) * float(attribute.upper - attribute.lower)
         return None
+
+    def _may_be_silent(self, aim: Aim) -> bool:
+        attribute = self._scheme.attributes[aim.attribute]
+        return attribute.is_numeric and attribute.missing == "category" and _FREQUENCY.match(aim.quantity) is None
 
     def _one_bin(self, aim: Aim, clients: int, value: float | None, budget: Budget) -> float | None:
         """The error of a share below a value that one bit of randomized response asks for."""
@@ -380,6 +387,8 @@ def _parsed(document: Mapping[str, Any]) -> Scheme:
 
 def _read(estimate: DensityEstimate | FrequencyEstimate, aim: Aim, mechanism: str, law: np.ndarray | None) -> Forecast:
     share = _FREQUENCY.match(aim.quantity)
+    if share is not None and isinstance(estimate, DensityEstimate) and estimate.silence is not None:
+        return Forecast(mechanism=mechanism, error=float(estimate.silence.standard_errors[0]), value=0.0)
     if share is not None and law is not None and isinstance(estimate, FrequencyEstimate):
         place = estimate.categories.index(share[1])
         return Forecast(mechanism=mechanism, error=float(estimate.standard_errors[place]), value=float(law[place]))

@@ -56,6 +56,9 @@ HONEST = {
     "points": numeric(
         "subset_selection", "1", 'missing = "category"\ncodes = { 9 = "missing", x = "missing" }\n'
     ).replace("lower = 0\nupper = 1\n", "values = [-1, 0.5, 2, 3]\n"),
+    "silence": numeric(
+        "dyadic_wave", "1", 'cells = 8\nwidths = [5, 3, 1]\nmissing = "category"\ncodes = { -1 = "missing" }\n'
+    ),
     "bins": categorical(
         "subset_selection", "1", 2, 'values = [-1, 0.5, 2]\nmissing = "category"\ncodes = { 9 = "missing" }\n'
     ).replace('categories = ["c0", "c1"]\n', 'bins = [0, "7/2"]\nunit = "kg"\n'),

@@ -2,11 +2,13 @@
 
 import { printable } from "./entries.mjs";
 import { SchemeError } from "./errors.mjs";
+import { TABLES } from "./keys.mjs";
 import { numberIn, rational, toDouble } from "./numbers.mjs";
 
 const LARGEST_BOUND = 10n ** 30n;
 const FINEST_WIDTH = 2 ** -32; // of the bounds, relative to them
 const MOST_POINTS = 1024;
+const SILENT = TABLES.lattice.mechanism.choices.filter((name) => TABLES.numeric.mechanism.choices.includes(name)); // of densities
 const MISSING = "missing"; // the category of who gives no answer
 const OTHER = "other"; // and of answers that are not listed
 
@@ -29,7 +31,8 @@ function boundsOf(entries, said) {
     throw new SchemeError('level_rule and level go with estimator = "projection" only');
   }
   if ((entries.get("level_rule") === "fixed") !== said.has("level")) throw new SchemeError('level goes with level_rule = "fixed"');
-  return { ...rangeOf(entries.get("lower"), entries.get("upper")), ...textsOf(entries), missing: "refuse", categories: [] };
+  const [missing, codes] = [entries.get("missing"), codesOfSilence(entries)];
+  return { ...rangeOf(entries.get("lower"), entries.get("upper")), ...textsOf(entries), missing, codes, categories: silent(missing) };
 }
 
 function textsOf(entries) {
@@ -82,7 +85,6 @@ function codesOfSilence(entries) {
   if (!(codes instanceof Map) || [...codes.values()].some((label) => label !== MISSING)) {
     throw new SchemeError("codes of a number say who gives no answer");
   }
-  if (codes.size && entries.get("missing") !== "category") throw new SchemeError('codes of a number go with missing = "category"');
   return new Set(codes.keys());
 }
 
@@ -152,6 +154,13 @@ function categoriesIn(entries) {
     if (/^-?\d{1,40}$/.test(spelling) && !numbers.has(BigInt(spelling))) numbers.set(BigInt(spelling), position);
   }
   return { outside, unit: "", missing, categories, texts, numbers };
+}
+
+/** Throws SchemeError unless a density of which silence is an answer leaves an input cell empty before it. */
+export function checkGap({ bins, points, missing, isNumber }, mechanismName, inputs) {
+  if (missing !== "category" || !isNumber || bins || points) return;
+  if (!SILENT.includes(mechanismName)) throw new SchemeError(`missing = "category" of a density needs mechanism = ${SILENT.join(" or ")}, got ${mechanismName}`);
+  if (inputs < 8) throw new SchemeError(`missing = "category" needs 8 input cells, got ${inputs}`);
 }
 
 /** How many input cells an attribute's values need where there are more of them than answers; 0 of any other attribute. */

@@ -12,16 +12,17 @@ export function cellOf(attribute, record) {
 
 function cellOfNumber(attribute, value) {
   const x = typeof value === "bigint" ? Number(value) : typeof value === "string" ? numberIn(value) : value;
-  if (attribute.missing === "category" && isSilent(attribute, value, x)) return attribute.mechanism.inputs - 1;
-  if (typeof x !== "number" || Number.isNaN(x)) throw new InvalidRecord(attribute.name, "expected a number");
+  const silent = isSilent(attribute, value, x);
+  if (silent && attribute.missing === "category") return attribute.mechanism.inputs - 1;
+  if (silent || typeof x !== "number") throw new InvalidRecord(attribute.name, "expected a number");
   if (attribute.bins) return attribute.bins.filter((edge) => edge <= x).length;
   if (attribute.outside === "refuse" && (x < attribute.lower || x > attribute.upper)) {
     throw new InvalidRecord(attribute.name, `expected a number from ${attribute.lower} to ${attribute.upper}`);
   }
   const within = Math.min(Math.max(x, attribute.lower), attribute.upper);
   if (attribute.points) return spread(attribute, pointOf(attribute, within));
-  const share = (within - attribute.lower) / attribute.width;
-  return Math.min(Math.trunc(share * attribute.mechanism.inputs), attribute.mechanism.inputs - 1);
+  const [share, room] = [(within - attribute.lower) / attribute.width, roomOf(attribute)];
+  return Math.min(Math.trunc(share * room), room - 1);
 }
 
 /** The point nearest to a number, of two the larger. */
@@ -31,10 +32,14 @@ function pointOf({ points, step, lower }, x) {
 }
 
 /** The input cell of a place among the values there are, spread over the cells; silence has the last, behind a quarter of them. */
-function spread({ categories, points, mechanism: { inputs } }, place) {
-  if (inputs === categories.length) return place;
-  const room = categories.length > points.length ? inputs - Math.floor(inputs / 4) : inputs;
-  return Math.floor(((2 * place + 1) * room) / (2 * points.length));
+function spread(attribute, place) {
+  const { categories, points, mechanism: { inputs } } = attribute;
+  return inputs === categories.length ? place : Math.floor(((2 * place + 1) * roomOf(attribute)) / (2 * points.length));
+}
+
+/** How many input cells are those of values. */
+function roomOf({ missing, mechanism: { inputs } }) {
+  return missing === "category" ? inputs - Math.floor(inputs / 4) : inputs;
 }
 
 /** Whether a value says that there is no answer: it is none, or one of the codes, or the number that a code spells. */

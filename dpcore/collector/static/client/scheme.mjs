@@ -1,7 +1,7 @@
 /** The scheme: read from a bundle, of which every file is checked, and every promise. */
 
 import { hex, parseJson, sha256, textOf } from "./bytes.mjs";
-import { domainOf, kindOf, roomFor } from "./domain.mjs";
+import { checkGap, domainOf, kindOf, roomFor } from "./domain.mjs";
 import { entriesOf, oneOf, printable } from "./entries.mjs";
 import { SchemeError } from "./errors.mjs";
 import { NAMES_ONE, TABLES } from "./keys.mjs";
@@ -86,6 +86,7 @@ function checkPairs(pairs, attributes) {
     if (String(pair.map((name) => attributes.get(name)?.type)) !== "numeric,categorical") {
       throw new SchemeError("pairs must list [NUMERIC, CATEGORICAL] attributes");
     }
+    if (attributes.get(pair[0]).missing === "category") throw new SchemeError(`a pair is of a number that everybody gives, and ${pair[0]} has missing = "category"`);
     if (attributes.get(pair[0]).points) throw new SchemeError(`a pair is of a density, and ${pair[0]} says which values there are`);
     const { name, mechanismName } = attributes.get(pair[1]);
     if (!NAMES_ONE.includes(mechanismName)) {
@@ -143,6 +144,7 @@ async function makeAttribute(name, table, tables) {
     throw new SchemeError(`integers of ${kind} give a ${what} of ${found} and exceed ${limit} at epsilon = ${stated}`);
   }
   mechanism.check();
+  checkGap(domain, kind, mechanism.inputs);
   const count = domain.categories.length;
   const needed = roomFor(domain);
   if (mechanism.inputs !== count && mechanism.inputs < needed) {
