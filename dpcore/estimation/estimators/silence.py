@@ -24,7 +24,7 @@ from dpcore.estimation.estimators.bands import massless
 from dpcore.estimation.estimators.likelihood import Counts
 from dpcore.estimation.frequency_estimate import SURE, FrequencyEstimate, Spread, around
 from dpcore.estimation.functional_estimate import FunctionalEstimate, normal_quantile, refused
-from dpcore.estimation.support import Discreteness, GoodnessOfFit
+from dpcore.estimation.support import Deviations, Discreteness, GoodnessOfFit
 from dpcore.functionals import Functional
 from dpcore.mechanisms.bases import bspline
 from dpcore.mechanisms.information import room_of
@@ -125,11 +125,11 @@ class OfAnswered:
     silence: Silence
     bounds: tuple[float, float]
 
-    def density_band(self, x: np.ndarray, deviations: float) -> tuple[np.ndarray, np.ndarray]:
+    def density_band(self, x: np.ndarray, deviations: Deviations) -> tuple[np.ndarray, np.ndarray]:
         """Return low and high, shapes (n,)."""
         return self._widened(self.known.density_band(x, deviations), self.known.curve(x), 0, deviations)
 
-    def cdf_band(self, x: np.ndarray, deviations: float) -> tuple[np.ndarray, np.ndarray]:
+    def cdf_band(self, x: np.ndarray, deviations: Deviations) -> tuple[np.ndarray, np.ndarray]:
         """Return low and high, shapes (n,)."""
         return self._widened(self.known.cdf_band(x, deviations), self.known.curve(x), 1, deviations)
 
@@ -138,7 +138,7 @@ class OfAnswered:
         band: tuple[np.ndarray, np.ndarray],
         curves: tuple[np.ndarray, np.ndarray] | None,
         which: int,
-        deviations: float,
+        deviations: Deviations,
     ) -> tuple[np.ndarray, np.ndarray]:
         low, high = band
         assert curves is not None  # as of every density with a likelihood of its reports
