@@ -113,7 +113,7 @@ from dpcore.wire import FileStore, write_report
 ledger = Ledger(Budget.parse("20"), FileStore(Path(sys.argv[1])))
 for file in sys.argv[2:]:
     scheme = Scheme.from_toml(Path(file))
-    record = {a.column: float(a.lower) if a.is_numeric else a.categories[0] for a in scheme.attributes.values()}
+    record = {a.column: float(a.lower) if a.is_numeric else a.categories[0] for a in scheme.reported.values()}
     report = Client(scheme, secure(), secret=b"of this client alone", ledger=ledger).report(record)
     print(scheme.digest in write_report(report, scheme).decode())
 """

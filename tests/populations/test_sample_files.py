@@ -35,10 +35,35 @@ def test_health_insurance_holds_what_the_readme_says() -> None:
     assert hashlib.sha256(path.read_bytes()).hexdigest() in README
 
 
+def test_the_current_population_survey_holds_what_the_readme_says() -> None:
+    path = DATA / "samples" / "cps_1988.parquet"
+    frame = pd.read_parquet(path)
+    assert list(frame) == ["wage", "education", "experience", "parttime", "region", "smsa", "ethnicity"]
+    assert len(frame) == 28_155
+    assert not frame.isna().any().any()
+    assert frame["wage"].sum() == pytest.approx(16_997_929.36, abs=0.01)
+    assert (frame["wage"].min(), frame["wage"].max(), (frame["wage"] > 1_500).sum()) == (50.05, 18_777.20, 914)
+    assert frame["education"].between(0, 18).all()
+    assert (frame["education"].sum(), frame["experience"].sum()) == (367_926, 512_419)
+    assert frame["parttime"].value_counts().to_dict() == {"no": 25_631, "yes": 2_524}
+    assert frame["region"].value_counts().to_dict() == {
+        "south": 8_760,
+        "midwest": 6_863,
+        "northeast": 6_441,
+        "west": 6_091,
+    }
+    assert frame["smsa"].value_counts().to_dict() == {"yes": 20_932, "no": 7_223}
+    assert frame["ethnicity"].value_counts().to_dict() == {"cauc": 25_923, "afam": 2_232}
+    assert path.stat().st_size < 500_000
+    assert hashlib.sha256(path.read_bytes()).hexdigest() in README
+
+
 def test_the_readme_lists_every_data_file() -> None:
-    files = [path for folder in ("schemes", "samples") for path in (DATA / folder).iterdir() if path.is_file()]
-    assert len(files) >= 3
-    listed = set(re.findall(r"`((?:schemes|samples)/[^`]+)`", README))
+    files = [
+        path for folder in ("schemes", "samples", "margins") for path in (DATA / folder).iterdir() if path.is_file()
+    ]
+    assert len(files) >= 6
+    listed = set(re.findall(r"`((?:schemes|samples|margins)/[^`]+)`", README))
     assert listed == {path.relative_to(DATA).as_posix() for path in files}
 
 

@@ -16,7 +16,10 @@ from dpcore.protocol.scheme import Scheme
 
 DATA = Path(__file__).parents[2] / "data"
 FILES = sorted((DATA / "schemes").glob("*.toml"))
-SAMPLES = {"health_insurance": DATA / "samples" / "health_insurance.parquet"}
+SAMPLES = {
+    "health_insurance": DATA / "samples" / "health_insurance.parquet",
+    "current_population": DATA / "samples" / "cps_1988.parquet",
+}
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +36,7 @@ def test_every_scheme_has_people_or_a_sample(schemes: dict[str, Scheme]) -> None
 def test_the_totals_are_those_the_comments_state(schemes: dict[str, Scheme]) -> None:
     assert schemes["consumer_expenditure"].epsilon == pytest.approx(math.log(3) + 4, abs=1e-12)
     assert schemes["health_insurance"].epsilon == pytest.approx(5, abs=1e-12)
+    assert schemes["current_population"].epsilon == pytest.approx(5, abs=1e-12)
     urban_rural = schemes["consumer_expenditure"].attributes["urban_rural"]
     assert urban_rural.budget.text == "ln 3"
 
@@ -90,7 +94,7 @@ def test_the_samples_answer_their_schemes(schemes: dict[str, Scheme], name: str,
         cells = scheme.encode(block, n)
         n += len(block)
     assert n == scheme.clients
-    assert set(cells) == set(scheme.attributes)
+    assert set(cells) == set(scheme.reported)
     frame = read_records(SAMPLES[name], scheme)
     frame.to_csv(tmp_path / "sample.csv", index=False)
     again = scheme.encode(read_records(tmp_path / "sample.csv", scheme))

@@ -21,5 +21,6 @@ left join labels
     and frequencies.given = labels.label || '=' || labels.category
 where frequencies.run_id = $run_id and frequencies.attribute = $attribute
 order by
-    frequencies.given <> '', split_part(frequencies.given, '=', 1), labels.position, frequencies.given,
+    frequencies.given <> '', starts_with(frequencies.given, 'weighted=') desc, split_part(frequencies.given, '=', 1),
+    labels.position, frequencies.given,
     categories.position, frequencies.category

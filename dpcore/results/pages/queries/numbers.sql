@@ -13,4 +13,6 @@ left join labels
     on labels.run_id = functionals.run_id
     and functionals.given = labels.label || '=' || labels.category
 where functionals.run_id = $run_id and functionals.attribute = $attribute
-order by functionals.given <> '', functionals.functional, coalesce(categories.position, labels.position), functionals.given
+order by
+    functionals.given <> '', functionals.functional, starts_with(functionals.given, 'weighted=') desc,
+    split_part(functionals.given, '=', 1), coalesce(categories.position, labels.position), functionals.given
