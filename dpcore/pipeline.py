@@ -276,8 +276,13 @@ def estimate_all(
     estimated += [group for name in estimates for group in _label_groups(aggregate, name, labelled, why)]
     held, weights = aggregate.labelled, None
     if margins is not None and held is not None and not hide_labels:
-        weights = rake(held.n, margins)
-        estimated += [_weighted(aggregate, name, weights, labelled, fewest) for name in estimates]
+        try:
+            weights = rake(held.n, margins)
+        except NotEstimable as error:
+            whole = Group(WEIGHTED, ",".join(margins.labels))
+            estimated += [_found(aggregate.scheme.attributes[name], whole, None, str(error)) for name in estimates]
+        else:
+            estimated += [_weighted(aggregate, name, weights, labelled, fewest) for name in estimates]
     return Round(aggregate, estimates, functionals, unavailable, tuple(estimated), withheld, labelled, margins, weights)
 
 

@@ -220,6 +220,5 @@ def _check(margins: Margins, names: tuple[str, ...], has: np.ndarray, want: np.n
         )
     for place in np.flatnonzero((has > 0) & (want == 0)).tolist():
         raise NotEstimable(
-            f"{has[place]:,.0f} reports are of {margins.name(names, place)}, which nobody in the population has by the "
-            "margins; correct its total"
+            f"reports are of {margins.name(names, place)}, which nobody in the population has by the margins; correct its total"
         )

@@ -157,3 +157,13 @@ def test_margins_that_are_none_are_refused_before_anybody_is_asked(tmp_path: Pat
     with pytest.raises(SchemeError, match=message):
         landed(tmp_path, people(west=200), margins)
     assert not (tmp_path / "data" / "warehouse.duckdb").exists()
+
+
+def test_a_round_whose_reports_do_not_fit_the_margins_lands_without_weights(tmp_path: Path) -> None:
+    margins = "label,category,total\nregion,north,50\nregion,south,30\nregion,west,10\nregion,east,10\n"
+    file = landed(tmp_path, people(west=200), margins)
+    rows = warehouse.query(file, "from functionals where functional = 'mean'").set_index("given")
+    assert rows.loc["", "estimate"] > 0
+    assert rows.loc["region=west", "estimate"] > 0
+    assert "no report is of region=east" in rows.loc["weighted=region", "reason"]
+    assert warehouse.query(file, "from weights").empty
