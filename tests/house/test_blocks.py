@@ -29,7 +29,10 @@ ELSEWHERE = {  # pages and folders of pages that are run by another test, or by 
 STAYS = "it stays until Ctrl-C; the tutorial starts it"
 NOT_RUN = {  # blocks of pages that people meet first, which bear no comment: page -> how a block begins -> why
     "README.md": {"make run": "tests/house/test_contract.py has it, and these are the tests"},
-    "data/README.md": {"import numpy as np, pyarrow": "it needs statsmodels, and made the file once"},
+    "data/README.md": {
+        "import numpy as np, pyarrow": "it needs statsmodels, and made the file once",
+        "import pandas as pd, pyarrow": "it needs the file of a package, and made the sample once",
+    },
     "dpcore/collector/README.md": {"ldpflow serve": STAYS},
     "dpcore/laboratory/README.md": {"ldpflow benchmark": "a study of minutes; tests/laboratory has smaller ones"},
     "flows/README.md": {

@@ -168,7 +168,7 @@ def test_the_wheel_has_every_package_and_what_is_shipped(root: Path) -> None:
     assert sorted(told["packages"]) == sorted({*there, "ldpflow_flows", "ldpflow_project"})
     patterns = told["package-data"]["ldpflow_project"]
     files = {path for pattern in patterns for path in root.glob(pattern) if path.is_file()}
-    lie = [path for name in ("schemes", "samples", "project") for path in (root / "data" / name).rglob("*")]
+    lie = [path for name in ("schemes", "samples", "margins", "project") for path in (root / "data" / name).rglob("*")]
     shipped = {path for path in lie if path.is_file()}
     assert files == {root / "prefect.yaml", *shipped}
 
