@@ -93,7 +93,7 @@ def plot_group_shares(frame: pd.DataFrame, axes: Axes, *, unit: str = "") -> Axe
         truth = 100 * rows["truth"].to_numpy(float) if "truth" in rows else np.full(len(rows), np.nan)
         if is_number:
             x = pd.to_numeric(rows["category"], errors="coerce").to_numpy(float)
-            axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
+            axes.fill_between(x, low, high, step="mid", color=colour, alpha=0.15, linewidth=0)
             axes.plot(x, share, color=colour, linewidth=1.6, drawstyle="steps-mid", label=name)
             axes.plot(x, truth, color=colour, linewidth=1.2, linestyle="--")
             continue
@@ -108,6 +108,7 @@ def plot_group_shares(frame: pd.DataFrame, axes: Axes, *, unit: str = "") -> Axe
     about = style.about(frame.drop(columns="given"), interval="interval")
     if is_number:
         axes.set_ylim(bottom=0.0)
+        style.whole_ticks(axes, frame["category"])
         style.label(axes, x=f"{attribute} ({unit})" if unit else attribute, y="percent of the group")
     else:
         axes.set_yticks(range(len(names)), [in_words(str(name)) for name in names])

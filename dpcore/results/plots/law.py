@@ -51,6 +51,7 @@ def plot_law(frame: pd.DataFrame, axes: Axes, *, unit: str = "") -> Axes:
     style.dress(axes, title=f"Law of {attribute}", subtitle=style.about(frame, interval="interval") + told)
     if len(x) <= _TICKS and width > _BAR * np.ptp(x) / (2 * _TICKS):
         axes.set_xticks(x)
+    style.whole_ticks(axes, frame["category"])
     style.separate_thousands(axes, "x", "y")
     style.label(axes, x=f"{attribute} ({unit})" if unit else attribute, y="percent of clients")
     style.legend(axes)

@@ -18,7 +18,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 from matplotlib.transforms import ScaledTranslation
 
 from dpcore.functionals.group import Group
@@ -55,6 +55,14 @@ def groups_of(frame: pd.DataFrame) -> tuple[list[tuple[str, str]], str]:
         raise ValueError(f"a picture shows up to {len(GROUPS)} groups of one attribute, the frame holds {len(groups)}")
     named = [(given, group.category if group else "everyone") for given, group in groups]
     return named, in_words("".join(others))
+
+
+def whole_ticks(axes: Axes, values: pd.Series) -> None:
+    """Let no tick along x lie between whole numbers, where all values are; values: as texts."""
+    numbers = pd.to_numeric(values, errors="coerce").dropna()
+    locator = axes.xaxis.get_major_locator()
+    if (numbers == numbers.round()).all() and isinstance(locator, MaxNLocator):
+        locator.set_params(integer=True)
 
 
 def new_panels(
