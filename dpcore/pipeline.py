@@ -282,7 +282,7 @@ def estimate_all(
             whole = Group(WEIGHTED, ",".join(margins.labels))
             estimated += [_found(aggregate.scheme.attributes[name], whole, None, str(error)) for name in estimates]
         else:
-            estimated += [_weighted(aggregate, name, weights, labelled, fewest) for name in estimates]
+            estimated += [_weighted(aggregate, name, margins, weights, labelled, fewest) for name in estimates]
     return Round(aggregate, estimates, functionals, unavailable, tuple(estimated), withheld, labelled, margins, weights)
 
 
@@ -314,18 +314,32 @@ def _groups(aggregate: Aggregate, name: str, other: str, fewest: int) -> Iterato
 
 
 def _seen_by_label(aggregate: Aggregate, fewest: int) -> dict[tuple[str, Group], Aggregate]:
-    """The sums by label that may be seen: (attribute, group) -> those of the group's reports of the attribute."""
+    """The sums by label that may be seen: (attribute, group) -> those of the group's reports of the attribute.
+
+    Groups of pairs are shown besides.
+    """
     scheme, held = aggregate.scheme, aggregate.labelled
     if held is None:
         return {}
     every = {group: alone for name in scheme.labels for group, alone in by_label(aggregate, name).items()}
     cells = {group: members(scheme, group.attribute, group.category) for group in every}
-    return {
-        (name, group): every[group]
-        for name, counts in held.answered.items()
-        for group in least_count.shown(counts, cells, fewest)
-        if every[group].reports(name)
-    }
+    found: dict[bytes, set[Group]] = {}
+    seen: dict[tuple[str, Group], Aggregate] = {}
+    for name, answered in held.answered.items():
+        shown = set(every)
+        others = [
+            other for own, other in scheme.pairs if own == name and not groups.is_withheld(aggregate, other, fewest)
+        ]
+        for counts in (answered[:, None], *(held.statistics[other] for other in others)):  # by what else is said
+            key = counts.tobytes()
+            if key not in found:
+                many = counts.shape[1]
+                fixed = [np.tile(np.arange(many) == said, len(counts)) for said in range(many) if many > 1]
+                wide = {group: np.repeat(own, many) for group, own in cells.items()}
+                found[key] = least_count.shown(counts.ravel(), wide, fewest, fixed)
+            shown &= found[key]
+        seen |= {(name, group): every[group] for group in every if group in shown and every[group].reports(name)}
+    return seen
 
 
 def _label_groups(
@@ -347,7 +361,12 @@ def _label_groups(
 
 
 def _weighted(
-    aggregate: Aggregate, name: str, weights: Weights, seen: Mapping[tuple[str, Group], Aggregate], fewest: int
+    aggregate: Aggregate,
+    name: str,
+    margins: Margins,
+    weights: Weights,
+    seen: Mapping[tuple[str, Group], Aggregate],
+    fewest: int,
 ) -> GroupEstimates:
     """Estimates of the population, from reports weighted by their labels; refused where the weights would tell few reports."""
     scheme, held = aggregate.scheme, aggregate.labelled
@@ -358,9 +377,10 @@ def _weighted(
     if least_count.tells(held.answered[name], weights.values, groups, fewest):
         why = f"weights by {by} would tell what fewer than {fewest:,} reports say (min_clients); join categories"
     else:
-        try:
-            from dpcore.estimation.estimators.weighted import estimate_weighted  # with scipy, which few rounds need
+        from dpcore.estimation.estimators.weighted import estimate_weighted  # with scipy, which few rounds need
 
+        try:
+            rake(held.answered[name], margins)  # of those who answered this, too, every category must be there
             one = estimate_weighted(aggregate, name, weights, named(scheme.attributes[name]))
         except NotEstimable as error:
             why = str(error)

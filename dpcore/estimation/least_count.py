@@ -1,14 +1,14 @@
 """Which groups may be shown so that nobody can tell what fewer reports than so many say.
 
 Groups are categories of public labels, whose sums anybody may add and subtract as they are published, everyone's among them.
-What comes of it is a sum over people with weights v = x_0 + sum_g x_g 1_g.  Nothing is told of few where every such v >= 0
-that counts one person whole counts so many people at least: a linear program for each combination of labels of too few
-reports.  Where one finds fewer, the smallest of the groups that it needs is hidden, and all is looked at again.
+What comes of it is a sum over people with weights v = x_0 + sum_g x_g 1_g, of either sign.  Nothing is told of few where every
+such v that counts one person whole counts so many people at least, sum |v|: a linear program for each combination of labels of
+too few reports.  Where one finds fewer, the smallest of the groups that it needs is hidden, and all is looked at again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,16 +17,22 @@ _NOTHING = 1e-6  # of a weight, and of a person
 _MANY = 1000  # times the fewest: of more people a thousandth is enough, and solvers err by millionths
 
 
-def shown(counts: np.ndarray, groups: Mapping[Any, np.ndarray], fewest: int) -> set[Any]:
+def shown(
+    counts: np.ndarray, groups: Mapping[Any, np.ndarray], fewest: int, fixed: Sequence[np.ndarray] = ()
+) -> set[Any]:
     """Return the groups that may be shown beside everyone; all of them where `fewest` is 0.
 
     counts: (C,) reports of each combination of labels.  groups: name -> (C,) bool, its combinations.  An empty group is shown:
-    there is nobody in it.
+    there is nobody in it.  fixed: (C,) each, what is shown besides.
     """
     there = np.flatnonzero(counts)
     sizes = {name: int(counts[cells].sum()) for name, cells in groups.items()}
     seen = sorted((name for name in groups if sizes[name]), key=lambda name: sizes[name])
-    while seen and (needed := _tells(counts[there], np.array([groups[name][there] for name in seen]), fewest)).any():
+    while seen:
+        rows = [*(groups[name][there] for name in seen), *(cells[there] for cells in fixed)]
+        needed = _tells(counts[there], np.array(rows, dtype=np.float64), fewest)[: len(seen)]
+        if not needed.any():
+            break
         del seen[int(needed.argmax())]
     return {*seen, *(name for name in groups if not sizes[name])}
 
@@ -44,22 +50,23 @@ def tells(counts: np.ndarray, weights: np.ndarray, groups: Mapping[Any, np.ndarr
 def _tells(counts: np.ndarray, groups: np.ndarray, fewest: int) -> np.ndarray:
     """Which of the groups, (G, C), a weighted sum of fewer people needs, (G,) bool; none where there is none.
 
-    counts: (C,), all above 0.
+    counts: (C,), all above 0.  Where the program has no answer, all are needed.
     """
     from scipy.optimize import linprog  # asked for labels alone
 
     kinds, kind = np.unique(groups, axis=1, return_inverse=True)  # alike in what is shown: of one weight
     people = np.minimum(np.bincount(kind.ravel(), counts), _MANY * fewest)
-    weights = np.vstack([np.ones(len(people)), kinds]).T.astype(np.float64)
+    size = len(people)
+    weights = np.hstack([np.ones((size, 1)), kinds.T])
+    cost = np.concatenate([np.zeros(weights.shape[1]), people, people])  # v = p - q, p and q >= 0
+    bounds = [(None, None)] * weights.shape[1] + [(0, None)] * (2 * size)
+    equal = np.vstack([np.hstack([weights, -np.eye(size), np.eye(size)]), np.zeros((1, len(cost)))])
     for one in np.flatnonzero(people < fewest):
-        found = linprog(
-            people @ weights,
-            A_ub=-weights,
-            b_ub=np.zeros(len(people)),
-            A_eq=weights[[one]],
-            b_eq=[1.0],
-            bounds=(None, None),
-        )
-        if found.x is not None and people @ weights @ found.x < fewest - _NOTHING:
-            return np.abs(found.x[1:]) > _NOTHING
+        equal[-1] = 0.0
+        equal[-1, : weights.shape[1]] = weights[one]
+        found = linprog(cost, A_eq=equal, b_eq=np.append(np.zeros(size), 1.0), bounds=bounds)
+        if found.x is None:
+            return np.ones(len(groups), dtype=bool)
+        if cost @ found.x < fewest - _NOTHING:
+            return np.asarray(np.abs(found.x[1 : weights.shape[1]]) > _NOTHING)
     return np.zeros(len(groups), dtype=bool)

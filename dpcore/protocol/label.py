@@ -7,6 +7,7 @@ population by label can weight the answers.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -73,9 +74,11 @@ def read(tables: Any, attributes: Mapping[str, Attribute]) -> Mapping[str, Attri
             raise SchemeError(
                 f"labels.{label.name}: {name} is an attribute, which a label would send in clear; remove one of the two"
             )
+    if len({label.column for label in labels.values()}) < len(labels):
+        raise SchemeError("labels must be of different columns, as two of one say the same; leave one out")
     if WEIGHTED in {*labels, *attributes}:
         raise SchemeError(f"{WEIGHTED} is the name of weighted estimates; call the label or attribute something else")
-    cells = int(np.prod(shape(labels)))
+    cells = math.prod(shape(labels))
     if cells > MOST_CELLS:
         raise SchemeError(
             f"labels must have at most {MOST_CELLS:,} combinations of categories, got {cells:,}; leave one out or join some"

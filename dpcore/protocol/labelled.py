@@ -6,6 +6,7 @@ those of the whole do, and are parts of it: their sums over cells are the aggreg
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -112,7 +113,7 @@ def cells_of(scheme: Scheme, answers: Mapping[str, Answers]) -> np.ndarray:
 
 
 def _many(scheme: Scheme) -> int:
-    return int(np.prod(label.shape(scheme.labels)))
+    return math.prod(label.shape(scheme.labels))
 
 
 def members(scheme: Scheme, name: str, category: str) -> np.ndarray:

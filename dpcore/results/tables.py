@@ -20,7 +20,7 @@ from dpcore.estimation.estimators.log_linear_family import kinds
 from dpcore.estimation.frequency_estimate import FrequencyEstimate
 from dpcore.estimation.functional_estimate import FunctionalEstimate
 from dpcore.functionals import parse
-from dpcore.functionals.group import Group
+from dpcore.functionals.group import WEIGHTED, Group
 from dpcore.mechanisms.observation import ScoreSums
 from dpcore.pipeline import Estimate, Round
 from dpcore.protocol.aggregates import Aggregate
@@ -130,7 +130,11 @@ def _aggregates(round_: Round) -> pd.DataFrame:
 def _labels(round_: Round) -> pd.DataFrame:
     """Each category of each label, and how many reports have it, where that may be seen."""
     scheme = round_.aggregate.scheme
-    seen = {group: alone.n for (_, group), alone in round_.labelled.items()}
+    seen = {
+        group: alone.n
+        for (_, group), alone in round_.labelled.items()
+        if all((name, group) in round_.labelled or not alone.reports(name) for name in scheme.attributes)
+    }
     known = round_.margins.by_category() if round_.margins is not None else {}
     rows = [
         (label, category, position, seen.get(Group(label, category)), known.get((label, category)))
@@ -146,14 +150,13 @@ def _weights(round_: Round) -> pd.DataFrame:
     if weights is None or held is None:
         return pd.DataFrame()
     rows = []
-    for name, counts in held.answered.items():
-        n, total, square = counts.sum(), weights.values @ counts, weights.values**2 @ counts
-        if n:
-            effective = total**2 / square
-            rows.append(
-                (name, ",".join(weights.labels), int(n), effective, n / effective, weights.values.max() * n / total)
-            )
-    return _frame(rows, "attribute labels reports effective_n design_effect most")
+    for group in round_.groups:
+        if group.group.attribute == WEIGHTED and group.estimate is not None:
+            name, counts = group.attribute, held.answered[group.attribute]
+            n, total, square = counts.sum(), weights.values @ counts, weights.values**2 @ counts
+            effect = round(n * square / total**2, 2)  # more digits would tell counts
+            rows.append((name, ",".join(weights.labels), int(n), round(n / effect, -1), effect))
+    return _frame(rows, "attribute labels reports effective_n design_effect")
 
 
 def _frequencies(round_: Round) -> pd.DataFrame:

@@ -9,7 +9,6 @@ from pathlib import Path
 from dpcore import pipeline, populations, wire
 from dpcore.errors import NotEstimable, TooFewClients
 from dpcore.protocol.aggregates import Aggregate
-from dpcore.protocol.labelled import members
 from dpcore.results import account, changes, warehouse
 from dpcore.results.tables import tables_of
 from dpcore.rounds import margins, waiting
@@ -54,18 +53,14 @@ def estimate(run: Run) -> Path:
 
 
 def _told_before(run: Run, aggregate: Aggregate) -> str:
-    """Why nothing by label may land: earlier numbers of the same round differ in too few reports of a label; else ''."""
-    plan, held = run.plan, aggregate.labelled
-    if held is None or not plan.min_clients:
+    """Why nothing by label may land: the round has landed of other reports, and the two together would tell few; else ''."""
+    plan = run.plan
+    if aggregate.labelled is None or not plan.min_clients:
         return ""
-    for label, category, before in warehouse.labels_before(plan.warehouse, run.scheme.digest, plan.round, plan.run_id):
-        now = int(held.n[members(run.scheme, label, category)].sum())
-        if 0 < abs(now - before) < plan.min_clients:
-            return (
-                f"this round landed before, and fewer than {plan.min_clients:,} reports of a label have come or gone since, "
-                "which the two together would tell (min_clients); land it again when more have come"
-            )
-    return ""
+    before = warehouse.accepted_before(plan.warehouse, run.scheme.digest, plan.round, plan.run_id)
+    if all(accepted == aggregate.n for accepted in before):
+        return ""
+    return "this round landed before, of other reports, and what few of them say would be told by both (min_clients)"
 
 
 def _known(run: Run) -> dict[str, account.Known]:

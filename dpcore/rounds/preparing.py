@@ -22,6 +22,8 @@ from dpcore.rounds.privatizing import charge
 from dpcore.rounds.run import Plan, Run
 from dpcore.rounds.settings import Round
 
+_SAME = 1e-9  # by which two shares of a population may differ
+
 
 @dataclass(frozen=True, kw_only=True)
 class Named:
@@ -97,7 +99,12 @@ def prepare(
     if records is not None:
         next(populations.read_blocks(records, parsed))  # refuses what is not a file of the scheme's columns
     if asked.margins is not None:
-        margins.read(wire.location(asked.margins), parsed)
+        known = margins.read(wire.location(asked.margins), parsed).by_category()
+        before = warehouse.population_before(landing, parsed.digest, round_) if source != "simulated" else {}
+        if any(abs(share - known.get(of, -1.0)) > _SAME for of, share in before.items()):
+            raise SchemeError(
+                f"round {round_} was weighted by other totals before, and both may tell what few reports say; keep those"
+            )
     if min_clients is None:
         min_clients = 0 if source == "simulated" else MIN_CLIENTS
     came = None if reports is None else counted.due(parsed, round_, reports, landing, data, again=asked.again)

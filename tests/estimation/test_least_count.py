@@ -18,13 +18,13 @@ def groups_of(shape: tuple[int, ...]) -> dict[str, np.ndarray]:
 
 
 def told(counts: np.ndarray, groups: dict[str, np.ndarray], seen: set[str]) -> int:
-    """The fewest reports, above none, that sums and differences of what is shown tell by themselves: every one is tried."""
+    """The fewest reports that any sum or difference of what is shown, none above one of a person, is of: every one is tried."""
     rows = [np.ones(len(counts), dtype=np.int64), *(groups[name].astype(np.int64) for name in sorted(seen))]
     there, least = counts > 0, int(counts.sum())
     for signs in product((-1, 0, 1), repeat=len(rows)):
         total = np.dot(signs, rows)[there]
-        if set(np.unique(total)) <= {0, 1} and total.any():
-            least = min(least, int(counts[there][total == 1].sum()))
+        if np.abs(total).max() == 1:
+            least = min(least, int(counts[there] @ np.abs(total)))
     return least
 
 

@@ -91,7 +91,6 @@ def tables(shift=0.0):
                 "reports": [600],
                 "effective_n": [500.5],
                 "design_effect": [600 / 500.5],
-                "most": [2.5],
             }
         ),
         "aggregates": pd.DataFrame(

@@ -35,7 +35,7 @@ TABLES = {
     "attributes": "run_id attribute position type unit lower upper own_variance_none own_variance_all",
     "categories": "run_id attribute category position value",
     "labels": "run_id label category position reports population",
-    "weights": "run_id attribute labels reports effective_n design_effect most",
+    "weights": "run_id attribute labels reports effective_n design_effect",
     "drawings": "scheme scheme_digest source drawing round attribute epsilon delta states",
     "migrations": "version name sha256 applied_at",
 }
@@ -72,7 +72,7 @@ DIGESTS = {
     "0028_own_variances": "67cf2b2697ebc065",
     "0029_forgotten": "3885bcab9844f0da",
     "0030_labels": "e05e7180d6c37842",
-    "0031_weights": "827e2a113a9b2fb6",
+    "0031_weights": "e069cde7ffe25837",
 }
 
 

@@ -94,17 +94,4 @@ functionals = ["mean", "cdf(15)"]      # cdf(15): the share at or below 15
 # The second interval is about twice as wide. Half the epsilon costs about the precision that a quarter of the people would.
 # [Step 6](6_decide_epsilon.md) turns that into a decision.
 #
-# ## Groups that are seen in clear
-#
-# A group that nobody need hide, such as a region, can be a label: it is sent as it is, costs no epsilon, and makes exact groups. The
-# second sample, 28,155 working men, has two. `--margins` says how many people the population has in each.
-
-# %% language="bash" tags=["rows vary"]
-# ldpflow run data/schemes/current_population.toml --records data/samples/cps_1988.parquet \\
-#     --margins data/margins/current_population.csv --data data/var/survey | grep -E "Wage +mean|mean .*(region|weighted)" | head -6
-
-# %% [markdown]
-# The weighted mean is of the population, whoever of it answered. [Labels](../how-to/results_by_region.md) say what they reveal,
-# [weights](../how-to/weight_results.md) what they assume.
-#
 # Next: [collect from real clients](4_collect_from_real_clients.md).

@@ -221,8 +221,8 @@ def _weighted(row: dict[str, Any]) -> str:
     by = " and ".join(in_words(label) for label in row["labels"].split(","))
     return (
         f"Weighted by {by}: of the population, whose shares by {by} are known. It is assumed that those who answered are, "
-        f"within each, like those who did not. Weights make {row['reports']:,} reports worth {row['effective_n']:,.0f} "
-        f"(design effect {row['design_effect']:.2f})."
+        f"within each, like those who did not. If all were alike, weights would make {row['reports']:,} reports worth "
+        f"{row['effective_n']:,.0f} (design effect {row['design_effect']:.2f}); intervals count what labels explain."
     )
 
 

@@ -24,13 +24,19 @@ def standing_rounds(path: str | Path) -> dict[tuple[str, str], str]:
     return {(scheme, round_): source for scheme, round_, source in rows}
 
 
-def labels_before(path: str | Path, digest: str, round_: str, run_id: str) -> list[tuple[str, str, int]]:
-    """Return (label, category, reports), where those were shown, of other runs of a round that have landed."""
+def accepted_before(path: str | Path, digest: str, round_: str, run_id: str) -> list[int]:
+    """Return how many reports were accepted by each other run of a round that has landed."""
+    sql = "select accepted from runs where state = 'landed' and scheme_digest = ? and \"round\" = ? and run_id <> ?"
+    return [int(accepted or 0) for (accepted,) in rows_there(path, sql, [digest, round_, run_id])]
+
+
+def population_before(path: str | Path, digest: str, round_: str) -> dict[tuple[str, str], float]:
+    """Return (label, category) -> its share of the population, by which a round that has landed was weighted."""
     sql = (
-        "select label, category, reports from labels join runs on runs.run_id = labels.run_id "
-        'where reports is not null and scheme_digest = ? and "round" = ? and runs.run_id <> ?'
+        "select label, category, population from labels join runs on runs.run_id = labels.run_id "
+        'where population is not null and scheme_digest = ? and "round" = ?'
     )
-    return [(label, category, reports) for label, category, reports in rows_there(path, sql, [digest, round_, run_id])]
+    return {(label, category): share for label, category, share in rows_there(path, sql, [digest, round_])}
 
 
 def stands(path: str | Path, run_id: str) -> bool:

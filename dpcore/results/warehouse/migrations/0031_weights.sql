@@ -6,7 +6,6 @@ create table weights (
     reports bigint not null,
     effective_n double not null,
     design_effect double not null,
-    most double not null,
     constraint weights_key primary key (run_id, attribute)
 );
 
@@ -15,6 +14,5 @@ comment on column weights.run_id is 'run that landed this row, first 16 hex digi
 comment on column weights.attribute is 'name of the attribute in the scheme';
 comment on column weights.labels is 'labels whose totals are known, with commas between; given is ''weighted='' and these';
 comment on column weights.reports is 'reports of the attribute, reports';
-comment on column weights.effective_n is 'reports that count the same and would be as sure, (sum w n)^2 / sum w^2 n, reports';
-comment on column weights.design_effect is 'by how much weights make variances larger, reports over effective_n, a ratio';
-comment on column weights.most is 'what the heaviest report counts for, where one counts for 1 on average, a ratio';
+comment on column weights.effective_n is 'reports over design_effect, rounded, reports';
+comment on column weights.design_effect is 'Kish''s, n sum w^2 n / (sum w n)^2, rounded: by how much weights make variances larger where all labels are alike; intervals count what labels explain, a ratio';
