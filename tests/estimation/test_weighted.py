@@ -327,6 +327,9 @@ def truths(scheme: dp.Scheme, asked: tuple[str, ...]) -> dict[str, float]:
     return {"share": float(law[0]), **numbers}
 
 
+ENOUGH = 250  # rounds, in which the naive interval's share of some .8 is told from .93
+
+
 @pytest.mark.parametrize(
     ("kind", "epsilon", "clients", "rounds"),
     [
@@ -371,4 +374,5 @@ def test_intervals_hold_the_population(kind: str, epsilon: float, clients: int, 
         least, most = binomial_interval(count, rounds, 0.99)
         assert least <= 0.97, (name, count / rounds)
         assert most >= 0.93, (name, count / rounds)
-    assert binomial_interval(naive, rounds, 0.99)[1] < 0.93
+    if rounds >= ENOUGH:
+        assert binomial_interval(naive, rounds, 0.99)[1] < 0.93
