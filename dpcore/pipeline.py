@@ -298,19 +298,8 @@ def _groups(aggregate: Aggregate, name: str, other: str, fewest: int) -> Iterato
     for category, sample in groups.groups(aggregate, name, other).items():
         one = by_category.get(category) if reports[category] >= fewest else None
         smallest = min(n for n in reports.values() if n) if is_withheld else reports[category]
-        asked = list(dict.fromkeys((*map(parse, attribute.functionals), *_atoms(one))))
-        yield GroupEstimates(
-            attribute=name,
-            group=Group(other, category),
-            estimator=one.estimator if one is not None else attribute.estimator,
-            estimate=one,
-            functionals=tuple(
-                refused(functional, groups.refusal(sample, smallest, fewest))
-                if one is None
-                else one.functional(functional)
-                for functional in asked
-            ),
-        )
+        why = groups.refusal(sample, smallest, fewest) if one is None else ""
+        yield _found(attribute, Group(other, category), one, why)
 
 
 def _seen_by_label(aggregate: Aggregate, fewest: int) -> dict[tuple[str, Group], Aggregate]:
@@ -380,7 +369,8 @@ def _weighted(
         from dpcore.estimation.estimators.weighted import estimate_weighted  # with scipy, which few rounds need
 
         try:
-            rake(held.answered[name], margins)  # of those who answered this, too, every category must be there
+            if scheme.reporting == "one":
+                rake(held.answered[name], margins)  # of those who answered this, too, every category must be there
             one = estimate_weighted(aggregate, name, weights, named(scheme.attributes[name]))
         except NotEstimable as error:
             why = str(error)
