@@ -194,9 +194,11 @@ def estimate(aggregate: Aggregate, attribute: str, estimator: Estimator | None =
     if attribute not in aggregate.scheme.attributes:
         raise SchemeError(f"the scheme has no attribute {attribute!r}; it has {', '.join(aggregate.scheme.attributes)}")
     if given is not None and given in aggregate.scheme.labels:
+        parts = {group: aggregate.within(cells) for group, cells in _cells(aggregate.scheme).items()}
         return {
             group.category: replace(estimate(alone, attribute, estimator), group=group)
-            for group, alone in by_label(aggregate, given).items()
+            for group, alone in parts.items()
+            if group.attribute == given and not alone.is_empty
         }
     chosen = estimator or named(aggregate.scheme.attributes[attribute])
     plain = chosen.estimate(aggregate, attribute, given)
@@ -205,16 +207,6 @@ def estimate(aggregate: Aggregate, attribute: str, estimator: Estimator | None =
     by_category = sensitivity.exposed_groups(plain, aggregate, attribute, given)
     samples = groups.groups(aggregate, attribute, given)
     return {category: replace(group, sample=samples.get(category)) for category, group in by_category.items()}
-
-
-def by_label(aggregate: Aggregate, name: str) -> dict[Group, Aggregate]:
-    """Return the sums of the reports of each category of a label that has any, as if there had been no others."""
-    scheme = aggregate.scheme
-    every = {
-        Group(name, category): aggregate.within(members(scheme, name, category))
-        for category in scheme.labels[name].categories
-    }
-    return {group: alone for group, alone in every.items() if not alone.is_empty}
 
 
 def check_estimates(scheme: Scheme) -> None:
@@ -271,7 +263,10 @@ def estimate_all(
     pairs = aggregate.scheme.pairs
     withheld = frozenset(pair for pair in pairs if groups.is_withheld(aggregate, pair[1], fewest))
     estimated = [group for pair in pairs if pair[0] in estimates for group in _groups(aggregate, *pair, fewest)]
-    labelled = {} if hide_labels else _seen_by_label(aggregate, fewest)
+    cells = _cells(aggregate.scheme)
+    seen = [] if hide_labels else least_count.seen(aggregate, cells, fewest)
+    alone = {group: aggregate.within(cells[group]) for group in dict.fromkeys(group for _, group in seen)}
+    labelled = {(name, group): alone[group] for name, group in seen}
     why = hide_labels or f"fewer than {fewest:,} reports are of this group, or would be told by it (min_clients)"
     estimated += [group for name in estimates for group in _label_groups(aggregate, name, labelled, why)]
     held, weights = aggregate.labelled, None
@@ -302,33 +297,13 @@ def _groups(aggregate: Aggregate, name: str, other: str, fewest: int) -> Iterato
         yield _found(attribute, Group(other, category), one, why)
 
 
-def _seen_by_label(aggregate: Aggregate, fewest: int) -> dict[tuple[str, Group], Aggregate]:
-    """The sums by label that may be seen: (attribute, group) -> those of the group's reports of the attribute.
-
-    Groups of pairs are shown besides.
-    """
-    scheme, held = aggregate.scheme, aggregate.labelled
-    if held is None:
-        return {}
-    every = {group: alone for name in scheme.labels for group, alone in by_label(aggregate, name).items()}
-    cells = {group: members(scheme, group.attribute, group.category) for group in every}
-    found: dict[bytes, set[Group]] = {}
-    seen: dict[tuple[str, Group], Aggregate] = {}
-    for name, answered in held.answered.items():
-        shown = set(every)
-        others = [
-            other for own, other in scheme.pairs if own == name and not groups.is_withheld(aggregate, other, fewest)
-        ]
-        for counts in (answered[:, None], *(held.statistics[other] for other in others)):  # by what else is said
-            key = counts.tobytes()
-            if key not in found:
-                many = counts.shape[1]
-                fixed = [np.tile(np.arange(many) == said, len(counts)) for said in range(many) if many > 1]
-                wide = {group: np.repeat(own, many) for group, own in cells.items()}
-                found[key] = least_count.shown(counts.ravel(), wide, fewest, fixed)
-            shown &= found[key]
-        seen |= {(name, group): every[group] for group in every if group in shown and every[group].reports(name)}
-    return seen
+def _cells(scheme: Scheme) -> dict[Group, np.ndarray]:
+    """The cells of each category of each label."""
+    return {
+        Group(name, one): members(scheme, name, one)
+        for name, label in scheme.labels.items()
+        for one in label.categories
+    }
 
 
 def _label_groups(
@@ -336,15 +311,14 @@ def _label_groups(
 ) -> Iterator[GroupEstimates]:
     """Estimates of an attribute within each category of each label; hidden: why those that may not be seen are refused."""
     attribute, held = aggregate.scheme.attributes[name], aggregate.labelled
-    every = [Group(label, one) for label, said in aggregate.scheme.labels.items() for one in said.categories]
-    for group in every:
+    for group, cells in _cells(aggregate.scheme).items():
         one, why = None, hidden
         if (name, group) in seen:
             try:
                 one = replace(estimate(seen[name, group], name), group=group)
             except NotEstimable as error:
                 why = str(error)
-        elif held is not None and not held.n[members(aggregate.scheme, group.attribute, group.category)].any():
+        elif held is not None and not held.n[cells].any():
             why = "no report is of this group"
         yield _found(attribute, group, one, why)
 
@@ -361,9 +335,9 @@ def _weighted(
     scheme, held = aggregate.scheme, aggregate.labelled
     assert held is not None  # as weights are of its cells
     by = ", ".join(weights.labels)
-    groups = {group: members(scheme, group.attribute, group.category) for of, group in seen if of == name}
+    cells = {group: each for group, each in _cells(scheme).items() if (name, group) in seen}
     one, why = None, ""
-    if least_count.tells(held.answered[name], weights.values, groups, fewest):
+    if least_count.tells(held.answered[name], weights.values, cells, fewest):
         why = f"weights by {by} would tell what fewer than {fewest:,} reports say (min_clients); join categories"
     else:
         from dpcore.estimation.estimators.weighted import estimate_weighted  # with scipy, which few rounds need

@@ -13,6 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from dpcore.estimation.estimators.groups import is_withheld
+from dpcore.functionals.group import Group
+
 _NOTHING = 1e-6  # of a weight, and of a person
 _MANY = 1000  # times the fewest: of more people a thousandth is enough, and solvers err by millionths
 
@@ -35,6 +38,28 @@ def shown(
             break
         del seen[int(needed.argmax())]
     return {*seen, *(name for name in groups if not sizes[name])}
+
+
+def seen(aggregate: Any, cells: Mapping[Group, np.ndarray], fewest: int) -> list[tuple[str, Group]]:
+    """Return (attribute, group) of labels whose sums of the attribute's reports may be shown, and are of any.
+
+    cells: group -> (C,) bool, the combinations of labels that are its own.  Groups of pairs are shown besides.
+    """
+    held, pairs = aggregate.labelled, aggregate.scheme.pairs
+    found: dict[bytes, set[Group]] = {}
+    told = []
+    for name, answered in () if held is None else held.answered.items():
+        may = set(cells)
+        others = [other for own, other in pairs if own == name and not is_withheld(aggregate, other, fewest)]
+        for counts in (answered[:, None], *(held.statistics[other] for other in others)):  # by what else is said
+            key, many = counts.tobytes(), counts.shape[1]
+            if key not in found:
+                fixed = [np.tile(np.arange(many) == said, len(counts)) for said in range(many) if many > 1]
+                wide = {group: np.repeat(own, many) for group, own in cells.items()}
+                found[key] = shown(counts.ravel(), wide, fewest, fixed)
+            may &= found[key]
+        told += [(name, group) for group, own in cells.items() if group in may and answered[own].any()]
+    return told
 
 
 def tells(counts: np.ndarray, weights: np.ndarray, groups: Mapping[Any, np.ndarray], fewest: int) -> bool:
