@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dpcore.audit import SchemeAudit
     from dpcore.protocol.attribute import Attribute
     from dpcore.protocol.scheme import Scheme
-    from dpcore.rounds.planner.plan import Plan
+    from dpcore.rounds.planner.answer import Plan
 
 AUDIT_TRIALS = 200_000
 
@@ -150,7 +150,8 @@ def plan(
 
     Example: ldpflow plan data/schemes/consumer_expenditure.toml --aim "income: mean" --epsilon 1 --error 300
     """
-    from dpcore.rounds.planner.plan import Aim, Planner
+    from dpcore.rounds.planner.answer import Aim
+    from dpcore.rounds.planner.plan import Planner
 
     with progress("planning", None):
         planner = Planner.read(scheme, share=share, design_effect=design_effect)

@@ -13,9 +13,10 @@ import pytest
 from dpcore import cli
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.privacy.budget import Budget
+from dpcore.rounds.planner.answer import Aim
 from dpcore.rounds.planner.assumed import Assumed
 from dpcore.rounds.planner.expectation import expected_statistics
-from dpcore.rounds.planner.plan import Aim, Planner
+from dpcore.rounds.planner.plan import Planner
 from dpcore.rounds.planner.search import least, rounded_clients, rounded_epsilon
 
 PETS = """

@@ -11,8 +11,9 @@ from dpcore.functionals import parse
 from dpcore.mechanisms.named import CATEGORICAL, NUMERIC
 from dpcore.privacy.budget import Budget
 from dpcore.protocol.scheme import Scheme
+from dpcore.rounds.planner.answer import Aim
 from dpcore.rounds.planner.assumed import Assumed
-from dpcore.rounds.planner.plan import Aim, Planner
+from dpcore.rounds.planner.plan import Planner
 
 WITHIN = 0.1
 CLIENTS = 300_000

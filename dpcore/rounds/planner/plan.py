@@ -40,6 +40,7 @@ from dpcore.protocol._fields import listed
 from dpcore.protocol.scheme import Scheme
 from dpcore.protocol.simulation import category_law
 from dpcore.rounds.planner import floor
+from dpcore.rounds.planner.answer import Aim, Forecast, Plan
 from dpcore.rounds.planner.assumed import Assumed
 from dpcore.rounds.planner.expectation import expected_aggregate
 from dpcore.rounds.planner.search import least, rounded_clients, rounded_epsilon
@@ -49,82 +50,8 @@ LEAST_CLIENTS, MOST_CLIENTS = 100, keys.CLIENTS.most
 LEAST_EPSILON, MOST_EPSILON = Fraction(1, 100), Fraction(16)
 _WITHIN = 2e-3  # of log10: three digits
 _ROUNDS = 12  # simulated, for the error of a density
-_AIM = re.compile(r"^\s*([a-z][a-z0-9_]*)\s*:\s*(.+?)\s*$")
 _FREQUENCY = re.compile(r"^frequency\((.+)\)$")
 _BESIDE = ("client", "estimator", "level_rule", "level")  # what goes with a mechanism, beside its design's options
-
-
-@dataclass(frozen=True)
-class Aim:
-    """A number of one attribute: a functional's name, 'frequency(CATEGORY)', or 'density'.
-
-    >>> Aim.parse("income: quantile(0.5)")
-    Aim(attribute='income', quantity='quantile(0.5)')
-    """
-
-    attribute: str
-    quantity: str
-
-    @classmethod
-    def parse(cls, text: str) -> Aim:
-        """Return the aim written "ATTRIBUTE: QUANTITY"; raises SchemeError for anything else."""
-        match = _AIM.match(text)
-        if match is None:
-            raise SchemeError(
-                f'an aim is "ATTRIBUTE: QUANTITY", such as "income: mean", "race: frequency(asian)" or "income: density"; '
-                f"got {text!r}"
-            )
-        return cls(match[1], match[2])
-
-
-@dataclass(frozen=True, kw_only=True)
-class Forecast:
-    """What an attribute's reports will say.
-
-    error: the standard error in the aim's unit, or of a density the relative error; None where the estimate would refuse.
-    value: of the quantity among the people planned for; None for a density.  reason: why it is refused.
-    """
-
-    mechanism: str
-    error: float | None
-    value: float | None = None
-    reason: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Plan:
-    """The answer; missing: which of 'clients', 'epsilon' and 'error' was found.
-
-    unit: of the error.  forecast: of the scheme as planned.  choices: beside it every other mechanism by its own defaults, the
-    least error first.  needed: the clients or the epsilon (as `missing` says) that the first of them needs for the same aim.
-    floor: an error below which no mechanism comes for all laws, None where none is known.
-    may_be_silent: whether the number is of those who answered, who may be fewer than were planned with.
-    one_bin: the error of a number's distribution function at a value where nothing else of the number is asked, else None.
-    total: what a client then spends in one round, all attributes together.  delta, total_delta: what goes with either.
-    people: whose law was planned with.
-    """
-
-    aim: Aim
-    missing: str
-    clients: int
-    epsilon: Budget
-    total: Budget
-    delta: Fraction
-    total_delta: Fraction
-    error: float
-    unit: str
-    people: str
-    forecast: Forecast
-    choices: tuple[Forecast, ...]
-    needed: int | Budget | None
-    floor: float | None
-    may_be_silent: bool
-    one_bin: float | None
-
-    @property
-    def best(self) -> Forecast:
-        """The choice with the least error."""
-        return self.choices[0]
 
 
 @dataclass(frozen=True, eq=False)

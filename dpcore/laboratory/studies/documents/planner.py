@@ -13,8 +13,9 @@ from dpcore.functionals import parse
 from dpcore.mechanisms.named import CATEGORICAL, NUMERIC
 from dpcore.privacy.budget import Budget
 from dpcore.protocol.scheme import Scheme
+from dpcore.rounds.planner.answer import Aim
 from dpcore.rounds.planner.assumed import Assumed
-from dpcore.rounds.planner.plan import Aim, Planner
+from dpcore.rounds.planner.plan import Planner
 
 _CLIENTS = {"categorical": 5000, "numeric": 300_000}
 _CHEAP = 4  # times the repetitions, where a repetition costs next to nothing
