@@ -42,7 +42,7 @@ class Reports:
 
 
 _CHUNK = 1 << 14  # clients whose integers stay in a core's cache
-_PIECE = 1 << 16  # integers that do
+PIECE = 1 << 16  # integers that do
 
 
 def chunks(n: int) -> Iterator[slice]:
@@ -76,7 +76,7 @@ def pieces(level: np.ndarray, starts: np.ndarray, number: int) -> Iterator[tuple
     """
     members = np.flatnonzero(level == number)
     width = starts[members[0] + 1] - starts[members[0]] if len(members) else 1
-    most = max(1, _PIECE // width)
+    most = max(1, PIECE // width)
     for first in range(0, len(members), most):
         clients = members[first : first + most]
         yield clients, starts[clients][:, None] + np.arange(width)

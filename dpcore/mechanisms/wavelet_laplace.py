@@ -42,13 +42,12 @@ from dpcore.mechanisms.declared import Option, mechanism
 from dpcore.mechanisms.noise import GAUSSIAN, LAPLACE, NOISES, TAIL, check_noise, likely_scales
 from dpcore.mechanisms.observation import NoisyFeatures
 from dpcore.mechanisms.parameters import integer, integers
-from dpcore.mechanisms.received import in_ranges, rows_of
+from dpcore.mechanisms.received import in_ranges, sums_of
 from dpcore.mechanisms.reports import Reports, pieces, sorted_by, starts_of
 from dpcore.privacy.budget import Budget
 from dpcore.privacy.concentrated import approximate_epsilon
 
 _LEVELS = ("degree", "coarsest_level", "finest_level")
-_PIECE = 1 << 16  # integers that are summed at a time: they stay in a core's cache
 
 
 @mechanism(
@@ -345,18 +344,11 @@ class WaveletLaplace(Mechanism):
         return self.statistics_by(reports, np.zeros(len(reports), dtype=np.int64), 1)[0]
 
     def statistics_by(self, reports: Reports, groups: np.ndarray, many: int) -> np.ndarray:
-        starts = starts_of(reports.level, self.sizes)
-        counts, sums = np.zeros((many, len(self.sizes)), dtype=np.int64), []
-        for number, size in enumerate(self.sizes):
-            members = np.flatnonzero(reports.level == number)
-            order, ends = sorted_by(groups[members], many)
-            begin, totals, most = starts[members[order]], np.zeros((many, size), dtype=np.int64), max(1, _PIECE // size)
-            for group, last in enumerate(ends[1:]):
-                for first in range(ends[group], last, most):
-                    rows = rows_of(reports.values, begin[first : min(first + most, last)], size)
-                    totals[group] += np.einsum("ij->j", rows)  # of short rows `sum` takes four times as long
-            counts[:, number] = np.diff(ends)
-            sums.append(totals)
+        order, ends = sorted_by(reports.level.astype(np.int64) * many + groups, len(self.sizes) * many)
+        starts = starts_of(reports.level, self.sizes)[order]
+        parts = [ends[level * many : (level + 1) * many + 1] for level in range(len(self.sizes))]
+        sums = [sums_of(reports.values, starts, part, size) for part, size in zip(parts, self.sizes, strict=True)]
+        counts = np.diff(ends).reshape(-1, many).T
         held = counts if self.is_sampled else np.repeat(counts, self.basis.blocks, axis=1)
         return np.concatenate([held, *sums], axis=1)
 
@@ -364,9 +356,8 @@ class WaveletLaplace(Mechanism):
         widths = [self.basis.size(block) for block in range(self.basis.blocks)]
         blocks, cells = np.arange(len(widths)), [np.arange(width) for width in widths]
         statistic = np.repeat(["reports", "sum"], [len(widths), sum(widths)])
-        return Labels(
-            statistic, np.concatenate([blocks, np.repeat(blocks, widths)]), np.concatenate([0 * blocks, *cells])
-        )
+        level = np.concatenate([blocks, np.repeat(blocks, widths)])
+        return Labels(statistic, level, np.concatenate([0 * blocks, *cells]))
 
     def simulate(self, counts: np.ndarray, random: Source) -> np.ndarray:
         counts = np.asarray(counts, dtype=np.int64)
