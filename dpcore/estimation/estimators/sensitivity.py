@@ -58,7 +58,7 @@ class Averaged:
 
     def sensitivity(self, weights: np.ndarray) -> float:
         """Return max |U| of a number with these weights, (S,) or (k,)."""
-        weights = np.asarray(weights) @ self.reading if isinstance(self.reading, np.ndarray) else weights * self.reading
+        weights = read_through(weights, self.reading)
         return float(max(np.max(self.furthest(sign * weights)[1]) for sign in (1.0, -1.0)))
 
     def reread(self, reading: np.ndarray) -> Averaged:
@@ -115,6 +115,14 @@ def _each(mechanism: Mechanism, reports: Reports) -> list[Reports]:
     """Reports one by one."""
     ends = starts_of(reports.level, mechanism.sizes)
     return [Reports(reports.level[i : i + 1], reports.values[ends[i] : ends[i + 1]]) for i in range(len(reports))]
+
+
+def read_through(weights: np.ndarray, reading: float | np.ndarray) -> np.ndarray:
+    """Return the weights of the average reports in numbers, (..., S), whose weights of frequencies are (..., k).
+
+    reading: those of the average reports in each frequency, (k, S), or all of them one number.
+    """
+    return np.asarray(weights @ reading if isinstance(reading, np.ndarray) else weights * reading)
 
 
 def exposed(estimate: Any, aggregate: Any, attribute: str) -> Any:

@@ -27,7 +27,6 @@ from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation.density_estimate import DensityEstimate, Inference
 from dpcore.estimation.estimators import sensitivity
 from dpcore.estimation.estimators.base import Estimator
-from dpcore.estimation.estimators.pairs import left_inverse
 from dpcore.estimation.estimators.strata import Strata
 from dpcore.estimation.frequency_estimate import FrequencyEstimate, Intervals, Spread, around
 from dpcore.estimation.functional_estimate import FunctionalEstimate, normal_quantile
@@ -35,7 +34,6 @@ from dpcore.estimation.support import Deviations, Discreteness, Exposure, Goodne
 from dpcore.estimation.weighting import Weights
 from dpcore.functionals import Cdf
 from dpcore.functionals.group import WEIGHTED, Group
-from dpcore.mechanisms.observation import ScoreSums
 
 _MOST = 8.0  # standard errors of an interval: beyond, its confidence cannot be told from one
 _AT_ONCE = 256  # categories whose variances are computed together
@@ -94,7 +92,8 @@ def estimate_weighted(aggregate: Any, attribute: str, weights: Weights, estimato
     if isinstance(plain, DensityEstimate):
         inference = WeightedInference(plain.inference, strata, plain.lower, plain.upper)
         return replace(plain, inference=inference, **told)
-    return replace(_frequencies(plain, aggregate.scheme.attributes[attribute].mechanism.model(), strata), **told)
+    model = aggregate.scheme.attributes[attribute].mechanism.model()
+    return replace(_frequencies(plain, model, strata, plain.exposure.reading), **told)
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,9 +220,7 @@ class WeightedSpread(Spread):
         return np.asarray(super().matrix() + self.strata.excess(reading))
 
     def _read(self, gradient: np.ndarray) -> np.ndarray:
-        return np.atleast_2d(
-            gradient @ self.reading if isinstance(self.reading, np.ndarray) else gradient * self.reading
-        )
+        return np.atleast_2d(sensitivity.read_through(gradient, self.reading))
 
     def _rows(self) -> Iterator[np.ndarray]:
         """The reading of so many categories after another, (<= 256, S)."""
@@ -235,13 +232,10 @@ class WeightedSpread(Spread):
                 yield self.reading * np.eye(min(_AT_ONCE, k - first), k, first)
 
 
-def _frequencies(plain: FrequencyEstimate, model: Any, strata: Strata) -> FrequencyEstimate:
-    """The estimate with the errors that weighted reports have."""
-    reading: float | np.ndarray
-    if plain.reading is not None:
-        reading = plain.reading
-    else:
-        reading = 1 / float(model.contrast) if isinstance(model, ScoreSums) else left_inverse(model.matrices[0])
+def _frequencies(
+    plain: FrequencyEstimate, model: Any, strata: Strata, reading: float | np.ndarray
+) -> FrequencyEstimate:
+    """The estimate with the errors that weighted reports have; reading: as `WeightedSpread` has it."""
     spread = WeightedSpread.of(plain.spread, strata, reading)
     intervals: Intervals = partial(around, plain.raw, np.sqrt(np.maximum(spread.variances, 0.0)))
     if plain.union_interval is not None:  # the score test, of as many reports as give each category its variance
@@ -273,9 +267,8 @@ class WeightedExposure:
 
     def sensitivity(self, weights: np.ndarray) -> float:
         """Return a bound of max |U(z)| of a number with these weights."""
-        read = weights @ self.reading if isinstance(self.reading, np.ndarray) else weights * self.reading
-        one = np.array([self.base.sensitivity(weights)])
-        return float(_heaviest(self.strata, one, self.strata.offsets(np.atleast_2d(read)))[0])
+        read = np.atleast_2d(sensitivity.read_through(weights, self.reading))
+        return float(_heaviest(self.strata, np.array([self.base.sensitivity(weights)]), self.strata.offsets(read))[0])
 
     def sensitivities(self, weights: np.ndarray) -> np.ndarray:
         """Return the same of many numbers, (n,); weights: (n, S)."""
