@@ -15,6 +15,7 @@ from dpcore.audit.averaging import averaging
 from dpcore.audit.faithful import faithfulness
 from dpcore.client import Client
 from dpcore.protocol.scheme import Scheme
+from tests.protocol.test_labels import LABELS
 
 TEXT = """
 name = "seen"
@@ -30,13 +31,8 @@ epsilon = 1
 mechanism = "dyadic_wave"
 cells = 64
 levels = 3
-[labels.region]
-categories = ["north", "south", "west"]
-column = "Region"
-[labels.sex]
-categories = ["f", "m"]
 """
-SCHEME = Scheme.from_toml(TEXT)
+SCHEME = Scheme.from_toml(TEXT + LABELS)
 TRIALS = 40_000
 Encode = Callable[..., dict[str, np.ndarray]]
 
@@ -121,9 +117,7 @@ def test_who_hides_more_in_a_label_or_heeds_it_is_found(
 
 
 def test_a_certificate_names_what_epsilon_does_not_cover() -> None:
-    found, plain = (
-        audit.audit_scheme(Scheme.from_toml(text)) for text in (TEXT, TEXT[: TEXT.index("[labels.region]")])
-    )
+    found, plain = (audit.audit_scheme(Scheme.from_toml(text)) for text in (TEXT + LABELS, TEXT))
     told = "sent in clear, which epsilon does not cover: region (3 categories), sex (2 categories)"
     assert told in audit.to_markdown([found], "2026-11-24", "1")
     assert "in clear" not in audit.to_markdown([plain], "2026-11-24", "1")
