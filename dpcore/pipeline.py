@@ -29,12 +29,12 @@ from dpcore.estimation.weighting import Margins, Weights, rake
 from dpcore.functionals import Atom, parse
 from dpcore.functionals.group import WEIGHTED, Group, OfGroup
 from dpcore.mechanisms import Reports
+from dpcore.protocol import simulation
 from dpcore.protocol.aggregates import Aggregate
 from dpcore.protocol.attribute import Attribute
 from dpcore.protocol.labelled import members
 from dpcore.protocol.report import Answers, ReportBatch, concatenate
 from dpcore.protocol.scheme import Scheme
-from dpcore.protocol.simulation import simulate
 
 if TYPE_CHECKING:
     from dpcore.estimation.joint.joint_estimate import JointEstimate
@@ -188,6 +188,23 @@ def collect(
     return total
 
 
+def simulate(scheme: Scheme, people: Any, random: Source, clients: int | None = None) -> Aggregate:
+    """Return an aggregate drawn from the exact law of `aggregate(privatize(people))`.
+
+    people: a mapping or DataFrame of records, or a population, whose cell probabilities make 10^9 clients cost what 10^5 do.
+    Where the scheme has pairs without groups (`pairs` but not `grouped`) reports are made, 65,536 at a time, and cost what they
+    cost.  Else none is made, and there are no marginals, whose joint law with the statistics cannot be drawn without.
+    clients: how many of a population (default: the scheme's number).  Raises SchemeError unless `reporting = "all"`.
+    """
+    if scheme.pairs == scheme.grouped or scheme.reporting != "all":
+        return simulation.simulate(scheme, people, random, clients)
+    if hasattr(people, "records_block"):
+        return collect(scheme, people, clients or scheme.clients, random)
+    if hasattr(people, "cell_probabilities"):
+        raise SchemeError("joint counts are drawn of people who have all attributes; give a population or records")
+    return collect(scheme, Table(people), len(Table(people)), random)
+
+
 def estimate(aggregate: Aggregate, attribute: str, estimator: Estimator | None = None, given: str | None = None) -> Any:
     """Return the estimate of an attribute: a DensityEstimate or a FrequencyEstimate.
 
@@ -203,6 +220,11 @@ def estimate(aggregate: Aggregate, attribute: str, estimator: Estimator | None =
             for group, alone in parts.items()
             if group.attribute == given and not alone.is_empty
         }
+    if given is not None and (attribute, given) in set(aggregate.scheme.pairs) - set(aggregate.scheme.grouped):
+        raise SchemeError(
+            f"{attribute} given {given} has no groups, which are of a density that everybody gives, within a question by "
+            "randomized_response; what is kept of the two is their joint counts"
+        )
     chosen = estimator or named(aggregate.scheme.attributes[attribute])
     plain = chosen.estimate(aggregate, attribute, given)
     if given is None:
@@ -273,7 +295,7 @@ def estimate_all(
             continue
         asked = (*map(parse, attribute.functionals), *_atoms(estimates[name]))
         functionals[name] = tuple(estimates[name].functional(functional) for functional in dict.fromkeys(asked))
-    pairs = aggregate.scheme.pairs
+    pairs = aggregate.scheme.grouped
     withheld = frozenset(pair for pair in pairs if groups.is_withheld(aggregate, pair[1], fewest))
     estimated = [group for pair in pairs if pair[0] in estimates for group in _groups(aggregate, *pair, fewest)]
     cells = _cells(aggregate.scheme)

@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -194,13 +195,34 @@ class Mechanism(ABC):
     def statistics(self, reports: Reports) -> np.ndarray:
         """Return the integer sufficient statistics of the reports, shape (S,), int64."""
 
+    @cached_property
+    def counts_outputs(self) -> bool:
+        """Whether a report is one integer, from 0 on, and statistics are how many reports said it, level after level."""
+        return set(self.sizes) == {1} and sum(self.outputs) == len(self.labels().level)
+
+    def places(self, reports: Reports) -> np.ndarray:
+        """Return which statistic counts each report, (n,), int64; of a mechanism that `counts_outputs`."""
+        if len(self.sizes) == 1:
+            return reports.values
+        return np.asarray(reports.values + np.cumsum([0, *self.outputs[:-1]])[reports.level])
+
+    def scores(self, reports: Reports) -> np.ndarray:
+        """Return what each report adds to `statistics`, (n, S), integers."""
+        if not self.counts_outputs:
+            n = len(reports)
+            return self.statistics_by(reports, np.arange(n), max(n, 1))[:n]
+        table = np.zeros((len(reports), sum(self.outputs)), dtype=np.int8)
+        table[np.arange(len(reports)), self.places(reports)] = 1
+        return table
+
     def statistics_by(self, reports: Reports, groups: np.ndarray, many: int) -> np.ndarray:
         """Return `statistics` of each of so many groups, (many, S), int64; groups: of each report, (n,), below `many`."""
-        size, outputs = len(self.labels().level), self.outputs if set(self.sizes) == {1} else ()
+        size = len(self.labels().level)
         tables = np.zeros((many, size), dtype=np.int64)
-        if sum(outputs) == size:  # what was said is counted, level after level
+        if self.counts_outputs:
+            outputs = self.outputs
             starts = np.cumsum([0, *outputs[:-1]])
-            for part in chunks(len(reports)):
+            for part in chunks(len(reports), many * size):
                 place = groups[part] * size
                 place += reports.values[part]
                 if len(outputs) > 1:

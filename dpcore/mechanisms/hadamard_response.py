@@ -123,6 +123,12 @@ class HadamardResponse(WeightedOracle):
     def statistics(self, reports: Reports) -> np.ndarray:
         return self.tally(reports)[0]
 
+    def scores(self, reports: Reports) -> np.ndarray:
+        column, bit = (reports.values >> 1).astype(np.uint16), (reports.values & 1).astype(np.uint8)
+        parity = np.bitwise_count(column[:, None] & np.arange(self.categories, dtype=np.uint16))
+        parity &= 1
+        return np.asarray(parity == bit[:, None]).view(np.int8)
+
     def _support(self, counts: np.ndarray) -> np.ndarray:
         """How many reports support each category, (k,), from how many named each symbol, (K,)."""
         signed = walsh_hadamard(counts[0::2] - counts[1::2])[: self.categories]  # supporters minus the others

@@ -178,6 +178,11 @@ class SubsetSelection(WeightedOracle):
     def statistics(self, reports: Reports) -> np.ndarray:
         return np.bincount(reports.values, minlength=self.categories).astype(np.int64)
 
+    def scores(self, reports: Reports) -> np.ndarray:
+        table = np.zeros((len(reports), self.categories), dtype=np.int8)
+        np.put_along_axis(table, reports.values.reshape(-1, self.size), 1, axis=1)
+        return table
+
     def simulate(self, counts: np.ndarray, random: Source) -> np.ndarray:
         """Return counts drawn from their law, at a cost that does not depend on how many clients there are.
 

@@ -35,7 +35,7 @@ SCHEME = (
         list[list[str]],
         fewest=0,
         default=(),
-        words='[NUMERIC, CATEGORICAL] each, the first by the second, such as [["income", "urban_rural"]]',
+        words='two attributes each, whose joint counts are kept, such as [["income", "urban_rural"], ["income", "age"]]',
     ),
     replace(_FUNCTIONALS, default=("mean", "quantile(0.5)")),
     Option(

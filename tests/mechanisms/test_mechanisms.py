@@ -146,6 +146,22 @@ def test_reports_show_less_than_is_promised(mechanism: Any, type_: str) -> None:
 
 
 @every
+def test_what_each_report_adds_sums_to_the_statistics(mechanism: Any, type_: str) -> None:
+    reports = mechanism.privatize(np.arange(300) % mechanism.inputs, dp.seeded(9))
+    scores = mechanism.scores(reports)
+    assert scores.dtype.kind == "i"
+    assert scores.shape == (300, len(mechanism.labels().level))
+    assert np.array_equal(scores.sum(axis=0), mechanism.statistics(reports))
+    for client in (0, 7, 299):
+        alone = mechanism.statistics(reports.take(np.array([client]), mechanism.sizes))
+        assert np.array_equal(scores[client], alone)
+    if mechanism.counts_outputs:
+        assert np.array_equal(np.argmax(scores, axis=1), mechanism.places(reports))
+        assert np.array_equal(scores.sum(axis=1), np.ones(300))
+    assert mechanism.scores(reports.take(np.arange(0), mechanism.sizes)).shape == (0, scores.shape[1])
+
+
+@every
 def test_statistics_of_groups_are_those_of_each_group_alone(mechanism: Any, type_: str) -> None:
     reports = mechanism.privatize(np.arange(2000) % mechanism.inputs, dp.seeded(4))
     groups = np.random.default_rng(5).integers(0, 6, 2000)  # the seventh has nobody

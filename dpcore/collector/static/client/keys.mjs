@@ -97,5 +97,3 @@ export const TABLES = {
   "square_wave": {},
   "wavelet_laplace": {},
 };
-
-export const NAMES_ONE = ["randomized_response"]; // their reports, as pairs need
