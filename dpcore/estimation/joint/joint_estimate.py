@@ -7,7 +7,7 @@ the law is smooth.  (3) Everything is of those who answered both.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.estimation.frequency_estimate import SURE
 from dpcore.estimation.functional_estimate import FunctionalEstimate, check_confidence, normal_quantile, refused
-from dpcore.estimation.joint.evidence import Evidence, Paired
+from dpcore.estimation.joint.evidence import Evidence, Near, Paired
 from dpcore.estimation.joint.side import Side
 from dpcore.estimation.joint.surface import Functions, Surface, fit
 from dpcore.functionals.axis import Axis
@@ -77,15 +77,26 @@ class JointEstimate:
         return self.surface.law
 
     @cached_property
+    def _near(self) -> Near:
+        first, second = self._functions
+        return Near(self.law, first.values, second.values)
+
+    @cached_property
     def _functions(self) -> tuple[Functions, Functions]:
         return Functions.of(self.first, self.margins[0]), Functions.of(self.second, self.margins[1])
 
-    def functional(self, functional: JointFunctional, confidence: float = 0.95) -> FunctionalEstimate:
-        """Return a number of both attributes with its interval, or a refusal with its reason; raises SchemeError for none."""
+    def functional(
+        self, functional: JointFunctional, confidence: float = 0.95, *, distribution_free: bool = False
+    ) -> FunctionalEstimate:
+        """Return a number of both attributes with its interval, or a refusal with its reason; raises SchemeError for none.
+
+        distribution_free: with an interval that holds whatever the law, which is longer.
+        """
         check_confidence(confidence)
+        kind = "distribution_free" if distribution_free else "smooth"
         means = functional.means(self.first, self.second, self.law)
         plug_in = means.value(self.law)
-        found, covariance = self.evidence.means(means.first, means.second)
+        found, covariance = self.evidence.means(means.first, means.second, None if distribution_free else self._near)
         divisors, slopes = means.divisors(found)
         sure = SURE * np.sqrt(np.maximum(np.einsum("dr,rs,ds->d", slopes, covariance, slopes), 0.0))
         if not np.all(divisors > sure):
@@ -94,7 +105,7 @@ class JointEstimate:
                 f"what it is divided by cannot be told from zero with {self.n:,} reports; about {2 * much:,.1f} times as many, "
                 "or a larger epsilon, would do"
             )
-            return refused(functional, reason, confidence, plug_in)
+            return replace(refused(functional, reason, confidence, plug_in), kind=kind)
         value, gradient = means.combine(found)
         error = float(np.sqrt(max(gradient @ covariance @ gradient, 0.0)))
         half, (least, most) = normal_quantile(confidence) * error, functional.range
@@ -106,7 +117,7 @@ class JointEstimate:
             high=float(max(min(value + half, most), least)),
             confidence=confidence,
             plug_in=plug_in,
-            kind=functional.kind,
+            kind=kind,
         )
 
     def independence(self) -> Test:
@@ -144,7 +155,7 @@ class JointEstimate:
         a = np.array([function for _, function in rows for _ in columns])
         b = np.array([function for _ in rows for _, function in columns])
         answered = np.vstack([self.first.answered, a]), np.vstack([self.second.answered, b])
-        found, covariance = self.evidence.means(*answered)
+        found, covariance = self.evidence.means(*answered, self._near)
         share, estimates = found[0], found[1:] / found[0]
         gradients = np.hstack([-estimates[:, None], np.eye(len(estimates))]) / share
         errors = np.sqrt(np.maximum(np.einsum("ir,rs,is->i", gradients, covariance, gradients), 0.0))

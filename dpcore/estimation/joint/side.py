@@ -17,6 +17,9 @@ from dpcore.errors import NotEstimable
 from dpcore.mechanisms.observation import FiniteChannel, ScoreSums
 
 _TINY = 1e-300
+_UNSAID = (
+    1e-9  # of the largest information of a family of functions: others are taken for unknown, not for known to be none
+)
 _NOTHING = 1e-11  # of the largest eigenvalue: what reports say no more surely, they do not say
 
 
@@ -63,6 +66,29 @@ class Side(ABC):
 
         functions: (m, K), of mean zero at the law.
         """
+
+    def spoken(self, functions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return weights (m, 1 + S) that say coefficients t of small changes f (1 + t' functions), and their covariance (m, m).
+
+        functions: (m, K), of mean zero at the law.  The covariance is that of one report's, at the law.
+        """
+        weights = self.scores(functions)
+        information = self.means(weights) @ (functions * self.law).T
+        values, directions = np.linalg.eigh((information + information.T) / 2)
+        inverse = (directions / np.maximum(values, _UNSAID * values[-1])) @ directions.T
+        return inverse @ weights, inverse
+
+    def within(self, family: np.ndarray, functions: np.ndarray) -> np.ndarray:
+        """Return weights (m, 1 + S) that say functions (m, K) with the least variance among laws f (1 + t' family).
+
+        family: (J, K).  They are unbiased for what of the functions the family spans, which is all that such laws can move.
+        """
+        family = family - (family @ self.law)[:, None]
+        weights, _ = self.spoken(family)
+        gram = (family * self.law) @ family.T
+        weights = np.linalg.solve(gram, family * self.law @ functions.T).T @ weights
+        weights[:, 0] += functions @ self.law
+        return np.asarray(weights)
 
     def means(self, weights: np.ndarray) -> np.ndarray:
         """Return what weights (m, 1 + S) say of each cell, (m, K)."""
