@@ -127,6 +127,7 @@ def _entry(attribute: AttributeAudit) -> dict[str, Any]:
         "sensitivity": list(finding.sensitivity),
         "doubts": list(finding.doubts),
         "measured": None if attribute.measured is None else asdict(attribute.measured),
+        **({} if attribute.of is None else {"of": list(attribute.of)}),
         "digest": attribute.digest,
         "configuration": dict(attribute.configuration),
     }
@@ -189,7 +190,13 @@ def _measured(audit: SchemeAudit, picture: str | None) -> list[str]:
 
 def _section(attribute: AttributeAudit) -> str:
     finding, sensitivity = attribute.found, ", ".join(map(str, attribute.found.sensitivity))
+    together = (
+        []
+        if attribute.of is None
+        else [f"- {' and '.join(attribute.of)} are asked together: the loss is of both at once"]
+    )
     lines = [
+        *together,
         f"- enumerated: {finding.how}",
         f"- attained: {finding.worst}",
         *([f"- sensitivity of each table, lattice units: {sensitivity}"] if sensitivity else []),

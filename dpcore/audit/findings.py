@@ -33,7 +33,7 @@ class AttributeAudit:
     """What one attribute promises and what it keeps.
 
     configuration: the integers both sides use.  digest: their SHA-256, with the mechanism's name and epsilon, 64 hex digits.
-    measured: what reports alone show, None where nobody has looked.
+    measured: what reports alone show, None where nobody has looked.  of: the columns that it asks together, where it does.
     """
 
     name: str
@@ -43,6 +43,7 @@ class AttributeAudit:
     promised: Budget
     found: Finding
     measured: LowerBound | None = None
+    of: tuple[str, ...] | None = None
 
     @property
     def proven(self) -> bool:

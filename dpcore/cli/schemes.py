@@ -94,6 +94,8 @@ def _asks(attribute: Attribute) -> str:
     from dpcore.protocol._fields import listed
     from dpcore.protocol.lattice import name_of
 
+    if attribute.sides:
+        return " together with ".join(f"{side.column}: {_asks(side)}" for side in attribute.sides)
     is_silent = attribute.missing == "category"
     if attribute.bins is not None:
         edges = listed(tuple(map(name_of, attribute.bins)))

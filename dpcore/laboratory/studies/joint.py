@@ -17,7 +17,7 @@ _SIZE = 0.05  # of the test
 
 
 def measure(method: str, cell: Cell, chunk: int, upto: int) -> pd.DataFrame:
-    """Return sums of a chunk's rounds: who held, lengths, refusals, squared errors of what has intervals and of what is shown."""
+    """Return sums of a chunk's rounds: who held, lengths, refusals, squared errors of what is inferred and of what is shown."""
     law = joint_laws()[cell.target]
     scheme = Scheme.from_toml(law.scheme(cell.epsilon, cell.clients))
     truths = {functional: law.truth(functional) for functional in law.asked}
