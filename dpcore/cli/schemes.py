@@ -263,6 +263,8 @@ def _show_audit(audit: SchemeAudit) -> None:
     show(table)
     for a in audit.attributes:
         print(f"{a.name}: {a.found.how}; attained: {a.found.worst}")
+    for pair in audit.pairs:
+        print(pair.words)
     if audit.averaging is not None:
         print(f"asked again: {averaged(audit.averaging)}")
     if audit.faithfulness is not None:
