@@ -143,25 +143,31 @@ class Together(Evidence):
 
     def means(self, first: np.ndarray, second: np.ndarray, near: Near | None = None) -> tuple[np.ndarray, np.ndarray]:
         functions = np.einsum("ri,rj->rij", first, second).reshape(len(first), -1)
-        g, average = self.side.unbiased(functions), self.sums / max(self.n, 1)
-        return g @ average, _covariance(self.side, g, average) / self.n
+        family = None if near is None else self._family(near.first, near.second)
+        g = self.side.unbiased(functions) if family is None else self.side.within(family, functions)
+        average = self.sums / max(self.n, 1)
+        means = g @ average
+        covariance = _covariance(self.side, g, average) / self.n
+        if near is not None:
+            means = means + (functions - self.side.means(g)) @ near.law.ravel()
+        return means, covariance
+
+    @staticmethod
+    def _family(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """Functions of either attribute and their products, on the product's cells; the products come last."""
+        alone = [np.kron(first, np.ones(second.shape[1])), np.kron(np.ones(first.shape[1]), second)]
+        return np.vstack([*alone, np.einsum("ji,kl->jkil", first, second).reshape(len(first) * len(second), -1)])
 
     def summary(self, first: np.ndarray, second: np.ndarray) -> Summary:
-        alone = [np.kron(first, np.ones(second.shape[1])), np.kron(np.ones(first.shape[1]), second)]
-        both = np.einsum("ji,kl->jkil", first, second).reshape(len(first) * len(second), -1)
-        functions = np.vstack([*alone, both])
-        weights = self.side.scores(functions)
-        means = self.side.means(weights)
-        information = means @ (functions * self.side.law).T
-        inverse = np.linalg.pinv((information + information.T) / 2, rcond=1e-10, hermitian=True)
-        rows = inverse[-len(both) :]
-        seen = rows @ means
+        family, both = self._family(first, second), len(first) * len(second)
+        weights, covariance = self.side.spoken(family - (family @ self.side.law)[:, None])
+        weights, covariance = weights[-both:], covariance[-both:, -both:]
+        seen = self.side.means(weights)
 
         def reading(laws: np.ndarray) -> np.ndarray:
             return np.asarray(laws.reshape(*laws.shape[:-2], -1) @ seen.T)
 
-        covariance = rows[:, -len(both) :] / self.n
-        return Summary(rows @ weights @ (self.sums / max(self.n, 1)), covariance, reading)
+        return Summary(weights @ (self.sums / max(self.n, 1)), covariance / self.n, reading)
 
     def association(self, first: np.ndarray, second: np.ndarray) -> float:
         summary = self.summary(first, second)

@@ -17,7 +17,7 @@ from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.estimation.frequency_estimate import SURE
 from dpcore.estimation.functional_estimate import FunctionalEstimate, check_confidence, normal_quantile, refused
-from dpcore.estimation.joint.evidence import Evidence, Near, Paired
+from dpcore.estimation.joint.evidence import Evidence, Near, Paired, Together
 from dpcore.estimation.joint.side import Side
 from dpcore.estimation.joint.surface import Functions, Surface, fit
 from dpcore.functionals.axis import Axis
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _LEAST = 1e-3  # of a law that weights are made for, spread evenly: so that no cell is taken for impossible
+_NONE = 1e-9  # of a margin, spread evenly
 _FINEST = 64  # ranges of a density that are told apart
 _ORDERS = 3  # of polynomials, up to which a test looks for dependence
 
@@ -253,13 +254,41 @@ def paired(aggregate: Any, first: str, second: str, estimates: tuple[Any, Any]) 
     sums = np.zeros((table.shape[0] + 1, table.shape[1] + 1))
     sums[0, 0], sums[1:, 1:] = n, table
     sums[1:, 0], sums[0, 1:] = aggregate.statistics[first], aggregate.statistics[second]
-    axes = tuple(axis_of(attribute) for attribute in attributes)
-    margins = tuple(margin_of(estimate, axis) for estimate, axis in zip(estimates, axes, strict=True))
-    sides = tuple(
-        Side.of(attribute, cells_of(attribute), (1 - _LEAST) * margin + _LEAST / len(margin))
+    axes = axis_of(attributes[0]), axis_of(attributes[1])
+    margins = margin_of(estimates[0], axes[0]), margin_of(estimates[1], axes[1])
+    sides = [
+        Side.of(attribute, cells_of(attribute), _near(margin))
         for attribute, margin in zip(attributes, margins, strict=True)
-    )
-    safe = tuple((1 - 1e-9) * margin + 1e-9 / len(margin) for margin in margins)
+    ]
     return JointEstimate(
-        first=axes[0], second=axes[1], margins=(safe[0], safe[1]), evidence=Paired(sides[0], sides[1], sums)
+        first=axes[0], second=axes[1], margins=_held(*margins), evidence=Paired(sides[0], sides[1], sums)
     )
+
+
+def asked_together(aggregate: Any, name: str, first: str, estimate: Any) -> JointEstimate:
+    """Return the joint estimate of the two columns that an attribute asks together; first: which of them is to be the first.
+
+    estimate: of the pairs of their categories.
+    """
+    attribute = aggregate.scheme.attributes[name]
+    columns = attribute.sides if attribute.of[0] == first else attribute.sides[::-1]
+    axes = axis_of(columns[0]), axis_of(columns[1])
+    places = np.arange(axes[0].size * axes[1].size)
+    if attribute.of[0] != first:
+        places = places.reshape(axes[1].size, axes[0].size).T.ravel()
+    table = np.maximum(estimate.values, 0.0)[places].reshape(axes[0].size, axes[1].size)
+    margins = table.sum(axis=1) / table.sum(), table.sum(axis=0) / table.sum()
+    side = Side.of(attribute, places[:, None], np.outer(*map(_near, margins)).ravel())
+    sums = np.append(aggregate.reports(name), aggregate.statistics[name]).astype(np.float64)
+    return JointEstimate(first=axes[0], second=axes[1], margins=_held(*margins), evidence=Together(side, sums))
+
+
+def _near(margin: np.ndarray) -> np.ndarray:
+    """The law that weights are made for."""
+    return np.asarray((1 - _LEAST) * margin + _LEAST / len(margin))
+
+
+def _held(*margins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Margins of which no cell is nothing, to nine digits."""
+    first, second = ((1 - _NONE) * margin + _NONE / len(margin) for margin in margins)
+    return first, second
