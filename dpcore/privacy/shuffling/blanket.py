@@ -1,4 +1,4 @@
-"""The most that n reports of any channel tell, from two numbers of it: what everybody's reports have in common hides a person.
+"""The most that n reports of any channel tell, from three numbers of it: what all people's reports have in common hides one.
 
 Let E bound every ratio Pr(z | x) / Pr(z | x'), R_0 = a and R_1 = b be the laws under the person's two values, and m the least
 probability of each output.  Everybody else sends z with probability m(z) whatever they hold; let an attacker know who sent
@@ -11,12 +11,12 @@ anything but that, and what.  The rest is n - 1 draws, each there with probabili
     1. (a / m, b / m) lies in the square [1, E]^2.  Where a >= b it is a mean of the corners (1, 1), (E, E) and (E, 1), the last
        with weight (a - b) / (m (E - 1)); else of (1, E) in its place.  Drawn at the corners a gain is E - e^epsilon and
        1 - E e^epsilon with probability p = TV(R_0, R_1) / (E - 1) each, E (1 - e^epsilon) with v and 1 - e^epsilon with w.
-    2. 1 - e^epsilon with w is the mean of E (1 - e^epsilon) with w / E and of 0: so w = 0, and as R_0 sums to one,
-       v = (1 - (E + 1) p) / E.
-    3. More p is more spread, so that an upper bound of TV does, and p = 1 / (E + 1) is right for every channel (the clones of
-       [FeldmanMcMillanTalwar2023]).  The law is linear in p; its ends, p = 1 / (E + 1) and p = 0, have one mean.  The excess of
-       the second over t is convex in t; that of the first is a line from t = 1 - E e^epsilon, where they are equal, to t = 0,
-       where the second's is 0; so it lies above the second's, and beyond both are equal or the second's is 0.
+    2. With M = sum m, both laws sum to one where v = (1 - TV - M) / (E - 1) and w = M - 2 p - v.  Less M moves mass from
+       1 - e^epsilon to E (1 - e^epsilon) and to 0, more TV from these two corners to the outer two, with the mean kept: more
+       spread.  So a lower bound of M and an upper bound of TV do; the least M is the one at which w = 0.
+    3. Nothing but E is needed: at w = 0 the law is linear in p, and its ends, p = 1 / (E + 1) and p = 0, have one mean.  The
+       excess of the second over t is convex in t; that of the first is a line from t = 1 - E e^epsilon, where they are equal,
+       to t = 0, where the second's is 0; so it lies above.  p = 1 / (E + 1) are the clones of [FeldmanMcMillanTalwar2023].
 
 Numbers.  Gains are spread to the multiples of a step, which keeps their mean: upward.  S is summed by a Fourier transform of
 the law tilted to mean 0, so that errors are small beside what is asked for; what the transform folds back is bounded after
@@ -31,14 +31,14 @@ from dataclasses import dataclass
 import numpy as np
 
 _SLACK = 1e-6  # of delta: some millionths of epsilon
-_LENGTHS = 1 << 13, 1 << 18  # of the transform
-_STEPS = 1 << 10  # to the largest gain, at most
+_LENGTHS = 1 << 12, 1 << 16  # of the transform
+_STEPS = 1 << 9  # to the largest gain, at most
 _WIDTH = 9.0  # standard deviations of the tilted law to either side
 
 
 @dataclass(frozen=True)
 class Blanket:
-    """What is known of a channel: its largest ratio E, and the largest total variation of two values, or more.
+    """What is known of a channel: its largest ratio E or more, the largest total variation of two values or more, M or less.
 
     >>> round(Blanket(3.0).delta(1, 0.0), 4)  # alone: the total variation
     0.5
@@ -46,6 +46,7 @@ class Blanket:
 
     ratio: float
     distance: float = 1.0
+    mass: float = 0.0
 
     @property
     def p(self) -> float:
@@ -62,8 +63,12 @@ class Blanket:
         factor, p = math.exp(epsilon), self.p
         if factor >= self.ratio or p == 0.0:
             return 0.0
-        values = np.array([self.ratio - factor, 1 - self.ratio * factor, self.ratio * (1 - factor)])
-        masses = np.array([p, p, max(0.0, 1 - (self.ratio + 1) * p) / self.ratio])
+        far = max(0.0, 1 - (self.ratio + 1) * p) / self.ratio  # v where w = 0
+        if self.mass > 2 * p + far:
+            far = max(0.0, (1 - p * (self.ratio - 1) - self.mass) / (self.ratio - 1))
+        near = max(0.0, 1 - (self.ratio + 1) * p - self.ratio * far)
+        values = np.array([self.ratio - factor, 1 - self.ratio * factor, self.ratio * (1 - factor), 1 - factor])
+        masses = np.array([p, p, far, near])
         return min(1.0, expected_excess(values, masses * share, reports) / share * (1 + _SLACK))
 
 

@@ -8,6 +8,7 @@ have their exact law.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -28,13 +29,15 @@ _THIRDS = 64  # of the values that everybody else may hold, so many are tried
 class Level:
     """What is known of one public level of a channel.
 
-    share: of people who report at this level.  ratio: E, at least the largest ratio of two probabilities.  distance: at least
-    the largest total variation of two rows.  attacks: what everybody else may hold, and how reports are sorted; none where
-    nobody has looked.  two: the exact law, where there are two values and two reports.
+    share: of people who report at this level. ratio: E, at least the largest ratio of two probabilities. distance: at least
+    the largest total variation of two rows. mass: M, at most the sum of every output's least probability. attacks: what
+    everybody else may hold, and how reports are sorted; none where nobody has looked. two: the exact law, where there are
+    two values and two reports.
     """
 
     ratio: float
     distance: float = 1.0
+    mass: float = 0.0
     share: float = 1.0
     attacks: tuple[Contrast, ...] = ()
     two: TwoCategories | None = None
@@ -42,7 +45,7 @@ class Level:
     @property
     def blanket(self) -> Blanket:
         """The numbers that bound what the level tells."""
-        return Blanket(self.ratio, self.distance)
+        return Blanket(self.ratio, self.distance, self.mass)
 
     def above(self, reports: int, epsilon: float, crowd: float = 1.0) -> float:
         """Return a number that delta is at most, for a person at this level; crowd: the share of others who might be at it."""
@@ -61,8 +64,10 @@ class Level:
         return max(found)
 
 
-def level_of(weights: np.ndarray, share: float = 1.0) -> Level:
+def level_of(weights: np.ndarray, share: float = 1.0, mass: Fraction | None = None) -> Level:
     """Return what the integer weights of one level say, (inputs, outputs), each row over its own total.
+
+    mass: at most M, where the rows are some of the channel's, and the columns kinds of its reports.
 
     Raises CalibrationError where no number bounds the ratio: then a single report may say what was answered.
 
@@ -81,7 +86,10 @@ def level_of(weights: np.ndarray, share: float = 1.0) -> Level:
         first = int(np.argmax(law[:, 0]))
         two = TwoCategories(law[first, 0], law[1 - first, 0])
     attacks = () if two is not None else tuple(attacks_of(law, *pair))
-    return Level(ratio=up(ratio), distance=min(1.0, up(distance)), share=share, attacks=attacks, two=two)
+    least = _least_mass(rows, totals) if mass is None else mass
+    return Level(
+        ratio=up(ratio), distance=min(1.0, up(distance)), mass=-up(-least), share=share, attacks=attacks, two=two
+    )
 
 
 def distinct_rows(weights: np.ndarray) -> tuple[np.ndarray, list[int]]:
@@ -113,6 +121,15 @@ def _ratio(rows: np.ndarray, totals: Sequence[int]) -> Fraction:
             )
         worst = max(worst, max(shares) / min(shares)) if max(shares) else worst
     return worst
+
+
+def _least_mass(rows: np.ndarray, totals: Sequence[int]) -> Fraction:
+    """M, exact."""
+    columns = Counter(tuple(column) for column in rows.T.tolist())
+    least = [
+        (min(Fraction(w, t) for w, t in zip(column, totals, strict=True)), many) for column, many in columns.items()
+    ]
+    return sum((many * each for each, many in least), Fraction(0))
 
 
 def _farthest(rows: np.ndarray, totals: Sequence[int], law: np.ndarray) -> tuple[Fraction | float, tuple[int, int]]:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from dpcore.errors import SchemeError
 
 CONDITION = (
-    "for whoever sees only what is published, and where everybody else answers, too, and nothing links reports to people; "
-    "whoever sees reports has the local epsilon"
+    "for whoever sees that alone, and if reports are deleted, have no tokens and are not remembered; whoever sees a report has "
+    "the local epsilon"
 )
 FEWEST = 50  # reports in a cell, the least count under which nothing is published
 

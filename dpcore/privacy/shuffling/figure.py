@@ -43,8 +43,8 @@ class Figure:
 def jointly(channels: Sequence[Sequence[Level]]) -> tuple[Level, ...]:
     """Return the levels of several attributes whose reports are counted together, of one person.
 
-    The distance of two products is at most 1 - the product of what is not apart; who sees one attribute's alone sees less, so
-    that its attacks stay.
+    The distance of two products is at most 1 - the product of what is not apart; least probabilities multiply. Who sees one
+    attribute's alone sees less, so that its attacks stay.
     """
     if len(channels) == 1:
         return tuple(channels[0])
@@ -52,6 +52,7 @@ def jointly(channels: Sequence[Sequence[Level]]) -> tuple[Level, ...]:
         Level(
             ratio=math.prod(level.ratio for level in levels) * (1 + 1e-14),
             distance=min(1.0, (1 - math.prod(1 - level.distance for level in levels)) * (1 + 1e-14) + 1e-15),
+            mass=math.prod(level.mass for level in levels) * (1 - 1e-14),
             share=math.prod(level.share for level in levels),
             attacks=tuple(attack for level in levels for attack in level.attacks),
         )
@@ -59,10 +60,13 @@ def jointly(channels: Sequence[Sequence[Level]]) -> tuple[Level, ...]:
     )
 
 
-def published(levels: Sequence[Level], reports: int, delta: float, crowd: float = 1.0) -> Figure:
+def published(
+    levels: Sequence[Level], reports: int, delta: float, crowd: float = 1.0, *, attacked: bool = True
+) -> Figure:
     """Return the figure of one attribute, or of several that are counted together, for a crowd of so many reports.
 
-    crowd: the share of the others who report this at all, where each reports one of several units.
+    crowd: the share of the others who report this at all, where each reports one of several units.  attacked: whether a lower
+    bound is looked for; else it is 0.
 
     >>> four = Level(ratio=math.exp(4))
     >>> round(published([four], 100_000, 1e-6).epsilon, 4)
@@ -80,7 +84,7 @@ def published(levels: Sequence[Level], reports: int, delta: float, crowd: float 
         return least_epsilon(average, delta, most, guess)
 
     high = epsilon(lambda level: level.above, most, guess)[1]
-    low = epsilon(lambda level: level.below, high, high * (1 - _TOLERANCE))[0]
+    low = epsilon(lambda level: level.below, high, high * (1 - _TOLERANCE))[0] if attacked else 0.0
     return Figure(epsilon=high, low=low, delta=delta, reports=reports)
 
 
