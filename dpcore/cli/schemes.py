@@ -274,6 +274,8 @@ def _show_audit(audit: SchemeAudit) -> None:
     held = sum(a.holds for a in audit.attributes)
     print(f"digest  {audit.digest}")
     print(f"total   epsilon at most {at_most(audit.kept)} a client, promised {audit.promised.text}")
+    if audit.published is not None:
+        print(audit.published.words)
     if audit.in_clear:
         print(f"sent in clear, which epsilon does not cover: {in_words(audit.in_clear)}")
     print(f"{held} of {len(audit.attributes)} attributes keep what they promise\n")
