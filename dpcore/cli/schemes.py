@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dpcore.cli.options import DataOption, SchemeArgument
+from dpcore.cli.odds import show_odds
+from dpcore.cli.options import DataOption, LanguageOption, SchemeArgument
 from dpcore.cli.printing import new_table, progress, relative, show
 from dpcore.rounds.defaults import DEFAULT_DATA, today
 
@@ -32,6 +33,11 @@ def scheme(
     json_schema: Annotated[
         bool, typer.Option("--json-schema", help="Print what scheme files may say, for editors: no file is read.")
     ] = False,
+    odds: Annotated[
+        str, typer.Option(help="How much to say of how well answers can be guessed: sentence, paragraph or numbers.")
+    ] = "",
+    language: LanguageOption = "en",
+    rounds: Annotated[int, typer.Option(min=1, help="Say what so many rounds tell together.")] = 1,
     data: DataOption = DEFAULT_DATA,
 ) -> None:
     """Validate a scheme; print its digest, what each attribute keeps, and what a client spends in total; write the bundle.
@@ -51,9 +57,14 @@ def scheme(
         return
     from dpcore.pipeline import check_estimates
     from dpcore.protocol.label import in_words
+    from dpcore.protocol.odds import scheme_odds
     from dpcore.protocol.scheme import Scheme
+    from dpcore.protocol.telling import LEVELS, tell, texts_of
     from dpcore.wire import write_bundle
 
+    if odds not in ("", *LEVELS):
+        raise typer.BadParameter(f"odds must be {' or '.join(LEVELS)}, got {odds!r}")
+    texts = texts_of(language)
     schemes = [Scheme.from_toml(file) for file in files]
     for parsed in schemes:
         check_estimates(parsed)
@@ -87,6 +98,7 @@ def scheme(
         if parsed.labels:
             sizes = {name: len(label.categories) for name, label in parsed.labels.items()}
             print(f"sent in clear, which epsilon does not cover: {in_words(sizes)}")
+        show_odds(tell(scheme_odds(parsed, rounds), texts), odds)
 
 
 def _asks(attribute: Attribute) -> str:

@@ -1,0 +1,35 @@
+"""What people are told of odds, in the terminal: a sentence, a paragraph, or the numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dpcore.cli.printing import new_table, show
+
+if TYPE_CHECKING:
+    from dpcore.protocol.telling import Telling
+
+
+def show_odds(told: Telling, level: str) -> None:
+    """Print what is told at a level; without one the sentence of all questions together."""
+    if level == "numbers":
+        _show_numbers(told)
+    elif level:
+        for name, line in told.questions.items():
+            print(f"{name}: {getattr(line, level)}")
+    if level != "numbers":
+        print(told.all.paragraph if level == "paragraph" else told.all.sentence)
+    if told.after is not None:
+        print(f"{told.after.sentence} {told.texts['sentence']['again']}")
+
+
+def _show_numbers(told: Telling) -> None:
+    """E, V and the two shares of every question, of all, and of all rounds, and how they come of each other."""
+    heads = told.texts["numbers"]
+    columns = [heads[name] for name in ("question", "average", "worst", "ratio", "variation")]
+    table = new_table(told.texts["title"], *columns)
+    for name, line in [*told.questions.items(), *told.together]:
+        table.add_row(name, line.average, line.worst, line.ratio, line.variation)
+    show(table)
+    for formula in ("formula_worst", "formula_average", "formula_all"):
+        print(heads[formula])
