@@ -13,7 +13,7 @@ from dpcore.protocol.scheme import Scheme
 
 @dataclass(frozen=True, eq=False)
 class SchemeOdds:
-    """Of one round, each question and all of them; what is sent in clear is not in it.
+    """Of one round, each question and all of them; what is sent in clear is not in it, and is named.
 
     rounds: in how many each question is answered.  after: what all of them tell, where each answer is drawn anew, as a client
     without a key draws it; a memoized answer is the same, and is what `all` says while nothing changes.
@@ -23,6 +23,7 @@ class SchemeOdds:
     all: Odds
     rounds: int
     after: Odds
+    in_clear: tuple[str, ...] = ()
 
 
 def scheme_odds(scheme: Scheme, rounds: int = 1) -> SchemeOdds:
@@ -33,4 +34,6 @@ def scheme_odds(scheme: Scheme, rounds: int = 1) -> SchemeOdds:
         parts = [part for unit in units for part in unit]
     else:
         parts = [either(together(unit) for unit in units)]
-    return SchemeOdds(MappingProxyType(questions), together(parts), rounds, together(parts, rounds))
+    return SchemeOdds(
+        MappingProxyType(questions), together(parts), rounds, together(parts, rounds), tuple(scheme.labels)
+    )

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import cache
 from importlib.resources import files
@@ -18,7 +18,8 @@ from typing import Any
 from dpcore.errors import SchemeError
 from dpcore.privacy.odds import Odds
 from dpcore.protocol._fields import listed
-from dpcore.protocol.odds import SchemeOdds
+from dpcore.protocol.odds import SchemeOdds, scheme_odds
+from dpcore.protocol.scheme import Scheme
 
 LANGUAGES = ("en", "de", "es")
 LEVELS = ("sentence", "paragraph", "numbers")
@@ -58,6 +59,12 @@ class Telling:
     rounds: int
 
     @property
+    def lines(self) -> list[tuple[str, Line]]:
+        """Every line with its heading: each question by its name in words, then several reports together."""
+        questions = [(name.replace("_", " ").capitalize(), line) for name, line in self.questions.items()]
+        return [*questions, *self.together]
+
+    @property
     def together(self) -> list[tuple[str, Line]]:
         """What several reports tell, each by its heading: all questions, where there are several, and all rounds."""
         words = self.texts["numbers"]
@@ -88,12 +95,35 @@ def texts_of(language: str) -> Mapping[str, Any]:
     return own
 
 
+def pages_of(scheme: Scheme, first: str, rounds: int) -> dict[str, Any]:
+    """Return what a page is handed to tell of odds in every language, as JSON; first: the one that it opens with, '' for any.
+
+    Raises SchemeError for a language that is not there.
+    """
+    odds, own = scheme_odds(scheme, rounds), [first] if first and first not in LANGUAGES else []
+    told = [tell(odds, texts_of(language)) for language in (*LANGUAGES, *own)]
+    code = texts_of(first)["code"] if first else None
+    return {"first": code, "languages": [asdict(each) | {"together": _as_lists(each), "guess": GUESS} for each in told]}
+
+
+def _as_lists(told: Telling) -> list[list[Any]]:
+    return [[title, asdict(line)] for title, line in told.together]
+
+
 def tell(odds: SchemeOdds, texts: Mapping[str, Any]) -> Telling:
     """Return what is told of a scheme's odds."""
     questions = {name: line_of(each, texts, "question") for name, each in odds.questions.items()}
     kind = "all" if len(questions) > 1 else "question"
     after = line_of(odds.after, texts, "rounds", odds.rounds) if odds.rounds > 1 else None
-    return Telling(texts, questions, line_of(odds.all, texts, kind), after, odds.rounds)
+    return Telling(texts, questions, _beside(line_of(odds.all, texts, kind), texts, odds.in_clear), after, odds.rounds)
+
+
+def _beside(line: Line, texts: Mapping[str, Any], in_clear: Sequence[str]) -> Line:
+    """The line, and that what is sent in clear is not in it."""
+    if not in_clear:
+        return line
+    said = texts["sentence"]["clear"].format(names=", ".join(name.replace("_", " ") for name in in_clear))
+    return replace(line, sentence=f"{line.sentence} {said}", paragraph=f"{line.paragraph} {said}")
 
 
 def line_of(odds: Odds, texts: Mapping[str, Any], kind: str, rounds: int = 1) -> Line:
