@@ -54,7 +54,7 @@ class Offer:
 
     @classmethod
     def of(cls, scheme: Scheme, wording: object) -> Offer:
-        """wording: how the consent page puts it, as that page explains, and the language and rounds of what it tells of odds."""
+        """wording: how the consent page puts it, and what it says of odds, as that page explains."""
         with TemporaryDirectory() as made:
             files = write_bundle(Path(made), scheme).parent.iterdir()
             bundle = {file.name: file.read_bytes() for file in files}
