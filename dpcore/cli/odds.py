@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dpcore.cli.printing import new_table, show
+from dpcore.privacy.odds import together
 
 if TYPE_CHECKING:
+    from dpcore.rounds.planner.odds import OddsPlan
     from dpcore.protocol.telling import Telling
 
 
@@ -33,3 +35,18 @@ def _show_numbers(told: Telling) -> None:
     show(table)
     for formula in ("formula_worst", "formula_average", "formula_all"):
         print(heads[formula])
+
+
+def show_odds_plan(plan: OddsPlan) -> None:
+    """The epsilons that keep odds, beside those of the scheme and what they come to."""
+    from dpcore.protocol.telling import times
+
+    after = "a round" if plan.rounds == 1 else f"{plan.rounds} rounds"
+    table = new_table("", "attribute", "epsilon now", f"right of 100, {after}", "asked alone", "all together")
+    for name, budget in plan.together.items():
+        now = together([plan.now.questions[name]], plan.rounds)
+        table.add_row(name, plan.epsilons[name].text, times(now.worst), plan.alone.text, budget.text)
+    table.add_row("all", plan.epsilon.text, times(plan.now.after.worst), "", plan.total.text)
+    show(table)
+    print(f"asked alone, epsilon = {plan.alone.text} keeps odds of {float(plan.worst):g}, where guessing has 0.5")
+    print(f"all together, the last column does: right {times(plan.then.worst)} times of 100 at most after {after}")

@@ -161,3 +161,10 @@ def files_of(language: str) -> str:
     from dpcore import protocol
 
     return (Path(protocol.__file__).parent / "texts" / f"odds.{language}.toml").read_text("utf-8")
+
+
+def test_what_is_sent_in_clear_is_said_to_be_left_out() -> None:
+    region = '[labels.home_region]\ncategories = ["north", "south"]\n'
+    told_of = told(Scheme.from_toml(EVERY + region), "en").all
+    for text in (told_of.sentence, told_of.paragraph):
+        assert text.endswith("What is sent in clear (home region) is not in this: whoever sees it knows it.")
