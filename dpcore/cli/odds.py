@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dpcore.cli.printing import new_table, show
-from dpcore.privacy.odds import together
 
 if TYPE_CHECKING:
-    from dpcore.rounds.planner.odds import OddsPlan
     from dpcore.protocol.telling import Telling
+    from dpcore.rounds.planner.odds import OddsPlan
 
 
 def show_odds(told: Telling, level: str) -> None:
@@ -39,6 +38,7 @@ def _show_numbers(told: Telling) -> None:
 
 def show_odds_plan(plan: OddsPlan) -> None:
     """The epsilons that keep odds, beside those of the scheme and what they come to."""
+    from dpcore.privacy.odds import together
     from dpcore.protocol.telling import times
 
     after = "a round" if plan.rounds == 1 else f"{plan.rounds} rounds"

@@ -12,6 +12,7 @@ import pytest
 
 from dpcore.audit import audit_scheme
 from dpcore.protocol.scheme import Scheme
+from dpcore.results.pages import publish
 from tests.browser import chromium
 from tests.browser.test_consent_page import FITS, READY, text
 from tests.helpers import collectors
@@ -21,6 +22,8 @@ pytestmark = [
     pytest.mark.skipif(chromium.BINARY is None, reason="needs Debian's chromium: apt-get install chromium"),
 ]
 SAID = re.compile(r"(\d+(?:[.,]\d+)?) (?:times|Mal|veces) (?:of|von|de) 100")
+CELLS_FIT = """[...document.querySelectorAll('.odds td, .odds th')].every(cell => cell.closest('thead')
+    || cell.getBoundingClientRect().right <= document.querySelector('.odds').getBoundingClientRect().right + 1)"""
 DOTS = "[...document.querySelectorAll('#odds-picture circle')].map(dot => dot.getAttribute('class'))"
 
 
@@ -67,3 +70,27 @@ def test_the_consent_page_says_what_is_enumerated(survey: str, root: Path, tmp_p
                 assert tab.evaluate(FITS)
                 tab.screenshot(screenshots / f"odds_{language}_{width}_open.png")
                 tab.evaluate("document.querySelectorAll('#odds details').forEach(details => details.open = false)")
+
+
+@pytest.mark.parametrize("language", ["en", "de", "es"])
+def test_a_rounds_page_says_what_is_enumerated(
+    landed: Path, root: Path, tmp_path: Path, screenshots: Path, language: str
+) -> None:
+    audit = audit_scheme(Scheme.from_toml(root / "data/schemes/consumer_expenditure.toml"))
+    page = tmp_path / "round.html"
+    publish(landed, page, round_="2026-11-20", scheme="consumer_expenditure", language=language)
+    with chromium.tab(tmp_path / "profile") as tab:
+        for width in (1400, 400):
+            tab.open(page, width)
+            assert tab.evaluate(FITS)
+            assert tab.evaluate(CELLS_FIT)
+            assert tab.evaluate("document.querySelector('.odds').lang") == language
+            said = SAID.findall(str(tab.evaluate("document.querySelector('.odds .said').innerText")))
+            assert said[0].replace(",", ".") == "99.4"
+            cells = tab.evaluate("[...document.querySelectorAll('.odds td')].map(cell => cell.textContent)")
+            ratios = [attribute.found.kept.ratio for attribute in audit.attributes if not attribute.found.kept.rational]
+            assert all(any(cell.split(" ")[0] == str(ratio) for cell in cells) for ratio in ratios)
+            dots = tab.evaluate("document.querySelectorAll('.odds circle.more').length")
+            assert dots == 50
+            tab.evaluate("document.querySelector('.odds').scrollIntoView()")
+            tab.screenshot(screenshots / f"round_odds_{language}_{width}.png", whole=False)
