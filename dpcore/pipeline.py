@@ -243,7 +243,7 @@ def joint(aggregate: Aggregate, first: str, second: str) -> JointEstimate:
 
     for name, attribute in aggregate.scheme.attributes.items():
         if attribute.of and sorted(attribute.of) == sorted((first, second)):
-            return asked_together(aggregate, name, first, estimate(aggregate, name))
+            return asked_together(aggregate, name, first, None if attribute.is_numeric else estimate(aggregate, name))
     return paired(aggregate, first, second, (estimate(aggregate, first), estimate(aggregate, second)))
 
 
