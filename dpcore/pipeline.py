@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -36,7 +36,10 @@ from dpcore.protocol.labelled import members
 from dpcore.protocol.report import Answers, ReportBatch, concatenate
 from dpcore.protocol.scheme import Scheme
 
-__all__ = ["Round", "aggregate", "collect", "estimate", "estimate_all", "privatize", "run", "simulate"]
+if TYPE_CHECKING:
+    from dpcore.estimation.joint.joint_estimate import JointEstimate
+
+__all__ = ["Round", "aggregate", "collect", "estimate", "estimate_all", "joint", "privatize", "run", "simulate"]
 
 BLOCK = 65_536
 UNITS = 1 << 20  # the stream of the drawn units; attributes have the streams 0, 1, 2, ...
@@ -229,6 +232,19 @@ def estimate(aggregate: Aggregate, attribute: str, estimator: Estimator | None =
     by_category = sensitivity.exposed_groups(plain, aggregate, attribute, given)
     samples = groups.groups(aggregate, attribute, given)
     return {category: replace(group, sample=samples.get(category)) for category, group in by_category.items()}
+
+
+def joint(aggregate: Aggregate, first: str, second: str) -> JointEstimate:
+    """Return the estimate of two attributes together, which the scheme pairs, or of two columns that it asks together.
+
+    Raises SchemeError where it does not, NotEstimable where there are too few reports of either.
+    """
+    from dpcore.estimation.joint.joint_estimate import asked_together, paired  # with scipy, which few rounds need
+
+    for name, attribute in aggregate.scheme.attributes.items():
+        if attribute.of and sorted(attribute.of) == sorted((first, second)):
+            return asked_together(aggregate, name, first, estimate(aggregate, name))
+    return paired(aggregate, first, second, (estimate(aggregate, first), estimate(aggregate, second)))
 
 
 def check_estimates(scheme: Scheme) -> None:

@@ -71,6 +71,7 @@ def audit_scheme(scheme: Scheme) -> SchemeAudit:
             digest=_digest(attribute.mechanism),
             promised=attribute.budget,
             found=audit_mechanism(attribute.mechanism),
+            of=attribute.of,
         )
         for name, attribute in read.attributes.items()
     }

@@ -49,6 +49,7 @@ def scheme(
 
         print(json.dumps(of_schemes.json_schema(), indent=2))
         return
+    from dpcore.audit import crowd
     from dpcore.pipeline import check_estimates
     from dpcore.protocol.label import in_words
     from dpcore.protocol.scheme import Scheme
@@ -64,15 +65,19 @@ def scheme(
         if canonical:
             print(parsed.canonical, end="")
             continue
-        table = new_table(f"{parsed.name}  {parsed.digest[:16]}", "attribute", "asks", "mechanism", "epsilon", "kept")
+        columns = ("attribute", "asks", "mechanism", "epsilon", "kept", "published")
+        table = new_table(f"{parsed.name}  {parsed.digest[:16]}", *columns)
+        published = crowd.planned(parsed)
         for name, attribute in parsed.attributes.items():
             certificate = attribute.mechanism.certificate()
             mark = "<=" if certificate.holds else ">"
             promise = "e^epsilon" if certificate.kind == "ratio" else "epsilon"
             bound = f"{certificate.kind} {float(certificate.kept):.6f} {mark} {promise}"
-            table.add_row(name, _asks(attribute), attribute.mechanism.name, attribute.budget.text, bound)
+            figure = published.of(name)
+            told = "refused" if figure is None else crowd.upward(figure.epsilon)
+            table.add_row(name, _asks(attribute), attribute.mechanism.name, attribute.budget.text, bound, told)
         for name, label in parsed.labels.items():
-            table.add_row(name, _asks(label), "sent in clear", "-", "nothing")
+            table.add_row(name, _asks(label), "sent in clear", "-", "nothing", "all")
         show(table)
         for name, why in _taken(files[0]).items():
             print(f"{name}: {parsed.attributes[name].mechanism.name}, since {why}")
@@ -84,6 +89,7 @@ def scheme(
         print(
             f"each client spends epsilon = {parsed.epsilon:.4f}{delta} in total a round ({parsed.budget.text}; {total})"
         )
+        print(published.words)
         if parsed.labels:
             sizes = {name: len(label.categories) for name, label in parsed.labels.items()}
             print(f"sent in clear, which epsilon does not cover: {in_words(sizes)}")
@@ -94,6 +100,8 @@ def _asks(attribute: Attribute) -> str:
     from dpcore.protocol._fields import listed
     from dpcore.protocol.lattice import name_of
 
+    if attribute.sides:
+        return " together with ".join(f"{side.column}: {_asks(side)}" for side in attribute.sides)
     is_silent = attribute.missing == "category"
     if attribute.bins is not None:
         edges = listed(tuple(map(name_of, attribute.bins)))
@@ -270,6 +278,8 @@ def _show_audit(audit: SchemeAudit) -> None:
     held = sum(a.holds for a in audit.attributes)
     print(f"digest  {audit.digest}")
     print(f"total   epsilon at most {at_most(audit.kept)} a client, promised {audit.promised.text}")
+    if audit.published is not None:
+        print(audit.published.words)
     if audit.in_clear:
         print(f"sent in clear, which epsilon does not cover: {in_words(audit.in_clear)}")
     print(f"{held} of {len(audit.attributes)} attributes keep what they promise\n")
