@@ -99,8 +99,8 @@ class SchemeAudit:
     kept: the sum over attributes, whose draws are independent, or where a client reports one unit the largest of the units'
     sums; the unit is drawn without looking at a record.  averaging: what asking again and again finds.  faithfulness: whether
     reports have the law that they should have.  published: what a round of the planned size tells whoever sees its results
-    alone.  All three are None where nobody has looked.  in_clear: label -> how many categories it has; what it tells is promised
-    to nobody.  pairs: of which joint counts are kept.
+    alone.  All three are None where nobody has looked.  in_clear: label -> how many categories it has; what it tells is
+    promised to nobody.  pairs: of which joint counts are kept.
     """
 
     name: str
