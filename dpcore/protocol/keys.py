@@ -164,7 +164,7 @@ _OWN[CROSSED] = (
 
 _DEFAULTS = {
     "numeric": "none is named, and it is the default, of the least error",
-    "categorical": "none is named, and it is the default, which pairs need",
+    "categorical": "none is named, and it is the default, which groups need",
 }
 _AUTOMATIC = {
     "categorical": "auto took the smallest report within 1 % of the least variance",
