@@ -155,7 +155,7 @@ function questions() {
 }
 
 /** How sure one can become of an answer: as the collector tells it, else by the epsilon that is promised. */
-const sureOf = ({ name, epsilon }) => (isTold ? [chance(name), ` (ε = ${number(epsilon, 2)})`]
+const sureOf = ({ name, epsilon }) => (isTold ? [chance(name), ` (ε\u00a0=\u00a0${number(epsilon, 2)})`]
   : [`At most ${sureness(epsilon)} % sure of one of two equally likely answers (ε = ${number(epsilon, 2)}).`]);
 
 /** Two questions, of whose answers one report tells. */
