@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from dpcore.audit.averaging import Averaging
+from dpcore.audit.crowd import Crowd, upward
 from dpcore.audit.findings import AttributeAudit, SchemeAudit
 from dpcore.audit.loss import Loss
 from dpcore.audit.lower_bound import LowerBound
@@ -56,6 +57,7 @@ def to_json(audits: Sequence[SchemeAudit], day: str, version: str) -> str:
             "holds": audit.holds,
             "broken": list(audit.broken),
             "in_clear": dict(audit.in_clear),
+            "published": _told(audit.published),
             "attributes": [_entry(attribute) for attribute in audit.attributes],
             "pairs": [{"pair": pair.names, **_numbers(pair.kept), "how": pair.how} for pair in audit.pairs],
             "averaging": None if audit.averaging is None else asdict(audit.averaging),
@@ -170,7 +172,7 @@ def _scheme_page(audit: SchemeAudit, day: str, version: str, pictures: Mapping[s
         f"| {'yes' if a.holds else 'NO'} |"
         for a in audit.attributes
     ]
-    measured = _measured(audit, pictures.get(audit.name))
+    measured = _published(audit) + _measured(audit, pictures.get(audit.name))
     sign = "Signed: ______________________________    Date: ______________"
     sections = [_section(attribute) for attribute in audit.attributes]
     return "\n\n".join([*head, "\n".join(lines), *_pairs(audit), *measured, *sections, sign])
@@ -180,6 +182,31 @@ def _pairs(audit: SchemeAudit) -> list[str]:
     """What the joint counts of pairs cost; nothing where a scheme has none."""
     lines = [f"- {pair.words}" for pair in audit.pairs]
     return ["## Two answers together", _TOGETHER, "\n".join(lines)] if lines else []
+
+
+def _published(audit: SchemeAudit) -> list[str]:
+    """The second figure, attribute by attribute; nothing where nobody has looked."""
+    told = audit.published
+    if told is None:
+        return []
+    lines = ["| counted together | epsilon, published, at most | delta |", "|---|---|---|"]
+    lines += [f"| {', '.join(unit)} | {upward(each.epsilon)} | {each.delta:.3g} |" for unit, each in told.units.items()]
+    sentence = f"{told.words[0].upper()}{told.words[1:]}."
+    return ["## What publication reveals", sentence, *(["\n".join(lines)] if told.units else [])]
+
+
+def _told(told: Crowd | None) -> dict[str, Any] | None:
+    if told is None:
+        return None
+    whole = None if told.whole is None else asdict(told.whole)
+    units = [{"attributes": list(unit), **asdict(figure)} for unit, figure in told.units.items()]
+    return {
+        "reports": told.reports,
+        "whole": whole,
+        "units": units,
+        "refusals": list(told.refusals),
+        "words": told.words,
+    }
 
 
 def _measured(audit: SchemeAudit, picture: str | None) -> list[str]:

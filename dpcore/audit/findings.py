@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dpcore.audit.averaging import Averaging
+from dpcore.audit.crowd import Crowd
 from dpcore.audit.faithful import Faithfulness
 from dpcore.audit.loss import Loss
 from dpcore.audit.lower_bound import LowerBound
@@ -97,8 +98,9 @@ class SchemeAudit:
 
     kept: the sum over attributes, whose draws are independent, or where a client reports one unit the largest of the units'
     sums; the unit is drawn without looking at a record.  averaging: what asking again and again finds.  faithfulness: whether
-    reports have the law that they should have.  Both are None where nobody has looked.  in_clear: label -> how many categories
-    it has; what it tells is promised to nobody.  pairs: of which joint counts are kept.
+    reports have the law that they should have.  published: what a round of the planned size tells whoever sees its results
+    alone.  All three are None where nobody has looked.  in_clear: label -> how many categories it has; what it tells is
+    promised to nobody.  pairs: of which joint counts are kept.
     """
 
     name: str
@@ -110,6 +112,7 @@ class SchemeAudit:
     attributes: tuple[AttributeAudit, ...]
     in_clear: Mapping[str, int] = field(default_factory=dict)
     pairs: tuple[PairAudit, ...] = ()
+    published: Crowd | None = None
     averaging: Averaging | None = None
     faithfulness: Faithfulness | None = None
 

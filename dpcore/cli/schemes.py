@@ -55,7 +55,8 @@ def scheme(
 
         print(json.dumps(of_schemes.json_schema(), indent=2))
         return
-    from dpcore.pipeline import check_estimates
+    from dpcore.audit import crowd
+    from dpcore.estimation.asked import check_estimates
     from dpcore.protocol.label import in_words
     from dpcore.protocol.odds import scheme_odds
     from dpcore.protocol.scheme import Scheme
@@ -75,15 +76,19 @@ def scheme(
         if canonical:
             print(parsed.canonical, end="")
             continue
-        table = new_table(f"{parsed.name}  {parsed.digest[:16]}", "attribute", "asks", "mechanism", "epsilon", "kept")
+        columns = ("attribute", "asks", "mechanism", "epsilon", "kept", "published")
+        table = new_table(f"{parsed.name}  {parsed.digest[:16]}", *columns)
+        published = crowd.planned(parsed)
         for name, attribute in parsed.attributes.items():
             certificate = attribute.mechanism.certificate()
             mark = "<=" if certificate.holds else ">"
             promise = "e^epsilon" if certificate.kind == "ratio" else "epsilon"
             bound = f"{certificate.kind} {float(certificate.kept):.6f} {mark} {promise}"
-            table.add_row(name, _asks(attribute), attribute.mechanism.name, attribute.budget.text, bound)
+            figure = published.of(name)
+            told = "refused" if figure is None else crowd.upward(figure.epsilon)
+            table.add_row(name, _asks(attribute), attribute.mechanism.name, attribute.budget.text, bound, told)
         for name, label in parsed.labels.items():
-            table.add_row(name, _asks(label), "sent in clear", "-", "nothing")
+            table.add_row(name, _asks(label), "sent in clear", "-", "nothing", "all")
         show(table)
         for name, why in _taken(files[0]).items():
             print(f"{name}: {parsed.attributes[name].mechanism.name}, since {why}")
@@ -95,6 +100,7 @@ def scheme(
         print(
             f"each client spends epsilon = {parsed.epsilon:.4f}{delta} in total a round ({parsed.budget.text}; {total})"
         )
+        print(published.words)
         if parsed.labels:
             sizes = {name: len(label.categories) for name, label in parsed.labels.items()}
             print(f"sent in clear, which epsilon does not cover: {in_words(sizes)}")
@@ -307,6 +313,8 @@ def _show_audit(audit: SchemeAudit) -> None:
     held = sum(a.holds for a in audit.attributes)
     print(f"digest  {audit.digest}")
     print(f"total   epsilon at most {at_most(audit.kept)} a client, promised {audit.promised.text}")
+    if audit.published is not None:
+        print(audit.published.words)
     if audit.in_clear:
         print(f"sent in clear, which epsilon does not cover: {in_words(audit.in_clear)}")
     print(f"{held} of {len(audit.attributes)} attributes keep what they promise\n")

@@ -35,7 +35,7 @@ def measure(method: str, cell: Cell, chunk: int, upto: int) -> pd.DataFrame:
             result, name = found.functional(functional), str(functional)
             add(f"refused:{name}", result.is_refused)
             add(f"shown:{name}", ((result.plug_in or 0.0) - truth) ** 2)
-            if result.is_refused:
+            if result.value is None or result.low is None or result.high is None:
                 add(f"held:{name}", 0.0)
                 continue
             add(f"held:{name}", result.low <= truth <= result.high)

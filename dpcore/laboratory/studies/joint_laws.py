@@ -93,6 +93,11 @@ def joint_laws() -> dict[str, JointLaw]:
     normal = np.exp(-(u**2 - u * v + v**2) / 1.5)
     curve = beta(2, 3)[:, None] * np.exp(-(((x[None, :] - 0.3 - 1.6 * (x[:, None] - 0.5) ** 2) / 0.12) ** 2) / 2)
     bump = np.exp(-(((x - 0.3) / 0.08) ** 2) / 2) + 0.7 * np.exp(-(((x - 0.7) / 0.1) ** 2) / 2)
+    centres, wide = ((0.2, 0.3), (0.5, 0.75), (0.8, 0.35)), 0.07
+    clusters = sum(
+        (np.exp(-(((x[:, None] - a) / wide) ** 2 + ((x - b) / wide) ** 2) / 2) for a, b in centres),
+        np.full((_FINE, _FINE), 0.05),
+    )
     groups = np.stack(
         [share * beta(2, b) / beta(2, b).sum() for share, b in ((0.4, 5), (0.3, 4), (0.2, 2), (0.1, 3))], 1
     )
@@ -105,6 +110,7 @@ def joint_laws() -> dict[str, JointLaw]:
         ("normal", normal, waves, of_two),
         ("independent", np.outer(beta(2, 5), bump), waves, of_two),
         ("curve", curve, waves, of_two),
+        ("clusters", clusters, waves, of_two),
         ("groups", groups, ("dyadic_wave", "randomized_response"), one),
         ("groups_subset", groups, ("square_wave", "subset_selection"), one),
         ("table", table, ("randomized_response", "randomized_response"), _of_cells("0", "1", "3", "3")),
