@@ -17,6 +17,7 @@ from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.estimation.frequency_estimate import SURE
 from dpcore.estimation.functional_estimate import FunctionalEstimate, check_confidence, normal_quantile, refused
+from dpcore.estimation.joint import plane
 from dpcore.estimation.joint.evidence import Evidence, Near, Paired, Together
 from dpcore.estimation.joint.side import Side
 from dpcore.estimation.joint.surface import Functions, Surface, fit
@@ -109,10 +110,10 @@ class JointEstimate:
             return replace(refused(functional, reason, confidence, plug_in), kind=kind)
         value, gradient = means.combine(found)
         error = float(np.sqrt(max(gradient @ covariance @ gradient, 0.0)))
-        half, (least, most) = normal_quantile(confidence) * error, functional.range
+        half, (least, most) = normal_quantile(confidence) * error, functional.range_on(self.first)
         return FunctionalEstimate(
             functional=str(functional),
-            value=value,
+            value=float(value),
             standard_error=error,
             low=float(min(max(value - half, least), most)),
             high=float(max(min(value + half, most), least)),
@@ -265,10 +266,10 @@ def paired(aggregate: Any, first: str, second: str, estimates: tuple[Any, Any]) 
     )
 
 
-def asked_together(aggregate: Any, name: str, first: str, estimate: Any) -> JointEstimate:
+def asked_together(aggregate: Any, name: str, first: str, estimate: Any = None) -> JointEstimate:
     """Return the joint estimate of the two columns that an attribute asks together; first: which of them is to be the first.
 
-    estimate: of the pairs of their categories.
+    estimate: of the pairs of their categories; None where they are numbers, whose densities are found here.
     """
     attribute = aggregate.scheme.attributes[name]
     columns = attribute.sides if attribute.of[0] == first else attribute.sides[::-1]
@@ -276,8 +277,12 @@ def asked_together(aggregate: Any, name: str, first: str, estimate: Any) -> Join
     places = np.arange(axes[0].size * axes[1].size)
     if attribute.of[0] != first:
         places = places.reshape(axes[1].size, axes[0].size).T.ravel()
-    table = np.maximum(estimate.values, 0.0)[places].reshape(axes[0].size, axes[1].size)
-    margins = table.sum(axis=1) / table.sum(), table.sum(axis=0) / table.sum()
+    if estimate is None:
+        alone = plane.densities(attribute, aggregate.statistics[name])[:: 1 if attribute.of[0] == first else -1]
+        margins = margin_of(alone[0], axes[0]), margin_of(alone[1], axes[1])
+    else:
+        table = np.maximum(estimate.values, 0.0)[places].reshape(axes[0].size, axes[1].size)
+        margins = table.sum(axis=1) / table.sum(), table.sum(axis=0) / table.sum()
     side = Side.of(attribute, places[:, None], np.outer(*map(_near, margins)).ravel())
     sums = np.append(aggregate.reports(name), aggregate.statistics[name]).astype(np.float64)
     return JointEstimate(first=axes[0], second=axes[1], margins=_held(*margins), evidence=Together(side, sums))
