@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -29,14 +29,17 @@ from dpcore.estimation.weighting import Margins, Weights, rake
 from dpcore.functionals import Atom, parse
 from dpcore.functionals.group import WEIGHTED, Group, OfGroup
 from dpcore.mechanisms import Reports
+from dpcore.protocol import simulation
 from dpcore.protocol.aggregates import Aggregate
 from dpcore.protocol.attribute import Attribute
 from dpcore.protocol.labelled import members
 from dpcore.protocol.report import Answers, ReportBatch, concatenate
 from dpcore.protocol.scheme import Scheme
-from dpcore.protocol.simulation import simulate
 
-__all__ = ["Round", "aggregate", "collect", "estimate", "estimate_all", "privatize", "run", "simulate"]
+if TYPE_CHECKING:
+    from dpcore.estimation.joint.joint_estimate import JointEstimate
+
+__all__ = ["Round", "aggregate", "collect", "estimate", "estimate_all", "joint", "privatize", "run", "simulate"]
 
 BLOCK = 65_536
 UNITS = 1 << 20  # the stream of the drawn units; attributes have the streams 0, 1, 2, ...
@@ -185,6 +188,23 @@ def collect(
     return total
 
 
+def simulate(scheme: Scheme, people: Any, random: Source, clients: int | None = None) -> Aggregate:
+    """Return an aggregate drawn from the exact law of `aggregate(privatize(people))`.
+
+    people: a mapping or DataFrame of records, or a population, whose cell probabilities make 10^9 clients cost what 10^5 do.
+    Where the scheme has pairs without groups (`pairs` but not `grouped`) reports are made, 65,536 at a time, and cost what they
+    cost.  Else none is made, and there are no marginals, whose joint law with the statistics cannot be drawn without.
+    clients: how many of a population (default: the scheme's number).  Raises SchemeError unless `reporting = "all"`.
+    """
+    if scheme.pairs == scheme.grouped or scheme.reporting != "all":
+        return simulation.simulate(scheme, people, random, clients)
+    if hasattr(people, "records_block"):
+        return collect(scheme, people, clients or scheme.clients, random)
+    if hasattr(people, "cell_probabilities"):
+        raise SchemeError("joint counts are drawn of people who have all attributes; give a population or records")
+    return collect(scheme, Table(people), len(Table(people)), random)
+
+
 def estimate(aggregate: Aggregate, attribute: str, estimator: Estimator | None = None, given: str | None = None) -> Any:
     """Return the estimate of an attribute: a DensityEstimate or a FrequencyEstimate.
 
@@ -200,6 +220,11 @@ def estimate(aggregate: Aggregate, attribute: str, estimator: Estimator | None =
             for group, alone in parts.items()
             if group.attribute == given and not alone.is_empty
         }
+    if given is not None and (attribute, given) in set(aggregate.scheme.pairs) - set(aggregate.scheme.grouped):
+        raise SchemeError(
+            f"{attribute} given {given} has no groups, which are of a density that everybody gives, within a question by "
+            "randomized_response; what is kept of the two is their joint counts"
+        )
     chosen = estimator or named(aggregate.scheme.attributes[attribute])
     plain = chosen.estimate(aggregate, attribute, given)
     if given is None:
@@ -207,6 +232,19 @@ def estimate(aggregate: Aggregate, attribute: str, estimator: Estimator | None =
     by_category = sensitivity.exposed_groups(plain, aggregate, attribute, given)
     samples = groups.groups(aggregate, attribute, given)
     return {category: replace(group, sample=samples.get(category)) for category, group in by_category.items()}
+
+
+def joint(aggregate: Aggregate, first: str, second: str) -> JointEstimate:
+    """Return the estimate of two attributes together, which the scheme pairs, or of two columns that it asks together.
+
+    Raises SchemeError where it does not, NotEstimable where there are too few reports of either.
+    """
+    from dpcore.estimation.joint.joint_estimate import asked_together, paired  # with scipy, which few rounds need
+
+    for name, attribute in aggregate.scheme.attributes.items():
+        if attribute.of and sorted(attribute.of) == sorted((first, second)):
+            return asked_together(aggregate, name, first, estimate(aggregate, name))
+    return paired(aggregate, first, second, (estimate(aggregate, first), estimate(aggregate, second)))
 
 
 def check_estimates(scheme: Scheme) -> None:
@@ -260,7 +298,7 @@ def estimate_all(
             continue
         asked = (*map(parse, attribute.functionals), *_atoms(estimates[name]))
         functionals[name] = tuple(estimates[name].functional(functional) for functional in dict.fromkeys(asked))
-    pairs = aggregate.scheme.pairs
+    pairs = aggregate.scheme.grouped
     withheld = frozenset(pair for pair in pairs if groups.is_withheld(aggregate, pair[1], fewest))
     estimated = [group for pair in pairs if pair[0] in estimates for group in _groups(aggregate, *pair, fewest)]
     cells = _cells(aggregate.scheme)

@@ -22,6 +22,10 @@ _MEANING = (
     "not from a formula or a sample.  They hold for one report of one client, drawn with the operating system's randomness by "
     "a client that follows the scheme with this digest; rounds add up, and taking part is not hidden."
 )
+_TOGETHER = (
+    "Joint counts of two attributes are made of the reports that are sent anyway.  The two are drawn independently of one "
+    "another, so that whoever sees both learns at most what each tells, added up: a pair has no epsilon of its own."
+)
 _MEASURED = (
     "These are not figures to sign.  They are what an attacker finds who runs the clients' code and knows everything but the "
     "value: at {confidence} % confidence no epsilon below the one found is kept.  A faithful client stays below its promise."
@@ -55,6 +59,7 @@ def to_json(audits: Sequence[SchemeAudit], day: str, version: str) -> str:
             "in_clear": dict(audit.in_clear),
             "published": _told(audit.published),
             "attributes": [_entry(attribute) for attribute in audit.attributes],
+            "pairs": [{"pair": pair.names, **_numbers(pair.kept), "how": pair.how} for pair in audit.pairs],
             "averaging": None if audit.averaging is None else asdict(audit.averaging),
             "law_of_reports": None if audit.faithfulness is None else asdict(audit.faithfulness),
         }
@@ -129,6 +134,7 @@ def _entry(attribute: AttributeAudit) -> dict[str, Any]:
         "sensitivity": list(finding.sensitivity),
         "doubts": list(finding.doubts),
         "measured": None if attribute.measured is None else asdict(attribute.measured),
+        **({} if attribute.of is None else {"of": list(attribute.of)}),
         "digest": attribute.digest,
         "configuration": dict(attribute.configuration),
     }
@@ -169,7 +175,13 @@ def _scheme_page(audit: SchemeAudit, day: str, version: str, pictures: Mapping[s
     measured = _published(audit) + _measured(audit, pictures.get(audit.name))
     sign = "Signed: ______________________________    Date: ______________"
     sections = [_section(attribute) for attribute in audit.attributes]
-    return "\n\n".join([*head, "\n".join(lines), *measured, *sections, sign])
+    return "\n\n".join([*head, "\n".join(lines), *_pairs(audit), *measured, *sections, sign])
+
+
+def _pairs(audit: SchemeAudit) -> list[str]:
+    """What the joint counts of pairs cost; nothing where a scheme has none."""
+    lines = [f"- {pair.words}" for pair in audit.pairs]
+    return ["## Two answers together", _TOGETHER, "\n".join(lines)] if lines else []
 
 
 def _published(audit: SchemeAudit) -> list[str]:
@@ -216,7 +228,13 @@ def _measured(audit: SchemeAudit, picture: str | None) -> list[str]:
 
 def _section(attribute: AttributeAudit) -> str:
     finding, sensitivity = attribute.found, ", ".join(map(str, attribute.found.sensitivity))
+    together = (
+        []
+        if attribute.of is None
+        else [f"- {' and '.join(attribute.of)} are asked together: the loss is of both at once"]
+    )
     lines = [
+        *together,
         f"- enumerated: {finding.how}",
         f"- attained: {finding.worst}",
         *([f"- sensitivity of each table, lattice units: {sensitivity}"] if sensitivity else []),

@@ -100,6 +100,8 @@ def _asks(attribute: Attribute) -> str:
     from dpcore.protocol._fields import listed
     from dpcore.protocol.lattice import name_of
 
+    if attribute.sides:
+        return " together with ".join(f"{side.column}: {_asks(side)}" for side in attribute.sides)
     is_silent = attribute.missing == "category"
     if attribute.bins is not None:
         edges = listed(tuple(map(name_of, attribute.bins)))
@@ -267,6 +269,8 @@ def _show_audit(audit: SchemeAudit) -> None:
     show(table)
     for a in audit.attributes:
         print(f"{a.name}: {a.found.how}; attained: {a.found.worst}")
+    for pair in audit.pairs:
+        print(pair.words)
     if audit.averaging is not None:
         print(f"asked again: {averaged(audit.averaging)}")
     if audit.faithfulness is not None:

@@ -28,10 +28,11 @@ CATEGORICAL: dict[str, Any] = {kind.name: kind for kind in _ALL if "categorical"
 NUMERIC: dict[str, Any] = {kind.name: kind for kind in _ALL if "numeric" in kind.declared.attributes}
 BY_TYPE = {"numeric": NUMERIC, "categorical": CATEGORICAL}  # of attributes
 # Of attributes by what their values are: a numeric one of few points is answered by whatever answers with one of many cells,
-# and one of a number's ranges as other categories are.
+# and one of a number's ranges, or of two columns' categories, as other categories are.
 BY_KIND = BY_TYPE | {
     "lattice": {kind.name: kind for kind in _ALL if kind.declared.attributes & {"categorical", "lattice"}},
     "binned": CATEGORICAL,
+    "crossed": CATEGORICAL,
 }
 
 

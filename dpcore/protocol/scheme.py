@@ -22,7 +22,7 @@ import numpy as np
 
 from dpcore.errors import InvalidRecord, SchemeError
 from dpcore.privacy.budget import Budget
-from dpcore.protocol import canonical
+from dpcore.protocol import canonical, pairs
 from dpcore.protocol.attribute import Attribute
 
 
@@ -32,6 +32,7 @@ class Scheme:
 
     epsilon: natural-log units, the total one client spends in one round; `budget` is the same, exact.
     digest: 64 hex digits, SHA-256 of `canonical`.  labels: what is seen in clear (`label`), at no epsilon.
+    pairs: of which two the joint counts are kept (`pairs`).
     draws: the version of what makes answers of a client's words; a memoized answer is the same for life
     only while it is, so that the digest, which every keyed stream is labelled with, covers it.
 
@@ -73,6 +74,11 @@ class Scheme:
         return MappingProxyType({**self.attributes, **self.labels})
 
     @cached_property
+    def grouped(self) -> tuple[tuple[str, str], ...]:
+        """The pairs of a density and of reports that name a category, within which the density is estimated."""
+        return tuple(pair for pair in self.pairs if pairs.is_grouped(pair, self.attributes))
+
+    @cached_property
     def units(self) -> tuple[tuple[str, ...], ...]:
         """What a client draws one of where `reporting = "one"`: an attribute, or all that pairs tie together."""
         groups = [{name} for name in self.attributes]
@@ -109,15 +115,19 @@ class Scheme:
         present = list(records.keys() if hasattr(records, "keys") else getattr(records, "column_names", records))
         cells = {}
         for attribute in self.reported.values():
-            column = next((name for name in (attribute.column, attribute.name) if name in present), None)
-            if column is None:
-                kind = "label" if attribute.name in self.labels else "attribute"
-                raise InvalidRecord(
-                    f"column {attribute.column!r} ({kind} {attribute.name}) is missing among the records' {len(present)} "
-                    "columns; rename one, or say its name with column = in the scheme"
-                )
-            values = records[column]
-            cells[attribute.name] = attribute.encode([values] if np.ndim(values) == 0 else values, first)
+            columns = []
+            for question in attribute.questions:
+                column = next((name for name in (question.column, question.name) if name in present), None)
+                if column is None:
+                    kind = "label" if attribute.name in self.labels else "attribute"
+                    say = "of" if attribute.sides else "column"
+                    raise InvalidRecord(
+                        f"column {question.column!r} ({kind} {attribute.name}) is missing among the records' {len(present)} "
+                        f"columns; rename one, or say its name with {say} = in the scheme"
+                    )
+                values = records[column]
+                columns.append([values] if np.ndim(values) == 0 else values)
+            cells[attribute.name] = attribute.encode(columns if attribute.sides else columns[0], first)
         lengths = {len(column) for column in cells.values()}
         if len(lengths) > 1:
             raise InvalidRecord(f"all columns must have the same length, got lengths {sorted(lengths)}")

@@ -29,7 +29,7 @@ from dpcore.protocol.scheme import Scheme
 from dpcore.protocol.simulation import category_law
 from dpcore.results.account import Known, states
 from dpcore.results.check import Check, frame_of, of_group
-from dpcore.wire.codec import statistic_rows
+from dpcore.wire.sums import statistic_rows
 
 _REJECTED_SHARE = 0.01  # more than one report in a hundred refused means that something is wrong with a client
 POINTS = 201  # of a landed density; lines drawn through them look smooth on any screen
@@ -117,10 +117,11 @@ def _aggregates(round_: Round) -> pd.DataFrame:
     rows: list[tuple[Any, ...]] = []
     for name, statistics in aggregate.statistics.items():
         rows += statistic_rows(aggregate.scheme, name, "", statistics)
-    for (name, other), tables in aggregate.pairs.items():
+    for name, other in aggregate.scheme.grouped:
         if (name, other) in round_.withheld:
             continue
-        for category, statistics in zip(aggregate.scheme.attributes[other].categories, tables, strict=True):
+        tables = zip(aggregate.scheme.attributes[other].categories, aggregate.pairs[name, other], strict=True)
+        for category, statistics in tables:
             rows += statistic_rows(aggregate.scheme, name, str(Group(other, category)), statistics)
     for (name, group), alone in round_.labelled.items():
         rows += statistic_rows(aggregate.scheme, name, str(group), alone.statistics[name])

@@ -428,3 +428,59 @@ def test_what_is_sent_in_clear_is_named_before_anything_is_sent(
         kept = tab.evaluate(f"localStorage.getItem('ldpflow {scheme.digest} ')")
         assert set(json.loads(kept)) == {"reports", "last", "arrived"}
         assert tab.complaints == []
+
+
+TOGETHER = """
+name = "work"
+[attributes.work]
+type = "categorical"
+column = "job"
+categories = ["clerk", "driver", "nurse"]
+epsilon = 1
+[attributes.work_and_place]
+type = "categorical"
+of = ["job", "place"]
+categories = [["clerk", "driver", "nurse"], ["town", "village"]]
+epsilon = 2
+[attributes.habits]
+type = "categorical"
+of = ["smoking", "drinking"]
+categories = [["yes", "no"], ["yes", "no"]]
+epsilon = 1
+"""
+
+
+def test_two_questions_may_be_answered_together_and_a_column_is_asked_once(
+    site: Path, tab: chromium.Tab, screenshots: Path
+) -> None:
+    scheme = Scheme.from_toml(TOGETHER)
+    shutil.rmtree(site / "bundle")
+    wire.write_bundle(site / "bundle", scheme)
+    with serving(site) as (url, posted):
+        for width in (1000, 390):
+            tab.open(f"{url}consent.html", width)
+            tab.evaluate(READY)
+            assert text(tab, "trouble") == ""
+            assert "What you say to “Work” above counts here too" in text(tab, "work_and_place-gives")
+            assert "One answer is drawn for both together" in text(tab, "habits-gives")
+            assert tab.evaluate(FITS)
+            tab.evaluate("document.getElementById('prepare').click()")
+            tab.evaluate("new Promise(done => setTimeout(done, 300))")
+            assert "still open" in text(tab, "work-wrong")
+            tab.evaluate(FILL % json.dumps({"work": "nurse", "habits-1": "no", "habits-2": "yes"}))
+            tab.evaluate("document.getElementById('prepare').click()")
+            tab.evaluate("new Promise(done => setTimeout(done, 300))")
+            assert "still open" in text(tab, "work_and_place-2-wrong")
+            tab.screenshot(screenshots / f"together_{width}_form.png")
+            tab.evaluate(FILL % json.dumps({"work_and_place-2": "village"}))
+            tab.evaluate("document.getElementById('prepare').click()")
+            wait(tab, "review")
+            shown = text(tab, "lines").split("\n")
+            assert shown[shown.index("Work and place") + 2] == "nurse; village"
+            assert shown[shown.index("Habits") + 2] == "no; yes"
+            assert tab.evaluate(FITS)
+            tab.screenshot(screenshots / f"together_{width}_review.png")
+        tab.evaluate("document.getElementById('send').click()")
+        wait(tab, "sent")
+        assert set(wire.read_report(posted[0], scheme).answers) == {"work", "work_and_place", "habits"}
+        assert tab.complaints == []

@@ -65,6 +65,10 @@ FROZEN: dict[int, dict[str, str]] = {
         "variants.periodic": "7734ee4814b5d6de",
         "variants.relaxed": "6d53f3f4c30d8731",
         "variants": "a2c7052c0ba8e43d",
+        "together.job_region": "8c56b503b9786cf6",
+        "together.job": "3a85cb9970b97cee",
+        "together.habits": "9ef633cfa2194efe",
+        "together": "dd099afc7ffb9aaf",
     },
 }
 

@@ -102,7 +102,35 @@ outside = "other"
 categories = [{names}]
 missing = "category"
 """.replace("{names}", _names(300))
-SCHEMES = {"everything": EVERYTHING, "one_of_three": ONE, "variants": VARIANTS, "labelled": LABELLED}
+TOGETHER = """
+name = "together"
+clients = 1000
+
+[attributes.job_region]
+type = "categorical"
+of = ["job", "Region"]
+categories = [["a", "b", "7", "d"], ["n", "e", "s", "w", "d"]]
+epsilon = 2
+
+[attributes.job]
+type = "categorical"
+categories = ["a", "b", "7", "d"]
+epsilon = 1
+
+[attributes.habits]
+type = "categorical"
+of = ["smokes", "drinks"]
+categories = [["yes", "no"], ["yes", "no"]]
+mechanism = "unary_encoding"
+epsilon = 1
+"""
+SCHEMES = {
+    "everything": EVERYTHING,
+    "one_of_three": ONE,
+    "variants": VARIANTS,
+    "labelled": LABELLED,
+    "together": TOGETHER,
+}
 _PERSON: dict[str, Any] = {
     "answer": "yes",
     "bits": "c0",
@@ -131,6 +159,11 @@ RECORDS: dict[str, list[dict[str, Any]]] = {
         {"pet": "dog", "income": 0, "Region": "03", "version": None},
         {"pet": "dog", "income": 1e9, "Region": "the moon", "version": "missing"},
     ],
+    "together": [
+        {"job": "a", "Region": "n", "smokes": "yes", "drinks": "no"},
+        {"job": "d", "Region": "d", "smokes": "no", "drinks": "no"},
+        {"job": 7, "Region": "w", "smokes": "no", "drinks": "yes"},
+    ],
 }
 REFUSED_RECORDS: dict[str, list[dict[str, Any]]] = {
     "everything": [
@@ -154,5 +187,14 @@ REFUSED_RECORDS: dict[str, list[dict[str, Any]]] = {
         {"pet": "cat", "income": 41_000, "Region": None, "version": "c0"},
         {"pet": "cat", "income": 41_000, "Region": ["north", "west"], "version": "c0"},
         {"pet": "cat", "income": 41_000, "Region": "north", "version": "c300"},
+    ],
+    "together": [
+        {"job": "a", "smokes": "yes", "drinks": "no"},
+        {"job": "n", "Region": "a", "smokes": "yes", "drinks": "no"},
+        {"job": "a", "Region": None, "smokes": "yes", "drinks": "no"},
+        {"job": "a & n", "Region": "n", "smokes": "yes", "drinks": "no"},
+        {"job": "a", "Region": ["n", "e"], "smokes": "yes", "drinks": "no"},
+        {"job_region": "a & n", "job": "a", "smokes": "yes", "drinks": "no"},
+        {"job": "a", "region": "n", "habits": "yes & no"},
     ],
 }

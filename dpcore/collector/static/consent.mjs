@@ -11,7 +11,8 @@ const at = (id) => document.getElementById(id);
 const wording = JSON.parse(at("wording").textContent);
 const number = (value, digits = 0) => value.toLocaleString("en", { maximumFractionDigits: digits });
 const inWords = (name) => name.replaceAll("_", " ").replace(/^./, (letter) => letter.toUpperCase());
-const asked = ({ name }) => wording.questions?.[name] ?? inWords(name);
+const asked = ({ name, key, column }) => wording.questions?.[key ? column : name] ?? inWords(key ? column : name);
+const idOf = ({ key, name }) => key ?? name; // of what is asked: an attribute, or a column of two that are asked together
 const inARow = (names) => new Intl.ListFormat("en-GB").format(names.map((name) => name.replaceAll("_", " ")));
 const MOST_RADIOS = 8;
 
@@ -150,31 +151,55 @@ function ask() {
 
 // ---- The form
 
+/** What is asked, a column once: attributes, and the columns of those that ask two together; id -> each. */
+function questions() {
+  const byColumn = new Map();
+  for (const one of [...scheme.reported.values()].flatMap((attribute) => attribute.sides ?? [attribute])) {
+    if (!byColumn.has(one.column)) byColumn.set(one.column, one);
+  }
+  return new Map([...byColumn.values()].map((one) => [idOf(one), one]));
+}
+
+const sureOf = ({ epsilon }) => `At most ${sureness(epsilon)} % sure of one of two equally likely answers (ε = ${number(epsilon, 2)}).`;
+
+/** Two questions, of whose answers one report tells. */
+function together(attribute) {
+  const shown = questions();
+  const here = attribute.sides.filter((side) => shown.has(side.key));
+  const above = [...shown.values()].filter((one) => attribute.sides.some((side) => side.column === one.column) && !here.includes(one));
+  const said = above.length ? `What you say to ${new Intl.ListFormat("en-GB").format(above.map((one) => `“${asked(one)}”`))} above counts here too. ` : "";
+  const gives = make("p", { className: "gives", id: `${attribute.name}-gives`,
+    textContent: `${said}One answer is drawn for both together. ${sureOf(attribute)}` });
+  return make("fieldset", { className: "together", id: attribute.name, attributes: { "aria-describedby": `${attribute.name}-gives` } },
+    make("legend", { textContent: asked(attribute) }), gives, ...here.map(question));
+}
+
 function question(attribute) {
+  if (attribute.sides) return together(attribute);
+  const name = idOf(attribute);
   const gives = make("p", {
     className: "gives",
-    id: `${attribute.name}-gives`,
+    id: `${name}-gives`,
     textContent: attribute.type === "label" ? "Not hidden: this is sent as you say it."
-      : `${bounds(attribute)}At most ${sureness(attribute.epsilon)} % sure of one of two equally likely answers `
-      + `(ε = ${number(attribute.epsilon, 2)}).`,
+      : `${bounds(attribute)}${attribute.key ? "" : sureOf(attribute)}`,
   });
-  const wrong = make("p", { className: "wrong", id: `${attribute.name}-wrong` });
+  const wrong = make("p", { className: "wrong", id: `${name}-wrong` });
   const open = attribute.type === "label" ? "open" : "";
-  const described = { "aria-describedby": `${attribute.name}-gives ${attribute.name}-wrong` };
+  const described = { "aria-describedby": `${name}-gives ${name}-wrong` };
   if (!attribute.isNumber && attribute.categories.length <= MOST_RADIOS) {
     const choices = attribute.categories.map((label) => make("label", {},
-      make("input", { type: "radio", name: attribute.name, value: label }), make("span", { textContent: nameOf(attribute, label) })));
-    return make("fieldset", { className: open, id: attribute.name, attributes: described },
+      make("input", { type: "radio", name, value: label }), make("span", { textContent: nameOf(attribute, label) })));
+    return make("fieldset", { className: open, id: name, attributes: described },
       make("legend", { textContent: asked(attribute) }), gives, make("div", { className: "choices" }, ...choices), wrong);
   }
-  const id = `${attribute.name}-input`;
+  const id = `${name}-input`;
   const input = attribute.isNumber
-    ? make("input", { id, type: "text", inputMode: "decimal", name: attribute.name, attributes: described })
-    : make("select", { id, name: attribute.name, attributes: described }, make("option", { value: "", textContent: "Choose" }),
+    ? make("input", { id, type: "text", inputMode: "decimal", name, attributes: described })
+    : make("select", { id, name, attributes: described }, make("option", { value: "", textContent: "Choose" }),
       ...attribute.categories.map((label) => make("option", { value: label, textContent: nameOf(attribute, label) })));
   const label = make("label", { htmlFor: id, textContent: asked(attribute) });
   const unit = make("span", { className: "unit", textContent: attribute.unit });
-  return make("div", { className: `field ${open}`, id: attribute.name }, label, gives, make("div", { className: "amount" }, input, unit), wrong);
+  return make("div", { className: `field ${open}`, id: name }, label, gives, make("div", { className: "amount" }, input, unit), wrong);
 }
 
 const nameOf = (attribute, label) => (attribute.missing === "category" && label === "missing" ? "I would rather not say" : label);
@@ -196,26 +221,27 @@ function bounds(attribute) {
   return outside + nearest + mayStay;
 }
 
-/** The answers as a record: attribute -> what was chosen or written, '' where nothing was. */
+/** The answers as a record: column -> what was chosen or written, '' where nothing was. */
 function answers() {
   const data = new FormData(at("form"));
-  const entries = [...scheme.reported.values()].map(({ name, isNumber }) => {
-    const said = (data.get(name) ?? "").trim();
-    return [name, isNumber ? said.replaceAll(/[,\s](?=\d{3}(\D|$))/g, "") : said];
+  const entries = [...questions()].map(([id, { column, isNumber }]) => {
+    const said = (data.get(id) ?? "").trim();
+    return [column, isNumber ? said.replaceAll(/[,\s](?=\d{3}(\D|$))/g, "") : said];
   });
   return Object.fromEntries(entries);
 }
 
 function complain(error) {
-  for (const name of scheme.reported.keys()) mark(name, "");
+  for (const id of questions().keys()) mark(id, "");
   if (!(error instanceof InvalidRecord)) throw error;
-  const attribute = scheme.reported.get(error.attribute);
-  const isEmpty = answers()[attribute.name] === "";
+  const { column } = [...scheme.reported.values()].flatMap((each) => each.sides ?? [each]).find(({ name }) => name === error.attribute);
+  const [id, attribute] = [...questions()].find(([, one]) => one.column === column);
+  const isEmpty = answers()[column] === "";
   const expected = attribute.isNumber
     ? `Please write a number${attribute.outside === "refuse" ? ` from ${number(attribute.lower, 6)} to ${number(attribute.upper, 6)}` : ""}, such as ${example(attribute)}.`
     : "Please choose one.";
-  mark(attribute.name, isEmpty ? `This one is still open. ${expected}` : expected);
-  at(attribute.name).querySelector("input, select").focus();
+  mark(id, isEmpty ? `This one is still open. ${expected}` : expected);
+  at(id).querySelector("input, select").focus();
 }
 
 const example = ({ bins, lower, upper }) => number(bins ? bins[0] : Number(((lower + upper) / 5).toPrecision(2)), 6);
@@ -251,12 +277,16 @@ function says(attribute, { level, values }) {
   }
 }
 
+/** What somebody said, as the page shows it. */
+function inOwnWords({ isNumber, unit }, said) {
+  const words = isNumber && said && Number.isFinite(Number(said)) ? number(Number(said), 6) : said;
+  return `${words || "–"}${unit && words ? ` ${unit}` : ""}`;
+}
+
 function show({ report, text, answers: said }) {
   at("lines").replaceChildren(...[...scheme.reported.values()].map((attribute) => {
     const answer = report.answers.get(attribute.name);
-    const isNumber = attribute.isNumber && said[attribute.name] && Number.isFinite(Number(said[attribute.name]));
-    const words = isNumber ? number(Number(said[attribute.name]), 6) : said[attribute.name];
-    const own = `${words || "–"}${attribute.unit && words ? ` ${attribute.unit}` : ""}`;
+    const own = (attribute.sides ?? [attribute]).map((one) => inOwnWords(one, said[one.column])).join("; ");
     if (attribute.type === "label") {
       return make("li", { className: "open" }, make("h3", { textContent: asked(attribute) }),
         make("div", { className: "stays" }, make("div", { className: "what", textContent: "Stays here" }), "Nothing"),
@@ -287,7 +317,7 @@ async function prepare(event) {
       drawn = { answers: said, report, text: writeReport(report, scheme) };
       at("send").disabled = false; // where another was refused for good
     }
-    for (const name of scheme.reported.keys()) mark(name, "");
+    for (const id of questions().keys()) mark(id, "");
     show(drawn);
   } catch (error) {
     complain(error);
@@ -346,7 +376,8 @@ try {
   scheme = await fetchBundle(new URL(place.bundle, location.href));
   promise();
   tellOfLabels();
-  at("form").append(...[...scheme.reported.values()].map(question),
+  const shown = questions();
+  at("form").append(...[...scheme.reported.values()].filter((each) => each.sides || shown.has(each.name)).map(question),
     make("div", { className: "actions" }, make("button", { type: "submit", id: "prepare", textContent: "Show me my report" })),
     make("p", { className: "small", textContent: "It is drawn here and shown to you. Nothing is sent yet." }));
   at("form").addEventListener("submit", prepare);

@@ -20,7 +20,7 @@ _TYPES = {
     list[str]: "a list of texts",
     list[int]: "a list of whole numbers",
     list[Fraction]: "a list of numbers",
-    list[list[str]]: "a list of pairs",
+    list[list[str]]: "a list of lists of texts",
 }
 _BEFORE = """Whatever is not marked as needed may be left out. `ldpflow scheme --json-schema` prints these tables for editors,
 with what goes with what. An unknown key is refused. [Which mechanism to name](../../README.md#which-mechanism) stands with the
@@ -37,6 +37,9 @@ have its name or column. All labels together have at most 4,096 combinations of 
 
 _BINNED = """One with `bins` has these keys in place of the categorical ones, and the options of the mechanism it names.
 [What it is for](../how-to/ranges.md)."""
+
+_CROSSED = """One with `of` asks two columns together. It has these keys in place of the categorical ones, no `column` and no
+`functionals`, and the options of the mechanism it names. [What it is for](../how-to/asked_together.md)."""
 
 
 def page() -> str:
@@ -65,6 +68,8 @@ def page() -> str:
     parts += ["## A numeric attribute that says which values there are", _LATTICE, _table(map(_row, lattice))]
     binned = [key for key in keys.of_attribute(keys.BINNED, "") if key.name != "estimator" and key not in common]
     parts += ["## A categorical attribute of a number's ranges", _BINNED, _table(map(_row, binned))]
+    crossed = [key for key in keys.of_attribute(keys.CROSSED, "") if key.name != "estimator" and key not in common]
+    parts += ["## A categorical attribute of two columns", _CROSSED, _table(map(_row, crossed))]
     parts += ["## A label", _LABEL, _table(map(_row, keys.LABEL))]
     return markdown.page("What a scheme may say", *parts)
 

@@ -62,6 +62,9 @@ HONEST = {
     "bins": categorical(
         "subset_selection", "1", 2, 'values = [-1, 0.5, 2]\nmissing = "category"\ncodes = { 9 = "missing" }\n'
     ).replace('categories = ["c0", "c1"]\n', 'bins = [0, "7/2"]\nunit = "kg"\n'),
+    "together": categorical("subset_selection", "2", 2).replace(
+        'categories = ["c0", "c1"]\n', 'of = ["job", "place"]\ncategories = [["a", "b"], ["n", "e", "s"]]\n'
+    ),
     "sampled": numeric("wavelet_laplace", "1", SPLINES),
     "split": numeric("wavelet_laplace", '"0.75"', f'{SPLINES}allocation = "split"\n'),
     "paper": numeric("wavelet_laplace", '"0.75"', f'{SPLINES}allocation = "paper"\na = 2\n'),
@@ -161,6 +164,7 @@ def kept(schemes: dict[str, Scheme]) -> list[Row]:
         ("two bins", "local_hashing", _said(schemes["local_hashing"], "bins", 2)),
         ("noise of a logarithm", "sampled", _LN_3 | _said(schemes["sampled"], "noise_scales", [119307] * 3)),
         ("another law", "dyadic_wave", _said(schemes["dyadic_wave"], "level_law", [1, 1, 65534])),
+        ("other categories of two columns", "together", {'        "s",\n': '        "a",\n'}),
         ("a name with dashes", "two", {'name = "a_two"': 'name = "a-two-"'}),
     ]
     return [(f"{name}, {of}" if name == "one less" else name, of, changes) for name, of, changes in rows]
@@ -318,6 +322,17 @@ def refused(schemes: dict[str, Scheme]) -> list[Row]:
         "two categories of a name": ({'    "other",\n': '    "c0",\n'}, "categories must differ"),
     }
     rows += [(f"codes: {what}", "codes", *row) for what, row in domain.items()]
+    crossed = {
+        "a column with itself": ({'    "place",\n': '    "job",\n'}, "of must list two columns' names, which differ"),
+        "one column": ({'    "place",\n': ""}, "of must be a list of at least 2"),
+        "three columns": ({'    "place",\n': '    "place",\n    "age",\n'}, "of must list two columns' names"),
+        "a category that has another": ({'        "s",\n': '        "s & e",\n'}, "may not have"),
+        "two categories of a name": ({'        "s",\n': '        "e",\n'}, "must differ and be names"),
+        "another category": ({'        "s",\n': '        "s",\n        "w",\n'}, "the number of categories"),
+        "a column of its own": ({'missing = "refuse"\n': 'missing = "refuse"\ncolumn = "x"\n'}, "unknown key"),
+        "an answer that is none": ({'missing = "refuse"': 'missing = "category"'}, "missing must be one of"),
+    }
+    rows += [(f"together: {what}", "together", *row) for what, row in crossed.items()]
     bounds = {
         "the wrong way round": ({"upper = 1": "upper = -1"}, "lower must be below upper"),
         "a point": ({"upper = 1": "upper = 0"}, "lower must be below upper"),

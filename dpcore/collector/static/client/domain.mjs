@@ -11,10 +11,13 @@ const MOST_POINTS = 1024;
 const SILENT = TABLES.lattice.mechanism.choices.filter((name) => TABLES.numeric.mechanism.choices.includes(name)); // of densities
 const MISSING = "missing"; // the category of who gives no answer
 const OTHER = "other"; // and of answers that are not listed
+const MOST_TOGETHER = 10_000; // pairs of categories
+const AND = " & "; // between the categories of two columns that are asked together
 
-/** What an attribute's values are: its type, "lattice" of a number whose table (a Map) says which there are, or "binned". */
+/** What an attribute's values are: its type, or "lattice", "binned" or "crossed", of two columns, where its table (a Map) says so. */
 export function kindOf(type, table) {
   if (type === "numeric") return table.has("step") || table.has("values") ? "lattice" : type;
+  if (table.has("of")) return "crossed";
   return table.has("bins") ? "binned" : type;
 }
 
@@ -23,6 +26,7 @@ export function domainOf(entries, said) {
   const kind = kindOf(entries.get("type"), said);
   if (kind === "numeric") return { ...boundsOf(entries, said), isNumber: true };
   if (kind === "lattice") return { ...pointsOf(entries), isNumber: true };
+  if (kind === "crossed") return { ...togetherIn(entries), isNumber: false };
   return kind === "binned" ? { ...binsOf(entries), isNumber: true } : { ...categoriesIn(entries), isNumber: false };
 }
 
@@ -120,6 +124,22 @@ function binsOf(entries) {
   if (values === undefined && entries.get("functionals")?.length) throw new SchemeError("functionals of bins need values");
   printable("unit", entries.get("unit"));
   return { bins, outside: "clip", unit: entries.get("unit"), missing, codes: codesOfSilence(entries), categories: [...names, ...silent(missing)] };
+}
+
+/** Two columns that are asked together, and the pairs of their categories. */
+function togetherIn(entries) {
+  const [of, lists, missing, outside] = ["of", "categories", "missing", "outside"].map((key) => entries.get(key));
+  if (of.length !== 2 || of[0] === of[1]) throw new SchemeError("of must list two columns' names, which differ");
+  if (lists.length !== 2) throw new SchemeError("categories must list two columns' categories");
+  of.forEach((column) => printable("of", column));
+  if (lists.flat().some((label) => label.includes(AND))) throw new SchemeError(`categories may not have ${JSON.stringify(AND)} in them`);
+  if (lists[0].length * lists[1].length > MOST_TOGETHER) throw new SchemeError(`categories asked together must make at most ${MOST_TOGETHER} pairs`);
+  const sides = lists.map((categories, i) => {
+    const own = categoriesIn(new Map(Object.entries({ categories, missing, outside })));
+    return { column: of[i], isNumber: false, ...own };
+  });
+  const categories = lists[0].flatMap((one) => lists[1].map((other) => `${one}${AND}${other}`));
+  return { outside, unit: "", missing, sides, categories };
 }
 
 /** An exact number as a double; throws SchemeError where it is too large. */

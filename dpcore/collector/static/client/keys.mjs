@@ -79,6 +79,17 @@ export const TABLES = {
     "codes": {"type": "dict"},
     "missing": {"type": "str", "choices": ["refuse", "category"], "default": "refuse"},
   },
+  "crossed": {
+    "type": {"type": "str", "choices": ["numeric", "categorical"], "needed": true},
+    "epsilon": {"type": "Budget", "needed": true},
+    "client": {"type": "dict"},
+    "mechanism": {"type": "str", "choices": ["randomized_response", "hadamard_response", "local_hashing", "subset_selection", "unary_encoding"], "needed": true},
+    "estimator": {"type": "str"},
+    "of": {"type": "list[str]", "fewest": 2, "needed": true},
+    "categories": {"type": "list[list[str]]", "fewest": 2, "needed": true},
+    "outside": {"type": "str", "choices": ["refuse"], "default": "refuse"},
+    "missing": {"type": "str", "choices": ["refuse"], "default": "refuse"},
+  },
   "label": {
     "column": {"type": "str"},
     "categories": {"type": "list[str]", "fewest": 2, "needed": true},
@@ -97,5 +108,3 @@ export const TABLES = {
   "square_wave": {},
   "wavelet_laplace": {},
 };
-
-export const NAMES_ONE = ["randomized_response"]; // their reports, as pairs need
