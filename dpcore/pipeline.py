@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from dpcore._random import Source
-from dpcore.errors import NotEstimable, SchemeError, check_within
+from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation import least_count
 from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.estimation.estimators import Estimator, groups, sensitivity
@@ -38,6 +38,7 @@ from dpcore.protocol.scheme import Scheme
 
 if TYPE_CHECKING:
     from dpcore.estimation.joint.joint_estimate import JointEstimate
+    from dpcore.estimation.joint.pair_estimates import PairEstimates
 
 __all__ = ["Round", "aggregate", "collect", "estimate", "estimate_all", "joint", "privatize", "run", "simulate"]
 
@@ -88,7 +89,7 @@ class Round:
     unavailable: attribute -> why no estimate could be made of it.  groups: of each declared pair, then of each label, in the
     categories' order.  withheld: the pairs of which a group has so few reports that their sums are nobody's to see.
     labelled: (attribute, group) of labels -> its own sums, where they may be seen.  margins, weights: of the population, where
-    its totals by label are known.
+    its totals by label are known.  joints: of pairs whose reports have a law of their own, in the scheme's order.
     """
 
     aggregate: Aggregate
@@ -100,6 +101,7 @@ class Round:
     labelled: Mapping[tuple[str, Group], Aggregate] = field(default_factory=dict)
     margins: Margins | None = None
     weights: Weights | None = None
+    joints: tuple[PairEstimates, ...] = ()
 
 
 def privatize(scheme: Scheme, records: Any, random: Source, first_block: int = 0) -> ReportBatch:
@@ -247,36 +249,6 @@ def joint(aggregate: Aggregate, first: str, second: str) -> JointEstimate:
     return paired(aggregate, first, second, (estimate(aggregate, first), estimate(aggregate, second)))
 
 
-def check_estimates(scheme: Scheme) -> None:
-    """Raise SchemeError where an attribute is asked for a level or a functional that its kind, bounds or basis rule out.
-
-    To be called before anyone reports: found later, the reports would be lost with the scheme that has to change.
-    """
-    for name, attribute in scheme.attributes.items():
-        try:
-            _check_attribute(attribute)
-        except SchemeError as error:
-            raise SchemeError(f"attributes.{name}: {error}") from None
-
-
-def _check_attribute(attribute: Attribute) -> None:
-    basis = getattr(attribute.mechanism, "basis", None)
-    if attribute.level is not None and basis is not None:
-        check_within(basis.coarsest_level, basis.finest_level + 1, level=attribute.level)
-    asked = []
-    for text in attribute.functionals:
-        functional = parse(text)
-        reason = functional.refuses_probabilities()
-        if attribute.has_density:
-            bounds = float(attribute.lower), float(attribute.upper)
-            reason = functional.refuses(*bounds, named(attribute).degree(attribute.mechanism))
-        if reason is not None:
-            raise SchemeError(f"functionals: {text!r}: {reason}")
-        asked.append(str(functional))
-    if len(set(asked)) != len(asked):
-        raise SchemeError(f"functionals must differ, got {', '.join(asked)}")
-
-
 def estimate_all(
     aggregate: Aggregate, fewest: int = 0, margins: Margins | None = None, *, hide_labels: str = ""
 ) -> Round:
@@ -316,7 +288,13 @@ def estimate_all(
             estimated += [_found(aggregate.scheme.attributes[name], whole, None, str(error)) for name in estimates]
         else:
             estimated += [_weighted(aggregate, name, margins, weights, labelled, fewest) for name in estimates]
-    return Round(aggregate, estimates, functionals, unavailable, tuple(estimated), withheld, labelled, margins, weights)
+    joints: tuple[PairEstimates, ...] = ()
+    if aggregate.scheme.pairs:
+        from dpcore.estimation.joint.pair_estimates import pair_estimates  # with scipy, which few rounds need
+
+        joints = pair_estimates(aggregate, estimates, unavailable, fewest)
+    found = tuple(estimated)
+    return Round(aggregate, estimates, functionals, unavailable, found, withheld, labelled, margins, weights, joints)
 
 
 def _groups(aggregate: Aggregate, name: str, other: str, fewest: int) -> Iterator[GroupEstimates]:

@@ -50,7 +50,7 @@ def scheme(
         print(json.dumps(of_schemes.json_schema(), indent=2))
         return
     from dpcore.audit import crowd
-    from dpcore.pipeline import check_estimates
+    from dpcore.estimation.asked import check_estimates
     from dpcore.protocol.label import in_words
     from dpcore.protocol.scheme import Scheme
     from dpcore.wire import write_bundle

@@ -10,6 +10,8 @@ import numpy as np
 
 from dpcore.errors import SchemeError
 
+Part = tuple[float | str, ...]  # a category, ('rural',), or a range, (low, high)
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Axis:
@@ -44,6 +46,14 @@ class Axis:
             raise SchemeError(f"{what} needs numbers, and {self.name} has categories; give them values = [...]")
         return self.numbers * self.answered
 
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The least and the largest number; without end where there are none."""
+        if self.numbers is None:
+            return -np.inf, np.inf
+        ends = self.numbers[self.answered > 0] if self.edges is None else self.edges
+        return float(ends.min()), float(ends.max())
+
     def within(self, low: float, high: float) -> np.ndarray:
         """Return how much of each cell lies in [low, high], (K,); numbers at both ends count."""
         if not low <= high:
@@ -71,14 +81,24 @@ class Axis:
             return self.within(float(where[0]), float(where[1]))
         raise SchemeError(f"a part of {self.name} is one category or a range's two ends, got {tuple(where)!r}")
 
-    def ranges(self, most: int) -> tuple[tuple[str, np.ndarray], ...]:
-        """Return parts that a table shows, each with its words: every category, or of numbers at most so many ranges alike."""
+    def parts(self, most: int) -> tuple[tuple[str, Part], ...]:
+        """Return parts that a table shows, each with its words: every answer, or of numbers at most so many ranges alike."""
         if self.categories and (self.numbers is None or len(self.categories) <= most):
-            return tuple((name, self.at(name)) for name in self.categories)
-        if self.edges is None:
-            groups = np.array_split(np.flatnonzero(self.answered), most)
-            numbers = self.values("a range")
-            named = [(f"{numbers[g[0]]:g} to {numbers[g[-1]]:g}", g) for g in groups if len(g)]
-            return tuple((name, np.isin(np.arange(self.size), g).astype(np.float64)) for name, g in named)
-        ends = np.linspace(self.edges[0], self.edges[-1], most + 1)
-        return tuple((f"{low:g} to {high:g}", self.within(low, high)) for low, high in pairwise(ends))
+            return tuple((name, (name,)) for name, seen in zip(self.categories, self.answered, strict=True) if seen)
+        if self.edges is not None:
+            ends = [float(end) for end in np.linspace(self.edges[0], self.edges[-1], most + 1)]
+            return tuple((f"{_told(low)} to {_told(high)}", (low, high)) for low, high in pairwise(ends))
+        groups = np.array_split(np.sort(self.values("a range")[self.answered > 0]), most)
+        both = [(float(group[0]), float(group[-1])) for group in groups if len(group)]
+        return tuple(
+            (_told(low) if low == high else f"{_told(low)} to {_told(high)}", (low, high)) for low, high in both
+        )
+
+    def ranges(self, most: int) -> tuple[tuple[str, np.ndarray], ...]:
+        """Return those parts as shares of each cell."""
+        return tuple((name, self.part(where)) for name, where in self.parts(most))
+
+
+def _told(number: float) -> str:
+    """To six digits, and never as a power of ten below 10^15."""
+    return f"{float(f'{number:.6g}') + 0.0:.15g}"

@@ -58,6 +58,10 @@ class JointFunctional(ABC):
     def means(self, first: Axis, second: Axis, law: np.ndarray) -> Means:
         """Return what it is made of; law: (K_x, K_y), the one that is shown.  Raises SchemeError where axes do not have it."""
 
+    def range_on(self, first: Axis) -> tuple[float, float]:
+        """Return the least and the largest value there is, on the first attribute's values."""
+        return first.bounds if self.name.startswith("conditional_") and self.unit == "first" else self.range
+
     def __str__(self) -> str:
         arguments: list[str] = []
         for field in fields(self):  # type: ignore[arg-type]

@@ -109,10 +109,10 @@ class JointEstimate:
             return replace(refused(functional, reason, confidence, plug_in), kind=kind)
         value, gradient = means.combine(found)
         error = float(np.sqrt(max(gradient @ covariance @ gradient, 0.0)))
-        half, (least, most) = normal_quantile(confidence) * error, functional.range
+        half, (least, most) = normal_quantile(confidence) * error, functional.range_on(self.first)
         return FunctionalEstimate(
             functional=str(functional),
-            value=value,
+            value=float(value),
             standard_error=error,
             low=float(min(max(value - half, least), most)),
             high=float(max(min(value + half, most), least)),

@@ -188,3 +188,8 @@ class _Scored(Side):
 def _after_nothing(weights: np.ndarray) -> np.ndarray:
     """Weights with a zero for the one before the statistics."""
     return np.asarray(np.hstack([np.zeros((len(weights), 1)), weights]))
+
+
+def has_side(attribute: Any) -> bool:
+    """Return whether an attribute's reports speak of its cells so that `Side.of` has a side of it."""
+    return isinstance(attribute.mechanism.model(), FiniteChannel | ScoreSums)
