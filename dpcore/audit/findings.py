@@ -98,14 +98,9 @@ class SchemeAudit:
 
     kept: the sum over attributes, whose draws are independent, or where a client reports one unit the largest of the units'
     sums; the unit is drawn without looking at a record.  averaging: what asking again and again finds.  faithfulness: whether
-<<<<<<< HEAD
     reports have the law that they should have.  published: what a round of the planned size tells whoever sees its results
-    alone.  All three are None where nobody has looked.  in_clear: label -> how many categories
-    it has; what it tells is promised to nobody.
-=======
-    reports have the law that they should have.  Both are None where nobody has looked.  in_clear: label -> how many categories
-    it has; what it tells is promised to nobody.  pairs: of which joint counts are kept.
->>>>>>> 17e515d4ca22999492a5f25b4d81c224073f7d77
+    alone.  All three are None where nobody has looked.  in_clear: label -> how many categories it has; what it tells is
+    promised to nobody.  pairs: of which joint counts are kept.
     """
 
     name: str
@@ -116,11 +111,8 @@ class SchemeAudit:
     kept: Loss
     attributes: tuple[AttributeAudit, ...]
     in_clear: Mapping[str, int] = field(default_factory=dict)
-<<<<<<< HEAD
-    published: Crowd | None = None
-=======
     pairs: tuple[PairAudit, ...] = ()
->>>>>>> 17e515d4ca22999492a5f25b4d81c224073f7d77
+    published: Crowd | None = None
     averaging: Averaging | None = None
     faithfulness: Faithfulness | None = None
 
