@@ -73,7 +73,7 @@ def scheme(
             mark = "<=" if certificate.holds else ">"
             promise = "e^epsilon" if certificate.kind == "ratio" else "epsilon"
             bound = f"{certificate.kind} {float(certificate.kept):.6f} {mark} {promise}"
-            figure = published.of(name)
+            figure = published.attributes.get(name)
             told = "refused" if figure is None else crowd.upward(figure.epsilon)
             table.add_row(name, _asks(attribute), attribute.mechanism.name, attribute.budget.text, bound, told)
         for name, label in parsed.labels.items():
