@@ -31,7 +31,7 @@ from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.budget import Budget
 from dpcore.privacy.shuffling.channel import Level, attacks_of, level_of, up
 from dpcore.privacy.shuffling.condition import CONDITION, Publication
-from dpcore.privacy.shuffling.figure import Figure, jointly, published
+from dpcore.privacy.shuffling.figure import Figure, jointly, published, upward
 from dpcore.protocol.scheme import Scheme
 
 DELTA = 1e-6  # of a whole round
@@ -111,18 +111,6 @@ def _total(figures: Sequence[Figure]) -> Figure:
     for figure in others:
         first += figure
     return first
-
-
-def upward(epsilon: float) -> str:
-    """Return three digits that are not below it.
-
-    >>> upward(0.11815), upward(1.0)
-    ('0.119', '1')
-    """
-    if epsilon <= 0:
-        return "0"
-    unit = 10.0 ** (math.floor(math.log10(epsilon)) - 2)
-    return f"{math.ceil(epsilon / unit - 1e-9) * unit:.3g}"
 
 
 @singledispatch

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from dpcore.audit.crowd import crowd, levels, planned, upward
+from dpcore.audit.crowd import crowd, levels, planned
 from dpcore.mechanisms import (
     DyadicWave,
     HadamardResponse,
@@ -20,7 +20,7 @@ from dpcore.mechanisms import (
 from dpcore.privacy.budget import Budget
 from dpcore.privacy.shuffling.channel import level_of
 from dpcore.privacy.shuffling.condition import Publication
-from dpcore.privacy.shuffling.figure import published
+from dpcore.privacy.shuffling.figure import published, upward
 from dpcore.protocol.scheme import Scheme
 
 N, DELTA = 100_000, 1e-6

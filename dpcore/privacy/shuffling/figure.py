@@ -127,6 +127,18 @@ def least_epsilon(bound: Callable[[float], float], delta: float, most: float, gu
     return low, high
 
 
+def upward(epsilon: float) -> str:
+    """Return three digits that are not below it.
+
+    >>> upward(0.11815), upward(1.0)
+    ('0.119', '1')
+    """
+    if epsilon <= 0:
+        return "0"
+    unit = 10.0 ** (math.floor(math.log10(epsilon)) - 2)
+    return f"{math.ceil(epsilon / unit - 1e-9) * unit:.3g}"
+
+
 def check_delta(delta: float) -> None:
     """Raise SchemeError unless 0 < delta <= 1/100."""
     check_within(1e-15, 0.01, delta=delta)
