@@ -17,6 +17,7 @@ import pandas as pd
 from dpcore.errors import WarehouseError
 from dpcore.privacy.shuffling.condition import CONDITION_OF_PAGE
 from dpcore.privacy.shuffling.figure import upward
+from dpcore.results.pages.pairs import pairs_of
 from dpcore.results.pages.pictures import Picture, Query, points_of
 from dpcore.results.pages.trends import Number, Trend, trends
 from dpcore.results.pages.words import name_of, what_leaves
@@ -147,6 +148,7 @@ def gather(ask: Ask, run_id: str) -> dict[str, Any]:
         "run": run,
         "title": in_words(run["scheme"]).capitalize(),
         "sections": sections,
+        "pairs": pairs_of(ask, _read, run_id, attributes, run["canonical"]),
         "previous": previous,
         "changes": _changes(records(ask(queries["changes"].sql)), attributes),
         "checks": [_check(row) for row in checks],
