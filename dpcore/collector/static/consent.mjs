@@ -154,10 +154,9 @@ function questions() {
   return new Map([...byColumn.values()].map((one) => [idOf(one), one]));
 }
 
-const sureOf = ({ epsilon }) => `At most ${sureness(epsilon)} % sure of one of two equally likely answers (ε = ${number(epsilon, 2)}).`;
-
-/** The odds of an answer, and its epsilon. */
-const told = ({ name, epsilon }) => [chance(name), ` (ε = ${number(epsilon, 2)})`];
+/** How sure one can become of an answer: as the collector tells it, else by the epsilon that is promised. */
+const sureOf = ({ name, epsilon }) => (isTold ? [chance(name), ` (ε\u00a0=\u00a0${number(epsilon, 2)})`]
+  : [`At most ${sureness(epsilon)} % sure of one of two equally likely answers (ε = ${number(epsilon, 2)}).`]);
 
 /** Two questions, of whose answers one report tells. */
 function together(attribute) {
@@ -166,8 +165,8 @@ function together(attribute) {
   const above = [...shown.values()].filter((one) => attribute.sides.some((side) => side.column === one.column) && !here.includes(one));
   const said = above.length ? `What you say to ${new Intl.ListFormat("en-GB").format(above.map((one) => `“${asked(one)}”`))} above counts here too. ` : "";
   const gives = make("p", { className: "gives", id: `${attribute.name}-gives`,
-    textContent: `${said}One answer is drawn for both together. ${isTold ? "" : sureOf(attribute)}` });
-  if (isTold) gives.append(...told(attribute));
+    textContent: `${said}One answer is drawn for both together. ` });
+  gives.append(...sureOf(attribute));
   return make("fieldset", { className: "together", id: attribute.name, attributes: { "aria-describedby": `${attribute.name}-gives` } },
     make("legend", { textContent: asked(attribute) }), gives, ...here.map(question));
 }
@@ -179,9 +178,9 @@ function question(attribute) {
     className: "gives",
     id: `${name}-gives`,
     textContent: attribute.type === "label" ? "Not hidden: this is sent as you say it."
-      : bounds(attribute) + (attribute.key || isTold ? "" : sureOf(attribute)),
+      : bounds(attribute),
   });
-  if (isTold && !attribute.key && attribute.type !== "label") gives.append(...told(attribute));
+  if (attribute.type !== "label" && !attribute.key) gives.append(...sureOf(attribute));
   const wrong = make("p", { className: "wrong", id: `${name}-wrong` });
   const open = attribute.type === "label" ? "open" : "";
   const described = { "aria-describedby": `${name}-gives ${name}-wrong` };
@@ -271,6 +270,7 @@ function says(attribute, { level, values }) {
     case "subset_selection": return `One of ${listed(values.map((value) => categories[value]))}, or none of them`;
     case "hadamard_response": return `Symbol ${values[0]} of ${high}`;
     case "local_hashing": return `Bin ${values[2]} of the hash ${values[0]} x + ${values[1]}`;
+    case "crossed_wave": return `${level ? "Of the product" : "Of the place"}, cell ${values[0] + 1} of ${high + 1}`;
     case "wavelet_laplace": return `${scale}${values.length} numbers with noise: ${values.slice(0, 2).map((v) => number(v).replace("-", "−")).join("; ")}${values.length > 2 ? "; …" : ""}`;
     default: return `${scale}cell ${values[0] + 1 - low} of ${high - low + 1}`.replace(/^./, (letter) => letter.toUpperCase());
   }

@@ -44,9 +44,9 @@ export function tellOdds(asked, told = opening()) {
   at("odds-paragraph").textContent = all.paragraph;
   at("odds-figures").textContent = texts.numbers_title;
   at("odds-numbers").replaceChildren(...table(told, asked));
-  for (const [name, line] of Object.entries(questions)) {
-    at(`${name}-chance`).lang = texts.code;
-    at(`${name}-chance`).textContent = line.sentence;
+  for (const [name, { sentence }] of Object.entries(questions)) {
+    const place = at(`${name}-chance`); // none where its column is asked with another
+    if (place) Object.assign(place, { lang: texts.code, textContent: sentence });
   }
   at("odds").hidden = false;
 }
