@@ -497,5 +497,10 @@ def test_two_questions_may_be_answered_together_and_a_column_is_asked_once(
             tab.screenshot(screenshots / f"together_{width}_review.png")
         tab.evaluate("document.getElementById('send').click()")
         wait(tab, "sent")
-        assert set(wire.read_report(posted[0], scheme).answers) == {"work", "work_and_place", "habits", "income_and_age"}
+        assert set(wire.read_report(posted[0], scheme).answers) == {
+            "work",
+            "work_and_place",
+            "habits",
+            "income_and_age",
+        }
         assert tab.complaints == []
