@@ -23,6 +23,7 @@ _EXPORTS = {
     "compare_frequencies": "dpcore.estimation.comparison",
     "estimate": "dpcore.pipeline",
     "functionals": "",
+    "joint": "dpcore.pipeline",
     "keyed": "dpcore._random",
     "privatize": "dpcore.pipeline",
     "run": "dpcore.pipeline",
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
         Projection,
         Undersmoothed,
     )
-    from dpcore.pipeline import aggregate, estimate, privatize, run, simulate
+    from dpcore.pipeline import aggregate, estimate, joint, privatize, run, simulate
     from dpcore.privacy.budget import Budget
     from dpcore.protocol.aggregates import Aggregate
     from dpcore.protocol.scheme import Scheme

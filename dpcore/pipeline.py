@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from dpcore._random import Source
-from dpcore.errors import NotEstimable, SchemeError, check_within
+from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation import least_count
 from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.estimation.estimators import Estimator, groups, sensitivity
@@ -29,14 +29,18 @@ from dpcore.estimation.weighting import Margins, Weights, rake
 from dpcore.functionals import Atom, parse
 from dpcore.functionals.group import WEIGHTED, Group, OfGroup
 from dpcore.mechanisms import Reports
+from dpcore.protocol import simulation
 from dpcore.protocol.aggregates import Aggregate
 from dpcore.protocol.attribute import Attribute
 from dpcore.protocol.labelled import members
 from dpcore.protocol.report import Answers, ReportBatch, concatenate
 from dpcore.protocol.scheme import Scheme
-from dpcore.protocol.simulation import simulate
 
-__all__ = ["Round", "aggregate", "collect", "estimate", "estimate_all", "privatize", "run", "simulate"]
+if TYPE_CHECKING:
+    from dpcore.estimation.joint.joint_estimate import JointEstimate
+    from dpcore.estimation.joint.pair_estimates import PairEstimates
+
+__all__ = ["Round", "aggregate", "collect", "estimate", "estimate_all", "joint", "privatize", "run", "simulate"]
 
 BLOCK = 65_536
 UNITS = 1 << 20  # the stream of the drawn units; attributes have the streams 0, 1, 2, ...
@@ -85,7 +89,7 @@ class Round:
     unavailable: attribute -> why no estimate could be made of it.  groups: of each declared pair, then of each label, in the
     categories' order.  withheld: the pairs of which a group has so few reports that their sums are nobody's to see.
     labelled: (attribute, group) of labels -> its own sums, where they may be seen.  margins, weights: of the population, where
-    its totals by label are known.
+    its totals by label are known.  joints: of pairs whose reports have a law of their own, in the scheme's order.
     """
 
     aggregate: Aggregate
@@ -97,6 +101,7 @@ class Round:
     labelled: Mapping[tuple[str, Group], Aggregate] = field(default_factory=dict)
     margins: Margins | None = None
     weights: Weights | None = None
+    joints: tuple[PairEstimates, ...] = ()
 
 
 def privatize(scheme: Scheme, records: Any, random: Source, first_block: int = 0) -> ReportBatch:
@@ -185,6 +190,23 @@ def collect(
     return total
 
 
+def simulate(scheme: Scheme, people: Any, random: Source, clients: int | None = None) -> Aggregate:
+    """Return an aggregate drawn from the exact law of `aggregate(privatize(people))`.
+
+    people: a mapping or DataFrame of records, or a population, whose cell probabilities make 10^9 clients cost what 10^5 do.
+    Where the scheme has pairs without groups (`pairs` but not `grouped`) reports are made, 65,536 at a time, and cost what they
+    cost.  Else none is made, and there are no marginals, whose joint law with the statistics cannot be drawn without.
+    clients: how many of a population (default: the scheme's number).  Raises SchemeError unless `reporting = "all"`.
+    """
+    if scheme.pairs == scheme.grouped or scheme.reporting != "all":
+        return simulation.simulate(scheme, people, random, clients)
+    if hasattr(people, "records_block"):
+        return collect(scheme, people, clients or scheme.clients, random)
+    if hasattr(people, "cell_probabilities"):
+        raise SchemeError("joint counts are drawn of people who have all attributes; give a population or records")
+    return collect(scheme, Table(people), len(Table(people)), random)
+
+
 def estimate(aggregate: Aggregate, attribute: str, estimator: Estimator | None = None, given: str | None = None) -> Any:
     """Return the estimate of an attribute: a DensityEstimate or a FrequencyEstimate.
 
@@ -200,6 +222,11 @@ def estimate(aggregate: Aggregate, attribute: str, estimator: Estimator | None =
             for group, alone in parts.items()
             if group.attribute == given and not alone.is_empty
         }
+    if given is not None and (attribute, given) in set(aggregate.scheme.pairs) - set(aggregate.scheme.grouped):
+        raise SchemeError(
+            f"{attribute} given {given} has no groups, which are of a density that everybody gives, within a question by "
+            "randomized_response; what is kept of the two is their joint counts"
+        )
     chosen = estimator or named(aggregate.scheme.attributes[attribute])
     plain = chosen.estimate(aggregate, attribute, given)
     if given is None:
@@ -209,34 +236,17 @@ def estimate(aggregate: Aggregate, attribute: str, estimator: Estimator | None =
     return {category: replace(group, sample=samples.get(category)) for category, group in by_category.items()}
 
 
-def check_estimates(scheme: Scheme) -> None:
-    """Raise SchemeError where an attribute is asked for a level or a functional that its kind, bounds or basis rule out.
+def joint(aggregate: Aggregate, first: str, second: str) -> JointEstimate:
+    """Return the estimate of two attributes together, which the scheme pairs, or of two columns that it asks together.
 
-    To be called before anyone reports: found later, the reports would be lost with the scheme that has to change.
+    Raises SchemeError where it does not, NotEstimable where there are too few reports of either.
     """
-    for name, attribute in scheme.attributes.items():
-        try:
-            _check_attribute(attribute)
-        except SchemeError as error:
-            raise SchemeError(f"attributes.{name}: {error}") from None
+    from dpcore.estimation.joint.joint_estimate import asked_together, paired  # with scipy, which few rounds need
 
-
-def _check_attribute(attribute: Attribute) -> None:
-    basis = getattr(attribute.mechanism, "basis", None)
-    if attribute.level is not None and basis is not None:
-        check_within(basis.coarsest_level, basis.finest_level + 1, level=attribute.level)
-    asked = []
-    for text in attribute.functionals:
-        functional = parse(text)
-        reason = functional.refuses_probabilities()
-        if attribute.has_density:
-            bounds = float(attribute.lower), float(attribute.upper)
-            reason = functional.refuses(*bounds, named(attribute).degree(attribute.mechanism))
-        if reason is not None:
-            raise SchemeError(f"functionals: {text!r}: {reason}")
-        asked.append(str(functional))
-    if len(set(asked)) != len(asked):
-        raise SchemeError(f"functionals must differ, got {', '.join(asked)}")
+    for name, attribute in aggregate.scheme.attributes.items():
+        if attribute.of and sorted(attribute.of) == sorted((first, second)):
+            return asked_together(aggregate, name, first, None if attribute.is_numeric else estimate(aggregate, name))
+    return paired(aggregate, first, second, (estimate(aggregate, first), estimate(aggregate, second)))
 
 
 def estimate_all(
@@ -260,7 +270,7 @@ def estimate_all(
             continue
         asked = (*map(parse, attribute.functionals), *_atoms(estimates[name]))
         functionals[name] = tuple(estimates[name].functional(functional) for functional in dict.fromkeys(asked))
-    pairs = aggregate.scheme.pairs
+    pairs = aggregate.scheme.grouped
     withheld = frozenset(pair for pair in pairs if groups.is_withheld(aggregate, pair[1], fewest))
     estimated = [group for pair in pairs if pair[0] in estimates for group in _groups(aggregate, *pair, fewest)]
     cells = _cells(aggregate.scheme)
@@ -278,7 +288,13 @@ def estimate_all(
             estimated += [_found(aggregate.scheme.attributes[name], whole, None, str(error)) for name in estimates]
         else:
             estimated += [_weighted(aggregate, name, margins, weights, labelled, fewest) for name in estimates]
-    return Round(aggregate, estimates, functionals, unavailable, tuple(estimated), withheld, labelled, margins, weights)
+    joints: tuple[PairEstimates, ...] = ()
+    if aggregate.scheme.pairs:
+        from dpcore.estimation.joint.pair_estimates import pair_estimates  # with scipy, which few rounds need
+
+        joints = pair_estimates(aggregate, estimates, unavailable, fewest)
+    found = tuple(estimated)
+    return Round(aggregate, estimates, functionals, unavailable, found, withheld, labelled, margins, weights, joints)
 
 
 def _groups(aggregate: Aggregate, name: str, other: str, fewest: int) -> Iterator[GroupEstimates]:

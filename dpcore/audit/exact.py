@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import reduce, singledispatch
@@ -28,8 +28,9 @@ import numpy as np
 
 from dpcore._random import seeded
 from dpcore.audit.channel import largest_ratio
-from dpcore.audit.findings import AttributeAudit, Finding, SchemeAudit
+from dpcore.audit.findings import AttributeAudit, Finding, PairAudit, SchemeAudit
 from dpcore.audit.gaussian import approximate_epsilon
+from dpcore.audit.joint import audit_pair
 from dpcore.audit.loss import Loss
 from dpcore.audit.pairs import largest_loss, largest_square
 from dpcore.errors import CalibrationError
@@ -85,7 +86,14 @@ def audit_scheme(scheme: Scheme) -> SchemeAudit:
         kept=reduce(add if read.reporting == "all" else _larger, units),
         attributes=tuple(attributes.values()),
         in_clear={name: len(label.categories) for name, label in read.labels.items()},
+        pairs=tuple(_pair(read, attributes, pair) for pair in read.pairs),
     )
+
+
+def _pair(scheme: Scheme, audits: Mapping[str, AttributeAudit], pair: tuple[str, str]) -> PairAudit:
+    first, second = pair
+    mechanisms = scheme.attributes[first].mechanism, scheme.attributes[second].mechanism
+    return audit_pair(pair, mechanisms, (audits[first].found.kept, audits[second].found.kept))
 
 
 def audit_mechanism(mechanism: Mechanism) -> Finding:

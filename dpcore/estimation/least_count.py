@@ -45,7 +45,7 @@ def seen(aggregate: Any, cells: Mapping[Group, np.ndarray], fewest: int) -> list
 
     cells: group -> (C,) bool, the combinations of labels that are its own.  Groups of pairs are shown besides.
     """
-    held, pairs = aggregate.labelled, aggregate.scheme.pairs
+    held, pairs = aggregate.labelled, aggregate.scheme.grouped
     found: dict[bytes, set[Group]] = {}
     told = []
     for name, answered in () if held is None else held.answered.items():

@@ -17,6 +17,19 @@ from dpcore.functionals.distance import KullbackLeibler, Wasserstein
 from dpcore.functionals.entropy import Entropy
 from dpcore.functionals.fisher import FisherInformation
 from dpcore.functionals.integral import IntegratedSquare, PowerIntegral
+from dpcore.functionals.joint import (
+    CellDifference,
+    ConditionalMean,
+    ConditionalProbability,
+    ConditionalQuantile,
+    Correlation,
+    Covariance,
+    Intercept,
+    JointFunctional,
+    RankCorrelation,
+    Rectangle,
+    Slope,
+)
 from dpcore.functionals.linear import Atom, Cdf, CentralMoment, Derivative, Mean, Moment, Probability, Variance
 from dpcore.functionals.quantile import Quantile
 from dpcore.functionals.reference import REFERENCES, Reference

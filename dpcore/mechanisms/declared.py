@@ -41,7 +41,7 @@ class Declaration:
 
     name: in schemes and tables.  title: on pages.  words: what leaves a device, for people, after 'the report says'.
     attributes: what it answers for: 'numeric', 'categorical', 'lattice', a number of few values, or 'plane', two numbers.
-    estimators: the names of those that read it, the default first.  names_one: whether a report is one category, as pairs
+    estimators: the names of those that read it, the default first.  names_one: whether a report is one category, as groups
     need it.  options: what a scheme may tell its design.
     told: what else of the scheme its design is told: 'categories' or 'points', how many there are (0 where values are
     anywhere), or 'clients', how many are planned for.

@@ -180,6 +180,14 @@ class LocalHashing(WeightedOracle):
     def statistics(self, reports: Reports) -> np.ndarray:
         return self._supports(reports.values.reshape(-1, 3))
 
+    def scores(self, reports: Reports) -> np.ndarray:
+        slope, shift, v = reports.values.reshape(-1, 3).astype(np.uint32).T[:, :, None]
+        residues = slope * np.arange(self.categories, dtype=np.uint32)  # of 32 bits, as P is below 2^16
+        residues += shift
+        residues -= residues // np.uint32(self.prime) * np.uint32(self.prime)
+        residues -= self.edges.astype(np.uint32)[v]  # below the bin's first residue it wraps around, beyond its last
+        return np.asarray(residues < np.diff(self.edges).astype(np.uint32)[v]).view(np.int8)
+
     def _supports(self, rows: np.ndarray) -> np.ndarray:
         """How many reports support each category, (k,), from reports (n, 3).
 

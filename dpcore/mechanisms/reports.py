@@ -45,10 +45,14 @@ _CHUNK = 1 << 14  # clients whose integers stay in a core's cache
 PIECE = 1 << 16  # integers that do
 
 
-def chunks(n: int) -> Iterator[slice]:
-    """Yield slices that cover n clients, so few at a time that numpy's passes over them find them in a core's cache."""
-    for first in range(0, n, _CHUNK):
-        yield slice(first, min(first + _CHUNK, n))
+def chunks(n: int, least: int = 0) -> Iterator[slice]:
+    """Yield slices that cover n clients, so few at a time that numpy's passes over them find them in a core's cache.
+
+    least: how many they are at least, where each costs as much as so many clients.
+    """
+    most = max(_CHUNK, least)
+    for first in range(0, n, most):
+        yield slice(first, min(first + most, n))
 
 
 def sorted_by(groups: np.ndarray, many: int) -> tuple[np.ndarray, np.ndarray]:

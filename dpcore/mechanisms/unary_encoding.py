@@ -190,6 +190,10 @@ class UnaryEncoding(FrequencyOracle):
             ones += _ones(part) if loop is None else _ones_by(loop, part)
         return ones[: self.categories]
 
+    def scores(self, reports: Reports) -> np.ndarray:
+        rows = reports.values.reshape(-1, *self.sizes).astype("<u4").view(np.uint8)
+        return np.unpackbits(rows, axis=1, count=self.categories, bitorder="little").view(np.int8)
+
     def marginal_laws(self) -> tuple[np.ndarray, ...]:
         """Return the law of the number of ones, 0..k: the true bit's and those of k - 1 others."""
         from scipy.special import gammaln  # nobody but the aggregator asks

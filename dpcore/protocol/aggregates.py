@@ -1,8 +1,8 @@
 """Aggregates: integer sufficient statistics, a commutative monoid.
 
 zero, add and merge are exact integer sums, so any split into shards, any order and any tree of merges gives the same bits.
-A table belongs to one attribute, or to a declared pair: the numeric attribute's statistics kept apart by the reported
-category of the other.  What no client could have sent is refused here, by reason, whatever a collector has looked at.
+A table belongs to one attribute, or to a declared pair: the first one's statistics beside the other's, as the same clients
+reported them (`pairs`).  What no client could have sent is refused here, by reason, whatever a collector has looked at.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import numpy as np
 
 from dpcore.errors import SchemeError, SchemeMismatch
 from dpcore.mechanisms import Reports
-from dpcore.protocol import tokens
-from dpcore.protocol.labelled import Labelled, Pair
+from dpcore.protocol import pairs, tokens
+from dpcore.protocol.labelled import Labelled
+from dpcore.protocol.pairs import Pair
 from dpcore.protocol.report import Answers, ReportBatch
 from dpcore.protocol.scheme import Scheme
 
@@ -27,7 +28,7 @@ class Aggregate:
 
     n: clients whose reports were accepted.
     statistics: attribute -> (S,) int64, as the mechanism's `labels` name them.
-    pairs: (numeric, categorical) -> (k, S) int64, the numeric attribute's statistics by reported category.
+    pairs: (a, b) -> (S_b, S_a) int64, what a client's report adds to b's statistics times what it adds to a's, summed.
     answered: attribute -> how many clients reported it (all n, but for `reporting = "one"`).
     rejected: reason -> how many clients' reports were refused; examples: reason -> position of the first of them.
     labelled: the same by label, None where the scheme has no labels.
@@ -53,10 +54,7 @@ class Aggregate:
             scheme,
             0,
             {name: np.zeros(size[name], dtype=np.int64) for name in scheme.attributes},
-            {
-                pair: np.zeros((scheme.attributes[pair[1]].mechanism.inputs, size[pair[0]]), dtype=np.int64)
-                for pair in scheme.pairs
-            },
+            {pair: pairs.zero(pair, scheme.attributes) for pair in scheme.pairs},
             dict.fromkeys(scheme.attributes, 0),
             labelled=Labelled.zero(scheme),
         )
@@ -78,8 +76,8 @@ class Aggregate:
         return cls(
             scheme,
             int(np.count_nonzero(good)),
-            {name: table.sum(axis=0) for name, table in held.statistics.items()},
-            {pair: table.sum(axis=0) for pair, table in held.pairs.items()},
+            {name: _whole(table) for name, table in held.statistics.items()},
+            {pair: _whole(table) for pair, table in held.pairs.items()},
             {name: len(answers[name]) for name in scheme.attributes},
             {reason: reasons[reason] for reason in sorted(reasons)},
             {reason: first + examples[reason] for reason in sorted(examples)},
@@ -160,6 +158,11 @@ class Aggregate:
             and self.marginals.keys() == other.marginals.keys()
             and all(np.array_equal(table, other.marginals[name]) for name, table in self.marginals.items())
         )
+
+
+def _whole(tables: np.ndarray) -> np.ndarray:
+    """The sum of tables by cell; the one itself where there is one."""
+    return np.asarray(tables[0] if len(tables) == 1 else tables.sum(axis=0))
 
 
 def accepted(scheme: Scheme, batch: ReportBatch) -> np.ndarray:

@@ -6,14 +6,14 @@ value and what would be accepted; it never shows a record.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
 from dpcore.errors import SchemeError
-from dpcore.mechanisms.named import CATEGORICAL
-from dpcore.protocol import _toml, attribute_table, keys, label
+from dpcore.protocol import _toml, attribute_table, keys, label, pairs
 from dpcore.protocol.attribute import Attribute
 
 FORMAT = 1
@@ -50,7 +50,7 @@ def read(document: Mapping[str, Any]) -> dict[str, Any]:
     del entries["format"]
     return entries | {
         "draws": draws,
-        "pairs": _pairs(entries["pairs"], attributes),
+        "pairs": pairs.read(entries["pairs"], attributes, math.prod(label.shape(labels))),
         "functionals": functionals,
         "attributes": MappingProxyType(attributes),
         "labels": labels,
@@ -72,33 +72,6 @@ def _columns_differ(attributes: Mapping[str, Attribute]) -> None:
                         f"attributes {name} and {taken} cannot be in one scheme, as reports of {name} have a column {taken}; "
                         "rename one, and say its name in files with column ="
                     )
-
-
-def _pairs(pairs: list[list[str]], attributes: Mapping[str, Attribute]) -> tuple[tuple[str, str], ...]:
-    parsed = []
-    for pair in pairs:
-        if [attributes[name].type if name in attributes else "" for name in pair] != ["numeric", "categorical"]:
-            raise SchemeError(
-                f'pairs must list [NUMERIC, CATEGORICAL] attributes, such as [["income", "urban_rural"]]; got {pair!r}'
-            )
-        if not attributes[pair[0]].has_density:
-            raise SchemeError(
-                f"a pair is of a density and categories, and {pair[0]} says which values there are; leave out step or values"
-            )
-        if attributes[pair[0]].missing == "category":
-            raise SchemeError(
-                f'a pair is of a number that everybody gives, and {pair[0]} has missing = "category"; leave out one of them'
-            )
-        if not attributes[pair[1]].mechanism.declared.names_one:
-            able = " or ".join(f'"{name}"' for name, kind in CATEGORICAL.items() if kind.declared.names_one)
-            raise SchemeError(
-                f"a pair needs mechanism = {able} for {pair[1]}, whose report must name one category; "
-                f"got {attributes[pair[1]].mechanism.name}"
-            )
-        parsed.append((pair[0], pair[1]))
-    if len(set(parsed)) != len(parsed):
-        raise SchemeError(f"pairs must differ, got {pairs!r}")
-    return tuple(parsed)
 
 
 def write(scheme: Mapping[str, Any]) -> str:

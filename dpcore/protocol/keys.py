@@ -35,7 +35,7 @@ SCHEME = (
         list[list[str]],
         fewest=0,
         default=(),
-        words='[NUMERIC, CATEGORICAL] each, the first by the second, such as [["income", "urban_rural"]]',
+        words='two attributes each, whose joint counts are kept, such as [["income", "urban_rural"], ["income", "age"]]',
     ),
     replace(_FUNCTIONALS, default=("mean", "quantile(0.5)")),
     Option(
@@ -173,7 +173,7 @@ _OWN[PLANE] = (
 
 _DEFAULTS = {
     "numeric": "none is named, and it is the default, of the least error",
-    "categorical": "none is named, and it is the default, which pairs need",
+    "categorical": "none is named, and it is the default, which groups need",
 }
 _AUTOMATIC = {
     "categorical": "auto took the smallest report within 1 % of the least variance",

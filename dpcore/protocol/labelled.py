@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.errors import SchemeMismatch
+from dpcore.mechanisms.together import joint_counts
 from dpcore.protocol import label
+from dpcore.protocol.pairs import Pair
 from dpcore.protocol.report import Answers
 from dpcore.protocol.scheme import Scheme
-
-Pair = tuple[str, str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +25,7 @@ class Labelled:
     """Tables by cell, C of them; integers.
 
     n: (C,) clients whose reports were accepted.  answered: attribute -> (C,) how many reported it.
-    statistics: attribute -> (C, S).  pairs: (numeric, categorical) -> (C, k, S).
+    statistics: attribute -> (C, S).  pairs: (a, b) -> (C, S_b, S_a).
     """
 
     n: np.ndarray
@@ -40,15 +40,11 @@ class Labelled:
             return None
         cells = _many(scheme)
         size = {name: len(attribute.mechanism.labels().level) for name, attribute in scheme.attributes.items()}
-        inputs = {other: scheme.attributes[other].mechanism.inputs for _, other in scheme.pairs}
         return cls(
             np.zeros(cells, dtype=np.int64),
             {name: np.zeros(cells, dtype=np.int64) for name in size},
             {name: np.zeros((cells, many), dtype=np.int64) for name, many in size.items()},
-            {
-                (name, other): np.zeros((cells, inputs[other], size[name]), dtype=np.int64)
-                for name, other in scheme.pairs
-            },
+            {pair: np.zeros((cells, size[pair[1]], size[pair[0]]), dtype=np.int64) for pair in scheme.pairs},
         )
 
     @classmethod
@@ -61,19 +57,17 @@ class Labelled:
         """
         cells, many = (cells_of(scheme, answers), _many(scheme)) if scheme.labels else (None, 1)
         n = np.array([np.count_nonzero(good)]) if cells is None else np.bincount(cells, minlength=many)
-        answered, statistics, pairs, marginals = {}, {}, {}, {}
-        for name, attribute in scheme.attributes.items():
-            own, mechanism, reports = cells, attribute.mechanism, answers[name].reports
-            answered[name] = n
-            if len(reports) < len(good):  # not everybody's
+        asked, owns, answered = scheme.attributes, {}, {}
+        for name in asked:
+            owns[name], answered[name] = cells, n
+            if len(answers[name]) < len(good):  # not everybody's
                 own = None if cells is None else cells[np.searchsorted(np.flatnonzero(good), answers[name].clients)]
-                answered[name] = np.array([len(reports)]) if own is None else np.bincount(own, minlength=many)
-            for numeric, other in scheme.pairs:
-                if numeric == name:
-                    said, groups = _categories(answers, name, other), scheme.attributes[other].mechanism.inputs
-                    both = said if own is None else own * groups + said
-                    table = mechanism.statistics_by(reports, both, many * groups).reshape(many, groups, -1)
-                    pairs[numeric, other], statistics[name] = table, table.sum(axis=1)
+                count = np.array([len(answers[name])]) if own is None else np.bincount(own, minlength=many)
+                owns[name], answered[name] = own, count
+        tables = {pair: _joint(scheme, answers, pair, owns[pair[0]], many) for pair in scheme.pairs}
+        statistics, marginals = _margins(scheme, tables), {}
+        for name, attribute in asked.items():
+            own, mechanism, reports = owns[name], attribute.mechanism, answers[name].reports
             if own is None and name not in statistics:
                 whole, marginals[name] = mechanism.tally(reports)
                 statistics[name] = whole[None]
@@ -81,7 +75,7 @@ class Labelled:
             marginals[name] = mechanism.marginals(reports)
             if own is not None and name not in statistics:
                 statistics[name] = mechanism.statistics_by(reports, own, many)
-        return cls(n, answered, statistics, {pair: pairs[pair] for pair in scheme.pairs}), marginals
+        return cls(n, answered, {name: statistics[name] for name in asked}, tables), marginals
 
     def merge(self, other: Labelled) -> Labelled:
         """Return the tables of both sets of reports."""
@@ -123,11 +117,24 @@ def members(scheme: Scheme, name: str, category: str) -> np.ndarray:
     return np.asarray(np.indices(shape)[axis].ravel() == place)
 
 
-def _categories(answers: Mapping[str, Answers], name: str, other: str) -> np.ndarray:
-    """What a pair's clients said of its category, (n,); both attributes are answered by the same clients."""
-    numeric, categorical = answers[name], answers[other]
-    if not np.array_equal(numeric.clients, categorical.clients):
+def _joint(
+    scheme: Scheme, answers: Mapping[str, Answers], pair: Pair, cells: np.ndarray | None, many: int
+) -> np.ndarray:
+    """The tables of a pair, (many, S_b, S_a); both attributes are answered by the same clients."""
+    (first, second), (ours, theirs) = (scheme.attributes[name] for name in pair), (answers[name] for name in pair)
+    if not np.array_equal(ours.clients, theirs.clients):
         raise SchemeMismatch(
-            f"the clients that answered {name} and {other} must be the same, as the scheme's pair says"
+            f"the clients that answered {pair[0]} and {pair[1]} must be the same, as the scheme's pair says"
         )
-    return categorical.reports.values
+    return joint_counts(first.mechanism, ours.reports, second.mechanism, theirs.reports, cells, many)
+
+
+def _margins(scheme: Scheme, tables: Mapping[Pair, np.ndarray]) -> dict[str, np.ndarray]:
+    """The statistics that the tables of pairs tell: those beside reports of one output, of which each is counted once."""
+    told = {}
+    for (first, second), table in tables.items():
+        if scheme.attributes[second].mechanism.counts_outputs:
+            told[first] = table.sum(axis=1)
+        if scheme.attributes[first].mechanism.counts_outputs:
+            told[second] = table.sum(axis=2)
+    return told

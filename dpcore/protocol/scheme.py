@@ -22,7 +22,7 @@ import numpy as np
 
 from dpcore.errors import InvalidRecord, SchemeError
 from dpcore.privacy.budget import Budget
-from dpcore.protocol import canonical
+from dpcore.protocol import canonical, pairs
 from dpcore.protocol.attribute import Attribute
 
 
@@ -32,6 +32,7 @@ class Scheme:
 
     epsilon: natural-log units, the total one client spends in one round; `budget` is the same, exact.
     digest: 64 hex digits, SHA-256 of `canonical`.  labels: what is seen in clear (`label`), at no epsilon.
+    pairs: of which two the joint counts are kept (`pairs`).
     draws: the version of what makes answers of a client's words; a memoized answer is the same for life
     only while it is, so that the digest, which every keyed stream is labelled with, covers it.
 
@@ -71,6 +72,11 @@ class Scheme:
     def reported(self) -> Mapping[str, Attribute]:
         """What a report holds: the attributes' answers, then the labels."""
         return MappingProxyType({**self.attributes, **self.labels})
+
+    @cached_property
+    def grouped(self) -> tuple[tuple[str, str], ...]:
+        """The pairs of a density and of reports that name a category, within which the density is estimated."""
+        return tuple(pair for pair in self.pairs if pairs.is_grouped(pair, self.attributes))
 
     @cached_property
     def units(self) -> tuple[tuple[str, ...], ...]:

@@ -40,6 +40,8 @@ def simulate(scheme: Scheme, people: Any, random: Source, clients: int | None = 
     """
     if scheme.reporting != "all":
         raise SchemeError('simulate needs reporting = "all", got "one"; use privatize and aggregate')
+    if scheme.pairs != scheme.grouped:
+        raise SchemeError("joint counts have no law that is drawn from without reports; use privatize and aggregate")
     paired = [name for name in scheme.attributes if any(name == categorical for _, categorical in scheme.pairs)]
     paired += scheme.labels  # what is said of them is what is true
     if hasattr(people, "cell_probabilities"):

@@ -19,8 +19,8 @@ from dpcore.estimation.frequency_estimate import FrequencyEstimate
 from dpcore.functionals import parse
 from dpcore.pipeline import GroupEstimates, Round
 from dpcore.results.check import Check, frame_of, of_group
+from dpcore.results.number_rows import result_of
 from dpcore.results.reading import records
-from dpcore.results.tables import result_of
 
 CERTAINTY = (
     0.99  # of all verdicts of two runs at once: where nothing changes, a daily round calls once in a hundred days

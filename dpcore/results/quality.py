@@ -152,6 +152,25 @@ def _all_or_nothing(frame: pd.DataFrame) -> pd.Series:
     return numbers.all(axis=1) | (~numbers.any(axis=1) & frame["reason"].notna())
 
 
+def _cells_add_up(frame: pd.DataFrame) -> pd.Series:
+    return (frame.groupby(["first", "second"])["share"].transform("sum") - 1).abs() <= _ROUNDING
+
+
+def _is_correlation(frame: pd.DataFrame) -> pd.Series:
+    """Shown and by interval; an estimate may lie beyond."""
+    ends = frame[["plug_in", "low", "high"]].abs()
+    return ~(frame["functional"].str.endswith("correlation") & (ends > 1 + _ROUNDING).any(axis=1))
+
+
+def _number_or_test(frame: pd.DataFrame) -> pd.Series:
+    numbers = frame[["estimate", "standard_error", "low", "high", "confidence"]].notna()
+    tests = frame[["statistic", "degrees", "p_value"]].notna()
+    is_number = numbers.all(axis=1) & ~tests.any(axis=1)
+    is_test = tests.all(axis=1) & ~numbers.any(axis=1)
+    nothing = ~numbers[["estimate", "low", "high"]].any(axis=1) & ~tests.any(axis=1) & frame["reason"].notna()
+    return is_number | is_test | nothing
+
+
 def _in_order(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.sort_values(["attribute", "estimator", "given", "x"])
 
@@ -227,6 +246,21 @@ _SCHEMAS: Mapping[str, pa.DataFrameSchema] = {
             _ordered("low", "estimate", "high"),
             _rule("numbers in the attribute's unit, and shares, lie within their range", _inside),
             _rule("an estimate has an interval, a refusal a reason", _all_or_nothing),
+        ],
+    ),
+    "joint": pa.DataFrameSchema(
+        {name: _between(0, 1) for name in ("share", "low", "high")} | {"standard_error": _not_negative(nullable=False)},
+        checks=[
+            _ordered("low", "share", "high"),
+            _rule("the cells of a pair add up to 1", _cells_add_up),
+        ],
+    ),
+    "associations": pa.DataFrameSchema(
+        {"standard_error": _not_negative(), "p_value": _between(0, 1)},
+        checks=[
+            _ordered("low", "high"),
+            _rule("a correlation is between -1 and 1", _is_correlation),
+            _rule("a number has an interval, a test a p-value, a refusal a reason", _number_or_test),
         ],
     ),
     "budgets": pa.DataFrameSchema(

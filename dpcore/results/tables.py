@@ -6,7 +6,7 @@ No estimation happens here and no file is touched.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from itertools import zip_longest
 from typing import Any
@@ -18,7 +18,6 @@ from dpcore.errors import SchemeError
 from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.estimation.estimators.log_linear_family import kinds
 from dpcore.estimation.frequency_estimate import FrequencyEstimate
-from dpcore.estimation.functional_estimate import FunctionalEstimate
 from dpcore.functionals import parse
 from dpcore.functionals.group import WEIGHTED, Group
 from dpcore.mechanisms.observation import ScoreSums
@@ -30,7 +29,9 @@ from dpcore.protocol.scheme import Scheme
 from dpcore.protocol.simulation import category_law
 from dpcore.results.account import Known, states
 from dpcore.results.check import Check, frame_of, of_group
-from dpcore.wire.codec import statistic_rows
+from dpcore.results.joint_tables import joint_tables
+from dpcore.results.number_rows import NUMBERS, row_of
+from dpcore.wire.sums import statistic_rows
 
 _REJECTED_SHARE = 0.01  # more than one report in a hundred refused means that something is wrong with a client
 POINTS = 201  # of a landed density; lines drawn through them look smooth on any screen
@@ -55,6 +56,7 @@ def tables_of(
         "frequencies": _frequencies(round_),
         "densities": _densities(round_),
         "functionals": _functionals(round_),
+        **joint_tables(round_.joints),
         "sensitivities": _sensitivities(round_),
         "levels": _levels(round_),
         "budgets": _budgets(round_),
@@ -118,10 +120,11 @@ def _aggregates(round_: Round) -> pd.DataFrame:
     rows: list[tuple[Any, ...]] = []
     for name, statistics in aggregate.statistics.items():
         rows += statistic_rows(aggregate.scheme, name, "", statistics)
-    for (name, other), tables in aggregate.pairs.items():
+    for name, other in aggregate.scheme.grouped:
         if (name, other) in round_.withheld:
             continue
-        for category, statistics in zip(aggregate.scheme.attributes[other].categories, tables, strict=True):
+        tables = zip(aggregate.scheme.attributes[other].categories, aggregate.pairs[name, other], strict=True)
+        for category, statistics in tables:
             rows += statistic_rows(aggregate.scheme, name, str(Group(other, category)), statistics)
     for (name, group), alone in round_.labelled.items():
         rows += statistic_rows(aggregate.scheme, name, str(group), alone.statistics[name])
@@ -196,21 +199,7 @@ def _functionals(round_: Round) -> pd.DataFrame:
         for name, estimator, given, results in asked
         for result in results
     ]
-    numbers = ("estimate", "plug_in", "standard_error", "confidence", "low", "high")
-    return _frame(rows, **dict.fromkeys(numbers, "float64"))
-
-
-_ALIKE = ("functional", "kind", "plug_in", "standard_error", "confidence", "low", "high", "reason")
-
-
-def row_of(result: FunctionalEstimate) -> dict[str, Any]:
-    """Return what tables hold of a number: the columns of `functionals` that do not say whose it is."""
-    return {"estimate": result.value} | {name: getattr(result, name) for name in _ALIKE}
-
-
-def result_of(row: Mapping[str, Any]) -> FunctionalEstimate:
-    """Return the number that a row of `functionals` holds, null values as None."""
-    return FunctionalEstimate(value=row["estimate"], **{name: row[name] for name in _ALIKE})
+    return _frame(rows, **dict.fromkeys(NUMBERS, "float64"))
 
 
 def _sensitivities(round_: Round) -> pd.DataFrame:

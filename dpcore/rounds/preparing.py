@@ -11,8 +11,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from dpcore import pipeline, populations, wire
+from dpcore import populations, wire
 from dpcore.errors import SchemeError
+from dpcore.estimation.asked import check_estimates
 from dpcore.protocol.scheme import Scheme
 from dpcore.results import warehouse
 from dpcore.rounds import counted, margins
@@ -46,7 +47,7 @@ def named(scheme: Path, *, round_: str | None = None, day: str | None = None, **
     if asked.warehouse is None and not wire.is_here(data):
         raise SchemeError(f"the warehouse is a file of this machine; with data at {data}, name it with --warehouse")
     parsed = Scheme.from_toml(scheme)
-    pipeline.check_estimates(parsed)
+    check_estimates(parsed)
     if records is not None and reports is not None:
         raise SchemeError("a round is of records or of reports that clients sent, got both; leave one out")
     source = "records" if records is not None else "reports" if reports is not None else "simulated"

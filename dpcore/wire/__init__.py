@@ -15,12 +15,10 @@ _HOLD = {
     "bulk": ("Rows", "joined", "judge", "read_stream", "rows_of", "write_segment", "write_stream"),
     "bundle": ("write_bundle",),
     "codec": (
-        "read_aggregate",
         "read_parts",
         "read_refused",
         "read_reports",
         "read_stamp",
-        "write_aggregate",
         "write_reports",
     ),
     "files": (
@@ -38,6 +36,7 @@ _HOLD = {
     "lines": ("write_lines",),
     "single": ("LEAST_BYTES", "REASONS", "most_bytes", "read_report", "write_report"),
     "store": ("FileStore",),
+    "sums": ("read_aggregate", "write_aggregate"),
 }
 _EXPORTS = {name: module for module, names in _HOLD.items() for name in names}
 
@@ -47,12 +46,10 @@ if TYPE_CHECKING:
     from dpcore.wire.bulk import Rows, joined, judge, read_stream, rows_of, write_segment, write_stream
     from dpcore.wire.bundle import write_bundle
     from dpcore.wire.codec import (
-        read_aggregate,
         read_parts,
         read_refused,
         read_reports,
         read_stamp,
-        write_aggregate,
         write_reports,
     )
     from dpcore.wire.files import (
@@ -70,6 +67,7 @@ if TYPE_CHECKING:
     from dpcore.wire.lines import write_lines
     from dpcore.wire.single import LEAST_BYTES, REASONS, most_bytes, read_report, write_report
     from dpcore.wire.store import FileStore
+    from dpcore.wire.sums import read_aggregate, write_aggregate
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Write and read report batches and aggregates as Parquet.
+"""Write and read report batches as Parquet.
 
 A file appears whole under its name or not at all (written beside it, then moved), and only its owner can read it.  What is
 read is checked: the scheme's digest and the columns.  A report that is not as long as its level says is kept as one of an
@@ -18,23 +18,18 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dpcore.errors import InvalidReport, SchemeMismatch
-from dpcore.functionals.group import Group
 from dpcore.mechanisms import Reports
-from dpcore.protocol.aggregates import Aggregate
-from dpcore.protocol.labelled import Labelled
 from dpcore.protocol.report import Answers, ReportBatch, concatenate
 from dpcore.protocol.scheme import Scheme
 from dpcore.protocol.tokens import NAME_BYTES, are_there
 from dpcore.wire.files import opened, write_whole
 from dpcore.wire.schema import (
-    AGGREGATE,
     DIGEST,
     KIND,
     NAMES,
     REFUSED,
     ROUND,
     is_single,
-    metadata,
     report_schema,
     sizes_of,
 )
@@ -49,7 +44,7 @@ def write_reports(path: Path, scheme: Scheme, batch: ReportBatch, sent_for: str 
 
     sent_for: the round that the reports are for, by which they are known to be late; '' for whichever counts them.
     """
-    _write(path, by_id(table_of(scheme, batch, sent_for)), **layout(scheme))
+    write_table(path, by_id(table_of(scheme, batch, sent_for)), **layout(scheme))
 
 
 def by_id(table: pa.Table) -> pa.Table:
@@ -159,7 +154,7 @@ def read_parts(
     """
     try:
         with opened(path) as source, pq.ParquetFile(source) as file:
-            _check_stamp(path, scheme, "reports", file.schema_arrow.metadata or {})
+            check_stamp(path, scheme, "reports", file.schema_arrow.metadata or {})
             named = [name for name in NAMES if name in file.schema_arrow.names]
             if not file.schema_arrow.equals(report_schema(scheme, named)):
                 raise InvalidReport(
@@ -175,7 +170,7 @@ def read_parts(
                 at += len(columns)
                 yield batch_of(scheme, columns if mask.all() else columns.filter(pa.array(mask)))
     except FileNotFoundError:
-        raise _missing(path, "reports") from None
+        raise missing(path, "reports") from None
     except (pa.ArrowException, OSError) as error:
         raise unreadable(path, error) from None
 
@@ -233,7 +228,7 @@ def _stamp(path: Path, scheme: Scheme) -> tuple[Any, Mapping[bytes, bytes]]:
     except (pa.ArrowException, OSError) as error:
         raise unreadable(path, error) from None
     held = footer.metadata or {}
-    _check_stamp(path, scheme, "reports", held)
+    check_stamp(path, scheme, "reports", held)
     return footer, held
 
 
@@ -269,113 +264,13 @@ def _answered(column: pa.Array) -> np.ndarray:
     return np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
 
 
-def write_aggregate(path: Path, aggregate: Aggregate) -> None:
-    """Write an aggregate as one Parquet file, one row per statistic."""
-    scheme = aggregate.scheme
-    rows: list[tuple[str, str, str, int, int, int]] = [("", "", "clients", 0, 0, aggregate.n)]
-    rows += [(name, "", "answered", 0, 0, count) for name, count in aggregate.answered.items()]
-    rows += [(reason, "", "rejected", 0, 0, count) for reason, count in aggregate.rejected.items()]
-    rows += [(reason, "", "example", 0, 0, position) for reason, position in aggregate.examples.items()]
-    for name, statistics in aggregate.statistics.items():
-        rows += statistic_rows(scheme, name, "", statistics)
-    for (name, other), tables in aggregate.pairs.items():
-        for category, statistics in zip(scheme.attributes[other].categories, tables, strict=True):
-            rows += statistic_rows(scheme, name, str(Group(other, category)), statistics)
-    for name, counts in aggregate.marginals.items():
-        rows += [(name, "", "marginal", 0, cell, int(count)) for cell, count in enumerate(counts)]
-    if aggregate.labelled is not None:
-        for number, table in enumerate(aggregate.labelled.tables()):
-            held = table.ravel()
-            rows += [("", "", "labelled", number, int(cell), int(held[cell])) for cell in np.flatnonzero(held)]
-    columns = [pa.array(column) for column in zip(*rows, strict=True)]
-    _write(
-        path,
-        pa.Table.from_arrays(columns, schema=AGGREGATE.with_metadata(metadata(scheme, "aggregate"))),
-        compression="zstd",
-    )
-
-
-def statistic_rows(
-    scheme: Scheme, name: str, given: str, statistics: np.ndarray
-) -> list[tuple[str, str, str, int, int, int]]:
-    """Return (attribute, given, statistic, level, cell, value) for each of an attribute's statistics."""
-    labels = scheme.attributes[name].mechanism.labels()
-    return [
-        (name, given, str(statistic), int(level), int(cell), int(value))
-        for statistic, level, cell, value in zip(labels.statistic, labels.level, labels.cell, statistics, strict=True)
-    ]
-
-
-def read_aggregate(path: Path, scheme: Scheme) -> Aggregate:
-    """Return the aggregate in a file, bit-equal to the one written.
-
-    Raises InvalidReport where the file is unreadable or not of this shape, SchemeMismatch where it belongs to another scheme.
-    """
-    try:
-        with opened(path) as file:
-            table = pq.read_table(file, partitioning=None)
-    except FileNotFoundError:
-        raise _missing(path, "aggregate") from None
-    except (pa.ArrowException, OSError) as error:
-        raise unreadable(path, error) from None
-    _check_stamp(path, scheme, "aggregate", table.schema.metadata or {})
-    if not table.schema.equals(AGGREGATE):
-        raise InvalidReport(f"{path} does not have the columns of an aggregate; aggregate the reports anew")
-    kinds = np.asarray(table.column("statistic").to_pylist())
-    names = np.asarray(table.column("attribute").to_pylist())
-    givens = np.asarray(table.column("given").to_pylist())
-    values = table.column("value").to_numpy()
-    measured = np.isin(kinds, ("reports", "count", "sum"))
-
-    def one(kind: str) -> dict[str, int]:
-        return {str(name): int(value) for name, value in zip(names[kinds == kind], values[kinds == kind], strict=True)}
-
-    def block(name: str, given: str, size: int) -> np.ndarray:
-        statistics = values[measured & (names == name) & (givens == given)]
-        if len(statistics) != size:
-            raise InvalidReport(f"{path} lacks statistics of {name}; aggregate the reports anew")
-        return statistics.astype(np.int64)
-
-    zero = Aggregate.zero(scheme)
-    return Aggregate(
-        scheme,
-        one("clients").get("", 0),
-        {name: block(name, "", len(size)) for name, size in zero.statistics.items()},
-        {
-            (name, other): np.stack(
-                [
-                    block(name, str(Group(other, category)), size.shape[1])
-                    for category in scheme.attributes[other].categories
-                ]
-            )
-            for (name, other), size in zero.pairs.items()
-        },
-        one("answered"),
-        one("rejected"),
-        one("example"),
-        {
-            str(name): values[(kinds == "marginal") & (names == name)]
-            for name in sorted(set(names[kinds == "marginal"]))
-        },
-        _filled(zero.labelled, table.filter(pa.array(kinds == "labelled"))),
-    )
-
-
-def _filled(zero: Labelled | None, rows: pa.Table) -> Labelled | None:
-    """The tables by label, from their entries that are not zero."""
-    if zero is None:
-        return None
-    numbers, cells, values = (rows.column(name).to_numpy() for name in ("level", "cell", "value"))
-    for number, table in enumerate(zero.tables()):
-        table.reshape(-1)[cells[numbers == number]] = values[numbers == number]
-    return zero
-
-
-def _write(path: Path, table: pa.Table, **layout: Any) -> None:
+def write_table(path: Path, table: pa.Table, **layout: Any) -> None:
+    """Write a table as one Parquet file that its owner alone can read."""
     write_whole(path, lambda beside: pq.write_table(table, beside, **layout), private=True)
 
 
-def _missing(path: Path, kind: str) -> InvalidReport:
+def missing(path: Path, kind: str) -> InvalidReport:
+    """Return what to raise where there is no such file."""
     return InvalidReport(f"no {kind} at {path}; collect the round first")
 
 
@@ -385,7 +280,8 @@ def unreadable(path: Path, error: Exception) -> InvalidReport:
     return InvalidReport(f"{path} cannot be read as Parquet ({reason}); it may be cut short: collect it anew")
 
 
-def _check_stamp(path: Path, scheme: Scheme, kind: str, held: Mapping[bytes, bytes]) -> None:
+def check_stamp(path: Path, scheme: Scheme, kind: str, held: Mapping[bytes, bytes]) -> None:
+    """Raise InvalidReport where a file's metadata is of another kind, SchemeMismatch where it is of another scheme."""
     if held.get(KIND) != kind.encode():
         raise InvalidReport(f"{path} is not a file of {kind} that ldpflow wrote")
     if held.get(DIGEST) != scheme.digest.encode():

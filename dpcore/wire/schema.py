@@ -26,7 +26,7 @@ AGGREGATE = pa.schema(
     [
         ("attribute", pa.string()),
         ("given", pa.string()),  # '' or 'ATTRIBUTE=CATEGORY', the reported category
-        # 'reports', 'count', 'sum', or 'clients', 'answered', 'rejected', 'example', 'marginal', 'labelled'
+        # 'reports', 'count', 'sum', or 'clients', 'answered', 'rejected', 'example', 'marginal', 'labelled', 'pair'
         ("statistic", pa.string()),
         ("level", pa.int64()),
         ("cell", pa.int64()),

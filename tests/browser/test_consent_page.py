@@ -92,7 +92,7 @@ def test_a_person_answers_sees_the_report_and_sends_it(
             wait(tab, "review")
             assert tab.evaluate("document.activeElement.id") == "review-title"
             assert tab.evaluate(FITS)
-            tab.evaluate("document.querySelector('details').open = true")
+            tab.evaluate("document.querySelector('#review details').open = true")
             tab.screenshot(screenshots / f"consent_{width}_review.png")
         shown = text(tab, "bytes")
         tab.evaluate("document.getElementById('back').click()")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import shutil
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 from dpcore import populations, wire
 from dpcore.collector.browser import ENTRY, joined
 from dpcore.errors import InvalidRecord, SchemeError
+from dpcore.protocol import pairs
 from dpcore.protocol.scheme import Scheme
 from tests.helpers import client_keys
 from tests.helpers.bundles import Bundle, honest
@@ -92,17 +95,58 @@ def test_silence_that_no_report_hides_is_not_opened(tmp_path: Path, root: Path) 
         name: Scheme.from_toml(text).canonical.replace('missing = "refuse"', 'missing = "category"')
         for name, text in plain.items()
     }
-    (pair,) = (bundle.scheme for bundle in honest() if bundle.name == "pair")
-    before, number = pair.split("[attributes.y]")
-    cases["pair"] = f"{before}[attributes.y]{number.replace('refuse', 'category', 1)}"
-    assert cases["pair"] != pair
     said = node(
         tmp_path, OPEN_ALL, json.dumps({name: Bundle(name, text, (), "", "").files() for name, text in cases.items()})
     )
     assert all(_refused(text) for text in cases.values())
     assert "needs 8 input cells" in said["room"]
-    assert "everybody gives" in said["pair"]
     assert said["noise"]
+
+
+PAIRABLE = {
+    "wave": 'type = "numeric"\nlower = 0\nupper = 1\nmechanism = "square_wave"\ncells = 8',
+    "levels": 'type = "numeric"\nlower = 0\nupper = 1\nmissing = "category"\nmechanism = "dyadic_wave"',
+    "noisy": 'type = "numeric"\nlower = 0\nupper = 1\nmechanism = "wavelet_laplace"\ndegree = 0\nfinest_level = 2',
+    "split": 'type = "numeric"\nlower = 0\nupper = 1\nallocation = "split"\nfinest_level = 3',
+    "points": 'type = "numeric"\nlower = 0\nupper = 4\nstep = 1\nmechanism = "unary_encoding"',
+    "named": 'type = "categorical"\ncategories = ["a", "b", "c"]\nmechanism = "randomized_response"',
+    "subset": 'type = "categorical"\ncategories = ["a", "b", "c"]\nmechanism = "subset_selection"',
+    "hashed": 'type = "categorical"\nbins = [1, 2]\nmechanism = "local_hashing"',
+    "symbols": 'type = "categorical"\ncategories = ["a", "b", "c"]\nmechanism = "hadamard_response"',
+}
+LABELS = "".join(f'[labels.l{i}]\ncategories = ["a", "b"]\n' for i in range(12))  # 4096 combinations
+
+
+def test_pairs_are_opened_where_python_opens_them(tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of every two kinds of questions, with and without labels, which leave no more than 4096 counts to a pair."""
+    (tmp_path / ENTRY).write_text(joined(root / "dpcore/collector/static"), "utf-8")
+    shutil.copy(root / "tests/browser/bundles.mjs", tmp_path)
+    schemes: dict[str, Scheme] = {}
+    refused = set()
+    for (one, other), labels in product(product(PAIRABLE, PAIRABLE), ("", LABELS)):
+        asked = dict.fromkeys((one, other))
+        tables = "".join(f"[attributes.{name}]\nepsilon = 1\n{PAIRABLE[name]}\n" for name in asked)
+        text, name = f'name = "s"\npairs = [["{one}", "{other}"]]\n{tables}{labels}', f"{one} {other} {bool(labels)}"
+        if _refused(text):
+            refused.add(name)
+        with monkeypatch.context() as patched:  # what nobody may ask, written as if one might
+            patched.setattr(pairs, "_check", lambda *told: None)
+            if one != other:
+                schemes[name] = Scheme.from_toml(text)
+    assert {name.split()[0] for name in refused} == {*PAIRABLE}
+    said = node(tmp_path, OPEN_ALL, json.dumps({name: _written(tmp_path / "b", of) for name, of in schemes.items()}))
+    assert {name for name, why in said.items() if why} == refused & {*schemes}
+    assert all("the pair" in why for why in said.values() if why)
+    assert "noisy numbers" in said["noisy symbols False"]
+    assert "counts for each of 4096 combinations" in said["levels split True"]
+    assert not said["levels split False"]
+
+
+def _written(folder: Path, scheme: Scheme) -> dict[str, str]:
+    """The files of a scheme's bundle, base64."""
+    shutil.rmtree(folder, ignore_errors=True)
+    wire.write_bundle(folder, scheme)
+    return {file.name: base64.b64encode(file.read_bytes()).decode() for file in folder.iterdir()}
 
 
 def _refused(text: str) -> str:

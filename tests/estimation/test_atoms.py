@@ -7,8 +7,9 @@ import scipy
 
 import dpcore as dp
 from dpcore.errors import SchemeError
+from dpcore.estimation.asked import check_estimates
 from dpcore.functionals import Atom, Entropy, Mean, Quantile
-from dpcore.pipeline import check_estimates, estimate_all
+from dpcore.pipeline import estimate_all
 from dpcore.populations import consumer_expenditure
 from dpcore.populations.laws import Beta, NumericLaw
 from dpcore.results.tables import tables_of

@@ -15,6 +15,7 @@ from dpcore.estimation.estimators.bands import massless
 from dpcore.estimation.estimators.silence import DEGREE, LEVEL, Answers
 from dpcore.functionals import Cdf, Mean, Quantile
 from dpcore.mechanisms.bases import bspline
+from dpcore.protocol.aggregates import Aggregate
 from dpcore.results.tables import tables_of
 
 LAW = beta(2, 5)
@@ -155,10 +156,12 @@ def test_what_could_not_be_read_is_refused_in_one_line(more: str, words: str) ->
     assert "\n" not in str(refused.value)
 
 
-def test_a_pair_is_of_a_number_that_everybody_gives() -> None:
+def test_groups_are_of_a_number_that_everybody_gives() -> None:
     other = '[attributes.b]\ntype = "categorical"\ncategories = ["x", "y"]\nepsilon = 1\n'
+    asked = dp.Scheme.from_toml(f'name = "s"\npairs = [["x", "b"]]\n{ASKED}{other}')
+    assert asked.grouped == ()
     with pytest.raises(SchemeError, match="everybody gives"):
-        dp.Scheme.from_toml(f'name = "s"\npairs = [["x", "b"]]\n{ASKED}{other}')
+        dp.estimate(Aggregate.zero(asked), "x", given="b")
 
 
 @pytest.mark.nightly("a study")

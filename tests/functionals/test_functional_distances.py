@@ -9,8 +9,8 @@ import pytest
 
 import dpcore as dp
 from dpcore.errors import SchemeError
+from dpcore.estimation.asked import check_estimates
 from dpcore.functionals import KullbackLeibler, Reference, Wasserstein, parse
-from dpcore.pipeline import check_estimates
 from dpcore.populations import consumer_expenditure
 
 NAMES = ("fisher_information", "wasserstein(1, uniform)", "wasserstein(2, uniform)", "kullback_leibler(uniform)")

@@ -9,6 +9,7 @@ import pytest
 import scipy
 
 from dpcore.errors import SchemeError
+from dpcore.estimation.asked import check_estimates
 from dpcore.estimation.densities import Spline
 from dpcore.functionals import (
     KINDS,
@@ -26,7 +27,6 @@ from dpcore.functionals import (
     parse,
 )
 from dpcore.mechanisms.bases import bspline
-from dpcore.pipeline import check_estimates
 from dpcore.protocol.scheme import Scheme
 from tests.helpers.cases import every_value_once
 

@@ -40,11 +40,7 @@ def text() -> str:
     kept = {name: [option for option in declared_of(name).options if option.is_kept] for name in _MECHANISMS}
     tables |= {name: _declared(options) for name, options in kept.items()}
     lines = [f'  "{name}": {_table(table)},' for name, table in tables.items()]
-    named = json.dumps([name for name in _MECHANISMS if declared_of(name).names_one])
-    return (
-        "\n".join([_HEAD + "{", *lines, "};", "", f"export const NAMES_ONE = {named}; // their reports, as pairs need"])
-        + "\n"
-    )
+    return "\n".join([_HEAD + "{", *lines, "};"]) + "\n"
 
 
 def declared_of(name: str) -> Any:

@@ -110,7 +110,7 @@ from dpcore.privacy.ledger import Ledger
 from dpcore.protocol.scheme import Scheme
 from dpcore.wire import FileStore, write_report
 
-ledger = Ledger(Budget.parse("20"), FileStore(Path(sys.argv[1])))
+ledger = Ledger(Budget.parse("30"), FileStore(Path(sys.argv[1])))
 for file in sys.argv[2:]:
     scheme = Scheme.from_toml(Path(file))
     record = {a.column: float(a.lower) if a.is_numeric else a.categories[0] for a in scheme.reported.values()}

@@ -71,7 +71,7 @@ def test_every_estimator_that_is_found_is_declared_by_a_mechanism() -> None:
 
 
 @pytest.mark.parametrize(("type_", "kind"), KINDS)
-def test_a_pair_takes_what_names_one_category(type_: str, kind: Any) -> None:
+def test_groups_take_what_names_one_category(type_: str, kind: Any) -> None:
     if type_ != "categorical":
         assert not kind.declared.names_one
         return
@@ -90,13 +90,15 @@ mechanism = "{kind.name}"
 """
     if kind.declared.names_one:
         asked, law = dp.Scheme.from_toml(text), np.array([0.5, 0.3, 0.2])
+        assert asked.grouped == asked.pairs
         mechanism = asked.attributes["a"].mechanism
         assert np.allclose(_answer_law(asked, "a", law), mechanism.model().response() @ law)
         assert mechanism.sizes == (1,)
         assert [int(end[0]) for end in mechanism.ranges(0)] == [0, 2]
         return
-    with pytest.raises(SchemeError, match="must name one category"):
-        dp.Scheme.from_toml(text)
+    asked = dp.Scheme.from_toml(text)
+    assert asked.pairs == (("x", "a"),)
+    assert asked.grouped == ()
 
 
 @pytest.mark.parametrize(("type_", "kind"), KINDS)

@@ -374,10 +374,10 @@ def test_what_a_scheme_may_not_say(name: str, extra: str, match: str) -> None:
         scheme_of(name, 3, extra=extra)
 
 
-def test_a_pair_needs_reports_that_name_a_category() -> None:
+def test_noisy_numbers_go_with_reports_of_one_output() -> None:
     text = 'name = "x"\npairs = [["height", "side"]]\n[attributes.height]\ntype = "numeric"\nlower = 0\nupper = 1\n'
     text += "epsilon = 1\ndegree = 1\nfinest_level = 3\n"
     text += '[attributes.side]\ntype = "categorical"\ncategories = ["l", "r"]\nepsilon = 1\n'
     assert dp.Scheme.from_toml(text).pairs
-    with pytest.raises(SchemeError, match="whose report must name one category"):
+    with pytest.raises(SchemeError, match="noisy numbers go with reports of one output"):
         dp.Scheme.from_toml(text + 'mechanism = "hadamard_response"\n')

@@ -13,7 +13,7 @@ from dpcore.audit import audit_mechanism
 from dpcore.audit.likelihood import hard_pairs, log_ratio
 from dpcore.audit.lower_bound import lower_bound
 from dpcore.errors import SchemeError
-from dpcore.mechanisms import Mechanism, Reports
+from dpcore.mechanisms import Mechanism, Reports, hadamard_response, oracle
 from dpcore.mechanisms.named import BY_KIND, BY_TYPE
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.budget import Budget
@@ -146,10 +146,33 @@ def test_reports_show_less_than_is_promised(mechanism: Any, type_: str) -> None:
 
 
 @every
-def test_statistics_of_groups_are_those_of_each_group_alone(mechanism: Any, type_: str) -> None:
+def test_what_each_report_adds_sums_to_the_statistics(mechanism: Any, type_: str) -> None:
+    reports = mechanism.privatize(np.arange(300) % mechanism.inputs, dp.seeded(9))
+    scores = mechanism.scores(reports)
+    assert scores.dtype.kind == "i"
+    assert scores.shape == (300, len(mechanism.labels().level))
+    assert np.array_equal(scores.sum(axis=0), mechanism.statistics(reports))
+    for client in (0, 7, 299):
+        alone = mechanism.statistics(reports.take(np.array([client]), mechanism.sizes))
+        assert np.array_equal(scores[client], alone)
+    if mechanism.counts_outputs:
+        assert np.array_equal(np.argmax(scores, axis=1), mechanism.places(reports))
+        assert np.array_equal(scores.sum(axis=1), np.ones(300))
+    assert mechanism.scores(reports.take(np.arange(0), mechanism.sizes)).shape == (0, scores.shape[1])
+
+
+@every
+def test_statistics_of_groups_are_those_of_each_group_alone(
+    mechanism: Any, type_: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     reports = mechanism.privatize(np.arange(2000) % mechanism.inputs, dp.seeded(4))
     groups = np.random.default_rng(5).integers(0, 6, 2000)  # the seventh has nobody
     tables = mechanism.statistics_by(reports, groups, 7)
     alone = [mechanism.statistics(reports.take(np.flatnonzero(groups == group), mechanism.sizes)) for group in range(7)]
     assert np.array_equal(tables, np.stack(alone))
+    monkeypatch.setattr(oracle, "_HELD", 600)
+    assert np.array_equal(mechanism.statistics_by(reports, groups, 7), tables)  # a few of a group at a time
+    monkeypatch.setattr(oracle, "_GROUP", 0)
+    monkeypatch.setattr(hadamard_response, "_TABLE", 0)
+    assert np.array_equal(mechanism.statistics_by(reports, groups, 7), tables)  # group after group
     assert np.array_equal(tables.sum(axis=0), mechanism.statistics(reports))

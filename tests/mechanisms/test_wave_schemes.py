@@ -10,8 +10,8 @@ import pytest
 
 import dpcore as dp
 from dpcore.errors import NotEstimable, SchemeError
+from dpcore.estimation.asked import check_estimates
 from dpcore.mechanisms import DyadicWave, SquareWave
-from dpcore.pipeline import check_estimates
 from dpcore.privacy.budget import Budget
 from dpcore.wire import read_aggregate, read_reports, write_aggregate, write_reports
 from tests.helpers.cases import every_value_once, of_each_kind

@@ -121,10 +121,11 @@ def test_what_people_round_to_is_of_the_analysis_and_in_the_text(heaps: str) -> 
     assert answers[0].values.tolist() == answers[1].values.tolist()
 
 
-def test_a_pair_is_of_a_density() -> None:
+def test_points_in_a_pair_are_counted_and_have_no_groups() -> None:
     other = '[attributes.b]\ntype = "categorical"\ncategories = ["x", "y"]\nepsilon = 1\n'
-    with pytest.raises(SchemeError, match="says which values there are"):
-        dp.Scheme.from_toml(f'name = "s"\npairs = [["a", "b"]]\n{ASKED}{LISTED}{other}')
+    asked = dp.Scheme.from_toml(f'name = "s"\npairs = [["a", "b"]]\n{ASKED}{LISTED}{other}')
+    assert asked.pairs == (("a", "b"),)
+    assert asked.grouped == ()
 
 
 @pytest.mark.parametrize("said", [STEPS, LISTED, "lower = 0\nupper = 200\n"])

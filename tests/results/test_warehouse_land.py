@@ -93,6 +93,42 @@ def tables(shift=0.0):
                 "design_effect": [600 / 500.5],
             }
         ),
+        "joint": pd.DataFrame(
+            {
+                "first": "income",
+                "second": "race",
+                "first_part": ["0 to 50000", "50000 to 100000"],
+                "second_part": "white",
+                "first_position": [0, 1],
+                "second_position": 0,
+                "share": [0.75, 0.25],
+                "estimate": [0.7, -0.01],
+                "standard_error": 0.1,
+                "confidence": 0.95,
+                "low": [0.5, 0.0],
+                "high": [0.9, 0.25],
+            }
+        ),
+        "associations": pd.DataFrame(
+            {
+                "first": "income",
+                "second": "race",
+                "functional": ["conditional_mean(white)", "equal_means", "independence"],
+                "kind": ["distribution_free", "test", "test"],
+                "first_part": "",
+                "second_part": ["white", "", ""],
+                "estimate": [50_000.5, None, None],
+                "plug_in": [50_001.5, None, None],
+                "standard_error": [10.0, None, None],
+                "confidence": [0.95, None, None],
+                "low": [49_900.0, None, None],
+                "high": [50_100.0, None, None],
+                "statistic": [None, 3.5, None],
+                "degrees": [None, 2, None],
+                "p_value": [None, 0.17, None],
+                "reason": [None, None, "too few"],
+            }
+        ).astype({"degrees": "Int64"}),
         "aggregates": pd.DataFrame(
             {
                 "attribute": "race",

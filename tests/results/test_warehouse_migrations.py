@@ -36,6 +36,10 @@ TABLES = {
     "categories": "run_id attribute category position value",
     "labels": "run_id label category position reports population",
     "weights": "run_id attribute labels reports effective_n design_effect",
+    "joint": "run_id first second first_part second_part first_position second_position share estimate standard_error "
+    "confidence low high",
+    "associations": "run_id first second functional kind first_part second_part estimate plug_in standard_error confidence "
+    "low high statistic degrees p_value reason",
     "drawings": "scheme scheme_digest source drawing round attribute epsilon delta states",
     "migrations": "version name sha256 applied_at",
 }
@@ -73,6 +77,8 @@ DIGESTS = {
     "0029_forgotten": "3885bcab9844f0da",
     "0030_labels": "e05e7180d6c37842",
     "0031_weights": "e069cde7ffe25837",
+    "0032_joint": "cc5b2731a077addb",
+    "0033_shuffling": "11daac12dfcc938f",
 }
 
 

@@ -4,7 +4,9 @@
  * left it for this survey and round, and when the last one did: each further one would tell more, and the page says so.
  */
 
+import { make } from "./elements.mjs";
 import { Client, InvalidRecord, fetchBundle, writeReport } from "./ldpflow.mjs";
+import { chance, isTold, tellOdds } from "./odds.mjs";
 
 const place = document.querySelector('meta[name="ldpflow"]').dataset;
 const at = (id) => document.getElementById(id);
@@ -19,14 +21,6 @@ const MOST_RADIOS = 8;
 let scheme;
 let known = 0; // reports that had left when the person was last told of them
 let drawn = { answers: null, report: null, text: null }; // the report of these answers, so that nobody draws twice
-
-/** An element with properties, attributes and children. */
-function make(tag, { attributes = {}, ...properties } = {}, ...children) {
-  const element = Object.assign(document.createElement(tag), properties);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  element.append(...children);
-  return element;
-}
 
 // ---- What this device remembers
 
@@ -69,7 +63,7 @@ function tellOfBefore() {
     + `${sureness((reports + 1) * totalEpsilon())} % sure, not ${sureness(totalEpsilon())} %, of one of two `
     + `${scheme.attributes.size > 1 ? "sets of answers" : "answers"} that seemed equally likely (ε = ${number((reports + 1) * totalEpsilon(), 2)}, `
     + `not ${number(totalEpsilon(), 2)}). It would also count you ${reports === 1 ? "twice" : `${reports + 1} times`}.`;
-  for (const id of ["promise", "clear", "asking", "review", "sent"]) at(id).hidden = true;
+  for (const id of ["promise", "odds", "clear", "asking", "review", "sent"]) at(id).hidden = true;
   at("before").hidden = false;
   at("again").onclick = () => {
     known = reports;
@@ -106,12 +100,11 @@ function promise() {
     + (inClear() ? ` Beside them go ${inClear()}, as you say ${scheme.labels.size > 1 ? "them" : "it"}.` : "")
     + " You will see it before it is sent. The survey learns about everyone together, not about you.";
   const also = inClear();
-  at("means").textContent =
-    `${also ? "Of all else, whoever sees this one report" : "From this one report, whoever sees it"} can learn this much and no more: of two `
+  const learned = `${also ? "Of all else, whoever sees this one report" : "From this one report, whoever sees it"} can learn this much and no more: of two `
     + (scheme.attributes.size > 1 ? "sets of answers" : "answers")
     + ` that seemed equally likely before${also ? `, ${also} known` : ""}, they can become at most ${sureness(total)} % sure of one. `
-    + (scheme.attributes.size > 1 ? "For one question alone it is less, and is said there. " : "")
-    + `In the language of privacy: ε = ${number(total, 2)}${scheme.attributes.size > 1 ? " in all" : ""}. `
+    + (scheme.attributes.size > 1 ? "For one question alone it is less, and is said there. " : "");
+  at("means").textContent = `${isTold ? "" : learned}In the language of privacy: ε = ${number(total, 2)}${scheme.attributes.size > 1 ? " in all" : ""}. `
     + `A second report would tell as much again, so send one${before() ? "" : ": this browser lets the page remember nothing, so it cannot warn you"}.`;
   at("about").replaceChildren(
     "Made and checked on this device by ",
@@ -146,6 +139,7 @@ function tellOfLabels() {
 /** Show the form, and what is said of it. */
 function ask() {
   for (const id of ["promise", "asking"]) at(id).hidden = false;
+  at("odds").hidden = !isTold;
   at("clear").hidden = scheme.labels.size === 0;
 }
 
@@ -160,7 +154,9 @@ function questions() {
   return new Map([...byColumn.values()].map((one) => [idOf(one), one]));
 }
 
-const sureOf = ({ epsilon }) => `At most ${sureness(epsilon)} % sure of one of two equally likely answers (ε = ${number(epsilon, 2)}).`;
+/** How sure one can become of an answer: as the collector tells it, else by the epsilon that is promised. */
+const sureOf = ({ name, epsilon }) => (isTold ? [chance(name), ` (ε\u00a0=\u00a0${number(epsilon, 2)})`]
+  : [`At most ${sureness(epsilon)} % sure of one of two equally likely answers (ε = ${number(epsilon, 2)}).`]);
 
 /** Two questions, of whose answers one report tells. */
 function together(attribute) {
@@ -169,7 +165,8 @@ function together(attribute) {
   const above = [...shown.values()].filter((one) => attribute.sides.some((side) => side.column === one.column) && !here.includes(one));
   const said = above.length ? `What you say to ${new Intl.ListFormat("en-GB").format(above.map((one) => `“${asked(one)}”`))} above counts here too. ` : "";
   const gives = make("p", { className: "gives", id: `${attribute.name}-gives`,
-    textContent: `${said}One answer is drawn for both together. ${sureOf(attribute)}` });
+    textContent: `${said}One answer is drawn for both together. ` });
+  gives.append(...sureOf(attribute));
   return make("fieldset", { className: "together", id: attribute.name, attributes: { "aria-describedby": `${attribute.name}-gives` } },
     make("legend", { textContent: asked(attribute) }), gives, ...here.map(question));
 }
@@ -181,8 +178,9 @@ function question(attribute) {
     className: "gives",
     id: `${name}-gives`,
     textContent: attribute.type === "label" ? "Not hidden: this is sent as you say it."
-      : `${bounds(attribute)}${attribute.key ? "" : sureOf(attribute)}`,
+      : bounds(attribute),
   });
+  if (attribute.type !== "label" && !attribute.key) gives.append(...sureOf(attribute));
   const wrong = make("p", { className: "wrong", id: `${name}-wrong` });
   const open = attribute.type === "label" ? "open" : "";
   const described = { "aria-describedby": `${name}-gives ${name}-wrong` };
@@ -303,7 +301,7 @@ function show({ report, text, answers: said }) {
   at("size").textContent = `${text.length} letters: the scheme, a random number that lets it be counted once, and the answers`
     + `${inClear() ? `, ${inClear()} among them` : ""}.`;
   at("unsent").textContent = "";
-  for (const id of ["asking", "promise", "clear"]) at(id).hidden = true;
+  for (const id of ["asking", "promise", "odds", "clear"]) at(id).hidden = true;
   at("review").hidden = false;
   at("review-title").focus();
   scrollTo(0, 0);
@@ -381,6 +379,7 @@ try {
   at("form").append(...[...scheme.reported.values()].filter((each) => each.sides || shown.has(each.name)).map(question),
     make("div", { className: "actions" }, make("button", { type: "submit", id: "prepare", textContent: "Show me my report" })),
     make("p", { className: "small", textContent: "It is drawn here and shown to you. Nothing is sent yet." }));
+  tellOdds(asked);
   at("form").addEventListener("submit", prepare);
   at("form").addEventListener("input", ({ target }) => mark(target.name, ""));
   at("send").addEventListener("click", send);

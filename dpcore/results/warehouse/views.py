@@ -28,6 +28,8 @@ RESULTS = {
     "frequencies": "scheme, round, attribute, estimator, group and category",
     "densities": "scheme, round, attribute, estimator, group and grid point",
     "functionals": "scheme, round, attribute, estimator, group and functional",
+    "joint": "scheme, round, pair of attributes and cell of their two-way table",
+    "associations": "scheme, round, pair of attributes and number or test of both",
     "sensitivities": "scheme, round, attribute, estimator, group and number",
     "levels": "scheme, round, attribute, group and level that the level rule looked at",
     "budgets": "scheme, round and attribute",

@@ -25,6 +25,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("a mechanism of numbers on categories", "two", '"randomized_response"\n', '"dyadic_wave"\n', KIND),
     ("a mechanism that is chosen", "local_hashing", '"local_hashing"\n', '"auto"\n', "a client table goes with", KIND),
     ("a pair twice", "pair", PAIR, PAIR * 2, "pairs must differ"),
+    ("a pair both ways", "pair", PAIR, PAIR + '    [\n        "x",\n        "y",\n    ],\n', "pairs must differ"),
     ("a pair of three", "pair", '        "x",\n    ],', '        "x",\n        "x",\n    ],', "pairs must list"),
     ("a pair of a text", "pair", PAIR, '    "yx",\n', LIST),
     ("pairs that are a text", "two", "pairs = []", 'pairs = "yx"', LIST),
@@ -101,15 +102,7 @@ INSERTED = {"codes in a list": "codes = []\n", "codes that are a text": 'codes =
 
 def main() -> None:
     honest = json.loads((FOLDER / "bundles.json").read_text("utf-8"))["honest"]
-    numbers = f"[attributes.y]{honest['pair']['scheme'].partition('[attributes.y]')[2]}\n"
-    cases = [
-        {
-            "name": "a pair of categories that no report names",
-            "of": "hadamard_response",
-            "changes": {"pairs = []\n": f"pairs = [\n{PAIR}]\n", "[attributes.x]\n": f"{numbers}[attributes.x]\n"},
-            "reason": "a pair needs mechanism",
-        }
-    ]
+    cases: list[dict[str, object]] = []
     other = honest["randomized_response"]["scheme"].partition("[attributes.x]")[2].replace(".x.", ".x_level.")
     for name, of, old, new, *reasons in ROWS:
         changes = {old: new} | ({COLUMN: COLUMN + INSERTED[name]} if name in INSERTED else {})

@@ -122,5 +122,3 @@ export const TABLES = {
   "crossed_wave": {},
   "wavelet_laplace": {},
 };
-
-export const NAMES_ONE = ["randomized_response"]; // their reports, as pairs need

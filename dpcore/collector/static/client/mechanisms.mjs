@@ -5,7 +5,7 @@
  * inputs, how many input cells there are; kept, what its integers keep, by enumeration of them, a fraction: the largest `ratio` of
  * two probabilities or the largest `loss` in natural-log units; privatize(cell, level, source) -> integers; and ranges(level) ->
  * [lowest, highest] of each integer.  One of several levels has levels, their number, and drawLevel(source), too; one whose
- * integers ascend says isAscending; one with tables has check(), which throws where they are not those that the scheme states.
+ * integers ascend says isAscending; one whose statistics are not as many as its inputs says them, and isNoisy where they are sums; one with tables has check(), which throws where they are not those that the scheme states.
  */
 
 export { randomizedResponse as randomized_response } from "./mechanisms/randomized_response.mjs";

@@ -4,7 +4,7 @@ import { hex, parseJson, sha256, textOf } from "./bytes.mjs";
 import { checkGap, domainOf, kindOf, roomFor } from "./domain.mjs";
 import { entriesOf, oneOf, printable } from "./entries.mjs";
 import { SchemeError } from "./errors.mjs";
-import { NAMES_ONE, TABLES } from "./keys.mjs";
+import { TABLES } from "./keys.mjs";
 import { checkLabels, labelOf } from "./labels.mjs";
 import * as MECHANISMS from "./mechanisms.mjs";
 import { epsilonOf, toDouble } from "./numbers.mjs";
@@ -13,6 +13,8 @@ import { parseToml } from "./toml.mjs";
 
 export const FORMAT = 1;
 export const DRAWS = 1; // how words become answers; a scheme that does not say is of the first version
+const MOST_ENTRIES = 2 ** 22; // of a pair's joint counts
+const MOST_LABELLED = 2 ** 24; // and of those of all combinations of labels
 const NAME = /^[a-z][a-z0-9_-]{0,62}$/;
 const ATTRIBUTE_NAME = /^[a-z][a-z0-9_]{0,62}$/;
 
@@ -59,7 +61,7 @@ export async function openBundle(read, digest) {
   checkLabels(labels, attributes);
   const reported = new Map([...attributes, ...labels]);
   checkColumns(reported);
-  checkPairs(pairs, attributes);
+  checkPairs(pairs, attributes, [...labels.values()].reduce((product, { mechanism }) => product * mechanism.inputs, 1));
   return {
     digest: found,
     name,
@@ -81,19 +83,28 @@ function checkColumns(attributes) {
   }
 }
 
-function checkPairs(pairs, attributes) {
+/** Throws SchemeError where joint counts cannot be kept; cells: how many combinations of labels there are. */
+function checkPairs(pairs, attributes, cells) {
   for (const pair of pairs) {
-    if (String(pair.map((name) => attributes.get(name)?.type)) !== "numeric,categorical") {
-      throw new SchemeError("pairs must list [NUMERIC, CATEGORICAL] attributes");
+    if (pair.length !== 2 || pair[0] === pair[1] || !pair.every((name) => attributes.has(name))) {
+      throw new SchemeError("pairs must list two different attributes each");
     }
-    if (attributes.get(pair[0]).missing === "category") throw new SchemeError(`a pair is of a number that everybody gives, and ${pair[0]} has missing = "category"`);
-    if (attributes.get(pair[0]).points) throw new SchemeError(`a pair is of a density, and ${pair[0]} says which values there are`);
-    const { name, mechanismName } = attributes.get(pair[1]);
-    if (!NAMES_ONE.includes(mechanismName)) {
-      throw new SchemeError(`a pair needs mechanism = ${NAMES_ONE.join(" or ")} for ${name}, got ${mechanismName}`);
+    const mechanisms = pair.map((name) => attributes.get(name).mechanism);
+    const entries = mechanisms[0].statistics * mechanisms[1].statistics;
+    if (entries > MOST_ENTRIES || entries * cells > MOST_LABELLED) {
+      throw new SchemeError(`the pair ${pair.join(", ")} needs a table of ${entries} counts for each of ${cells} combinations of labels`);
+    }
+    if (mechanisms.some((one) => one.isNoisy) && !mechanisms.some(countsOutputs)) {
+      throw new SchemeError(`the pair ${pair.join(", ")} cannot be counted: noisy numbers go with reports of one output alone`);
     }
   }
-  if (new Set(pairs.map(String)).size < pairs.length) throw new SchemeError("pairs must differ");
+  if (new Set(pairs.map((pair) => String([...pair].sort()))).size < pairs.length) throw new SchemeError("pairs must differ, whatever their order");
+}
+
+/** Whether a report is one integer, and statistics are how many reports said it. */
+function countsOutputs({ levels, ranges, statistics }) {
+  const reports = Array.from({ length: levels }, (_, level) => ranges(level));
+  return reports.every((range) => range.length === 1) && reports.reduce((sum, [[, highest]]) => sum + highest + 1, 0) === statistics;
 }
 
 /** What a client draws one of where reporting is "one": an attribute, or all that pairs tie together. */
@@ -138,7 +149,8 @@ async function makeAttribute(name, table, tables) {
   const domain = domainOf(entries, new Set(table.keys()));
   domain.sides?.forEach((side, i) => Object.assign(side, { name: `${name}.${side.column}`, key: `${name}-${i + 1}` }));
   if (!(client instanceof Map)) throw new SchemeError("client must be a table of the mechanism's integers");
-  const mechanism = { levels: 1, drawLevel: () => 0, check: () => {}, ...await MECHANISMS[kind](client, tables) };
+  const made = await MECHANISMS[kind](client, tables);
+  const mechanism = { levels: 1, drawLevel: () => 0, check: () => {}, statistics: made.inputs, ...made };
   if (!isKept(mechanism.kept, promise)) {
     const [what, limit] = mechanism.kept.ratio ? ["ratio", "e^epsilon"] : ["loss", "epsilon"];
     const found = toDouble(...mechanism.kept[what]);

@@ -55,6 +55,8 @@ export async function waveletLaplace(client, tables) {
     inputs: cells,
     levels: isSampled ? tables.length : 1,
     kept: { loss },
+    statistics: tables.reduce((sum, { columns }) => sum + 1 + columns, 0),
+    isNoisy: true,
     check,
     drawLevel: (source) => (isSampled ? drawFrom(law, source) : 0),
     ranges: (level) => blocksOf(level).flatMap((block) => {

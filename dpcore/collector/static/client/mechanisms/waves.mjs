@@ -64,6 +64,7 @@ function waves(inputs, levels, law) {
     levels: levels.length,
     kept: { ratio: largest(levels.map((level) => level.ratio)) },
     drawLevel: (source) => (levels.length === 1 ? 0 : drawFrom(law, source)),
+    statistics: levels.reduce((sum, { outputs }) => sum + outputs, 0),
     ranges: (level) => [[0, levels[level].outputs - 1]],
     privatize: (cell, level, source) => [levels[level].draw(cell, source)],
   };

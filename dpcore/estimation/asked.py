@@ -1,0 +1,39 @@
+"""Whether what a scheme asks of its attributes can be estimated at all: found later, the reports would be lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dpcore.errors import SchemeError, check_within
+from dpcore.estimation.estimators.named import named
+from dpcore.functionals import parse
+
+
+def check_estimates(scheme: Any) -> None:
+    """Raise SchemeError where an attribute is asked for a level or a functional that its kind, bounds or basis rule out.
+
+    To be called before anyone reports: found later, the reports would be lost with the scheme that has to change.
+    """
+    for name, attribute in scheme.attributes.items():
+        try:
+            _check_attribute(attribute)
+        except SchemeError as error:
+            raise SchemeError(f"attributes.{name}: {error}") from None
+
+
+def _check_attribute(attribute: Any) -> None:
+    basis = getattr(attribute.mechanism, "basis", None)
+    if attribute.level is not None and basis is not None:
+        check_within(basis.coarsest_level, basis.finest_level + 1, level=attribute.level)
+    asked = []
+    for text in attribute.functionals:
+        functional = parse(text)
+        reason = functional.refuses_probabilities()
+        if attribute.has_density:
+            bounds = float(attribute.lower), float(attribute.upper)
+            reason = functional.refuses(*bounds, named(attribute).degree(attribute.mechanism))
+        if reason is not None:
+            raise SchemeError(f"functionals: {text!r}: {reason}")
+        asked.append(str(functional))
+    if len(set(asked)) != len(asked):
+        raise SchemeError(f"functionals must differ, got {', '.join(asked)}")

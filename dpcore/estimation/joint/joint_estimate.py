@@ -1,0 +1,299 @@
+"""The estimate of two attributes together: the law that is shown, numbers with intervals, and tests of independence.
+
+Rules.  (1) What is shown has the single estimates as its margins.  (2) Intervals belong to estimates that hold whatever the
+law: `kind` 'distribution_free'; the number of the law that is shown stands beside them as `plug_in`, of a smaller error where
+the law is smooth.  (3) Everything is of those who answered both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpcore.errors import NotEstimable, SchemeError
+from dpcore.estimation.density_estimate import DensityEstimate
+from dpcore.estimation.frequency_estimate import SURE
+from dpcore.estimation.functional_estimate import FunctionalEstimate, check_confidence, normal_quantile, refused
+from dpcore.estimation.joint import plane
+from dpcore.estimation.joint.evidence import Evidence, Near, Paired, Together
+from dpcore.estimation.joint.side import Side
+from dpcore.estimation.joint.surface import Functions, Surface, fit
+from dpcore.functionals.axis import Axis
+from dpcore.functionals.joint import JointFunctional
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_LEAST = 1e-3  # of a law that weights are made for, spread evenly: so that no cell is taken for impossible
+_NONE = 1e-9  # of a margin, spread evenly
+_FINEST = 64  # ranges of a density that are told apart
+_ORDERS = 3  # of polynomials, up to which a test looks for dependence
+
+
+@dataclass(frozen=True, kw_only=True)
+class Test:
+    """A test of no dependence: statistic, chi-squared of so many degrees of freedom where there is none, and its p-value."""
+
+    name: str
+    statistic: float
+    degrees: int
+    p_value: float
+
+    def __str__(self) -> str:
+        return f"{self.name}: chi-squared {self.statistic:.1f} on {self.degrees} degrees of freedom, p = {self.p_value:.2g}"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class JointEstimate:
+    """Two attributes together.
+
+    first, second: their axes.  margins: the laws of either on its cells, (K_x,) and (K_y,), as single estimates have them.
+    evidence: the reports.  n: clients who reported both.
+    """
+
+    first: Axis
+    second: Axis
+    margins: tuple[np.ndarray, np.ndarray]
+    evidence: Evidence = field(repr=False)
+
+    def __repr__(self) -> str:
+        return f"<JointEstimate of {self.first.name} and {self.second.name}: {self.n} reports>"
+
+    @property
+    def n(self) -> int:
+        """Clients who reported both."""
+        return self.evidence.n
+
+    @cached_property
+    def surface(self) -> Surface:
+        """The law that is shown, and how sure it is."""
+        first, second = self._functions
+        return fit(self.evidence.summary(first.values, second.values), first, second, self.margins)
+
+    @property
+    def law(self) -> np.ndarray:
+        """The probabilities of pairs of cells, (K_x, K_y): nonnegative, with the margins as sums."""
+        return self.surface.law
+
+    @cached_property
+    def _near(self) -> Near:
+        first, second = self._functions
+        return Near(self.law, first.values, second.values)
+
+    @cached_property
+    def _functions(self) -> tuple[Functions, Functions]:
+        return Functions.of(self.first, self.margins[0]), Functions.of(self.second, self.margins[1])
+
+    def functional(
+        self, functional: JointFunctional, confidence: float = 0.95, *, distribution_free: bool = False
+    ) -> FunctionalEstimate:
+        """Return a number of both attributes with its interval, or a refusal with its reason; raises SchemeError for none.
+
+        distribution_free: with an interval that holds whatever the law, which is longer.
+        """
+        check_confidence(confidence)
+        kind = "distribution_free" if distribution_free else "smooth"
+        means = functional.means(self.first, self.second, self.law)
+        plug_in = means.value(self.law)
+        found, covariance = self.evidence.means(means.first, means.second, None if distribution_free else self._near)
+        divisors, slopes = means.divisors(found)
+        sure = SURE * np.sqrt(np.maximum(np.einsum("dr,rs,ds->d", slopes, covariance, slopes), 0.0))
+        if not np.all(divisors > sure):
+            much = float(np.max((sure / np.maximum(divisors, 1e-12 + sure / 1e3)) ** 2))
+            reason = (
+                f"what it is divided by cannot be told from zero with {self.n:,} reports; about "
+                f"{2 * much:,.{0 if much > 5 else 1}f} times as many, or a larger epsilon, would do"
+            )
+            return replace(refused(functional, reason, confidence, plug_in), kind=kind)
+        value, gradient = means.combine(found)
+        error = float(np.sqrt(max(gradient @ covariance @ gradient, 0.0)))
+        half, (least, most) = normal_quantile(confidence) * error, functional.range_on(self.first)
+        return FunctionalEstimate(
+            functional=str(functional),
+            value=float(value),
+            standard_error=error,
+            low=float(min(max(value - half, least), most)),
+            high=float(max(min(value + half, most), least)),
+            confidence=confidence,
+            plug_in=plug_in,
+            kind=kind,
+        )
+
+    def independence(self) -> Test:
+        """Return the test of independence: of polynomials up to the third order of numbers, and of all categories."""
+        return self._test("independence", *(_up_to(functions, _ORDERS) for functions in self._functions))
+
+    def trend(self) -> Test:
+        """Return the test of a linear trend of one number along the other; raises SchemeError where either has none."""
+        for axis in (self.first, self.second):
+            axis.values("a trend")
+        return self._test("trend", *(_up_to(functions, 1) for functions in self._functions))
+
+    def equal_means(self) -> Test:
+        """Return the test that the first's mean is the same all along the second; raises SchemeError if it has no numbers."""
+        self.first.values("a mean")
+        first, second = self._functions
+        return self._test("equal_means", _up_to(first, 1), _up_to(second, _ORDERS))
+
+    def _test(self, name: str, first: np.ndarray, second: np.ndarray) -> Test:
+        from scipy.stats import chi2
+
+        statistic, degrees = self.evidence.association(first, second), len(first) * len(second)
+        return Test(name=name, statistic=statistic, degrees=degrees, p_value=float(chi2.sf(statistic, degrees)))
+
+    def to_frame(self, parts: int = 8, confidence: float = 0.95) -> pd.DataFrame:
+        """Return a table, a row a cell: first, second, share, estimate, standard_error, low, high, confidence.
+
+        share: of the law that is shown, whose rows and columns add to the margins.  estimate: unbiased, with the interval that
+        belongs to it, cut at 0 and 1 and widened where needed to hold what is shown.  parts: ranges of a number, at most.
+        """
+        import pandas as pd
+
+        check_confidence(confidence)
+        rows, columns = self.first.ranges(parts), self.second.ranges(parts)
+        a = np.array([function for _, function in rows for _ in columns])
+        b = np.array([function for _ in rows for _, function in columns])
+        answered = np.vstack([self.first.answered, a]), np.vstack([self.second.answered, b])
+        found, covariance = self.evidence.means(*answered, self._near)
+        share, estimates = found[0], found[1:] / found[0]
+        gradients = np.hstack([-estimates[:, None], np.eye(len(estimates))]) / share
+        errors = np.sqrt(np.maximum(np.einsum("ir,rs,is->i", gradients, covariance, gradients), 0.0))
+        shown = np.einsum("ri,ij,rj->r", *(answered[0], self.law, answered[1]), optimize=True)
+        shown, half = shown[1:] / shown[0], normal_quantile(confidence) * errors
+        return pd.DataFrame(
+            {
+                "first": [name for name, _ in rows for _ in columns],
+                "second": [name for _ in rows for name, _ in columns],
+                "share": shown,
+                "estimate": estimates,
+                "standard_error": errors,
+                "low": np.minimum(np.clip(estimates - half, 0.0, 1.0), shown),
+                "high": np.maximum(np.clip(estimates + half, 0.0, 1.0), shown),
+                "confidence": confidence,
+            }
+        )
+
+
+def _up_to(functions: Functions, order: int) -> np.ndarray:
+    return functions.values[functions.orders <= order]
+
+
+def cells_of(attribute: Any) -> np.ndarray:
+    """Return the input cells of each cell of an attribute's axis, (K, w).
+
+    A density's input cells are taken together, so that no more than 64 are told apart: weights that say a number of each of
+    more pay for what nobody asks (a mean at epsilon 1 with 512 instead of 64: half as much variance again).
+    """
+    cells = attribute.cells
+    if not attribute.has_density:
+        return np.asarray(cells[:, None])
+    silent = attribute.missing == "category"
+    room = len(cells) - silent
+    width = next(width for width in range(-(-room // _FINEST), room + 1) if room % width == 0)
+    joined = cells[:room].reshape(-1, width)
+    return np.vstack([joined, np.full((1, width), cells[-1])]) if silent else joined
+
+
+def axis_of(attribute: Any) -> Axis:
+    """Return an attribute's axis."""
+    silent, size = attribute.missing == "category", len(cells_of(attribute))
+    answered = np.append(np.ones(size - 1), 0.0) if silent else np.ones(size)
+    numbers, squares, edges = None, None, None
+    if attribute.has_density:
+        edges = np.linspace(float(attribute.lower), float(attribute.upper), size - silent + 1)
+        numbers = (edges[1:] + edges[:-1]) / 2
+        squares = numbers**2 + (edges[1] - edges[0]) ** 2 / 12
+    elif attribute.points is not None or attribute.values is not None:
+        numbers = np.array([float(value) for value in attribute.points or attribute.values])
+        squares = numbers**2
+    if numbers is not None and squares is not None and len(numbers) < size:
+        numbers, squares = np.append(numbers, 0.0), np.append(squares, 0.0)
+    return Axis(
+        name=attribute.name,
+        unit=attribute.unit,
+        answered=answered,
+        numbers=numbers,
+        squares=squares,
+        edges=edges,
+        categories=() if attribute.has_density else tuple(attribute.categories),
+    )
+
+
+def margin_of(estimate: Any, axis: Axis) -> np.ndarray:
+    """Return the law of an axis's cells as an attribute's own estimate has it, (K,): nonnegative, sum one."""
+    if not isinstance(estimate, DensityEstimate):
+        return np.asarray(np.maximum(estimate.values, 0.0) / np.maximum(estimate.values, 0.0).sum())
+    assert axis.edges is not None
+    cdf = np.concatenate([[0.0], estimate.cdf(axis.edges[1:-1]), [1.0]])
+    law = np.maximum(np.diff(cdf), 0.0)
+    law = law / law.sum()
+    if estimate.silence is None:
+        return np.asarray(law)
+    silent = float(estimate.silence.values[-1])
+    return np.append(law * (1 - silent), silent)
+
+
+def paired(aggregate: Any, first: str, second: str, estimates: tuple[Any, Any]) -> JointEstimate:
+    """Return the joint estimate of two attributes that a pair ties together; estimates: of either alone.
+
+    Raises SchemeError where the aggregate keeps no such pair, NotEstimable where it has too few reports.
+    """
+    attributes = [aggregate.scheme.attributes[name] for name in (first, second)]
+    if (first, second) in aggregate.pairs:
+        table = np.asarray(aggregate.pairs[first, second], dtype=np.float64).T
+    elif (second, first) in aggregate.pairs:
+        table = np.asarray(aggregate.pairs[second, first], dtype=np.float64)
+    else:
+        kept = ", ".join(f"{one} with {other}" for one, other in aggregate.pairs) or "none"
+        raise SchemeError(f"{first} with {second} is not kept; name the pair in the scheme (it keeps: {kept})")
+    n = aggregate.reports(first)
+    if n < 2:
+        raise NotEstimable(f"{first} with {second} has {n} reports; collect more")
+    sums = np.zeros((table.shape[0] + 1, table.shape[1] + 1))
+    sums[0, 0], sums[1:, 1:] = n, table
+    sums[1:, 0], sums[0, 1:] = aggregate.statistics[first], aggregate.statistics[second]
+    axes = axis_of(attributes[0]), axis_of(attributes[1])
+    margins = margin_of(estimates[0], axes[0]), margin_of(estimates[1], axes[1])
+    sides = [
+        Side.of(attribute, cells_of(attribute), _near(margin))
+        for attribute, margin in zip(attributes, margins, strict=True)
+    ]
+    return JointEstimate(
+        first=axes[0], second=axes[1], margins=_held(*margins), evidence=Paired(sides[0], sides[1], sums)
+    )
+
+
+def asked_together(aggregate: Any, name: str, first: str, estimate: Any = None) -> JointEstimate:
+    """Return the joint estimate of the two columns that an attribute asks together; first: which of them is to be the first.
+
+    estimate: of the pairs of their categories; None where they are numbers, whose densities are found here.
+    """
+    attribute = aggregate.scheme.attributes[name]
+    columns = attribute.sides if attribute.of[0] == first else attribute.sides[::-1]
+    axes = axis_of(columns[0]), axis_of(columns[1])
+    places = np.arange(axes[0].size * axes[1].size)
+    if attribute.of[0] != first:
+        places = places.reshape(axes[1].size, axes[0].size).T.ravel()
+    if estimate is None:
+        alone = plane.densities(attribute, aggregate.statistics[name])[:: 1 if attribute.of[0] == first else -1]
+        margins = margin_of(alone[0], axes[0]), margin_of(alone[1], axes[1])
+    else:
+        table = np.maximum(estimate.values, 0.0)[places].reshape(axes[0].size, axes[1].size)
+        margins = table.sum(axis=1) / table.sum(), table.sum(axis=0) / table.sum()
+    side = Side.of(attribute, places[:, None], np.outer(*map(_near, margins)).ravel())
+    sums = np.append(aggregate.reports(name), aggregate.statistics[name]).astype(np.float64)
+    return JointEstimate(first=axes[0], second=axes[1], margins=_held(*margins), evidence=Together(side, sums))
+
+
+def _near(margin: np.ndarray) -> np.ndarray:
+    """The law that weights are made for."""
+    return np.asarray((1 - _LEAST) * margin + _LEAST / len(margin))
+
+
+def _held(*margins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Margins of which no cell is nothing, to nine digits."""
+    first, second = ((1 - _NONE) * margin + _NONE / len(margin) for margin in margins)
+    return first, second

@@ -1,0 +1,143 @@
+"""What a round says of two attributes together, unasked: numbers and tests that fit their kinds, or why there are none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dpcore.errors import NotEstimable
+from dpcore.estimation.estimators.groups import is_withheld
+from dpcore.estimation.functional_estimate import FunctionalEstimate
+from dpcore.estimation.joint.joint_estimate import JointEstimate, Test, axis_of, paired
+from dpcore.estimation.joint.side import has_side
+from dpcore.functionals.axis import Axis
+from dpcore.functionals.joint import (
+    ConditionalMean,
+    ConditionalProbability,
+    ConditionalQuantile,
+    Correlation,
+    Intercept,
+    JointFunctional,
+    RankCorrelation,
+    Slope,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PARTS = 8  # ranges of a number, along which others are told
+_MOST = 16  # categories that a table has room for
+
+
+@dataclass(frozen=True, kw_only=True)
+class Number:
+    """A number of two attributes, and of which parts it is; '' of all."""
+
+    result: FunctionalEstimate
+    first_part: str = ""
+    second_part: str = ""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PairEstimates:
+    """What was found of two attributes together: the first one's numbers along the second.
+
+    estimate: None for the reason given.
+    """
+
+    first: str
+    second: str
+    estimate: JointEstimate | None = None
+    numbers: tuple[Number, ...] = ()
+    tests: tuple[Test, ...] = ()
+    reason: str = ""
+
+    @property
+    def has_table(self) -> bool:
+        """Whether the table of their parts is small enough to be shown."""
+        axes = () if self.estimate is None else (self.estimate.first, self.estimate.second)
+        return bool(axes) and all(_is_small(axis) for axis in axes)
+
+    def table(self) -> pd.DataFrame:
+        """Return that table, a row a cell, as `JointEstimate.to_frame` has it."""
+        assert self.estimate is not None
+        return self.estimate.to_frame(PARTS)
+
+
+def pair_estimates(
+    aggregate: Any, estimates: Mapping[str, Any], unavailable: Mapping[str, str], fewest: int = 0
+) -> tuple[PairEstimates, ...]:
+    """Return what is found of every pair whose reports have a law of their own; of additive noise there are groups alone.
+
+    estimates, unavailable: of single attributes, an estimate of each or why there is none.  fewest: reports below which a
+    category has its pair refused, as it has groups.
+    """
+    return tuple(_pair(aggregate, *names, estimates, unavailable, fewest) for names in _pairs(aggregate.scheme))
+
+
+def _pairs(scheme: Any) -> Iterator[tuple[str, str]]:
+    """The pairs, a number before categories."""
+    for one, other in scheme.pairs:
+        attributes = [scheme.attributes[name] for name in (one, other)]
+        if all(map(has_side, attributes)):
+            is_number = [axis_of(attribute).numbers is not None for attribute in attributes]
+            yield (other, one) if is_number == [False, True] else (one, other)
+
+
+def _pair(
+    aggregate: Any,
+    first: str,
+    second: str,
+    estimates: Mapping[str, Any],
+    unavailable: Mapping[str, str],
+    fewest: int,
+) -> PairEstimates:
+    reason = "; ".join(f"{name}: {unavailable[name]}" for name in (first, second) if name in unavailable)
+    reason = reason or _withheld(aggregate, first, second, fewest)
+    try:
+        found = None if reason else paired(aggregate, first, second, (estimates[first], estimates[second]))
+    except NotEstimable as error:
+        found, reason = None, str(error)
+    if found is None:
+        return PairEstimates(first=first, second=second, reason=reason)
+    numbers = tuple(_numbers(found))
+    return PairEstimates(first=first, second=second, estimate=found, numbers=numbers, tests=tuple(_tests(found)))
+
+
+def _withheld(aggregate: Any, first: str, second: str, fewest: int) -> str:
+    """Why few reports keep a pair from being shown; '' where they do not."""
+    if aggregate.reports(first) < fewest:
+        return f"{aggregate.reports(first):,} reports, and {fewest:,} are needed (min_clients); collect more"
+    for name in (first, second):
+        if aggregate.scheme.attributes[name].mechanism.declared.names_one and is_withheld(aggregate, name, fewest):
+            return f"fewer than {fewest:,} reports name a category of {name} (min_clients); collect more, or join categories"
+    return ""
+
+
+def _is_small(axis: Axis) -> bool:
+    return len(axis.parts(PARTS)) <= _MOST
+
+
+def _numbers(found: JointEstimate) -> Iterator[Number]:
+    first, second = found.first, found.second
+    asked: list[tuple[JointFunctional, str, str]] = []
+    if first.numbers is not None and second.numbers is not None:
+        asked += [(functional, "", "") for functional in (Correlation(), RankCorrelation(), Slope(), Intercept())]
+    for part, where in second.parts(PARTS) if _is_small(second) else ():
+        if first.numbers is not None:
+            asked.append((ConditionalMean(where), "", part))
+            if first.edges is not None:
+                asked.append((ConditionalQuantile(0.5, where), "", part))
+        elif _is_small(first):
+            asked += [(ConditionalProbability(own, where), name, part) for name, own in first.parts(PARTS)]
+    for functional, own, part in asked:
+        yield Number(result=found.functional(functional), first_part=own, second_part=part)
+
+
+def _tests(found: JointEstimate) -> Iterator[Test]:
+    yield found.independence()
+    if found.first.numbers is not None:
+        if found.second.numbers is not None:
+            yield found.trend()
+        yield found.equal_means()

@@ -1,0 +1,178 @@
+"""Write and read aggregates as Parquet, one row per statistic.
+
+Of most tables every entry is written; of what is kept by label, and of pairs that no group is estimated of, those that are not
+zero.  What is read is checked: the scheme's digest, the columns, and that joint counts agree with those of single attributes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dpcore.errors import InvalidReport
+from dpcore.functionals.group import Group
+from dpcore.protocol.aggregates import Aggregate
+from dpcore.protocol.labelled import Labelled
+from dpcore.protocol.pairs import Pair
+from dpcore.protocol.scheme import Scheme
+from dpcore.wire.codec import check_stamp, missing, unreadable, write_table
+from dpcore.wire.files import opened
+from dpcore.wire.schema import AGGREGATE, metadata
+
+
+def write_aggregate(path: Path, aggregate: Aggregate) -> None:
+    """Write an aggregate as one Parquet file, one row per statistic."""
+    scheme = aggregate.scheme
+    rows: list[tuple[str, str, str, int, int, int]] = [("", "", "clients", 0, 0, aggregate.n)]
+    rows += [(name, "", "answered", 0, 0, count) for name, count in aggregate.answered.items()]
+    rows += [(reason, "", "rejected", 0, 0, count) for reason, count in aggregate.rejected.items()]
+    rows += [(reason, "", "example", 0, 0, position) for reason, position in aggregate.examples.items()]
+    for name, statistics in aggregate.statistics.items():
+        rows += statistic_rows(scheme, name, "", statistics)
+    for name, other in scheme.grouped:
+        tables = zip(scheme.attributes[other].categories, aggregate.pairs[name, other], strict=True)
+        for category, statistics in tables:
+            rows += statistic_rows(scheme, name, str(Group(other, category)), statistics)
+    for name, counts in aggregate.marginals.items():
+        rows += [(name, "", "marginal", 0, cell, int(count)) for cell, count in enumerate(counts)]
+    parts = [pa.Table.from_arrays([pa.array(column) for column in zip(*rows, strict=True)], schema=AGGREGATE)]
+    if aggregate.labelled is not None:
+        held = [table.reshape(1, -1) for table in aggregate.labelled.tables()]
+        parts += [_entries("", "", "labelled", table, number) for number, table in enumerate(held)]
+    parts += [_entries(*pair, "pair", aggregate.pairs[pair]) for pair in _others(scheme)]
+    whole = pa.concat_tables(parts).combine_chunks()
+    write_table(path, whole.replace_schema_metadata(metadata(scheme, "aggregate")), compression="zstd")
+
+
+def _others(scheme: Scheme) -> list[Pair]:
+    """The pairs of which the entries that are not zero are kept alone."""
+    return [pair for pair in scheme.pairs if pair not in scheme.grouped]
+
+
+def _entries(attribute: str, given: str, kind: str, table: np.ndarray, first: int = 0) -> pa.Table:
+    """The rows of a table's entries that are not zero: `level` is its row, counted from `first` on, `cell` its column."""
+    rows, cells = np.nonzero(table)
+    texts = [pa.repeat(text, len(rows)) for text in (attribute, given, kind)]
+    return pa.Table.from_arrays([*texts, *map(pa.array, (rows + first, cells, table[rows, cells]))], schema=AGGREGATE)
+
+
+def statistic_rows(
+    scheme: Scheme, name: str, given: str, statistics: np.ndarray
+) -> list[tuple[str, str, str, int, int, int]]:
+    """Return (attribute, given, statistic, level, cell, value) for each of an attribute's statistics."""
+    labels = scheme.attributes[name].mechanism.labels()
+    return [
+        (name, given, str(statistic), int(level), int(cell), int(value))
+        for statistic, level, cell, value in zip(labels.statistic, labels.level, labels.cell, statistics, strict=True)
+    ]
+
+
+def read_aggregate(path: Path, scheme: Scheme) -> Aggregate:
+    """Return the aggregate in a file, bit-equal to the one written.
+
+    Raises InvalidReport where the file is unreadable or not of this shape, SchemeMismatch where it belongs to another scheme.
+    """
+    try:
+        with opened(path) as file:
+            table = pq.read_table(file, partitioning=None)
+    except FileNotFoundError:
+        raise missing(path, "aggregate") from None
+    except (pa.ArrowException, OSError) as error:
+        raise unreadable(path, error) from None
+    check_stamp(path, scheme, "aggregate", table.schema.metadata or {})
+    if not table.schema.equals(AGGREGATE):
+        raise InvalidReport(f"{path} does not have the columns of an aggregate; aggregate the reports anew")
+    kinds = np.asarray(table.column("statistic").to_pylist())
+    names = np.asarray(table.column("attribute").to_pylist())
+    givens = np.asarray(table.column("given").to_pylist())
+    values = table.column("value").to_numpy()
+    measured = np.isin(kinds, ("reports", "count", "sum"))
+
+    def one(kind: str) -> dict[str, int]:
+        return {str(name): int(value) for name, value in zip(names[kinds == kind], values[kinds == kind], strict=True)}
+
+    def block(name: str, given: str, size: int) -> np.ndarray:
+        statistics = values[measured & (names == name) & (givens == given)]
+        if len(statistics) != size:
+            raise InvalidReport(f"{path} lacks statistics of {name}; aggregate the reports anew")
+        return statistics.astype(np.int64)
+
+    zero = Aggregate.zero(scheme)
+    statistics = {name: block(name, "", len(size)) for name, size in zero.statistics.items()}
+    pairs = dict(zero.pairs)
+    for name, other in scheme.grouped:
+        size, given = (
+            zero.pairs[name, other].shape[1],
+            [str(Group(other, c)) for c in scheme.attributes[other].categories],
+        )
+        pairs[name, other] = np.stack([block(name, one_of, size) for one_of in given])
+    _fill_pairs(path, scheme, pairs, statistics, table.filter(pa.array(kinds == "pair")))
+    return Aggregate(
+        scheme,
+        one("clients").get("", 0),
+        statistics,
+        pairs,
+        one("answered"),
+        one("rejected"),
+        one("example"),
+        {
+            str(name): values[(kinds == "marginal") & (names == name)]
+            for name in sorted(set(names[kinds == "marginal"]))
+        },
+        _filled(zero.labelled, table.filter(pa.array(kinds == "labelled"))),
+    )
+
+
+def _fill_pairs(
+    path: Path, scheme: Scheme, pairs: Mapping[Pair, np.ndarray], statistics: Mapping[str, np.ndarray], rows: pa.Table
+) -> None:
+    """Fill the tables of pairs of which a file has the entries that are not zero.
+
+    Raises InvalidReport where they are not those of the scheme's pairs, or contradict what it has of single attributes.
+    """
+    names, given = (np.asarray(rows.column(name).to_pylist(), dtype=str) for name in ("attribute", "given"))
+    at, cells, values = (rows.column(name).to_numpy() for name in ("level", "cell", "value"))
+    left = len(rows)
+    for pair in _others(scheme):
+        table, own = pairs[pair], (names == pair[0]) & (given == pair[1])
+        height, width = table.shape
+        held = int(np.count_nonzero(own))
+        left -= held
+        is_sound = bool(np.all((at[own] >= 0) & (at[own] < height) & (cells[own] >= 0) & (cells[own] < width)))
+        if is_sound:
+            table[at[own], cells[own]] = values[own]
+        # an entry that comes twice, or is zero, leaves fewer than there are rows
+        if not is_sound or np.count_nonzero(table) != held or not _agrees(scheme, pair, table, statistics):
+            raise InvalidReport(
+                f"{path} does not have the joint counts of {pair[0]} and {pair[1]}; aggregate the reports anew"
+            )
+    if left:
+        raise InvalidReport(f"{path} has joint counts of no pair of scheme {scheme.name}; aggregate the reports anew")
+
+
+def _agrees(scheme: Scheme, pair: Pair, table: np.ndarray, statistics: Mapping[str, np.ndarray]) -> bool:
+    """Whether a pair's table can stand beside the statistics of its two attributes."""
+    (first, second), (ours, theirs) = (
+        (scheme.attributes[name].mechanism for name in pair),
+        (statistics[n] for n in pair),
+    )
+    told = [(table.sum(axis=0), ours)] if second.counts_outputs else []
+    told += [(table.sum(axis=1), theirs)] if first.counts_outputs else []
+    if not told:  # scores are 0 or 1, so that nobody is counted twice
+        return bool(np.all(table >= 0) and np.all(table <= np.minimum.outer(theirs, ours)))
+    is_counted = all(np.all(mechanism.labels().statistic == "count") for mechanism in (first, second))
+    return all(np.array_equal(*sums) for sums in told) and not (is_counted and np.any(table < 0))
+
+
+def _filled(zero: Labelled | None, rows: pa.Table) -> Labelled | None:
+    """The tables by label, from their entries that are not zero."""
+    if zero is None:
+        return None
+    numbers, cells, values = (rows.column(name).to_numpy() for name in ("level", "cell", "value"))
+    for number, table in enumerate(zero.tables()):
+        table.reshape(-1)[cells[numbers == number]] = values[numbers == number]
+    return zero
