@@ -38,8 +38,8 @@ def show(run: Run) -> pages.Pieces:
             refused = sum(row.get("estimate", row.get("difference")) == "refused" for row in rows)
             why = f". Refused: {refused}; why stands on the attributes' pages" if refused else ""
             create_table_artifact(rows, key=key(scheme, name), description=description + why)
-    for attribute, page in pieces.attributes.items():
-        create_markdown_artifact(page, key=key(scheme, attribute), description=f"{title}: {attribute}")
+    for name, page in (pieces.attributes | pieces.pairs).items():
+        create_markdown_artifact(page, key=key(scheme, name), description=f"{title}: {name}")
     return pieces
 
 

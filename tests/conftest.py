@@ -146,6 +146,19 @@ def landed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return data / "warehouse.duckdb"
 
 
+@pytest.fixture(scope="session")
+def schooling(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A warehouse in which a rehearsal of schooling_and_wages has landed, of the sample's men; copy it before you write."""
+    from dpcore.results import warehouse
+    from tests.helpers import undrawn
+
+    data, records = tmp_path_factory.mktemp("schooling"), ROOT / "data/samples/cps_1988.parquet"
+    scheme = ROOT / "data/schemes/schooling_and_wages.toml"
+    undrawn.run(scheme, records=records, round_="2026-11-20", seed=7, data=data)
+    (found,) = data.glob(f"runs/*/{warehouse.REHEARSAL}")
+    return found
+
+
 def _land_shipped_schemes(data: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -10,10 +10,11 @@ from types import MappingProxyType
 from typing import Any
 
 from dpcore.audit.averaging import Averaging
-from dpcore.audit.crowd import Crowd, upward
+from dpcore.audit.crowd import Crowd
 from dpcore.audit.findings import AttributeAudit, SchemeAudit
 from dpcore.audit.loss import Loss
 from dpcore.audit.lower_bound import LowerBound
+from dpcore.privacy.shuffling.figure import upward
 from dpcore.protocol.label import in_words
 
 _MEANING = (

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import singledispatch
+from functools import reduce, singledispatch
 from itertools import product
 from math import comb, prod
+from operator import add
 
 import numpy as np
 
@@ -27,9 +28,10 @@ from dpcore.mechanisms import (
     UnaryEncoding,
 )
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
+from dpcore.privacy.budget import Budget
 from dpcore.privacy.shuffling.channel import Level, attacks_of, level_of, up
 from dpcore.privacy.shuffling.condition import CONDITION, Publication
-from dpcore.privacy.shuffling.figure import Figure, jointly, published
+from dpcore.privacy.shuffling.figure import Figure, jointly, published, upward
 from dpcore.protocol.scheme import Scheme
 
 DELTA = 1e-6  # of a whole round
@@ -43,19 +45,17 @@ _LEVEL_LAW = 1 << 16  # what a level law sums to
 class Crowd:
     """What publishing so many reports tells of one person.
 
-    units: attributes that are counted together -> their figure.  whole: of all that a client answers.  refusals: why there is
-    no figure, none where there is one.  reports: of the smallest group that is published alone, which `group` says.
+    attributes: what is told of each answer, and units of those that are counted together: never more than the local epsilon.
+    whole: of all that a client answers.  refusals: why there is no figure, none where there is one.  reports: of the smallest
+    group that is published alone, which `group` says.
     """
 
-    units: Mapping[tuple[str, ...], Figure]
+    attributes: Mapping[str, Figure] = field(default_factory=dict)
+    units: Mapping[tuple[str, ...], Figure] = field(default_factory=dict)
     whole: Figure | None
     refusals: tuple[str, ...] = ()
     reports: int
     group: str = ""
-
-    def of(self, attribute: str) -> Figure | None:
-        """Return the figure of all that is counted together with an attribute; None where there is none."""
-        return next((figure for unit, figure in self.units.items() if attribute in unit), None)
 
     @property
     def words(self) -> str:
@@ -85,7 +85,7 @@ def crowd(
     """
     publication = replace(publication, delta=max(publication.delta, float(scheme.delta)))
     if publication.refusals:
-        return Crowd(units={}, whole=None, refusals=publication.refusals, reports=reports)
+        return Crowd(whole=None, refusals=publication.refusals, reports=reports)
     channels = {unit: jointly([levels(scheme.attributes[name].mechanism) for name in unit]) for unit in scheme.units}
     is_all = scheme.reporting == "all"
     each, share = (delta / len(channels) / rounds, 1.0) if is_all else (delta / rounds, 1 / len(channels))
@@ -95,7 +95,15 @@ def crowd(
     else:  # a person's unit is one of them, and delta the average over which
         members = [replace(level, share=level.share * share) for channel in channels.values() for level in channel]
         figures = [published(members, reports, each, attacked=False)]
-    return Crowd(units=units, whole=_total(figures * rounds), reports=reports)
+    attributes = {name: _at_most(units[unit], scheme.attributes[name].budget) for unit in units for name in unit}
+    whole = _at_most(_total(figures * rounds), reduce(add, [scheme.budget] * rounds))
+    return Crowd(attributes=attributes, units=units, whole=whole, reports=reports)
+
+
+def _at_most(figure: Figure, budget: Budget) -> Figure:
+    """The figure, or the local one where that is less."""
+    local = math.nextafter(float(budget), math.inf)
+    return figure if figure.epsilon <= local else replace(figure, epsilon=float(budget))
 
 
 def _total(figures: Sequence[Figure]) -> Figure:
@@ -103,18 +111,6 @@ def _total(figures: Sequence[Figure]) -> Figure:
     for figure in others:
         first += figure
     return first
-
-
-def upward(epsilon: float) -> str:
-    """Return three digits that are not below it.
-
-    >>> upward(0.11815), upward(1.0)
-    ('0.119', '1')
-    """
-    if epsilon <= 0:
-        return "0"
-    unit = 10.0 ** (math.floor(math.log10(epsilon)) - 2)
-    return f"{math.ceil(epsilon / unit - 1e-9) * unit:.3g}"
 
 
 @singledispatch

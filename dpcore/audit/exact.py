@@ -35,6 +35,7 @@ from dpcore.audit.loss import Loss
 from dpcore.audit.pairs import largest_loss, largest_square
 from dpcore.errors import CalibrationError
 from dpcore.mechanisms import (
+    CrossedWave,
     DyadicWave,
     HadamardResponse,
     LocalHashing,
@@ -152,6 +153,19 @@ def _(mechanism: DyadicWave) -> Finding:
         starts = np.arange(cells) - (window // 2 if level else 0)
         channel.append(_wave(starts, window, cells if level else cells + window - 1, heavy, light))
     return _listed(channel)
+
+
+@_stated.register
+def _(mechanism: CrossedWave) -> Finding:
+    """A square of cells around the place, and a stretch around the product of how far both are from the middle."""
+    stated = mechanism.parameters()
+    M, heavy, light = stated["cells"], stated["weights_in"], stated["weights_out"]
+    (side, length), doubled = stated["widths"], 2 * np.arange(M) + 1 - M
+    near = _wave(np.arange(M), side, M + side - 1, 1, 0)
+    square = np.einsum("xi,yj->xyij", near, near).reshape(M * M, -1)
+    starts = np.multiply.outer(doubled, doubled).ravel() + (M - 1) ** 2
+    product = _wave(starts // 2, length, (M - 1) ** 2 + length, heavy[1], light[1])
+    return _listed([np.where(square, heavy[0], light[0]), product])
 
 
 def _wave(starts: np.ndarray, window: int, outputs: int, heavy: int, light: int) -> np.ndarray:

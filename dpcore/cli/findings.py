@@ -14,6 +14,7 @@ from dpcore.cli.printing import as_text, new_table, relative
 
 if TYPE_CHECKING:
     from dpcore.results.pages.content import Section
+    from dpcore.results.pages.pairs import PairSection
     from dpcore.results.reading import Line
 
 
@@ -31,6 +32,7 @@ def render(file: Path, run_id: str) -> str:
         drawn = ask(f"select path from figures where run_id = '{run_id}'")["path"]
     row, total, sections = content["run"], content["total"], content["sections"]
     lines = _estimates(f"{row['scheme']}, round {row['round']}, {row['accepted']:,} clients", sections)
+    lines += _together(content["pairs"])
     differences = []
     for change in content["changes"]:
         title = f"change since round {change.since}"
@@ -79,6 +81,12 @@ def _estimates(title: str, sections: list[Section]) -> list[str]:
     told = [f"{sum(held)} of {len(held)} intervals hold the truth"] if held else []
     remarks = [f"{section.title}: {section.remark}" for section in sections if section.remark]
     return [_table(title, columns, rows, has_sections=True), *notes, *remarks, *told]
+
+
+def _together(pairs: list[PairSection]) -> list[str]:
+    """A line a pair: how strongly the two go together, with its interval, or whether they do."""
+    width = max((len(pair.title) for pair in pairs), default=0)
+    return ["", *(f"{pair.title:<{width}}  {pair.headline}" for pair in pairs)] if pairs else []
 
 
 def _differences(

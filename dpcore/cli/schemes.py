@@ -57,6 +57,7 @@ def scheme(
         return
     from dpcore.audit import crowd
     from dpcore.estimation.asked import check_estimates
+    from dpcore.privacy.shuffling.figure import upward
     from dpcore.protocol.label import in_words
     from dpcore.protocol.odds import scheme_odds
     from dpcore.protocol.scheme import Scheme
@@ -84,8 +85,8 @@ def scheme(
             mark = "<=" if certificate.holds else ">"
             promise = "e^epsilon" if certificate.kind == "ratio" else "epsilon"
             bound = f"{certificate.kind} {float(certificate.kept):.6f} {mark} {promise}"
-            figure = published.of(name)
-            told = "refused" if figure is None else crowd.upward(figure.epsilon)
+            figure = published.attributes.get(name)
+            told = "refused" if figure is None else upward(figure.epsilon)
             table.add_row(name, _asks(attribute), attribute.mechanism.name, attribute.budget.text, bound, told)
         for name, label in parsed.labels.items():
             table.add_row(name, _asks(label), "sent in clear", "-", "nothing", "all")

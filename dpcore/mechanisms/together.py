@@ -14,7 +14,7 @@ import numpy as np
 from dpcore.mechanisms.base import Mechanism
 from dpcore.mechanisms.reports import Reports, sorted_by
 
-_HELD = 1 << 21  # scores that are multiplied at once
+_HELD = 1 << 19  # scores that are multiplied at once
 _LARGE = 1 << 22  # counts by more outputs than statistics
 _EXACT = {np.float32: 1 << 24, np.float64: 1 << 53}  # floats hold the whole numbers up to here
 

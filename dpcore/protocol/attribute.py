@@ -18,7 +18,7 @@ from dpcore.mechanisms import Mechanism
 from dpcore.mechanisms.information import room_of, spread
 from dpcore.privacy.budget import Budget
 from dpcore.protocol._fields import listed, number
-from dpcore.protocol.keys import BINNED, CROSSED, LATTICE, OTHER
+from dpcore.protocol.keys import BINNED, CROSSED, LATTICE, OTHER, PLANE
 
 MISSING = "missing"  # the category that `missing = "category"` adds
 _WHOLE = re.compile(r"-?[0-9]{1,40}")  # a code that is read as a number, too
@@ -74,6 +74,15 @@ class Attribute:
         return tuple(side.categories for side in self.sides)
 
     @property
+    def lowers(self) -> tuple[Fraction, ...]:
+        """The lower bounds of two numbers that are asked together; `uppers` likewise."""
+        return tuple(side.lower for side in self.sides)
+
+    @property
+    def uppers(self) -> tuple[Fraction, ...]:
+        return tuple(side.upper for side in self.sides)
+
+    @property
     def budget(self) -> Budget:
         """What one report of this attribute spends."""
         return self.mechanism.budget
@@ -94,9 +103,9 @@ class Attribute:
 
     @property
     def kind(self) -> str:
-        """What its values are: its type, 'lattice' of a number that says which there are, 'binned' of its ranges, 'crossed'."""
+        """What its values are: its type, 'lattice' of a number that says which there are, 'binned' of its ranges, ..."""
         if self.sides:
-            return CROSSED
+            return PLANE if self.is_numeric else CROSSED
         if self.bins is not None:
             return BINNED
         return self.type if self.points is None else LATTICE
@@ -104,7 +113,7 @@ class Attribute:
     @property
     def has_density(self) -> bool:
         """Whether values are numbers anywhere between the bounds; else their law is that of `categories`."""
-        return self.is_numeric and self.points is None
+        return self.is_numeric and self.points is None and not self.sides
 
     def encode(self, column: Any, first: int = 0) -> np.ndarray:
         """Return the input cells, shape (n,), int64, of a column of n values; of two columns where two are asked together.
@@ -140,6 +149,8 @@ class Attribute:
         if self.has_density:
             silent = [self.mechanism.inputs - 1] if self.missing == "category" else []
             return np.array([*range(self._room), *silent], dtype=np.int64)
+        if self.sides:
+            return np.arange(self.mechanism.inputs)
         if self.points is None:
             return np.arange(len(self.categories))
         return spread(len(self.points), self.mechanism.inputs, len(self.categories) > len(self.points))

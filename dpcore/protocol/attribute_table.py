@@ -5,6 +5,7 @@ What a person left out has its default from `keys`, but for a mechanism's intege
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import fields
@@ -44,6 +45,8 @@ def read(name: str, table: Any, clients: int, functionals: tuple[str, ...]) -> A
         elif kind == keys.CROSSED:
             entries |= crossed.read(entries)
             told, functionals = {"categories": len(entries["categories"])}, ()
+        elif kind == keys.PLANE:
+            told, functionals = {}, ()
         else:
             entries |= categories_of(entries) if kind == "categorical" else bins.read(entries)
             told = {"categories": len(entries["categories"])}
@@ -51,7 +54,9 @@ def read(name: str, table: Any, clients: int, functionals: tuple[str, ...]) -> A
         entries["name"], entries["column"] = name, name if entries.get("column") is None else entries["column"]
         printable(column=entries["column"], unit=entries.get("unit", ""))
         entries["mechanism"] = _mechanism(kind, entries, table, told)
-        if kind == keys.LATTICE:
+        if kind == keys.PLANE:
+            entries["sides"] = crossed.numbers(entries, math.isqrt(entries["mechanism"].inputs))
+        elif kind == keys.LATTICE:
             lattice.check_room(entries["mechanism"], told)
         elif kind == "numeric" and entries["missing"] == "category":
             lattice.check_gap(entries["mechanism"])
@@ -156,7 +161,12 @@ def write(attribute: Attribute) -> dict[str, Any]:
     }
     if a.sides:
         del table["column"], table["functionals"]
-        table |= {"of": a.of, "categories": a.parts}
+        table["of"] = a.of
+        if a.is_numeric:
+            table |= {"lower": [number(x) for x in a.lowers], "upper": [number(x) for x in a.uppers]}
+            table |= {"units": [side.unit for side in a.sides], "outside": a.outside}
+        else:
+            table["categories"] = a.parts
         table |= {} if a.design is None else {"design": a.design}
     elif a.points is not None:
         table |= {"values": [number(point) for point in a.points]} if a.step is None else _bounds(a)

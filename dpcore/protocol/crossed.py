@@ -1,6 +1,7 @@
 """Two columns that are asked together: one report tells of both, and their joint law is estimated from it.
 
-Two lists of categories make one of all their pairs, a pair's place i k_2 + j, so that any mechanism of categories answers.
+Two lists of categories make one of all their pairs, a pair's place i k_2 + j, so that any mechanism of categories answers.  Of
+two numbers the ranges are cut into as many cells each, and a pair of cells is an input cell likewise.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 
 from dpcore.errors import SchemeError
 from dpcore.mechanisms.oracle import MOST_CATEGORIES
+from dpcore.protocol import lattice
 from dpcore.protocol._fields import printable
 from dpcore.protocol.attribute import Attribute
 
@@ -39,6 +41,17 @@ def read(entries: Mapping[str, Any]) -> dict[str, Any]:
     return {"sides": sides, "categories": tuple(f"{one}{AND}{other}" for one in lists[0] for other in lists[1])}
 
 
+def numbers(entries: Mapping[str, Any], cells: int) -> tuple[Attribute, ...]:
+    """Return the two columns of numbers that a table says, cells of either; raises SchemeError unless there are two of each."""
+    of, lowers, uppers, units = (_two(key, list(entries[key])) for key in ("of", "lower", "upper", "units"))
+    for lower, upper in zip(lowers, uppers, strict=True):
+        lattice.check_bounds(lower, upper)
+    return tuple(
+        _side(column, "numeric", cells, lower=lower, upper=upper, unit=unit, outside=entries["outside"])
+        for column, lower, upper, unit in zip(of, lowers, uppers, units, strict=True)
+    )
+
+
 def _two(key: str, listed: list[Any]) -> list[Any]:
     if len(listed) != 2 or (key == "of" and listed[0] == listed[1]):
         raise SchemeError(
@@ -60,7 +73,7 @@ def _names(column: str, names: list[str]) -> tuple[str, ...]:
 
 
 def _side(column: str, kind: str, inputs: int, **own: Any) -> Attribute:
-    printable(of=column)
+    printable(of=column, units=own.get("unit", ""))
     return Attribute(
         name=column,
         type=kind,

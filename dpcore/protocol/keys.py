@@ -59,6 +59,7 @@ _OF_ONE = ("column", "functionals")  # of an attribute that is one column of num
 LATTICE = "lattice"  # the kind of a numeric attribute that says which values there are
 BINNED = "binned"  # and of a categorical one that is of a number's ranges
 CROSSED = "crossed"  # and of one that is of two columns' categories, asked together
+PLANE = "plane"  # and of one that is of two columns' numbers
 _OF = Option(
     "of", list[str], fewest=2, is_needed=True, words="the two columns that one report tells of, such as job and region"
 )
@@ -160,11 +161,19 @@ _OWN[CROSSED] = (
     Option("outside", str, choices=("refuse",), default="refuse", words="a value that is no category is refused"),
     Option("missing", str, choices=("refuse",), default="refuse", words="an absent value is refused"),
 )
+_OWN[PLANE] = (
+    _OF,
+    Option("lower", list[Fraction], fewest=2, is_needed=True, words="the least value of either column, two numbers"),
+    Option("upper", list[Fraction], fewest=2, is_needed=True, words="the largest value of either column, two numbers"),
+    Option("units", list[str], fewest=2, default=("", ""), words="of either column, as tables and pictures show it"),
+    next(key for key in _OWN["numeric"] if key.name == "outside"),
+    Option("missing", str, choices=("refuse",), default="refuse", words="an absent value is refused"),
+)
 
 
 _DEFAULTS = {
     "numeric": "none is named, and it is the default, of the least error",
-    "categorical": "none is named, and it is the default, which pairs need",
+    "categorical": "none is named, and it is the default, which groups need",
 }
 _AUTOMATIC = {
     "categorical": "auto took the smallest report within 1 % of the least variance",
@@ -172,16 +181,17 @@ _AUTOMATIC = {
 }
 _DEFAULTS[BINNED], _AUTOMATIC[BINNED] = _DEFAULTS["categorical"], _AUTOMATIC["categorical"]
 _AUTOMATIC[CROSSED] = _AUTOMATIC["categorical"]
+_DEFAULTS[PLANE] = "none is named, and it is the only one for two numbers"
 _CHOSEN = (LATTICE, CROSSED)  # whose mechanism is chosen where none is named
 
 
 def kind_of(table: Mapping[str, Any]) -> str:
-    """Return what an attribute's values are: its type, or 'lattice', 'binned' or 'crossed' where its table says so."""
+    """Return what an attribute's values are: its type, or what its table makes of it: one of `BY_KIND`."""
     kind = str(read((_TYPE,), table)["type"])
+    if _OF.name in table:
+        return PLANE if kind == "numeric" else CROSSED
     if kind == "numeric":
         return LATTICE if _STEP.name in table or _POINTS.name in table else kind
-    if _OF.name in table:
-        return CROSSED
     return BINNED if _BINS.name in table else kind
 
 
@@ -191,7 +201,7 @@ def of_attribute(kind: str, mechanism: str) -> tuple[Option, ...]:
     declared = kinds.get(mechanism, next(iter(kinds.values()))).declared
     estimators = (LOG_LINEAR,) if kind == LATTICE else declared.estimators
     estimator = Option("estimator", str, choices=estimators, default=estimators[0], words="how reports are read")
-    shared = [key for key in _SHARED if kind != CROSSED or key.name not in _OF_ONE]
+    shared = [key for key in _SHARED if kind not in (CROSSED, PLANE) or key.name not in _OF_ONE]
     return (_TYPE, *shared, named, estimator, *_OWN[kind], *(declared.options if mechanism in kinds else ()))
 
 

@@ -13,6 +13,8 @@ import pandas as pd
 from dpcore import wire
 from dpcore.protocol.scheme import Scheme
 from dpcore.results import changes, warehouse
+from dpcore.results.reading import records
+from dpcore.results.together import sides_of
 from dpcore.rounds.counted import batches_of, check_not_overtaken
 from dpcore.rounds.run import Run, step
 from dpcore.wire.locks import alone
@@ -29,6 +31,11 @@ def draw(run: Run) -> dict[str, Path]:
     for name, attribute in run.scheme.attributes.items():
         made = plots.attribute_pictures(name, tables, attribute.unit, run_id=plan.run_id)
         for picture, content in made.items():
+            drawn[picture] = figures / f"{picture}.png"
+            wire.write_bytes(drawn[picture], content)
+    if "associations" in tables:
+        sides = sides_of(records(tables["attributes"]), run.scheme.canonical)
+        for picture, content in plots.pair_pictures(tables, sides).items():
             drawn[picture] = figures / f"{picture}.png"
             wire.write_bytes(drawn[picture], content)
     return drawn

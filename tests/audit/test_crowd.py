@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from dpcore.audit.crowd import crowd, levels, planned, upward
+from dpcore.audit.crowd import crowd, levels, planned
 from dpcore.mechanisms import (
     DyadicWave,
     HadamardResponse,
@@ -20,7 +20,7 @@ from dpcore.mechanisms import (
 from dpcore.privacy.budget import Budget
 from dpcore.privacy.shuffling.channel import level_of
 from dpcore.privacy.shuffling.condition import Publication
-from dpcore.privacy.shuffling.figure import published
+from dpcore.privacy.shuffling.figure import published, upward
 from dpcore.protocol.scheme import Scheme
 
 N, DELTA = 100_000, 1e-6
@@ -106,23 +106,30 @@ def test_many_categories_are_enumerated_without_their_channel():
 def test_a_round_is_the_sum_of_its_units():
     told = crowd(scheme_of(), N)
     assert list(told.units) == [("a",), ("b",)]
-    assert told.whole.epsilon == pytest.approx(told.of("a").epsilon + told.of("b").epsilon)
+    assert told.whole.epsilon == pytest.approx(told.attributes["a"].epsilon + told.attributes["b"].epsilon)
     assert told.whole.delta == pytest.approx(DELTA)
 
 
 def test_pairs_are_counted_together():
     told, apart = crowd(scheme_of('pairs = [["b", "a"]]'), N), crowd(scheme_of(), N)
     assert list(told.units) == [("a", "b")]
-    assert told.of("a") == told.of("b")
     assert told.whole.epsilon > apart.whole.epsilon
+
+
+def test_an_answer_is_told_no_better_than_its_own_report_tells_it():
+    told = crowd(scheme_of('pairs = [["b", "a"]]'), 60)
+    assert told.attributes["a"].epsilon == told.attributes["b"].epsilon == 2
+    assert told.whole.epsilon <= 4
 
 
 def test_who_reports_one_of_two_hides_among_half():
     told = crowd(scheme_of('reporting = "one"'), N)
     alone = published(levels(RandomizedResponse.design(Budget.parse("2"), categories=3)), N // 2, DELTA, attacked=False)
-    assert told.of("a").epsilon == pytest.approx(alone.epsilon, rel=0.01)
+    assert told.attributes["a"].epsilon == pytest.approx(alone.epsilon, rel=0.01)
     assert (
-        min(told.of(name).epsilon for name in "ab") < told.whole.epsilon < max(told.of(name).epsilon for name in "ab")
+        min(told.attributes[name].epsilon for name in "ab")
+        < told.whole.epsilon
+        < max(told.attributes[name].epsilon for name in "ab")
     )
 
 
@@ -142,7 +149,7 @@ def test_rounds_add_up():
 def test_it_is_refused_where_reports_are_linked():
     told = crowd(scheme_of(), N, publication=Publication(tokens=True))
     assert told.whole is None
-    assert told.of("a") is None
+    assert not told.attributes
     assert "tokens" in told.words
 
 

@@ -447,6 +447,13 @@ type = "categorical"
 of = ["smoking", "drinking"]
 categories = [["yes", "no"], ["yes", "no"]]
 epsilon = 1
+[attributes.income_and_age]
+type = "numeric"
+of = ["income", "age"]
+lower = [0, 18]
+upper = [200000, 90]
+units = ["USD", "years"]
+epsilon = 2
 """
 
 
@@ -471,16 +478,29 @@ def test_two_questions_may_be_answered_together_and_a_column_is_asked_once(
             tab.evaluate("document.getElementById('prepare').click()")
             tab.evaluate("new Promise(done => setTimeout(done, 300))")
             assert "still open" in text(tab, "work_and_place-2-wrong")
+            assert "0 to 200,000 counts as the nearer end" in text(tab, "income_and_age-1-gives")
+            tab.evaluate(FILL % json.dumps({"income_and_age-1": "41,000", "income_and_age-2": "about 30"}))
             tab.screenshot(screenshots / f"together_{width}_form.png")
             tab.evaluate(FILL % json.dumps({"work_and_place-2": "village"}))
+            tab.evaluate("document.getElementById('prepare').click()")
+            tab.evaluate("new Promise(done => setTimeout(done, 300))")
+            assert "Please write a number" in text(tab, "income_and_age-2-wrong")
+            tab.evaluate(FILL % json.dumps({"income_and_age-2": "31"}))
             tab.evaluate("document.getElementById('prepare').click()")
             wait(tab, "review")
             shown = text(tab, "lines").split("\n")
             assert shown[shown.index("Work and place") + 2] == "nurse; village"
             assert shown[shown.index("Habits") + 2] == "no; yes"
+            assert shown[shown.index("Income and age") + 2] == "41,000 USD; 31 years"
+            assert shown[shown.index("Income and age") + 4].startswith(("Of the place, cell ", "Of the product, cell "))
             assert tab.evaluate(FITS)
             tab.screenshot(screenshots / f"together_{width}_review.png")
         tab.evaluate("document.getElementById('send').click()")
         wait(tab, "sent")
-        assert set(wire.read_report(posted[0], scheme).answers) == {"work", "work_and_place", "habits"}
+        assert set(wire.read_report(posted[0], scheme).answers) == {
+            "work",
+            "work_and_place",
+            "habits",
+            "income_and_age",
+        }
         assert tab.complaints == []

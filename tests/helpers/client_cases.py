@@ -123,6 +123,25 @@ of = ["smokes", "drinks"]
 categories = [["yes", "no"], ["yes", "no"]]
 mechanism = "unary_encoding"
 epsilon = 1
+
+[attributes.income_age]
+type = "numeric"
+of = ["income", "age"]
+lower = [0, "18.5"]
+upper = [200000, 90]
+units = ["USD", ""]
+epsilon = 2
+
+[attributes.height_weight]
+type = "numeric"
+of = ["height", "weight"]
+lower = [-1, 0]
+upper = [1, 1]
+outside = "refuse"
+cells = 8
+widths = [3, 21]
+level_law = [1, 1]
+epsilon = "ln 3"
 """
 SCHEMES = {
     "everything": EVERYTHING,
@@ -140,6 +159,8 @@ _PERSON: dict[str, Any] = {
     "hashed": "c0",
 }
 _PERSON |= {"dyadic": 0.1, "square": 1, "wavelet": 3.3, "split": 12, "Coin": 2}
+_PAIRS: dict[str, Any] = {"job": "a", "Region": "n", "smokes": "yes", "drinks": "no"}
+_PAIRS |= {"income": 99_999.5, "age": 54, "height": 0.3, "weight": 0.1}
 RECORDS: dict[str, list[dict[str, Any]]] = {
     "everything": [
         _PERSON,
@@ -160,9 +181,10 @@ RECORDS: dict[str, list[dict[str, Any]]] = {
         {"pet": "dog", "income": 1e9, "Region": "the moon", "version": "missing"},
     ],
     "together": [
-        {"job": "a", "Region": "n", "smokes": "yes", "drinks": "no"},
-        {"job": "d", "Region": "d", "smokes": "no", "drinks": "no"},
-        {"job": 7, "Region": "w", "smokes": "no", "drinks": "yes"},
+        _PAIRS,
+        _PAIRS | {"job": "d", "Region": "d", "smokes": "no", "income": 200_000, "age": 90, "height": 1, "weight": 1},
+        _PAIRS | {"job": 7, "Region": "w", "drinks": "yes", "income": "41000", "age": 18.5, "height": -1, "weight": 0},
+        _PAIRS | {"income": -5, "age": 1e300, "height": 0.999999, "weight": 0.5},
     ],
 }
 REFUSED_RECORDS: dict[str, list[dict[str, Any]]] = {
@@ -189,12 +211,16 @@ REFUSED_RECORDS: dict[str, list[dict[str, Any]]] = {
         {"pet": "cat", "income": 41_000, "Region": "north", "version": "c300"},
     ],
     "together": [
-        {"job": "a", "smokes": "yes", "drinks": "no"},
-        {"job": "n", "Region": "a", "smokes": "yes", "drinks": "no"},
-        {"job": "a", "Region": None, "smokes": "yes", "drinks": "no"},
-        {"job": "a & n", "Region": "n", "smokes": "yes", "drinks": "no"},
-        {"job": "a", "Region": ["n", "e"], "smokes": "yes", "drinks": "no"},
-        {"job_region": "a & n", "job": "a", "smokes": "yes", "drinks": "no"},
-        {"job": "a", "region": "n", "habits": "yes & no"},
+        {key: value for key, value in _PAIRS.items() if key != "Region"},
+        {key: value for key, value in _PAIRS.items() if key != "age"} | {"income_age": 3},
+        {key: value for key, value in _PAIRS.items() if key != "Region"} | {"job_region": "a & n"},
+        _PAIRS | {"job": "n", "Region": "a"},
+        _PAIRS | {"Region": None},
+        _PAIRS | {"job": "a & n"},
+        _PAIRS | {"Region": ["n", "e"]},
+        _PAIRS | {"income": "much"},
+        _PAIRS | {"age": None},
+        _PAIRS | {"age": [20, 30]},
+        _PAIRS | {"height": 1.0000001},
     ],
 }

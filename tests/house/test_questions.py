@@ -1,4 +1,4 @@
-"""The thirty questions of questions.md and questions_of_rounds.md are answered, and rightly."""
+"""The questions of questions.md, questions_of_rounds.md and questions_of_pairs.md are answered, and rightly."""
 
 from __future__ import annotations
 
@@ -12,11 +12,16 @@ import pytest
 
 from dpcore.results.warehouse import reader
 
-PAGES = [
-    Path(__file__).parents[2] / "data/guide/reference" / name for name in ("questions.md", "questions_of_rounds.md")
-]
-TEXT = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
-QUESTIONS = re.findall(r"^## (\d+)\. (.*?)$.*?```sql\n(.*?)```", TEXT, re.M | re.S)
+REFERENCE = Path(__file__).parents[2] / "data/guide/reference"
+
+
+def questions(*names: str) -> list[tuple[str, str, str]]:
+    text = "\n".join((REFERENCE / name).read_text(encoding="utf-8") for name in names)
+    return re.findall(r"^## (\d+)\. (.*?)$.*?```sql\n(.*?)```", text, re.M | re.S)
+
+
+QUESTIONS = questions("questions.md", "questions_of_rounds.md")
+OF_PAIRS = questions("questions_of_pairs.md")
 
 
 Ask = Callable[[str], pd.DataFrame]
@@ -33,8 +38,8 @@ def near(frame: pd.DataFrame, name: str, truth: float) -> None:
     assert ((frame[name] - truth).abs() < 1.5 * (frame["high"] - frame["low"])).all()
 
 
-def test_there_are_thirty_questions() -> None:
-    assert [int(number) for number, _, _ in QUESTIONS] == list(range(1, 31))
+def test_there_are_thirty_five_questions() -> None:
+    assert [int(number) for number, _, _ in QUESTIONS + OF_PAIRS] == list(range(1, 36))
 
 
 @pytest.mark.slow
@@ -115,3 +120,29 @@ def test_answers_of_unions_quantiles_and_trends_are_right(ask: Ask) -> None:
     assert (since["deviations"].abs() < 5).all()
     assert (answer(18)["moved"] > 0).all()
     assert answer(22)[["files", "reports"]].to_numpy().tolist() == [[1, 20_190]]
+
+
+@pytest.mark.slow
+def test_questions_of_pairs_are_answered_rightly(schooling: Path) -> None:
+    """Of the sample's men, whose records say what is true."""
+    men = pd.read_parquet(REFERENCE.parents[1] / "samples/cps_1988.parquet")
+    wage = men["wage"].clip(0, 1500)
+    with reader(schooling) as ask:
+        answers = {int(number): ask(sql) for number, _, sql in OF_PAIRS}
+    strength = answers[31].set_index("functional")
+    assert strength.loc["correlation", "low"] < wage.corr(men["education"]) < strength.loc["correlation", "high"]
+    along = answers[32]
+    for row in along.itertuples():
+        low, _, high = row.second_part.partition(" to ")
+        truth = wage[men["education"].between(float(low), float(high or low))].mean()
+        assert abs(row.estimate - truth) < 1.5 * (row.high - row.low)
+    assert along["second_part"].tolist()[-2:] == ["15 to 16", "17 to 18"]
+    sure = answers[33].set_index(["first", "second"])
+    assert sure.loc["wage"]["sure"].tolist() == [True, True]
+    assert len(sure) == 3
+    spread = answers[34].groupby("second_part")["percent"].sum()
+    assert spread.to_dict() == pytest.approx({"full-time": 100, "part-time": 100})
+    assert answers[34]["first_part"].tolist()[:2] == ["0 to 187.5", "187.5 to 375"]
+    more = answers[35]
+    assert (more["share"] >= 0).all()
+    assert ((more["first_part"] == "0 to 187.5") & (more["second_part"] == "part-time")).any()

@@ -20,7 +20,10 @@ def test_a_page_is_what_it_is_made_of(name: str, root: Path) -> None:
 def test_every_page_of_the_reference_is_made_or_run(root: Path) -> None:
     """Those that are not made are the index and the questions, which a test asks."""
     there = {path.relative_to(root).as_posix() for path in (root / "data/guide/reference").glob("*.md")}
-    written = {f"data/guide/reference/{name}.md" for name in ("README", "questions", "questions_of_rounds")}
+    written = {
+        f"data/guide/reference/{name}.md"
+        for name in ("README", "questions", "questions_of_pairs", "questions_of_rounds")
+    }
     assert there - set(PAGES) == written
     everywhere = (path for folder in ("data", "dpcore", "flows", "tests") for path in (root / folder).rglob("*.md"))
     made = {path.relative_to(root).as_posix() for path in everywhere if MADE in path.read_text(encoding="utf-8")}

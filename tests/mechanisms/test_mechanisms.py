@@ -14,7 +14,7 @@ from dpcore.audit.likelihood import hard_pairs, log_ratio
 from dpcore.audit.lower_bound import lower_bound
 from dpcore.errors import SchemeError
 from dpcore.mechanisms import Mechanism, Reports, hadamard_response, oracle
-from dpcore.mechanisms.named import BY_TYPE
+from dpcore.mechanisms.named import BY_KIND, BY_TYPE
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.budget import Budget
 from dpcore.rounds.planner.expectation import expected_statistics
@@ -26,7 +26,7 @@ EVERY = [
     pytest.param(
         kind.design(ONE, **{key: TOLD[key] for key in kind.declared.told}, **LARGE.get(name, {})), type_, id=name
     )
-    for type_, kinds in BY_TYPE.items()
+    for type_, kinds in {**BY_TYPE, "plane": BY_KIND["plane"]}.items()
     for name, kind in kinds.items()
 ]
 SPLIT = WaveletLaplace.design(ONE, clients=TOLD["clients"], allocation="split", **LARGE["wavelet_laplace"])

@@ -20,7 +20,7 @@ from dpcore.mechanisms.choose import choose
 from dpcore.mechanisms.named import BY_KIND
 from dpcore.protocol.revision import revise
 from dpcore.protocol.simulation import category_law
-from dpcore.results.tables import truths
+from dpcore.results.tables import tables_of, truths
 from tests.helpers.statistical import law_agrees
 
 JOBS, REGIONS = ("a", "b", "c", "d"), ("n", "e", "s", "w", "m")
@@ -206,3 +206,90 @@ def test_other_columns_or_categories_are_another_question() -> None:
         dp.Scheme.from_toml(f'name = "s"\n{ASKED.replace(".job_region", ".b")}{OF}{CATEGORIES}'), one
     ).changes
     assert any("job with region, 4 x 5 categories" in change.after for change in added)
+
+
+NUMBERS = """
+name = "consumer_expenditure"
+[attributes.money]
+type = "numeric"
+of = ["income", "expenditure"]
+lower = [0, 0]
+upper = [200000, 50000]
+units = ["USD a year", "USD a quarter"]
+epsilon = 2
+"""
+
+
+def test_two_numbers_are_a_cell_of_the_plane() -> None:
+    read = dp.Scheme.from_toml(NUMBERS)
+    again = dp.Scheme.from_toml(read.canonical)
+    assert again.canonical == read.canonical
+    a = again.attributes["money"]
+    assert (a.of, a.kind, a.has_density, a.parts) == (("income", "expenditure"), "plane", False, ((), ()))
+    assert (a.lowers, a.uppers) == ((Fraction(0), Fraction(0)), (Fraction(200_000), Fraction(50_000)))
+    assert [side.unit for side in a.sides] == ["USD a year", "USD a quarter"]
+    income, expenditure = [0, -7, 199_999, 1e9, "100000"], [0, 50_000, 49_999, -1, 25_000]
+    cells = read.encode({"income": income, "expenditure": expenditure})["money"]
+    assert cells.tolist() == [0, 31, 1023, 31 * 32, 16 * 32 + 16]
+    for cell in a.cells[::37]:
+        values = values_of(a, int(cell))
+        assert a.encode([[values["income"]], [values["expenditure"]]]).tolist() == [cell]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("lower = [0, 0]", "lower = [0]", "lower must be a list of at least 2"),
+        ("lower = [0, 0]", "lower = 0", "lower must be a list of at least 2"),
+        ("lower = [0, 0]", "lower = [0, 0, 0]", "lower must list two columns' lower"),
+        ("lower = [0, 0]", "lower = [0, 50000]", "lower must be below upper"),
+        ("lower = [0, 0]\n", "", "lower is missing"),
+        ("units = [", 'unit = "USD"\nunits = [', "unknown key 'unit'"),
+        ("epsilon", "step = 1\nepsilon", "unknown key 'step'"),
+        ("epsilon", 'missing = "category"\nepsilon', "missing must be one of 'refuse'"),
+        ("epsilon", 'functionals = ["mean"]\nepsilon', "unknown key 'functionals'"),
+        ("epsilon", 'mechanism = "dyadic_wave"\nepsilon', "mechanism must be one of 'crossed_wave'"),
+        ("epsilon", "cells = 64\nepsilon", "cells must be one of 8, 16, 32"),
+        ("epsilon", "widths = [4, 5]\nepsilon", "widths must be odd numbers"),
+    ],
+)
+def test_numbers_that_cannot_be_asked_together_are_refused_in_one_line(old: str, new: str, words: str) -> None:
+    with pytest.raises(SchemeError) as refused:
+        dp.Scheme.from_toml(NUMBERS.replace(old, new, 1))
+    assert words in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_numbers_outside_are_clipped_or_refused_and_not_shown() -> None:
+    strict = dp.Scheme.from_toml(NUMBERS.replace("epsilon", 'outside = "refuse"\nepsilon', 1))
+    for records, words in (
+        ({"income": [1, 200_001], "expenditure": [1, 1]}, "column 'income' is outside its bounds at record 2"),
+        ({"income": [1, 2], "expenditure": [1, None]}, "column 'expenditure' has no value at record 2"),
+        ({"income": [1, 2], "expenditure": [1, "secret"]}, "column 'expenditure' must hold numbers"),
+    ):
+        with pytest.raises(InvalidRecord) as refused:
+            strict.encode(records)
+        assert words in str(refused.value)
+        assert "secret" not in str(refused.value)
+
+
+def test_a_round_of_two_numbers_runs_through_and_says_what_to_ask() -> None:
+    people, read = populations.by_scheme("consumer_expenditure"), dp.Scheme.from_toml(NUMBERS)
+    law = category_law(read.attributes["money"], people)
+    drawn = read.encode(people.records(200_000, dp.seeded(5)))["money"]
+    assert law_agrees(np.bincount(drawn, minlength=1024), law)
+    aggregate = dp.simulate(read, people, dp.seeded(6), 100_000)
+    round_ = pipeline.estimate_all(aggregate)
+    assert 'ask dp.joint(aggregate, "income", "expenditure")' in round_.unavailable["money"]
+    tables = tables_of(round_, people)
+    assert tables["attributes"][["lower", "upper"]].isna().all(axis=None)
+    assert truths(round_, people).empty
+
+
+def test_the_audit_enumerates_the_plane_and_the_product() -> None:
+    read = dp.Scheme.from_toml(NUMBERS)
+    found = audit_scheme(read)
+    assert found.proven
+    assert found.kept.ratio == read.attributes["money"].mechanism.certificate().kept
+    assert "1,024 x 2,304 + 1,024 x 1,456 weights" in found.attributes[0].found.how
+    assert faithfulness(read, dp.seeded(13), trials=20_000).holds

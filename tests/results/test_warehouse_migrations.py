@@ -78,6 +78,7 @@ DIGESTS = {
     "0030_labels": "e05e7180d6c37842",
     "0031_weights": "e069cde7ffe25837",
     "0032_joint": "cc5b2731a077addb",
+    "0033_shuffling": "11daac12dfcc938f",
 }
 
 

@@ -31,8 +31,8 @@ from dataclasses import dataclass
 import numpy as np
 
 _SLACK = 1e-6  # of delta: some millionths of epsilon
-_LENGTHS = 1 << 12, 1 << 16  # of the transform
-_STEPS = 1 << 9  # to the largest gain, at most
+_SHORTEST, _LONGEST = 1 << 11, 1 << 17  # of the transform
+_STEPS = 1 << 8  # to the largest gain, at most
 _WIDTH = 9.0  # standard deviations of the tilted law to either side
 
 
@@ -69,7 +69,8 @@ class Blanket:
         near = max(0.0, 1 - (self.ratio + 1) * p - self.ratio * far)
         values = np.array([self.ratio - factor, 1 - self.ratio * factor, self.ratio * (1 - factor), 1 - factor])
         masses = np.array([p, p, far, near])
-        return min(1.0, expected_excess(values, masses * share, reports) / share * (1 + _SLACK))
+        crowded = expected_excess(values, masses * share, reports) / share * (1 + _SLACK)
+        return min(crowded, p * (self.ratio - factor) * (1 + _SLACK))  # whatever others send
 
 
 def expected_excess(values: np.ndarray, masses: np.ndarray, many: int) -> float:
@@ -78,47 +79,44 @@ def expected_excess(values: np.ndarray, masses: np.ndarray, many: int) -> float:
     values: what a gain may be beside 0, the first alone above it; masses: their probabilities.  Their mean is at most 0.  The
     time it takes does not depend on how many they are.
     """
-    deviation = math.sqrt(float(masses @ values**2) * many)
-    low, high = float(values.min()) * many, float(values[0]) * many
-    reach = min(max(-low, high), 2 * _WIDTH * deviation + 4 * float(np.abs(values).max()))
-    steps = int(np.clip(_LENGTHS[1] // 3 / (reach / values[0]), 1, _STEPS))
-    grid, law = _spread(values / values[0] * steps, masses)  # in steps, whole numbers
+    alone = np.append(values, 0.0), np.append(masses, max(0.0, 1 - masses.sum()))
+    weights = _tilted(*alone, _tilt(*alone))
+    reach = min(many * values[0], _WIDTH * math.sqrt(float(weights @ alone[0] ** 2) * many) + 30 * values[0])
+    step = max(values[0] / _STEPS, 4 * reach / _LONGEST)
+    grid, law = _spread(np.maximum(values, -reach) / step, masses)  # less than nothing is nothing
     tilt = _tilt(grid, law)
-    weights = law * np.exp(tilt * grid)
-    total = float(weights.sum())
-    weights /= total
-    window = _window(grid, weights, many, reach / values[0] * steps)
-    length = 1 << max(_LENGTHS[0].bit_length() - 1, math.ceil(math.log2(2 * window + 2)))
+    weights, total = _tilted(grid, law, tilt), float(law @ np.exp(tilt * grid))
+    length = 1 << max(math.ceil(4 * reach / step), _SHORTEST).bit_length()
     placed = np.zeros(length)
-    np.add.at(placed, grid % length, weights)
+    np.add.at(placed, grid.astype(np.int64) % length, weights)
     sums = np.fft.irfft(np.fft.rfft(placed) ** many, length)[: length // 2]
     at = np.arange(length // 2)
     most = min(float(many) * float(grid.max()), 1 / (math.e * tilt) if tilt > 0 else math.inf)  # of x e^(-tilt x)
     excess = float((np.maximum(sums, 0.0) * at) @ np.exp(-tilt * at)) + _beyond(grid, weights, many, length // 2) * most
-    return math.exp(many * math.log(total)) * excess / steps * float(values[0]) / many
+    return math.exp(many * math.log(total)) * excess * step / many
 
 
 def _spread(values: np.ndarray, masses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Whole numbers and their masses, 0 among them: each value is parted between its neighbours, and the mean stays."""
     below = np.floor(values + 1e-9)
     above = np.maximum(values - below, 0.0)
-    grid = np.concatenate([below, below + 1, [0.0]]).astype(np.int64)
-    law = np.concatenate([masses * (1 - above), masses * above, [max(0.0, 1 - masses.sum())]])
-    return grid, law
+    return np.concatenate([below, below + 1, [0.0]]), np.concatenate(
+        [masses * (1 - above), masses * above, [max(0.0, 1 - masses.sum())]]
+    )
 
 
-def _tilt(grid: np.ndarray, law: np.ndarray) -> float:
+def _tilt(values: np.ndarray, law: np.ndarray) -> float:
     """About the t at which the law times e^(t x) has mean 0; any is right."""
-    low, high = 0.0, 40.0 / float(grid.max())
+    low, high = 0.0, 40.0 / float(values.max())
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if float(law * np.exp(middle * grid) @ grid) < 0 else (low, middle)
+        low, high = (middle, high) if float(law * np.exp(middle * values) @ values) < 0 else (low, middle)
     return low
 
 
-def _window(grid: np.ndarray, weights: np.ndarray, many: int, reach: float) -> int:
-    deviation = math.sqrt(float(weights @ grid.astype(float) ** 2) * many)
-    return math.ceil(min(many * float(np.abs(grid).max()), _WIDTH * deviation + 4 * float(np.abs(grid).max())))
+def _tilted(values: np.ndarray, law: np.ndarray, tilt: float) -> np.ndarray:
+    weights = law * np.exp(tilt * values)
+    return weights / weights.sum()
 
 
 def _beyond(grid: np.ndarray, weights: np.ndarray, many: int, window: int) -> float:

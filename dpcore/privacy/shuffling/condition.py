@@ -15,6 +15,9 @@ CONDITION = (
     "for whoever sees that alone, and if reports are deleted, have no tokens and are not remembered; whoever sees a report has "
     "the local epsilon"
 )
+CONDITION_OF_PAGE = (
+    "while reports are deleted, carry no token and are drawn anew; whoever sees a report has the ε above"
+)
 FEWEST = 50  # reports in a cell, the least count under which nothing is published
 
 

@@ -9,6 +9,7 @@ is published in groups by a label has the group as its crowd.  Figures of attrib
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -18,7 +19,9 @@ from dpcore.privacy.shuffling.channel import Level
 
 _TOLERANCE = 3e-5  # of epsilon
 _STEPS = 80
+_NEARLY = 0.98  # of the local epsilon, above which nobody needs to know
 _TINY = 1e-290
+_ENOUGH = 1e3  # times delta
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,16 +78,22 @@ def published(
     check_delta(delta)
 
     most = math.log(max(level.ratio for level in levels)) * (1 + 1e-15)
+    rarest = sorted(Counter(levels).items(), key=lambda entry: entry[0].share)
     guess = 5 * math.sqrt(max(level.blanket.telling / (level.share * crowd) for level in levels) / reports)
 
     def epsilon(side: Callable[[Level], Callable[..., float]], most: float, guess: float) -> tuple[float, float]:
         def average(epsilon: float) -> float:
-            return math.fsum(level.share * side(level)(reports, epsilon, crowd) for level in levels)
+            total = 0.0
+            for level, many in rarest:
+                total += many * level.share * side(level)(reports, epsilon, crowd)
+                if total > _ENOUGH * delta:  # too much already
+                    break
+            return total
 
         return least_epsilon(average, delta, most, guess)
 
     high = epsilon(lambda level: level.above, most, guess)[1]
-    low = epsilon(lambda level: level.below, high, high * (1 - _TOLERANCE))[0] if attacked else 0.0
+    low = epsilon(lambda level: level.below, high, high * _NEARLY * (1 - _TOLERANCE))[0] if attacked else 0.0
     return Figure(epsilon=high, low=low, delta=delta, reports=reports)
 
 
@@ -97,11 +106,13 @@ def least_epsilon(bound: Callable[[float], float], delta: float, most: float, gu
     if most <= 0 or bound(0.0) <= delta:
         return 0.0, 0.0
     (low, above), (high, below) = (0.0, math.log(bound(0.0) / delta)), (most, math.log(_TINY))
-    guess = min(guess, most * (1 - _TOLERANCE))
+    guess = min(guess, most * _NEARLY)
     for step in range(_STEPS):
         found = math.log(max(bound(guess) / delta, _TINY))
         if found > 0:
             low, above = guess, found
+            if step == 0 and low == most * _NEARLY:
+                break
         else:
             high, below = guess, found
         least = _TOLERANCE * high
@@ -114,6 +125,18 @@ def least_epsilon(bound: Callable[[float], float], delta: float, most: float, gu
             )  # to the other side
         guess = min(max(guess, low + 0.1 * least), high - 0.1 * least)
     return low, high
+
+
+def upward(epsilon: float) -> str:
+    """Return three digits that are not below it.
+
+    >>> upward(0.11815), upward(1.0)
+    ('0.119', '1')
+    """
+    if epsilon <= 0:
+        return "0"
+    unit = 10.0 ** (math.floor(math.log10(epsilon)) - 2)
+    return f"{math.ceil(epsilon / unit - 1e-9) * unit:.3g}"
 
 
 def check_delta(delta: float) -> None:

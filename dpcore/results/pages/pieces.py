@@ -11,6 +11,7 @@ from dpcore.results import warehouse
 from dpcore.results.pages.cells import Row, Strong, fitted, table
 from dpcore.results.pages.content import Changes, Section, gather
 from dpcore.results.pages.filling import fill
+from dpcore.results.pages.pairs import PairSection
 from dpcore.results.reading import Line
 
 _NAMES = ("attribute", "quantity", "group")  # columns of words
@@ -22,7 +23,8 @@ class Pieces:
 
     headline: one line for a list of rounds.  failed: of each check that did not pass, its name and what it saw.
     front: Markdown of everything but the estimates: checks, refused reports, what clients have spent.
-    attributes: attribute -> Markdown, with its pictures inside, and why numbers and differences were refused.  estimates,
+    attributes: attribute -> Markdown, with its pictures inside, and why numbers and differences were refused.  pairs: the same
+    of two attributes together, FIRST-SECOND -> Markdown.  estimates,
     changes, groups: rows of Markdown, whose columns are alike within a table; changes since the round before have a column
     `moved` and differences of groups `differ`: `yes`, `perhaps` or `no`, as of `Line.verdict`.
     """
@@ -32,6 +34,7 @@ class Pieces:
     failed: list[str]
     front: str
     attributes: dict[str, str]
+    pairs: dict[str, str]
     estimates: list[Row]
     changes: list[Row]
     since: str
@@ -51,6 +54,7 @@ def pieces(path: str | Path, run_id: str) -> Pieces:
         failed=[f"{check['name']}: {check['detail']}" for check in content["failed"]],
         front=fill("front.md", content | _front(content)),
         attributes={section.name: _page(section, content) for section in sections},
+        pairs={pair.name: _pair_page(pair, content) for pair in content["pairs"]},
         estimates=_estimates(sections, content["simulated"]),
         changes=_differences([(line.attribute, line) for change in changes[:1] for line in change.lines], "moved"),
         since=changes[0].since if changes else "",
@@ -129,6 +133,18 @@ def _page(section: Section, content: dict[str, Any]) -> str:
     return fill(
         "attribute.md", content | tables | {"section": section, "refused": _refused(section, content["changes"])}
     )
+
+
+def _pair_page(pair: PairSection, content: dict[str, Any]) -> str:
+    """A page of two attributes together."""
+    interval = f"{pair.confidence} interval".strip()
+    rows = [
+        {"number": line.text, pair.second: line.group, "estimate": Strong(line.value), interval: line.interval}
+        for line in (*pair.numbers, *pair.along)
+    ]
+    refused = [(f"{line.text}, {line.group}", line.note) for line in (*pair.numbers, *pair.along) if line.note]
+    told = {"pair": pair, "numbers_table": table(rows, "number", pair.second), "refused": refused}
+    return fill("pair.md", content | told)
 
 
 def _refused(section: Section, changes: list[Changes]) -> list[tuple[str, str]]:

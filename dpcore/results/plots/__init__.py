@@ -8,6 +8,7 @@ from dpcore.results.plots.differences import difference_pictures
 from dpcore.results.plots.frequency import plot_frequency
 from dpcore.results.plots.functional import plot_functional
 from dpcore.results.plots.inline import inline, narrow, places
+from dpcore.results.plots.joint import pair_pictures, plot_along, plot_joint
 from dpcore.results.plots.law import plot_law
 from dpcore.results.plots.style import height_for, new_axes, new_panels, png, svg
 
@@ -20,8 +21,10 @@ __all__ = [
     "narrow",
     "new_axes",
     "new_panels",
+    "pair_pictures",
     "percent_width",
     "places",
+    "plot_along",
     "plot_audit",
     "plot_averaging",
     "plot_comparison",
@@ -29,6 +32,7 @@ __all__ = [
     "plot_frequency",
     "plot_functional",
     "plot_groups",
+    "plot_joint",
     "plot_law",
     "png",
     "svg",

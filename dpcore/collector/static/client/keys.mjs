@@ -90,6 +90,19 @@ export const TABLES = {
     "outside": {"type": "str", "choices": ["refuse"], "default": "refuse"},
     "missing": {"type": "str", "choices": ["refuse"], "default": "refuse"},
   },
+  "plane": {
+    "type": {"type": "str", "choices": ["numeric", "categorical"], "needed": true},
+    "epsilon": {"type": "Budget", "needed": true},
+    "client": {"type": "dict"},
+    "mechanism": {"type": "str", "choices": ["crossed_wave"], "needed": true},
+    "estimator": {"type": "str"},
+    "of": {"type": "list[str]", "fewest": 2, "needed": true},
+    "lower": {"type": "list[Fraction]", "fewest": 2, "needed": true},
+    "upper": {"type": "list[Fraction]", "fewest": 2, "needed": true},
+    "units": {"type": "list[str]", "fewest": 2, "default": ["", ""]},
+    "outside": {"type": "str", "choices": ["clip", "refuse"], "default": "clip"},
+    "missing": {"type": "str", "choices": ["refuse"], "default": "refuse"},
+  },
   "label": {
     "column": {"type": "str"},
     "categories": {"type": "list[str]", "fewest": 2, "needed": true},
@@ -106,5 +119,6 @@ export const TABLES = {
   "local_hashing": {},
   "dyadic_wave": {},
   "square_wave": {},
+  "crossed_wave": {},
   "wavelet_laplace": {},
 };

@@ -7,7 +7,7 @@ import { numberIn } from "./numbers.mjs";
 export function cellOf(attribute, record) {
   if (attribute.sides) {
     const [one, other] = attribute.sides.map((side) => cellOf(side, record));
-    return one * attribute.sides[1].categories.length + other;
+    return one * attribute.sides[1].mechanism.inputs + other;
   }
   const key = [attribute.column, attribute.name].find((name) => Object.hasOwn(record, name));
   if (key === undefined) throw new InvalidRecord(attribute.name, "is missing from the record");

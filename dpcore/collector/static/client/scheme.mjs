@@ -158,6 +158,7 @@ async function makeAttribute(name, table, tables) {
   }
   mechanism.check();
   checkGap(domain, kind, mechanism.inputs);
+  domain.sides?.forEach((side) => Object.assign(side, { mechanism: { inputs: side.categories.length || Math.sqrt(mechanism.inputs) } }));
   const count = domain.categories.length;
   const needed = roomFor(domain);
   if (mechanism.inputs !== count && mechanism.inputs < needed) {

@@ -1,0 +1,106 @@
+"""What a page says of two attributes together, asked of the warehouse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import pandas as pd
+
+from dpcore.results.pages.pictures import Picture, Query
+from dpcore.results.reading import Line, records
+from dpcore.results.together import Side, read_number, read_test, sides_of
+
+Ask = Callable[[str], pd.DataFrame]
+_TOLD = 3  # parts that the line on a pair tells of
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairSection:
+    """What is shown of two attributes together.
+
+    numbers: of all who answered both.  along: of those of each part of the second.  tests: sentences.  refused: why there is
+    nothing, '' where there is something.
+    """
+
+    name: str
+    title: str
+    about: str
+    refused: str
+    pictures: list[Picture]
+    numbers: list[Line]
+    along: list[Line]
+    tests: list[str]
+    confidence: str
+    second: str
+    query: Query
+    frequencies: list[Line] = field(default_factory=list)  # as of an attribute's section, whose pictures may show them
+
+    @property
+    def headline(self) -> str:
+        """The one line there is of it: how strongly the two go together, with the interval, or whether they do."""
+        if self.refused:
+            return f"refused: {self.refused}"
+        means = [line for line in self.along if line.text.startswith("mean ") and line.estimate][:_TOLD]
+        if self.numbers:
+            return f"{self.numbers[0].text} {_with_interval(self.numbers[0])}"
+        if means:
+            return f"{means[0].text}: " + ", ".join(f"{line.group} {_with_interval(line)}" for line in means)
+        return "; ".join(sentence.rstrip(".") for sentence in self.tests)
+
+
+def _with_interval(line: Line) -> str:
+    return f"{line.value} ({line.interval})" if line.estimate else f"refused: {line.note}"
+
+
+def pairs_of(
+    ask: Ask,
+    read: Callable[..., Query],
+    run_id: str,
+    attributes: Sequence[Mapping[str, Any]],
+    canonical: str | None,
+) -> list[PairSection]:
+    """Return a section of every pair of a run; read: a query by its name.  attributes: rows of `attributes`."""
+    named = records(ask(read("pairs", run_id=run_id).sql))
+    sides = sides_of(attributes, canonical) if named else {}
+    return [_pair(ask, read, run_id, sides[pair["first"]], sides[pair["second"]]) for pair in named]
+
+
+def _pair(ask: Ask, read: Callable[..., Query], run_id: str, first: Side, second: Side) -> PairSection:
+    from dpcore.results.plots import joint
+
+    which = {"run_id": run_id, "first": first.name, "second": second.name}
+    cells, told = read("joint", **which), read("associations", **which)
+    table, rows = ask(cells.sql), ask(told.sql)
+    title, drawn = f"{first.words} and {second.words}", []
+    if len(table):
+        shows = f"Two-way table of {title}: the share of each cell, and how sure it is"
+        drawn.append(Picture(partial(joint.joint_figure, table, first, second), shows, cells))
+    if len(means := joint.means(rows)):
+        shows = f"Mean {first.words} along {second.words}, with intervals"
+        drawn.append(Picture(partial(joint.along_figure, means, first, second), shows, told))
+    tests = [row for row in records(rows) if row["kind"] == "test"]
+    lines = [read_number(row, first, second) for row in records(rows) if row["kind"] != "test"]
+    confidences = rows["confidence"].dropna().unique()
+    kept = "; ".join(side.kept for side in (first, second) if side.kept)
+    return PairSection(
+        name=f"{first.name}-{second.name}",
+        title=title.capitalize(),
+        about=f"Of those who answered both, values as they are kept{f': {kept}' if kept else ''}.",
+        refused="; ".join(row["reason"] for row in tests if row["reason"]),
+        pictures=drawn,
+        numbers=[line for line in lines if not line.group],
+        along=sorted((line for line in lines if line.group), key=lambda line: _order(lines, line)),
+        tests=[read_test(row, first, second) for row in tests if row["p_value"] is not None],
+        confidence=f"{100 * float(confidences[0]):.4g} %" if len(confidences) == 1 else "",
+        second=second.words,
+        query=told,
+    )
+
+
+def _order(lines: list[Line], line: Line) -> tuple[int, int]:
+    """Number by number, each along the second."""
+    texts = list(dict.fromkeys(one.text for one in lines))
+    return texts.index(line.text), lines.index(line)
