@@ -43,7 +43,8 @@ class Test:
     p_value: float
 
     def __str__(self) -> str:
-        return f"{self.name}: chi-squared {self.statistic:.1f} on {self.degrees} degrees of freedom, p = {self.p_value:.2g}"
+        degrees = f"{self.degrees} degree{'s' if self.degrees > 1 else ''} of freedom"
+        return f"{self.name}: chi-squared {self.statistic:.1f} on {degrees}, p = {self.p_value:.2g}"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
