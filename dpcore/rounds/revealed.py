@@ -6,16 +6,19 @@ The crowd is the smallest group whose numbers are shown: by label, and by batch,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from dpcore.audit.crowd import Crowd, crowd
 from dpcore.privacy.shuffling.condition import FEWEST, Publication
 from dpcore.protocol.aggregates import Aggregate
 from dpcore.results import warehouse
 from dpcore.results.account import Known
 from dpcore.rounds.run import Run
+
+if TYPE_CHECKING:
+    from dpcore.audit.crowd import Crowd
 
 
 def revealed(run: Run, aggregate: Aggregate, parts: Sequence[Aggregate], known: Mapping[str, Known]) -> Crowd:
@@ -23,6 +26,8 @@ def revealed(run: Run, aggregate: Aggregate, parts: Sequence[Aggregate], known: 
 
     parts: the aggregates of batches as they came.  known: what tokens show of them.
     """
+    from dpcore.audit.crowd import crowd  # with all that enumerates
+
     plan = run.plan
     reports = min(_least(part, plan.min_clients) for part in (aggregate, *_gathered(parts)))
     before = warehouse.accepted_before(plan.warehouse, run.scheme.digest, plan.round, plan.run_id)

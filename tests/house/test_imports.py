@@ -44,7 +44,7 @@ QUICK = {  # done in one folder, in this order
     "ldpflow watch --help": "typer",
     "ldpflow status --help": "typer",
     "ldpflow key clinic --keys keys.toml": "typer dpcore.collector",
-    "ldpflow scheme pets.toml": f"typer rich numpy {READS}",
+    "ldpflow scheme pets.toml": f"typer rich numpy {READS} dpcore.audit",
     "ldpflow scheme --json-schema": "typer numpy dpcore.functionals",
     "ldpflow privatize pets.toml people.csv reports": f"typer rich numpy pandas pyarrow {READS}",
     "ldpflow audit pets.toml --trials 1000": f"typer rich numpy {READS} dpcore.audit scipy.special",

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
-from dpcore.audit.crowd import Crowd
 from dpcore.errors import SchemeError
 from dpcore.privacy.budget import Budget
+
+if TYPE_CHECKING:
+    from dpcore.audit.crowd import Crowd
 
 _AIM = re.compile(r"^\s*([a-z][a-z0-9_]*)\s*:\s*(.+?)\s*$")
 

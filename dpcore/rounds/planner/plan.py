@@ -27,7 +27,6 @@ import numpy as np
 
 from dpcore import pipeline
 from dpcore._random import seeded
-from dpcore.audit.crowd import planned
 from dpcore.errors import DPCoreError, NotEstimable, SchemeError, check_positive, check_within
 from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.estimation.frequency_estimate import FrequencyEstimate
@@ -196,6 +195,8 @@ class Planner:
             other = missing == "clients"
             needed = self._clients(aim, budget, error, name) if other else self._epsilon(aim, clients, error, name)
         promised = self._promised(aim, budget)
+        from dpcore.audit.crowd import planned  # with all that enumerates
+
         return Plan(
             aim=aim,
             missing=missing,
