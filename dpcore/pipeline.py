@@ -237,12 +237,15 @@ def estimate(aggregate: Aggregate, attribute: str, estimator: Estimator | None =
 
 
 def joint(aggregate: Aggregate, first: str, second: str) -> JointEstimate:
-    """Return the estimate of two attributes together, which the scheme pairs: a JointEstimate.
+    """Return the estimate of two attributes together, which the scheme pairs, or of two columns that it asks together.
 
     Raises SchemeError where it does not, NotEstimable where there are too few reports of either.
     """
-    from dpcore.estimation.joint.joint_estimate import paired  # with scipy, which few rounds need
+    from dpcore.estimation.joint.joint_estimate import asked_together, paired  # with scipy, which few rounds need
 
+    for name, attribute in aggregate.scheme.attributes.items():
+        if attribute.of and sorted(attribute.of) == sorted((first, second)):
+            return asked_together(aggregate, name, first, None if attribute.is_numeric else estimate(aggregate, name))
     return paired(aggregate, first, second, (estimate(aggregate, first), estimate(aggregate, second)))
 
 
@@ -286,7 +289,7 @@ def estimate_all(
         else:
             estimated += [_weighted(aggregate, name, margins, weights, labelled, fewest) for name in estimates]
     joints: tuple[PairEstimates, ...] = ()
-    if aggregate.scheme.pairs:
+    if aggregate.scheme.pairs or any(attribute.of for attribute in aggregate.scheme.attributes.values()):
         from dpcore.estimation.joint.pair_estimates import pair_estimates  # with scipy, which few rounds need
 
         joints = pair_estimates(aggregate, estimates, unavailable, fewest)

@@ -12,6 +12,7 @@ from prefect.states import Completed
 from dpcore import wire
 from dpcore.results import pages
 from dpcore.results.reading import JUDGED
+from dpcore.rounds.project import Project
 from dpcore.rounds.run import Run
 
 from .settings import NamedRound
@@ -59,8 +60,9 @@ def ended(run: Run, pieces: pages.Pieces) -> Any:
 @stage("write-page")
 def write_page(run: Run) -> Path:
     """Write the page of the round's run that stands, and return its file."""
-    page = wire.location(run.plan.figures) / "round.html"
-    pages.publish(run.plan.warehouse, page, round_=run.plan.round, scheme=run.scheme.name)
+    page, project = wire.location(run.plan.figures) / "round.html", Project.of()
+    language = (project and project.language) or "en"
+    pages.publish(run.plan.warehouse, page, round_=run.plan.round, scheme=run.scheme.name, language=language)
     return page
 
 

@@ -99,10 +99,9 @@ def _attack(
             name: next((p for p in candidates if p.level == levels.get(name)), candidates[0])
             for name, candidates in pairs.items()
         }
-        record = {
-            attribute.column: value_of(attribute, (asked[name].first, asked[name].second)[person % 2])
-            for name, attribute in scheme.attributes.items()
-        } | {label.column: label.categories[0] for label in scheme.labels.values()}
+        record = {label.column: label.categories[0] for label in scheme.labels.values()}
+        for name, attribute in scheme.attributes.items():
+            record |= values_of(attribute, (asked[name].first, asked[name].second)[person % 2])
         answer = client(scheme, random, secret)
         reports = [answer(record).answers for _ in range(rounds)]
         changed += any(report != reports[0] for report in reports)
@@ -115,6 +114,15 @@ def _attack(
     sums = np.cumsum(told, axis=1) * np.where(np.arange(people) % 2, -1, 1)[:, None]
     guessed = np.where(np.abs(sums) < _TIE, 0.5, sums > 0)  # who knows nothing tosses a coin
     return tuple(float(share) for share in guessed.mean(axis=0)), changed
+
+
+def values_of(attribute: Attribute, cell: int) -> dict[str, Any]:
+    """Return what a record of that input cell may hold, by column; None of who gives no answer."""
+    if not attribute.sides:
+        return {attribute.column: value_of(attribute, cell)}
+    one, other = attribute.sides
+    places = divmod(cell, len(other.cells))
+    return {side.column: value_of(side, place) for side, place in zip((one, other), places, strict=True)}
 
 
 def value_of(attribute: Attribute, cell: int) -> Any:

@@ -10,9 +10,11 @@ from types import MappingProxyType
 from typing import Any
 
 from dpcore.audit.averaging import Averaging
+from dpcore.audit.crowd import Crowd
 from dpcore.audit.findings import AttributeAudit, SchemeAudit
 from dpcore.audit.loss import Loss
 from dpcore.audit.lower_bound import LowerBound
+from dpcore.privacy.shuffling.figure import upward
 from dpcore.protocol.label import in_words
 
 _MEANING = (
@@ -20,6 +22,10 @@ _MEANING = (
     "a factor of at most e^epsilon.  The figures are exact: they come from enumerating the integers that clients draw with, "
     "not from a formula or a sample.  They hold for one report of one client, drawn with the operating system's randomness by "
     "a client that follows the scheme with this digest; rounds add up, and taking part is not hidden."
+)
+_TOGETHER = (
+    "Joint counts of two attributes are made of the reports that are sent anyway.  The two are drawn independently of one "
+    "another, so that whoever sees both learns at most what each tells, added up: a pair has no epsilon of its own."
 )
 _MEASURED = (
     "These are not figures to sign.  They are what an attacker finds who runs the clients' code and knows everything but the "
@@ -52,7 +58,9 @@ def to_json(audits: Sequence[SchemeAudit], day: str, version: str) -> str:
             "holds": audit.holds,
             "broken": list(audit.broken),
             "in_clear": dict(audit.in_clear),
+            "published": _told(audit.published),
             "attributes": [_entry(attribute) for attribute in audit.attributes],
+            "pairs": [{"pair": pair.names, **_numbers(pair.kept), "how": pair.how} for pair in audit.pairs],
             "averaging": None if audit.averaging is None else asdict(audit.averaging),
             "law_of_reports": None if audit.faithfulness is None else asdict(audit.faithfulness),
         }
@@ -127,6 +135,7 @@ def _entry(attribute: AttributeAudit) -> dict[str, Any]:
         "sensitivity": list(finding.sensitivity),
         "doubts": list(finding.doubts),
         "measured": None if attribute.measured is None else asdict(attribute.measured),
+        **({} if attribute.of is None else {"of": list(attribute.of)}),
         "digest": attribute.digest,
         "configuration": dict(attribute.configuration),
     }
@@ -164,10 +173,41 @@ def _scheme_page(audit: SchemeAudit, day: str, version: str, pictures: Mapping[s
         f"| {'yes' if a.holds else 'NO'} |"
         for a in audit.attributes
     ]
-    measured = _measured(audit, pictures.get(audit.name))
+    measured = _published(audit) + _measured(audit, pictures.get(audit.name))
     sign = "Signed: ______________________________    Date: ______________"
     sections = [_section(attribute) for attribute in audit.attributes]
-    return "\n\n".join([*head, "\n".join(lines), *measured, *sections, sign])
+    return "\n\n".join([*head, "\n".join(lines), *_pairs(audit), *measured, *sections, sign])
+
+
+def _pairs(audit: SchemeAudit) -> list[str]:
+    """What the joint counts of pairs cost; nothing where a scheme has none."""
+    lines = [f"- {pair.words}" for pair in audit.pairs]
+    return ["## Two answers together", _TOGETHER, "\n".join(lines)] if lines else []
+
+
+def _published(audit: SchemeAudit) -> list[str]:
+    """The second figure, attribute by attribute; nothing where nobody has looked."""
+    told = audit.published
+    if told is None:
+        return []
+    lines = ["| counted together | epsilon, published, at most | delta |", "|---|---|---|"]
+    lines += [f"| {', '.join(unit)} | {upward(each.epsilon)} | {each.delta:.3g} |" for unit, each in told.units.items()]
+    sentence = f"{told.words[0].upper()}{told.words[1:]}."
+    return ["## What publication reveals", sentence, *(["\n".join(lines)] if told.units else [])]
+
+
+def _told(told: Crowd | None) -> dict[str, Any] | None:
+    if told is None:
+        return None
+    whole = None if told.whole is None else asdict(told.whole)
+    units = [{"attributes": list(unit), **asdict(figure)} for unit, figure in told.units.items()]
+    return {
+        "reports": told.reports,
+        "whole": whole,
+        "units": units,
+        "refusals": list(told.refusals),
+        "words": told.words,
+    }
 
 
 def _measured(audit: SchemeAudit, picture: str | None) -> list[str]:
@@ -189,7 +229,13 @@ def _measured(audit: SchemeAudit, picture: str | None) -> list[str]:
 
 def _section(attribute: AttributeAudit) -> str:
     finding, sensitivity = attribute.found, ", ".join(map(str, attribute.found.sensitivity))
+    together = (
+        []
+        if attribute.of is None
+        else [f"- {' and '.join(attribute.of)} are asked together: the loss is of both at once"]
+    )
     lines = [
+        *together,
         f"- enumerated: {finding.how}",
         f"- attained: {finding.worst}",
         *([f"- sensitivity of each table, lattice units: {sensitivity}"] if sensitivity else []),

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import reduce, singledispatch
@@ -28,12 +28,14 @@ import numpy as np
 
 from dpcore._random import seeded
 from dpcore.audit.channel import largest_ratio
-from dpcore.audit.findings import AttributeAudit, Finding, SchemeAudit
+from dpcore.audit.findings import AttributeAudit, Finding, PairAudit, SchemeAudit
 from dpcore.audit.gaussian import approximate_epsilon
+from dpcore.audit.joint import audit_pair
 from dpcore.audit.loss import Loss
 from dpcore.audit.pairs import largest_loss, largest_square
 from dpcore.errors import CalibrationError
 from dpcore.mechanisms import (
+    CrossedWave,
     DyadicWave,
     HadamardResponse,
     LocalHashing,
@@ -70,6 +72,7 @@ def audit_scheme(scheme: Scheme) -> SchemeAudit:
             digest=_digest(attribute.mechanism),
             promised=attribute.budget,
             found=audit_mechanism(attribute.mechanism),
+            of=attribute.of,
         )
         for name, attribute in read.attributes.items()
     }
@@ -83,7 +86,14 @@ def audit_scheme(scheme: Scheme) -> SchemeAudit:
         kept=reduce(add if read.reporting == "all" else _larger, units),
         attributes=tuple(attributes.values()),
         in_clear={name: len(label.categories) for name, label in read.labels.items()},
+        pairs=tuple(_pair(read, attributes, pair) for pair in read.pairs),
     )
+
+
+def _pair(scheme: Scheme, audits: Mapping[str, AttributeAudit], pair: tuple[str, str]) -> PairAudit:
+    first, second = pair
+    mechanisms = scheme.attributes[first].mechanism, scheme.attributes[second].mechanism
+    return audit_pair(pair, mechanisms, (audits[first].found.kept, audits[second].found.kept))
 
 
 def audit_mechanism(mechanism: Mechanism) -> Finding:
@@ -143,6 +153,19 @@ def _(mechanism: DyadicWave) -> Finding:
         starts = np.arange(cells) - (window // 2 if level else 0)
         channel.append(_wave(starts, window, cells if level else cells + window - 1, heavy, light))
     return _listed(channel)
+
+
+@_stated.register
+def _(mechanism: CrossedWave) -> Finding:
+    """A square of cells around the place, and a stretch around the product of how far both are from the middle."""
+    stated = mechanism.parameters()
+    M, heavy, light = stated["cells"], stated["weights_in"], stated["weights_out"]
+    (side, length), doubled = stated["widths"], 2 * np.arange(M) + 1 - M
+    near = _wave(np.arange(M), side, M + side - 1, 1, 0)
+    square = np.einsum("xi,yj->xyij", near, near).reshape(M * M, -1)
+    starts = np.multiply.outer(doubled, doubled).ravel() + (M - 1) ** 2
+    product = _wave(starts // 2, length, (M - 1) ** 2 + length, heavy[1], light[1])
+    return _listed([np.where(square, heavy[0], light[0]), product])
 
 
 def _wave(starts: np.ndarray, window: int, outputs: int, heavy: int, light: int) -> np.ndarray:

@@ -18,7 +18,7 @@ import numpy as np
 import scipy
 
 from dpcore._random import Source, seeded
-from dpcore.audit.averaging import value_of
+from dpcore.audit.averaging import values_of
 from dpcore.audit.ranks import LEVEL, Ranks, ranks
 from dpcore.client import Client
 from dpcore.mechanisms import Mechanism, Reports
@@ -108,13 +108,15 @@ def _remembering(scheme: Scheme, cells: Mapping[str, np.ndarray], random: Source
 
 
 def _records(scheme: Scheme, cells: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Records of these cells; of attributes that ask for one column, what the last of them would have there."""
     records = {}
     for name, attribute in scheme.reported.items():
-        values = [value_of(attribute, int(cell)) for cell in attribute.cells]
+        rows = [values_of(attribute, int(cell)) for cell in attribute.cells]
         places = np.searchsorted(attribute.cells, cells[name])
-        records[attribute.column] = np.array(
-            values, dtype=None if attribute.has_density and not attribute.categories else object
-        )[places]
+        for question in attribute.questions:
+            is_plain = question.has_density and not question.categories
+            values = np.array([row[question.column] for row in rows], dtype=None if is_plain else object)
+            records[question.column] = values[places]
     return records
 
 
@@ -125,6 +127,8 @@ def _counted(scheme: Scheme, path: Path, people: int, random: Source) -> Tables:
     there = {name: attribute.cells for name, attribute in scheme.reported.items()}
     places = {name: _places(len(cells), people // 2, generator) for name, cells in there.items()}
     cells = {name: there[name][place] for name, place in places.items()}
+    cells = scheme.encode(_records(scheme, cells))  # others, where two attributes ask for one column
+    places = {name: np.searchsorted(there[name], cells[name]) for name in there}
     batch = path(scheme, cells, random)
     seen: dict[str, Ranks] = {}
     apart: dict[str, np.ndarray] = {}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dpcore.audit.averaging import Averaging
+from dpcore.audit.crowd import Crowd
 from dpcore.audit.faithful import Faithfulness
 from dpcore.audit.loss import Loss
 from dpcore.audit.lower_bound import LowerBound
@@ -33,7 +34,7 @@ class AttributeAudit:
     """What one attribute promises and what it keeps.
 
     configuration: the integers both sides use.  digest: their SHA-256, with the mechanism's name and epsilon, 64 hex digits.
-    measured: what reports alone show, None where nobody has looked.
+    measured: what reports alone show, None where nobody has looked.  of: the columns that it asks together, where it does.
     """
 
     name: str
@@ -43,6 +44,7 @@ class AttributeAudit:
     promised: Budget
     found: Finding
     measured: LowerBound | None = None
+    of: tuple[str, ...] | None = None
 
     @property
     def proven(self) -> bool:
@@ -67,13 +69,38 @@ class AttributeAudit:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PairAudit:
+    """What the two reports of a pair lose together, beside what they lose one by one.
+
+    spent: the sum of both reports' exact losses.  kept: the loss of both together.
+    """
+
+    names: tuple[str, str]
+    spent: Loss
+    kept: Loss
+    how: str
+
+    @property
+    def holds(self) -> bool:
+        """Whether both reports together lose no more than one by one."""
+        return self.kept.is_within(self.spent)
+
+    @property
+    def words(self) -> str:
+        """A sentence without its full stop."""
+        verdict = "nothing beyond what both reports spend already" if self.holds else "MORE than both reports spend"
+        return f"{' and '.join(self.names)} together: {self.kept.text}, {verdict}; {self.how}"
+
+
+@dataclass(frozen=True, kw_only=True)
 class SchemeAudit:
     """What a scheme promises a client for one round, and what it keeps.
 
     kept: the sum over attributes, whose draws are independent, or where a client reports one unit the largest of the units'
     sums; the unit is drawn without looking at a record.  averaging: what asking again and again finds.  faithfulness: whether
-    reports have the law that they should have.  Both are None where nobody has looked.  in_clear: label -> how many categories
-    it has; what it tells is promised to nobody.
+    reports have the law that they should have.  published: what a round of the planned size tells whoever sees its results
+    alone.  All three are None where nobody has looked.  in_clear: label -> how many categories it has; what it tells is
+    promised to nobody.  pairs: of which joint counts are kept.
     """
 
     name: str
@@ -84,13 +111,16 @@ class SchemeAudit:
     kept: Loss
     attributes: tuple[AttributeAudit, ...]
     in_clear: Mapping[str, int] = field(default_factory=dict)
+    pairs: tuple[PairAudit, ...] = ()
+    published: Crowd | None = None
     averaging: Averaging | None = None
     faithfulness: Faithfulness | None = None
 
     @property
     def proven(self) -> bool:
-        """Whether every attribute's promise and that of the whole are proven."""
-        return self.kept.is_within(Loss.of(self.promised)) and all(attribute.proven for attribute in self.attributes)
+        """Whether every attribute's promise and that of the whole are proven, and pairs spend nothing of their own."""
+        whole = self.kept.is_within(Loss.of(self.promised)) and all(pair.holds for pair in self.pairs)
+        return whole and all(attribute.proven for attribute in self.attributes)
 
     @property
     def holds(self) -> bool:
@@ -111,6 +141,7 @@ class SchemeAudit:
                 )
             doubts = [*attribute.found.doubts, *([attribute.belied] if attribute.belied else [])]
             sentences += [f"{attribute.name} of {self.name}: {doubt}" for doubt in doubts]
+        sentences += [f"{self.name}: {pair.words}" for pair in self.pairs if not pair.holds]
         if self.averaging is not None and not self.averaging.holds:
             sentences.append(
                 f"{self.name}: {self.averaging.changed} of {self.averaging.people} clients with a secret, asked again, gave "

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from dpcore.cli.options import DataOption, WarehouseOption, file_of
+from dpcore.cli.options import DataOption, LanguageOption, WarehouseOption, file_of
 from dpcore.cli.printing import progress, show_rows
 from dpcore.rounds.defaults import DEFAULT_DATA
 
@@ -88,6 +88,7 @@ def publish(
     target: Annotated[Path, typer.Argument(metavar="OUT", help="The page to write: .html.")],
     round_: Annotated[str | None, typer.Option("--round", help="The round. Default: the newest.")] = None,
     scheme: Annotated[str | None, typer.Option(help="The scheme's name, where several schemes have the round.")] = None,
+    language: LanguageOption = "en",
     warehouse: WarehouseOption = None,
     data: DataOption = DEFAULT_DATA,
 ) -> None:
@@ -100,5 +101,5 @@ def publish(
     from dpcore.results.pages import publish as write
 
     with progress("drawing", None):
-        name, landed = write(file_of(warehouse, data), target, round_=round_, scheme=scheme)
+        name, landed = write(file_of(warehouse, data), target, round_=round_, scheme=scheme, language=language)
     print(f"wrote {target}: {name}, round {landed}")

@@ -21,6 +21,9 @@ def _says(declared: type, name: str) -> str:
 SchemeArgument = Annotated[Path, typer.Argument(help=_says(Which, "scheme"))]
 RoundOption = Annotated[str | None, typer.Option("--round", help=_says(Which, "round"))]
 DataOption = Annotated[Path, typer.Option("--data", help=_says(Where, "data"))]
+LanguageOption = Annotated[
+    str, typer.Option(help="Of what people are told of odds: en, de, es, or a TOML file of your own texts.")
+]
 WarehouseOption = Annotated[Path | None, typer.Option("--warehouse", help=_says(Where, "warehouse"))]
 
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dpcore.cli.options import DataOption, SchemeArgument
+from dpcore.cli.odds import show_odds, show_odds_plan
+from dpcore.cli.options import DataOption, LanguageOption, SchemeArgument
 from dpcore.cli.printing import new_table, progress, relative, show
 from dpcore.rounds.defaults import DEFAULT_DATA, today
 
@@ -32,6 +33,11 @@ def scheme(
     json_schema: Annotated[
         bool, typer.Option("--json-schema", help="Print what scheme files may say, for editors: no file is read.")
     ] = False,
+    odds: Annotated[
+        str, typer.Option(help="How much to say of how well answers can be guessed: sentence, paragraph or numbers.")
+    ] = "",
+    language: LanguageOption = "en",
+    rounds: Annotated[int, typer.Option(min=1, help="Say what so many rounds tell together.")] = 1,
     data: DataOption = DEFAULT_DATA,
 ) -> None:
     """Validate a scheme; print its digest, what each attribute keeps, and what a client spends in total; write the bundle.
@@ -49,11 +55,18 @@ def scheme(
 
         print(json.dumps(of_schemes.json_schema(), indent=2))
         return
+    from dpcore.audit import crowd
     from dpcore.estimation.asked import check_estimates
+    from dpcore.privacy.shuffling.figure import upward
     from dpcore.protocol.label import in_words
+    from dpcore.protocol.odds import scheme_odds
     from dpcore.protocol.scheme import Scheme
+    from dpcore.protocol.telling import LEVELS, tell, texts_of
     from dpcore.wire import write_bundle
 
+    if odds not in ("", *LEVELS):
+        raise typer.BadParameter(f"odds must be {' or '.join(LEVELS)}, got {odds!r}")
+    texts = texts_of(language)
     schemes = [Scheme.from_toml(file) for file in files]
     for parsed in schemes:
         check_estimates(parsed)
@@ -64,15 +77,19 @@ def scheme(
         if canonical:
             print(parsed.canonical, end="")
             continue
-        table = new_table(f"{parsed.name}  {parsed.digest[:16]}", "attribute", "asks", "mechanism", "epsilon", "kept")
+        columns = ("attribute", "asks", "mechanism", "epsilon", "kept", "published")
+        table = new_table(f"{parsed.name}  {parsed.digest[:16]}", *columns)
+        published = crowd.planned(parsed)
         for name, attribute in parsed.attributes.items():
             certificate = attribute.mechanism.certificate()
             mark = "<=" if certificate.holds else ">"
             promise = "e^epsilon" if certificate.kind == "ratio" else "epsilon"
             bound = f"{certificate.kind} {float(certificate.kept):.6f} {mark} {promise}"
-            table.add_row(name, _asks(attribute), attribute.mechanism.name, attribute.budget.text, bound)
+            figure = published.attributes.get(name)
+            told = "refused" if figure is None else upward(figure.epsilon)
+            table.add_row(name, _asks(attribute), attribute.mechanism.name, attribute.budget.text, bound, told)
         for name, label in parsed.labels.items():
-            table.add_row(name, _asks(label), "sent in clear", "-", "nothing")
+            table.add_row(name, _asks(label), "sent in clear", "-", "nothing", "all")
         show(table)
         for name, why in _taken(files[0]).items():
             print(f"{name}: {parsed.attributes[name].mechanism.name}, since {why}")
@@ -84,9 +101,11 @@ def scheme(
         print(
             f"each client spends epsilon = {parsed.epsilon:.4f}{delta} in total a round ({parsed.budget.text}; {total})"
         )
+        print(published.words)
         if parsed.labels:
             sizes = {name: len(label.categories) for name, label in parsed.labels.items()}
             print(f"sent in clear, which epsilon does not cover: {in_words(sizes)}")
+        show_odds(tell(scheme_odds(parsed, rounds), texts), odds)
 
 
 def _asks(attribute: Attribute) -> str:
@@ -94,6 +113,8 @@ def _asks(attribute: Attribute) -> str:
     from dpcore.protocol._fields import listed
     from dpcore.protocol.lattice import name_of
 
+    if attribute.sides:
+        return " together with ".join(f"{side.column}: {_asks(side)}" for side in attribute.sides)
     is_silent = attribute.missing == "category"
     if attribute.bins is not None:
         edges = listed(tuple(map(name_of, attribute.bins)))
@@ -131,7 +152,9 @@ def _show_revision(before: Scheme, after: Scheme) -> None:
 
 def plan(
     scheme: SchemeArgument,
-    aim: Annotated[str, typer.Option(help='ATTRIBUTE: QUANTITY; a functional, "frequency(CATEGORY)" or "density".')],
+    aim: Annotated[
+        str, typer.Option(help='ATTRIBUTE: QUANTITY; a functional, "frequency(CATEGORY)" or "density".')
+    ] = "",
     clients: Annotated[
         int | None, typer.Option(help="How many clients. Default: the scheme's, without --error.")
     ] = None,
@@ -145,16 +168,37 @@ def plan(
         float, typer.Option(help="The share of the clients in a group by label that is asked about.")
     ] = 1.0,
     design_effect: Annotated[float, typer.Option(help="What weights cost: reports over what they are worth.")] = 1.0,
+    odds: Annotated[
+        str | None,
+        typer.Option(
+            help="Find the epsilon at which whoever sees a report tells which of two answers it is of so often at most: 0.75."
+        ),
+    ] = None,
+    rounds: Annotated[int, typer.Option(min=1, help="With --odds: after so many rounds with fresh answers.")] = 1,
 ) -> None:
     """Find the one that is missing of clients, epsilon and error, and say which mechanism to choose.
 
+    With --odds the epsilon is found that keeps them; an aim then says what it costs.
+
     Example: ldpflow plan data/schemes/consumer_expenditure.toml --aim "income: mean" --epsilon 1 --error 300
     """
+    from dpcore.errors import exact
     from dpcore.rounds.planner.answer import Aim
+    from dpcore.rounds.planner.odds import plan_odds
     from dpcore.rounds.planner.plan import Planner
 
+    if not aim and odds is None:
+        raise typer.BadParameter('say --aim "ATTRIBUTE: QUANTITY", or --odds')
+    if odds is not None and epsilon is not None:
+        raise typer.BadParameter("--odds finds epsilon; give one of them")
+    planner = Planner.read(scheme, share=share, design_effect=design_effect)
+    if odds is not None:
+        found = plan_odds(planner.document, exact(odds=odds), rounds)
+        show_odds_plan(found)
+        epsilon = found.alone.text
+    if not aim:
+        return
     with progress("planning", None):
-        planner = Planner.read(scheme, share=share, design_effect=design_effect)
         answer = planner.plan(Aim.parse(aim), clients=clients, epsilon=epsilon, error=error)
     _show_plan(answer)
 
@@ -261,6 +305,8 @@ def _show_audit(audit: SchemeAudit) -> None:
     show(table)
     for a in audit.attributes:
         print(f"{a.name}: {a.found.how}; attained: {a.found.worst}")
+    for pair in audit.pairs:
+        print(pair.words)
     if audit.averaging is not None:
         print(f"asked again: {averaged(audit.averaging)}")
     if audit.faithfulness is not None:
@@ -268,6 +314,8 @@ def _show_audit(audit: SchemeAudit) -> None:
     held = sum(a.holds for a in audit.attributes)
     print(f"digest  {audit.digest}")
     print(f"total   epsilon at most {at_most(audit.kept)} a client, promised {audit.promised.text}")
+    if audit.published is not None:
+        print(audit.published.words)
     if audit.in_clear:
         print(f"sent in clear, which epsilon does not cover: {in_words(audit.in_clear)}")
     print(f"{held} of {len(audit.attributes)} attributes keep what they promise\n")

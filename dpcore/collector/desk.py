@@ -20,10 +20,11 @@ from dpcore.collector.sealing import Sealer
 from dpcore.collector.store import Store
 from dpcore.errors import SchemeError, StoreError
 from dpcore.protocol.scheme import Scheme
+from dpcore.protocol.telling import pages_of
 from dpcore.wire import judge, rows_of, write_bundle
 
 _PAGE = "consent.html"
-_WORDING = '<script type="application/json" id="wording">{}</script>'
+_JSON = '<script type="application/json" id="%s">{}</script>'
 _PLACE = 'data-bundle="bundle/" data-reports="reports"'
 _POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">')
 _BEAT = 1.0  # seconds between looks at what is to be sealed
@@ -53,7 +54,7 @@ class Offer:
 
     @classmethod
     def of(cls, scheme: Scheme, wording: object) -> Offer:
-        """wording: how the consent page puts it, as that page explains."""
+        """wording: how the consent page puts it, and what it says of odds, as that page explains."""
         with TemporaryDirectory() as made:
             files = write_bundle(Path(made), scheme).parent.iterdir()
             bundle = {file.name: file.read_bytes() for file in files}
@@ -62,11 +63,26 @@ class Offer:
         page[ENTRY] = joined(static).encode()
         at = f"../../schemes/{scheme.digest}"
         text = page[_PAGE].decode().replace(_PLACE, f'data-bundle="{at}/bundle/" data-reports="{at}/reports"')
-        as_json = json.dumps(wording).replace("<", "\\u003c")  # ends no script
+        language, rounds = _asked_for(scheme, wording)
+        for place, content in {"wording": wording, "told": pages_of(scheme, language, rounds)}.items():
+            text = text.replace(_JSON % place, (_JSON % place).replace("{}", _as_json(content)))
         policy = f"{_POLICY.findall(text)[0]}; frame-ancestors 'none'"
-        return cls(
-            scheme, bundle, page | {"": text.replace(_WORDING, _WORDING.replace("{}", as_json)).encode()}, policy
-        )
+        return cls(scheme, bundle, page | {"": text.encode()}, policy)
+
+
+def _as_json(content: object) -> str:
+    return json.dumps(content).replace("<", "\\u003c")  # ends no script
+
+
+def _asked_for(scheme: Scheme, wording: object) -> tuple[str, int]:
+    """The language that the page opens with, and how many rounds it tells of; raises SchemeError."""
+    told = wording if isinstance(wording, dict) else {}
+    language, rounds = told.get("language", ""), told.get("rounds", 1)
+    if not isinstance(language, str):
+        raise SchemeError(f'language in the wording of {scheme.name} must be a text, as "de"; got {language!r}')
+    if isinstance(rounds, bool) or not isinstance(rounds, int):
+        raise SchemeError(f"rounds in the wording of {scheme.name} must be a whole number, as 12; got {rounds!r}")
+    return language, rounds
 
 
 def offers_of(schemes: Sequence[Scheme], wording: dict[str, object]) -> dict[str, Offer]:

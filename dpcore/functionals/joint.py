@@ -52,7 +52,7 @@ class JointFunctional(ABC):
     name: ClassVar[str]
     unit: ClassVar[str] = ""
     range: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
-    kind: ClassVar[str] = "distribution_free"
+    kind: ClassVar[str] = "smooth"
 
     @abstractmethod
     def means(self, first: Axis, second: Axis, law: np.ndarray) -> Means:

@@ -6,6 +6,7 @@ errors, and where randomness comes from.
 """
 
 from dpcore.mechanisms.base import Certificate, Labels, Mechanism
+from dpcore.mechanisms.crossed_wave import CrossedWave
 from dpcore.mechanisms.dyadic_wave import DyadicWave
 from dpcore.mechanisms.hadamard_response import HadamardResponse
 from dpcore.mechanisms.local_hashing import LocalHashing
@@ -17,6 +18,7 @@ from dpcore.mechanisms.unary_encoding import UnaryEncoding
 
 __all__ = [
     "Certificate",
+    "CrossedWave",
     "DyadicWave",
     "HadamardResponse",
     "Labels",

@@ -200,39 +200,54 @@ class Mechanism(ABC):
         """Whether a report is one integer, from 0 on, and statistics are how many reports said it, level after level."""
         return set(self.sizes) == {1} and sum(self.outputs) == len(self.labels().level)
 
+    @property
+    def reads_outputs(self) -> bool:
+        """Whether a report is one integer, from 0 on, and statistics are told by how many said which (`of_outputs`)."""
+        return self.counts_outputs
+
+    def of_outputs(self, counts: np.ndarray, axis: int) -> np.ndarray:
+        """Return the statistics of reports of which so many said each integer, level after level, along an axis."""
+        return counts
+
     def places(self, reports: Reports) -> np.ndarray:
-        """Return which statistic counts each report, (n,), int64; of a mechanism that `counts_outputs`."""
+        """Return what each report said, among the integers of all levels, (n,), int64; of one that `reads_outputs`."""
         if len(self.sizes) == 1:
             return reports.values
         return np.asarray(reports.values + np.cumsum([0, *self.outputs[:-1]])[reports.level])
 
     def scores(self, reports: Reports) -> np.ndarray:
         """Return what each report adds to `statistics`, (n, S), integers."""
-        if not self.counts_outputs:
-            n = len(reports)
-            return self.statistics_by(reports, np.arange(n), max(n, 1))[:n]
-        table = np.zeros((len(reports), sum(self.outputs)), dtype=np.int8)
-        table[np.arange(len(reports)), self.places(reports)] = 1
-        return table
+        n = len(reports)
+        if self.counts_outputs:
+            table = np.zeros((n, sum(self.outputs)), dtype=np.int8)
+            table[np.arange(n), self.places(reports)] = 1
+            return table
+        alone = (reports.take(np.array([client]), self.sizes) for client in range(n))
+        return np.array([self.statistics(one) for one in alone], dtype=np.int64).reshape(n, len(self.labels().level))
 
     def statistics_by(self, reports: Reports, groups: np.ndarray, many: int) -> np.ndarray:
         """Return `statistics` of each of so many groups, (many, S), int64; groups: of each report, (n,), below `many`."""
-        size = len(self.labels().level)
-        tables = np.zeros((many, size), dtype=np.int64)
         if self.counts_outputs:
-            outputs = self.outputs
-            starts = np.cumsum([0, *outputs[:-1]])
-            for part in chunks(len(reports), many * size):
-                place = groups[part] * size
-                place += reports.values[part]
-                if len(outputs) > 1:
-                    place += starts[reports.level[part]]
-                tables += np.bincount(place, minlength=many * size).reshape(many, size)
-            return tables
+            return self._outputs_by(reports, groups, many)
+        tables = np.zeros((many, len(self.labels().level)), dtype=np.int64)
         order, ends = sorted_by(groups, many)
         for group in np.flatnonzero(np.diff(ends)):
             tables[group] = self.statistics(reports.take(order[ends[group] : ends[group + 1]], self.sizes))
         return tables
+
+    def _outputs_by(self, reports: Reports, groups: np.ndarray, many: int) -> np.ndarray:
+        """How many reports of each group say which integer, level after level, (many, sum of outputs), int64."""
+        outputs = self.outputs
+        starts, size = np.cumsum([0, *outputs[:-1]]), sum(outputs)
+        tables: np.ndarray | None = None
+        for part in chunks(len(reports), many * size):  # a table costs as much as so many reports
+            place = groups[part] * size
+            place += reports.values[part]
+            if len(outputs) > 1:
+                place += starts[reports.level[part]]
+            counted = np.bincount(place, minlength=many * size)
+            tables = counted if tables is None else np.add(tables, counted, out=tables)
+        return np.zeros((many, size), dtype=np.int64) if tables is None else tables.reshape(many, size)
 
     def marginal_laws(self) -> tuple[np.ndarray, ...]:
         """Return the laws of what a report shows that has nothing to do with what is true, each (H,), of sum one."""

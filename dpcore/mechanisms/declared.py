@@ -40,7 +40,7 @@ class Declaration:
     """A mechanism as others know it, who do not ask for its class.
 
     name: in schemes and tables.  title: on pages.  words: what leaves a device, for people, after 'the report says'.
-    attributes: what it answers for: 'numeric', 'categorical', or 'lattice', numbers of which there are few.
+    attributes: what it answers for: 'numeric', 'categorical', 'lattice', a number of few values, or 'plane', two numbers.
     estimators: the names of those that read it, the default first.  names_one: whether a report is one category, as groups
     need it.  options: what a scheme may tell its design.
     told: what else of the scheme its design is told: 'categories' or 'points', how many there are (0 where values are

@@ -23,6 +23,8 @@ from dpcore.mechanisms.received import by_ranges
 from dpcore.mechanisms.reports import Reports, chunks, one_of_level_zero
 from dpcore.privacy.budget import Budget
 
+_TABLE = 1 << 22  # symbols of all groups that are counted at once
+
 
 @mechanism(
     "hadamard_response",
@@ -123,6 +125,20 @@ class HadamardResponse(WeightedOracle):
     def statistics(self, reports: Reports) -> np.ndarray:
         return self.tally(reports)[0]
 
+    def statistics_by(self, reports: Reports, groups: np.ndarray, many: int) -> np.ndarray:
+        if many * self.symbols > max(_TABLE, len(reports)):
+            return super().statistics_by(reports, groups, many)
+        return self.of_outputs(self._outputs_by(reports, groups, many), 1)
+
+    @property
+    def reads_outputs(self) -> bool:
+        return True
+
+    def of_outputs(self, counts: np.ndarray, axis: int) -> np.ndarray:
+        first = np.moveaxis(counts, axis, 0)
+        signed = walsh_hadamard(first[0::2] - first[1::2])[: self.categories]  # supporters minus the others
+        return np.moveaxis((first.sum(axis=0) + signed) // 2, 0, axis)
+
     def scores(self, reports: Reports) -> np.ndarray:
         column, bit = (reports.values >> 1).astype(np.uint16), (reports.values & 1).astype(np.uint8)
         parity = np.bitwise_count(column[:, None] & np.arange(self.categories, dtype=np.uint16))
@@ -131,8 +147,7 @@ class HadamardResponse(WeightedOracle):
 
     def _support(self, counts: np.ndarray) -> np.ndarray:
         """How many reports support each category, (k,), from how many named each symbol, (K,)."""
-        signed = walsh_hadamard(counts[0::2] - counts[1::2])[: self.categories]  # supporters minus the others
-        return (int(counts.sum()) + signed) // 2
+        return self.of_outputs(counts, 0)
 
     def marginal_laws(self) -> tuple[np.ndarray, ...]:
         """Return the law of the column, which is uniform: of up to 256 ranges of columns."""

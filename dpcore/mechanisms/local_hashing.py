@@ -184,7 +184,7 @@ class LocalHashing(WeightedOracle):
         slope, shift, v = reports.values.reshape(-1, 3).astype(np.uint32).T[:, :, None]
         residues = slope * np.arange(self.categories, dtype=np.uint32)  # of 32 bits, as P is below 2^16
         residues += shift
-        residues %= np.uint32(self.prime)
+        residues -= residues // np.uint32(self.prime) * np.uint32(self.prime)
         residues -= self.edges.astype(np.uint32)[v]  # below the bin's first residue it wraps around, beyond its last
         return np.asarray(residues < np.diff(self.edges).astype(np.uint32)[v]).view(np.int8)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dpcore.mechanisms.crossed_wave import CrossedWave
 from dpcore.mechanisms.declared import Declaration
 from dpcore.mechanisms.dyadic_wave import DyadicWave
 from dpcore.mechanisms.hadamard_response import HadamardResponse
@@ -23,21 +24,24 @@ _ALL: tuple[Any, ...] = (  # of either type of attribute the default first; of c
     DyadicWave,
     WaveletLaplace,
     SquareWave,
+    CrossedWave,
 )
 CATEGORICAL: dict[str, Any] = {kind.name: kind for kind in _ALL if "categorical" in kind.declared.attributes}
 NUMERIC: dict[str, Any] = {kind.name: kind for kind in _ALL if "numeric" in kind.declared.attributes}
 BY_TYPE = {"numeric": NUMERIC, "categorical": CATEGORICAL}  # of attributes
 # Of attributes by what their values are: a numeric one of few points is answered by whatever answers with one of many cells,
-# and one of a number's ranges as other categories are.
+# and one of a number's ranges, or of two columns' categories, as other categories are.
 BY_KIND = BY_TYPE | {
     "lattice": {kind.name: kind for kind in _ALL if kind.declared.attributes & {"categorical", "lattice"}},
     "binned": CATEGORICAL,
+    "crossed": CATEGORICAL,
+    "plane": {kind.name: kind for kind in _ALL if "plane" in kind.declared.attributes},
 }
 
 
 def declaration(name: str) -> Declaration | None:
     """Return what the mechanism of a name declares; None where there is none, as in tables of older versions."""
-    return next((kinds[name].declared for kinds in BY_TYPE.values() if name in kinds), None)
+    return next((kinds[name].declared for kinds in BY_KIND.values() if name in kinds), None)
 
 
 def options_of(attributes: str) -> dict[str, tuple[str, ...]]:

@@ -19,9 +19,12 @@ from dpcore.errors import CalibrationError, check_whole
 from dpcore.mechanisms.base import Certificate, Labels, Mechanism, agreed
 from dpcore.mechanisms.observation import ScoreSums
 from dpcore.mechanisms.parameters import integer
+from dpcore.mechanisms.reports import Reports, sorted_by
 from dpcore.privacy.budget import Budget
 
 MOST_CATEGORIES = 10_000
+_GROUP = 50_000  # numbers that are added in the time that a group's own statistics take
+_HELD = 1 << 20  # of them at once
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,20 @@ class FrequencyOracle(Mechanism):
         n Var = m (1 - m) / (p - q)^2, the sampling of the clients included.
         """
         return float(self.model().variance(frequency, n))
+
+    def statistics_by(self, reports: Reports, groups: np.ndarray, many: int) -> np.ndarray:
+        if self.counts_outputs or len(reports) * self.categories > many * _GROUP:
+            return super().statistics_by(reports, groups, many)
+        tables = np.zeros((many, self.categories), dtype=np.int64)
+        order, _ = sorted_by(groups, many)
+        most = max(1, _HELD // self.categories)
+        for first in range(0, len(order), most):  # many groups of few: what each report supports is added
+            few = order[first : first + most]
+            there = groups[few]
+            starts = np.flatnonzero(np.diff(there, prepend=-1))
+            scores = self.scores(reports.take(few, self.sizes))
+            tables[there[starts]] += np.add.reduceat(scores, starts, axis=0, dtype=np.int32)
+        return tables
 
     def labels(self) -> Labels:
         k = self.categories

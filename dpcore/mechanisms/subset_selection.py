@@ -179,9 +179,10 @@ class SubsetSelection(WeightedOracle):
         return np.bincount(reports.values, minlength=self.categories).astype(np.int64)
 
     def scores(self, reports: Reports) -> np.ndarray:
-        table = np.zeros((len(reports), self.categories), dtype=np.int8)
-        np.put_along_axis(table, reports.values.reshape(-1, self.size), 1, axis=1)
-        return table
+        table = np.zeros(len(reports) * self.categories, dtype=np.int8)
+        members = reports.values.reshape(-1, self.size) + np.arange(0, len(table), self.categories)[:, None]
+        table[members.reshape(-1)] = 1
+        return table.reshape(-1, self.categories)
 
     def simulate(self, counts: np.ndarray, random: Source) -> np.ndarray:
         """Return counts drawn from their law, at a cost that does not depend on how many clients there are.

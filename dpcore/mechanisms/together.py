@@ -1,6 +1,6 @@
 """Joint counts of two mechanisms' reports: what each client's two reports add to both statistics, multiplied and summed.
 
-Where the reports of one are counted as they are, one output each, the other's statistics are kept apart by that output.
+Where the statistics of one are told by how many reports say which integer, the other's are kept apart by that integer.
 Elsewhere each client's scores are multiplied, a few clients at a time.
 """
 
@@ -14,7 +14,8 @@ import numpy as np
 from dpcore.mechanisms.base import Mechanism
 from dpcore.mechanisms.reports import Reports, sorted_by
 
-_HELD = 1 << 21  # scores that are multiplied at once
+_HELD = 1 << 19  # scores that are multiplied at once
+_LARGE = 1 << 22  # counts by more outputs than statistics
 _EXACT = {np.float32: 1 << 24, np.float64: 1 << 53}  # floats hold the whole numbers up to here
 
 
@@ -30,15 +31,21 @@ def joint_counts(
 
     ours, theirs: accepted reports of the same n clients.  cells: (n,) in which table each is counted, below `many`.
     """
-    if second.counts_outputs:
+    if second.counts_outputs or (second.reads_outputs and _fits(first, second, many)):
         return _by_output(first, ours, second, theirs, cells, many)
-    if first.counts_outputs:
+    if first.counts_outputs or (first.reads_outputs and _fits(second, first, many)):
         return np.ascontiguousarray(_by_output(second, theirs, first, ours, cells, many).swapaxes(1, 2))
     tables = np.zeros((many, len(second.labels().level), len(first.labels().level)), dtype=np.int64)
     for cell, clients in _parts(cells, many, len(ours), sum(tables.shape[1:])):
         right = first.scores(ours.take(clients, first.sizes))
         tables[cell] += _product(second.scores(theirs.take(clients, second.sizes)), right)
     return tables
+
+
+def _fits(mechanism: Mechanism, other: Mechanism, many: int) -> bool:
+    """Whether a table by the other's outputs, of which there may be more than statistics, is small."""
+    size = sum(mechanism.outputs) if mechanism.reads_outputs else len(mechanism.labels().level)
+    return many * sum(other.outputs) * size <= _LARGE
 
 
 def _by_output(
@@ -48,7 +55,7 @@ def _by_output(
     groups, outputs = other.places(said), sum(other.outputs)
     if cells is not None:
         groups = cells * outputs + groups
-    return mechanism.statistics_by(reports, groups, many * outputs).reshape(many, outputs, -1)
+    return other.of_outputs(mechanism.statistics_by(reports, groups, many * outputs).reshape(many, outputs, -1), 1)
 
 
 def _parts(cells: np.ndarray | None, many: int, n: int, width: int) -> Iterator[tuple[int, np.ndarray]]:

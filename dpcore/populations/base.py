@@ -136,7 +136,7 @@ class Population:
         """Return the law of a numeric attribute: lower, upper, pdf, cdf, quantile, derivative, breakpoints."""
         by_group = self._laws(attribute)
         parts = []
-        for group, share in self._shares(given).items():
+        for group, share in self.shares(given).items():
             law = by_group[group]
             if not isinstance(law, NumericLaw):
                 raise SchemeError(
@@ -156,11 +156,11 @@ class Population:
 
     def _category_probabilities(self, attribute: str, given: str | None) -> dict[str, float]:
         if given is not None and given not in self.weights and self._group(given).attribute == attribute:
-            self._shares(given)  # refuses a category nobody has
+            self.shares(given)  # refuses a category nobody has
             return {self._group(given).category: 1.0}
         by_group = self._laws(attribute)
         total: dict[str, float] = {}
-        for group, share in self._shares(given).items():
+        for group, share in self.shares(given).items():
             law = by_group[group]
             if not isinstance(law, CategoricalLaw):
                 raise SchemeError(f"{attribute!r} is numeric in population {self.name!r}; ask for its truth")
@@ -175,8 +175,8 @@ class Population:
             raise SchemeError(f"given must be one of {', '.join(self.weights)} or 'ATTRIBUTE=CATEGORY', got {given!r}")
         return group
 
-    def _shares(self, given: Given) -> dict[str, float]:
-        """The probabilities of the groups among those described by `given` (Bayes)."""
+    def shares(self, given: Given = None) -> dict[str, float]:
+        """Return the probabilities of the groups among those described by `given` (Bayes)."""
         if given is None or isinstance(given, Mapping):
             return dict(given or self.weights)
         if given in self.weights:

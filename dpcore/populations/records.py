@@ -69,9 +69,10 @@ def read_blocks(
         raise InvalidRecord(f"records must be a .csv, .parquet or .jsonl file, got {path}")
     if not path.is_file():
         raise InvalidRecord(f"no file of records at {path}")
+    questions = [question for attribute in scheme.reported.values() for question in attribute.questions]
     columns = {
-        name: [attribute for attribute in scheme.reported.values() if attribute.column == name]
-        for name in dict.fromkeys(attribute.column for attribute in scheme.reported.values())
+        name: [question for question in questions if question.column == name]
+        for name in dict.fromkeys(question.column for question in questions)
     }
     with _plainly(path):
         first = 0

@@ -76,8 +76,8 @@ class Aggregate:
         return cls(
             scheme,
             int(np.count_nonzero(good)),
-            {name: table.sum(axis=0) for name, table in held.statistics.items()},
-            {pair: table.sum(axis=0) for pair, table in held.pairs.items()},
+            {name: _whole(table) for name, table in held.statistics.items()},
+            {pair: _whole(table) for pair, table in held.pairs.items()},
             {name: len(answers[name]) for name in scheme.attributes},
             {reason: reasons[reason] for reason in sorted(reasons)},
             {reason: first + examples[reason] for reason in sorted(examples)},
@@ -158,6 +158,11 @@ class Aggregate:
             and self.marginals.keys() == other.marginals.keys()
             and all(np.array_equal(table, other.marginals[name]) for name, table in self.marginals.items())
         )
+
+
+def _whole(tables: np.ndarray) -> np.ndarray:
+    """The sum of tables by cell; the one itself where there is one."""
+    return np.asarray(tables[0] if len(tables) == 1 else tables.sum(axis=0))
 
 
 def accepted(scheme: Scheme, batch: ReportBatch) -> np.ndarray:

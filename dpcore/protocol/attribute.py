@@ -18,7 +18,7 @@ from dpcore.mechanisms import Mechanism
 from dpcore.mechanisms.information import room_of, spread
 from dpcore.privacy.budget import Budget
 from dpcore.protocol._fields import listed, number
-from dpcore.protocol.keys import BINNED, LATTICE, OTHER
+from dpcore.protocol.keys import BINNED, CROSSED, LATTICE, OTHER, PLANE
 
 MISSING = "missing"  # the category that `missing = "category"` adds
 _WHOLE = re.compile(r"-?[0-9]{1,40}")  # a code that is read as a number, too
@@ -56,6 +56,31 @@ class Attribute:
     codes: Mapping[str, str] = field(default_factory=dict)
     values: tuple[float, ...] | None = None
     design: str | None = None
+    sides: tuple[Attribute, ...] = ()  # the two columns of one that asks them together, each as if asked alone
+
+    @property
+    def questions(self) -> tuple[Attribute, ...]:
+        """What a record is asked for, a column each: this attribute, or the two that it asks together."""
+        return self.sides or (self,)
+
+    @property
+    def of(self) -> tuple[str, ...] | None:
+        """The two columns of an attribute that asks them together; None of any other."""
+        return tuple(side.column for side in self.sides) or None
+
+    @property
+    def parts(self) -> tuple[tuple[str, ...], ...]:
+        """The categories of each of two columns that are asked together; place i k_2 + j of `categories` is of i and j."""
+        return tuple(side.categories for side in self.sides)
+
+    @property
+    def lowers(self) -> tuple[Fraction, ...]:
+        """The lower bounds of two numbers that are asked together; `uppers` likewise."""
+        return tuple(side.lower for side in self.sides)
+
+    @property
+    def uppers(self) -> tuple[Fraction, ...]:
+        return tuple(side.upper for side in self.sides)
 
     @property
     def budget(self) -> Budget:
@@ -78,7 +103,9 @@ class Attribute:
 
     @property
     def kind(self) -> str:
-        """What its values are: its type, 'lattice' of a number that says which there are, or 'binned' of its ranges."""
+        """What its values are: its type, 'lattice' of a number that says which there are, 'binned' of its ranges, ..."""
+        if self.sides:
+            return PLANE if self.is_numeric else CROSSED
         if self.bins is not None:
             return BINNED
         return self.type if self.points is None else LATTICE
@@ -86,14 +113,16 @@ class Attribute:
     @property
     def has_density(self) -> bool:
         """Whether values are numbers anywhere between the bounds; else their law is that of `categories`."""
-        return self.is_numeric and self.points is None
+        return self.is_numeric and self.points is None and not self.sides
 
     def encode(self, column: Any, first: int = 0) -> np.ndarray:
-        """Return the input cells, shape (n,), int64, of a column of n values.
+        """Return the input cells, shape (n,), int64, of a column of n values; of two columns where two are asked together.
 
         `first` is how many records are before the column's, for messages, which count from 1.  Raises InvalidRecord, naming
         the column and the record's number and never the value.
         """
+        if self.sides:
+            return self._encode_together(column, first)
         if not self.reads_numbers:
             return self._encode_categories(column, first)
         if self.missing == "refuse" and not self.codes:
@@ -102,6 +131,14 @@ class Attribute:
         if self.missing == "refuse":
             _refuse(is_silent, first, f"column {self.column!r} has no value", self._expected)
         return np.where(is_silent, self.cells[-1], self._cells_of(self._numbers(column, first)))
+
+    def _encode_together(self, columns: Any, first: int) -> np.ndarray:
+        one, other = (side.encode(column, first) for side, column in zip(self.sides, columns, strict=True))
+        if len(one) != len(other):
+            raise InvalidRecord(
+                f"columns {' and '.join(map(repr, self.of or ()))} must have the same length, got {len(one)} and {len(other)}"
+            )
+        return one * len(self.sides[1].cells) + other
 
     @cached_property
     def cells(self) -> np.ndarray:
@@ -112,6 +149,8 @@ class Attribute:
         if self.has_density:
             silent = [self.mechanism.inputs - 1] if self.missing == "category" else []
             return np.array([*range(self._room), *silent], dtype=np.int64)
+        if self.sides:
+            return np.arange(self.mechanism.inputs)
         if self.points is None:
             return np.arange(len(self.categories))
         return spread(len(self.points), self.mechanism.inputs, len(self.categories) > len(self.points))

@@ -5,6 +5,7 @@ What a person left out has its default from `keys`, but for a mechanism's intege
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import fields
@@ -15,7 +16,7 @@ from typing import Any
 from dpcore.errors import SchemeError
 from dpcore.mechanisms import Mechanism
 from dpcore.mechanisms.named import BY_KIND
-from dpcore.protocol import bins, keys, lattice
+from dpcore.protocol import bins, crossed, keys, lattice
 from dpcore.protocol._fields import listed, number, printable
 from dpcore.protocol.attribute import MISSING, Attribute
 
@@ -41,18 +42,25 @@ def read(name: str, table: Any, clients: int, functionals: tuple[str, ...]) -> A
             _check_level(entries, table)
             entries |= lattice.silence(entries, table)
             told = {"points": 0, "clients": clients}
+        elif kind == keys.CROSSED:
+            entries |= crossed.read(entries)
+            told, functionals = {"categories": len(entries["categories"])}, ()
+        elif kind == keys.PLANE:
+            told, functionals = {}, ()
         else:
             entries |= categories_of(entries) if kind == "categorical" else bins.read(entries)
             told = {"categories": len(entries["categories"])}
             functionals = () if entries["values"] is None else ("mean",)
-        entries["name"], entries["column"] = name, name if entries["column"] is None else entries["column"]
+        entries["name"], entries["column"] = name, name if entries.get("column") is None else entries["column"]
         printable(column=entries["column"], unit=entries.get("unit", ""))
         entries["mechanism"] = _mechanism(kind, entries, table, told)
-        if kind == keys.LATTICE:
+        if kind == keys.PLANE:
+            entries["sides"] = crossed.numbers(entries, math.isqrt(entries["mechanism"].inputs))
+        elif kind == keys.LATTICE:
             lattice.check_room(entries["mechanism"], told)
         elif kind == "numeric" and entries["missing"] == "category":
             lattice.check_gap(entries["mechanism"])
-        if entries["functionals"] is not None:
+        if entries.get("functionals") is not None:
             functionals = read_functionals(entries["functionals"], is_canonical="client" in table)
         return Attribute(
             **{key.name: entries[key.name] for key in fields(Attribute) if key.name in entries}
@@ -151,7 +159,16 @@ def write(attribute: Attribute) -> dict[str, Any]:
         "estimator": a.estimator,
         "functionals": a.functionals,
     }
-    if a.points is not None:
+    if a.sides:
+        del table["column"], table["functionals"]
+        table["of"] = a.of
+        if a.is_numeric:
+            table |= {"lower": [number(x) for x in a.lowers], "upper": [number(x) for x in a.uppers]}
+            table |= {"units": [side.unit for side in a.sides], "outside": a.outside}
+        else:
+            table["categories"] = a.parts
+        table |= {} if a.design is None else {"design": a.design}
+    elif a.points is not None:
         table |= {"values": [number(point) for point in a.points]} if a.step is None else _bounds(a)
         table |= {} if a.step is None else {"step": number(a.step)}
         table |= {} if a.heaps is None else {"heaps": [number(heap) for heap in a.heaps]}

@@ -44,11 +44,14 @@ def json_schema() -> dict[str, Any]:
 
 _POINTS = {"anyOf": [{"required": ["step"]}, {"required": ["values"]}]}  # which make a number's values few
 _BINS = {"required": ["type", "bins"]}
+_OF = {"required": ["of"]}
 _APART: dict[str, tuple[str, dict[str, Any]]] = {  # what a table has of one kind, and not of the other of its type
-    keys.LATTICE: ("numeric", _POINTS),
+    keys.LATTICE: ("numeric", _POINTS | {"not": _OF}),
     keys.BINNED: ("categorical", _BINS),
-    "numeric": ("numeric", {"not": _POINTS}),
-    "categorical": ("categorical", {"not": _BINS}),
+    keys.PLANE: ("numeric", _OF),
+    "numeric": ("numeric", {"not": {"anyOf": [*_POINTS["anyOf"], _OF]}}),
+    keys.CROSSED: ("categorical", _OF),
+    "categorical": ("categorical", {"not": {"anyOf": [_BINS, _OF]}}),
 }
 
 

@@ -55,8 +55,14 @@ _SHARED = (
     _FUNCTIONALS,
     Option("client", dict, words="the mechanism's integers in a canonical text; nobody writes them"),
 )
+_OF_ONE = ("column", "functionals")  # of an attribute that is one column of numbers, or of categories with numbers
 LATTICE = "lattice"  # the kind of a numeric attribute that says which values there are
 BINNED = "binned"  # and of a categorical one that is of a number's ranges
+CROSSED = "crossed"  # and of one that is of two columns' categories, asked together
+PLANE = "plane"  # and of one that is of two columns' numbers
+_OF = Option(
+    "of", list[str], fewest=2, is_needed=True, words="the two columns that one report tells of, such as job and region"
+)
 _BINS = Option(
     "bins", list[Fraction], fewest=1, is_needed=True, words="where ranges meet, rising: an edge is in the upper one"
 )
@@ -143,22 +149,47 @@ _OWN[BINNED] = (
     ),
     *_SILENT,
 )
+_OWN[CROSSED] = (
+    _OF,
+    Option(
+        "categories",
+        list[list[str]],
+        fewest=2,
+        is_needed=True,
+        words="two lists: the names there are in either column, never taken from data",
+    ),
+    Option("outside", str, choices=("refuse",), default="refuse", words="a value that is no category is refused"),
+    Option("missing", str, choices=("refuse",), default="refuse", words="an absent value is refused"),
+)
+_OWN[PLANE] = (
+    _OF,
+    Option("lower", list[Fraction], fewest=2, is_needed=True, words="the least value of either column, two numbers"),
+    Option("upper", list[Fraction], fewest=2, is_needed=True, words="the largest value of either column, two numbers"),
+    Option("units", list[str], fewest=2, default=("", ""), words="of either column, as tables and pictures show it"),
+    next(key for key in _OWN["numeric"] if key.name == "outside"),
+    Option("missing", str, choices=("refuse",), default="refuse", words="an absent value is refused"),
+)
 
 
 _DEFAULTS = {
     "numeric": "none is named, and it is the default, of the least error",
-    "categorical": "none is named, and it is the default, which pairs need",
+    "categorical": "none is named, and it is the default, which groups need",
 }
 _AUTOMATIC = {
     "categorical": "auto took the smallest report within 1 % of the least variance",
     LATTICE: "it has the least error that is to be expected of the planned clients",
 }
 _DEFAULTS[BINNED], _AUTOMATIC[BINNED] = _DEFAULTS["categorical"], _AUTOMATIC["categorical"]
+_AUTOMATIC[CROSSED] = _AUTOMATIC["categorical"]
+_DEFAULTS[PLANE] = "none is named, and it is the only one for two numbers"
+_CHOSEN = (LATTICE, CROSSED)  # whose mechanism is chosen where none is named
 
 
 def kind_of(table: Mapping[str, Any]) -> str:
-    """Return what an attribute's values are: its type, 'lattice' where its table says which numbers there are, or 'binned'."""
+    """Return what an attribute's values are: its type, or what its table makes of it: one of `BY_KIND`."""
     kind = str(read((_TYPE,), table)["type"])
+    if _OF.name in table:
+        return PLANE if kind == "numeric" else CROSSED
     if kind == "numeric":
         return LATTICE if _STEP.name in table or _POINTS.name in table else kind
     return BINNED if _BINS.name in table else kind
@@ -170,13 +201,14 @@ def of_attribute(kind: str, mechanism: str) -> tuple[Option, ...]:
     declared = kinds.get(mechanism, next(iter(kinds.values()))).declared
     estimators = (LOG_LINEAR,) if kind == LATTICE else declared.estimators
     estimator = Option("estimator", str, choices=estimators, default=estimators[0], words="how reports are read")
-    return (_TYPE, *_SHARED, named, estimator, *_OWN[kind], *(declared.options if mechanism in kinds else ()))
+    shared = [key for key in _SHARED if kind not in (CROSSED, PLANE) or key.name not in _OF_ONE]
+    return (_TYPE, *shared, named, estimator, *_OWN[kind], *(declared.options if mechanism in kinds else ()))
 
 
 def _mechanism(kind: str) -> Option:
     names = (*BY_KIND[kind], AUTO) if kind in _AUTOMATIC else tuple(BY_KIND[kind])
     return Option(
-        "mechanism", str, choices=names, default=AUTO if kind == LATTICE else names[0], words="how a device answers"
+        "mechanism", str, choices=names, default=AUTO if kind in _CHOSEN else names[0], words="how a device answers"
     )
 
 
@@ -210,7 +242,7 @@ def reason(table: Mapping[str, Any]) -> str:
 def _meant(kind: str, table: Mapping[str, Any]) -> str:
     """The mechanism of an attribute that names none: the first that has its options and estimator, else the first of all."""
     told = _telling(kind, table)
-    if kind == LATTICE and not {*told} - {"estimator"}:
+    if kind in _CHOSEN and not {*told} - {"estimator"}:
         return AUTO
     fitting = (
         name

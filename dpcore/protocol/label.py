@@ -68,7 +68,8 @@ def read(tables: Any, attributes: Mapping[str, Attribute]) -> Mapping[str, Attri
     labels = {name: _read(name, table) for name, table in tables.items()}
     if not labels:
         return MappingProxyType(labels)
-    asked = {name for attribute in attributes.values() for name in (attribute.name, attribute.column)}
+    questions = [question for attribute in attributes.values() for question in attribute.questions]
+    asked = {*attributes, *(question.column for question in questions)}
     for label in labels.values():
         for name in {label.name, label.column} & asked:
             raise SchemeError(

@@ -15,7 +15,21 @@ from typing import Any
 
 from dpcore.protocol.scheme import Scheme
 
-_ASKED = ("type", "lower", "upper", "step", "unit", "outside", "missing", "categories", "bins", "codes", "values")
+_ASKED = (
+    "type",
+    "of",
+    "lower",
+    "upper",
+    "step",
+    "unit",
+    "units",
+    "outside",
+    "missing",
+    "categories",
+    "bins",
+    "codes",
+    "values",
+)
 _LISTED = 6  # parts of a list that are shown
 
 
@@ -145,6 +159,9 @@ def _text(value: Any) -> str:
 def _summary(table: dict[str, Any]) -> str:
     if "bins" in table:
         asks = f"{len(table['bins']) + 1} bins"
+    elif "of" in table:
+        many = " x ".join(f"{len(names)}" for names in table.get("categories", ()))
+        asks = " with ".join(table["of"]) + (f", {many} categories" if many else "")
     elif table["type"] == "categorical":
         asks = f"{len(table['categories'])} categories"
     else:

@@ -115,15 +115,19 @@ class Scheme:
         present = list(records.keys() if hasattr(records, "keys") else getattr(records, "column_names", records))
         cells = {}
         for attribute in self.reported.values():
-            column = next((name for name in (attribute.column, attribute.name) if name in present), None)
-            if column is None:
-                kind = "label" if attribute.name in self.labels else "attribute"
-                raise InvalidRecord(
-                    f"column {attribute.column!r} ({kind} {attribute.name}) is missing among the records' {len(present)} "
-                    "columns; rename one, or say its name with column = in the scheme"
-                )
-            values = records[column]
-            cells[attribute.name] = attribute.encode([values] if np.ndim(values) == 0 else values, first)
+            columns = []
+            for question in attribute.questions:
+                column = next((name for name in (question.column, question.name) if name in present), None)
+                if column is None:
+                    kind = "label" if attribute.name in self.labels else "attribute"
+                    say = "of" if attribute.sides else "column"
+                    raise InvalidRecord(
+                        f"column {question.column!r} ({kind} {attribute.name}) is missing among the records' {len(present)} "
+                        f"columns; rename one, or say its name with {say} = in the scheme"
+                    )
+                values = records[column]
+                columns.append([values] if np.ndim(values) == 0 else values)
+            cells[attribute.name] = attribute.encode(columns if attribute.sides else columns[0], first)
         lengths = {len(column) for column in cells.values()}
         if len(lengths) > 1:
             raise InvalidRecord(f"all columns must have the same length, got lengths {sorted(lengths)}")

@@ -147,6 +147,8 @@ def category_law(attribute: Attribute, people: Any, given: str | None = None) ->
     A point has whom it is the nearest to: cells of half the points' common step are its own up to the middle between points.
     Raises SchemeError where that makes too many cells.
     """
+    if attribute.sides:
+        return together(attribute, people, given).ravel()
     if attribute.bins is not None:
         law = np.asarray(
             people.range_probabilities(attribute.name, [float(edge) for edge in attribute.bins], given=given)
@@ -169,6 +171,15 @@ def category_law(attribute: Attribute, people: Any, given: str | None = None) ->
     )
     law = np.add.reduceat(np.asarray(masses), [0, *ends])
     return np.append(law, np.zeros(len(attribute.categories) - len(points)))
+
+
+def together(attribute: Attribute, people: Any, given: str | None = None) -> np.ndarray:
+    """Return the joint law of two columns that are asked together, (k_1, k_2); within a group they are independent."""
+    laws = (
+        share * np.outer(*(cell_law(side, people, group) for side in attribute.sides))
+        for group, share in people.shares(given).items()
+    )
+    return np.sum(list(laws), axis=0)
 
 
 def _answer_law(scheme: Scheme, name: str, law: np.ndarray) -> np.ndarray:

@@ -32,6 +32,9 @@ from dpcore.mechanisms.observation import FiniteChannel, Level, NoisyFeatures, S
 from dpcore.protocol.aggregates import Aggregate
 
 FALSE_ALARMS = 1e-3  # of each check, where every client is honest
+_MANY = 2048  # cells, of whose contrasts no basis is written
+_STEPS = 60  # towards the law of least squares, after which it is smooth still
+_RARE = 0.01  # of the average share, below which no cell's variance is believed to lie
 _ENOUGH = 5.0  # reports in a cell on average, for its count to be all but normal
 _NOTHING = 1e-9  # of the largest, below which a singular value or a variance is none
 _LARGEST = 1024  # numbers whose whole covariance is looked at
@@ -185,6 +188,8 @@ def _contrasted(model: FiniteChannel, statistics: np.ndarray) -> Found | None:
     used = tuple(level for level, part in enumerate(counts) if part.sum() >= _ENOUGH * len(part))
     if not used:
         return None
+    if sum(len(counts[level]) for level in used) > _MANY:
+        return _regressed(model, [counts[level] for level in used], used)
     contrasts = null_contrasts(tuple(model.levels[level] for level in used))
     if not contrasts.size:
         return None  # every law of reports is one that some law of values has
@@ -199,6 +204,23 @@ def _contrasted(model: FiniteChannel, statistics: np.ndarray) -> Found | None:
         covariance += ((part * own[:, None]).T @ part - np.outer(mean, mean)) / counts[level].sum()
         start += len(own)
     return _chi_squared(*_spread_out(observed[None], np.ones(1), covariance), "contrasts of levels that no density has")
+
+
+def _regressed(model: FiniteChannel, counts: Sequence[np.ndarray], used: Sequence[int]) -> Found | None:
+    """The same of very many cells, of whose contrasts nobody writes a basis: the weighted squares that no law explains."""
+    channel = np.vstack([model.levels[level].matrix() for level in used])
+    shares = np.concatenate([part / part.sum() for part in counts])
+    sizes = np.repeat([part.sum() for part in counts], [len(part) for part in counts])
+    smooth = channel @ scipy.sparse.linalg.lsqr(channel, shares, iter_lim=_STEPS)[0]
+    own = np.maximum(smooth, _RARE / len(shares))  # what chance gives a cell must not make its own variance
+    weighted = (channel * (sizes / own)[:, None]).T
+    try:
+        solved = scipy.linalg.cho_factor(weighted @ channel)
+    except np.linalg.LinAlgError:
+        return None  # the levels do not tell all laws apart, and how many they tell is not known
+    left = shares - channel @ scipy.linalg.cho_solve(solved, weighted @ shares)
+    free = len(shares) - model.inputs - len(counts) + 1
+    return _chi_squared(float(np.sum(sizes * left**2 / own)), free, "what of the levels' cells no density explains")
 
 
 @lru_cache(maxsize=16)

@@ -24,6 +24,7 @@ from dpcore.mechanisms.observation import ScoreSums
 from dpcore.pipeline import Estimate, Round
 from dpcore.protocol.aggregates import Aggregate
 from dpcore.protocol.attribute import Attribute
+from dpcore.protocol.keys import PLANE
 from dpcore.protocol.scheme import Scheme
 from dpcore.protocol.simulation import category_law
 from dpcore.results.account import Known, states
@@ -84,8 +85,8 @@ def scheme_tables(scheme: Scheme) -> dict[str, pd.DataFrame]:
             "position": position,
             "type": attribute.type,
             "unit": attribute.unit,
-            "lower": float(attribute.lower) if attribute.is_numeric else None,
-            "upper": float(attribute.upper) if attribute.is_numeric else None,
+            "lower": float(attribute.lower) if attribute.is_numeric and not attribute.sides else None,
+            "upper": float(attribute.upper) if attribute.is_numeric and not attribute.sides else None,
             **_own_variances(attribute),
         }
         for position, (name, attribute) in enumerate(scheme.attributes.items())
@@ -328,6 +329,8 @@ def _truth_rows(
     attribute: Attribute, asked: list[str], population: Any, estimate: Any, given: str, whom: Any = None
 ) -> Iterator[tuple[Any, ...]]:
     name = attribute.name
+    if attribute.kind == PLANE:
+        return  # no law of one number, and no estimate to be true
     if attribute.has_density:
         yield from _numeric_truths(attribute, asked, population.truth(name, whom), estimate, given)
         yield from ((name, given, f"frequency({category})", None, 0.0) for category in attribute.categories)

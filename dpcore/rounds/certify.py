@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from math import nan
 from pathlib import Path
@@ -17,6 +18,7 @@ from dpcore import wire
 from dpcore._random import secure
 from dpcore.audit import SchemeAudit, audit_scheme, check_rows, to_json, to_markdown
 from dpcore.audit import measure as black_box
+from dpcore.audit.crowd import planned
 from dpcore.errors import CalibrationError, SchemeError
 from dpcore.protocol.scheme import Scheme
 from dpcore.results.check import Check
@@ -33,7 +35,8 @@ def scheme_files(folder: Path) -> list[Path]:
 def audit_file(file: Path) -> SchemeAudit:
     """Return the exact half of a scheme file's audit; raises SchemeError, naming the file, where it is refused already."""
     try:
-        return audit_scheme(Scheme.from_toml(file))
+        scheme = Scheme.from_toml(file)
+        return replace(audit_scheme(scheme), published=planned(scheme))
     except SchemeError as error:
         named = "" if file.name in str(error) else f"{file.name}: "
         raise type(error)(f"{named}{error}") from None

@@ -11,7 +11,7 @@ from dpcore.errors import NotEstimable, TooFewClients
 from dpcore.protocol.aggregates import Aggregate
 from dpcore.results import account, changes, warehouse
 from dpcore.results.tables import tables_of
-from dpcore.rounds import margins, waiting
+from dpcore.rounds import margins, revealed, waiting
 from dpcore.rounds.counted import collected, left_out_of, positions
 from dpcore.rounds.run import Run, step
 
@@ -35,10 +35,12 @@ def estimate(run: Run) -> Path:
     parts = sorted(
         (run.folder / "aggregates").glob("*.parquet")
     )  # as they came: a file, or a shard of simulated people
-    tables = tables_of(found, people, plan.is_rehearsal, [wire.read_aggregate(part, scheme) for part in parts])
+    batches = [wire.read_aggregate(part, scheme) for part in parts]
+    tables = tables_of(found, people, plan.is_rehearsal, batches)
     tables["comparisons"] = changes.between_groups(found, plan.run_id)
     if known := _known(run):
         tables["budgets"] = account.beside(tables["budgets"], known)
+    tables |= revealed.beside(tables, revealed.revealed(run, aggregate, batches, known))
     for name, frame in tables.items():
         wire.write_whole(run.tables_folder / f"{name}.parquet", frame.to_parquet, private=True)
     counts = {

@@ -198,7 +198,8 @@ class _Asked:
 
     def _answers(self, block: pd.DataFrame) -> Iterator[Report]:
         people = block[self._keeping.person] if self._keeping.person else [""] * len(block)
-        columns = list(dict.fromkeys(attribute.column for attribute in self._scheme.reported.values()))
+        asked = (question for attribute in self._scheme.reported.values() for question in attribute.questions)
+        columns = list(dict.fromkeys(question.column for question in asked))
         for person, record in zip(people, block[columns].to_dict("records"), strict=True):
             secret = person_key(self._key, str(person)) if self._key and self._keeping.person else self._key
             client = Client(self._scheme, secure(), secret=secret, ledger=self._ledger(str(person)))

@@ -92,7 +92,8 @@ def prepare(
     if is_rehearsal:
         _check_rehearsal(source, flow_run_id, data, asked.warehouse)
     if source == "simulated":
-        populations.by_scheme(parsed.name).check_asked(parsed.reported)  # refuses a scheme nobody can be simulated for
+        questions = (question.name for each in parsed.reported.values() for question in each.questions)
+        populations.by_scheme(parsed.name).check_asked(questions)  # refuses a scheme nobody can be simulated for
         clients = parsed.clients if clients is None else clients
         seed = seed_of(round_) if seed is None else seed
     elif clients is not None:

@@ -40,6 +40,7 @@ _OWN = {
     "notify_as": str,
     "metrics_port": int,
     "folders": list,
+    "language": str,
     "collector": dict,
 }
 SHAPES = ("json", "slack", "teams")  # of what a webhook is told
@@ -53,7 +54,8 @@ class Project:
 
     told: option of its rounds -> value.  schedule: when the daily round runs, as cron has it; '' for never.  time_zone: of it.
     notify: a webhook; notify_as: how it is told, one of SHAPES.  metrics_port: where Prometheus may ask.
-    folders: what runs may use beside what is told.  collector: options of `ldpflow serve`; None for none.
+    folders: what runs may use beside what is told.  language: of what people are told of odds.
+    collector: options of `ldpflow serve`; None for none.
     None stands for what was not said.
     """
 
@@ -64,6 +66,7 @@ class Project:
     notify_as: str | None = None
     metrics_port: int | None = None
     folders: Sequence[str] = ()
+    language: str | None = None
     collector: Mapping[str, Any] | None = None
 
     @classmethod
@@ -102,6 +105,10 @@ class Project:
             raise SchemeError(f"{FILE}: metrics_port must be a port between 1 and 65535, got {self.metrics_port}")
         if not all(isinstance(folder, str) for folder in self.folders):
             raise SchemeError(f"{FILE}: folders must be a list of texts, got {self.folders!r}")
+        if self.language is not None:
+            from dpcore.protocol.telling import texts_of
+
+            texts_of(self.language)
         if self.collector is not None and not isinstance(self.collector.get("into"), str):
             raise SchemeError(f'{FILE}: collector must say where it keeps reports, such as into = "data/collected"')
         port = 1 if self.collector is None else self.collector.get("port", 1)
@@ -128,6 +135,7 @@ class Project:
     def used(self) -> list[str]:
         """The files and folders that its runs may use."""
         named = [self.told[key] for key in ("scheme", "records", "reports", "warehouse", "margins") if key in self.told]
+        named += [self.language] if self.language is not None and self.language.endswith(".toml") else []
         kept = [] if self.collector is None else [self.collector["into"]]
         schemes = [self.schemes] if self.schemes != "." else []  # all of the project otherwise
         return list(dict.fromkeys([self.data, *named, *kept, *schemes, *self.folders]))
@@ -155,7 +163,12 @@ class Project:
             key: value for key, value in self.told.items() if key in ("data", "warehouse", "min_clients", "margins")
         }
         others = ("collect", "estimate", "cleanup", "forget", "show", "query", "export", "publish", "audit")
-        return {"run": rounds, "backfill": rounds} | dict.fromkeys(others, places)
+        speaks = {} if self.language is None else {"language": self.language}
+        return (
+            {"run": rounds, "backfill": rounds}
+            | dict.fromkeys(others, places)
+            | {"publish": places | speaks, "scheme": speaks}
+        )
 
 
 def start(folder: Path) -> list[Path]:

@@ -92,7 +92,7 @@ def test_a_person_answers_sees_the_report_and_sends_it(
             wait(tab, "review")
             assert tab.evaluate("document.activeElement.id") == "review-title"
             assert tab.evaluate(FITS)
-            tab.evaluate("document.querySelector('details').open = true")
+            tab.evaluate("document.querySelector('#review details').open = true")
             tab.screenshot(screenshots / f"consent_{width}_review.png")
         shown = text(tab, "bytes")
         tab.evaluate("document.getElementById('back').click()")
@@ -427,4 +427,80 @@ def test_what_is_sent_in_clear_is_named_before_anything_is_sent(
         assert (report.answers["region"], report.answers["app_version"]) == ((0, (2,)), (0, (7,)))
         kept = tab.evaluate(f"localStorage.getItem('ldpflow {scheme.digest} ')")
         assert set(json.loads(kept)) == {"reports", "last", "arrived"}
+        assert tab.complaints == []
+
+
+TOGETHER = """
+name = "work"
+[attributes.work]
+type = "categorical"
+column = "job"
+categories = ["clerk", "driver", "nurse"]
+epsilon = 1
+[attributes.work_and_place]
+type = "categorical"
+of = ["job", "place"]
+categories = [["clerk", "driver", "nurse"], ["town", "village"]]
+epsilon = 2
+[attributes.habits]
+type = "categorical"
+of = ["smoking", "drinking"]
+categories = [["yes", "no"], ["yes", "no"]]
+epsilon = 1
+[attributes.income_and_age]
+type = "numeric"
+of = ["income", "age"]
+lower = [0, 18]
+upper = [200000, 90]
+units = ["USD", "years"]
+epsilon = 2
+"""
+
+
+def test_two_questions_may_be_answered_together_and_a_column_is_asked_once(
+    site: Path, tab: chromium.Tab, screenshots: Path
+) -> None:
+    scheme = Scheme.from_toml(TOGETHER)
+    shutil.rmtree(site / "bundle")
+    wire.write_bundle(site / "bundle", scheme)
+    with serving(site) as (url, posted):
+        for width in (1000, 390):
+            tab.open(f"{url}consent.html", width)
+            tab.evaluate(READY)
+            assert text(tab, "trouble") == ""
+            assert "What you say to “Work” above counts here too" in text(tab, "work_and_place-gives")
+            assert "One answer is drawn for both together" in text(tab, "habits-gives")
+            assert tab.evaluate(FITS)
+            tab.evaluate("document.getElementById('prepare').click()")
+            tab.evaluate("new Promise(done => setTimeout(done, 300))")
+            assert "still open" in text(tab, "work-wrong")
+            tab.evaluate(FILL % json.dumps({"work": "nurse", "habits-1": "no", "habits-2": "yes"}))
+            tab.evaluate("document.getElementById('prepare').click()")
+            tab.evaluate("new Promise(done => setTimeout(done, 300))")
+            assert "still open" in text(tab, "work_and_place-2-wrong")
+            assert "0 to 200,000 counts as the nearer end" in text(tab, "income_and_age-1-gives")
+            tab.evaluate(FILL % json.dumps({"income_and_age-1": "41,000", "income_and_age-2": "about 30"}))
+            tab.screenshot(screenshots / f"together_{width}_form.png")
+            tab.evaluate(FILL % json.dumps({"work_and_place-2": "village"}))
+            tab.evaluate("document.getElementById('prepare').click()")
+            tab.evaluate("new Promise(done => setTimeout(done, 300))")
+            assert "Please write a number" in text(tab, "income_and_age-2-wrong")
+            tab.evaluate(FILL % json.dumps({"income_and_age-2": "31"}))
+            tab.evaluate("document.getElementById('prepare').click()")
+            wait(tab, "review")
+            shown = text(tab, "lines").split("\n")
+            assert shown[shown.index("Work and place") + 2] == "nurse; village"
+            assert shown[shown.index("Habits") + 2] == "no; yes"
+            assert shown[shown.index("Income and age") + 2] == "41,000 USD; 31 years"
+            assert shown[shown.index("Income and age") + 4].startswith(("Of the place, cell ", "Of the product, cell "))
+            assert tab.evaluate(FITS)
+            tab.screenshot(screenshots / f"together_{width}_review.png")
+        tab.evaluate("document.getElementById('send').click()")
+        wait(tab, "sent")
+        assert set(wire.read_report(posted[0], scheme).answers) == {
+            "work",
+            "work_and_place",
+            "habits",
+            "income_and_age",
+        }
         assert tab.complaints == []

@@ -11,6 +11,8 @@ import pytest
 
 from dpcore.results.pages import publish
 from tests.browser import chromium
+from tests.browser.test_consent_page import READY
+from tests.helpers import collectors
 
 pytestmark = [
     pytest.mark.nightly("every case"),
@@ -60,6 +62,33 @@ def test_axe_finds_nothing(landed: Path, tmp_path: Path, axe: str, scheme: str) 
                 assert violations(tab, axe) == [], (preferred, width)
                 tab.evaluate("document.querySelectorAll('details').forEach(details => details.open = true)")
                 assert violations(tab, axe) == [], (preferred, width, "open")
+
+
+@pytest.mark.parametrize("language", ["de", "es"])
+def test_axe_finds_nothing_in_other_languages(landed: Path, tmp_path: Path, axe: str, language: str) -> None:
+    page = tmp_path / "round.html"
+    publish(landed, page, round_="2026-11-20", scheme="consumer_expenditure", language=language)
+    with chromium.tab(tmp_path / "profile") as tab:
+        tab.open(page, 400)
+        assert violations(tab, axe) == []
+
+
+def test_axe_finds_nothing_on_the_consent_page(root: Path, tmp_path: Path, axe: str) -> None:
+    file = root / "data/schemes/consumer_expenditure.toml"
+    serving = collectors.Serving(tmp_path / "collected", file)
+    try:
+        page = f"http://{collectors.HOST}:{serving.wait()}/survey/consumer_expenditure/"
+        with chromium.tab(tmp_path / "profile") as tab:
+            tab.do("Page.setBypassCSP", enabled=True)
+            for width in (1400, 400):
+                tab.open(page, width)
+                tab.evaluate(READY)
+                for language in ("en", "de", "es"):
+                    tab.evaluate(f"document.querySelector('#languages [lang={language}]').click()")
+                    tab.evaluate("document.querySelectorAll('details').forEach(details => details.open = true)")
+                    assert violations(tab, axe) == [], (language, width)
+    finally:
+        serving.stop()
 
 
 def test_axe_would_find_what_is_wrong(tmp_path: Path, axe: str) -> None:

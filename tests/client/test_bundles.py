@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dpcore.errors import SchemeError
-from dpcore.mechanisms.named import CATEGORICAL, NUMERIC
+from dpcore.mechanisms.named import BY_KIND
 from dpcore.protocol.scheme import Scheme
 from tests.helpers.bundles import KEPT, REFUSED, Bundle
 
@@ -24,9 +24,8 @@ def test_its_neighbours_are_read(bundle: Bundle) -> None:
 
 def test_there_are_both_of_every_mechanism() -> None:
     for bundles in (KEPT, REFUSED):
-        assert {name for bundle in bundles for name in (*CATEGORICAL, *NUMERIC) if f'"{name}"' in bundle.scheme} == {
-            *CATEGORICAL,
-            *NUMERIC,
-        }
+        assert {
+            name for bundle in bundles for kinds in BY_KIND.values() for name in kinds if f'"{name}"' in bundle.scheme
+        } == {name for kinds in BY_KIND.values() for name in kinds}
     assert len(REFUSED) >= 60
     assert len({bundle.name for bundle in (*KEPT, *REFUSED)}) == len(KEPT) + len(REFUSED)

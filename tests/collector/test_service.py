@@ -22,12 +22,13 @@ from dpcore.collector.access import Access, Key, add_key
 from dpcore.collector.browser import joined
 from dpcore.collector.desk import Offer
 from dpcore.collector.sealing import landing
-from dpcore.collector.serve import Settings, listening, serve
+from dpcore.collector.serve import Settings, _wording, listening, serve
 from dpcore.errors import DPCoreError, SchemeError, StoreError
 from dpcore.protocol import tokens
 from dpcore.protocol.scheme import Scheme
 from tests.helpers import client_cases, collectors
 from tests.helpers.collectors import HOST, PATH, SCHEME, Sender, collector
+from tests.helpers.schemes import HOUSEHOLDS
 from tests.helpers.services import check_metrics
 from tests.helpers.tapes import Tape, only
 
@@ -522,3 +523,29 @@ def test_what_is_written_is_sent_at_once(host: str) -> None:
         pytest.skip("this machine has no IPv6")
     with listening(host, 0) as listener:
         assert asyncio.run(is_sent_at_once(listener))
+
+
+@pytest.mark.parametrize(
+    ("told", "why"),
+    [
+        ({"language": "fr"}, "en, de, es or a TOML file"),
+        ({"language": 1}, "must be a text"),
+        ({"rounds": "12"}, "whole number"),
+        ({"rounds": 0}, "rounds must lie"),
+    ],
+)
+def test_a_wording_of_odds_that_cannot_be_told_is_refused(told: dict[str, object], why: str) -> None:
+    with pytest.raises(SchemeError, match=why):
+        Offer.of(Scheme.from_toml(HOUSEHOLDS), told)
+
+
+def test_texts_of_a_surveys_own_lie_beside_its_wording(tmp_path: Path) -> None:
+    shipped = resources.files("dpcore.protocol") / "texts" / "odds.en.toml"
+    own = shipped.read_text("utf-8").replace('code = "en"', 'code = "fr"').replace("English", "Français")
+    (tmp_path / "fr.toml").write_text(own, "utf-8")
+    (tmp_path / "wording.json").write_text(json.dumps({"survey": {"language": "fr.toml"}}), "utf-8")
+    told = _wording(tmp_path / "wording.json")["survey"]
+    page = Offer.of(Scheme.from_toml(HOUSEHOLDS), told).page[""].decode()
+    embedded = json.loads(page.partition('id="told">')[2].partition("</script>")[0])
+    assert embedded["first"] == "fr"
+    assert [each["texts"]["code"] for each in embedded["languages"]] == ["en", "de", "es", "fr"]

@@ -1,4 +1,4 @@
-"""Weights of reports: unbiased whatever the law, products too, by the exact channel; the law shown keeps its margins."""
+"""Weights of reports are unbiased whatever the law, and products too, by the exact channel; the law shown keeps its margins."""
 
 from __future__ import annotations
 

@@ -25,6 +25,7 @@ from dpcore import wire
 from dpcore.results import warehouse
 from dpcore.results.pages.content import gather
 from dpcore.results.pages.filling import fill
+from dpcore.results.pages.odds import told_of
 from dpcore.results.pages.pictures import Picture
 from dpcore.results.plots.attribute import attribute_figures
 from tests.frozen import behaviour
@@ -130,6 +131,7 @@ def _found(folder: Path, file: Path, names: dict[str, str]) -> behaviour.Documen
     run = rounds[-1][0]
     with warehouse.reader(file) as asked:
         content = gather(asked, run)
+        content["odds"] = told_of(content["run"], content["spent"], "en")
         tables = {name: asked(f"from {name} where run_id = '{run}'") for name in _DRAWN}
     units = {row["attribute"]: row["unit"] for row in content["promises"]}
     drawn: list[list[Any]] = []

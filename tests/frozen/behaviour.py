@@ -410,7 +410,7 @@ def _schemes() -> dict[str, dp.Scheme]:
 def _people(scheme: dp.Scheme, n: int = 3000) -> dict[str, np.ndarray]:
     """People of any scheme, as columns: all kinds of values, the bounds among them."""
     random, people = np.random.default_rng(11), {}
-    for attribute in scheme.reported.values():
+    for attribute in (question for each in scheme.reported.values() for question in each.questions):
         if attribute.is_numeric:
             share = random.beta(2, 5, n)
             share[:2] = 0, 1

@@ -102,7 +102,54 @@ outside = "other"
 categories = [{names}]
 missing = "category"
 """.replace("{names}", _names(300))
-SCHEMES = {"everything": EVERYTHING, "one_of_three": ONE, "variants": VARIANTS, "labelled": LABELLED}
+TOGETHER = """
+name = "together"
+clients = 1000
+
+[attributes.job_region]
+type = "categorical"
+of = ["job", "Region"]
+categories = [["a", "b", "7", "d"], ["n", "e", "s", "w", "d"]]
+epsilon = 2
+
+[attributes.job]
+type = "categorical"
+categories = ["a", "b", "7", "d"]
+epsilon = 1
+
+[attributes.habits]
+type = "categorical"
+of = ["smokes", "drinks"]
+categories = [["yes", "no"], ["yes", "no"]]
+mechanism = "unary_encoding"
+epsilon = 1
+
+[attributes.income_age]
+type = "numeric"
+of = ["income", "age"]
+lower = [0, "18.5"]
+upper = [200000, 90]
+units = ["USD", ""]
+epsilon = 2
+
+[attributes.height_weight]
+type = "numeric"
+of = ["height", "weight"]
+lower = [-1, 0]
+upper = [1, 1]
+outside = "refuse"
+cells = 8
+widths = [3, 21]
+level_law = [1, 1]
+epsilon = "ln 3"
+"""
+SCHEMES = {
+    "everything": EVERYTHING,
+    "one_of_three": ONE,
+    "variants": VARIANTS,
+    "labelled": LABELLED,
+    "together": TOGETHER,
+}
 _PERSON: dict[str, Any] = {
     "answer": "yes",
     "bits": "c0",
@@ -112,6 +159,8 @@ _PERSON: dict[str, Any] = {
     "hashed": "c0",
 }
 _PERSON |= {"dyadic": 0.1, "square": 1, "wavelet": 3.3, "split": 12, "Coin": 2}
+_PAIRS: dict[str, Any] = {"job": "a", "Region": "n", "smokes": "yes", "drinks": "no"}
+_PAIRS |= {"income": 99_999.5, "age": 54, "height": 0.3, "weight": 0.1}
 RECORDS: dict[str, list[dict[str, Any]]] = {
     "everything": [
         _PERSON,
@@ -130,6 +179,12 @@ RECORDS: dict[str, list[dict[str, Any]]] = {
         {"pet": "none", "income": 9, "Region": "west", "version": "c299"},
         {"pet": "dog", "income": 0, "Region": "03", "version": None},
         {"pet": "dog", "income": 1e9, "Region": "the moon", "version": "missing"},
+    ],
+    "together": [
+        _PAIRS,
+        _PAIRS | {"job": "d", "Region": "d", "smokes": "no", "income": 200_000, "age": 90, "height": 1, "weight": 1},
+        _PAIRS | {"job": 7, "Region": "w", "drinks": "yes", "income": "41000", "age": 18.5, "height": -1, "weight": 0},
+        _PAIRS | {"income": -5, "age": 1e300, "height": 0.999999, "weight": 0.5},
     ],
 }
 REFUSED_RECORDS: dict[str, list[dict[str, Any]]] = {
@@ -154,5 +209,18 @@ REFUSED_RECORDS: dict[str, list[dict[str, Any]]] = {
         {"pet": "cat", "income": 41_000, "Region": None, "version": "c0"},
         {"pet": "cat", "income": 41_000, "Region": ["north", "west"], "version": "c0"},
         {"pet": "cat", "income": 41_000, "Region": "north", "version": "c300"},
+    ],
+    "together": [
+        {key: value for key, value in _PAIRS.items() if key != "Region"},
+        {key: value for key, value in _PAIRS.items() if key != "age"} | {"income_age": 3},
+        {key: value for key, value in _PAIRS.items() if key != "Region"} | {"job_region": "a & n"},
+        _PAIRS | {"job": "n", "Region": "a"},
+        _PAIRS | {"Region": None},
+        _PAIRS | {"job": "a & n"},
+        _PAIRS | {"Region": ["n", "e"]},
+        _PAIRS | {"income": "much"},
+        _PAIRS | {"age": None},
+        _PAIRS | {"age": [20, 30]},
+        _PAIRS | {"height": 1.0000001},
     ],
 }

@@ -135,9 +135,9 @@ def test_nothing_on_the_clients_path_asks_for_a_generator_or_a_float(root: Path)
     """`generator()` belongs to `simulate`; privatize and the sampler it calls see words and integers."""
     import inspect
 
-    from dpcore.mechanisms.named import CATEGORICAL, NUMERIC
+    from dpcore.mechanisms.named import BY_KIND
 
-    for name, kind in {**CATEGORICAL, **NUMERIC}.items():
+    for name, kind in {name: kind for kinds in BY_KIND.values() for name, kind in kinds.items()}.items():
         assert Path(str(inspect.getsourcefile(kind))) == root / f"dpcore/mechanisms/{name}.py"
         tree = ast.parse(Path(str(inspect.getsourcefile(kind.privatize))).read_text())  # its own file, or one it shares
         client = ("privatize", "draw_levels", "draw")

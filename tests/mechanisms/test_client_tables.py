@@ -13,14 +13,15 @@ from typing import Any
 import pytest
 
 from dpcore.errors import CalibrationError, SchemeError
-from dpcore.mechanisms.named import BY_TYPE
+from dpcore.mechanisms.named import BY_KIND, BY_TYPE
 from dpcore.privacy.budget import Budget
 from dpcore.protocol.scheme import Scheme
 
 ONE = Budget.parse("1")
 LARGE = {"wavelet_laplace": {"cells": 128, "degree": 1, "finest_level": 3}}  # by default its tables are
 TOLD = {"categories": 6, "points": 0, "clients": 10_000}
-KINDS = {name: kind for kinds in BY_TYPE.values() for name, kind in kinds.items()}
+EVERY = {**BY_TYPE, "plane": BY_KIND["plane"]}
+KINDS = {name: kind for kinds in EVERY.values() for name, kind in kinds.items()}
 TABLES = {
     name: dict(kind.design(ONE, **{key: TOLD[key] for key in kind.declared.told}, **LARGE.get(name, {})).parameters())
     for name, kind in KINDS.items()
@@ -99,14 +100,18 @@ def test_of_categories_there_are_two_to_ten_thousand(name: str) -> None:
             KINDS[name].from_parameters(ONE, table | {"categories": bad} | ({"size": 1} if "size" in table else {}))
 
 
-DOMAIN = {"numeric": "lower = 0\nupper = 1", "categorical": 'categories = ["a", "b", "c"]'}
+DOMAIN = {
+    "numeric": 'type = "numeric"\nlower = 0\nupper = 1',
+    "categorical": 'type = "categorical"\ncategories = ["a", "b", "c"]',
+    "plane": 'type = "numeric"\nof = ["x", "y"]\nlower = [0, 0]\nupper = [1, 1]',
+}
 OPTIONS = {str: '"{}"', int: "3", Fraction: "0.5", list[int]: "[3]", list[Fraction]: "[0.5, 0.5]"}
 
 
 def canonical(name: str) -> str:
-    type_ = next(type_ for type_, kinds in BY_TYPE.items() if name in kinds)
+    type_ = next(type_ for type_, kinds in EVERY.items() if name in kinds)
     cells = "finest_level = 3\ncells = 128\ndegree = 1\n" if name == "wavelet_laplace" else ""
-    said = f'name = "s"\n[attributes.a]\ntype = "{type_}"\nepsilon = 1\nmechanism = "{name}"\n{cells}{DOMAIN[type_]}\n'
+    said = f'name = "s"\n[attributes.a]\nepsilon = 1\nmechanism = "{name}"\n{cells}{DOMAIN[type_]}\n'
     return Scheme.from_toml(said).canonical
 
 
@@ -139,10 +144,10 @@ def test_a_table_of_other_categories_is_refused(name: str) -> None:
 
 @pytest.mark.parametrize("name", KINDS)
 def test_an_option_of_another_mechanism_is_refused_not_ignored(name: str) -> None:
-    type_ = next(type_ for type_, kinds in BY_TYPE.items() if name in kinds)
+    type_ = next(type_ for type_, kinds in EVERY.items() if name in kinds)
     own = {option.name for option in KINDS[name].declared.options}
-    said = f'name = "s"\n[attributes.a]\ntype = "{type_}"\nepsilon = 1\nmechanism = "{name}"\n{DOMAIN[type_]}\n'
-    for kind in BY_TYPE[type_].values():
+    said = f'name = "s"\n[attributes.a]\nepsilon = 1\nmechanism = "{name}"\n{DOMAIN[type_]}\n'
+    for kind in EVERY[type_].values():
         for option in kind.declared.options:
             if option.name not in own:
                 value = OPTIONS[option.type].format(*option.choices[-1:])

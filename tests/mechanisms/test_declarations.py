@@ -13,17 +13,22 @@ import pytest
 import dpcore as dp
 from dpcore.errors import SchemeError
 from dpcore.estimation.estimators.named import by_name, named
-from dpcore.mechanisms.named import BY_TYPE
+from dpcore.mechanisms.named import BY_KIND, BY_TYPE
 from dpcore.protocol.keys import LOG_LINEAR
 from dpcore.protocol.simulation import _answer_law
 
-KINDS = [pytest.param(type_, kind, id=name) for type_, kinds in BY_TYPE.items() for name, kind in kinds.items()]
-DOMAIN = {"numeric": "lower = 0\nupper = 1", "categorical": 'categories = ["a", "b", "c"]'}
+EVERY = {**BY_TYPE, "plane": BY_KIND["plane"]}
+KINDS = [pytest.param(type_, kind, id=name) for type_, kinds in EVERY.items() for name, kind in kinds.items()]
+DOMAIN = {
+    "numeric": 'type = "numeric"\nlower = 0\nupper = 1',
+    "categorical": 'type = "categorical"\ncategories = ["a", "b", "c"]',
+    "plane": 'type = "numeric"\nof = ["x", "y"]\nlower = [0, 0]\nupper = [1, 1]',
+}
 ALIEN = {str: '"nowhere"', int: "-1", Fraction: '"nowhere"', list[int]: "[-1]", list[Fraction]: '["nowhere"]'}
 
 
 def scheme(type_: str, name: str, *lines: str) -> dp.Scheme:
-    said = "\n".join((f'name = "s"\n[attributes.a]\ntype = "{type_}"\nepsilon = 1\nmechanism = "{name}"', *lines))
+    said = "\n".join((f'name = "s"\n[attributes.a]\nepsilon = 1\nmechanism = "{name}"', *lines))
     return dp.Scheme.from_toml(f"{said}\n{DOMAIN[type_]}\n")
 
 
@@ -57,7 +62,7 @@ def test_every_estimator_that_is_declared_is_made(type_: str, kind: Any) -> None
 
 
 def test_every_estimator_that_is_found_is_declared_by_a_mechanism() -> None:
-    declared = {name for kinds in BY_TYPE.values() for kind in kinds.values() for name in kind.declared.estimators}
+    declared = {name for kinds in EVERY.values() for kind in kinds.values() for name in kind.declared.estimators}
     declared.add(LOG_LINEAR)  # of every mechanism, where a number says which values there are
     assert declared == by_name().keys()
     for name, kind in by_name().items():
@@ -67,7 +72,7 @@ def test_every_estimator_that_is_found_is_declared_by_a_mechanism() -> None:
 
 @pytest.mark.parametrize(("type_", "kind"), KINDS)
 def test_groups_take_what_names_one_category(type_: str, kind: Any) -> None:
-    if type_ == "numeric":
+    if type_ != "categorical":
         assert not kind.declared.names_one
         return
     text = f"""
@@ -79,7 +84,6 @@ epsilon = 1
 lower = 0
 upper = 1
 [attributes.a]
-type = "{type_}"
 epsilon = 1
 mechanism = "{kind.name}"
 {DOMAIN[type_]}

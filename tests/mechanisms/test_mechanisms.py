@@ -13,8 +13,8 @@ from dpcore.audit import audit_mechanism
 from dpcore.audit.likelihood import hard_pairs, log_ratio
 from dpcore.audit.lower_bound import lower_bound
 from dpcore.errors import SchemeError
-from dpcore.mechanisms import Mechanism, Reports
-from dpcore.mechanisms.named import BY_TYPE
+from dpcore.mechanisms import Mechanism, Reports, hadamard_response, oracle
+from dpcore.mechanisms.named import BY_KIND, BY_TYPE
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.budget import Budget
 from dpcore.rounds.planner.expectation import expected_statistics
@@ -26,7 +26,7 @@ EVERY = [
     pytest.param(
         kind.design(ONE, **{key: TOLD[key] for key in kind.declared.told}, **LARGE.get(name, {})), type_, id=name
     )
-    for type_, kinds in BY_TYPE.items()
+    for type_, kinds in {**BY_TYPE, "plane": BY_KIND["plane"]}.items()
     for name, kind in kinds.items()
 ]
 SPLIT = WaveletLaplace.design(ONE, clients=TOLD["clients"], allocation="split", **LARGE["wavelet_laplace"])
@@ -162,10 +162,17 @@ def test_what_each_report_adds_sums_to_the_statistics(mechanism: Any, type_: str
 
 
 @every
-def test_statistics_of_groups_are_those_of_each_group_alone(mechanism: Any, type_: str) -> None:
+def test_statistics_of_groups_are_those_of_each_group_alone(
+    mechanism: Any, type_: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     reports = mechanism.privatize(np.arange(2000) % mechanism.inputs, dp.seeded(4))
     groups = np.random.default_rng(5).integers(0, 6, 2000)  # the seventh has nobody
     tables = mechanism.statistics_by(reports, groups, 7)
     alone = [mechanism.statistics(reports.take(np.flatnonzero(groups == group), mechanism.sizes)) for group in range(7)]
     assert np.array_equal(tables, np.stack(alone))
+    monkeypatch.setattr(oracle, "_HELD", 600)
+    assert np.array_equal(mechanism.statistics_by(reports, groups, 7), tables)  # a few of a group at a time
+    monkeypatch.setattr(oracle, "_GROUP", 0)
+    monkeypatch.setattr(hadamard_response, "_TABLE", 0)
+    assert np.array_equal(mechanism.statistics_by(reports, groups, 7), tables)  # group after group
     assert np.array_equal(tables.sum(axis=0), mechanism.statistics(reports))

@@ -48,6 +48,18 @@ def test_joint_counts_are_what_each_client_adds(one: str, other: str) -> None:
     assert np.array_equal(whole, expected.sum(axis=0)[None])
 
 
+@pytest.mark.parametrize("other", EVERY)
+def test_symbols_that_are_too_many_are_not_counted_one_by_one(other: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = EVERY["hadamard_response"], EVERY[other]
+    ours = first.privatize(np.arange(N) % first.inputs, dp.seeded(1))
+    theirs = second.privatize(np.arange(N) % second.inputs, dp.seeded(2))
+    both = [together.joint_counts(first, ours, second, theirs), together.joint_counts(second, theirs, first, ours)]
+    monkeypatch.setattr(together, "_LARGE", 0)
+    assert np.array_equal(together.joint_counts(first, ours, second, theirs), both[0])
+    assert np.array_equal(together.joint_counts(second, theirs, first, ours), both[1])
+    assert np.array_equal(both[0][0], both[1][0].T)
+
+
 def test_those_whose_statistics_count_what_was_said_are_known() -> None:
     assert {name for name, mechanism in EVERY.items() if mechanism.counts_outputs} == {*OUTPUTS}
 

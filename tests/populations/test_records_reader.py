@@ -24,12 +24,11 @@ SECRET = "98765"  # stands in every bad file; must stand in no message
 
 def scheme(**columns: str) -> SimpleNamespace:
     """A scheme's attributes, as the reader sees them: attribute name -> column, and whether it reads numbers."""
-    return SimpleNamespace(
-        reported={
-            column.lower(): SimpleNamespace(column=column, reads_numbers=kind == "numeric", codes={})
-            for column, kind in columns.items()
-        }
-    )
+    questions = {
+        column.lower(): SimpleNamespace(column=column, reads_numbers=kind == "numeric", codes={})
+        for column, kind in columns.items()
+    }
+    return SimpleNamespace(reported={name: SimpleNamespace(questions=(one,)) for name, one in questions.items()})
 
 
 SCHEME = scheme(Income="numeric", Place="categorical")
@@ -104,7 +103,7 @@ def test_codes_stay_text_and_quotes_hold(tmp_path: Path) -> None:
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
 def test_codes_of_a_number_that_are_texts_say_that_there_is_none(tmp_path: Path, suffix: str) -> None:
     coded = scheme(Income="numeric", Place="categorical")
-    coded.reported["income"].codes = {"don't know": "missing", "-9": "missing"}
+    coded.reported["income"].questions[0].codes = {"don't know": "missing", "-9": "missing"}
     rows = pd.DataFrame({"Income": ["1", "don't know", "2.5", "", "-9"], "Place": list("abcde")})
     found = read_records(write(tmp_path / f"a{suffix}", rows), coded)["Income"]
     assert found.isna().tolist() == [False, True, False, True, True]

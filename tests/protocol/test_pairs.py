@@ -20,7 +20,7 @@ from dpcore.mechanisms import Reports
 from dpcore.protocol import pairs
 from dpcore.protocol.aggregates import Aggregate
 from dpcore.protocol.labelled import Labelled
-from dpcore.protocol.report import Answers, ReportBatch
+from dpcore.protocol.report import Answers, ReportBatch, batch_of
 
 KINDS = {
     "wave": 'type = "numeric"\nlower = 0\nupper = 100\nmechanism = "square_wave"\ncells = 16',
@@ -339,9 +339,7 @@ epsilon = 1
         assert drawn.pairs[pair].sum() == 70_000
 
 
-def test_the_two_reports_of_a_client_are_independent_given_its_record() -> None:
-    """Everybody has one record: the table is that of independent draws, whose law is the product of two channels' rows."""
-    text = """name = "s"
+TWINS = """name = "s"
 pairs = [["a", "b"]]
 [attributes.a]
 type = "categorical"
@@ -352,11 +350,25 @@ type = "categorical"
 categories = ["u", "v", "w", "x"]
 epsilon = 1
 """
-    asked, n = dp.Scheme.from_toml(text), 40_000
-    records = {"a": np.full(n, "v"), "b": np.full(n, "v")}
-    table = dp.aggregate(asked, dp.privatize(asked, records, dp.seeded(11))).pairs["a", "b"]
-    (weights,) = asked.attributes["a"].mechanism.channel()
+
+
+def _reports(asked: dp.Scheme, path: str, n: int) -> ReportBatch:
+    """Reports of people with one record: of all together, or of clients that remember, one after another."""
+    if path == "together":
+        return dp.privatize(asked, {"a": np.full(n, "v"), "b": np.full(n, "v")}, dp.seeded(11))
+    secrets = (client.to_bytes(32, "big") for client in range(n))
+    made = (dp.Client(asked, random=dp.seeded(12), secret=secret).report({"a": "v", "b": "v"}) for secret in secrets)
+    return batch_of(made)
+
+
+@pytest.mark.parametrize(("path", "n"), [("together", 40_000), ("one by one", 1000)])
+def test_the_two_reports_of_a_client_are_independent_given_its_record(path: str, n: int) -> None:
+    """The table of people with one record is that of independent draws, whose law is the product of two channels' rows."""
+    asked = dp.Scheme.from_toml(TWINS)
+    table = dp.aggregate(asked, _reports(asked, path, n)).pairs["a", "b"]
+    (weights,) = asked.attributes["a"].mechanism.channel() or ()
     row = weights[1] / weights[1].sum()
+    assert table.sum() == n
     assert stats.chisquare(table.ravel(), n * np.outer(row, row).ravel()).pvalue > 1e-9
 
 

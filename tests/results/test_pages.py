@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 from dpcore.errors import MigrationError, WarehouseError
-from dpcore.mechanisms.named import CATEGORICAL, NUMERIC
+from dpcore.mechanisms.named import BY_KIND
 from dpcore.results.pages import publish
 from dpcore.results.pages.content import _factor
 from dpcore.results.pages.words import name_of, what_leaves
@@ -306,7 +306,7 @@ def test_a_warehouse_of_older_code_is_brought_up_to_date(tmp_path: Path) -> None
 
 
 def test_every_mechanism_is_explained() -> None:
-    for name in (*CATEGORICAL, *NUMERIC):
+    for name in {name for kinds in BY_KIND.values() for name in kinds}:
         assert what_leaves(name) != what_leaves("of another version")
         assert name_of(name)
 

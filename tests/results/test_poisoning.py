@@ -463,3 +463,25 @@ def test_a_tenth_of_malicious_clients_is_seen(
         if check.attribute == name and not check.passed
     }
     assert caught in failed
+
+
+PLANE = """
+name = "s"
+[attributes.a]
+type = "numeric"
+of = ["x", "y"]
+lower = [0, 0]
+upper = [1, 1]
+epsilon = 2
+"""
+
+
+def test_reports_of_two_numbers_are_asked_whether_a_law_explains_them() -> None:
+    scheme, generator = dp.Scheme.from_toml(PLANE), np.random.default_rng(5)
+    people = {"x": generator.normal(0.5, 0.1, 60_000), "y": generator.beta(2, 5, 60_000)}
+    aggregate = dp.aggregate(scheme, dp.privatize(scheme, people, dp.seeded(3)))
+    (honest,) = poisoning.checks(aggregate, names=["consistency"])
+    assert 0.001 < honest.p_value < 0.999
+    aggregate.statistics["a"][100] += 200  # one cell of the plane, said by colluders
+    (found,) = poisoning.checks(aggregate, names=["consistency"])
+    assert not found.passed

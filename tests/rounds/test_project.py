@@ -62,6 +62,7 @@ def test_a_folder_without_the_file_is_no_project(tmp_path: Path) -> None:
         ('scheme = "a.toml"\nschedule = "daily"', "schedule must be as cron has it"),
         ('scheme = "a.toml"\ntime_zone = "Berlin"', "time_zone must be one such as"),
         ('scheme = "a.toml"\ntime_zone = "../etc"', "time_zone must be one such as"),
+        ('scheme = "a.toml"\nlanguage = "fr"', "language must be one of en, de, es or a TOML file"),
         ('scheme = "a.toml"\nnotify_as = "mail"', "notify_as must be one of json, slack, teams, got 'mail'"),
         ('scheme = "a.toml"\nmetrics_port = 65536', "metrics_port must be a port between 1 and 65535, got 65536"),
         ('scheme = "a.toml"\nmetrics_port = 0', "metrics_port must be a port between 1 and 65535, got 0"),
@@ -91,7 +92,10 @@ def test_commands_take_what_it_says_for_their_defaults(folder: Path) -> None:
     others = {key: value for key, value in told.items() if key != "reports"}
     for words in (["run", "--seed", "7"], ["run", "--clients=9"], ["run", "--records", "x.csv"]):
         assert found.defaults(words)["run"] == others  # other people are meant
+    assert found.defaults(["scheme", "a.toml"])["scheme"] == {}
     places = {"data": "d", "min_clients": 7}
     assert found.defaults(["cleanup"])["cleanup"] == places  # it deletes the reports that it is told
     assert found.defaults(["publish"])["publish"] == places  # it asks for a scheme's name
     assert found.used == ["d", "a.toml", "r", "/srv"]
+    speaks = project('scheme = "a.toml"\nlanguage = "de"\n')
+    assert speaks.defaults(["publish"])["publish"] == speaks.defaults(["scheme"])["scheme"] == {"language": "de"}

@@ -4,28 +4,23 @@
  * left it for this survey and round, and when the last one did: each further one would tell more, and the page says so.
  */
 
+import { make } from "./elements.mjs";
 import { Client, InvalidRecord, fetchBundle, writeReport } from "./ldpflow.mjs";
+import { chance, isTold, tellOdds } from "./odds.mjs";
 
 const place = document.querySelector('meta[name="ldpflow"]').dataset;
 const at = (id) => document.getElementById(id);
 const wording = JSON.parse(at("wording").textContent);
 const number = (value, digits = 0) => value.toLocaleString("en", { maximumFractionDigits: digits });
 const inWords = (name) => name.replaceAll("_", " ").replace(/^./, (letter) => letter.toUpperCase());
-const asked = ({ name }) => wording.questions?.[name] ?? inWords(name);
+const asked = ({ name, key, column }) => wording.questions?.[key ? column : name] ?? inWords(key ? column : name);
+const idOf = ({ key, name }) => key ?? name; // of what is asked: an attribute, or a column of two that are asked together
 const inARow = (names) => new Intl.ListFormat("en-GB").format(names.map((name) => name.replaceAll("_", " ")));
 const MOST_RADIOS = 8;
 
 let scheme;
 let known = 0; // reports that had left when the person was last told of them
 let drawn = { answers: null, report: null, text: null }; // the report of these answers, so that nobody draws twice
-
-/** An element with properties, attributes and children. */
-function make(tag, { attributes = {}, ...properties } = {}, ...children) {
-  const element = Object.assign(document.createElement(tag), properties);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  element.append(...children);
-  return element;
-}
 
 // ---- What this device remembers
 
@@ -68,7 +63,7 @@ function tellOfBefore() {
     + `${sureness((reports + 1) * totalEpsilon())} % sure, not ${sureness(totalEpsilon())} %, of one of two `
     + `${scheme.attributes.size > 1 ? "sets of answers" : "answers"} that seemed equally likely (ε = ${number((reports + 1) * totalEpsilon(), 2)}, `
     + `not ${number(totalEpsilon(), 2)}). It would also count you ${reports === 1 ? "twice" : `${reports + 1} times`}.`;
-  for (const id of ["promise", "clear", "asking", "review", "sent"]) at(id).hidden = true;
+  for (const id of ["promise", "odds", "clear", "asking", "review", "sent"]) at(id).hidden = true;
   at("before").hidden = false;
   at("again").onclick = () => {
     known = reports;
@@ -105,12 +100,11 @@ function promise() {
     + (inClear() ? ` Beside them go ${inClear()}, as you say ${scheme.labels.size > 1 ? "them" : "it"}.` : "")
     + " You will see it before it is sent. The survey learns about everyone together, not about you.";
   const also = inClear();
-  at("means").textContent =
-    `${also ? "Of all else, whoever sees this one report" : "From this one report, whoever sees it"} can learn this much and no more: of two `
+  const learned = `${also ? "Of all else, whoever sees this one report" : "From this one report, whoever sees it"} can learn this much and no more: of two `
     + (scheme.attributes.size > 1 ? "sets of answers" : "answers")
     + ` that seemed equally likely before${also ? `, ${also} known` : ""}, they can become at most ${sureness(total)} % sure of one. `
-    + (scheme.attributes.size > 1 ? "For one question alone it is less, and is said there. " : "")
-    + `In the language of privacy: ε = ${number(total, 2)}${scheme.attributes.size > 1 ? " in all" : ""}. `
+    + (scheme.attributes.size > 1 ? "For one question alone it is less, and is said there. " : "");
+  at("means").textContent = `${isTold ? "" : learned}In the language of privacy: ε = ${number(total, 2)}${scheme.attributes.size > 1 ? " in all" : ""}. `
     + `A second report would tell as much again, so send one${before() ? "" : ": this browser lets the page remember nothing, so it cannot warn you"}.`;
   at("about").replaceChildren(
     "Made and checked on this device by ",
@@ -145,36 +139,65 @@ function tellOfLabels() {
 /** Show the form, and what is said of it. */
 function ask() {
   for (const id of ["promise", "asking"]) at(id).hidden = false;
+  at("odds").hidden = !isTold;
   at("clear").hidden = scheme.labels.size === 0;
 }
 
 // ---- The form
 
+/** What is asked, a column once: attributes, and the columns of those that ask two together; id -> each. */
+function questions() {
+  const byColumn = new Map();
+  for (const one of [...scheme.reported.values()].flatMap((attribute) => attribute.sides ?? [attribute])) {
+    if (!byColumn.has(one.column)) byColumn.set(one.column, one);
+  }
+  return new Map([...byColumn.values()].map((one) => [idOf(one), one]));
+}
+
+/** How sure one can become of an answer: as the collector tells it, else by the epsilon that is promised. */
+const sureOf = ({ name, epsilon }) => (isTold ? [chance(name), ` (ε\u00a0=\u00a0${number(epsilon, 2)})`]
+  : [`At most ${sureness(epsilon)} % sure of one of two equally likely answers (ε = ${number(epsilon, 2)}).`]);
+
+/** Two questions, of whose answers one report tells. */
+function together(attribute) {
+  const shown = questions();
+  const here = attribute.sides.filter((side) => shown.has(side.key));
+  const above = [...shown.values()].filter((one) => attribute.sides.some((side) => side.column === one.column) && !here.includes(one));
+  const said = above.length ? `What you say to ${new Intl.ListFormat("en-GB").format(above.map((one) => `“${asked(one)}”`))} above counts here too. ` : "";
+  const gives = make("p", { className: "gives", id: `${attribute.name}-gives`,
+    textContent: `${said}One answer is drawn for both together. ` });
+  gives.append(...sureOf(attribute));
+  return make("fieldset", { className: "together", id: attribute.name, attributes: { "aria-describedby": `${attribute.name}-gives` } },
+    make("legend", { textContent: asked(attribute) }), gives, ...here.map(question));
+}
+
 function question(attribute) {
+  if (attribute.sides) return together(attribute);
+  const name = idOf(attribute);
   const gives = make("p", {
     className: "gives",
-    id: `${attribute.name}-gives`,
+    id: `${name}-gives`,
     textContent: attribute.type === "label" ? "Not hidden: this is sent as you say it."
-      : `${bounds(attribute)}At most ${sureness(attribute.epsilon)} % sure of one of two equally likely answers `
-      + `(ε = ${number(attribute.epsilon, 2)}).`,
+      : bounds(attribute),
   });
-  const wrong = make("p", { className: "wrong", id: `${attribute.name}-wrong` });
+  if (attribute.type !== "label" && !attribute.key) gives.append(...sureOf(attribute));
+  const wrong = make("p", { className: "wrong", id: `${name}-wrong` });
   const open = attribute.type === "label" ? "open" : "";
-  const described = { "aria-describedby": `${attribute.name}-gives ${attribute.name}-wrong` };
+  const described = { "aria-describedby": `${name}-gives ${name}-wrong` };
   if (!attribute.isNumber && attribute.categories.length <= MOST_RADIOS) {
     const choices = attribute.categories.map((label) => make("label", {},
-      make("input", { type: "radio", name: attribute.name, value: label }), make("span", { textContent: nameOf(attribute, label) })));
-    return make("fieldset", { className: open, id: attribute.name, attributes: described },
+      make("input", { type: "radio", name, value: label }), make("span", { textContent: nameOf(attribute, label) })));
+    return make("fieldset", { className: open, id: name, attributes: described },
       make("legend", { textContent: asked(attribute) }), gives, make("div", { className: "choices" }, ...choices), wrong);
   }
-  const id = `${attribute.name}-input`;
+  const id = `${name}-input`;
   const input = attribute.isNumber
-    ? make("input", { id, type: "text", inputMode: "decimal", name: attribute.name, attributes: described })
-    : make("select", { id, name: attribute.name, attributes: described }, make("option", { value: "", textContent: "Choose" }),
+    ? make("input", { id, type: "text", inputMode: "decimal", name, attributes: described })
+    : make("select", { id, name, attributes: described }, make("option", { value: "", textContent: "Choose" }),
       ...attribute.categories.map((label) => make("option", { value: label, textContent: nameOf(attribute, label) })));
   const label = make("label", { htmlFor: id, textContent: asked(attribute) });
   const unit = make("span", { className: "unit", textContent: attribute.unit });
-  return make("div", { className: `field ${open}`, id: attribute.name }, label, gives, make("div", { className: "amount" }, input, unit), wrong);
+  return make("div", { className: `field ${open}`, id: name }, label, gives, make("div", { className: "amount" }, input, unit), wrong);
 }
 
 const nameOf = (attribute, label) => (attribute.missing === "category" && label === "missing" ? "I would rather not say" : label);
@@ -196,26 +219,27 @@ function bounds(attribute) {
   return outside + nearest + mayStay;
 }
 
-/** The answers as a record: attribute -> what was chosen or written, '' where nothing was. */
+/** The answers as a record: column -> what was chosen or written, '' where nothing was. */
 function answers() {
   const data = new FormData(at("form"));
-  const entries = [...scheme.reported.values()].map(({ name, isNumber }) => {
-    const said = (data.get(name) ?? "").trim();
-    return [name, isNumber ? said.replaceAll(/[,\s](?=\d{3}(\D|$))/g, "") : said];
+  const entries = [...questions()].map(([id, { column, isNumber }]) => {
+    const said = (data.get(id) ?? "").trim();
+    return [column, isNumber ? said.replaceAll(/[,\s](?=\d{3}(\D|$))/g, "") : said];
   });
   return Object.fromEntries(entries);
 }
 
 function complain(error) {
-  for (const name of scheme.reported.keys()) mark(name, "");
+  for (const id of questions().keys()) mark(id, "");
   if (!(error instanceof InvalidRecord)) throw error;
-  const attribute = scheme.reported.get(error.attribute);
-  const isEmpty = answers()[attribute.name] === "";
+  const { column } = [...scheme.reported.values()].flatMap((each) => each.sides ?? [each]).find(({ name }) => name === error.attribute);
+  const [id, attribute] = [...questions()].find(([, one]) => one.column === column);
+  const isEmpty = answers()[column] === "";
   const expected = attribute.isNumber
     ? `Please write a number${attribute.outside === "refuse" ? ` from ${number(attribute.lower, 6)} to ${number(attribute.upper, 6)}` : ""}, such as ${example(attribute)}.`
     : "Please choose one.";
-  mark(attribute.name, isEmpty ? `This one is still open. ${expected}` : expected);
-  at(attribute.name).querySelector("input, select").focus();
+  mark(id, isEmpty ? `This one is still open. ${expected}` : expected);
+  at(id).querySelector("input, select").focus();
 }
 
 const example = ({ bins, lower, upper }) => number(bins ? bins[0] : Number(((lower + upper) / 5).toPrecision(2)), 6);
@@ -246,17 +270,22 @@ function says(attribute, { level, values }) {
     case "subset_selection": return `One of ${listed(values.map((value) => categories[value]))}, or none of them`;
     case "hadamard_response": return `Symbol ${values[0]} of ${high}`;
     case "local_hashing": return `Bin ${values[2]} of the hash ${values[0]} x + ${values[1]}`;
+    case "crossed_wave": return `${level ? "Of the product" : "Of the place"}, cell ${values[0] + 1} of ${high + 1}`;
     case "wavelet_laplace": return `${scale}${values.length} numbers with noise: ${values.slice(0, 2).map((v) => number(v).replace("-", "−")).join("; ")}${values.length > 2 ? "; …" : ""}`;
     default: return `${scale}cell ${values[0] + 1 - low} of ${high - low + 1}`.replace(/^./, (letter) => letter.toUpperCase());
   }
 }
 
+/** What somebody said, as the page shows it. */
+function inOwnWords({ isNumber, unit }, said) {
+  const words = isNumber && said && Number.isFinite(Number(said)) ? number(Number(said), 6) : said;
+  return `${words || "–"}${unit && words ? ` ${unit}` : ""}`;
+}
+
 function show({ report, text, answers: said }) {
   at("lines").replaceChildren(...[...scheme.reported.values()].map((attribute) => {
     const answer = report.answers.get(attribute.name);
-    const isNumber = attribute.isNumber && said[attribute.name] && Number.isFinite(Number(said[attribute.name]));
-    const words = isNumber ? number(Number(said[attribute.name]), 6) : said[attribute.name];
-    const own = `${words || "–"}${attribute.unit && words ? ` ${attribute.unit}` : ""}`;
+    const own = (attribute.sides ?? [attribute]).map((one) => inOwnWords(one, said[one.column])).join("; ");
     if (attribute.type === "label") {
       return make("li", { className: "open" }, make("h3", { textContent: asked(attribute) }),
         make("div", { className: "stays" }, make("div", { className: "what", textContent: "Stays here" }), "Nothing"),
@@ -272,7 +301,7 @@ function show({ report, text, answers: said }) {
   at("size").textContent = `${text.length} letters: the scheme, a random number that lets it be counted once, and the answers`
     + `${inClear() ? `, ${inClear()} among them` : ""}.`;
   at("unsent").textContent = "";
-  for (const id of ["asking", "promise", "clear"]) at(id).hidden = true;
+  for (const id of ["asking", "promise", "odds", "clear"]) at(id).hidden = true;
   at("review").hidden = false;
   at("review-title").focus();
   scrollTo(0, 0);
@@ -287,7 +316,7 @@ async function prepare(event) {
       drawn = { answers: said, report, text: writeReport(report, scheme) };
       at("send").disabled = false; // where another was refused for good
     }
-    for (const name of scheme.reported.keys()) mark(name, "");
+    for (const id of questions().keys()) mark(id, "");
     show(drawn);
   } catch (error) {
     complain(error);
@@ -346,9 +375,11 @@ try {
   scheme = await fetchBundle(new URL(place.bundle, location.href));
   promise();
   tellOfLabels();
-  at("form").append(...[...scheme.reported.values()].map(question),
+  const shown = questions();
+  at("form").append(...[...scheme.reported.values()].filter((each) => each.sides || shown.has(each.name)).map(question),
     make("div", { className: "actions" }, make("button", { type: "submit", id: "prepare", textContent: "Show me my report" })),
     make("p", { className: "small", textContent: "It is drawn here and shown to you. Nothing is sent yet." }));
+  tellOdds(asked);
   at("form").addEventListener("submit", prepare);
   at("form").addEventListener("input", ({ target }) => mark(target.name, ""));
   at("send").addEventListener("click", send);

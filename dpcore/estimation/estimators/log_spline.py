@@ -58,13 +58,17 @@ class LogSpline(DensityEstimator):
     def _reads(self, model: Any) -> bool:
         return isinstance(model, FiniteChannel | NoisyFeatures)
 
+    def through(self, described: Any, channel: FiniteChannel, counts: np.ndarray) -> DensityEstimate:
+        """Return the density of a number, of which described says name, unit and bounds, from counts seen through a channel."""
+        return self._estimate(described, Counts(channel, counts), None)
+
     def _of_everyone(
         self, described: Any, model: FiniteChannel | NoisyFeatures, statistics: np.ndarray
     ) -> DensityEstimate:
         if isinstance(model, FiniteChannel):
             if described.missing == "category":
                 return self._of_answered(described, Answers(model, statistics))
-            return self._estimate(described, Counts(model, statistics), None)
+            return self.through(described, model, statistics)
         return self._estimate(described, InnerProducts.of(model, statistics).averages(), None)
 
     def _of_answered(self, described: Any, answers: Answers) -> DensityEstimate:

@@ -30,6 +30,15 @@ class Summary:
     reading: Callable[[np.ndarray], np.ndarray]
 
 
+@dataclass(frozen=True, eq=False)
+class Near:
+    """Laws near one, (K_x, K_y), that differ from it by products of functions (J, K_x) and (K, K_y), and at the margins."""
+
+    law: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+
+
 class Evidence(ABC):
     """Reports of two attributes; n of them."""
 
@@ -44,8 +53,11 @@ class Evidence(ABC):
         """Return a statistic of the dependence on such functions: chi-squared of J K degrees where there is none."""
 
     @abstractmethod
-    def means(self, first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return means (r,) of products a(X) b(Y) and their covariance (r, r); first: (r, K_x), second: (r, K_y)."""
+    def means(self, first: np.ndarray, second: np.ndarray, near: Near | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return means (r,) of products a(X) b(Y) and their covariance (r, r); first: (r, K_x), second: (r, K_y).
+
+        near: the family of laws that the truth is taken to be of, from one near it; whatever the law where None.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,25 +80,27 @@ class Paired(Evidence):
     def _average(self) -> np.ndarray:
         return np.asarray(self.sums / max(self.n, 1))
 
-    def means(self, first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        g, h = self.first.unbiased(first), self.second.unbiased(second)
+    def means(self, first: np.ndarray, second: np.ndarray, near: Near | None = None) -> tuple[np.ndarray, np.ndarray]:
+        if near is None:
+            g, h = self.first.unbiased(first), self.second.unbiased(second)
+        else:
+            g, h = self.first.within(near.first, first), self.second.within(near.second, second)
         means = np.einsum("rs,st,rt->r", g, self._average, h, optimize=True)
         upper = np.triu_indices(len(g))
         left, right = self.first.product(g[upper[0]], g[upper[1]]), self.second.product(h[upper[0]], h[upper[1]])
         moments = np.zeros((len(g), len(g)))
         moments[upper] = np.sum((left @ self._average) * right, axis=1)
         moments = moments + np.triu(moments, 1).T
-        return means, (moments - np.outer(means, means)) / self.n
+        covariance = (moments - np.outer(means, means)) / self.n
+        if near is not None:  # what the law near the truth has and the weights do not say
+            said = self.first.means(g), self.second.means(h)
+            pairs = ((first, second, 1), (*said, -1))
+            means = means + sum(sign * np.einsum("ri,ij,rj->r", a, near.law, b, optimize=True) for a, b, sign in pairs)
+        return means, covariance
 
     def summary(self, first: np.ndarray, second: np.ndarray) -> Summary:
-        sides = []
-        for side, functions in ((self.first, first), (self.second, second)):
-            weights = side.scores(functions)
-            spread = side.means(weights) @ (functions * side.law).T
-            values, directions = np.linalg.eigh((spread + spread.T) / 2)
-            inverse = (directions / np.maximum(values, 1e-9 * values[-1])) @ directions.T
-            sides.append((inverse @ weights, inverse, inverse @ side.means(weights)))
-        (g, left, seen), (h, right, other) = sides
+        (g, left), (h, right) = self.first.spoken(first), self.second.spoken(second)
+        seen, other = self.first.means(g), self.second.means(h)
         alone = np.outer(g @ self._average[:, 0], self._average[0] @ h.T)
 
         def reading(laws: np.ndarray) -> np.ndarray:
@@ -127,27 +141,33 @@ class Together(Evidence):
     def n(self) -> int:  # type: ignore[override]
         return int(self.sums[0])
 
-    def means(self, first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def means(self, first: np.ndarray, second: np.ndarray, near: Near | None = None) -> tuple[np.ndarray, np.ndarray]:
         functions = np.einsum("ri,rj->rij", first, second).reshape(len(first), -1)
-        g, average = self.side.unbiased(functions), self.sums / max(self.n, 1)
-        return g @ average, _covariance(self.side, g, average) / self.n
+        family = None if near is None else self._family(near.first, near.second)
+        g = self.side.unbiased(functions) if family is None else self.side.within(family, functions)
+        average = self.sums / max(self.n, 1)
+        means = g @ average
+        covariance = _covariance(self.side, g, average) / self.n
+        if near is not None:
+            means = means + (functions - self.side.means(g)) @ near.law.ravel()
+        return means, covariance
+
+    @staticmethod
+    def _family(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """Functions of either attribute and their products, on the product's cells; the products come last."""
+        alone = [np.kron(first, np.ones(second.shape[1])), np.kron(np.ones(first.shape[1]), second)]
+        return np.vstack([*alone, np.einsum("ji,kl->jkil", first, second).reshape(len(first) * len(second), -1)])
 
     def summary(self, first: np.ndarray, second: np.ndarray) -> Summary:
-        alone = [np.kron(first, np.ones(second.shape[1])), np.kron(np.ones(first.shape[1]), second)]
-        both = np.einsum("ji,kl->jkil", first, second).reshape(len(first) * len(second), -1)
-        functions = np.vstack([*alone, both])
-        weights = self.side.scores(functions)
-        means = self.side.means(weights)
-        information = means @ (functions * self.side.law).T
-        inverse = np.linalg.pinv((information + information.T) / 2, rcond=1e-10, hermitian=True)
-        rows = inverse[-len(both) :]
-        seen = rows @ means
+        family, both = self._family(first, second), len(first) * len(second)
+        weights, covariance = self.side.spoken(family - (family @ self.side.law)[:, None])
+        weights, covariance = weights[-both:], covariance[-both:, -both:]
+        seen = self.side.means(weights)
 
         def reading(laws: np.ndarray) -> np.ndarray:
             return np.asarray(laws.reshape(*laws.shape[:-2], -1) @ seen.T)
 
-        covariance = rows[:, -len(both) :] / self.n
-        return Summary(rows @ weights @ (self.sums / max(self.n, 1)), covariance, reading)
+        return Summary(weights @ (self.sums / max(self.n, 1)), covariance / self.n, reading)
 
     def association(self, first: np.ndarray, second: np.ndarray) -> float:
         summary = self.summary(first, second)

@@ -7,7 +7,7 @@ the law is smooth.  (3) Everything is of those who answered both.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,8 @@ from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.estimation.frequency_estimate import SURE
 from dpcore.estimation.functional_estimate import FunctionalEstimate, check_confidence, normal_quantile, refused
-from dpcore.estimation.joint.evidence import Evidence, Paired
+from dpcore.estimation.joint import plane
+from dpcore.estimation.joint.evidence import Evidence, Near, Paired, Together
 from dpcore.estimation.joint.side import Side
 from dpcore.estimation.joint.surface import Functions, Surface, fit
 from dpcore.functionals.axis import Axis
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _LEAST = 1e-3  # of a law that weights are made for, spread evenly: so that no cell is taken for impossible
+_NONE = 1e-9  # of a margin, spread evenly
 _FINEST = 64  # ranges of a density that are told apart
 _ORDERS = 3  # of polynomials, up to which a test looks for dependence
 
@@ -78,15 +80,26 @@ class JointEstimate:
         return self.surface.law
 
     @cached_property
+    def _near(self) -> Near:
+        first, second = self._functions
+        return Near(self.law, first.values, second.values)
+
+    @cached_property
     def _functions(self) -> tuple[Functions, Functions]:
         return Functions.of(self.first, self.margins[0]), Functions.of(self.second, self.margins[1])
 
-    def functional(self, functional: JointFunctional, confidence: float = 0.95) -> FunctionalEstimate:
-        """Return a number of both attributes with its interval, or a refusal with its reason; raises SchemeError for none."""
+    def functional(
+        self, functional: JointFunctional, confidence: float = 0.95, *, distribution_free: bool = False
+    ) -> FunctionalEstimate:
+        """Return a number of both attributes with its interval, or a refusal with its reason; raises SchemeError for none.
+
+        distribution_free: with an interval that holds whatever the law, which is longer.
+        """
         check_confidence(confidence)
+        kind = "distribution_free" if distribution_free else "smooth"
         means = functional.means(self.first, self.second, self.law)
         plug_in = means.value(self.law)
-        found, covariance = self.evidence.means(means.first, means.second)
+        found, covariance = self.evidence.means(means.first, means.second, None if distribution_free else self._near)
         divisors, slopes = means.divisors(found)
         sure = SURE * np.sqrt(np.maximum(np.einsum("dr,rs,ds->d", slopes, covariance, slopes), 0.0))
         if not np.all(divisors > sure):
@@ -95,7 +108,7 @@ class JointEstimate:
                 f"what it is divided by cannot be told from zero with {self.n:,} reports; about "
                 f"{2 * much:,.{0 if much > 5 else 1}f} times as many, or a larger epsilon, would do"
             )
-            return refused(functional, reason, confidence, plug_in)
+            return replace(refused(functional, reason, confidence, plug_in), kind=kind)
         value, gradient = means.combine(found)
         error = float(np.sqrt(max(gradient @ covariance @ gradient, 0.0)))
         half, (least, most) = normal_quantile(confidence) * error, functional.range_on(self.first)
@@ -107,7 +120,7 @@ class JointEstimate:
             high=float(max(min(value + half, most), least)),
             confidence=confidence,
             plug_in=plug_in,
-            kind=functional.kind,
+            kind=kind,
         )
 
     def independence(self) -> Test:
@@ -145,7 +158,7 @@ class JointEstimate:
         a = np.array([function for _, function in rows for _ in columns])
         b = np.array([function for _ in rows for _, function in columns])
         answered = np.vstack([self.first.answered, a]), np.vstack([self.second.answered, b])
-        found, covariance = self.evidence.means(*answered)
+        found, covariance = self.evidence.means(*answered, self._near)
         share, estimates = found[0], found[1:] / found[0]
         gradients = np.hstack([-estimates[:, None], np.eye(len(estimates))]) / share
         errors = np.sqrt(np.maximum(np.einsum("ir,rs,is->i", gradients, covariance, gradients), 0.0))
@@ -243,13 +256,45 @@ def paired(aggregate: Any, first: str, second: str, estimates: tuple[Any, Any]) 
     sums = np.zeros((table.shape[0] + 1, table.shape[1] + 1))
     sums[0, 0], sums[1:, 1:] = n, table
     sums[1:, 0], sums[0, 1:] = aggregate.statistics[first], aggregate.statistics[second]
-    axes = tuple(axis_of(attribute) for attribute in attributes)
-    margins = tuple(margin_of(estimate, axis) for estimate, axis in zip(estimates, axes, strict=True))
-    sides = tuple(
-        Side.of(attribute, cells_of(attribute), (1 - _LEAST) * margin + _LEAST / len(margin))
+    axes = axis_of(attributes[0]), axis_of(attributes[1])
+    margins = margin_of(estimates[0], axes[0]), margin_of(estimates[1], axes[1])
+    sides = [
+        Side.of(attribute, cells_of(attribute), _near(margin))
         for attribute, margin in zip(attributes, margins, strict=True)
-    )
-    safe = tuple((1 - 1e-9) * margin + 1e-9 / len(margin) for margin in margins)
+    ]
     return JointEstimate(
-        first=axes[0], second=axes[1], margins=(safe[0], safe[1]), evidence=Paired(sides[0], sides[1], sums)
+        first=axes[0], second=axes[1], margins=_held(*margins), evidence=Paired(sides[0], sides[1], sums)
     )
+
+
+def asked_together(aggregate: Any, name: str, first: str, estimate: Any = None) -> JointEstimate:
+    """Return the joint estimate of the two columns that an attribute asks together; first: which of them is to be the first.
+
+    estimate: of the pairs of their categories; None where they are numbers, whose densities are found here.
+    """
+    attribute = aggregate.scheme.attributes[name]
+    columns = attribute.sides if attribute.of[0] == first else attribute.sides[::-1]
+    axes = axis_of(columns[0]), axis_of(columns[1])
+    places = np.arange(axes[0].size * axes[1].size)
+    if attribute.of[0] != first:
+        places = places.reshape(axes[1].size, axes[0].size).T.ravel()
+    if estimate is None:
+        alone = plane.densities(attribute, aggregate.statistics[name])[:: 1 if attribute.of[0] == first else -1]
+        margins = margin_of(alone[0], axes[0]), margin_of(alone[1], axes[1])
+    else:
+        table = np.maximum(estimate.values, 0.0)[places].reshape(axes[0].size, axes[1].size)
+        margins = table.sum(axis=1) / table.sum(), table.sum(axis=0) / table.sum()
+    side = Side.of(attribute, places[:, None], np.outer(*map(_near, margins)).ravel())
+    sums = np.append(aggregate.reports(name), aggregate.statistics[name]).astype(np.float64)
+    return JointEstimate(first=axes[0], second=axes[1], margins=_held(*margins), evidence=Together(side, sums))
+
+
+def _near(margin: np.ndarray) -> np.ndarray:
+    """The law that weights are made for."""
+    return np.asarray((1 - _LEAST) * margin + _LEAST / len(margin))
+
+
+def _held(*margins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Margins of which no cell is nothing, to nine digits."""
+    first, second = ((1 - _NONE) * margin + _NONE / len(margin) for margin in margins)
+    return first, second

@@ -17,6 +17,9 @@ from dpcore.errors import NotEstimable
 from dpcore.mechanisms.observation import FiniteChannel, ScoreSums
 
 _TINY = 1e-300
+_UNSAID = (
+    1e-9  # of the largest information of a family of functions: others are taken for unknown, not for known to be none
+)
 _NOTHING = 1e-11  # of the largest eigenvalue: what reports say no more surely, they do not say
 
 
@@ -63,6 +66,29 @@ class Side(ABC):
 
         functions: (m, K), of mean zero at the law.
         """
+
+    def spoken(self, functions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return weights (m, 1 + S) that say coefficients t of small changes f (1 + t' functions), and their covariance (m, m).
+
+        functions: (m, K), of mean zero at the law.  The covariance is that of one report's, at the law.
+        """
+        weights = self.scores(functions)
+        information = self.means(weights) @ (functions * self.law).T
+        values, directions = np.linalg.eigh((information + information.T) / 2)
+        inverse = (directions / np.maximum(values, _UNSAID * values[-1])) @ directions.T
+        return inverse @ weights, inverse
+
+    def within(self, family: np.ndarray, functions: np.ndarray) -> np.ndarray:
+        """Return weights (m, 1 + S) that say functions (m, K) with the least variance among laws f (1 + t' family).
+
+        family: (J, K).  They are unbiased for what of the functions the family spans, which is all that such laws can move.
+        """
+        family = family - (family @ self.law)[:, None]
+        weights, _ = self.spoken(family)
+        gram = (family * self.law) @ family.T
+        weights = np.linalg.solve(gram, family * self.law @ functions.T).T @ weights
+        weights[:, 0] += functions @ self.law
+        return np.asarray(weights)
 
     def means(self, weights: np.ndarray) -> np.ndarray:
         """Return what weights (m, 1 + S) say of each cell, (m, K)."""
@@ -115,28 +141,31 @@ class _Scored(Side):
 
     @cached_property
     def channel(self) -> np.ndarray:
-        k = self.model.categories
-        return np.full((k, k), float(self.model.other_mean)) + float(self.model.contrast) * np.eye(k)
+        held = np.eye(self.model.categories)[:, self.cells[:, 0]]
+        return float(self.model.other_mean) + float(self.model.contrast) * held
+
+    @property
+    def _order(self) -> np.ndarray:
+        """The category of each cell, (K,): all of them, in any order."""
+        return self.cells[:, 0]
 
     @cached_property
     def _covariance(self) -> np.ndarray:
         """Of the scores of one report at the law, (k, k)."""
-        own, shared, weights = self.model.covariance(self.law, 1)
+        law = np.empty(len(self.law))
+        law[self._order] = self.law
+        own, shared, weights = self.model.covariance(law, 1)
         return np.asarray((np.diag(own) + shared.T @ weights @ shared) * float(self.model.contrast) ** 2)
 
     def unbiased(self, functions: np.ndarray) -> np.ndarray:
-        plain = functions / float(self.model.contrast)  # a constant may be added, which a constant makes up for
-        along = self._covariance.sum(axis=1)
-        total = float(along.sum())
-        if total > _NOTHING * float(np.trace(self._covariance)):
-            plain = plain - (plain @ along / total)[:, None]
-        return np.hstack(
-            [-float(self.model.other_mean) * plain.sum(axis=1, keepdims=True) + self._rest(plain, functions), plain]
-        )
-
-    def _rest(self, plain: np.ndarray, functions: np.ndarray) -> np.ndarray:
-        """What the constant was, (m, 1)."""
-        return np.asarray((functions - float(self.model.contrast) * plain)[:, :1])
+        contrast, along = float(self.model.contrast), self._covariance.sum(axis=1)
+        plain = np.empty(functions.shape)
+        plain[:, self._order] = functions / contrast
+        if float(along.sum()) > _NOTHING * float(np.trace(self._covariance)):
+            # One number may be added to all weights, which the one before the statistics makes up for.
+            plain = plain - (plain @ along / along.sum())[:, None]
+        rest = (functions - contrast * plain[:, self._order])[:, :1]
+        return np.hstack([rest - float(self.model.other_mean) * plain.sum(axis=1, keepdims=True), plain])
 
     def product(self, g: np.ndarray, h: np.ndarray) -> np.ndarray:
         model = self.model
@@ -148,7 +177,8 @@ class _Scored(Side):
         own = float(model.true_square - model.other_square) - 2 * cross
         squares = none + own * left * right + cross * (left * others + right * many)
         means = [weights @ self.channel for weights in (left, right)]
-        return self.unbiased(squares + g[:, :1] * means[1] + h[:, :1] * means[0] + g[:, :1] * h[:, :1])
+        alone = g[:, :1] * means[1] + h[:, :1] * means[0] + g[:, :1] * h[:, :1]
+        return self.unbiased(squares[:, self._order] + alone)
 
     def scores(self, functions: np.ndarray) -> np.ndarray:
         told = (functions * self.law) @ self.channel.T @ np.linalg.pinv(self._covariance, rcond=1e-10, hermitian=True)

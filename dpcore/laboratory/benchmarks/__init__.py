@@ -6,6 +6,7 @@ The command `ldpflow benchmark NAME`, its options, a flow's form, the rows, the 
 STUDIES = {  # name of the module and of the command -> what the command does, which its help begins with
     "accuracy": "Measure errors of densities, distribution functions and numbers over many cells, beside the best peer's.",
     "coverage": "Measure how often nominal 95 % intervals hold the truth, how long they are, and what is refused.",
+    "joint": "Measure numbers of two attributes together: who holds the truth, errors, and how often tests reject.",
     "points": "Measure the law of values that a scheme names, counts and incomes, beside the best of others, and intervals.",
     "poisoning": "Measure what malicious clients gain beside what theory says, stated bounds, and what checks see of them.",
     "rates": "Measure how errors fall as n epsilon^2 grows, from 1e6 to 1e10, and draw them against the theory.",

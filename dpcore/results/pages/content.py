@@ -15,6 +15,8 @@ from typing import Any
 import pandas as pd
 
 from dpcore.errors import WarehouseError
+from dpcore.privacy.shuffling.condition import CONDITION_OF_PAGE
+from dpcore.privacy.shuffling.figure import upward
 from dpcore.results.pages.pairs import pairs_of
 from dpcore.results.pages.pictures import Picture, Query, points_of
 from dpcore.results.pages.trends import Number, Trend, trends
@@ -154,6 +156,7 @@ def gather(ask: Ask, run_id: str) -> dict[str, Any]:
         "promises": [_promise(row) for row in attributes],
         "labels": [in_words(row["label"]) for row in records(ask(queries["labels"].sql))],
         "total": _total(run),
+        "published": _published(run),
         "spent": spent,
         "rejects": records(ask(queries["rejects"].sql)),
         "queries": queries,
@@ -328,6 +331,7 @@ def _promise(row: dict[str, Any]) -> dict[str, Any]:
         "mechanism": name_of(mechanism),
         "leaves": what_leaves(mechanism),
         "factor": _factor(row["epsilon"]),
+        "published": "–" if pd.isna(row["published_epsilon"]) else upward(row["published_epsilon"]),
         "kept": _kept(row["certificate"]),
     }
 
@@ -347,6 +351,19 @@ def _total(run: dict[str, Any]) -> dict[str, str] | None:
     if run["epsilon"] is None:
         return None
     return {"stated": run["stated"], "epsilon": f"{run['epsilon']:.4g}", "factor": _factor(run["epsilon"])}
+
+
+def _published(run: dict[str, Any]) -> str:
+    """What publication tells, with its condition; '' where a round landed before that was asked."""
+    if run["unpublished"] is None:
+        return ""
+    if run["unpublished"]:
+        return f"For this round there is no smaller figure for those who see this page alone: {run['unpublished']}."
+    return (
+        f"Whoever sees nothing of it but what is published, this page, learns less of one person, who hides among "
+        f"{run['published_crowd']:,} reports: ε = {upward(run['published_epsilon'])} of all answers together, but for δ = "
+        f"{run['published_delta']:g}. That holds {CONDITION_OF_PAGE}."
+    )
 
 
 def _factor(epsilon: float) -> str:

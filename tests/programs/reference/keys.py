@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpcore.mechanisms.declared import Option
-from dpcore.mechanisms.named import BY_TYPE
+from dpcore.mechanisms.named import BY_KIND, BY_TYPE
 from dpcore.privacy.budget import Budget
 from dpcore.protocol import keys
 from tests.programs.reference import markdown
@@ -20,7 +20,7 @@ _TYPES = {
     list[str]: "a list of texts",
     list[int]: "a list of whole numbers",
     list[Fraction]: "a list of numbers",
-    list[list[str]]: "a list of pairs",
+    list[list[str]]: "a list of lists of texts",
 }
 _BEFORE = """Whatever is not marked as needed may be left out. `ldpflow scheme --json-schema` prints these tables for editors,
 with what goes with what. An unknown key is refused. [Which mechanism to name](../../README.md#which-mechanism) stands with the
@@ -37,6 +37,12 @@ have its name or column. All labels together have at most 4,096 combinations of 
 
 _BINNED = """One with `bins` has these keys in place of the categorical ones, and the options of the mechanism it names.
 [What it is for](../how-to/ranges.md)."""
+
+_CROSSED = """One with `of` asks two columns together. It has these keys in place of the categorical ones, no `column` and no
+`functionals`, and the options of the mechanism it names. [What it is for](../how-to/asked_together.md)."""
+
+_PLANE = """One with `of` asks two numbers together: these keys in place of the numeric ones, the last three of them
+`crossed_wave`'s. Alone it is not estimated. [What it is for](../how-to/asked_together.md#two-numbers)."""
 
 
 def page() -> str:
@@ -65,6 +71,11 @@ def page() -> str:
     parts += ["## A numeric attribute that says which values there are", _LATTICE, _table(map(_row, lattice))]
     binned = [key for key in keys.of_attribute(keys.BINNED, "") if key.name != "estimator" and key not in common]
     parts += ["## A categorical attribute of a number's ranges", _BINNED, _table(map(_row, binned))]
+    crossed = [key for key in keys.of_attribute(keys.CROSSED, "") if key.name != "estimator" and key not in common]
+    parts += ["## A categorical attribute of two columns", _CROSSED, _table(map(_row, crossed))]
+    plane = [key for key in keys.of_attribute(keys.PLANE, "") if key.name != "estimator" and key not in common]
+    (wave,) = BY_KIND[keys.PLANE].values()
+    parts += ["## A numeric attribute of two columns", _PLANE, _table(map(_row, (*plane, *wave.declared.options)))]
     parts += ["## A label", _LABEL, _table(map(_row, keys.LABEL))]
     return markdown.page("What a scheme may say", *parts)
 

@@ -62,6 +62,12 @@ HONEST = {
     "bins": categorical(
         "subset_selection", "1", 2, 'values = [-1, 0.5, 2]\nmissing = "category"\ncodes = { 9 = "missing" }\n'
     ).replace('categories = ["c0", "c1"]\n', 'bins = [0, "7/2"]\nunit = "kg"\n'),
+    "together": categorical("subset_selection", "2", 2).replace(
+        'categories = ["c0", "c1"]\n', 'of = ["job", "place"]\ncategories = [["a", "b"], ["n", "e", "s"]]\n'
+    ),
+    "plane": numeric("crossed_wave", "1", "cells = 8\nwidths = [3, 21]\n").replace(
+        "lower = 0\nupper = 1\n", 'of = ["income", "age"]\nlower = [0, 18]\nupper = [9, 90]\nunits = ["USD", ""]\n'
+    ),
     "sampled": numeric("wavelet_laplace", "1", SPLINES),
     "split": numeric("wavelet_laplace", '"0.75"', f'{SPLINES}allocation = "split"\n'),
     "paper": numeric("wavelet_laplace", '"0.75"', f'{SPLINES}allocation = "paper"\na = 2\n'),
@@ -161,6 +167,9 @@ def kept(schemes: dict[str, Scheme]) -> list[Row]:
         ("two bins", "local_hashing", _said(schemes["local_hashing"], "bins", 2)),
         ("noise of a logarithm", "sampled", _LN_3 | _said(schemes["sampled"], "noise_scales", [119307] * 3)),
         ("another law", "dyadic_wave", _said(schemes["dyadic_wave"], "level_law", [1, 1, 65534])),
+        ("other categories of two columns", "together", {'        "s",\n': '        "a",\n'}),
+        ("a wider plane", "plane", {"    9,\n": "    10,\n"}),
+        ("another law of two levels", "plane", _said(schemes["plane"], "level_law", [1, 65535])),
         ("a name with dashes", "two", {'name = "a_two"': 'name = "a-two-"'}),
     ]
     return [(f"{name}, {of}" if name == "one less" else name, of, changes) for name, of, changes in rows]
@@ -318,6 +327,44 @@ def refused(schemes: dict[str, Scheme]) -> list[Row]:
         "two categories of a name": ({'    "other",\n': '    "c0",\n'}, "categories must differ"),
     }
     rows += [(f"codes: {what}", "codes", *row) for what, row in domain.items()]
+    crossed = {
+        "a column with itself": ({'    "place",\n': '    "job",\n'}, "of must list two columns' names, which differ"),
+        "one column": ({'    "place",\n': ""}, "of must be a list of at least 2"),
+        "three columns": ({'    "place",\n': '    "place",\n    "age",\n'}, "of must list two columns' names"),
+        "a category that has another": ({'        "s",\n': '        "s & e",\n'}, "may not have"),
+        "two categories of a name": ({'        "s",\n': '        "e",\n'}, "must differ and be names"),
+        "another category": ({'        "s",\n': '        "s",\n        "w",\n'}, "the number of categories"),
+        "a column of its own": ({'missing = "refuse"\n': 'missing = "refuse"\ncolumn = "x"\n'}, "unknown key"),
+        "an answer that is none": ({'missing = "refuse"': 'missing = "category"'}, "missing must be one of"),
+    }
+    rows += [(f"together: {what}", "together", *row) for what, row in crossed.items()]
+    plane, heavy = "plane", own["plane"]["weights_in"]
+    say("the place too heavy", plane, "weights_in", [heavy[0] + 1, heavy[1]], RATIO)
+    say("the product too heavy", plane, "weights_in", [heavy[0], heavy[1] + 1], RATIO)
+    say("a level's weights alike", plane, "weights_in", [heavy[0], 65536], WEIGHTS)
+    say("a level without others", plane, "weights_out", [0, 65536], WEIGHTS)
+    say("beyond a word", plane, "weights_in", [2**32, heavy[1]], WEIGHTS)
+    say("weights of one level", plane, "weights_in", heavy[:1], NEEDS)
+    say("an even window", plane, "widths", [4, 21], ODD)
+    say("three windows", plane, "widths", [3, 21, 21], "must be of two levels")
+    say("more than a word holds", plane, "widths", [3, 300_001], WEIGHTS)
+    light = _said(schemes[plane], "weights_in", [2, 2]) | _said(schemes[plane], "weights_out", [1, 1])
+    wide = light | _said(schemes[plane], "widths", [601, 21])
+    rows.append(("plane: a window beyond what is listed", plane, wide, "a level has at most"))
+    say("a level that nobody reports", plane, "level_law", [65536, 0], LAW)
+    say("a law of three", plane, "level_law", [65534, 1, 1], LAW)
+    say("other cells", plane, "cells", 12, "cells must be one of")
+    numbers = {
+        "one lower bound": ({"    18,\n": ""}, "lower must be a list of at least 2"),
+        "the wrong way round": ({"    90,\n": "    9,\n"}, "lower must be below upper"),
+        "a unit too many": ({'    "USD",\n': '    "USD",\n    "EUR",\n'}, "units must list two columns' units"),
+        "a step": ({'outside = "clip"\n': 'outside = "clip"\nstep = 1\n'}, "unknown key"),
+    }
+    rows += [(f"plane: {what}", "plane", *row) for what, row in numbers.items()]
+    label = '[labels.age]\ncategories = ["young", "old"]\n'
+    rows.append(
+        ("plane: a column in clear", "plane", {"[attributes.x]\n": f"{label}[attributes.x]\n"}, "age is an attribute")
+    )
     bounds = {
         "the wrong way round": ({"upper = 1": "upper = -1"}, "lower must be below upper"),
         "a point": ({"upper = 1": "upper = 0"}, "lower must be below upper"),

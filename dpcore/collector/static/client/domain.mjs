@@ -11,9 +11,12 @@ const MOST_POINTS = 1024;
 const SILENT = TABLES.lattice.mechanism.choices.filter((name) => TABLES.numeric.mechanism.choices.includes(name)); // of densities
 const MISSING = "missing"; // the category of who gives no answer
 const OTHER = "other"; // and of answers that are not listed
+const MOST_TOGETHER = 10_000; // pairs of categories
+const AND = " & "; // between the categories of two columns that are asked together
 
-/** What an attribute's values are: its type, "lattice" of a number whose table (a Map) says which there are, or "binned". */
+/** What an attribute's values are: its type, or what its table (a Map) makes of it. */
 export function kindOf(type, table) {
+  if (table.has("of")) return type === "numeric" ? "plane" : "crossed";
   if (type === "numeric") return table.has("step") || table.has("values") ? "lattice" : type;
   return table.has("bins") ? "binned" : type;
 }
@@ -23,6 +26,8 @@ export function domainOf(entries, said) {
   const kind = kindOf(entries.get("type"), said);
   if (kind === "numeric") return { ...boundsOf(entries, said), isNumber: true };
   if (kind === "lattice") return { ...pointsOf(entries), isNumber: true };
+  if (kind === "plane") return planeIn(entries);
+  if (kind === "crossed") return togetherIn(entries);
   return kind === "binned" ? { ...binsOf(entries), isNumber: true } : { ...categoriesIn(entries), isNumber: false };
 }
 
@@ -120,6 +125,41 @@ function binsOf(entries) {
   if (values === undefined && entries.get("functionals")?.length) throw new SchemeError("functionals of bins need values");
   printable("unit", entries.get("unit"));
   return { bins, outside: "clip", unit: entries.get("unit"), missing, codes: codesOfSilence(entries), categories: [...names, ...silent(missing)] };
+}
+
+/** Two columns that are asked together, and the pairs of their categories. */
+function togetherIn(entries) {
+  const [of, lists, missing, outside] = ["of", "categories", "missing", "outside"].map((key) => entries.get(key));
+  checkTwo("of", of);
+  checkTwo("categories", lists);
+  if (lists.flat().some((label) => label.includes(AND))) throw new SchemeError(`categories may not have ${JSON.stringify(AND)} in them`);
+  if (lists[0].length * lists[1].length > MOST_TOGETHER) throw new SchemeError(`categories asked together must make at most ${MOST_TOGETHER} pairs`);
+  const sides = lists.map((categories, i) => {
+    const own = categoriesIn(new Map(Object.entries({ categories, missing, outside })));
+    return { column: of[i], isNumber: false, ...own };
+  });
+  const categories = lists[0].flatMap((one) => lists[1].map((other) => `${one}${AND}${other}`));
+  return { isNumber: false, outside, unit: "", missing, sides, categories };
+}
+
+/** Two columns of numbers that are asked together. */
+function planeIn(entries) {
+  const [of, missing, outside] = ["of", "missing", "outside"].map((key) => entries.get(key));
+  const [lower, upper, units] = ["lower", "upper", "units"].map((key) => checkTwo(key, entries.get(key)));
+  units.forEach((unit) => printable("units", unit));
+  const sides = checkTwo("of", of).map((column, i) => (
+    { column, isNumber: true, unit: units[i], outside, missing, codes: new Set(), categories: [], ...rangeOf(lower[i], upper[i]) }));
+  return { isNumber: false, outside, unit: "", missing, sides, categories: [] };
+}
+
+/** A list of what is said of two columns; throws SchemeError unless there are two, of columns two names. */
+function checkTwo(key, list) {
+  const ofNames = key === "of";
+  if (list.length !== 2 || (ofNames && list[0] === list[1])) {
+    throw new SchemeError(`${key} must list two columns' ${ofNames ? "names, which differ" : key}`);
+  }
+  if (ofNames) list.forEach((column) => printable(key, column));
+  return list;
 }
 
 /** An exact number as a double; throws SchemeError where it is too large. */

@@ -14,4 +14,5 @@ export { subsetSelection as subset_selection } from "./mechanisms/subset_selecti
 export { hadamardResponse as hadamard_response } from "./mechanisms/hadamard_response.mjs";
 export { localHashing as local_hashing } from "./mechanisms/local_hashing.mjs";
 export { dyadicWave as dyadic_wave, squareWave as square_wave } from "./mechanisms/waves.mjs";
+export { crossedWave as crossed_wave } from "./mechanisms/crossed_wave.mjs";
 export { waveletLaplace as wavelet_laplace } from "./mechanisms/wavelet_laplace.mjs";

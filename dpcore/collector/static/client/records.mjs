@@ -5,6 +5,10 @@ import { numberIn } from "./numbers.mjs";
 
 /** The input cell of an attribute's value in a record; throws InvalidRecord. */
 export function cellOf(attribute, record) {
+  if (attribute.sides) {
+    const [one, other] = attribute.sides.map((side) => cellOf(side, record));
+    return one * attribute.sides[1].mechanism.inputs + other;
+  }
   const key = [attribute.column, attribute.name].find((name) => Object.hasOwn(record, name));
   if (key === undefined) throw new InvalidRecord(attribute.name, "is missing from the record");
   return attribute.isNumber ? cellOfNumber(attribute, record[key]) : cellOfCategory(attribute, record[key]);

@@ -147,6 +147,7 @@ async function makeAttribute(name, table, tables) {
   const promise = promiseOf(stated);
   printable("column", column);
   const domain = domainOf(entries, new Set(table.keys()));
+  domain.sides?.forEach((side, i) => Object.assign(side, { name: `${name}.${side.column}`, key: `${name}-${i + 1}` }));
   if (!(client instanceof Map)) throw new SchemeError("client must be a table of the mechanism's integers");
   const made = await MECHANISMS[kind](client, tables);
   const mechanism = { levels: 1, drawLevel: () => 0, check: () => {}, statistics: made.inputs, ...made };
@@ -157,6 +158,7 @@ async function makeAttribute(name, table, tables) {
   }
   mechanism.check();
   checkGap(domain, kind, mechanism.inputs);
+  domain.sides?.forEach((side) => Object.assign(side, { mechanism: { inputs: side.categories.length || Math.sqrt(mechanism.inputs) } }));
   const count = domain.categories.length;
   const needed = roomFor(domain);
   if (mechanism.inputs !== count && mechanism.inputs < needed) {

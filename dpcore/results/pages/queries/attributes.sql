@@ -8,7 +8,8 @@ select
     budgets.stated,
     budgets.epsilon,
     budgets.certificate,
-    budgets.charges
+    budgets.charges,
+    budgets.published_epsilon
 from budgets
 left join attributes on attributes.run_id = budgets.run_id and attributes.attribute = budgets.attribute
 where budgets.run_id = $run_id

@@ -7,6 +7,10 @@ select
     schemes.stated,
     schemes.epsilon,
     schemes.canonical,
+    schemes.published_epsilon,
+    schemes.published_delta,
+    schemes.published_crowd,
+    schemes.unpublished,
     sha256(schemes.canonical) = runs.scheme_digest as is_whole
 from runs
 left join schemes on schemes.run_id = runs.run_id

@@ -8,7 +8,7 @@ import { drawFrom, levelLaw } from "./levels.mjs";
 
 const MOST_LEVELS = 12;
 const MOST_INPUTS = 4096;
-const MOST_WEIGHTS = 2 ** 24; // of a level, all of which are looked at
+export const MOST_WEIGHTS = 2 ** 24; // of a level, all of which are looked at
 
 /** One level of a square wave: a window of cells around the phase of the input cell, each with the heavier weight. */
 function wave(cells, shift, window, isCircular, [heavy, light]) {
@@ -46,7 +46,7 @@ function weightsOf(start, window, outputs, total, [heavy, light]) {
 }
 
 /** The largest ratio of two phases' weights of one output; rows have one total. */
-function largestRatioOf(cells, outputs, rowOf) {
+export function largestRatioOf(cells, outputs, rowOf) {
   const [most, least] = [new Float64Array(outputs), new Float64Array(outputs).fill(WORD)];
   for (let phase = 0; phase < cells; phase += 1) {
     rowOf(phase).forEach((weight, output) => {
@@ -92,7 +92,7 @@ export function squareWave(client) {
   return waves(cells, [wave(cells, 0, window, false, [heavy, light])], null);
 }
 
-function checkWindow(window) {
+export function checkWindow(window) {
   if (!Number.isInteger(window) || window < 1 || window % 2 !== 1) {
     throw new SchemeError(`widths must be odd numbers of cells, so that a window has a centre, got ${window}`);
   }

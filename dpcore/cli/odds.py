@@ -1,0 +1,52 @@
+"""What people are told of odds, in the terminal: a sentence, a paragraph, or the numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dpcore.cli.printing import new_table, show
+
+if TYPE_CHECKING:
+    from dpcore.protocol.telling import Telling
+    from dpcore.rounds.planner.odds import OddsPlan
+
+
+def show_odds(told: Telling, level: str) -> None:
+    """Print what is told at a level; without one the sentence of all questions together."""
+    if level == "numbers":
+        _show_numbers(told)
+    elif level:
+        for name, line in told.questions.items():
+            print(f"{name}: {getattr(line, level)}")
+    if level != "numbers":
+        print(told.all.paragraph if level == "paragraph" else told.all.sentence)
+    if told.after is not None:
+        print(f"{told.after.sentence} {told.texts['sentence']['again']}")
+
+
+def _show_numbers(told: Telling) -> None:
+    """E, V and the two shares of every question, of all, and of all rounds, and how they come of each other."""
+    heads = told.texts["numbers"]
+    columns = [heads[name] for name in ("question", "average", "worst", "ratio", "variation")]
+    table = new_table(told.texts["title"], *columns)
+    for name, line in [*told.questions.items(), *told.together]:
+        table.add_row(name, line.average, line.worst, line.ratio, line.variation)
+    show(table)
+    for formula in ("formula_worst", "formula_average", "formula_all"):
+        print(heads[formula])
+
+
+def show_odds_plan(plan: OddsPlan) -> None:
+    """The epsilons that keep odds, beside those of the scheme and what they come to."""
+    from dpcore.privacy.odds import together
+    from dpcore.protocol.telling import times
+
+    after = "a round" if plan.rounds == 1 else f"{plan.rounds} rounds"
+    table = new_table("", "attribute", "epsilon now", f"right of 100, {after}", "asked alone", "all together")
+    for name, budget in plan.together.items():
+        now = together([plan.now.questions[name]], plan.rounds)
+        table.add_row(name, plan.epsilons[name].text, times(now.worst), plan.alone.text, budget.text)
+    table.add_row("all", plan.epsilon.text, times(plan.now.after.worst), "", plan.total.text)
+    show(table)
+    print(f"asked alone, epsilon = {plan.alone.text} keeps odds of {float(plan.worst):g}, where guessing has 0.5")
+    print(f"all together, the last column does: right {times(plan.then.worst)} times of 100 at most after {after}")

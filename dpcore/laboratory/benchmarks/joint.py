@@ -1,0 +1,101 @@
+"""The study of two attributes together: coverage of nominal 95 % intervals, errors of what is shown, the size of tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from dpcore.laboratory.benchmarks.option import Place, option
+from dpcore.laboratory.benchmarks.study import Study
+from dpcore.laboratory.studies import joint, runner
+from dpcore.laboratory.studies.aims import Verdict
+from dpcore.laboratory.studies.joint_laws import joint_laws
+from dpcore.laboratory.studies.runner import Cell
+
+_PLACES = (Place(100_000, 1.0), Place(1_000_000, 1.0), Place(100_000, 4.0))
+_WITHIN = (0.93, 0.97)
+_SIZE = (0.04, 0.06)
+_SURE = 0.95
+
+
+@dataclass(frozen=True, kw_only=True)
+class Joint(Study):
+    """Numbers and categories, independent and not, each reported with the same epsilon and paired.
+
+    A cell is a law, a place and a number of both attributes.  Where the attributes are independent, how often tests reject.
+
+    Example: ldpflow benchmark joint --laws table,rare --at 100000@1 --repetitions 100
+    """
+
+    name = "joint"
+    title = "Two attributes together: coverage of nominal 95 % intervals"
+    table: ClassVar = {
+        "law": "{target}",
+        "clients": "{clients:,}",
+        "epsilon": "{epsilon:g}",
+        "number": "{asked}",
+        "intervals hold": "{held:.1%}",
+        "error": "{error:.4f}",
+        "error of what is shown": "{shown:.4f}",
+        "rounds": "{rounds:,}",
+    }
+    edition = 1
+    stands = "metric LIKE 'held:%'"
+    grows = True
+    measure = staticmethod(joint.measure)
+
+    laws: tuple[str, ...] = option(tuple(joint_laws()), "Laws of two attributes.", choices=tuple(joint_laws()))
+    places: tuple[Place, ...] = option(_PLACES, "Numbers of clients, each with its epsilon.", flag="--at")
+    repetitions: int = option(1000, "Repetitions a cell; more can be added later.", least=2, most=1_000_000)
+
+    def pending(self, known: pd.DataFrame) -> list[tuple[Any, ...]]:
+        cells = [Cell(name, at.clients, at.epsilon) for name, at in product(self.laws, self.places)]
+        return list(runner.left([(joint.OURS, cell) for cell in cells], self.repetitions, joint.CHUNK, known))
+
+    def shown(self, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
+        """Yield a number of a law and place each."""
+        for (target, clients, epsilon), sums, rounds in _cells(rows):
+            told = {"target": target, "clients": clients, "epsilon": epsilon, "rounds": rounds}
+            for metric in sums.index[sums.index.str.startswith("held:")]:
+                asked = metric.removeprefix("held:")
+                errors = {key: (sums.get(f"{name}:{asked}", np.nan) / rounds) ** 0.5 for key, name in _ERRORS.items()}
+                yield told | {"asked": asked, "held": sums[metric] / rounds, **errors}
+
+    def verdicts(self, rows: pd.DataFrame) -> list[Verdict]:
+        held = [row["held"] for row in self.shown(rows)] if len(rows) else []
+        return [
+            Verdict(
+                "cells in which 93 to 97 % hold",
+                float(np.mean([_WITHIN[0] <= share <= _WITHIN[1] for share in held])) if held else None,
+                0.85,
+                at_least=True,
+            ),
+            Verdict("tests whose size is surely outside 4 to 6 %", _sizes(rows) if len(rows) else None, 0.0),
+        ]
+
+
+_ERRORS = {"error": "square", "shown": "shown"}
+
+
+def _cells(rows: pd.DataFrame) -> Iterator[tuple[tuple[Any, ...], pd.Series, int]]:
+    for place, cell in rows.groupby(["target", "clients", "epsilon"], sort=False):
+        whole = cell.groupby("metric")[["value", "repetitions"]].sum()
+        yield place, whole["value"], int(whole["repetitions"].max())
+
+
+def _sizes(rows: pd.DataFrame) -> float | None:
+    """How many tests reject surely less or more often than they may, where attributes are independent."""
+    from scipy.stats import beta
+
+    outside = []
+    for _, sums, rounds in _cells(rows):
+        for rejected in sums[sums.index.str.startswith("rejected:")]:
+            low = beta.ppf((1 - _SURE) / 2, rejected, rounds - rejected + 1) if rejected else 0.0
+            high = beta.ppf((1 + _SURE) / 2, rejected + 1, rounds - rejected) if rejected < rounds else 1.0
+            outside.append(high < _SIZE[0] or low > _SIZE[1])
+    return float(sum(outside)) if outside else None

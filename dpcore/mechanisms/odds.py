@@ -1,0 +1,143 @@
+"""The odds of a mechanism's reports: its certificate's ratio, and the largest total variation of two input cells' reports.
+
+Exact for finite channels.  Noise without an end has no fraction: there both numbers are fractions that are not below.  A public
+level is part of the report, and is drawn without looking at the value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from functools import singledispatch
+from math import isqrt
+
+import numpy as np
+
+from dpcore.errors import CalibrationError
+from dpcore.mechanisms.base import Mechanism
+from dpcore.mechanisms.calibration import level_sampling
+from dpcore.mechanisms.observation import Wave
+from dpcore.mechanisms.oracle import FrequencyOracle
+from dpcore.mechanisms.wave import WaveMechanism
+from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
+from dpcore.privacy.odds import Odds, exp_above
+
+_MARGIN = (
+    1e-12  # sums of at most twelve terms below one, as floats, are within; what is nearer is compared as fractions
+)
+
+
+def odds_of(mechanism: Mechanism) -> Odds:
+    """Return the odds of one report of a mechanism, between the two input cells that it tells apart best.
+
+    Raises CalibrationError where neither the mechanism's kind nor its channel says them.
+
+    >>> from dpcore.mechanisms.randomized_response import RandomizedResponse
+    >>> from dpcore.privacy.budget import Budget
+    >>> odds_of(RandomizedResponse(Budget.parse("ln 3"), 2, 3, 1)).average
+    Fraction(3, 4)
+    """
+    certificate = mechanism.certificate()
+    variation = total_variation(mechanism)
+    if certificate.kind == "ratio":
+        return Odds(certificate.kept, variation)
+    ratio, delta = exp_above(certificate.kept), certificate.delta
+    most = (ratio - 1 + 2 * delta) / (ratio + 1)  # as (epsilon, delta) has it for every set of reports
+    return Odds(ratio, min(variation, most), delta, is_exact=False)
+
+
+@singledispatch
+def total_variation(mechanism: Mechanism) -> Fraction:
+    """Return the largest total variation of the reports of two input cells; of noise without an end, a bound of it."""
+    channel = mechanism.channel()
+    if channel is None or len(channel) > 1:
+        raise CalibrationError(f"{mechanism.name} says no channel that its total variation could be read from")
+    rows = [[int(weight) for weight in row] for row in channel[0]]
+    laws = [[Fraction(weight, sum(row)) for weight in row] for row in rows]
+    pairs = ((first, second) for place, first in enumerate(laws) for second in laws[:place])
+    return max(sum((abs(p - q) for p, q in zip(*pair, strict=True)), Fraction(0)) / 2 for pair in pairs)
+
+
+@total_variation.register
+def _(mechanism: FrequencyOracle) -> Fraction:
+    """p - q: a report is likelier under x than x' where it supports x alone, and as likely where both or neither."""
+    return mechanism.truth_probability - mechanism.other_probability
+
+
+@total_variation.register
+def _(mechanism: WaveMechanism) -> Fraction:
+    """Of each level the cells of one window that are not in the other, each of which is worth (weight_in - weight_out) / T."""
+    worth = [
+        Fraction(weight, level_sampling.TOTAL) * Fraction(wave.weight_in - wave.weight_out, wave.total)
+        for wave, weight in zip(mechanism.waves, _law(mechanism), strict=True)
+    ]
+    most = [min(wave.window, wave.outputs - wave.window) for wave in mechanism.waves]
+    best, best_float, bound = Fraction(0), -1.0, _added(worth, most)
+    for apart in _apart(mechanism.waves, most):  # (levels, pairs)
+        sums = np.array([float(each) for each in worth]) @ apart
+        best_float = max(best_float, float(sums.max()))
+        near = np.unique(apart[:, sums >= best_float - _MARGIN], axis=1)
+        best = max([best, *(_added(worth, cells.tolist()) for cells in near.T)])
+        if best == bound:  # one pair is as far apart as can be at every level, as is usual
+            break
+    return best
+
+
+def _added(worth: Sequence[Fraction], cells: Sequence[int]) -> Fraction:
+    return sum((each * count for each, count in zip(worth, cells, strict=True)), Fraction(0))
+
+
+def _law(mechanism: WaveMechanism) -> Sequence[int]:
+    return mechanism.level_weights if len(mechanism.waves) > 1 else (level_sampling.TOTAL,)
+
+
+def _apart(waves: Sequence[Wave], most: Sequence[int]) -> Iterator[np.ndarray]:
+    """How many cells of a window are not in another, (levels, pairs): of each input cell and those above it."""
+    inputs = waves[0].inputs
+    starts = np.array([wave.starts(np.arange(inputs)) for wave in waves])
+    sizes = np.array([[wave.outputs] for wave in waves])
+    for cell in range(inputs - 1):
+        steps = np.abs(starts[:, cell + 1 :] - starts[:, [cell]])
+        yield np.minimum(np.minimum(steps, sizes - steps), np.array(most)[:, None])
+
+
+@total_variation.register
+def _(mechanism: WaveletLaplace) -> Fraction:
+    """A bound, block by block: of the largest distance of each, which no one pair of cells need have."""
+    distances, scales = mechanism.sensitivity, mechanism.noise_scales
+    if mechanism.is_gaussian:
+        return sum(
+            (w * _gaussian(d, t) for w, d, t in zip(_shares(mechanism), distances, scales, strict=True)), Fraction(0)
+        )
+    widths = [table.shape[1] for table in mechanism.tables]
+    if not mechanism.is_sampled:
+        return _laplace(mechanism.loss, zip(widths, scales, strict=True))
+    blocks = zip(_shares(mechanism), distances, widths, scales, strict=True)
+    return sum((w * _laplace(Fraction(d, t), [(k, t)]) for w, d, k, t in blocks), Fraction(0))
+
+
+def _shares(mechanism: WaveletLaplace) -> list[Fraction]:
+    return [Fraction(weight, level_sampling.TOTAL) for weight in mechanism.level_law]
+
+
+def _laplace(loss: Fraction, blocks: Iterator[tuple[int, int]] | Sequence[tuple[int, int]]) -> Fraction:
+    """A bound of the total variation of integers with discrete Laplace noise: 1 - e^(-loss / 2) prod (1 - 1 / (8 t^2)).
+
+    loss: the sum of distances over scales.  blocks: how many integers have which scale t.  Of one integer moved by d the total
+    variation is 1 - e^(-d / 2t) where d is even, else 1 - e^(-d / 2t) / cosh(1 / 2t); independent ones couple independently, so
+    that what they have in common multiplies, and 1 / cosh y >= 1 - y^2 / 2.
+    """
+    if not loss:
+        return Fraction(0)
+    odd = sum((Fraction(count, 8 * scale * scale) for count, scale in blocks), Fraction(0))
+    return min(Fraction(1), 1 - (1 - odd) / exp_above(loss / 2))
+
+
+def _gaussian(square: int, scale: int) -> Fraction:
+    """Pinsker's bound of what discrete Gaussians tell, at most sqrt(rho / 2), rho = D^2 / (2 s^2) [Canonne2020]; rounded up."""
+    return min(Fraction(1), Fraction(_root_above(square << 64), 2 * scale << 32))
+
+
+def _root_above(number: int) -> int:
+    root = isqrt(number)
+    return root if root * root == number else root + 1

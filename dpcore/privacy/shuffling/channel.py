@@ -1,0 +1,183 @@
+"""Upper and lower bounds of what the multiset of n reports of a finite channel tells of one person, from integer weights.
+
+Upper: the blanket of the largest ratio and the largest distance of two rows (`blanket`).  Lower: everybody else holds one
+value, and reports are sorted into three kinds; what `Contrast` finds of them, an attacker finds.  Two values and two reports
+have their exact law.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+
+from dpcore.errors import CalibrationError
+from dpcore.privacy.shuffling.blanket import Blanket
+from dpcore.privacy.shuffling.contrast import Contrast
+from dpcore.privacy.shuffling.two_categories import TwoCategories
+
+_PAIRS = 128  # up to so many different rows every pair is looked at
+_THIRDS = 64  # of the values that everybody else may hold, so many are tried
+
+
+@dataclass(frozen=True, kw_only=True)
+class Level:
+    """What is known of one public level of a channel.
+
+    share: of people who report at this level. ratio: E, at least the largest ratio of two probabilities. distance: at least
+    the largest total variation of two rows. mass: M, at most the sum of every output's least probability. attacks: what
+    everybody else may hold, and how reports are sorted; none where nobody has looked. two: the exact law, where there are
+    two values and two reports.
+    """
+
+    ratio: float
+    distance: float = 1.0
+    mass: float = 0.0
+    share: float = 1.0
+    attacks: tuple[Contrast, ...] = ()
+    two: TwoCategories | None = None
+
+    @property
+    def blanket(self) -> Blanket:
+        """The numbers that bound what the level tells."""
+        return Blanket(self.ratio, self.distance, self.mass)
+
+    def above(self, reports: int, epsilon: float, crowd: float = 1.0) -> float:
+        """Return a number that delta is at most, for a person at this level; crowd: the share of others who might be at it."""
+        crowd *= self.share
+        if self.two is not None:
+            return self.two.above(reports, epsilon, crowd)
+        return self.blanket.delta(reports, epsilon, crowd)
+
+    def below(self, reports: int, epsilon: float, crowd: float = 1.0) -> float:
+        """Return a number that delta is at least: what an attack finds."""
+        crowd *= self.share
+        found = [0.0 if self.two is None or crowd < 1 else self.two.below(reports, epsilon)]
+        for attack in self.attacks:
+            scaled = attack.among(crowd)
+            found += [side.delta(reports, epsilon)[0] for side in {scaled, scaled.reversed}]
+        return max(found)
+
+
+def level_of(weights: np.ndarray, share: float = 1.0, mass: Fraction | None = None) -> Level:
+    """Return what the integer weights of one level say, (inputs, outputs), each row over its own total.
+
+    mass: at most M, where the rows are some of the channel's, and the columns kinds of its reports.
+
+    Raises CalibrationError where no number bounds the ratio: then a single report may say what was answered.
+
+    >>> three = level_of(np.array([[3, 1, 1], [1, 3, 1], [1, 1, 3]]))
+    >>> three.ratio, three.distance  # p = 1/5
+    (3.0, 0.4)
+    """
+    rows, totals = distinct_rows(weights)
+    if len(rows) == 1:
+        return Level(ratio=1.0, distance=0.0, share=share)
+    law = np.array([[float(Fraction(int(w), t)) for w in row] for row, t in zip(rows, totals, strict=True)])
+    ratio = _ratio(rows, totals)
+    distance, pair = _farthest(rows, totals, law)
+    two = None
+    if law.shape == (2, 2):
+        first = int(np.argmax(law[:, 0]))
+        two = TwoCategories(law[first, 0], law[1 - first, 0])
+    attacks = () if two is not None else tuple(attacks_of(law, *pair))
+    least = _least_mass(rows, totals) if mass is None else mass
+    return Level(
+        ratio=up(ratio), distance=min(1.0, up(distance)), mass=-up(-least), share=share, attacks=attacks, two=two
+    )
+
+
+def distinct_rows(weights: np.ndarray) -> tuple[np.ndarray, list[int]]:
+    """Return the rows that differ, of Python integers or int64, and their totals."""
+    weights = np.asarray(weights)
+    if weights.dtype.kind == "O":
+        seen = {tuple(int(entry) for entry in row): None for row in weights}
+        rows = np.array(list(seen), dtype=object)
+    else:
+        rows = np.unique(weights.astype(np.int64), axis=0)
+    return rows, [sum(int(entry) for entry in row) for row in rows]
+
+
+def up(number: Fraction | float) -> float:
+    """Return a float that is not below the number."""
+    nearest = float(number)
+    return nearest if Fraction(nearest) >= number else math.nextafter(nearest, math.inf)
+
+
+def _ratio(rows: np.ndarray, totals: Sequence[int]) -> Fraction:
+    """E, exact."""
+    worst = Fraction(1)
+    for column in {tuple(column) for column in rows.T.tolist()}:
+        shares = {Fraction(w, t) for w, t in zip(column, totals, strict=True)}
+        if max(shares) and not min(shares):
+            raise CalibrationError(
+                "a report of this channel is impossible under one answer and possible under another, so that no number of "
+                "reports hides who says it; expected weights above 0"
+            )
+        worst = max(worst, max(shares) / min(shares)) if max(shares) else worst
+    return worst
+
+
+def _least_mass(rows: np.ndarray, totals: Sequence[int]) -> Fraction:
+    """M, exact."""
+    columns = Counter(tuple(column) for column in rows.T.tolist())
+    least = [
+        (min(Fraction(w, t) for w, t in zip(column, totals, strict=True)), many) for column, many in columns.items()
+    ]
+    return sum((many * each for each, many in least), Fraction(0))
+
+
+def _farthest(rows: np.ndarray, totals: Sequence[int], law: np.ndarray) -> tuple[Fraction | float, tuple[int, int]]:
+    """The largest total variation of two rows, exact for few rows and at most a rounding above it else, and who they are."""
+    if len(rows) <= _PAIRS:
+        best, pair = Fraction(-1), (0, 1)
+        near = max(0.5 * np.abs(law[i] - law[j]).sum() for i, j in combinations(range(len(rows)), 2))
+        for i, j in combinations(range(len(rows)), 2):
+            if 0.5 * np.abs(law[i] - law[j]).sum() < near - 1e-9:
+                continue
+            total = totals[i] * totals[j]
+            apart = sum(max(0, int(a) * totals[j] - int(b) * totals[i]) for a, b in zip(rows[i], rows[j], strict=True))
+            if Fraction(apart, total) > best:
+                best, pair = Fraction(apart, total), (i, j)
+        return best, pair
+    most, pair = 0.0, (0, 1)
+    for i in range(len(law) - 1):
+        distances = 0.5 * np.abs(law[i] - law[i + 1 :]).sum(axis=1)
+        at = int(np.argmax(distances))
+        if distances[at] > most:
+            most, pair = float(distances[at]), (i, i + 1 + at)
+    return most * (1 + 1e-12), pair
+
+
+def attacks_of(law: np.ndarray, first: int, second: int) -> list[Contrast]:
+    """Return how to tell two rows of a channel apart where everybody else holds one value: the best of some, if any.
+
+    Outputs are sorted by how much likelier they are under one value than under the other, beside how often others send them.
+    """
+    others = {first, second, *np.linspace(0, len(law) - 1, min(len(law), _THIRDS)).astype(int).tolist()}
+    overlaps = np.minimum(np.abs(law[first] - law[second]), law).sum(axis=1)  # where others hide least
+    others.add(int(np.argmin(overlaps)))
+    found = [_sorted_kinds(law[first], law[second], law[third]) for third in others]
+    return [max(found, key=strength)]
+
+
+def _sorted_kinds(one: np.ndarray, other: np.ndarray, third: np.ndarray) -> Contrast:
+    kinds = []
+    for gain in (one - other, other - one):
+        there = np.flatnonzero((gain > 0) & (third > 0))
+        order = there[np.argsort(-(gain / np.maximum(third, 1e-300))[there], kind="stable")]
+        information = np.cumsum(gain[order]) ** 2 / np.cumsum(third[order])
+        kinds.append(order[: int(np.argmax(information)) + 1] if len(order) else order)
+    laws = [(float(law[kinds[0]].sum()), float(law[kinds[1]].sum())) for law in (one, other, third)]
+    return Contrast(*laws)
+
+
+def strength(attack: Contrast) -> float:
+    """Return how much one report tells where the crowd is large."""
+    pairs = zip(attack.one, attack.other, attack.others, strict=True)
+    return sum((a - b) ** 2 / o for a, b, o in pairs if o > 0)

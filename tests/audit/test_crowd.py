@@ -1,0 +1,167 @@
+"""What a round publishes: levels by the integers, beside the channels that mechanisms list, and the figures of schemes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from dpcore.audit.crowd import crowd, levels, planned
+from dpcore.mechanisms import (
+    DyadicWave,
+    HadamardResponse,
+    LocalHashing,
+    RandomizedResponse,
+    SquareWave,
+    SubsetSelection,
+    UnaryEncoding,
+)
+from dpcore.privacy.budget import Budget
+from dpcore.privacy.shuffling.channel import level_of
+from dpcore.privacy.shuffling.condition import Publication
+from dpcore.privacy.shuffling.figure import published, upward
+from dpcore.protocol.scheme import Scheme
+
+N, DELTA = 100_000, 1e-6
+FOUR, ONE = Budget.parse("4"), Budget.parse("1")
+
+MECHANISMS = {
+    "randomized_response": lambda budget: RandomizedResponse.design(budget, categories=5),
+    "of two": lambda budget: RandomizedResponse.design(budget, categories=2),
+    "unary_encoding": lambda budget: UnaryEncoding.design(budget, categories=5),
+    "unary_encoding, symmetric": lambda budget: UnaryEncoding.design(budget, categories=5, variant="symmetric"),
+    "unary_encoding of two": lambda budget: UnaryEncoding.design(budget, categories=2),
+    "subset_selection": lambda budget: SubsetSelection.design(budget, categories=8),
+    "hadamard_response": lambda budget: HadamardResponse.design(budget, categories=5),
+    "hadamard_response of two": lambda budget: HadamardResponse.design(budget, categories=2),
+    "local_hashing": lambda budget: LocalHashing.design(budget, categories=7),
+    "square_wave": lambda budget: SquareWave.design(budget, cells=32),
+    "dyadic_wave": lambda budget: DyadicWave.design(budget, cells=16),
+}
+# What everybody else holds is not all that hides a person there, and neither bound counts it.
+LOOSE = {"unary_encoding, symmetric": 1.08, "unary_encoding of two": 1.43}
+LOOSE |= {"hadamard_response": 1.43, "hadamard_response of two": 1.43}
+SCHEME = """name = "crowd"
+clients = 100000
+{top}
+[attributes.a]
+type = "categorical"
+categories = ["x", "y", "z"]
+mechanism = "randomized_response"
+epsilon = 2
+[attributes.b]
+type = "numeric"
+lower = 0
+upper = 1
+mechanism = "square_wave"
+epsilon = 2
+{bottom}
+"""
+
+
+def scheme_of(top: str = "", bottom: str = "") -> Scheme:
+    return Scheme.from_toml(SCHEME.format(top=top, bottom=bottom))
+
+
+@pytest.mark.parametrize("budget", [FOUR, ONE], ids=["4", "1"])
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_levels_are_those_of_the_channel_that_is_listed(name, budget):
+    mechanism = MECHANISMS[name](budget)
+    found, channel = levels(mechanism), mechanism.channel()
+    assert len(found) == len(channel)
+    for level, weights in zip((replace(level, share=1.0) for level in found), channel, strict=True):
+        listed = level_of(weights)
+        assert level.ratio == pytest.approx(listed.ratio, rel=1e-12)
+        assert level.distance == pytest.approx(listed.distance, rel=1e-12)
+        assert 0 < level.mass <= listed.mass * (1 + 1e-12)
+        assert listed.below(500, 0.3) * 0.99 <= level.below(500, 0.3) <= listed.above(500, 0.3)
+    assert math.fsum(level.share for level in found) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_a_shipped_channel_tells_no_more_than_any_and_bounds_are_close(name):
+    found = levels(MECHANISMS[name](FOUR))
+    figure = published([replace(level, share=1.0) for level in found[:1]], N, DELTA)
+    assert figure.epsilon <= 0.1182
+    assert 1 <= figure.epsilon / figure.low <= LOOSE.get(name, 1.02)
+
+
+def test_all_levels_of_a_wave_are_close():
+    figure = published(levels(MECHANISMS["dyadic_wave"](FOUR)), N, DELTA)
+    assert 1 <= figure.epsilon / figure.low <= 1.02
+
+
+def test_many_categories_are_enumerated_without_their_channel():
+    for mechanism in (
+        RandomizedResponse.design(FOUR, categories=10_000),
+        UnaryEncoding.design(FOUR, categories=1_000),
+        SubsetSelection.design(FOUR, categories=1_000),
+        LocalHashing.design(FOUR, categories=1_000),
+        LocalHashing.design(FOUR, categories=5_000),
+    ):
+        assert published(levels(mechanism), N, DELTA, attacked=False).epsilon < 0.1182
+
+
+def test_a_round_is_the_sum_of_its_units():
+    told = crowd(scheme_of(), N)
+    assert list(told.units) == [("a",), ("b",)]
+    assert told.whole.epsilon == pytest.approx(told.attributes["a"].epsilon + told.attributes["b"].epsilon)
+    assert told.whole.delta == pytest.approx(DELTA)
+
+
+def test_pairs_are_counted_together():
+    told, apart = crowd(scheme_of('pairs = [["b", "a"]]'), N), crowd(scheme_of(), N)
+    assert list(told.units) == [("a", "b")]
+    assert told.whole.epsilon > apart.whole.epsilon
+
+
+def test_an_answer_is_told_no_better_than_its_own_report_tells_it():
+    told = crowd(scheme_of('pairs = [["b", "a"]]'), 60)
+    assert told.attributes["a"].epsilon == told.attributes["b"].epsilon == 2
+    assert told.whole.epsilon <= 4
+
+
+def test_who_reports_one_of_two_hides_among_half():
+    told = crowd(scheme_of('reporting = "one"'), N)
+    alone = published(levels(RandomizedResponse.design(Budget.parse("2"), categories=3)), N // 2, DELTA, attacked=False)
+    assert told.attributes["a"].epsilon == pytest.approx(alone.epsilon, rel=0.01)
+    assert (
+        min(told.attributes[name].epsilon for name in "ab")
+        < told.whole.epsilon
+        < max(told.attributes[name].epsilon for name in "ab")
+    )
+
+
+def test_labels_shrink_the_crowd():
+    labelled = planned(scheme_of(bottom='[labels.region]\ncategories = ["n", "s", "e", "w"]'))
+    assert labelled.reports == 25_000
+    assert "in each of 4 groups by label" in labelled.words
+    assert labelled.whole.epsilon == pytest.approx(crowd(scheme_of(), 25_000).whole.epsilon)
+
+
+def test_rounds_add_up():
+    once, thrice = crowd(scheme_of(), N), crowd(scheme_of(), N, rounds=3)
+    assert thrice.whole.delta == pytest.approx(once.whole.delta)
+    assert thrice.whole.epsilon > 3 * once.whole.epsilon
+
+
+def test_it_is_refused_where_reports_are_linked():
+    told = crowd(scheme_of(), N, publication=Publication(tokens=True))
+    assert told.whole is None
+    assert not told.attributes
+    assert "tokens" in told.words
+
+
+def test_gaussian_noise_has_no_second_figure():
+    scheme = Scheme.from_toml(
+        'name = "g"\nclients = 1000\n[attributes.v]\ntype = "numeric"\nlower = 0\nupper = 1\nepsilon = 0.5\n'
+        'mechanism = "wavelet_laplace"\nnoise = "discrete_gaussian"\ndelta = 1e-6\n'
+    )
+    assert "Gaussian" in planned(scheme).words
+
+
+def test_digits_are_rounded_up():
+    assert upward(0.118104) == "0.119"
+    assert upward(1.2) == "1.2"
+    assert upward(0.0) == "0"

@@ -1,0 +1,131 @@
+"""What two reports lose together: enumerated, beside every ratio one by one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+
+import pytest
+
+import dpcore as dp
+from dpcore.audit import audit_mechanism, audit_scheme, joint, to_json, to_markdown
+from dpcore.audit.loss import Loss
+from dpcore.mechanisms import (
+    DyadicWave,
+    HadamardResponse,
+    LocalHashing,
+    Mechanism,
+    RandomizedResponse,
+    SquareWave,
+    SubsetSelection,
+    UnaryEncoding,
+)
+from dpcore.privacy.budget import Budget
+
+ONE, LN_3 = Budget.parse("1"), Budget.parse("ln 3")
+SMALL = {
+    "response": RandomizedResponse.design(LN_3, categories=3),
+    "bits": UnaryEncoding.design(ONE, categories=2),
+    "symbols": HadamardResponse.design(ONE, categories=3),
+    "subset": SubsetSelection.design(ONE, categories=5),
+    "hash": LocalHashing.design(ONE, categories=3),
+    "wave": SquareWave.design(ONE, cells=4),
+}
+
+
+def _both(one: Mechanism, other: Mechanism) -> joint.PairAudit:
+    spent = audit_mechanism(one).kept, audit_mechanism(other).kept
+    return joint.audit_pair(("a", "b"), (one, other), spent)
+
+
+def _every_ratio(one: Mechanism, other: Mechanism) -> Fraction:
+    """The largest ratio of two probabilities of two reports of level 0, over any two records, one by one."""
+    laws = []
+    for mechanism in (one, other):
+        (weights,) = mechanism.channel() or ()
+        laws.append([[Fraction(int(w), int(sum(row))) for w in row] for row in weights])
+    rows = [[p * q for p, q in product(left, right)] for left, right in product(*laws)]
+    return max(max(column) / min(column) for column in zip(*rows, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("response", "bits"), ("symbols", "response"), ("wave", "subset"), ("hash", "wave")]
+)
+def test_two_reports_lose_the_product_of_both_ratios(one: str, other: str) -> None:
+    found = _both(SMALL[one], SMALL[other])
+    assert found.kept == Loss(ratio=_every_ratio(SMALL[one], SMALL[other])) == found.spent
+    assert found.holds
+    assert found.how.startswith("all ")
+    assert "nothing beyond what both reports spend already" in found.words
+
+
+@pytest.mark.parametrize(("one", "other"), list(product(SMALL, SMALL)))
+def test_every_two_that_can_be_listed_spend_nothing_together(one: str, other: str) -> None:
+    found = _both(SMALL[one], SMALL[other])
+    assert found.kept == found.spent
+    assert found.how.startswith("all ")
+
+
+def test_levels_are_listed_with_levels() -> None:
+    waves = DyadicWave.design(ONE, cells=4, levels=3), DyadicWave.design(Budget.parse("1/2"), cells=4, levels=2)
+    found = _both(*waves)
+    assert len(waves[0].sizes) > 1
+    assert found.kept == found.spent
+
+
+def test_what_cannot_be_listed_is_the_sum_of_both() -> None:
+    noise = (
+        dp.Scheme.from_toml(
+            'name = "s"\n[attributes.a]\ntype = "numeric"\nlower = 0\nupper = 1\nepsilon = "1"\nmechanism = "wavelet_laplace"\n'
+        )
+        .attributes["a"]
+        .mechanism
+    )
+    for other in (noise, UnaryEncoding.design(ONE, categories=400)):
+        found = _both(SMALL["response"], other)
+        assert found.kept == audit_mechanism(SMALL["response"]).kept + audit_mechanism(other).kept
+        assert "drawn independently of one another" in found.how
+
+
+SCHEME = """name = "s"
+pairs = [["a", "b"]]
+[attributes.a]
+type = "categorical"
+categories = ["x", "y", "z"]
+epsilon = 1
+[attributes.b]
+type = "categorical"
+categories = ["u", "v"]
+epsilon = "ln 3"
+"""
+
+
+def test_a_certificate_says_that_a_pair_costs_nothing() -> None:
+    audit = audit_scheme(dp.Scheme.from_toml(SCHEME))
+    (pair,) = audit.pairs
+    assert audit.holds
+    assert pair.kept == audit.kept == Loss(ratio=Fraction(3 * 178145, 65536))
+    page = to_markdown([audit], "2026-11-24", "1")
+    assert "a pair has no epsilon of its own" in page
+    assert (
+        "- a and b together: ln(534435/65536), nothing beyond what both reports spend already; all 6 x 6 weights"
+        in page
+    )
+    assert '"pair": [' in to_json([audit], "2026-11-24", "1")
+    alone = audit_scheme(dp.Scheme.from_toml(SCHEME.replace('pairs = [["a", "b"]]\n', "")))
+    assert alone.pairs == ()
+    assert "together" not in to_markdown([alone], "2026-11-24", "1")
+
+
+def test_two_reports_that_lose_more_than_one_by_one_break_the_scheme() -> None:
+    audit = audit_scheme(dp.Scheme.from_toml(SCHEME))
+    worse = replace(audit.pairs[0], spent=Loss(ratio=Fraction(8)))
+    broken = replace(audit, pairs=(worse,))
+    assert not broken.proven
+    assert not broken.holds
+    assert "s: a and b together: ln(534435/65536), MORE than both reports spend" in broken.broken[0]
+    shared = joint.audit_pair(
+        ("a", "b"), (SMALL["response"], SMALL["bits"]), (Loss(ratio=Fraction(2)), Loss(ratio=Fraction(2)))
+    )
+    assert not shared.holds

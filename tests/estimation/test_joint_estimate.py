@@ -1,0 +1,108 @@
+"""Two attributes together, from records to numbers: margins, intervals that hold, tests of the right size, refusals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dpcore as dp
+from dpcore import functionals as f
+from dpcore.errors import SchemeError
+from dpcore.laboratory.studies.joint_laws import JointLaw, joint_laws
+from tests.helpers.statistical import most_seen
+
+N = 30_000
+
+
+def _joint(law: JointLaw, repetition: int, n: int = N, epsilon: float = 2.0):
+    scheme = dp.Scheme.from_toml(law.scheme(epsilon, n))
+    people = law.people(n, np.random.default_rng(repetition))
+    return dp.joint(dp.aggregate(scheme, dp.privatize(scheme, people, dp.seeded(repetition))), "x", "y")
+
+
+@pytest.mark.parametrize("name", ["curve", "groups", "table_unary"])
+def test_what_is_shown_has_the_single_estimates_as_its_margins(name: str) -> None:
+    law = joint_laws()[name]
+    scheme = dp.Scheme.from_toml(law.scheme(2.0, N))
+    aggregate = dp.aggregate(scheme, dp.privatize(scheme, law.people(N, np.random.default_rng(1)), dp.seeded(1)))
+    found = dp.joint(aggregate, "x", "y")
+    for axis, sums in ((found.first, found.law.sum(axis=1)), (found.second, found.law.sum(axis=0))):
+        single = dp.estimate(aggregate, axis.name)
+        if axis.edges is None:
+            np.testing.assert_allclose(sums, single.values, atol=1e-6)
+        else:
+            np.testing.assert_allclose(np.cumsum(sums)[:-1], single.cdf(axis.edges[1:-1]), atol=1e-6)
+    turned = dp.joint(aggregate, "y", "x")
+    np.testing.assert_allclose(turned.law, found.law.T, atol=1e-9)
+    table = found.to_frame()
+    assert table["share"].sum() == pytest.approx(1)
+    assert table["estimate"].sum() == pytest.approx(1, abs=1e-6)
+    assert ((table["low"] <= table["share"]) & (table["share"] <= table["high"])).all()
+
+
+@pytest.mark.parametrize("name", ["table", pytest.param("groups", marks=pytest.mark.slow)])
+def test_intervals_hold_the_truth_and_those_a_third_too_short_do_not(name: str) -> None:
+    """Of every number asked; fewer hold where standard errors are 30 % too small."""
+    law = joint_laws()[name]
+    truths = {functional: law.truth(functional) for functional in law.asked}
+    z = [
+        (result.value - truths[functional]) / result.standard_error
+        for repetition in range(100)
+        for found in [_joint(law, repetition)]
+        for functional in law.asked
+        for result in [found.functional(functional)]
+    ]
+    missed, by_short = (int(np.sum(np.abs(z) >= 1.96 * scale)) for scale in (1.0, 0.7))
+    assert missed <= most_seen(len(z), 0.05) < by_short
+
+
+@pytest.mark.parametrize("name", ["table_none", pytest.param("independent", marks=pytest.mark.slow)])
+def test_independence_is_seldom_rejected_where_it_is_true_and_always_where_much_is_not(name: str) -> None:
+    tests = [_joint(joint_laws()[name], repetition).independence().p_value for repetition in range(20)]
+    assert sum(p < 0.05 for p in tests) <= 5
+    other = "curve" if name == "independent" else "table"
+    assert _joint(joint_laws()[other], 1).independence().p_value < 1e-4
+
+
+def test_a_number_whatever_the_law_is_named_so_and_longer() -> None:
+    found = _joint(joint_laws()["normal"], 3)
+    smooth = found.functional(f.Rectangle((0.25, 0.5), (0.25, 0.5)))
+    free = found.functional(f.Rectangle((0.25, 0.5), (0.25, 0.5)), distribution_free=True)
+    assert (smooth.kind, free.kind) == ("smooth", "distribution_free")
+    assert smooth.plug_in == free.plug_in
+    assert free.standard_error > 2 * smooth.standard_error
+
+
+def test_what_reports_cannot_tell_is_refused_with_what_would_do() -> None:
+    law = joint_laws()["groups"]
+    found = _joint(law, 1, n=400, epsilon=0.25)
+    result = found.functional(f.ConditionalMean(("3",)))
+    assert result.is_refused
+    assert "cannot be told from zero with 400 reports" in result.reason
+
+
+def test_two_columns_asked_together_are_told_in_either_order() -> None:
+    scheme = dp.Scheme.from_toml(
+        'name = "t"\nclients = 1000\n[attributes.both]\ntype = "categorical"\nof = ["job", "home"]\n'
+        'categories = [["a", "b"], ["n", "e", "s"]]\nepsilon = 2\n'
+    )
+    generator = np.random.default_rng(5)
+    job = generator.choice(["a", "b"], 20_000, p=[0.3, 0.7])
+    home = np.where((job == "a") & (generator.random(20_000) < 0.5), "n", generator.choice(["n", "e", "s"], 20_000))
+    aggregate = dp.simulate(scheme, {"job": job, "home": home}, dp.seeded(1))
+    one, other = dp.joint(aggregate, "job", "home"), dp.joint(aggregate, "home", "job")
+    np.testing.assert_allclose(one.law, other.law.T, atol=1e-9)
+    asked = f.ConditionalProbability(("n",), ("a",))
+    found, truth = other.functional(asked), float((home[job == "a"] == "n").mean())
+    assert abs(found.value - truth) < 4 * found.standard_error
+    turned = one.functional(f.Rectangle(("a",), ("n",)))
+    assert turned.value == pytest.approx(other.functional(f.Rectangle(("n",), ("a",))).value, abs=1e-9)
+    assert one.independence().p_value < 1e-6
+
+
+def test_a_pair_that_is_not_kept_is_named() -> None:
+    scheme = dp.Scheme.from_toml(joint_laws()["table"].scheme(1.0, 100).replace('pairs = [["x", "y"]]\n', ""))
+    people = joint_laws()["table"].people(100, np.random.default_rng(1))
+    aggregate = dp.aggregate(scheme, dp.privatize(scheme, people, dp.seeded(1)))
+    with pytest.raises(SchemeError, match=r"x with y is not kept; name the pair in the scheme \(it keeps: none\)"):
+        dp.joint(aggregate, "x", "y")

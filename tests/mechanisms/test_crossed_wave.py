@@ -1,0 +1,130 @@
+"""Crossed wave: what its windows are, and how well two numbers that are asked together are known by it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import linalg
+
+import dpcore as dp
+from dpcore.audit import audit_mechanism
+from dpcore.errors import CalibrationError, SchemeError
+from dpcore.mechanisms.crossed_wave import SIZES, CrossedWave
+from dpcore.mechanisms.window import Window
+from dpcore.privacy.budget import Budget
+from tests.helpers.statistical import law_agrees
+
+TWO = Budget.parse("2")
+
+
+@pytest.mark.parametrize("epsilon", ["1/100", "1/2", "1", "ln 3", "2", "4", "8"])
+@pytest.mark.parametrize("cells", SIZES)
+def test_every_epsilon_has_windows_and_weights_that_keep_it(epsilon: str, cells: int) -> None:
+    mechanism = CrossedWave.design(Budget.parse(epsilon), cells=cells)
+    assert mechanism.certificate().holds
+    assert [window.total < 1 << 32 for window in mechanism.windows] == [True, True]
+    again = CrossedWave.from_parameters(mechanism.budget, dict(mechanism.parameters()))
+    assert again == mechanism
+
+
+def test_a_row_is_a_square_around_the_place_and_a_stretch_around_the_product() -> None:
+    """By the definition, output by output."""
+    mechanism = CrossedWave.design(TWO, cells=8, widths=[3, 11])
+    plane, product = mechanism.channel()
+    M, (heavy, light) = 8, mechanism.weights[0]
+    for x in range(M):
+        for y in range(M):
+            row = plane[M * x + y].reshape(M + 2, M + 2)
+            assert np.array_equal(
+                row == heavy, [[x <= i <= x + 2 and y <= j <= y + 2 for j in range(10)] for i in range(10)]
+            )
+            assert set(row.ravel()) == {heavy, light}
+            u = (2 * x + 1 - M) * (2 * y + 1 - M)
+            phase = (u + 49) // 2
+            assert np.flatnonzero(product[M * x + y] == mechanism.weights[1][0]).tolist() == list(
+                range(phase, phase + 11)
+            )
+
+
+@pytest.mark.parametrize(("rows", "columns", "high", "wide"), [(5, 7, 2, 3), (1, 9, 1, 4), (4, 4, 4, 1), (6, 3, 2, 3)])
+def test_as_many_draws_lead_to_an_output_as_its_weight_says(rows: int, columns: int, high: int, wide: int) -> None:
+    starts = np.array([0, rows - 1, rows // 2]), np.array([columns - 1, 0, columns // 2])
+    window = Window(*starts, rows, columns, high, wide, 5, 2)
+    for value in range(3):
+        draws = np.arange(window.total)
+        reached = window.draw(np.full(window.total, value), draws)
+        assert np.array_equal(np.bincount(reached, minlength=window.outputs), window.weights()[value])
+
+
+def test_clients_draw_as_the_channel_says() -> None:
+    mechanism = CrossedWave.design(TWO, cells=8)
+    for cell in (0, 27, 63):
+        reports = mechanism.privatize(np.full(200_000, cell), dp.seeded(cell))
+        counts = mechanism.model().split(mechanism.statistics(reports))
+        assert law_agrees(np.array([part.sum() for part in counts]), mechanism.model().level_law)
+        for part, weights in zip(counts, mechanism.channel(), strict=True):
+            assert law_agrees(part, weights[cell] / weights[cell].sum())
+
+
+def test_simulated_counts_have_the_law_of_the_reports() -> None:
+    mechanism = CrossedWave.design(TWO, cells=8)
+    clients = np.random.default_rng(3).multinomial(300_000, np.full(64, 1 / 64))
+    counts = mechanism.model().split(mechanism.simulate(clients, dp.seeded(7)))
+    for part, weights in zip(counts, mechanism.channel(), strict=True):
+        assert law_agrees(part, clients / clients.sum() @ (weights / weights.sum(axis=1, keepdims=True)))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"cells": 64}, "cells must be one of 8, 16, 32"),
+        ({"cells": 12}, "cells must be one of 8, 16, 32"),
+        ({"widths": [3]}, "widths must be two numbers"),
+        ({"widths": [4, 5]}, "odd numbers"),
+        ({"level_law": [1]}, "level_law must be two numbers"),
+        ({"level_law": [1, 0]}, "positive integers"),
+        ({"widths": [601, 5]}, "needs 1 <= weight_out|a level has at most|does not fit"),
+    ],
+)
+def test_what_no_design_can_be_is_refused(options: dict[str, object], words: str) -> None:
+    with pytest.raises((SchemeError, CalibrationError), match=words):
+        CrossedWave.design(TWO, **options)  # type: ignore[arg-type]
+
+
+def gaussian(cells: int, correlation: float, deviation: float) -> np.ndarray:
+    """The probabilities of the input cells under a Gaussian copula, standard deviations a share of the range."""
+    fine = (np.arange(8 * cells) + 0.5) / (8 * cells) - 0.5
+    x, y = np.meshgrid(fine / deviation, fine / deviation, indexing="ij")
+    law = np.exp(-(x**2 - 2 * correlation * x * y + y**2) / (2 * (1 - correlation**2)))
+    law = law.reshape(cells, 8, cells, 8).sum(axis=(1, 3)).ravel()
+    return law / law.sum()
+
+
+def influence(law: np.ndarray, cells: int) -> np.ndarray:
+    """Of the correlation, means and variances estimated, too: xy - rho (x^2 + y^2) / 2, standardised."""
+    x, y = np.divmod(np.arange(cells**2), cells)
+    x, y = ((z - law @ z) / np.sqrt(law @ z**2 - (law @ z) ** 2) for z in (x, y))
+    return x * y - law @ (x * y) * (x**2 + y**2) / 2
+
+
+def error(mechanism: CrossedWave, law: np.ndarray, asked: np.ndarray, clients: int) -> float:
+    """The standard error of the mean of `asked`, by the unbiased weights of reports of the least variance."""
+    model = mechanism.model()
+    channel = np.concatenate([share * matrix for share, matrix in zip(model.level_law, model.matrices, strict=True)])
+    expected = channel @ law
+    weights = channel @ linalg.solve((channel.T / expected) @ channel, asked, assume_a="pos") / expected
+    assert np.allclose(channel.T @ weights, asked, atol=1e-6)  # they are unbiased for every law
+    return float(np.sqrt((expected @ weights**2 - (law @ asked) ** 2) / clients))
+
+
+def test_a_correlation_has_the_error_that_asking_together_allows() -> None:
+    """Standard deviations an eighth of the range, correlation .5, 10^5 clients, epsilon 2: at most .062."""
+    law = gaussian(32, 0.5, 1 / 8)
+    assert error(CrossedWave.design(TWO), law, influence(law, 32), 100_000) < 0.055
+
+
+def test_the_audit_does_not_take_the_codes_channel_for_the_schemes_integers(monkeypatch: pytest.MonkeyPatch) -> None:
+    mechanism = CrossedWave.design(TWO, cells=8)
+    assert not audit_mechanism(mechanism).doubts
+    monkeypatch.setattr(CrossedWave, "channel", lambda self: tuple(np.ones_like(table) for table in self._tables))
+    assert audit_mechanism(mechanism).doubts

@@ -1,0 +1,134 @@
+"""The odds of every mechanism's reports, against the audit's enumeration and an obvious one of pairs of rows."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import exp
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpcore.audit import audit_mechanism
+from dpcore.mechanisms import DyadicWave, LocalHashing, Mechanism, SquareWave, SubsetSelection
+from dpcore.mechanisms.calibration.level_sampling import TOTAL
+from dpcore.mechanisms.named import BY_TYPE
+from dpcore.mechanisms.odds import odds_of, total_variation
+from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
+from dpcore.privacy.budget import Budget
+
+ONE, TOLD = Budget.parse("1"), {"categories": 6, "points": 0, "clients": 10_000}
+OWN = {
+    "dyadic_wave": {"cells": 16, "levels": 3, "widths": [7, 9, 5]},
+    "square_wave": {"cells": 32},
+    "wavelet_laplace": {"cells": 128, "degree": 1, "finest_level": 3},
+}
+KINDS = {name: kind for kinds in BY_TYPE.values() for name, kind in kinds.items()}
+FINITE = [name for name in KINDS if name != "wavelet_laplace"]
+
+
+def made(name: str, epsilon: str, **told: Any) -> Mechanism:
+    kind = KINDS[name]
+    options = {key: TOLD[key] for key in kind.declared.told} | OWN.get(name, {}) | told
+    return kind.design(Budget.parse(epsilon), **options)
+
+
+def by_pairs(mechanism: Mechanism) -> Fraction:
+    """The largest total variation over all pairs of input cells, of the rows of the listed channel and the law of levels."""
+    channel = mechanism.channel()
+    assert channel is not None
+    law = getattr(mechanism, "level_weights", (TOTAL,))
+    rows = [
+        [
+            Fraction(share, sum(law)) * Fraction(int(weight), sum(map(int, weights[cell])))
+            for share, weights in zip(law, channel, strict=True)
+            for weight in weights[cell]
+        ]
+        for cell in range(mechanism.inputs)
+    ]
+    pairs = ((p, q) for place, p in enumerate(rows) for q in rows[:place])
+    return max(sum((abs(a - b) for a, b in zip(p, q, strict=True)), Fraction(0)) / 2 for p, q in pairs)
+
+
+@pytest.mark.parametrize("epsilon", ["0.5", "ln 3", "4"])
+@pytest.mark.parametrize("name", FINITE)
+def test_finite_channels_are_as_enumerated(name: str, epsilon: str) -> None:
+    mechanism = made(name, epsilon)
+    odds = odds_of(mechanism)
+    assert odds.ratio == audit_mechanism(mechanism).kept.ratio
+    assert odds.variation == by_pairs(mechanism)
+    assert odds.is_exact
+    assert odds.average <= odds.worst <= Fraction(1, 1) - 1 / (1 + mechanism.budget.ratio_floor)
+
+
+@pytest.mark.parametrize("categories", [2, 3, 5])
+@pytest.mark.parametrize("name", [name for name in FINITE if not name.endswith("wave")])
+def test_oracles_of_few_categories(name: str, categories: int) -> None:
+    mechanism = made(name, "2", categories=categories)
+    assert total_variation(mechanism) == by_pairs(mechanism)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        SubsetSelection.design(ONE, categories=7, size=3),
+        LocalHashing.design(ONE, categories=5, bins=3),
+        SquareWave.design(ONE, cells=8, widths=[15]),
+        SquareWave.design(ONE, cells=8, widths=[1]),
+        DyadicWave.design(ONE, cells=8, widths=[3, 5, 7]),
+        DyadicWave.design(ONE, cells=8, widths=[5, 5, 3, 5]),  # no pair is as far apart as can be at every level
+    ],
+)
+def test_other_designs(mechanism: Mechanism) -> None:
+    assert total_variation(mechanism) == by_pairs(mechanism)
+
+
+def test_a_mechanism_of_another_kind_is_read_by_its_channel() -> None:
+    mechanism = made("randomized_response", "1")
+    assert total_variation.dispatch(Mechanism)(mechanism) == total_variation(mechanism)
+
+
+@pytest.mark.parametrize(
+    "told", [{}, {"allocation": "split"}, {"noise": "discrete_gaussian", "delta": Fraction(1, 10**6)}]
+)
+def test_noise_tells_no_more_than_its_bound(told: dict[str, Any]) -> None:
+    """By the likelihoods of drawn noise: for pairs of cells, the mean of max(0, 1 - Pr'(z) / Pr(z)) is the total variation."""
+    mechanism = made("wavelet_laplace", "2", **told)
+    assert isinstance(mechanism, WaveletLaplace)
+    odds = odds_of(mechanism)
+    kept = audit_mechanism(mechanism).kept.rational
+    assert 0 <= mechanism.loss - kept <= (1e-5 if mechanism.is_gaussian else 0)  # the audit's order is a better one
+    assert exp(mechanism.loss) * (1 - 1e-12) < odds.ratio < exp(mechanism.loss) * (1 + 1e-12)
+    most, generator = 0.0, np.random.default_rng(3)
+    tables, scales = mechanism.tables, mechanism.noise_scales
+    shares = np.array(mechanism.level_law) / TOTAL if mechanism.is_sampled else None
+    for first, second in generator.integers(0, mechanism.cells, (40, 2)):
+        steps = [(table[first] - table[second]) / scale for table, scale in zip(tables, scales, strict=True)]
+        each = [
+            _told(step, mechanism.is_gaussian, generator)
+            for step in (steps if shares is not None else [np.concatenate(steps)])
+        ]
+        most = max(most, float(shares @ each) if shares is not None else each[0])
+    assert 0.4 * float(odds.variation) < most < float(odds.variation) + 0.01
+    assert not odds.is_exact
+    assert odds.delta == mechanism.delta
+
+
+def _told(step: np.ndarray, is_gaussian: bool, generator: np.random.Generator) -> float:
+    """The total variation of noise of scale one, and the same moved, by 20,000 draws."""
+    shape = (20_000, len(step))
+    noise = generator.standard_normal(shape) if is_gaussian else generator.laplace(size=shape)
+    losses = ((noise - step) ** 2 - noise**2) / 2 if is_gaussian else np.abs(noise - step) - np.abs(noise)
+    return float(np.maximum(0, -np.expm1(-losses.sum(axis=1))).mean())
+
+
+def test_one_integer_with_laplace_noise_is_told_as_its_law_says() -> None:
+    """An odd step of small noise, of which the total variation is a sum of few terms; the bound is above it by little."""
+    from dpcore.mechanisms.odds import _laplace
+
+    for step, scale in ((1, 1), (3, 1), (4, 1), (7, 3), (20, 7)):
+        law = [exp(-abs(z) / scale) for z in range(-60 * scale, 60 * scale)]
+        total = sum(law)
+        exact = sum(abs(p - q) for p, q in zip(law, [0.0] * step + law, strict=False)) / (2 * total)
+        found = float(_laplace(Fraction(step, scale), [(1, scale)]))
+        assert exact - 1e-12 < found < exact + 0.2 / scale**2

@@ -1,0 +1,222 @@
+"""What publication reveals: bounds beside brute force, beside published figures, and the reasons not to give one."""
+
+from __future__ import annotations
+
+import math
+import time
+from fractions import Fraction
+from itertools import combinations_with_replacement, permutations
+
+import numpy as np
+import pytest
+
+from dpcore.errors import CalibrationError, SchemeError
+from dpcore.privacy.shuffling.channel import Level, level_of
+from dpcore.privacy.shuffling.condition import Publication
+from dpcore.privacy.shuffling.contrast import Contrast
+from dpcore.privacy.shuffling.figure import jointly, published
+from dpcore.privacy.shuffling.two_categories import TwoCategories
+
+N, DELTA = 100_000, 1e-6
+EPSILONS = (0.0, 0.2, 0.7, 1.2)
+
+
+def randomized_response(categories: int, epsilon: float = 4.0) -> np.ndarray:
+    heavy = int(2**16 * math.exp(epsilon))
+    return np.full((categories, categories), 2**16) + (heavy - 2**16) * np.eye(categories, dtype=np.int64)
+
+
+CHANNELS = {
+    "two": np.array([[3, 1], [1, 3]]),
+    "two, uneven": np.array([[5, 3], [1, 7]]),
+    "three": np.array([[4, 1, 1], [1, 4, 1], [1, 1, 4]]),
+    "three, two of a kind": np.array([[3, 3, 1], [1, 3, 3], [3, 1, 3]]),
+    "three, no symmetry": np.array([[6, 3, 1], [2, 5, 3], [2, 2, 6]]),
+    "two values, three outputs": np.array([[5, 2, 1], [2, 2, 4]]),
+}
+
+
+def multiset_law(rows: list[list[Fraction]]) -> dict[tuple[int, ...], Fraction]:
+    """The exact law of how many of the people say each output."""
+    law = {(0,) * len(rows[0]): Fraction(1)}
+    for row in rows:
+        grown: dict[tuple[int, ...], Fraction] = {}
+        for counts, mass in law.items():
+            for z, probability in enumerate(row):
+                more = (*counts[:z], counts[z] + 1, *counts[z + 1 :])
+                grown[more] = grown.get(more, Fraction(0)) + mass * probability
+        law = grown
+    return law
+
+
+def brute_force(weights: np.ndarray, reports: int, epsilon: float) -> float:
+    """The largest delta over the person's two values and everything that others may hold."""
+    rows = [[Fraction(int(w), int(row.sum())) for w in row] for row in weights]
+    factor, worst = Fraction(math.exp(epsilon)), Fraction(0)
+    for others in combinations_with_replacement(range(len(rows)), reports - 1):
+        crowd = [rows[value] for value in others]
+        laws = [multiset_law([*crowd, row]) for row in rows]
+        for p, q in permutations(laws, 2):
+            worst = max(worst, sum((max(m - factor * q[c], Fraction(0)) for c, m in p.items()), Fraction(0)))
+    return float(worst)
+
+
+@pytest.mark.parametrize("name", CHANNELS)
+@pytest.mark.parametrize("reports", [1, 2, 5])
+def test_bounds_hold_the_truth_of_few_reports(name, reports):
+    level = level_of(CHANNELS[name])
+    for epsilon in EPSILONS:
+        truth = brute_force(CHANNELS[name], reports, epsilon)
+        assert level.below(reports, epsilon) <= truth + 1e-15
+        assert level.above(reports, epsilon) >= truth - 1e-15
+
+
+@pytest.mark.parametrize("name", ["two", "three", "three, no symmetry"])
+def test_bounds_hold_the_truth_of_twelve_reports(name):
+    level, truth = level_of(CHANNELS[name]), brute_force(CHANNELS[name], 12, 0.7)
+    assert level.below(12, 0.7) <= truth <= level.above(12, 0.7)
+
+
+@pytest.mark.parametrize("name", ["two", "two, uneven"])
+@pytest.mark.parametrize("reports", [1, 2, 7, 12])
+def test_of_two_categories_the_law_of_counts_is_exact(name, reports):
+    level = level_of(CHANNELS[name])
+    for epsilon in EPSILONS:
+        truth = brute_force(CHANNELS[name], reports, epsilon)
+        assert level.above(reports, epsilon) == pytest.approx(truth, rel=3e-3, abs=1e-12)
+
+
+def trinomial(contrast: Contrast, reports: int, epsilon: float) -> float:
+    """The delta of one direction, term by term."""
+    laws = [(*law, 1 - sum(law)) for law in (contrast.one, contrast.other, contrast.others)]
+    mine = [
+        multiset_law([[Fraction(p) for p in law]] + [[Fraction(p) for p in laws[2]]] * (reports - 1))
+        for law in laws[:2]
+    ]
+    return float(sum(max(m - Fraction(math.exp(epsilon)) * mine[1][c], 0) for c, m in mine[0].items()))
+
+
+@pytest.mark.parametrize("share", [1.0, 0.25])
+@pytest.mark.parametrize(
+    "laws", [((0.5, 0.25), (0.25, 0.5), (0.125, 0.125)), ((0.5, 0.125), (0.25, 0.25), (0.375, 0.25))]
+)
+def test_a_contrast_is_the_trinomial_law(laws, share):
+    contrast = Contrast(*laws).among(share)
+    for epsilon in (0.1, 0.5):
+        low, high = contrast.delta(20, epsilon)
+        assert low <= trinomial(contrast, 20, epsilon) <= high <= low * (1 + 3e-6)
+
+
+def test_any_channel_at_epsilon_four():
+    figure = published([Level(ratio=math.exp(4))], N, DELTA)
+    assert 0.1181 < figure.epsilon <= 0.1182 < 0.119
+
+
+@pytest.mark.parametrize(("categories", "exact"), [(3, 0.1170), (10, 0.1099)])
+def test_randomized_response_is_met_from_both_sides(categories, exact):
+    figure = published([level_of(randomized_response(categories))], N, DELTA)
+    assert figure.low == pytest.approx(exact, abs=5e-5)
+    assert figure.low < figure.epsilon < 1.001 * figure.low
+
+
+def test_two_categories_have_the_exact_law():
+    figure = published([level_of(randomized_response(2))], N, DELTA)
+    assert figure.low == pytest.approx(0.0847, abs=5e-5)
+    assert figure.low < figure.epsilon < 0.08475
+
+
+@pytest.mark.parametrize("epsilon", [1, 4])
+@pytest.mark.parametrize("categories", [2, 3])
+def test_a_million_reports_take_less_than_a_second(categories, epsilon):
+    level = level_of(randomized_response(categories, epsilon))
+    begun = time.process_time()
+    least = min(published([level], 1_000_000, DELTA).epsilon, float("inf"))
+    assert time.process_time() - begun < 1.0
+    assert least < 0.04
+
+
+def test_who_is_at_a_rare_level_hides_among_those_at_it():
+    fine, coarse = (Level(ratio=math.exp(2), share=share) for share in (0.05, 0.95))
+    both = published([fine, coarse], N, DELTA)
+    averaged = published([Level(ratio=math.exp(2))], N, DELTA)  # as if all hid among all
+    alone = published([Level(ratio=math.exp(2))], N // 20, DELTA / 0.05)
+    assert both.epsilon > 3 * averaged.epsilon
+    assert both.epsilon == pytest.approx(alone.epsilon, rel=0.01)
+
+
+def test_delta_is_the_average_of_the_levels():
+    levels = [Level(ratio=math.exp(2), share=share) for share in (0.25, 0.75)]
+    epsilon = published(levels, N, DELTA).epsilon
+    mean = sum(level.share * level.above(N, epsilon) for level in levels)
+    assert mean == pytest.approx(DELTA, rel=0.01)
+
+
+def test_a_crowd_of_a_share_is_a_binomial_number_of_people():
+    whole = published([Level(ratio=4.0)], N, DELTA, crowd=0.1)
+    fixed = published([Level(ratio=4.0)], N // 10, DELTA)
+    assert whole.epsilon == pytest.approx(fixed.epsilon, rel=0.01)
+    two = published([level_of(CHANNELS["two"])], N, DELTA, crowd=0.1)
+    assert two.epsilon == pytest.approx(published([level_of(CHANNELS["two"])], N // 10, DELTA).epsilon, rel=0.06)
+    assert two.epsilon > published([level_of(CHANNELS["two"])], N // 10, DELTA).epsilon
+
+
+def test_attributes_counted_together_are_one_channel():
+    one, other = level_of(CHANNELS["three"]), level_of(CHANNELS["two"])
+    (both,) = jointly([[one], [other]])
+    assert both.ratio == pytest.approx(one.ratio * other.ratio)
+    exact = level_of(np.kron(CHANNELS["three"], CHANNELS["two"]))
+    assert both.ratio == pytest.approx(exact.ratio)
+    assert both.distance >= exact.distance
+    figures = [published([level], N, DELTA).epsilon for level in (both, one)]
+    assert figures[0] > figures[1]
+
+
+def test_figures_of_rounds_add_up():
+    figure = published([Level(ratio=2.0)], N, DELTA)
+    assert (figure + figure).epsilon == 2 * figure.epsilon
+    assert (figure + figure).delta == 2 * DELTA
+
+
+def test_it_is_never_more_than_the_local_epsilon():
+    assert published([Level(ratio=2.0)], 1, DELTA).epsilon == pytest.approx(math.log(2), rel=1e-4)
+    assert published([level_of(np.ones((2, 2), dtype=int))], 10, DELTA).epsilon == 0
+
+
+def test_a_certain_answer_has_no_crowd():
+    with pytest.raises(CalibrationError, match="impossible under one answer"):
+        level_of(np.array([[1, 1, 0], [1, 1, 1]]))
+
+
+def test_more_reports_tell_less_of_one():
+    figures = [published([level_of(CHANNELS["three"])], n, DELTA).epsilon for n in (50, 500, 5_000)]
+    assert figures == sorted(figures, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("circumstance", "reason"),
+    [
+        ({"tokens": True}, "tokens, which link"),
+        ({"memoized": True}, "remembered"),
+        ({"kept": True}, "files of reports are kept"),
+        ({"in_order": True}, "the order in which reports came"),
+        ({"least_cell": 49}, "49 reports, fewer than 50"),
+        ({"delta": 1e-6}, "Gaussian"),
+    ],
+)
+def test_it_is_refused_with_the_reason(circumstance, reason):
+    publication = Publication(**circumstance)
+    assert len(publication.refusals) == 1
+    assert reason in publication.refusals[0]
+    with pytest.raises(SchemeError, match=reason):
+        publication.require()
+
+
+def test_nothing_is_refused_where_nothing_links():
+    assert Publication(least_cell=50).refusals == ()
+    Publication().require()
+
+
+def test_two_categories_are_looked_for_over_what_others_hold():
+    two = TwoCategories(0.75, 0.25)
+    inside = max(two._of(19, m, m, 0.3)[1] for m in range(20))
+    assert inside <= two.above(20, 0.3) <= inside * 1.003
