@@ -68,11 +68,11 @@ class Crowd:
         )
 
 
-def planned(scheme: Scheme) -> Crowd:
-    """Return what a round of as many clients as the scheme plans publishes; by label in groups that are taken to be alike."""
+def planned(scheme: Scheme, clients: int | None = None) -> Crowd:
+    """Return what a round of so many clients, or as planned, publishes; groups by label are taken to be alike."""
     groups = math.prod(len(label.categories) for label in scheme.labels.values())
     group = f" in each of {groups} groups by label, were they alike" if groups > 1 else ""
-    return replace(crowd(scheme, max(1, scheme.clients // groups)), group=group)
+    return replace(crowd(scheme, max(1, (clients or scheme.clients) // groups)), group=group)
 
 
 def crowd(

@@ -127,7 +127,7 @@ def _counted(scheme: Scheme, path: Path, people: int, random: Source) -> Tables:
     there = {name: attribute.cells for name, attribute in scheme.reported.items()}
     places = {name: _places(len(cells), people // 2, generator) for name, cells in there.items()}
     cells = {name: there[name][place] for name, place in places.items()}
-    cells = scheme.encode(_records(scheme, cells))  # others, where two attributes ask for one column
+    cells |= _shared(scheme, cells)
     places = {name: np.searchsorted(there[name], cells[name]) for name in there}
     batch = path(scheme, cells, random)
     seen: dict[str, Ranks] = {}
@@ -148,6 +148,24 @@ def _counted(scheme: Scheme, path: Path, people: int, random: Source) -> Tables:
         for name in scheme.labels
     }
     return in_clear | dict(_tables(seen, groups, apart))
+
+
+def _shared(scheme: Scheme, cells: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The cells, in the records made of others, of attributes that ask for a column which another one asks for, too.
+
+    No other's: what a client makes of a record is what is looked at, and is not asked for the truth.
+    """
+    asked = [question.column for attribute in scheme.attributes.values() for question in attribute.questions]
+    shared = {
+        name
+        for name, attribute in scheme.attributes.items()
+        if any(asked.count(question.column) > 1 for question in attribute.questions)
+    }
+    return (
+        {name: column for name, column in scheme.encode(_records(scheme, cells)).items() if name in shared}
+        if shared
+        else {}
+    )
 
 
 def _bytes_of(names: np.ndarray, generator: np.random.Generator) -> Ranks:

@@ -251,6 +251,7 @@ def _show_plan(plan: Plan) -> None:
         "all attributes of a client, a round", f"{float(plan.total):g}", f"{float(plan.total_delta):g}", "local"
     )
     show(beside)
+    print(plan.published.words)
     print(f"people planned with: {plan.people}")
 
 

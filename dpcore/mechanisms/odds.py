@@ -16,10 +16,12 @@ import numpy as np
 from dpcore.errors import CalibrationError
 from dpcore.mechanisms.base import Mechanism
 from dpcore.mechanisms.calibration import level_sampling
+from dpcore.mechanisms.crossed_wave import CrossedWave
 from dpcore.mechanisms.observation import Wave
 from dpcore.mechanisms.oracle import FrequencyOracle
 from dpcore.mechanisms.wave import WaveMechanism
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
+from dpcore.mechanisms.window import Window
 from dpcore.privacy.odds import Odds, exp_above
 
 _MARGIN = (
@@ -72,8 +74,39 @@ def _(mechanism: WaveMechanism) -> Fraction:
         for wave, weight in zip(mechanism.waves, _law(mechanism), strict=True)
     ]
     most = [min(wave.window, wave.outputs - wave.window) for wave in mechanism.waves]
+    return _largest(worth, most, _apart(mechanism.waves, most))
+
+
+@total_variation.register
+def _(mechanism: CrossedWave) -> Fraction:
+    """As of waves; a window in the plane has in common with another what its rows and its columns have."""
+    worth = [
+        Fraction(weight, level_sampling.TOTAL) * Fraction(window.weight_in - window.weight_out, window.total)
+        for window, weight in zip(mechanism.windows, mechanism.level_law, strict=True)
+    ]
+    most = [min(window.high * window.wide, window.outputs) for window in mechanism.windows]
+    return _largest(worth, most, _squares_apart(mechanism.windows))
+
+
+def _squares_apart(windows: Sequence[Window]) -> Iterator[np.ndarray]:
+    """As `_apart`, of windows in rows and columns that go around."""
+    for cell in range(len(windows[0].tops) - 1):
+        apart = []
+        for window in windows:
+            sides = ((window.tops, window.rows, window.high), (window.lefts, window.columns, window.wide))
+            high, wide = (
+                width - np.minimum(np.minimum(steps, size - steps), min(width, size - width))
+                for starts, size, width in sides
+                for steps in [np.abs(starts[cell + 1 :] - starts[cell])]
+            )
+            apart.append(window.high * window.wide - high * wide)
+        yield np.array(apart)
+
+
+def _largest(worth: Sequence[Fraction], most: Sequence[int], pairs: Iterator[np.ndarray]) -> Fraction:
+    """The largest sum of what cells are worth, times how many are apart, (levels, pairs), at most so many of each level."""
     best, best_float, bound = Fraction(0), -1.0, _added(worth, most)
-    for apart in _apart(mechanism.waves, most):  # (levels, pairs)
+    for apart in pairs:
         sums = np.array([float(each) for each in worth]) @ apart
         best_float = max(best_float, float(sums.max()))
         near = np.unique(apart[:, sums >= best_float - _MARGIN], axis=1)

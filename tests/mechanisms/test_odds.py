@@ -12,6 +12,7 @@ import pytest
 from dpcore.audit import audit_mechanism
 from dpcore.mechanisms import DyadicWave, LocalHashing, Mechanism, SquareWave, SubsetSelection
 from dpcore.mechanisms.calibration.level_sampling import TOTAL
+from dpcore.mechanisms.crossed_wave import CrossedWave
 from dpcore.mechanisms.named import BY_TYPE
 from dpcore.mechanisms.odds import odds_of, total_variation
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
@@ -37,7 +38,7 @@ def by_pairs(mechanism: Mechanism) -> Fraction:
     """The largest total variation over all pairs of input cells, of the rows of the listed channel and the law of levels."""
     channel = mechanism.channel()
     assert channel is not None
-    law = getattr(mechanism, "level_weights", (TOTAL,))
+    law = getattr(mechanism, "level_law", (TOTAL,))
     rows = [
         [
             Fraction(share, sum(law)) * Fraction(int(weight), sum(map(int, weights[cell])))
@@ -75,6 +76,8 @@ def test_oracles_of_few_categories(name: str, categories: int) -> None:
         LocalHashing.design(ONE, categories=5, bins=3),
         SquareWave.design(ONE, cells=8, widths=[15]),
         SquareWave.design(ONE, cells=8, widths=[1]),
+        CrossedWave.design(ONE, cells=8),
+        CrossedWave.design(ONE, cells=8, widths=[3, 31]),
         DyadicWave.design(ONE, cells=8, widths=[3, 5, 7]),
         DyadicWave.design(ONE, cells=8, widths=[5, 5, 3, 5]),  # no pair is as far apart as can be at every level
     ],

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from dpcore.errors import CalibrationError, SchemeError
+from dpcore.privacy.shuffling.blanket import Blanket
 from dpcore.privacy.shuffling.channel import Level, level_of
 from dpcore.privacy.shuffling.condition import Publication
 from dpcore.privacy.shuffling.contrast import Contrast
@@ -220,3 +221,9 @@ def test_two_categories_are_looked_for_over_what_others_hold():
     two = TwoCategories(0.75, 0.25)
     inside = max(two._of(19, m, m, 0.3)[1] for m in range(20))
     assert inside <= two.above(20, 0.3) <= inside * 1.003
+
+
+def test_less_in_common_hides_a_person_less():
+    deltas = [Blanket(4.0, 0.2, mass).delta(50, 0.1) for mass in (0.0, 0.5, 0.7, 0.8)]
+    assert deltas == sorted(deltas, reverse=True)
+    assert deltas[0] > deltas[1] > deltas[2] > deltas[3]

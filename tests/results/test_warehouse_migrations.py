@@ -22,7 +22,7 @@ TABLES = {
     "sensitivities": "run_id attribute estimator given number sensitivity is_exact",
     "levels": "run_id attribute given level statistic threshold selected",
     "budgets": "run_id attribute mechanism stated epsilon certificate charges states known_charges known_clients "
-    "most_charges delta",
+    "most_charges delta published_epsilon published_delta",
     "rejects": "run_id reason count example_position",
     "batches": "run_id file sent_for reports",
     "truths": "run_id attribute given quantity x value",
@@ -31,7 +31,8 @@ TABLES = {
     "confidence low high deviations threshold differs reason",
     "benchmarks": "study method parameters target clients epsilon metric repetitions value low high measured_at version",
     "figures": "run_id name path",
-    "schemes": "run_id description planned_clients reporting stated epsilon canonical delta",
+    "schemes": "run_id description planned_clients reporting stated epsilon canonical delta published_epsilon "
+    "published_delta published_crowd unpublished",
     "attributes": "run_id attribute position type unit lower upper own_variance_none own_variance_all",
     "categories": "run_id attribute category position value",
     "labels": "run_id label category position reports population",
@@ -78,7 +79,7 @@ DIGESTS = {
     "0030_labels": "e05e7180d6c37842",
     "0031_weights": "e069cde7ffe25837",
     "0032_joint": "872c032d0aa1e845",
-    "0033_shuffling": "11daac12dfcc938f",
+    "0033_shuffling": "2655a50aad44e625",
 }
 
 

@@ -82,7 +82,8 @@ def _pairs(scheme: Any) -> Iterator[tuple[str, str, tuple[str, ...]]]:
         attributes = [scheme.attributes[name] for name in (one, other)]
         if all(map(has_side, attributes)):
             is_number = [axis_of(attribute).numbers is not None for attribute in attributes]
-            yield (other, one, (one, other)) if is_number == [False, True] else (one, other, (one, other))
+            pair = (other, one) if is_number == [False, True] else (one, other)
+            yield (*pair, pair)
     for name, attribute in scheme.attributes.items():
         if attribute.of:
             yield (*attribute.of, (name,))

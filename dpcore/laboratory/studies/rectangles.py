@@ -20,14 +20,24 @@ from dpcore.laboratory.studies.runner import Cell, seed
 from dpcore.pipeline import aggregate, joint, privatize
 from dpcore.protocol.scheme import Scheme
 
-PAIRED = "paired"
+PAIRED, TOGETHER = "paired", "together"
 CHUNK = 10
 PEERS: Mapping[str, object] = MappingProxyType(
     {"hybrid_grids": hybrid_grids, "crossed_hierarchies": crossed_hierarchies}
 )
-METHODS = (PAIRED, *PEERS)
+METHODS = (PAIRED, TOGETHER, *PEERS)
 LAWS = ("normal", "independent", "curve", "clusters")
 _CELLS, _RECTANGLES = 64, 50
+_TOGETHER = """
+name = "plane"
+clients = {cell.clients}
+[attributes.plane]
+type = "numeric"
+of = ["x", "y"]
+lower = [0, 0]
+upper = [1, 1]
+epsilon = {cell.epsilon}
+"""
 
 
 def measure(method: str, cell: Cell, chunk: int, upto: int) -> pd.DataFrame:
@@ -37,11 +47,12 @@ def measure(method: str, cell: Cell, chunk: int, upto: int) -> pd.DataFrame:
     truth, total = of_table(table)(ends), 0.0
     repetitions = range(chunk * CHUNK, upto)
     for repetition in repetitions:
-        generator = seeded(seed(cell, method, repetition)).generator()
-        if method == PAIRED:
-            found = of_table(_ours(law, cell, generator, repetition))(ends)
+        if method in PEERS:
+            found = PEERS[method](
+                table, cell.clients, cell.epsilon, seeded(seed(cell, method, repetition)).generator()
+            )(ends)  # type: ignore[operator]
         else:
-            found = PEERS[method](table, cell.clients, cell.epsilon, generator)(ends)  # type: ignore[operator]
+            found = of_table(_ours(law, cell, method, repetition))(ends)
         total += float(np.mean((found - truth) ** 2))
     return runner.rows(method, cell, chunk, len(repetitions), {"mse": total})
 
@@ -54,11 +65,14 @@ def rectangles() -> np.ndarray:
     return np.stack([starts[:, 0], starts[:, 0] + widths[:, 0], starts[:, 1], starts[:, 1] + widths[:, 1]], axis=1)
 
 
-def _ours(law: JointLaw, cell: Cell, generator: np.random.Generator, repetition: int) -> np.ndarray:
-    scheme = Scheme.from_toml(law.scheme(cell.epsilon / 2, cell.clients))
-    people = law.people(cell.clients, generator)
-    batch = privatize(scheme, people, seeded(seed(cell, "reports", repetition)))
-    return joint(aggregate(scheme, batch), "x", "y").law
+def _ours(law: JointLaw, cell: Cell, method: str, repetition: int) -> np.ndarray:
+    asked = law.scheme(cell.epsilon / 2, cell.clients) if method == PAIRED else _TOGETHER.format(cell=cell)
+    scheme = Scheme.from_toml(asked)
+    people = law.people(cell.clients, seeded(seed(cell, method, repetition)).generator())
+    batch = privatize(scheme, people, seeded(seed(cell, f"reports {method}", repetition)))
+    found = joint(aggregate(scheme, batch), "x", "y").law
+    width = _CELLS // len(found)
+    return np.asarray(np.kron(found, np.full((width, width), 1 / width**2)))
 
 
 def _joined(table: np.ndarray) -> np.ndarray:

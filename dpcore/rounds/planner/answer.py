@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dpcore.audit.crowd import Crowd
 from dpcore.errors import SchemeError
 from dpcore.privacy.budget import Budget
 
@@ -59,6 +60,7 @@ class Plan:
     may_be_silent: whether the number is of those who answered, who may be fewer than were planned with.
     one_bin: the error of a number's distribution function at a value where nothing else of the number is asked, else None.
     total: what a client then spends in one round, all attributes together.  delta, total_delta: what goes with either.
+    published: what the round then tells whoever sees its results alone.
     people: whose law was planned with.
     """
 
@@ -67,6 +69,7 @@ class Plan:
     clients: int
     epsilon: Budget
     total: Budget
+    published: Crowd
     delta: Fraction
     total_delta: Fraction
     error: float

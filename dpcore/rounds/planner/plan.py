@@ -27,6 +27,7 @@ import numpy as np
 
 from dpcore import pipeline
 from dpcore._random import seeded
+from dpcore.audit.crowd import planned
 from dpcore.errors import DPCoreError, NotEstimable, SchemeError, check_positive, check_within
 from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.estimation.frequency_estimate import FrequencyEstimate
@@ -194,12 +195,14 @@ class Planner:
             name = choices[0].mechanism
             other = missing == "clients"
             needed = self._clients(aim, budget, error, name) if other else self._epsilon(aim, clients, error, name)
+        promised = self._promised(aim, budget)
         return Plan(
             aim=aim,
             missing=missing,
             clients=clients,
             epsilon=budget,
-            total=self._total(aim, budget),
+            total=promised.budget,
+            published=planned(promised, clients),
             delta=self._scheme.attributes[aim.attribute].delta,
             total_delta=self._scheme.delta,
             error=forecast.error,
@@ -213,12 +216,13 @@ class Planner:
             one_bin=self._one_bin(aim, clients, forecast.value, budget),
         )
 
-    def _total(self, aim: Aim, budget: Budget) -> Budget:
+    def _promised(self, aim: Aim, budget: Budget) -> Scheme:
+        """The scheme with the attribute's epsilon."""
         document = {**self.document, "attributes": dict(self.document["attributes"])}
         table = dict(document["attributes"][aim.attribute])
         if Budget.parse(table["epsilon"]) != budget:
             document["attributes"][aim.attribute] = table | {"epsilon": budget.text}
-        return _parsed(document).budget
+        return _parsed(document)
 
     def _floor(self, aim: Aim, clients: int, budget: Budget) -> float | None:
         """The minimax bound of a mean or a share, whatever the mechanism."""

@@ -1,10 +1,10 @@
 -- one row per run and attribute, and one per run: to what budgets and schemes hold, what publication tells of a person
-alter table budgets add column published_epsilon double;
-alter table budgets add column published_delta double;
-alter table schemes add column published_epsilon double;
-alter table schemes add column published_delta double;
-alter table schemes add column published_crowd bigint;
-alter table schemes add column unpublished varchar;
+alter table budgets add column published_epsilon double default null;
+alter table budgets add column published_delta double default null;
+alter table schemes add column published_epsilon double default null;
+alter table schemes add column published_delta double default null;
+alter table schemes add column published_crowd bigint default null;
+alter table schemes add column unpublished varchar default null;
 
 comment on column budgets.published_epsilon is 'what whoever sees nothing but published results can learn of this answer, but for published_delta, natural-log units; never in the place of epsilon; null where schemes.unpublished says why, and before version 33';
 comment on column budgets.published_delta is 'delta that goes with published_epsilon, a probability';
