@@ -289,7 +289,7 @@ def estimate_all(
         else:
             estimated += [_weighted(aggregate, name, margins, weights, labelled, fewest) for name in estimates]
     joints: tuple[PairEstimates, ...] = ()
-    if aggregate.scheme.pairs:
+    if aggregate.scheme.pairs or any(attribute.of for attribute in aggregate.scheme.attributes.values()):
         from dpcore.estimation.joint.pair_estimates import pair_estimates  # with scipy, which few rounds need
 
         joints = pair_estimates(aggregate, estimates, unavailable, fewest)

@@ -58,16 +58,15 @@ class Side:
 def sides_of(attributes: Sequence[Mapping[str, Any]], canonical: str | None) -> dict[str, Side]:
     """Return attribute -> how it reads; canonical: the scheme's text, which says what becomes of values outside."""
     scheme = tomllib.loads(canonical or "").get("attributes", {})
-    return {
-        row["attribute"]: Side(
-            row["attribute"],
-            row["unit"] or "",
-            row["lower"],
-            row["upper"],
-            scheme.get(row["attribute"], {}).get("outside", "clip") == "clip",
-        )
-        for row in attributes
-    }
+    sides = {}
+    for row in attributes:
+        own = scheme.get(row["attribute"], {})
+        is_clipped = own.get("outside", "clip") == "clip"
+        sides[row["attribute"]] = Side(row["attribute"], row["unit"] or "", row["lower"], row["upper"], is_clipped)
+        for place, column in enumerate(own.get("of", ())):  # asked together: the text alone has what either is
+            ends = [float(own[key][place]) if key in own else None for key in ("lower", "upper")]
+            sides[column] = Side(column, own["units"][place] if "units" in own else "", ends[0], ends[1], is_clipped)
+    return sides
 
 
 def read_number(row: Mapping[str, Any], first: Side, second: Side) -> Line:

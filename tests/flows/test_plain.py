@@ -180,6 +180,7 @@ def pieces(**given: Any) -> Pieces:
         "failed": [],
         "front": "# T",
         "attributes": {"height": "## Height", "side": "## Side"},
+        "pairs": {},
         "estimates": [{"a": "1"}, {"a": "2"}],
         "changes": [],
         "since": "r0",

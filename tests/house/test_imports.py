@@ -44,7 +44,7 @@ QUICK = {  # done in one folder, in this order
     "ldpflow watch --help": "typer",
     "ldpflow status --help": "typer",
     "ldpflow key clinic --keys keys.toml": "typer dpcore.collector",
-    "ldpflow scheme pets.toml": f"typer rich numpy {READS} dpcore.audit",
+    "ldpflow scheme pets.toml": f"typer rich numpy {READS} dpcore.audit scipy.special",
     "ldpflow scheme --json-schema": "typer numpy dpcore.functionals",
     "ldpflow privatize pets.toml people.csv reports": f"typer rich numpy pandas pyarrow {READS}",
     "ldpflow audit pets.toml --trials 1000": f"typer rich numpy {READS} dpcore.audit scipy.special",
@@ -54,13 +54,13 @@ SLOW = {
     "ldpflow reproduce --list": f"typer rich {STUDIES} dpcore.rounds.planner",
     "ldpflow serve pets.toml --into taken --port 0": f"typer numpy {READS} dpcore.collector fastapi uvicorn pandas pyarrow",
     "ldpflow collect pets.toml others --round r": f"typer rich {TABLES} {READS}",
-    "ldpflow estimate pets.toml --round r": f"typer rich {READS} {LANDS}",
+    "ldpflow estimate pets.toml --round r": f"typer rich {READS} {LANDS} dpcore.audit",
     "ldpflow query from_runs": f"typer rich {TABLES}",
     "ldpflow forget r --dry-run": f"typer {TABLES}",
     "ldpflow backup ../kept.tar": f"typer rich {TABLES}",
     "ldpflow restore ../kept.tar ../own": f"typer rich {TABLES}",
     "ldpflow show": f"typer rich {PAGES} {TABLES} dpcore.functionals dpcore.results.plots matplotlib",
-    "ldpflow run pets.toml --seed 1": f"typer rich {READS} {LANDS}",
+    "ldpflow run pets.toml --seed 1": f"typer rich {READS} {LANDS} dpcore.audit",
     "ldpflow benchmark speed --help": f"typer {STUDIES}",
     "ldpflow publish round.html": f"typer rich {PAGES} {TABLES} dpcore.functionals dpcore.results.plots matplotlib",
     "ldpflow export latest_estimates estimates.csv": f"typer {TABLES}",
@@ -70,7 +70,7 @@ SLOW = {
         f"typer rich {TABLES} {READS} dpcore.audit scipy.special dpcore.results.plots matplotlib"
     ),
     "ldpflow plan pets.toml --aim income:mean --epsilon 1 --error 300": (
-        f"typer rich numpy pandas pyarrow {SCIPY} {READS} dpcore.rounds.planner"
+        f"typer dpcore.audit rich numpy pandas pyarrow {SCIPY} {READS} dpcore.rounds.planner"
     ),
     "ldpflow benchmark coverage --help": f"typer {STUDIES} dpcore.audit scipy.special",
 }
@@ -93,7 +93,7 @@ SLOW_FLOWS = {
     "import ldpflow_flows.collect": FLOW,
     "import ldpflow_flows.deploying": FLOW,
     "import ldpflow_flows.estimate": FLOW,
-    "import ldpflow_flows.folders": f"{TABLES} dpcore.functionals",
+    "import ldpflow_flows.folders": TABLES,
     "import ldpflow_flows.hooks": FLOW,
     "import ldpflow_flows.metrics": f"{FLOW} dpcore.results.pages",
     "import ldpflow_flows.publish": FLOW,

@@ -78,7 +78,7 @@ DIGESTS = {
     "0029_forgotten": "3885bcab9844f0da",
     "0030_labels": "e05e7180d6c37842",
     "0031_weights": "e069cde7ffe25837",
-    "0032_joint": "cc5b2731a077addb",
+    "0032_joint": "872c032d0aa1e845",
     "0033_shuffling": "2655a50aad44e625",
 }
 

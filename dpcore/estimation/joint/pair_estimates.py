@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dpcore.errors import NotEstimable
 from dpcore.estimation.estimators.groups import is_withheld
 from dpcore.estimation.functional_estimate import FunctionalEstimate
-from dpcore.estimation.joint.joint_estimate import JointEstimate, Test, axis_of, paired
+from dpcore.estimation.joint.joint_estimate import JointEstimate, Test, asked_together, axis_of, paired
 from dpcore.estimation.joint.side import has_side
 from dpcore.functionals.axis import Axis
 from dpcore.functionals.joint import (
@@ -76,40 +76,52 @@ def pair_estimates(
     return tuple(_pair(aggregate, *names, estimates, unavailable, fewest) for names in _pairs(aggregate.scheme))
 
 
-def _pairs(scheme: Any) -> Iterator[tuple[str, str]]:
-    """The pairs, a number before categories."""
+def _pairs(scheme: Any) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """The pairs, a number before categories, and the attributes that tell of each: two, or one that asks both columns."""
     for one, other in scheme.pairs:
         attributes = [scheme.attributes[name] for name in (one, other)]
         if all(map(has_side, attributes)):
             is_number = [axis_of(attribute).numbers is not None for attribute in attributes]
-            yield (other, one) if is_number == [False, True] else (one, other)
+            pair = (other, one) if is_number == [False, True] else (one, other)
+            yield (*pair, pair)
+    for name, attribute in scheme.attributes.items():
+        if attribute.of:
+            yield (*attribute.of, (name,))
 
 
 def _pair(
     aggregate: Any,
     first: str,
     second: str,
+    told_by: tuple[str, ...],
     estimates: Mapping[str, Any],
     unavailable: Mapping[str, str],
     fewest: int,
 ) -> PairEstimates:
-    reason = "; ".join(f"{name}: {unavailable[name]}" for name in (first, second) if name in unavailable)
-    reason = reason or _withheld(aggregate, first, second, fewest)
+    alone = (
+        told_by if len(told_by) > 1 or not aggregate.scheme.attributes[told_by[0]].is_numeric else ()
+    )  # as they are needed
+    reason = "; ".join(f"{name}: {unavailable[name]}" for name in alone if name in unavailable)
+    reason = reason or _withheld(aggregate, told_by, fewest)
+    found = None
     try:
-        found = None if reason else paired(aggregate, first, second, (estimates[first], estimates[second]))
+        if not reason and len(told_by) == 1:
+            found = asked_together(aggregate, told_by[0], first, estimates.get(told_by[0]))
+        elif not reason:
+            found = paired(aggregate, first, second, (estimates[first], estimates[second]))
     except NotEstimable as error:
-        found, reason = None, str(error)
+        reason = str(error)
     if found is None:
         return PairEstimates(first=first, second=second, reason=reason)
     numbers = tuple(_numbers(found))
     return PairEstimates(first=first, second=second, estimate=found, numbers=numbers, tests=tuple(_tests(found)))
 
 
-def _withheld(aggregate: Any, first: str, second: str, fewest: int) -> str:
+def _withheld(aggregate: Any, told_by: tuple[str, ...], fewest: int) -> str:
     """Why few reports keep a pair from being shown; '' where they do not."""
-    if aggregate.reports(first) < fewest:
-        return f"{aggregate.reports(first):,} reports, and {fewest:,} are needed (min_clients); collect more"
-    for name in (first, second):
+    if (n := aggregate.reports(told_by[0])) < fewest:
+        return f"{n:,} reports, and {fewest:,} are needed (min_clients); collect more"
+    for name in told_by if len(told_by) > 1 else ():  # shares of pairs asked together are shown by themselves
         if aggregate.scheme.attributes[name].mechanism.declared.names_one and is_withheld(aggregate, name, fewest):
             return f"fewer than {fewest:,} reports name a category of {name} (min_clients); collect more, or join categories"
     return ""

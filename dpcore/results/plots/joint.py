@@ -34,23 +34,32 @@ def plot_joint(frame: pd.DataFrame, axes: Axes, first: Side, second: Side) -> Ax
     names, others = (list(dict.fromkeys(frame[f"{side}_part"])) for side in ("first", "second"))
     confidence = float(style.only(frame, "confidence"))
     z, sure = (NormalDist().inv_cdf((1 + p) / 2) for p in (confidence, 1 - (1 - _CERTAINTY) / len(frame)))
-    largest = float(frame["share"].max())
+    largest, upside_down = float(frame["share"].max()), first.range(names[0]) is None  # categories from the top
+    widest, up = 100 * z * float(frame["standard_error"].max()), -1 if upside_down else 1
     marks: dict[str, list[tuple[float, float]]] = {"^": [], "v": []}
     for row in records(frame):
         x, y = others.index(row["second_part"]), names.index(row["first_part"])
         shade = _DARKEST * float(row["share"]) / largest
         axes.add_patch(Rectangle((x, y), 1, 1, facecolor=style.ESTIMATE, alpha=shade, linewidth=0))
         off = 100 * z * row["standard_error"]
-        told = f"{rounded(100 * row['share'], off)}"
-        axes.text(x + 0.5, y + 0.6, told, ha="center", va="center", fontsize=style.SMALL_SIZE, color=style.INK)
+        told = rounded(100 * row["share"], widest)
+        axes.text(
+            x + 0.5, y + 0.5 + 0.1 * up, told, ha="center", va="center", fontsize=style.SMALL_SIZE, color=style.INK
+        )
         if len(others) <= _WIDE:
-            beside = f"±{rounded(off, off)}"
+            beside = f"±{rounded(off, widest)}"
             axes.text(
-                x + 0.5, y + 0.27, beside, ha="center", va="center", fontsize=style.SMALL_SIZE - 2, color=style.INK
+                x + 0.5,
+                y + 0.5 - 0.23 * up,
+                beside,
+                ha="center",
+                va="center",
+                fontsize=style.SMALL_SIZE - 2,
+                color=style.INK,
             )
         more = row["estimate"] - row["independent"]
         if abs(more) > sure * row["standard_error"]:
-            marks["^" if more > 0 else "v"].append((x + 0.87, y + 0.82))
+            marks["^" if more > 0 else "v"].append((x + 0.87, y + 0.5 + 0.32 * up))
     for marker, name in (("^", "surely more than if independent"), ("v", "surely fewer")):
         if marks[marker]:
             axes.plot(
@@ -58,7 +67,7 @@ def plot_joint(frame: pd.DataFrame, axes: Axes, first: Side, second: Side) -> Ax
             )
     axes.set_xlim(0, len(others))
     axes.set_ylim(0, len(names))
-    if names and first.range(names[0]) is None:
+    if upside_down:
         axes.invert_yaxis()
     _ticks(axes, "y", names, first)
     _ticks(axes, "x", others, second)

@@ -29,10 +29,10 @@ comment on column joint.second_part is 'part of the second, alike';
 comment on column joint.first_position is 'place of the part along the first, from 0';
 comment on column joint.second_position is 'place of the part along the second, from 0';
 comment on column joint.share is 'share of those who answered both, of the law that is shown: rows and columns add to either alone; a probability';
-comment on column joint.estimate is 'unbiased estimate of the share, which the interval belongs to; may be below 0';
+comment on column joint.estimate is 'estimate of the share, which the interval belongs to, not bound to margins; may be below 0';
 comment on column joint.standard_error is 'standard error of the estimate';
 comment on column joint.confidence is 'stated coverage of the interval, a probability strictly between 0 and 1';
-comment on column joint.low is 'lower end of the interval, which holds whatever the law; a probability';
+comment on column joint.low is 'lower end of the interval, widened where needed to hold the share; a probability';
 comment on column joint.high is 'upper end of the interval, a probability';
 
 create table associations (
@@ -68,7 +68,7 @@ comment on column associations.run_id is 'run that landed this row, first 16 hex
 comment on column associations."first" is 'name of one attribute in the scheme';
 comment on column associations."second" is 'name of the other, along which the first is told';
 comment on column associations.functional is 'the number, such as correlation or conditional_mean(20, 30); or the test: independence, trend or equal_means';
-comment on column associations.kind is '''distribution_free'' of a number whose interval holds whatever the law, ''smooth'' of one that a smooth law has, or ''test''';
+comment on column associations.kind is '''smooth'' of a number whose interval takes the law to be smooth, ''distribution_free'' where it holds whatever the law, or ''test''';
 comment on column associations.first_part is 'part of the first that the number is of, as in joint; empty for all';
 comment on column associations.second_part is 'part of the second that the number is given; empty for all';
 comment on column associations.estimate is 'estimate, in the number''s unit, of values as they are kept, within their bounds; null of a test, and where it was refused';
