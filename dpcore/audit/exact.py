@@ -157,15 +157,19 @@ def _(mechanism: DyadicWave) -> Finding:
 
 @_stated.register
 def _(mechanism: CrossedWave) -> Finding:
-    """A square of cells around the place, and a stretch around the product of how far both are from the middle."""
+    """A square around the place, a stretch around the product of how far both are from the middle, and one around either."""
     stated = mechanism.parameters()
     M, heavy, light = stated["cells"], stated["weights_in"], stated["weights_out"]
-    (side, length), doubled = stated["widths"], 2 * np.arange(M) + 1 - M
+    (side, length, *alone), doubled = stated["widths"], 2 * np.arange(M) + 1 - M
     near = _wave(np.arange(M), side, M + side - 1, 1, 0)
     square = np.einsum("xi,yj->xyij", near, near).reshape(M * M, -1)
     starts = np.multiply.outer(doubled, doubled).ravel() + (M - 1) ** 2
     product = _wave(starts // 2, length, (M - 1) ** 2 + length, heavy[1], light[1])
-    return _listed([np.where(square, heavy[0], light[0]), product])
+    either = [
+        _wave(phases.ravel(), width, M + width - 1, heavy[level], light[level])
+        for level, (phases, width) in enumerate(zip(np.indices((M, M)), alone, strict=True), start=2)
+    ]
+    return _listed([np.where(square, heavy[0], light[0]), product, *either])
 
 
 def _wave(starts: np.ndarray, window: int, outputs: int, heavy: int, light: int) -> np.ndarray:

@@ -1,9 +1,10 @@
-"""Crossed wave: two numbers of one person, asked together; clients report a place in the plane, or their product.
+"""Crossed wave: two numbers of one person, asked together; clients report a place in the plane, their product, or one of them.
 
-Most clients report the plane, level 0: one cell of a square of cells, near the two values or anywhere.  It tells the joint law,
-as a square wave tells one number's [LiSquareWave2020].  The others report the product, level 1: a wave on
-u = (2x + 1 - M)(2y + 1 - M), which is what a correlation hangs on, and what the plane's square blurs.  Every report spends the
-whole budget, and is two small integers.  That clients look at a product is ours.
+Many clients report the plane, level 0: one cell of a square of cells, near the two values or anywhere.  It tells the joint law,
+as a square wave tells one number's [LiSquareWave2020].  Some report the product, level 1: a wave on
+u = (2x + 1 - M)(2y + 1 - M), which is what a correlation hangs on, and what the plane's square blurs.  The others report x
+alone, level 2, or y alone, level 3: a square wave each, for the margins, of which the plane's rows and columns tell little.
+Every report spends the whole budget, and is two small integers.  That clients look at a product is ours.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from dpcore.privacy.budget import Budget
 
 SIZES = (8, 16, 32)  # cells of either number that there may be
 _CELLS = 32
-_LAW = (Fraction(3, 4), Fraction(1, 4))  # of plane and product: rectangles want the one, correlations the other
+LEVELS = ("plane", "product", "x", "y")
+_LAW = (Fraction(9, 20), Fraction(1, 4), Fraction(3, 20), Fraction(3, 20))  # of the plane, the product, x and y
 _LISTS = ("weights_in", "weights_out", "level_law", "widths")
 
 
@@ -39,30 +41,36 @@ _LISTS = ("weights_in", "weights_out", "level_law", "widths")
     "crossed_wave",
     attributes={"plane"},
     estimators=("together",),
-    words="whether places or products were looked at, drawn without looking, and one cell: near the two values or anywhere",
+    words="whether the place, the product or one number was looked at, drawn without looking, and a cell: near it or anywhere",
     options=(
         Option("cells", int, words=f"cells of either number: {', '.join(map(str, SIZES))}"),
-        Option("level_law", list[Fraction], words="shares of the devices that report the place, and the product"),
+        Option(
+            "level_law",
+            list[Fraction],
+            words="shares of the devices that report the place, the product, the first number, and the second",
+        ),
         Option(
             "widths",
             list[int],
             least=1,
-            words="cells of the window's side in the plane, and of the product's: odd numbers",
+            words="cells of the windows, odd numbers: the side in the plane, then the product, the first number and the second",
         ),
     ),
 )
 @dataclass(frozen=True)
 class CrossedWave(Mechanism):
-    """Report a level and a cell: each cell of a window around the two values with weight_in, each other with weight_out.
+    """Report a level and a cell: each cell of a window around what it looks at with weight_in, each other with weight_out.
 
-    cells: M, 8, 16 or 32, of either number; input cell x M + y, so that there are M^2.  half_widths: (2,), of the square in the
-    plane and of the product's window.  level_law: (2,) integers that sum to 2^16.  weights: pairs (weight_in, weight_out).
+    cells: M, 8, 16 or 32, of either number; input cell x M + y, so that there are M^2.  half_widths: (4,), of the square in the
+    plane and of the windows of the product, x and y.  level_law: (4,) integers that sum to 2^16.  weights: (4,) pairs
+    (weight_in, weight_out).
     Level 0: (M + 2h)^2 outputs, the range extended by h on all four sides.  Level 1: the phase of u = (2x + 1 - M)(2y + 1 - M)
-    is (u + (M - 1)^2) / 2, a whole number, as u is odd; its range is extended, too.
+    is (u + (M - 1)^2) / 2, a whole number, as u is odd; its range is extended, too.  Levels 2 and 3: M + 2h outputs each, the
+    phase is x or y.
 
     Privacy.  Claim: Pr(level, z | x, y) <= e^epsilon Pr(level, z | x', y') for all pairs of values and all reports.
         1. The level is drawn without looking at x and y, so that its probability cancels: one level at a time.
-        2. The client draws r uniform on 0..T-1 and T is the same for all x and y: all windows are alike, none is cut.
+        2. The client draws r uniform on 0..T-1 and T is the same for all x and y: a level's windows are alike, none is cut.
         3. Exactly weight_in values of r lead to each cell of the window, exactly weight_out to each other cell.
         4. So Pr(z | level, x, y) is weight_in / T or weight_out / T, and every ratio is at most weight_in / weight_out.
         5. The constructor lists all rows, and refuses unequal totals and a ratio above E, a rational lower bound of e^epsilon.
@@ -71,7 +79,7 @@ class CrossedWave(Mechanism):
 
     >>> mechanism = CrossedWave.design(Budget.parse("2"))
     >>> mechanism.inputs, mechanism.half_widths, mechanism.outputs, mechanism.certificate().holds
-    (1024, (8, 247), (2304, 1456), True)
+    (1024, (8, 247, 2, 2), (2304, 1456, 36, 36), True)
     """
 
     budget: Budget
@@ -83,9 +91,9 @@ class CrossedWave(Mechanism):
     def __post_init__(self) -> None:
         if self.cells not in SIZES:
             raise SchemeError(f"cells must be one of {', '.join(map(str, SIZES))}, got {self.cells}")
-        if len(self.half_widths) != 2 or len(self.weights) != 2:
-            raise SchemeError("widths and weights must be of two levels, the plane and the product")
-        level_sampling.check_weights(self.level_law, 2)
+        if len(self.half_widths) != len(LEVELS) or len(self.weights) != len(LEVELS):
+            raise SchemeError("widths and weights must be of four levels: the plane, the product, x and y")
+        level_sampling.check_weights(self.level_law, len(LEVELS))
         for level, table in enumerate(self._tables):
             if np.any(table.sum(axis=1) != self.windows[level].total):
                 raise CalibrationError(f"{self.name} level {level}: the totals of the rows must all be the same")
@@ -100,27 +108,32 @@ class CrossedWave(Mechanism):
         level_law: Sequence[Fraction | int] | None = None,
         widths: Sequence[int] | None = None,
     ) -> CrossedWave:
-        """Return the mechanism that keeps `budget`; windows reach e^(-epsilon / 3) of half the range to either side.
+        """Return the mechanism that keeps `budget`.
 
-        cells: 8, 16 or 32, the default.  level_law, widths: two numbers each, of the plane and of the product.
+        Windows of the plane and the product reach e^(-epsilon / 3) of half the range to either side, those of x and y a quarter
+        as far: they are for what the plane blurs.
+
+        cells: 8, 16 or 32, the default.  level_law, widths: four numbers each, of the plane, the product, x and y.
 
         Raises SchemeError for values outside these ranges.
         """
         for name, given in (("level_law", level_law), ("widths", widths)):
-            if given is not None and len(given) != 2:
-                raise SchemeError(f"{name} must be two numbers, of the plane and of the product, got {len(given)}")
+            if given is not None and len(given) != len(LEVELS):
+                raise SchemeError(f"{name} must be four numbers, of the plane, the product, x and y, got {len(given)}")
         M = _CELLS if cells is None else cells
         if M not in SIZES:
             raise SchemeError(f"cells must be one of {', '.join(map(str, SIZES))}, got {M}")
-        phases = (M, (M - 1) ** 2 + 1)
-        reach = math.exp(-float(budget) / 3) / 2
-        chosen = (max(1, int(reach * many + 0.5)) for many in phases)
-        plane, product = map(half_width_of, widths) if widths is not None else chosen
-        outputs = ((M + 2 * plane) ** 2, phases[1] + 2 * product)
-        inside = ((2 * plane + 1) ** 2, 2 * product + 1)
+        reach, phases = math.exp(-float(budget) / 3) / 2, (M - 1) ** 2 + 1
+        reaches = (reach * M, reach * phases, reach * M / 4, reach * M / 4)
+        half_widths = (
+            [max(1, int(cells + 0.5)) for cells in reaches] if widths is None else list(map(half_width_of, widths))
+        )
+        plane, *others = half_widths
+        outputs = ((M + 2 * plane) ** 2, *(many + 2 * h for many, h in zip((phases, M, M), others, strict=True)))
+        inside = ((2 * plane + 1) ** 2, *(2 * h + 1 for h in others))
         weights = tuple(integer_weights(budget, k, n - k) for k, n in zip(inside, outputs, strict=True))
         law = level_sampling.apportion(_LAW if level_law is None else level_law)
-        return cls(budget, M, (plane, product), law, weights)
+        return cls(budget, M, tuple(half_widths), law, weights)
 
     @classmethod
     def _read(cls, budget: Budget, parameters: Mapping[str, Any]) -> Self:
@@ -137,15 +150,20 @@ class CrossedWave(Mechanism):
         }
 
     @cached_property
-    def windows(self) -> tuple[Window, Window]:
-        """The plane and the product."""
-        M, (plane, product) = self.cells, self.half_widths
+    def windows(self) -> tuple[Window, ...]:
+        """The plane, the product, x and y."""
+        M, (plane, *others) = self.cells, self.half_widths
         x, y = divmod(np.arange(M * M), M)
         phase = ((2 * x + 1 - M) * (2 * y + 1 - M) + (M - 1) ** 2) // 2
-        side, length = M + 2 * plane, (M - 1) ** 2 + 1 + 2 * product
+        side = M + 2 * plane
         return (
             Window(x, y, side, side, 2 * plane + 1, 2 * plane + 1, *self.weights[0]),
-            Window(np.zeros_like(x), phase, 1, length, 1, 2 * product + 1, *self.weights[1]),
+            *(
+                Window(np.zeros_like(x), lefts, 1, phases + 2 * h, 1, 2 * h + 1, *weights)
+                for lefts, phases, h, weights in zip(
+                    (phase, x, y), ((M - 1) ** 2 + 1, M, M), others, self.weights[1:], strict=True
+                )
+            ),
         )
 
     @cached_property
@@ -158,7 +176,7 @@ class CrossedWave(Mechanism):
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        return (1, 1)
+        return (1,) * len(LEVELS)
 
     def ranges(self, level: int) -> tuple[np.ndarray, np.ndarray]:
         return np.array([0]), np.array([self.windows[level].outputs - 1])

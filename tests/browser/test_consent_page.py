@@ -492,7 +492,9 @@ def test_two_questions_may_be_answered_together_and_a_column_is_asked_once(
             assert shown[shown.index("Work and place") + 2] == "nurse; village"
             assert shown[shown.index("Habits") + 2] == "no; yes"
             assert shown[shown.index("Income and age") + 2] == "41,000 USD; 31 years"
-            assert shown[shown.index("Income and age") + 4].startswith(("Of the place, cell ", "Of the product, cell "))
+            assert shown[shown.index("Income and age") + 4].startswith(
+                tuple(f"Of the {what}, cell " for what in ("place", "product", "first", "second"))
+            )
             assert tab.evaluate(FITS)
             tab.screenshot(screenshots / f"together_{width}_review.png")
         tab.evaluate("document.getElementById('send').click()")

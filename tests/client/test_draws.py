@@ -65,12 +65,12 @@ FROZEN: dict[int, dict[str, str]] = {
         "variants.periodic": "7734ee4814b5d6de",
         "variants.relaxed": "6d53f3f4c30d8731",
         "variants": "a2c7052c0ba8e43d",
-        "together.job_region": "e117a2d9f88ecc04",
-        "together.job": "4115c1f8d4bb89a2",
-        "together.habits": "9e2cace2adaa77fd",
-        "together": "f4ea5928abf450e3",
-        "together.income_age": "db9fe0fc67f3513e",
-        "together.height_weight": "8a72c68230d7bcfd",
+        "together.job_region": "9bf3db846942e04e",
+        "together.job": "d8b462b119ea8c7b",
+        "together.habits": "f5684f2ddba01ae9",
+        "together": "fb5d561cddfe8517",
+        "together.income_age": "bd85910008af1ecc",
+        "together.height_weight": "ad7be299a84b2f4c",
     },
 }
 

@@ -139,8 +139,8 @@ lower = [-1, 0]
 upper = [1, 1]
 outside = "refuse"
 cells = 8
-widths = [3, 21]
-level_law = [1, 1]
+widths = [3, 21, 1, 3]
+level_law = [1, 1, 2, 2]
 epsilon = "ln 3"
 """
 SCHEMES = {

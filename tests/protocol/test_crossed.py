@@ -250,7 +250,7 @@ def test_two_numbers_are_a_cell_of_the_plane() -> None:
         ("epsilon", 'functionals = ["mean"]\nepsilon', "unknown key 'functionals'"),
         ("epsilon", 'mechanism = "dyadic_wave"\nepsilon', "mechanism must be one of 'crossed_wave'"),
         ("epsilon", "cells = 64\nepsilon", "cells must be one of 8, 16, 32"),
-        ("epsilon", "widths = [4, 5]\nepsilon", "widths must be odd numbers"),
+        ("epsilon", "widths = [3, 5, 4, 5]\nepsilon", "widths must be odd numbers"),
     ],
 )
 def test_numbers_that_cannot_be_asked_together_are_refused_in_one_line(old: str, new: str, words: str) -> None:
@@ -286,10 +286,10 @@ def test_a_round_of_two_numbers_runs_through_and_says_what_to_ask() -> None:
     assert truths(round_, people).empty
 
 
-def test_the_audit_enumerates_the_plane_and_the_product() -> None:
+def test_the_audit_enumerates_the_plane_the_product_and_either_number() -> None:
     read = dp.Scheme.from_toml(NUMBERS)
     found = audit_scheme(read)
     assert found.proven
     assert found.kept.ratio == read.attributes["money"].mechanism.certificate().kept
-    assert "1,024 x 2,304 + 1,024 x 1,456 weights" in found.attributes[0].found.how
+    assert "1,024 x 2,304 + 1,024 x 1,456 + 1,024 x 36 + 1,024 x 36 weights" in found.attributes[0].found.how
     assert faithfulness(read, dp.seeded(13), trials=20_000).holds

@@ -270,7 +270,7 @@ function says(attribute, { level, values }) {
     case "subset_selection": return `One of ${listed(values.map((value) => categories[value]))}, or none of them`;
     case "hadamard_response": return `Symbol ${values[0]} of ${high}`;
     case "local_hashing": return `Bin ${values[2]} of the hash ${values[0]} x + ${values[1]}`;
-    case "crossed_wave": return `${level ? "Of the product" : "Of the place"}, cell ${values[0] + 1} of ${high + 1}`;
+    case "crossed_wave": return `${["Of the place", "Of the product", "Of the first", "Of the second"][level]}, cell ${values[0] + 1} of ${high + 1}`;
     case "wavelet_laplace": return `${scale}${values.length} numbers with noise: ${values.slice(0, 2).map((v) => number(v).replace("-", "−")).join("; ")}${values.length > 2 ? "; …" : ""}`;
     default: return `${scale}cell ${values[0] + 1 - low} of ${high - low + 1}`.replace(/^./, (letter) => letter.toUpperCase());
   }

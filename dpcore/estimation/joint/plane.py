@@ -1,4 +1,4 @@
-"""Either number of two that were asked together: what reports of places in the plane say of one, whatever the other."""
+"""Either number of two that were asked together: what reports of places and of it alone say of it, whatever the other."""
 
 from __future__ import annotations
 
@@ -16,17 +16,25 @@ def densities(attribute: Any, statistics: np.ndarray) -> tuple[DensityEstimate, 
     """Return both numbers' densities; statistics: (S,), of the attribute that asks them together.
 
     A square window's rows and columns are windows of either number: the row of a report is a report of x through a square wave
-    whose window is lighter, as what is outside a window in one direction counts wherever it is in the other.
-    Raises NotEstimable where no report is of the plane.
+    whose window is lighter, as what is outside a window in one direction counts wherever it is in the other.  Reports of x
+    alone are of the same x, and so both are fitted together.
+    Raises NotEstimable where no report is of the plane or of the number.
     """
-    cells, window = attribute.mechanism.cells, attribute.mechanism.windows[0]
+    mechanism = attribute.mechanism
+    cells, (window, _, *alone) = mechanism.cells, mechanism.windows
+    places, _, *others = mechanism.model().split(np.asarray(statistics))
     table = window.weights().reshape(cells, cells, window.rows, window.columns)
-    counts = np.asarray(statistics[: window.outputs]).reshape(window.rows, window.columns)
-    if not counts.sum():
-        raise NotEstimable(f"{attribute.name} has no report of a place; collect some first")
-    first = _density(attribute.sides[0], table[:, 0].sum(axis=2), counts.sum(axis=1))
-    return first, _density(attribute.sides[1], table[0].sum(axis=1), counts.sum(axis=0))
-
-
-def _density(side: Any, weights: np.ndarray, counts: np.ndarray) -> DensityEstimate:
-    return LogSpline().through(side, FiniteChannel((Listed(weights),), np.ones(1)), counts)
+    places = places.reshape(window.rows, window.columns)
+    sides = (
+        (table[:, 0].sum(axis=2), places.sum(axis=1), alone[0].weights()[::cells], others[0]),
+        (table[0].sum(axis=1), places.sum(axis=0), alone[1].weights()[:cells], others[1]),
+    )
+    found = []
+    for side, level, (lines, seen, weights, own) in zip(attribute.sides, (2, 3), sides, strict=True):
+        counts = np.append(seen, own)
+        if not counts.sum():
+            raise NotEstimable(f"{attribute.name} has no report of {side.name} or of a place; collect some first")
+        law = np.array([mechanism.level_law[0], mechanism.level_law[level]], dtype=np.float64)
+        channel = FiniteChannel((Listed(lines), Listed(weights)), law / law.sum())
+        found.append(LogSpline().through(side, channel, counts))
+    return found[0], found[1]

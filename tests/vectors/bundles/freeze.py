@@ -65,7 +65,7 @@ HONEST = {
     "together": categorical("subset_selection", "2", 2).replace(
         'categories = ["c0", "c1"]\n', 'of = ["job", "place"]\ncategories = [["a", "b"], ["n", "e", "s"]]\n'
     ),
-    "plane": numeric("crossed_wave", "1", "cells = 8\nwidths = [3, 21]\n").replace(
+    "plane": numeric("crossed_wave", "1", "cells = 8\nwidths = [3, 21, 1, 3]\n").replace(
         "lower = 0\nupper = 1\n", 'of = ["income", "age"]\nlower = [0, 18]\nupper = [9, 90]\nunits = ["USD", ""]\n'
     ),
     "sampled": numeric("wavelet_laplace", "1", SPLINES),
@@ -169,7 +169,7 @@ def kept(schemes: dict[str, Scheme]) -> list[Row]:
         ("another law", "dyadic_wave", _said(schemes["dyadic_wave"], "level_law", [1, 1, 65534])),
         ("other categories of two columns", "together", {'        "s",\n': '        "a",\n'}),
         ("a wider plane", "plane", {"    9,\n": "    10,\n"}),
-        ("another law of two levels", "plane", _said(schemes["plane"], "level_law", [1, 65535])),
+        ("another law of four levels", "plane", _said(schemes["plane"], "level_law", [1, 65533, 1, 1])),
         ("a name with dashes", "two", {'name = "a_two"': 'name = "a-two-"'}),
     ]
     return [(f"{name}, {of}" if name == "one less" else name, of, changes) for name, of, changes in rows]
@@ -339,19 +339,20 @@ def refused(schemes: dict[str, Scheme]) -> list[Row]:
     }
     rows += [(f"together: {what}", "together", *row) for what, row in crossed.items()]
     plane, heavy = "plane", own["plane"]["weights_in"]
-    say("the place too heavy", plane, "weights_in", [heavy[0] + 1, heavy[1]], RATIO)
-    say("the product too heavy", plane, "weights_in", [heavy[0], heavy[1] + 1], RATIO)
-    say("a level's weights alike", plane, "weights_in", [heavy[0], 65536], WEIGHTS)
-    say("a level without others", plane, "weights_out", [0, 65536], WEIGHTS)
-    say("beyond a word", plane, "weights_in", [2**32, heavy[1]], WEIGHTS)
+    for level, what in enumerate(("place", "product", "first", "second")):
+        say(f"the {what} too heavy", plane, "weights_in", [w + (at == level) for at, w in enumerate(heavy)], RATIO)
+    say("a level's weights alike", plane, "weights_in", [heavy[0], 65536, *heavy[2:]], WEIGHTS)
+    say("a level without others", plane, "weights_out", [0, 65536, 65536, 65536], WEIGHTS)
+    say("beyond a word", plane, "weights_in", [2**32, *heavy[1:]], WEIGHTS)
     say("weights of one level", plane, "weights_in", heavy[:1], NEEDS)
-    say("an even window", plane, "widths", [4, 21], ODD)
-    say("three windows", plane, "widths", [3, 21, 21], "must be of two levels")
-    say("more than a word holds", plane, "widths", [3, 300_001], WEIGHTS)
-    light = _said(schemes[plane], "weights_in", [2, 2]) | _said(schemes[plane], "weights_out", [1, 1])
-    wide = light | _said(schemes[plane], "widths", [601, 21])
+    say("an even window", plane, "widths", [4, 21, 1, 3], ODD)
+    say("three windows", plane, "widths", [3, 21, 3], "must be of four levels")
+    say("two windows", plane, "widths", [3, 21], "must be of four levels")
+    say("more than a word holds", plane, "widths", [3, 300_001, 1, 3], WEIGHTS)
+    light = _said(schemes[plane], "weights_in", [2] * 4) | _said(schemes[plane], "weights_out", [1] * 4)
+    wide = light | _said(schemes[plane], "widths", [601, 21, 1, 3])
     rows.append(("plane: a window beyond what is listed", plane, wide, "a level has at most"))
-    say("a level that nobody reports", plane, "level_law", [65536, 0], LAW)
+    say("a level that nobody reports", plane, "level_law", [65534, 0, 1, 1], LAW)
     say("a law of three", plane, "level_law", [65534, 1, 1], LAW)
     say("other cells", plane, "cells", 12, "cells must be one of")
     numbers = {

@@ -1,4 +1,4 @@
-/** Crossed wave: of two numbers a cell near their place in the plane, or near their product, or anywhere. */
+/** Crossed wave: of two numbers a cell near their place in the plane, near their product or near one of them, or anywhere. */
 
 import { SchemeError } from "../errors.mjs";
 import { largest } from "../promise.mjs";
@@ -46,15 +46,20 @@ export function crossedWave(client) {
   widths.forEach(checkWindow);
   if (heavy.length !== light.length) throw new SchemeError("client does not hold what the mechanism needs (weights_out)");
   if (!SIDES.includes(cells)) throw new SchemeError(`cells must be one of ${SIDES.join(", ")}, got ${cells}`);
-  if (widths.length !== 2 || heavy.length !== 2) throw new SchemeError("widths and weights must be of two levels, the plane and the product");
-  levelLaw(law, 2);
+  if (widths.length !== 4 || heavy.length !== 4) throw new SchemeError("widths and weights must be of four levels: the plane, the product, x and y");
+  levelLaw(law, 4);
   const inputs = cells * cells;
-  const [side, length] = [cells + widths[0] - 1, (cells - 1) ** 2 + widths[1]];
+  const side = cells + widths[0] - 1;
   const place = (cell) => [Math.floor(cell / cells), cell % cells];
   const product = (cell) => place(cell).reduce((u, z) => u * (2 * z + 1 - cells), 1);
+  /** A level of one row, whose phases are those of an input cell, 0 to most. */
+  const row = (level, most, phase) =>
+    windowed(inputs, [1, most + widths[level]], [1, widths[level]], (cell) => [0, phase(cell)], [heavy[level], light[level]]);
   const levels = [
     windowed(inputs, [side, side], [widths[0], widths[0]], place, [heavy[0], light[0]]),
-    windowed(inputs, [1, length], [1, widths[1]], (cell) => [0, (product(cell) + (cells - 1) ** 2) / 2], [heavy[1], light[1]]),
+    row(1, (cells - 1) ** 2, (cell) => (product(cell) + (cells - 1) ** 2) / 2),
+    row(2, cells - 1, (cell) => place(cell)[0]),
+    row(3, cells - 1, (cell) => place(cell)[1]),
   ];
   return {
     inputs,
