@@ -169,6 +169,7 @@ def test_the_schemes_that_are_out_keep_their_digests(root: Path) -> None:
         "consumer_expenditure": "857403f18872c6f810f85b478eaace539da982a89311f677a9120cf6ee652d98",
         "current_population": "9f57851c1bb5477cd1b0e29d990ca5d9ad94d70d7d6e96b67040558ab75aaa84",
         "health_insurance": "8949b67e691c2840d703215033ea6fb7fdeed9befec574ddfcf16d6a33f3fc53",
+        "schooling_and_wages": "1e799d948d48ea3c80edcffad131f9eb1f7301dcd710ae3804eae270abd02be9",
     }
     assert {path.stem: Scheme.from_toml(path).digest for path in (root / "data/schemes").glob("*.toml")} == out
 
