@@ -281,7 +281,9 @@ def test_the_flows_carry_a_round_out_and_publish_it(
     assert len(shown) == 5
     assert publish.publish(NamedRound(scheme=question, data=tmp_path, round="r")).data == run.folder
     page = Path(run.plan.figures) / "round.html"
-    assert written == [((run.plan.warehouse, page), {"round_": "r", "scheme": "consumer_expenditure"})]
+    assert written == [
+        ((run.plan.warehouse, page), {"round_": "r", "scheme": "consumer_expenditure", "language": "en"})
+    ]
     few = rounds.run_round(RoundSettings(**told | {"round": "few"}, seed=2, min_clients=301))
     assert (few.name, few.is_completed()) == ("Waiting", True)
     assert "300" in few.message

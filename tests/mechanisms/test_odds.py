@@ -77,7 +77,7 @@ def test_oracles_of_few_categories(name: str, categories: int) -> None:
         SquareWave.design(ONE, cells=8, widths=[15]),
         SquareWave.design(ONE, cells=8, widths=[1]),
         CrossedWave.design(ONE, cells=8),
-        CrossedWave.design(ONE, cells=8, widths=[3, 31]),
+        CrossedWave.design(ONE, cells=8, widths=[3, 31, 3, 3]),
         DyadicWave.design(ONE, cells=8, widths=[3, 5, 7]),
         DyadicWave.design(ONE, cells=8, widths=[5, 5, 3, 5]),  # no pair is as far apart as can be at every level
     ],

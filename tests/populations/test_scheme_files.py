@@ -19,6 +19,7 @@ FILES = sorted((DATA / "schemes").glob("*.toml"))
 SAMPLES = {
     "health_insurance": DATA / "samples" / "health_insurance.parquet",
     "current_population": DATA / "samples" / "cps_1988.parquet",
+    "schooling_and_wages": DATA / "samples" / "cps_1988.parquet",
 }
 
 
@@ -37,6 +38,7 @@ def test_the_totals_are_those_the_comments_state(schemes: dict[str, Scheme]) -> 
     assert schemes["consumer_expenditure"].epsilon == pytest.approx(math.log(3) + 4, abs=1e-12)
     assert schemes["health_insurance"].epsilon == pytest.approx(5, abs=1e-12)
     assert schemes["current_population"].epsilon == pytest.approx(5, abs=1e-12)
+    assert schemes["schooling_and_wages"].epsilon == pytest.approx(5, abs=1e-12)
     urban_rural = schemes["consumer_expenditure"].attributes["urban_rural"]
     assert urban_rural.budget.text == "ln 3"
 
