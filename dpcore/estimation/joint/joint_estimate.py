@@ -105,7 +105,7 @@ class JointEstimate:
         if not np.all(divisors > sure):
             much = float(np.max((sure / np.maximum(divisors, 1e-12 + sure / 1e3)) ** 2))
             reason = (
-                f"what it is divided by cannot be told from zero with {self.n:,} reports; about "
+                f"the share or variance that it is divided by cannot be told from zero with {self.n:,} reports; about "
                 f"{2 * much:,.{0 if much > 5 else 1}f} times as many, or a larger epsilon, would do"
             )
             return replace(refused(functional, reason, confidence, plug_in), kind=kind)
