@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import dpcore as dp
 from dpcore import functionals as f
-from dpcore.errors import SchemeError
+from dpcore.errors import NotEstimable, SchemeError
+from dpcore.estimation.joint.pair_estimates import pair_estimates
+from dpcore.estimation.joint.surface import Functions
+from dpcore.functionals.axis import Axis
 from dpcore.laboratory.studies.joint_laws import JointLaw, joint_laws
 from tests.helpers.statistical import most_seen
 
@@ -106,3 +111,33 @@ def test_a_pair_that_is_not_kept_is_named() -> None:
     aggregate = dp.aggregate(scheme, dp.privatize(scheme, people, dp.seeded(1)))
     with pytest.raises(SchemeError, match=r"x with y is not kept; name the pair in the scheme \(it keeps: none\)"):
         dp.joint(aggregate, "x", "y")
+
+
+def test_a_pair_of_which_one_category_alone_is_estimated_is_refused_and_the_round_is_whole() -> None:
+    text = joint_laws()["groups"].scheme(0.1, 200)
+    scheme = dp.Scheme.from_toml(text.replace('["0", "1", "2", "3"]', '["0", "1"]'))
+    people = {"x": np.linspace(0.1, 0.9, 200), "y": np.repeat(["0", "1"], 100)}
+    everyone = dp.aggregate(scheme, dp.privatize(scheme, people, dp.seeded(1)))
+    # What reports of a rare category come to with so much noise: all of it, or none.
+    table = everyone.statistics["y"].copy()
+    assert table.sum() == 200
+    for statistics in (np.array([200, 0]), np.array([0, 200])):
+        one = replace(everyone, statistics={**everyone.statistics, "y": statistics})
+        with pytest.raises(NotEstimable, match=r"y's estimate is one answer alone with 200 reports"):
+            dp.joint(one, "x", "y")
+        (pair,) = pair_estimates(one, {name: dp.estimate(one, name) for name in ("x", "y")}, {})
+        assert "goes with nothing; collect more" in pair.reason
+
+
+@pytest.mark.parametrize("where", [0, 5, -1])
+def test_functions_of_an_axis_with_silence_vary_where_the_margin_does(where: int) -> None:
+    numbers = np.append(np.arange(10.0), 0.0)
+    axis = Axis(name="x", unit="", answered=np.append(np.ones(10), 0.0), numbers=numbers, squares=numbers**2)
+    margin = np.full(11, 1e-10)
+    margin[where] = 1 - 1e-9
+    assert len(Functions.of(axis, margin).values) == 0
+    margin[[2, 3]] += 0.1
+    functions = Functions.of(axis, margin / margin.sum()).values
+    gram = (functions * margin / margin.sum()) @ functions.T
+    np.testing.assert_allclose(gram, np.eye(len(gram)), atol=1e-6)
+    assert len(functions) == 2

@@ -88,6 +88,16 @@ class JointEstimate:
     def _functions(self) -> tuple[Functions, Functions]:
         return Functions.of(self.first, self.margins[0]), Functions.of(self.second, self.margins[1])
 
+    def checked(self) -> JointEstimate:
+        """Return it; raises NotEstimable where all of either attribute's estimate is one answer, so that nothing may vary."""
+        for axis, functions in zip((self.first, self.second), self._functions, strict=True):
+            if not len(functions.values):
+                raise NotEstimable(
+                    f"{axis.name}'s estimate is one answer alone with {self.n:,} reports, and goes with nothing; "
+                    "collect more, or give a larger epsilon"
+                )
+        return self
+
     def functional(
         self, functional: JointFunctional, confidence: float = 0.95, *, distribution_free: bool = False
     ) -> FunctionalEstimate:
@@ -264,7 +274,7 @@ def paired(aggregate: Any, first: str, second: str, estimates: tuple[Any, Any]) 
     ]
     return JointEstimate(
         first=axes[0], second=axes[1], margins=_held(*margins), evidence=Paired(sides[0], sides[1], sums)
-    )
+    ).checked()
 
 
 def asked_together(aggregate: Any, name: str, first: str, estimate: Any = None) -> JointEstimate:
@@ -286,7 +296,9 @@ def asked_together(aggregate: Any, name: str, first: str, estimate: Any = None) 
         margins = table.sum(axis=1) / table.sum(), table.sum(axis=0) / table.sum()
     side = Side.of(attribute, places[:, None], np.outer(*map(_near, margins)).ravel())
     sums = np.append(aggregate.reports(name), aggregate.statistics[name]).astype(np.float64)
-    return JointEstimate(first=axes[0], second=axes[1], margins=_held(*margins), evidence=Together(side, sums))
+    return JointEstimate(
+        first=axes[0], second=axes[1], margins=_held(*margins), evidence=Together(side, sums)
+    ).checked()
 
 
 def _near(margin: np.ndarray) -> np.ndarray:

@@ -47,11 +47,12 @@ class Functions:
             orders: np.ndarray = np.ones(columns.shape[1])
         else:
             numbers = axis.numbers - float(axis.numbers.min())
-            order = min(_ORDER, int(held.sum()) - 1 - int(axis.is_silent))
+            answers = int(held[axis.answered > 0].sum())
+            order = max(0, min(_ORDER, answers - 1))
             columns = legendre.legvander(2 * numbers / float(numbers.max()) - 1, order)[:, 1:]
             columns = columns * axis.answered[:, None]
             orders = np.arange(1.0, order + 1)
-            if axis.is_silent:
+            if axis.is_silent and held[-1] and answers:
                 columns, orders = np.hstack([1 - axis.answered[:, None], columns]), np.append(1.0, orders)
         root = np.sqrt(margin)
         basis, _ = np.linalg.qr(root[:, None] * np.hstack([np.ones((axis.size, 1)), columns]))
