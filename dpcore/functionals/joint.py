@@ -132,7 +132,7 @@ class RankCorrelation(JointFunctional):
         both = both / both.sum()
         f, g = both.sum(axis=1), both.sum(axis=0)
         ranks, others = (np.cumsum(p) - p / 2 - 0.5 for p in (f, g))
-        scale = 1 / np.sqrt(_spread(f, ranks, first) * _spread(g, others, second))
+        scale = 1 / np.sqrt((f @ ranks**2) * (g @ others**2))
         # Ranks are estimated, too: what a person at x adds to all ranks above, weighted by how the other goes with them.
         along, across = both @ others, both.T @ ranks
         moved, moved_others = (np.cumsum(w[::-1])[::-1] - w / 2 for w in (along, across))
@@ -159,11 +159,6 @@ def _variances(*which: int) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarr
         return values[list(which)], gradients[list(which)]
 
     return divisors
-
-
-def _spread(law: np.ndarray, ranks: np.ndarray, axis: Axis) -> float:
-    """The variance of ranks: a twelfth where values are anywhere."""
-    return 1 / 12 if axis.edges is not None else float(law @ ranks**2)
 
 
 @dataclass(frozen=True)

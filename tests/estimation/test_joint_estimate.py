@@ -141,3 +141,13 @@ def test_functions_of_an_axis_with_silence_vary_where_the_margin_does(where: int
     gram = (functions * margin / margin.sum()) @ functions.T
     np.testing.assert_allclose(gram, np.eye(len(gram)), atol=1e-6)
     assert len(functions) == 2
+
+
+def test_few_reports_are_refused_in_a_line_and_twenty_have_a_test() -> None:
+    """Two waves at a small epsilon, whose sums' covariance is all but singular."""
+    law = joint_laws()["normal"]
+    with pytest.raises(NotEstimable, match="x with y has 2 reports, and needs 20; collect more"):
+        _joint(law, 1, n=2, epsilon=0.1)
+    test = _joint(law, 1, n=20, epsilon=0.1).independence()
+    assert test.statistic >= 0
+    assert 0 <= test.p_value <= 1

@@ -114,8 +114,9 @@ class Paired(Evidence):
         g, h = self.first.scores(first), self.second.scores(second)
         left, right = self._average[:, 0], self._average[0]
         D = g @ self._average @ h.T - np.outer(g @ left, h @ right)
-        within = np.linalg.solve(_covariance(self.first, g, left), D)
-        return float(self.n * np.trace(within @ np.linalg.solve(_covariance(self.second, h, right), D.T)))
+        own, other = _covariance(self.first, g, left), _covariance(self.second, h, right)
+        inverse, second = (np.linalg.pinv(each, rcond=1e-10, hermitian=True) for each in (own, other))
+        return max(0.0, float(self.n * np.trace(inverse @ D @ second @ D.T)))
 
 
 def _covariance(side: Side, weights: np.ndarray, average: np.ndarray) -> np.ndarray:

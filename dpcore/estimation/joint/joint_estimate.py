@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _LEAST = 1e-3  # of a law that weights are made for, spread evenly: so that no cell is taken for impossible
+_FEWEST = 20  # reports
 _NONE = 1e-9  # of a margin, spread evenly
 _FINEST = 64  # ranges of a density that are told apart
 _ORDERS = 3  # of polynomials, up to which a test looks for dependence
@@ -261,8 +262,7 @@ def paired(aggregate: Any, first: str, second: str, estimates: tuple[Any, Any]) 
         kept = ", ".join(f"{one} with {other}" for one, other in aggregate.pairs) or "none"
         raise SchemeError(f"{first} with {second} is not kept; name the pair in the scheme (it keeps: {kept})")
     n = aggregate.reports(first)
-    if n < 2:
-        raise NotEstimable(f"{first} with {second} has {n} reports; collect more")
+    _check_enough(f"{first} with {second}", n)
     sums = np.zeros((table.shape[0] + 1, table.shape[1] + 1))
     sums[0, 0], sums[1:, 1:] = n, table
     sums[1:, 0], sums[0, 1:] = aggregate.statistics[first], aggregate.statistics[second]
@@ -283,6 +283,7 @@ def asked_together(aggregate: Any, name: str, first: str, estimate: Any = None) 
     estimate: of the pairs of their categories; None where they are numbers, whose densities are found here.
     """
     attribute = aggregate.scheme.attributes[name]
+    _check_enough(name, aggregate.reports(name))
     columns = attribute.sides if attribute.of[0] == first else attribute.sides[::-1]
     axes = axis_of(columns[0]), axis_of(columns[1])
     places = np.arange(axes[0].size * axes[1].size)
@@ -299,6 +300,12 @@ def asked_together(aggregate: Any, name: str, first: str, estimate: Any = None) 
     return JointEstimate(
         first=axes[0], second=axes[1], margins=_held(*margins), evidence=Together(side, sums)
     ).checked()
+
+
+def _check_enough(what: str, n: int) -> None:
+    """Raise NotEstimable where reports are too few for errors to be told from them."""
+    if n < _FEWEST:
+        raise NotEstimable(f"{what} has {n} reports, and needs {_FEWEST}; collect more")
 
 
 def _near(margin: np.ndarray) -> np.ndarray:
