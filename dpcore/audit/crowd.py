@@ -18,6 +18,7 @@ from operator import add
 import numpy as np
 
 from dpcore.mechanisms import (
+    CrossedWave,
     DyadicWave,
     HadamardResponse,
     LocalHashing,
@@ -121,7 +122,7 @@ def levels(mechanism: Mechanism) -> tuple[Level, ...]:
         certificate = mechanism.certificate()
         kept = Fraction(certificate.kept)
         return (Level(ratio=up(kept) if certificate.kind == "ratio" else math.exp(up(kept)) * (1 + 1e-14)),)
-    shares = getattr(mechanism, "level_weights", (_LEVEL_LAW,))
+    shares = mechanism.parameters().get("level_law", [_LEVEL_LAW])
     return tuple(level_of(weights, share / _LEVEL_LAW) for weights, share in zip(channel, shares, strict=True))
 
 
@@ -226,18 +227,53 @@ def _(mechanism: DyadicWave) -> tuple[Level, ...]:
     )
 
 
+@levels.register
+def _(mechanism: CrossedWave) -> tuple[Level, ...]:
+    """Windows at opposite ends are the farthest apart: of the plane, of what products there are, and of either number."""
+    stated = mechanism.parameters()
+    M, (side, length, *alone) = stated["cells"], stated["widths"]
+    x, y = np.divmod(np.unique(np.linspace(0, M * M - 1, _STARTS).astype(int)), M)
+    x, y = np.append(x, [0, M - 1]), np.append(y, [M - 1, 0])  # the last product is the least there is
+    products = ((2 * x + 1 - M) * (2 * y + 1 - M) + (M - 1) ** 2) // 2
+    square = _near(x, side, M + side - 1)[:, :, None] & _near(y, side, M + side - 1)[:, None, :]
+    inside = [
+        square.reshape(len(x), -1),
+        _near(products, length, (M - 1) ** 2 + length),
+        *(_near(place, width, M + width - 1) for place, width in zip((x, y), alone, strict=True)),
+    ]
+    pairs = [(0, len(x) - 3), (0, len(x) - 1), (0, len(x) - 3), (0, len(x) - 3)]
+    lists = (stated[name] for name in ("weights_in", "weights_out", "level_law"))
+    return tuple(
+        _of_windows(near, pair, heavy, light, share / _LEVEL_LAW)
+        for near, pair, heavy, light, share in zip(inside, pairs, *lists, strict=True)
+    )
+
+
 def _wave(cells: int, window: int, outputs: int, heavy: int, light: int, share: float) -> Level:
     """Two windows are apart by at most their width, what a circle leaves of it, and how far a range's can be shifted."""
     is_circle = outputs == cells
     shift = min(window, outputs - window) if is_circle else min(window, cells - 1)
-    distance = Fraction(shift * (heavy - light), window * heavy + (outputs - window) * light)
     starts = np.unique([0, shift, *np.linspace(0, cells - 1, min(cells, _STARTS)).astype(int).tolist()])
-    inside = (np.arange(outputs) - starts[:, None]) % outputs < window
-    law = np.where(inside, heavy, light) / (window * heavy + (outputs - window) * light)
-    attacks = attacks_of(law, 0, int(np.searchsorted(starts, shift)))
-    mass = -up(-Fraction(outputs * light, window * heavy + (outputs - window) * light))  # no output is near to all
-    ratio = up(Fraction(heavy, light))
-    return Level(ratio=ratio, distance=up(distance), mass=mass, share=share, attacks=tuple(attacks))
+    return _of_windows(_near(starts, window, outputs), (0, int(np.searchsorted(starts, shift))), heavy, light, share)
+
+
+def _near(starts: np.ndarray, window: int, outputs: int) -> np.ndarray:
+    """Which outputs are in the windows that start there, (places, outputs) bool."""
+    return np.asarray((np.arange(outputs) - starts[:, None]) % outputs < window)
+
+
+def _of_windows(inside: np.ndarray, pair: tuple[int, int], heavy: int, light: int, share: float) -> Level:
+    """Of windows of one size, (places, outputs) bool, of which a pair is the farthest apart."""
+    first, second = (inside[place] for place in pair)
+    outputs, window, apart = len(first), int(first.sum()), int(np.count_nonzero(first & ~second))
+    total = window * heavy + (outputs - window) * light
+    return Level(
+        ratio=up(Fraction(heavy, light)),
+        distance=up(Fraction(apart * (heavy - light), total)),
+        mass=-up(-Fraction(outputs * light, total)),  # no output is near to all
+        share=share,
+        attacks=tuple(attacks_of(np.where(inside, heavy, light) / total, *pair)),
+    )
 
 
 @levels.register

@@ -9,6 +9,7 @@ import pytest
 
 from dpcore.audit.crowd import crowd, levels, planned
 from dpcore.mechanisms import (
+    CrossedWave,
     DyadicWave,
     HadamardResponse,
     LocalHashing,
@@ -38,6 +39,7 @@ MECHANISMS = {
     "local_hashing": lambda budget: LocalHashing.design(budget, categories=7),
     "square_wave": lambda budget: SquareWave.design(budget, cells=32),
     "dyadic_wave": lambda budget: DyadicWave.design(budget, cells=16),
+    "crossed_wave": lambda budget: CrossedWave.design(budget, cells=8),
 }
 # What everybody else holds is not all that hides a person there, and neither bound counts it.
 LOOSE = {"unary_encoding, symmetric": 1.08, "unary_encoding of two": 1.43}
@@ -165,3 +167,13 @@ def test_digits_are_rounded_up():
     assert upward(0.118104) == "0.119"
     assert upward(1.2) == "1.2"
     assert upward(0.0) == "0"
+
+
+def test_two_numbers_asked_together_have_a_figure():
+    """A scheme of them is shown, planned and landed with it; every level of the mechanism has its own share."""
+    scheme = Scheme.from_toml(
+        'name = "plane"\nclients = 100000\n[attributes.plane]\ntype = "numeric"\nof = ["x", "y"]\nlower = [0, 0]\n'
+        "upper = [1, 1]\nepsilon = 2\n"
+    )
+    assert 0 < planned(scheme).whole.epsilon < 0.1
+    assert len(levels(scheme.attributes["plane"].mechanism)) == 4
