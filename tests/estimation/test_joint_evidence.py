@@ -138,3 +138,24 @@ def test_the_law_that_is_shown_keeps_its_margins_and_finds_what_is_there(has_num
     np.testing.assert_allclose(reading(found.law), reading(truth), atol=5e-3)
     unsure = fit(Summary(np.zeros(size), 1e-2 * np.eye(size), reading), first, second, margins)
     np.testing.assert_allclose(unsure.law, np.outer(*margins), atol=1e-12)
+
+
+def test_how_sure_a_law_is_follows_from_its_derivatives() -> None:
+    """None where no association is shown; else more than nothing, and no direction moves a margin."""
+    generator = np.random.default_rng(11)
+    margins = generator.dirichlet(np.full(12, 4.0)), generator.dirichlet(np.full(5, 4.0))
+    first, second = Functions.of(_axis(12, True), margins[0]), Functions.of(_axis(5, False), margins[1])
+    size = len(first.values) * len(second.values)
+
+    def reading(laws: np.ndarray) -> np.ndarray:
+        return np.asarray((first.values @ laws @ second.values.T).reshape(*laws.shape[:-2], -1))
+
+    values = np.zeros(size)
+    values[0] = 0.5
+    found = fit(Summary(values, 1e-3 * np.eye(size), reading), first, second, margins)
+    assert np.all(found.errors > 0)
+    np.testing.assert_allclose(found.directions.sum(axis=1), 0, atol=1e-10)
+    np.testing.assert_allclose(found.directions.sum(axis=2), 0, atol=1e-10)
+    none = fit(Summary(np.zeros(size), 1e-2 * np.eye(size), reading), first, second, margins)
+    assert none.strength == 0
+    assert not none.errors.any()

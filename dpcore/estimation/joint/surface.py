@@ -75,8 +75,8 @@ class Surface:
     @cached_property
     def errors(self) -> np.ndarray:
         """Standard deviations of P a posteriori, the margins given, (K_x, K_y)."""
-        flat = self.directions.reshape(len(self.directions), -1)
-        return np.sqrt(np.maximum(np.sum(flat * (self.covariance @ flat), axis=0), 0.0)).reshape(self.law.shape)
+        squares = np.sum(self.directions * np.tensordot(self.covariance, self.directions, axes=1), axis=0)
+        return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
 
 
 def fit(summary: Summary, first: Functions, second: Functions, margins: Margins) -> Surface:
