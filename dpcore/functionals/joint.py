@@ -59,8 +59,8 @@ class JointFunctional(ABC):
         """Return what it is made of; law: (K_x, K_y), the one that is shown.  Raises SchemeError where axes do not have it."""
 
     def range_on(self, first: Axis) -> tuple[float, float]:
-        """Return the least and the largest value there is, on the first attribute's values."""
-        return first.bounds if self.name.startswith("conditional_") and self.unit == "first" else self.range
+        """Return the least and the largest value there is; first: the first attribute's values."""
+        return self.range
 
     def __str__(self) -> str:
         arguments: list[str] = []
@@ -220,12 +220,21 @@ class ConditionalProbability(JointFunctional):
         return Means(np.array([first.answered, first.part(self.first)]), np.array([given, given]), _ratio, _share)
 
 
+class _OfFirst(JointFunctional):
+    """One that is a value of the first attribute."""
+
+    unit = "first"
+
+    def range_on(self, first: Axis) -> tuple[float, float]:
+        return first.bounds
+
+
 @dataclass(frozen=True)
-class ConditionalMean(JointFunctional):
+class ConditionalMean(_OfFirst):
     """E(X given Y in a part): a category, `ConditionalMean(("rural",))`, or a range, `ConditionalMean((20, 30))`."""
 
     second: tuple[float | str, ...]
-    name, unit = "conditional_mean", "first"
+    name = "conditional_mean"
 
     def means(self, first: Axis, second: Axis, law: np.ndarray) -> Means:
         given = second.part(self.second)
@@ -233,12 +242,12 @@ class ConditionalMean(JointFunctional):
 
 
 @dataclass(frozen=True)
-class ConditionalQuantile(JointFunctional):
+class ConditionalQuantile(_OfFirst):
     """The least x with P(X <= x given Y in a part) >= t."""
 
     t: float
     second: tuple[float | str, ...]
-    name, unit = "conditional_quantile", "first"
+    name = "conditional_quantile"
 
     def means(self, first: Axis, second: Axis, law: np.ndarray) -> Means:
         if not 0 < self.t < 1:

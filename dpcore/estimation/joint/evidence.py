@@ -86,12 +86,9 @@ class Paired(Evidence):
         else:
             g, h = self.first.within(near.first, first), self.second.within(near.second, second)
         means = np.einsum("rs,st,rt->r", g, self._average, h, optimize=True)
-        upper = np.triu_indices(len(g))
-        left, right = self.first.product(g[upper[0]], g[upper[1]]), self.second.product(h[upper[0]], h[upper[1]])
-        moments = np.zeros((len(g), len(g)))
-        moments[upper] = np.sum((left @ self._average) * right, axis=1)
-        moments = moments + np.triu(moments, 1).T
-        covariance = (moments - np.outer(means, means)) / self.n
+        i, j = np.triu_indices(len(g))
+        left, right = self.first.product(g[i], g[j]), self.second.product(h[i], h[j])
+        covariance = _less_means(np.sum((left @ self._average) * right, axis=1), means) / self.n
         if near is not None:  # what the law near the truth has and the weights do not say
             said = self.first.means(g), self.second.means(h)
             pairs = ((first, second, 1), (*said, -1))
@@ -122,10 +119,14 @@ class Paired(Evidence):
 def _covariance(side: Side, weights: np.ndarray, average: np.ndarray) -> np.ndarray:
     """Of what weights (m, 1 + S) say of one report, (m, m), from the average report."""
     i, j = np.triu_indices(len(weights))
-    moments = np.zeros((len(weights), len(weights)))
-    moments[i, j] = side.product(weights[i], weights[j]) @ average
-    mean = weights @ average
-    return np.asarray(moments + np.triu(moments, 1).T - np.outer(mean, mean))
+    return _less_means(side.product(weights[i], weights[j]) @ average, weights @ average)
+
+
+def _less_means(upper: np.ndarray, means: np.ndarray) -> np.ndarray:
+    """The covariance, (m, m), of numbers whose second moments are in a triangle's order and whose means are these, (m,)."""
+    moments = np.zeros((len(means), len(means)))
+    moments[np.triu_indices(len(means))] = upper
+    return np.asarray(moments + np.triu(moments, 1).T - np.outer(means, means))
 
 
 @dataclass(frozen=True, eq=False)

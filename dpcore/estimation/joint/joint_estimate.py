@@ -1,8 +1,8 @@
 """The estimate of two attributes together: the law that is shown, numbers with intervals, and tests of independence.
 
-Rules.  (1) What is shown has the single estimates as its margins.  (2) Intervals belong to estimates that hold whatever the
-law: `kind` 'distribution_free'; the number of the law that is shown stands beside them as `plug_in`, of a smaller error where
-the law is smooth.  (3) Everything is of those who answered both.
+Rules.  (1) What is shown has the single estimates as its margins.  (2) Intervals belong to one-step estimates among laws near
+the one that is shown, `kind` 'smooth', or by name to estimates that hold whatever the law, 'distribution_free'; the number of
+the law that is shown stands beside them as `plug_in`.  (3) Everything is of those who answered both.
 """
 
 from __future__ import annotations
@@ -159,8 +159,9 @@ class JointEstimate:
     def to_frame(self, parts: int = 8, confidence: float = 0.95) -> pd.DataFrame:
         """Return a table, a row a cell: first, second, share, estimate, standard_error, low, high, confidence.
 
-        share: of the law that is shown, whose rows and columns add to the margins.  estimate: unbiased, with the interval that
-        belongs to it, cut at 0 and 1 and widened where needed to hold what is shown.  parts: ranges of a number, at most.
+        share: of the law that is shown, whose rows and columns add to the margins.  estimate: of kind 'smooth', with the
+        interval that belongs to it, cut at 0 and 1 and widened where needed to hold what is shown.
+        parts: ranges of a number, at most.
         """
         import pandas as pd
 

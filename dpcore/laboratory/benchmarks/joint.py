@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
+from dpcore.audit.lower_bound import binomial_interval
 from dpcore.laboratory.benchmarks.option import Place, option
 from dpcore.laboratory.benchmarks.study import Study
 from dpcore.laboratory.studies import joint, runner
@@ -90,12 +91,8 @@ def _cells(rows: pd.DataFrame) -> Iterator[tuple[tuple[Any, ...], pd.Series, int
 
 def _sizes(rows: pd.DataFrame) -> float | None:
     """How many tests reject surely less or more often than they may, where attributes are independent."""
-    from scipy.stats import beta
-
     outside = []
     for _, sums, rounds in _cells(rows):
-        for rejected in sums[sums.index.str.startswith("rejected:")]:
-            low = beta.ppf((1 - _SURE) / 2, rejected, rounds - rejected + 1) if rejected else 0.0
-            high = beta.ppf((1 + _SURE) / 2, rejected + 1, rounds - rejected) if rejected < rounds else 1.0
-            outside.append(high < _SIZE[0] or low > _SIZE[1])
+        low, high = binomial_interval(sums[sums.index.str.startswith("rejected:")].to_numpy(), rounds, _SURE)
+        outside += ((high < _SIZE[0]) | (low > _SIZE[1])).tolist()
     return float(sum(outside)) if outside else None
