@@ -227,3 +227,11 @@ def test_a_group_and_weights_leave_less_of_the_clients() -> None:
     for wrong in ({"share": 0.0}, {"share": 1.1}, {"design_effect": 0.5}):
         with pytest.raises(SchemeError, match=next(iter(wrong))):
             Planner.read(text, **wrong)
+
+
+@pytest.mark.parametrize("quantity", ["mean", "density", "frequency(a)"])
+def test_two_numbers_asked_together_are_refused_in_a_line(quantity: str) -> None:
+    plane = 'name = "plane"\n[attributes.both]\ntype = "numeric"\nof = ["x", "y"]\nlower = [0, 0]\nupper = [1, 1]\n'
+    plane += "epsilon = 2\n"
+    with pytest.raises(SchemeError, match="both asks two numbers together, for which nothing is planned"):
+        Planner.read(plane).plan(Aim("both", quantity), clients=1000)

@@ -284,6 +284,10 @@ class Planner:
         if aim.attribute not in attributes:
             raise SchemeError(f"the scheme has no attribute {aim.attribute!r}; it has {', '.join(attributes)}")
         attribute, share = attributes[aim.attribute], _FREQUENCY.match(aim.quantity)
+        if attribute.kind == keys.PLANE:
+            raise SchemeError(
+                f"{aim.attribute} asks two numbers together, for which nothing is planned; plan for one alone"
+            )
         if share is not None:
             if share[1] not in attribute.categories:
                 kinds = "no categories" if attribute.has_density else f"the categories {listed(attribute.categories)}"
