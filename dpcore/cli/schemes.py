@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dpcore.protocol.attribute import Attribute
     from dpcore.protocol.scheme import Scheme
     from dpcore.rounds.planner.answer import Plan
+    from dpcore.rounds.planner.pair import PairPlan
 
 AUDIT_TRIALS = 200_000
 
@@ -153,7 +154,10 @@ def _show_revision(before: Scheme, after: Scheme) -> None:
 def plan(
     scheme: SchemeArgument,
     aim: Annotated[
-        str, typer.Option(help='ATTRIBUTE: QUANTITY; a functional, "frequency(CATEGORY)" or "density".')
+        str,
+        typer.Option(
+            help="""ATTRIBUTE: QUANTITY; a functional, "frequency(CATEGORY)" or "density"; "A, B: correlation"."""
+        ),
     ] = "",
     clients: Annotated[
         int | None, typer.Option(help="How many clients. Default: the scheme's, without --error.")
@@ -185,6 +189,7 @@ def plan(
     from dpcore.errors import exact
     from dpcore.rounds.planner.answer import Aim
     from dpcore.rounds.planner.odds import plan_odds
+    from dpcore.rounds.planner.pair import PairAim
     from dpcore.rounds.planner.plan import Planner
 
     if not aim and odds is None:
@@ -198,9 +203,41 @@ def plan(
         epsilon = found.alone.text
     if not aim:
         return
+    both = PairAim.parse(aim)
+    if both is not None:
+        if epsilon is not None:
+            raise typer.BadParameter("two attributes are planned with the scheme's epsilons; change them there")
+        with progress("planning", None):
+            pair = planner.plan_pair(both, clients=clients, error=error)
+        _show_pair(pair)
+        return
     with progress("planning", None):
         answer = planner.plan(Aim.parse(aim), clients=clients, epsilon=epsilon, error=error)
     _show_plan(answer)
+
+
+def _show_pair(plan: PairPlan) -> None:
+    """The ways to ask for both, and which has the least error."""
+    from dpcore.rounds.planner.pair import TOGETHER
+
+    def number(error: float | None) -> str:
+        return "" if error is None else f"{error:.4g}"
+
+    found = " (found)" if plan.is_found else ""
+    title = f"{plan.aim.first} and {plan.aim.second}: {plan.aim.quantity}, {plan.clients:,} clients{found}"
+    table = new_table(title, "way", "mechanism", "epsilon of both", "error", "whatever the law", "")
+    for way in plan.ways:
+        errors = number(way.error) or "refused", number(way.whatever_the_law)
+        table.add_row(way.name, way.mechanisms, way.epsilon.text, *errors, "the scheme's" if way.is_asked else "")
+    show(table)
+    for way in plan.ways:
+        if way.reason:
+            print(f"{way.name}: {way.reason}")
+    best, *others = plan.ways
+    if others and best.error is not None:
+        also = "of either alone one report tells less than an answer of its own" if best.name == TOGETHER else ""
+        print(f"least error: {best.name}" + (also and f"; {also}"))
+    print(f"people planned with: {plan.people}, the two having nothing to do with each other")
 
 
 def _show_plan(plan: Plan) -> None:
