@@ -126,7 +126,10 @@ class Scheme:
                         f"columns; rename one, or say its name with {say} = in the scheme"
                     )
                 values = records[column]
-                columns.append([values] if np.ndim(values) == 0 else values)
+                is_one = (
+                    not hasattr(values, "to_pylist") and np.ndim(values) == 0
+                )  # Arrow's columns are never one value
+                columns.append([values] if is_one else values)
             cells[attribute.name] = attribute.encode(columns if attribute.sides else columns[0], first)
         lengths = {len(column) for column in cells.values()}
         if len(lengths) > 1:
