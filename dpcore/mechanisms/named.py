@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
+from collections.abc import Mapping
 from typing import Any
 
 from dpcore.mechanisms.crossed_wave import CrossedWave
@@ -38,9 +40,11 @@ BY_KIND = BY_TYPE | {
     "crossed": CATEGORICAL,
     "plane": {kind.name: kind for kind in _ALL if "plane" in kind.declared.attributes},
 }
-# What schemes may name: what is offered, which is above, and what is stated of others, by which nobody is asked.
-IN_SCHEMES: dict[str, dict[str, Any]] = {
-    kind: kinds if kind == "plane" else {**kinds, "stated": StatedNumber if kind == "numeric" else StatedCategories}
+# What schemes may name: what is offered, which is above, and last what is stated of others, by which nobody is asked.
+IN_SCHEMES: dict[str, Mapping[str, Any]] = {
+    kind: kinds
+    if kind == "plane"
+    else ChainMap({"stated": StatedNumber if kind == "numeric" else StatedCategories}, kinds)
     for kind, kinds in BY_KIND.items()
 }
 
