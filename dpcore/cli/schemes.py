@@ -60,7 +60,7 @@ def scheme(
     from dpcore.estimation.asked import check_estimates
     from dpcore.privacy.shuffling.figure import upward
     from dpcore.protocol.label import in_words
-    from dpcore.protocol.odds import scheme_odds
+    from dpcore.protocol.odds import scheme_odds, unbounded
     from dpcore.protocol.scheme import Scheme
     from dpcore.protocol.telling import LEVELS, tell, texts_of
     from dpcore.wire import write_bundle
@@ -86,6 +86,7 @@ def scheme(
             mark = "<=" if certificate.holds else ">"
             promise = "e^epsilon" if certificate.kind == "ratio" else "epsilon"
             bound = f"{certificate.kind} {float(certificate.kept):.6f} {mark} {promise}"
+            bound = bound if attribute.budget.is_finite else "nothing"
             figure = published.attributes.get(name)
             told = "refused" if figure is None else upward(figure.epsilon)
             table.add_row(name, _asks(attribute), attribute.mechanism.name, attribute.budget.text, bound, told)
@@ -96,12 +97,16 @@ def scheme(
             print(f"{name}: {parsed.attributes[name].mechanism.name}, since {why}")
         total = "the sum over attributes" if parsed.reporting == "all" else "the dearest unit; a client reports one"
         print(f"digest  {parsed.digest}")
-        bundle = write_bundle(data / "bundles" / parsed.digest[:16], parsed).parent
-        print(f"bundle  {relative(str(bundle))}")
+        for line in unbounded(parsed):
+            print(line)
+        if parsed.is_asked:
+            bundle = write_bundle(data / "bundles" / parsed.digest[:16], parsed).parent
+            print(f"bundle  {relative(str(bundle))}")
+        else:
+            print("bundle  none: nobody is asked by stated channels; `ldpflow receive` takes their reports")
         delta = f", delta = {float(parsed.delta):g}" if parsed.delta else ""
-        print(
-            f"each client spends epsilon = {parsed.epsilon:.4f}{delta} in total a round ({parsed.budget.text}; {total})"
-        )
+        spent = f"{parsed.epsilon:.4f}{delta}" if parsed.budget.is_finite else "infinity"
+        print(f"each client spends epsilon = {spent} in total a round ({parsed.budget.text}; {total})")
         print(published.words)
         if parsed.labels:
             sizes = {name: len(label.categories) for name, label in parsed.labels.items()}

@@ -73,6 +73,19 @@ class Scheme:
         """What a report holds: the attributes' answers, then the labels."""
         return MappingProxyType({**self.attributes, **self.labels})
 
+    @property
+    def is_asked(self) -> bool:
+        """Whether clients are asked by it here; else its channels are stated, and reports come from elsewhere."""
+        return all(attribute.mechanism.declared.is_asked for attribute in self.attributes.values())
+
+    def check_asked(self) -> None:
+        """Raise SchemeError where nobody may be asked by it."""
+        if not self.is_asked:
+            raise SchemeError(
+                f"nobody is asked by {self.name}, whose channels are stated: its reports come from elsewhere, and `ldpflow "
+                "receive` takes them; to collect here, take one of our mechanisms"
+            )
+
     @cached_property
     def grouped(self) -> tuple[tuple[str, str], ...]:
         """The pairs of a density and of reports that name a category, within which the density is estimated."""

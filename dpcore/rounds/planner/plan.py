@@ -80,6 +80,7 @@ class Planner:
         if not 1 <= design_effect < math.inf:
             raise SchemeError(f"design_effect must be at least 1, as the table weights has it; got {design_effect:g}")
         scheme = Scheme.from_toml(source)  # refuses what is no scheme, in words
+        scheme.check_asked()
         text = source if isinstance(source, str) and "\n" in source else Path(source).read_text(encoding="utf-8")
         document = tomllib.loads(text, parse_float=str)
         if population is None and scheme.name in NAMES:
