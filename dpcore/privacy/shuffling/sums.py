@@ -25,10 +25,10 @@ def excess(grid: np.ndarray, law: np.ndarray, many: int, window: int, line: floa
     tilt = _tilt(grid - mean, law)
     weights, total = _tilted(grid - mean, law, tilt), float(law @ np.exp(tilt * (grid - mean)))
     every = 2 * many * math.ceil(float(np.abs(grid - mean).max())) + 2  # nothing is folded
-    length = 1 << max(window, min(every, _WHOLE)).bit_length()
+    length = 1 << (max(window, min(every, _WHOLE)) - 1).bit_length()
     placed = np.zeros(length)
     np.add.at(placed, grid.astype(np.int64) % length, weights)
-    sums = np.fft.irfft(np.fft.rfft(placed) ** many, length)
+    sums = np.fft.irfft(_power(np.fft.rfft(placed), many), length)
     first = math.ceil(line)
     above = np.arange(length // 2) + (first - line)
     seen = np.maximum(sums[(np.arange(length // 2) + first) % length], 0.0)
@@ -36,6 +36,18 @@ def excess(grid: np.ndarray, law: np.ndarray, many: int, window: int, line: floa
     scale = math.exp(many * math.log(total))
     beside = _beyond(grid - mean, weights, many, length // 2 - 1) * most
     return scale * float((seen * above) @ np.exp(-tilt * above)), scale * beside
+
+
+def _power(base: np.ndarray, many: int) -> np.ndarray:
+    """Return base^many, by squares: a tenth of the time that complex powers take; as far off, many times a rounding."""
+    power = np.ones_like(base)
+    while many:
+        if many & 1:
+            power *= base
+        many >>= 1
+        if many:
+            base = base * base
+    return power
 
 
 def reach_of(values: np.ndarray, masses: np.ndarray, many: int) -> float:
