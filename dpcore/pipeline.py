@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from dpcore.estimation.estimators import Estimator, groups, sensitivity
 from dpcore.estimation.estimators.named import named
 from dpcore.estimation.frequency_estimate import FrequencyEstimate
 from dpcore.estimation.functional_estimate import FunctionalEstimate, refused
+from dpcore.estimation.support import Evidence
 from dpcore.estimation.weighting import Margins, Weights, rake
 from dpcore.functionals import Atom, parse
 from dpcore.functionals.group import WEIGHTED, Group, OfGroup
@@ -90,6 +92,7 @@ class Round:
     categories' order.  withheld: the pairs of which a group has so few reports that their sums are nobody's to see.
     labelled: (attribute, group) of labels -> its own sums, where they may be seen.  margins, weights: of the population, where
     its totals by label are known.  joints: of pairs whose reports have a law of their own, in the scheme's order.
+    assumed: the functionals once more, of attributes of which something is assumed, and whether reports contradict it.
     """
 
     aggregate: Aggregate
@@ -102,6 +105,7 @@ class Round:
     margins: Margins | None = None
     weights: Weights | None = None
     joints: tuple[PairEstimates, ...] = ()
+    assumed: Mapping[str, tuple[tuple[FunctionalEstimate, ...], Evidence]] = field(default_factory=dict)
 
 
 def privatize(scheme: Scheme, records: Any, random: Source, first_block: int = 0) -> ReportBatch:
@@ -267,6 +271,7 @@ def estimate_all(
     """
     estimates: dict[str, Estimate] = {}
     functionals: dict[str, tuple[FunctionalEstimate, ...]] = {}
+    assumed: dict[str, tuple[tuple[FunctionalEstimate, ...], Evidence]] = {}
     unavailable = {}
     for name, attribute in aggregate.scheme.attributes.items():
         try:
@@ -276,6 +281,8 @@ def estimate_all(
             continue
         asked = (*map(parse, attribute.functionals), *_atoms(estimates[name]))
         functionals[name] = tuple(estimates[name].functional(functional) for functional in dict.fromkeys(asked))
+        if attribute.assume is not None:
+            assumed[name] = _assumed(attribute, cast(DensityEstimate, estimates[name]))
     pairs = aggregate.scheme.grouped
     withheld = frozenset(pair for pair in pairs if groups.is_withheld(aggregate, pair[1], fewest))
     estimated = [group for pair in pairs if pair[0] in estimates for group in _groups(aggregate, *pair, fewest)]
@@ -300,7 +307,16 @@ def estimate_all(
 
         joints = pair_estimates(aggregate, estimates, unavailable, fewest)
     found = tuple(estimated)
-    return Round(aggregate, estimates, functionals, unavailable, found, withheld, labelled, margins, weights, joints)
+    return Round(
+        aggregate, estimates, functionals, unavailable, found, withheld, labelled, margins, weights, joints, assumed
+    )
+
+
+def _assumed(attribute: Attribute, one: DensityEstimate) -> tuple[tuple[FunctionalEstimate, ...], Evidence]:
+    """What an attribute's functionals are if its density is as smooth as is assumed, and whether reports contradict that."""
+    bound = float(cast(Fraction, attribute.assume))
+    results = (one.functional(parse(text), second_derivative=bound) for text in attribute.functionals)
+    return tuple(results), one.assumption(bound)
 
 
 def _groups(aggregate: Aggregate, name: str, other: str, fewest: int) -> Iterator[GroupEstimates]:

@@ -17,11 +17,20 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from dpcore._random import Source
-from dpcore.errors import check_within
+from dpcore.errors import SchemeError, check_positive, check_within
 from dpcore.estimation.densities import DensityOnInterval, Spline
 from dpcore.estimation.frequency_estimate import FrequencyEstimate
 from dpcore.estimation.functional_estimate import FunctionalEstimate, check_confidence, normal_quantile, refused
-from dpcore.estimation.support import Deviations, Discreteness, Exposure, GoodnessOfFit, LevelRow, Sample, Sensitivity
+from dpcore.estimation.support import (
+    Deviations,
+    Discreteness,
+    Evidence,
+    Exposure,
+    GoodnessOfFit,
+    LevelRow,
+    Sample,
+    Sensitivity,
+)
 from dpcore.functionals import Mean
 from dpcore.functionals.group import Group, OfGroup
 
@@ -52,6 +61,13 @@ class Inference(Protocol):
     def curve(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None: ...
 
 
+class Assumption(Protocol):
+    """Numbers of every density that is as smooth as was said, and whether reports contradict it."""
+
+    def estimate(self, functional: Any, confidence: float) -> FunctionalEstimate: ...
+    def evidence(self) -> Evidence: ...
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DensityEstimate(OfGroup):
     """The density of a numeric attribute: call it, differentiate it, integrate it.
@@ -62,6 +78,7 @@ class DensityEstimate(OfGroup):
     n: reports used.  group: whose density it is, None for everyone's.  levels: what the level rule compared.
     sample: whose reports.  exposure: what one of them can do.
     silence: the share of those who gave no answer, where that is one; all else is then of those who answered.
+    assumed: what is inferred where |f''|_2 is at most a number; None where nobody has worked it out.
     """
 
     attribute: str
@@ -77,6 +94,7 @@ class DensityEstimate(OfGroup):
     sample: Sample | None = field(default=None, repr=False)
     exposure: Exposure | None = field(default=None, repr=False)
     silence: FrequencyEstimate | None = field(default=None, repr=False)
+    assumed: Callable[[float], Assumption] | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         given = f" given {self.given}" if self.given else ""
@@ -139,13 +157,33 @@ class DensityEstimate(OfGroup):
         x = np.atleast_1d(np.asarray(x, dtype=np.float64))
         return _cut(self.inference.cdf_band(x, normal_quantile(confidence)), self.cdf(x), 1.0)
 
-    def functional(self, functional: Any, confidence: float = 0.95) -> FunctionalEstimate:
-        """Return a functional's corrected estimate with its interval, or a refusal with its reason."""
+    def functional(
+        self, functional: Any, confidence: float = 0.95, *, second_derivative: float | None = None
+    ) -> FunctionalEstimate:
+        """Return a functional's corrected estimate with its interval, or a refusal with its reason.
+
+        second_derivative: a bound on the root of int f''^2, in the attribute's unit to the power -5/2; the interval then holds
+        for every density that keeps it, and is of the kind 'assumed'.
+        """
         check_confidence(confidence)
+        if second_derivative is not None:
+            return self._assuming(second_derivative).estimate(functional, confidence)
         reason = functional.refuses_density(self.density)
         if reason is None:
             return self.inference.estimate(functional, confidence)
         return refused(functional, reason, confidence)
+
+    def assumption(self, second_derivative: float) -> Evidence:
+        """Return whether the reports contradict that the root of int f''^2 is at most that, in the unit to the power -5/2."""
+        return self._assuming(second_derivative).evidence()
+
+    def _assuming(self, second_derivative: float) -> Assumption:
+        check_positive(second_derivative=second_derivative)
+        if self.assumed is None:
+            raise SchemeError(
+                "a bound on the second derivative goes with the estimator log_spline, without weights and missing answers"
+            )
+        return self.assumed(second_derivative)
 
     def sensitivity(self, functional: Any) -> Sensitivity | None:
         """Return how far malicious clients can move a functional's estimate; None where it has no derivative or is refused."""

@@ -8,13 +8,16 @@ from typing import Any
 
 from dpcore.errors import SchemeError
 
+ASSUMED, BIAS_AWARE = "assumed", "bias_aware"  # the kind of an interval under a stated bound, and what makes such rows
+
 
 @dataclass(frozen=True, kw_only=True)
 class FunctionalEstimate:
     """A number of a density, or of frequencies, with its interval.
 
     value, standard_error, low, high: the corrected estimate's, in the functional's unit; all None where it was refused.
-    plug_in: the functional of the density that is shown.  kind: 'smooth' or 'atomic'.
+    plug_in: the functional of the density that is shown.  kind: 'smooth' or 'atomic', by the functional; 'assumed' of an
+    interval that holds for every density as smooth as was said.
     reason: why it was refused and what would do; None otherwise.
     second_order: the share of standard_error^2 that the functional's second derivative adds; None where nobody said.
     design_effect: standard_error^2 over that of as many reports that all count the same; None where they do.
@@ -38,9 +41,11 @@ class FunctionalEstimate:
         return self.value is None
 
 
-def refused(functional: Any, reason: str, confidence: float = 0.95, plug_in: float | None = None) -> FunctionalEstimate:
+def refused(
+    functional: Any, reason: str, confidence: float = 0.95, plug_in: float | None = None, kind: str = ""
+) -> FunctionalEstimate:
     """Return the result of a functional that cannot be inferred, and why; plug_in: of what is shown, where it has one."""
-    name, kind = str(functional), functional.kind
+    name, kind = str(functional), kind or functional.kind
     return FunctionalEstimate(functional=name, kind=kind, confidence=confidence, plug_in=plug_in, reason=reason)
 
 

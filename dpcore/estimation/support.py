@@ -35,6 +35,29 @@ class GoodnessOfFit:
         return f"chi-squared {self.statistic:.1f} on {self.degrees:.1f} effective degrees of freedom, p = {self.p_value:.2g}"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """Whether reports contradict a bound on a second derivative.
+
+    statistic: how much better a density twice as rough explains them, in chi-squared.  threshold: what that exceeds once in a
+    hundred rounds of a density of the class.
+    """
+
+    statistic: float
+    threshold: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether they do not."""
+        return self.statistic <= self.threshold
+
+    def __str__(self) -> str:
+        return (
+            f"a density twice as rough explains the reports better by chi-squared {self.statistic:.1f}, and by more than "
+            f"{self.threshold:.1f} once in a hundred rounds by chance"
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Discreteness:
     """spans: (m, 2), stretches of the range, each of which may be one value, as shares of it, rising and disjoint.

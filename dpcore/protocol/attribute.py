@@ -52,6 +52,7 @@ class Attribute:
     heaps: tuple[Fraction, ...] | None = None  # whose multiples people round to, where that was said
     level_rule: str = "lepski"
     level: int | None = None
+    assume: Fraction | None = None  # a bound on the root of int f''^2, in the unit to the power -5/2
     # categorical
     bins: tuple[Fraction, ...] | None = None  # where the ranges meet that the categories are, of one that is a number's
     categories: tuple[str, ...] = ()

@@ -13,13 +13,14 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
-from dpcore.errors import SchemeError
+from dpcore.errors import SchemeError, check_positive, exact
 from dpcore.mechanisms import Mechanism
 from dpcore.mechanisms.named import IN_SCHEMES
 from dpcore.protocol import bins, crossed, keys, lattice
 from dpcore.protocol._fields import listed, number, printable
 from dpcore.protocol.attribute import MISSING, Attribute
 
+SECOND_DERIVATIVE = "second_derivative"  # the one thing that `assume` says
 NAME = re.compile(r"^[a-z][a-z0-9_]{0,62}$")
 
 
@@ -40,6 +41,7 @@ def read(name: str, table: Any, clients: int, functionals: tuple[str, ...]) -> A
         elif kind == "numeric":
             lattice.check_bounds(entries["lower"], entries["upper"])
             _check_level(entries, table)
+            entries["assume"] = _assumed(entries)
             entries |= lattice.silence(entries, table)
             told = {"points": 0, "clients": clients}
         elif kind == keys.CROSSED:
@@ -77,6 +79,23 @@ def _check_level(entries: Mapping[str, Any], table: Mapping[str, Any]) -> None:
         )
     if (entries["level_rule"] == "fixed") != (entries["level"] is not None):
         raise SchemeError('level goes with level_rule = "fixed", and only with it')
+
+
+def _assumed(entries: Mapping[str, Any]) -> Fraction | None:
+    """The bound on the root of int f''^2, in the attribute's unit to the power -5/2; None where nothing is assumed."""
+    said = entries["assume"]
+    if said is None:
+        return None
+    if not isinstance(said, Mapping) or set(said) != {SECOND_DERIVATIVE}:
+        raise SchemeError(f"assume must be {{ {SECOND_DERIVATIVE} = M }}, M a number above 0, got {said!r}")
+    if entries["estimator"] != keys.LOG_SPLINE or entries["missing"] == "category":
+        raise SchemeError(
+            f'assume goes with estimator = "{keys.LOG_SPLINE}" and without missing = "category", got estimator = '
+            f'"{entries["estimator"]}" and missing = "{entries["missing"]}"'
+        )
+    bound = exact(**{f"assume.{SECOND_DERIVATIVE}": said[SECOND_DERIVATIVE]})
+    check_positive(**{f"assume.{SECOND_DERIVATIVE}": bound})
+    return bound
 
 
 def categories_of(entries: Mapping[str, Any]) -> dict[str, Any]:
@@ -179,6 +198,7 @@ def write(attribute: Attribute) -> dict[str, Any]:
         table |= {"codes": dict(a.codes)} if a.codes else {}
         table |= {"level_rule": a.level_rule} if a.estimator == "projection" else {}
         table |= {} if a.level is None else {"level": a.level}
+        table |= {} if a.assume is None else {"assume": {SECOND_DERIVATIVE: number(a.assume)}}
     elif a.bins is not None:
         table |= {"bins": [number(edge) for edge in a.bins], "unit": a.unit}
         table |= {"codes": dict(a.codes)} if a.codes else {}

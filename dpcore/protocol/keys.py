@@ -115,6 +115,11 @@ _OWN = {
             words="how `projection` finds its resolution",
         ),
         Option("level", int, most=20, words='the resolution of level_rule = "fixed"'),
+        Option(
+            "assume",
+            dict,
+            words="{ second_derivative = M }: the root of int f''^2 is at most M, and numbers have an interval for that, too",
+        ),
     ),
     "categorical": (
         Option("categories", list[str], fewest=2, is_needed=True, words="the names there are, never taken from data"),

@@ -18,6 +18,7 @@ from dpcore.errors import SchemeError
 from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.estimation.estimators.log_linear_family import kinds
 from dpcore.estimation.frequency_estimate import FrequencyEstimate
+from dpcore.estimation.functional_estimate import BIAS_AWARE
 from dpcore.functionals import parse
 from dpcore.functionals.group import WEIGHTED, Group
 from dpcore.mechanisms.observation import ScoreSums
@@ -194,6 +195,7 @@ def _estimates(round_: Round) -> list[Estimate]:
 def _functionals(round_: Round) -> pd.DataFrame:
     asked = [(name, round_.estimates[name].estimator, "", results) for name, results in round_.functionals.items()]
     asked += [(group.attribute, group.estimator, group.given, group.functionals) for group in round_.groups]
+    asked += [(name, BIAS_AWARE, "", results) for name, (results, _) in round_.assumed.items()]
     rows = [
         {"attribute": name, "estimator": estimator, "given": given, **row_of(result)}
         for name, estimator, given, results in asked
@@ -282,6 +284,10 @@ def _checks(round_: Round, rehearsal: bool, parts: Sequence[Aggregate]) -> pd.Da
             rows += [
                 Check(f"{kind}({whose})", True, weight, None, said) for kind, weight, said in kinds(estimate.beliefs)
             ]
+    for name, (_, evidence) in round_.assumed.items():
+        unit, bound = aggregate.scheme.attributes[name].unit, float(aggregate.scheme.attributes[name].assume or 0)
+        detail = f"assumed is that the root of int f''^2 is at most {bound:.4g}{unit and f' {unit}^-2.5'}; {evidence}"
+        rows.append(Check(f"assumption({name})", evidence.passed, evidence.statistic, evidence.threshold, detail))
     for check in poisoning.checks(aggregate, parts):
         name = f"{check.name}({check.attribute})"
         seen, most = (check.statistic, check.threshold) if check.is_available else (None, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from types import MappingProxyType
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from dpcore.errors import SchemeError, check_within
 from dpcore.estimation.density_estimate import DensityEstimate
-from dpcore.estimation.estimators import goodness_of_fit, one_step, smoothing
+from dpcore.estimation.estimators import assumed, goodness_of_fit, one_step, smoothing
 from dpcore.estimation.estimators.bands import critical_value, standard_errors
 from dpcore.estimation.estimators.base import DensityEstimator
 from dpcore.estimation.estimators.inner_products import InnerProducts
@@ -80,6 +81,7 @@ class LogSpline(DensityEstimator):
         return replace(
             plain,
             inference=OfAnswered(plain.inference, silence, (plain.lower, plain.upper)),
+            assumed=None,
             silence=silence.estimate(described.name, described.categories[-1], self.name, plain.n),
         )
 
@@ -118,6 +120,7 @@ class LogSpline(DensityEstimator):
             estimator=self.name,
             group=group,
             inference=LogSplineInference(corrected),
+            assumed=cache(partial(assumed.of, corrected.posterior)),
         )
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 
 from dpcore.errors import WarehouseError
+from dpcore.estimation.functional_estimate import ASSUMED, BIAS_AWARE
 from dpcore.privacy.shuffling.condition import CONDITION_OF_PAGE
 from dpcore.privacy.shuffling.figure import upward
 from dpcore.results.pages.pairs import pairs_of
@@ -40,6 +41,7 @@ from dpcore.results.reading import (
 
 _OF_RUN = ("run", "attributes", "checks", "sensitivities", "rejects", "spent", "labels", "weights")
 _OF_ATTRIBUTE = ("density", "frequencies", "numbers", "differences", "trends")
+_TOLD = ("heaped", "assumption")  # checks that an attribute's section tells
 _MARKED = ("yes", "perhaps")
 Ask = Callable[[str], pd.DataFrame]
 
@@ -57,7 +59,10 @@ class Changes:
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """What is shown of one attribute; remark: on whose numbers they are, where they are not everyone's."""
+    """What is shown of one attribute; remark: on whose numbers they are, where they are not everyone's.
+
+    assumed: numbers with intervals under an assumption, which `assumption` says.
+    """
 
     name: str
     title: str
@@ -69,6 +74,8 @@ class Section:
     frequencies_query: Query | None = None
     of_all: int = 0
     numbers: list[Line] = field(default_factory=list)
+    assumed: list[Line] = field(default_factory=list)
+    assumption: str = ""
     groups: list[Line] = field(default_factory=list)
     weighted: str = ""
     numbers_query: Query | None = None
@@ -89,7 +96,7 @@ class Section:
     @property
     def lines(self) -> list[Line]:
         """Every number, everyone's before groups'."""
-        return [*self.frequencies, *self.numbers, *self.groups]
+        return [*self.frequencies, *self.numbers, *self.assumed, *self.groups]
 
     @property
     def has_truth(self) -> bool:
@@ -137,7 +144,7 @@ def gather(ask: Ask, run_id: str) -> dict[str, Any]:
     checks = records(ask(queries["checks"].sql))
     found = {check["name"]: check["detail"] for check in checks}
     sections = [
-        _section(ask, run_id, previous, row | {"heaped": found.get(f"heaped({row['attribute']})")})
+        _section(ask, run_id, previous, row | {check: found.get(f"{check}({row['attribute']})") for check in _TOLD})
         for row in attributes
     ]
     weights = {row["attribute"]: _weighted(row) for row in records(ask(queries["weights"].sql))}
@@ -171,8 +178,14 @@ def _section(ask: Ask, run_id: str, previous: dict[str, Any] | None, row: dict[s
     attribute, unit = row["attribute"], row["unit"]
     named = {"run_id": run_id, "attribute": attribute, "previous": previous["run_id"] if previous else ""}
     queries = {name: _read(name, **named) for name in _OF_ATTRIBUTE}
+    if row["assumption"]:  # its rows have no trend of their own
+        last = 'order by "round"'
+        but = f"    and estimator <> '{BIAS_AWARE}'\n{last}"
+        queries["trends"] = replace(queries["trends"], sql=queries["trends"].sql.replace(last, but))
     answers = {query: ask(query.sql) for query in queries.values()}
     density, frequencies, numbers, differences, told = answers.values()
+    is_assumed = numbers["kind"] == ASSUMED
+    assumed, numbers = numbers[is_assumed], numbers[~is_assumed]
     everyone, shares = (rows[rows["given"] == ""] for rows in (numbers, frequencies))
     of_groups = [read(one, unit) for one in records(_listed_by_category(frequencies[frequencies["given"] != ""]))]
     title, drawn = in_words(attribute), []
@@ -202,6 +215,8 @@ def _section(ask: Ask, run_id: str, previous: dict[str, Any] | None, row: dict[s
         frequencies_query=queries["frequencies"],
         of_all=len(shares),
         numbers=[line for line in lines if not line.group],
+        assumed=[replace(read(one, unit), group="assumed") for one in _ranked(assumed)],
+        assumption=_assumption(row["assumption"]),
         groups=[*of_groups, *(line for line in lines if line.group)],
         numbers_query=queries["numbers"],
         differences=compared,
@@ -228,6 +243,16 @@ def _weighted(row: dict[str, Any]) -> str:
         f"Weighted by {by}: of the population, whose shares by {by} are known. It is assumed that those who answered are, "
         f"within each, like those who did not. If all were alike, weights would make {row['reports']:,} reports worth "
         f"{row['effective_n']:,.0f} (design effect {row['design_effect']:.2f}); intervals count what labels explain."
+    )
+
+
+def _assumption(told: str | None) -> str:
+    """What is assumed, and whether reports contradict it, as a sentence."""
+    if told is None:
+        return ""
+    return (
+        f"{told[:1].upper()}{told[1:]}. If it holds, so do these intervals as often as they say, whatever the density; if not, "
+        "nothing is known of them. All others take for granted that the density is as smooth as the reports show."
     )
 
 

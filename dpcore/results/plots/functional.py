@@ -15,8 +15,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from dpcore.estimation.functional_estimate import ASSUMED
 from dpcore.results.plots import style
-from dpcore.results.plots.kind import Kind
+from dpcore.results.plots.kind import Kind, everyone
 from dpcore.results.reading import in_words, read, records
 
 _EDGE = 3.0  # half-widths; what lies further out is drawn at the edge as an arrow
@@ -75,11 +76,16 @@ def _draw(rows: pd.DataFrame, numbers: pd.DataFrame, unit: str) -> Figure:
     return figure
 
 
+def _everyone(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Everyone's rows, but for those of an assumption, which are of the same numbers."""
+    yield from everyone(rows[rows["kind"] != ASSUMED] if "kind" in rows else rows)
+
+
 def _groups(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     """Each group, as a name of files may have it, and its rows."""
     for given, group in rows[rows["given"] != ""].groupby("given", sort=False):
         yield re.sub(r"\W+", "_", str(given)).strip("_"), group
 
 
-NUMBERS = Kind(table="functionals", draw=_draw, name="{attribute}_numbers")
+NUMBERS = Kind(table="functionals", draw=_draw, name="{attribute}_numbers", parts=_everyone)
 GROUPS = Kind(table="functionals", draw=_draw, name="{attribute}_numbers_of_{part}", parts=_groups)

@@ -32,6 +32,7 @@ export const TABLES = {
     "missing": {"type": "str", "choices": ["refuse", "category"], "default": "refuse"},
     "level_rule": {"type": "str", "choices": ["lepski", "undersmoothed", "fixed"], "default": "lepski"},
     "level": {"type": "int", "least": 0, "most": 20},
+    "assume": {"type": "dict"},
   },
   "categorical": {
     "type": {"type": "str", "choices": ["numeric", "categorical"], "needed": true},

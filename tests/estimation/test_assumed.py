@@ -1,0 +1,190 @@
+"""Intervals for every density as smooth as was said: their bias is the worst there is, and without it they would not hold."""
+
+import numpy as np
+import pytest
+import scipy
+
+import dpcore as dp
+from dpcore._random import seeded
+from dpcore.errors import SchemeError
+from dpcore.estimation.densities import cell_masses
+from dpcore.estimation.estimators import smooth_class
+from dpcore.estimation.estimators.likelihood import Counts
+from dpcore.functionals import FunctionDensity, parse
+from dpcore.laboratory.studies.targets import target
+from dpcore.mechanisms.bases import bspline
+from dpcore.protocol.scheme import Scheme
+from dpcore.results.tables import tables_of
+
+NUMBERS = ("mean", "moment(2)", "cdf(0.31)", "probability(0.2, 0.4)", "derivative(0, 0.5)", "quantile(0.5)")
+
+
+def scheme(
+    lines: str = "", n: int = 100_000, mechanism: str = "dyadic_wave", bounds: str = "lower = 0\nupper = 1"
+) -> Scheme:
+    head = f'name = "smooth"\nclients = {n}\n[attributes.x]\ntype = "numeric"\n{bounds}\nepsilon = 1\n'
+    return Scheme.from_toml(f'{head}mechanism = "{mechanism}"\nestimator = "log_spline"\n{lines}\n')
+
+
+def bend(name: str) -> float:
+    """|f''|_2 of a target."""
+    x = (np.arange(100_000) + 0.5) / 100_000
+    return float(np.sqrt(np.mean(target(name).derivatives[1](x) ** 2)))
+
+
+def truth(name: str) -> FunctionDensity:
+    law = target(name)
+    return FunctionDensity(0.0, 1.0, law.pdf, (), law.derivatives)
+
+
+def estimate(name: str, n: int = 100_000, seed: int = 1, mechanism: str = "dyadic_wave"):
+    return dp.estimate(dp.simulate(scheme(n=n, mechanism=mechanism), target(name), seeded((30, seed)), n), "x")
+
+
+def known(name: str, n: int = 100_000, times: float = 1.0) -> smooth_class.SmoothClass:
+    """The class around expected counts, whose noise is the law's own."""
+    model = scheme(n=n).attributes["x"].mechanism.model()
+    counts = model.expected(target(name).cells(model.inputs), n * model.level_law)
+    return smooth_class.of(
+        Counts(model, counts), model.probabilities(target(name).cells(model.inputs)), 0, 1, times * bend(name)
+    )
+
+
+@pytest.mark.parametrize("text", NUMBERS[:5])
+def test_the_worst_bias_is_that_of_the_roughest_density_found_by_search(text):
+    """A slow twin: weights w of the counts, and the density of the class for which w'y errs most, by a dense solve."""
+    model = scheme().attributes["x"].mechanism.model()
+    law = target("beta_2_5").cells(model.inputs)
+    shares, reports = (
+        model.probabilities(law),
+        np.repeat(1e5 * model.level_law, [wave.outputs for wave in model.levels]),
+    )
+    A = np.vstack([wave.matrix() for wave in model.levels])
+    level, degree = 7, 2
+    seen, free = (
+        A @ cell_masses(degree, level, model.inputs),
+        scipy.linalg.null_space(bspline.integrals(degree, level)[None]),
+    )
+    bends = bspline.evaluate((np.arange(128) + 0.5) / 128, degree, level, 2) / 128**0.5
+    P, E, W = free.T @ bends.T @ bends @ free / bend("beta_2_5") ** 2, seen @ free, reports / shares
+    number = parse(text).expand(truth("beta_2_5")).influence
+    along = number.on(lambda x, order: bspline.evaluate(x, degree, level, order), np.arange(129) / 128) @ free
+    found = known("beta_2_5")
+    ours = found.linear(found.along(number), 0.95)
+    w = W[:, None] * E @ np.linalg.solve(E.T @ (W[:, None] * E) + ours.trade[0] * P, along)  # weights of the shares
+    variance = sum(float(a**2 @ p - (a @ p) ** 2) / n for a, p, n in parts(model, w, shares, 1e5 * model.level_law))
+    off = E.T @ w - along  # the error of w'y along each function of mass zero; straight lines have none
+    straight = scipy.linalg.null_space(P, rcond=1e-9)
+    assert np.abs(off @ straight).max() < 1e-6 * np.abs(along).max()
+    worst = np.sqrt(off @ np.linalg.pinv(P, rcond=1e-11, hermitian=True) @ off)
+    assert np.sqrt(variance) == pytest.approx(ours.deviation[0], rel=1e-3)
+    assert worst == pytest.approx(ours.bias[0], rel=0.02)
+
+
+def parts(model, weights, shares, reports):
+    return zip(model.split(weights), model.split(shares), reports, strict=True)
+
+
+def test_no_other_trade_of_bias_for_noise_is_shorter():
+    found = known("claw")
+    along = found.along(parse("derivative(0, 0.5)").expand(truth("claw")).influence)
+    best = found.linear(along, 0.95)
+    for factor in (0.5, 2.0):
+        assert found.alike(along, best.trade * factor).half(0.95)[0] > best.half(0.95)[0]
+
+
+def test_half_lengths_hold_a_biased_normal_as_often_as_they_say():
+    for ratio in (0.0, 0.5, 2.0, 20.0, 50.0):
+        half = smooth_class.Linear(np.zeros(1), np.ones(1), np.array([ratio]), np.ones(1)).half(0.9)[0]
+        assert scipy.stats.norm.cdf(half - ratio) - scipy.stats.norm.cdf(-half - ratio) == pytest.approx(0.9, abs=1e-3)
+
+
+@pytest.mark.parametrize("mechanism", ["dyadic_wave", "wavelet_laplace"])
+def test_numbers_of_a_density_that_keeps_the_bound(mechanism):
+    one, law = estimate("beta_2_5", mechanism=mechanism), truth("beta_2_5")
+    for text in NUMBERS:
+        found = one.functional(parse(text), second_derivative=bend("beta_2_5"))
+        assert found.kind == "assumed"
+        assert found.low <= parse(text).value(law) <= found.high
+        other = one.functional(parse(text))
+        assert found.high - found.low < 1.2 * (other.high - other.low)
+        assert one.functional(parse(text)) == other  # what is assumed changes nothing else
+
+
+def test_bounds_are_in_the_unit_of_the_values():
+    """f(x) on [10, 30] is f(u) / 20, and its second derivative f''(u) / 20^3: |f''|_2 falls with 20^(5/2)."""
+    values = np.random.default_rng(3).beta(2, 5, 50_000)
+    small = dp.estimate(dp.simulate(scheme(), {"x": values}, seeded((1,))), "x")
+    large = dp.estimate(
+        dp.simulate(scheme(bounds="lower = 10\nupper = 30"), {"x": 10 + 20 * values}, seeded((1,))), "x"
+    )
+    one = small.functional(parse("mean"), second_derivative=73.0)
+    other = large.functional(parse("mean"), second_derivative=73.0 / 20**2.5)
+    assert other.low == pytest.approx(10 + 20 * one.low)
+    assert other.high == pytest.approx(10 + 20 * one.high)
+
+
+def test_what_a_bound_says_nothing_of_is_refused():
+    one = estimate("beta_2_5")
+    assert "order" in one.functional(parse("derivative(2, 0.5)"), second_derivative=73.0).reason
+    assert one.functional(parse("atom(1)"), second_derivative=73.0).is_refused
+    clipped = estimate("lognormal").functional(parse("mean"), second_derivative=100.0)
+    assert "bound" in clipped.reason
+    assert clipped.kind == "assumed"
+    with pytest.raises(SchemeError, match="above 0"):
+        one.functional(parse("mean"), second_derivative=0.0)
+
+
+def test_a_density_much_rougher_than_assumed_is_noticed_and_one_at_the_bound_is_not():
+    one = estimate("bimodal", n=1_000_000)
+    assert one.assumption(bend("bimodal")).passed
+    wrong = one.assumption(bend("bimodal") / 3)
+    assert not wrong.passed
+    assert "twice as rough" in str(wrong)
+
+
+def test_a_scheme_says_what_is_assumed_and_tables_hold_it():
+    plain, said = (
+        scheme('functionals = ["mean"]'),
+        scheme('functionals = ["mean"]\nassume = { second_derivative = 73.2 }'),
+    )
+    assert Scheme.from_toml(said.canonical).digest == said.digest != plain.digest
+    assert float(said.attributes["x"].assume) == 73.2
+    rounds = [
+        dp.pipeline.estimate_all(dp.simulate(one, target("beta_2_5"), seeded((5,)), 50_000)) for one in (plain, said)
+    ]
+    before, after = (tables_of(one) for one in rounds)
+    rows = after["functionals"].set_index("estimator")
+    assert rows.loc["bias_aware", "kind"] == "assumed"
+    assert rows.loc["log_spline"].equals(before["functionals"].set_index("estimator").loc["log_spline"])
+    check = after["checks"].set_index("name").loc["assumption(x)"]
+    assert check["passed"]
+    assert "at most 73.2" in check["detail"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("assume = { second_derivative = 0 }", "above 0"),
+        ("assume = { third_derivative = 1 }", "second_derivative = M"),
+        ('assume = { second_derivative = 1 }\nmissing = "category"', "missing"),
+    ],
+)
+def test_assumptions_that_cannot_be_are_refused_in_a_line(lines, message):
+    with pytest.raises(SchemeError, match=message):
+        scheme(lines)
+
+
+def coverage(name, text, n, rounds, without_bias=False):
+    """How many of that many rounds' intervals hold the truth, their noise drawn as the channel's."""
+    found, number, law = known(name, n), parse(text), truth(name)
+    estimated = found.linear(found.along(number.expand(law).influence), 0.95)
+    half = 1.959964 * estimated.deviation[0] if without_bias else estimated.half(0.95)[0]
+    noise = np.random.default_rng(7).standard_normal(rounds) * estimated.deviation[0]
+    return np.mean(np.abs(estimated.value[0] + noise - number.value(law)) <= half)
+
+
+def test_intervals_hold_a_claw_because_they_count_the_bias():
+    """Of expected counts the value is off by its bias alone, .24 at the middle peak."""
+    assert coverage("claw", "derivative(0, 0.5)", 100_000, 4000) > 0.95
+    assert coverage("claw", "derivative(0, 0.5)", 100_000, 4000, without_bias=True) < 0.95
