@@ -196,6 +196,25 @@ def test_nobody_is_asked_by_it(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["records.csv", "s.toml"]
 
 
+def test_categories_that_are_not_told_apart_alike_are_estimated_by_the_channels_inverse() -> None:
+    asked = scheme('categories = ["a", "b", "c"]', "channel = [[3, 3, 1], [1, 3, 1], [1, 1, 3]]")
+    mechanism = asked.attributes["a"].mechanism
+    counts, people = mechanism.model().response() @ [0.5, 0.3, 0.2], 35_000  # of which each expected count is whole
+    aggregate = Aggregate(asked, people, {"a": np.rint(counts * people).astype(np.int64)}, {}, {"a": people})
+    assert mechanism.counts_outputs
+    assert np.allclose(dp.estimate(aggregate, "a").raw, [0.5, 0.3, 0.2], atol=1e-4)
+
+
+def test_outputs_may_be_turned_around() -> None:
+    asked = scheme(SMOKED, "channel = [[1, 3], [3, 1]]")
+    mechanism = asked.attributes["a"].mechanism
+    said = mechanism.privatize(np.zeros(1000, dtype=np.int64), seeded(1))
+    assert not mechanism.counts_outputs
+    assert mechanism.statistics(said).tolist() == [np.sum(said.values == 1), np.sum(said.values == 0)]
+    assert np.array_equal(mechanism.scores(said).sum(axis=0), mechanism.statistics(said))
+    assert mechanism.furthest(np.array([1.0, -1.0]), 1).values.tolist() == [1]
+
+
 # Ours, written down
 
 

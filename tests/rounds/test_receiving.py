@@ -11,8 +11,10 @@ import pytest
 
 import dpcore as dp
 from dpcore import wire
+from dpcore.audit import audit_scheme, to_markdown
 from dpcore.errors import DPCoreError, InvalidReport, SchemeError
 from dpcore.results import warehouse
+from dpcore.results.pages import publish
 from dpcore.rounds import sequence
 from dpcore.rounds.preparing import prepare
 from dpcore.rounds.receiving import receive
@@ -128,6 +130,13 @@ def test_an_infinite_epsilon_lands_as_it_is(tmp_path: Path) -> None:
     assert (found["stated"], found["epsilon"]) == ("infinite", math.inf)
     composed = warehouse.query(Path(run.plan.warehouse), "select * from composed_budgets")
     assert composed["epsilon"].iloc[-1] == math.inf
+    publish(run.plan.warehouse, tmp_path / "round.html")
+    page = (tmp_path / "round.html").read_text(encoding="utf-8")
+    assert "so that no factor bounds the odds" in page
+    assert "ε = ∞" in page
+    audited = audit_scheme(dp.Scheme.from_toml(text))
+    assert audited.holds
+    assert "Nothing is promised of used, whose epsilon is infinite" in to_markdown([audited], "2026-11-24", "0")
 
 
 @pytest.mark.parametrize(
