@@ -64,13 +64,17 @@ def _is(kind: str) -> dict[str, Any]:
 def _attribute(kind: str) -> dict[str, Any]:
     """An attribute of a type: the keys of its default mechanism, those that others have, and what depends on which it is."""
     mechanism = next(key for key in keys.of_attribute(kind, "") if key.name == "mechanism")
-    own = {}
-    for name in mechanism.choices:
-        properties = _table(keys.of_attribute(kind, name))["properties"]
-        own[name] = {"properties": {key: properties.get(key, False) for key in ("estimator", *options_of(kind))}}
+    tables, own = {name: _table(keys.of_attribute(kind, name)) for name in mechanism.choices}, {}
+    needed = set.intersection(*(set(table["required"]) for table in tables.values()))
+    for name, each in tables.items():
+        properties = {key: each["properties"].get(key, False) for key in ("estimator", *options_of(kind))}
+        own[name] = {"properties": properties, "required": [key for key in each["required"] if key not in needed]}
+    if "stated" in own:  # which has no default
+        own["stated"]["anyOf"] = [{"required": [key]} for key in ("channel", "form", "client")]
     cases = [_if({"mechanism": name}, said) for name, said in own.items()]
     cases.append({"if": {"not": {"required": ["mechanism"]}}, "then": {"anyOf": [*own.values()]}})
     table = _table(keys.of_attribute(kind, ""))
+    table["required"] = [key for key in table["required"] if key in needed]
     table["properties"] |= dict.fromkeys(("estimator", *options_of(kind)), True)
     return table | {"allOf": cases}
 

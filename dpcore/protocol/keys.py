@@ -51,15 +51,16 @@ SCHEME = (
 _TYPE = Option("type", str, choices=tuple(BY_TYPE), is_needed=True, words=" or ".join(map(repr, BY_TYPE)))
 _SHARED = (
     Option("column", str, words="its name in files, where that is another"),
-    Option("epsilon", Budget, is_needed=True, words='what a report spends: a number above 0 or "ln 3"'),
+    Option(
+        "epsilon",
+        Budget,
+        is_needed=True,
+        words='what a report spends: a number above 0 or "ln 3"; stated may leave it to be found',
+    ),
     _FUNCTIONALS,
     Option("client", dict, words="the mechanism's integers in a canonical text; nobody writes them"),
 )
-_PROMISED = replace(  # of what is stated of others
-    next(key for key in _SHARED if key.type is Budget),
-    is_needed=False,
-    words=f'the most that a report may spend; else what the channel is found to keep, a number, a logarithm or "{UNBOUNDED}"',
-)
+_PROMISED = replace(next(key for key in _SHARED if key.type is Budget), is_needed=False)  # of what is stated of others
 _OF_ONE = ("column", "functionals")  # of an attribute that is one column of numbers, or of categories with numbers
 LATTICE = "lattice"  # the kind of a numeric attribute that says which values there are
 BINNED = "binned"  # and of a categorical one that is of a number's ranges

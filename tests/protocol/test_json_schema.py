@@ -12,7 +12,7 @@ import pytest
 
 from dpcore.errors import SchemeError
 from dpcore.functionals import KINDS
-from dpcore.mechanisms.named import BY_KIND
+from dpcore.mechanisms.named import IN_SCHEMES
 from dpcore.protocol import keys
 from dpcore.protocol.json_schema import json_schema
 from dpcore.protocol.scheme import Scheme
@@ -77,14 +77,30 @@ def test_every_functional_is_taken(kind: Any) -> None:
     CHECK.validate(tomllib.loads(f'functionals = ["{kind.example or kind.name}"]\n{SMALL}'))
 
 
-@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, named in BY_KIND.items() for name in named])
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, named in IN_SCHEMES.items() for name in named])
 def test_every_key_of_every_mechanism_is_in_it(kind: str, name: str) -> None:
     said = [each["then"] for each in SCHEMA["properties"]["attributes"]["additionalProperties"]["allOf"]]
-    table = dict(zip(BY_KIND, said, strict=True))[kind]
+    table = dict(zip(IN_SCHEMES, said, strict=True))[kind]
     case = next(c for c in table["allOf"] if c["if"]["properties"]["mechanism"]["const"] == name)
     for key in keys.of_attribute(kind, name):
         own = case["then"]["properties"].get(key.name, table["properties"].get(key.name))
         assert own["description"] == key.words
+
+
+STATED = 'name = "s"\n[attributes.a]\ntype = "categorical"\ncategories = ["yes", "no"]\nmechanism = "stated"\n'
+
+
+def test_a_stated_channel_needs_no_epsilon_and_others_do() -> None:
+    for said in (
+        "channel = [[3, 1], [1, 3]]",
+        'form = "rappor"\nrates = { f = "1/2" }',
+        "channel = [[1, 0], [1, 1]]\n",
+    ):
+        CHECK.validate(tomllib.loads(STATED + said))
+        CHECK.validate(tomllib.loads(Scheme.from_toml(STATED + said + "\n").canonical))
+    for wrong in (STATED, STATED + 'channel = [["3"]]', STATED.replace('mechanism = "stated"\n', "")):
+        with pytest.raises(jsonschema.ValidationError):
+            CHECK.validate(tomllib.loads(wrong))
 
 
 REGION = '[labels.region]\ncategories = ["north", "south"]\n'
