@@ -32,7 +32,9 @@ from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.budget import Budget
 from dpcore.privacy.shuffling.channel import Level, attacks_of, level_of, up
 from dpcore.privacy.shuffling.condition import CONDITION, Publication
+from dpcore.privacy.shuffling.contrast import Contrast
 from dpcore.privacy.shuffling.figure import Figure, jointly, published, upward
+from dpcore.privacy.shuffling.kinds import Kinds
 from dpcore.protocol.scheme import Scheme
 
 DELTA = 1e-6  # of a whole round
@@ -40,6 +42,7 @@ _NOTHING_LINKS = Publication()
 _SURE = "a stated channel gives an answer for some values alone, so that one report may say for sure that a value is not theirs"
 _LINES = 1200  # up to this prime every line of local hashing is looked at
 _STARTS = 64  # of windows that everybody else may hold
+_BINS = 8  # ends of bins of a coefficient with noise
 _LEVEL_LAW = 1 << 16  # what a level law sums to
 
 
@@ -78,12 +81,18 @@ def planned(scheme: Scheme, clients: int | None = None) -> Crowd:
 
 
 def crowd(
-    scheme: Scheme, reports: int, *, delta: float = DELTA, publication: Publication = _NOTHING_LINKS, rounds: int = 1
+    scheme: Scheme,
+    reports: int,
+    *,
+    delta: float = DELTA,
+    publication: Publication = _NOTHING_LINKS,
+    rounds: int = 1,
+    attacked: bool = False,
 ) -> Crowd:
     """Return what publication tells of one of so many reports; refused where `publication` or Gaussian noise say so.
 
     reports: of the smallest group that is published alone.  delta: of the whole, in equal parts for its units.  rounds: in
-    which the same people report.
+    which the same people report.  attacked: whether lower bounds of attributes are looked for, too; else they are 0.
     """
     publication = replace(publication, delta=max(publication.delta, float(scheme.delta)))
     refusals = publication.refusals + (() if scheme.budget.is_finite else (_SURE,))
@@ -92,7 +101,7 @@ def crowd(
     channels = {unit: jointly([levels(scheme.attributes[name].mechanism) for name in unit]) for unit in scheme.units}
     is_all = scheme.reporting == "all"
     each, share = (delta / len(channels) / rounds, 1.0) if is_all else (delta / rounds, 1 / len(channels))
-    units = {u: published(channel, reports, each, share, attacked=False) for u, channel in channels.items()}
+    units = {u: published(channel, reports, each, share, attacked=attacked) for u, channel in channels.items()}
     if is_all:
         figures = list(units.values())
     else:  # a person's unit is one of them, and delta the average over which
@@ -280,8 +289,32 @@ def _of_windows(inside: np.ndarray, pair: tuple[int, int], heavy: int, light: in
 
 @levels.register
 def _(mechanism: WaveletLaplace) -> tuple[Level, ...]:
-    """The exact loss of the whole, at every block."""
+    """The exact loss of the whole, at every block; who attacks looks at one coefficient, the farthest apart of the block."""
     stated = mechanism.parameters()
     shares = stated.get("level_law") or [_LEVEL_LAW]
     ratio = math.exp(up(Fraction(mechanism.certificate().kept))) * (1 + 1e-14)
-    return tuple(Level(ratio=ratio, share=share / _LEVEL_LAW) for share in shares)
+    attacks = [_of_noise(table, noise) for table, noise in zip(mechanism.tables, mechanism.noise_scales, strict=True)]
+    if not mechanism.is_sampled:  # all blocks are of one report: the one that tells most
+        attacks = [max(attacks, key=lambda found: found[0].strength)]
+    return tuple(
+        Level(ratio=ratio, share=share / _LEVEL_LAW, attacks=() if mechanism.is_gaussian else found)
+        for share, found in zip(shares, attacks, strict=True)
+    )
+
+
+def _of_noise(table: np.ndarray, noise: int) -> tuple[Contrast | Kinds, ...]:
+    """Of one coefficient with discrete Laplace noise: reports below its least, above its largest, and in bins between."""
+    entries = table[:, int(np.argmax(np.ptp(table, axis=0)))]
+    rows = np.unique(np.linspace(0, len(entries) - 1, _STARTS).astype(int))
+    values = np.concatenate([[entries.max(), entries.min()], entries[rows]])
+    edges = np.unique(np.linspace(entries.min(), entries.max(), _BINS).round().astype(np.int64))
+    return tuple(attacks_of(_with_noise(values, edges, noise), 0, 1))
+
+
+def _with_noise(values: np.ndarray, edges: np.ndarray, noise: int) -> np.ndarray:
+    """How often a value with discrete Laplace noise is below the first edge, between two, at the last or above it."""
+    to_edge = edges - values[:, None]
+    tail = np.exp(-np.maximum(np.abs(to_edge), 1 - to_edge) / noise) / (1 + math.exp(-1 / noise))
+    at_least = np.where(to_edge >= 1, tail, 1 - tail)  # Pr(noise >= the edge)
+    whole, none = np.ones((len(values), 1)), np.zeros((len(values), 1))
+    return np.asarray(np.hstack([whole, at_least]) - np.hstack([at_least, none]))

@@ -37,17 +37,17 @@ def revealed(run: Run, aggregate: Aggregate, parts: Sequence[Aggregate], known: 
         in_order=any(accepted != aggregate.n for accepted in before),
         least_cell=reports,
     )
-    return crowd(run.scheme, max(reports, 1), publication=publication)
+    return crowd(run.scheme, max(reports, 1), publication=publication, attacked=True)
 
 
 def beside(tables: Mapping[str, pd.DataFrame], told: Crowd) -> dict[str, pd.DataFrame]:
     """Return `budgets` and `schemes` with what publication tells."""
     figures = [told.attributes.get(name) for name in tables["budgets"]["attribute"]]
-    pairs = [(None, None) if figure is None else (figure.epsilon, figure.delta) for figure in figures]
-    epsilons, deltas = (np.array(column, dtype=float) for column in zip(*pairs, strict=True))
+    rows = [(None,) * 3 if figure is None else (figure.epsilon, figure.delta, figure.low) for figure in figures]
+    epsilons, deltas, least = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
     whole = told.whole
     return {
-        "budgets": tables["budgets"].assign(published_epsilon=epsilons, published_delta=deltas),
+        "budgets": tables["budgets"].assign(published_epsilon=epsilons, published_delta=deltas, published_least=least),
         "schemes": tables["schemes"].assign(
             published_epsilon=np.nan if whole is None else whole.epsilon,
             published_delta=np.nan if whole is None else whole.delta,

@@ -196,6 +196,20 @@ def test_delta_is_the_average_of_the_levels():
     assert mean == pytest.approx(DELTA, rel=0.01)
 
 
+def test_levels_that_are_alike_each_have_their_share_of_delta():
+    level = Level(ratio=math.exp(2), share=0.25)
+    alone = published([Level(ratio=math.exp(2))], N // 4, DELTA)
+    assert published([level] * 4, N, DELTA).epsilon == pytest.approx(alone.epsilon, rel=0.01)
+
+
+def test_an_attack_where_each_reports_one_of_several_sees_fewer():
+    for name in ("two", "three"):
+        level = level_of(CHANNELS[name])
+        few, some, all_ = (level.below(n, 0.1, share) for n, share in ((250, 1.0), (1000, 0.25), (1000, 1.0)))
+        assert few > 0.5 * some > 0
+        assert some > 2 * all_ > 0
+
+
 def test_a_crowd_of_a_share_is_a_binomial_number_of_people():
     whole = published([Level(ratio=4.0)], N, DELTA, crowd=0.1)
     fixed = published([Level(ratio=4.0)], N // 10, DELTA)
@@ -217,8 +231,9 @@ def test_attributes_counted_together_are_one_channel():
 
 
 def test_figures_of_rounds_add_up():
-    figure = published([Level(ratio=2.0)], N, DELTA)
+    figure = published([level_of(CHANNELS["three"])], N, DELTA)
     assert (figure + figure).epsilon == 2 * figure.epsilon
+    assert figure.low > (figure + figure).low == 0  # what is found at one delta may not be found at two
     assert (figure + figure).delta == 2 * DELTA
 
 

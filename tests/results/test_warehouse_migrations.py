@@ -22,7 +22,7 @@ TABLES = {
     "sensitivities": "run_id attribute estimator given number sensitivity is_exact",
     "levels": "run_id attribute given level statistic threshold selected",
     "budgets": "run_id attribute mechanism stated epsilon certificate charges states known_charges known_clients "
-    "most_charges delta published_epsilon published_delta",
+    "most_charges delta published_epsilon published_delta published_least",
     "rejects": "run_id reason count example_position",
     "batches": "run_id file sent_for reports",
     "truths": "run_id attribute given quantity x value",
@@ -80,6 +80,7 @@ DIGESTS = {
     "0031_weights": "e069cde7ffe25837",
     "0032_joint": "872c032d0aa1e845",
     "0033_shuffling": "2655a50aad44e625",
+    "0034_least_published": "4cfb8aaf0c9e396e",
 }
 
 

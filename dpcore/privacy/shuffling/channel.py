@@ -59,7 +59,9 @@ class Level:
     def below(self, reports: int, epsilon: float, crowd: float = 1.0) -> float:
         """Return a number that delta is at least: what an attack finds."""
         crowd *= self.share
-        found = [0.0 if self.two is None or crowd < 1 else self.two.below(reports, epsilon)]
+        if self.two is not None and crowd == 1:
+            return self.two.below(reports, epsilon)
+        found = [0.0]
         for attack in self.attacks:
             scaled = attack.among(crowd)
             found += [side.below(reports, epsilon) for side in {scaled, scaled.reversed}]
@@ -87,7 +89,7 @@ def level_of(weights: np.ndarray, share: float = 1.0, mass: Fraction | None = No
     if law.shape == (2, 2):
         first = int(np.argmax(law[:, 0]))
         two = TwoCategories(law[first, 0], law[1 - first, 0])
-    attacks = () if two is not None else tuple(attacks_of(law, *pair))
+    attacks = tuple(attacks_of(law, *pair))
     least = _least_mass(rows, totals) if mass is None else mass
     return Level(
         ratio=up(ratio), distance=min(1.0, up(distance)), mass=-up(-least), share=share, attacks=attacks, two=two
