@@ -42,6 +42,7 @@ class Client:
         secret: bytes | None = None,
         ledger: Ledger | None = None,
     ) -> None:
+        scheme.check_asked()
         if token is not None and secret is not None:
             raise TypeError("give a token or the secret it is made of, not both")
         self._scheme = scheme

@@ -111,8 +111,14 @@ class Round:
 def privatize(scheme: Scheme, records: Any, random: Source, first_block: int = 0) -> ReportBatch:
     """Return one report per record, as the records' own clients would have made them.
 
-    records: a mapping or DataFrame of columns, all of one length.  Raises InvalidRecord before anything is drawn.
+    records: a mapping or DataFrame of columns, all of one length.  Raises InvalidRecord before anything is drawn, and
+    SchemeError where nobody is asked by the scheme, whose channels are stated.
     """
+    scheme.check_asked()
+    return _privatize(scheme, records, random, first_block)
+
+
+def _privatize(scheme: Scheme, records: Any, random: Source, first_block: int) -> ReportBatch:
     cells = scheme.encode(records, first_block * BLOCK)
     n = len(next(iter(cells.values())))
     starts = range(0, max(n, 1), BLOCK)
@@ -164,7 +170,7 @@ def report_blocks(
     """Yield (block, its reports) for a run of whole blocks of the people."""
     sizes = block_sizes(clients)
     for block in blocks:
-        yield block, privatize(scheme, people.records_block(block, sizes[block], random), random, block)
+        yield block, _privatize(scheme, people.records_block(block, sizes[block], random), random, block)
 
 
 def collect(

@@ -15,6 +15,7 @@ from dpcore.audit.findings import AttributeAudit, SchemeAudit
 from dpcore.audit.loss import Loss
 from dpcore.audit.lower_bound import LowerBound
 from dpcore.privacy.shuffling.figure import upward
+from dpcore.protocol._fields import listed
 from dpcore.protocol.label import in_words
 
 _MEANING = (
@@ -156,6 +157,9 @@ def _numbers(loss: Loss) -> dict[str, Any]:
 
 def _scheme_page(audit: SchemeAudit, day: str, version: str, pictures: Mapping[str, str]) -> str:
     verdict = "Every promise is kept." if audit.holds else "A promise is BROKEN.  Do not sign."
+    sure = [attribute.name for attribute in audit.attributes if not attribute.promised.is_finite]
+    if sure and audit.holds:
+        verdict = f"Nothing is promised of {listed(tuple(sure))}, whose epsilon is infinite: a report may say for sure."
     head = [
         f"# Privacy certificate: {audit.name}",
         f"{verdict}  {audit.broken[0]}." if audit.broken else verdict,

@@ -26,8 +26,8 @@ from dpcore.mechanisms import (
     RandomizedResponse,
     SquareWave,
     SubsetSelection,
-    UnaryEncoding,
 )
+from dpcore.mechanisms.unary_encoding import BitCounts
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.budget import Budget
 from dpcore.privacy.shuffling.channel import Level, attacks_of, level_of, up
@@ -37,6 +37,7 @@ from dpcore.protocol.scheme import Scheme
 
 DELTA = 1e-6  # of a whole round
 _NOTHING_LINKS = Publication()
+_SURE = "a stated channel gives an answer for some values alone, so that one report may say for sure that a value is not theirs"
 _LINES = 1200  # up to this prime every line of local hashing is looked at
 _STARTS = 64  # of windows that everybody else may hold
 _LEVEL_LAW = 1 << 16  # what a level law sums to
@@ -85,8 +86,9 @@ def crowd(
     which the same people report.
     """
     publication = replace(publication, delta=max(publication.delta, float(scheme.delta)))
-    if publication.refusals:
-        return Crowd(whole=None, refusals=publication.refusals, reports=reports)
+    refusals = publication.refusals + (() if scheme.budget.is_finite else (_SURE,))
+    if refusals:
+        return Crowd(whole=None, refusals=refusals, reports=reports)
     channels = {unit: jointly([levels(scheme.attributes[name].mechanism) for name in unit]) for unit in scheme.units}
     is_all = scheme.reporting == "all"
     each, share = (delta / len(channels) / rounds, 1.0) if is_all else (delta / rounds, 1 / len(channels))
@@ -136,7 +138,7 @@ def _(mechanism: RandomizedResponse) -> tuple[Level, ...]:
 
 
 @levels.register
-def _(mechanism: UnaryEncoding) -> tuple[Level, ...]:
+def _(mechanism: BitCounts) -> tuple[Level, ...]:
     values, total = min(mechanism.categories, 3), mechanism.total
     true, other = mechanism.weight_true, mechanism.weight_other
     weight = {(1, 1): true, (0, 1): total - true, (1, 0): other, (0, 0): total - other}

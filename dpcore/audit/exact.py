@@ -43,8 +43,8 @@ from dpcore.mechanisms import (
     RandomizedResponse,
     SquareWave,
     SubsetSelection,
-    UnaryEncoding,
 )
+from dpcore.mechanisms.unary_encoding import BitCounts
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.protocol.scheme import Scheme
 
@@ -218,7 +218,7 @@ def _(mechanism: RandomizedResponse) -> tuple[list[Class], str]:
 
 
 @_classes.register
-def _(mechanism: UnaryEncoding) -> tuple[list[Class], str]:
+def _(mechanism: BitCounts) -> tuple[list[Class], str]:
     total, true, other = mechanism.total, mechanism.weight_true, mechanism.weight_other
     weight = {(1, 1): true, (0, 1): total - true, (1, 0): other, (0, 0): total - other}  # (bit, is it the true one)
     classes = [

@@ -22,10 +22,10 @@ from dpcore.mechanisms import (
     Mechanism,
     RandomizedResponse,
     SubsetSelection,
-    UnaryEncoding,
 )
 from dpcore.mechanisms.oracle import FrequencyOracle
 from dpcore.mechanisms.reports import Reports, starts_of
+from dpcore.mechanisms.unary_encoding import BitCounts
 from dpcore.mechanisms.wave import WaveMechanism
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 
@@ -158,7 +158,7 @@ def _(mechanism: SubsetSelection, reports: Reports, pair: Pair) -> np.ndarray:
 
 
 @log_ratio.register
-def _(mechanism: UnaryEncoding, reports: Reports, pair: Pair) -> np.ndarray:
+def _(mechanism: BitCounts, reports: Reports, pair: Pair) -> np.ndarray:
     rows = _rows(mechanism, reports)
     bits = [rows[:, value // 32] >> (value % 32) & 1 for value in (pair.first, pair.second)]
     true, other, total = mechanism.weight_true, mechanism.weight_other, mechanism.total

@@ -32,7 +32,7 @@ class Loss:
     @classmethod
     def of(cls, budget: Budget) -> Loss:
         """Return what a budget promises."""
-        return cls(budget.rational, budget.ratio)
+        return cls(budget.rational, budget.ratio if budget.is_finite else None)
 
     def __add__(self, other: Loss) -> Loss:
         ratio = None if self.ratio is None or other.ratio is None else self.ratio * other.ratio

@@ -22,9 +22,9 @@ from dpcore.mechanisms import (
     RandomizedResponse,
     SquareWave,
     SubsetSelection,
-    UnaryEncoding,
 )
 from dpcore.mechanisms.reports import Reports, starts_of
+from dpcore.mechanisms.unary_encoding import BitCounts
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 
 Ranks = Mapping[str, np.ndarray]  # what is looked at, in words -> (n,), each in [0, 1]
@@ -118,7 +118,7 @@ def _(mechanism: SubsetSelection, values: np.ndarray, reports: Reports, generato
 
 
 @_ranks.register
-def _(mechanism: UnaryEncoding, values: np.ndarray, reports: Reports, generator: np.random.Generator) -> Ranks:
+def _(mechanism: BitCounts, values: np.ndarray, reports: Reports, generator: np.random.Generator) -> Ranks:
     stated = mechanism.parameters()
     k, rows = stated["categories"], reports.values.reshape(len(reports), -1)
     people, total = np.arange(len(reports)), mechanism.total

@@ -1,4 +1,4 @@
-"""Reports until a round counts them: `privatize` makes them, `serve` collects them, `key` says who may send."""
+"""Reports until a round counts them: `privatize` and `receive` make them, `serve` collects them, `key` says who may send."""
 
 from __future__ import annotations
 
@@ -61,6 +61,30 @@ def privatize(
     if sent.spent is not None and total is not None:
         beside = f", delta = {float(sent.delta):g} of {float(most):g}" if most or sent.delta else ""
         print(f"spent so far: epsilon = {sent.spent.text} of {total.text}{beside}")
+
+
+def receive(
+    scheme: SchemeArgument,
+    source: Annotated[
+        Path, typer.Argument(metavar="IN", help="What was said: .csv, .parquet or .jsonl, a column for each attribute.")
+    ],
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="The reports: a .parquet file.")],
+    round_: Annotated[
+        str, typer.Option("--round", help="The round they are for: a later round counts them as late. Default: any.")
+    ] = "",
+    count: Annotated[
+        str, typer.Option(help="The column that says how many reports a row stands for. Default: a row is a report.")
+    ] = "",
+) -> None:
+    """Make a file of reports of what others' devices said under stated channels; `ldpflow collect` counts it as our own.
+
+    Example: ldpflow receive survey.toml answers.csv reports/2026-11-20.parquet --round 2026-11-20
+    """
+    from dpcore.protocol.scheme import Scheme
+    from dpcore.rounds.receiving import receive as take
+
+    taken = take(Scheme.from_toml(scheme), source, target, sent_for=round_, count=count)
+    print(f"{taken:,} report{'s' * (taken != 1)} in {target}; next: ldpflow collect {scheme} {target.parent}")
 
 
 def serve(

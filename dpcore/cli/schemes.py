@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dpcore.protocol.attribute import Attribute
     from dpcore.protocol.scheme import Scheme
     from dpcore.rounds.planner.answer import Plan
+    from dpcore.rounds.planner.pair import PairPlan
 
 AUDIT_TRIALS = 200_000
 
@@ -59,7 +60,7 @@ def scheme(
     from dpcore.estimation.asked import check_estimates
     from dpcore.privacy.shuffling.figure import upward
     from dpcore.protocol.label import in_words
-    from dpcore.protocol.odds import scheme_odds
+    from dpcore.protocol.odds import scheme_odds, unbounded
     from dpcore.protocol.scheme import Scheme
     from dpcore.protocol.telling import LEVELS, tell, texts_of
     from dpcore.wire import write_bundle
@@ -85,6 +86,7 @@ def scheme(
             mark = "<=" if certificate.holds else ">"
             promise = "e^epsilon" if certificate.kind == "ratio" else "epsilon"
             bound = f"{certificate.kind} {float(certificate.kept):.6f} {mark} {promise}"
+            bound = bound if attribute.budget.is_finite else "nothing"
             figure = published.attributes.get(name)
             told = "refused" if figure is None else upward(figure.epsilon)
             table.add_row(name, _asks(attribute), attribute.mechanism.name, attribute.budget.text, bound, told)
@@ -95,12 +97,16 @@ def scheme(
             print(f"{name}: {parsed.attributes[name].mechanism.name}, since {why}")
         total = "the sum over attributes" if parsed.reporting == "all" else "the dearest unit; a client reports one"
         print(f"digest  {parsed.digest}")
-        bundle = write_bundle(data / "bundles" / parsed.digest[:16], parsed).parent
-        print(f"bundle  {relative(str(bundle))}")
+        for line in unbounded(parsed):
+            print(line)
+        if parsed.is_asked:
+            bundle = write_bundle(data / "bundles" / parsed.digest[:16], parsed).parent
+            print(f"bundle  {relative(str(bundle))}")
+        else:
+            print("bundle  none: nobody is asked by stated channels; `ldpflow receive` takes their reports")
         delta = f", delta = {float(parsed.delta):g}" if parsed.delta else ""
-        print(
-            f"each client spends epsilon = {parsed.epsilon:.4f}{delta} in total a round ({parsed.budget.text}; {total})"
-        )
+        spent = f"{parsed.epsilon:.4f}{delta}" if parsed.budget.is_finite else "infinity"
+        print(f"each client spends epsilon = {spent} in total a round ({parsed.budget.text}; {total})")
         print(published.words)
         if parsed.labels:
             sizes = {name: len(label.categories) for name, label in parsed.labels.items()}
@@ -153,7 +159,10 @@ def _show_revision(before: Scheme, after: Scheme) -> None:
 def plan(
     scheme: SchemeArgument,
     aim: Annotated[
-        str, typer.Option(help='ATTRIBUTE: QUANTITY; a functional, "frequency(CATEGORY)" or "density".')
+        str,
+        typer.Option(
+            help="""ATTRIBUTE: QUANTITY; a functional, "frequency(CATEGORY)" or "density"; "A, B: correlation"."""
+        ),
     ] = "",
     clients: Annotated[
         int | None, typer.Option(help="How many clients. Default: the scheme's, without --error.")
@@ -185,6 +194,7 @@ def plan(
     from dpcore.errors import exact
     from dpcore.rounds.planner.answer import Aim
     from dpcore.rounds.planner.odds import plan_odds
+    from dpcore.rounds.planner.pair import PairAim
     from dpcore.rounds.planner.plan import Planner
 
     if not aim and odds is None:
@@ -198,9 +208,41 @@ def plan(
         epsilon = found.alone.text
     if not aim:
         return
+    both = PairAim.parse(aim)
+    if both is not None:
+        if epsilon is not None:
+            raise typer.BadParameter("two attributes are planned with the scheme's epsilons; change them there")
+        with progress("planning", None):
+            pair = planner.plan_pair(both, clients=clients, error=error)
+        _show_pair(pair)
+        return
     with progress("planning", None):
         answer = planner.plan(Aim.parse(aim), clients=clients, epsilon=epsilon, error=error)
     _show_plan(answer)
+
+
+def _show_pair(plan: PairPlan) -> None:
+    """The ways to ask for both, and which has the least error."""
+    from dpcore.rounds.planner.pair import TOGETHER
+
+    def number(error: float | None) -> str:
+        return "" if error is None else f"{error:.4g}"
+
+    found = " (found)" if plan.is_found else ""
+    title = f"{plan.aim.first} and {plan.aim.second}: {plan.aim.quantity}, {plan.clients:,} clients{found}"
+    table = new_table(title, "way", "mechanism", "epsilon of both", "error", "whatever the law", "")
+    for way in plan.ways:
+        errors = number(way.error) or "refused", number(way.whatever_the_law)
+        table.add_row(way.name, way.mechanisms, way.epsilon.text, *errors, "the scheme's" if way.is_asked else "")
+    show(table)
+    for way in plan.ways:
+        if way.reason:
+            print(f"{way.name}: {way.reason}")
+    best, *others = plan.ways
+    if others and best.error is not None:
+        also = "of either alone one report tells less than an answer of its own" if best.name == TOGETHER else ""
+        print(f"least error: {best.name}" + (also and f"; {also}"))
+    print(f"people planned with: {plan.people}, the two having nothing to do with each other")
 
 
 def _show_plan(plan: Plan) -> None:

@@ -95,6 +95,8 @@ def serve(schemes: Sequence[Path], folder: Path, settings: Settings, taker: Take
             "survey.example.org; may be repeated"
         )
     parsed, wording = [Scheme.from_toml(scheme) for scheme in schemes], _wording(settings.wording)
+    for each in parsed:
+        each.check_asked()
     # Else anyone fills the log.
     logging.getLogger("uvicorn.error").addFilter(lambda record: record.levelno > logging.WARNING)
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.WARNING)

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
+from math import inf
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -32,14 +33,15 @@ from dpcore.privacy.budget import Budget
 class Certificate:
     """What a mechanism keeps, exactly.
 
-    kind 'ratio': `kept` is the largest ratio of two probabilities of one report, at most e^epsilon (finite channels).
+    kind 'ratio': `kept` is the largest ratio of two probabilities of one report, at most e^epsilon (finite channels); infinite
+    of a stated channel that gives an answer for one value, and never for another.
     kind 'loss': `kept` is the largest privacy loss in natural-log units, at most epsilon (additive noise), and
     `sensitivity` the integer l1 sensitivity of each level.  delta: with Gaussian noise the loss stays below `kept` but for that
     probability, as (epsilon, delta)-privacy has it, and `sensitivity` is the squared l2 one.
     """
 
     kind: str
-    kept: Fraction
+    kept: Fraction | float
     budget: Budget
     sensitivity: tuple[int, ...] = ()
     delta: Fraction = Fraction(0)
@@ -47,6 +49,8 @@ class Certificate:
     @property
     def holds(self) -> bool:
         """Whether what is kept is within what was promised; exact."""
+        if self.kept == inf:
+            return not self.budget.is_finite
         return self.kept <= (self.budget.ratio_floor if self.kind == "ratio" else self.budget.floor)
 
     @property

@@ -43,6 +43,7 @@ class Declaration:
     attributes: what it answers for: 'numeric', 'categorical', 'lattice', a number of few values, or 'plane', two numbers.
     estimators: the names of those that read it, the default first.  names_one: whether a report is one category, as groups
     need it.  options: what a scheme may tell its design.
+    is_asked: whether clients are asked by it; else reports come from others, and epsilon is found where a scheme says none.
     told: what else of the scheme its design is told: 'categories' or 'points', how many there are (0 where values are
     anywhere), or 'clients', how many are planned for.
     """
@@ -55,6 +56,7 @@ class Declaration:
     names_one: bool
     options: tuple[Option, ...]
     told: tuple[str, ...]
+    is_asked: bool = True
 
 
 def mechanism(
@@ -67,6 +69,7 @@ def mechanism(
     names_one: bool = False,
     options: tuple[Option, ...] = (),
     told: tuple[str, ...] = (),  # of categories, how many they are
+    is_asked: bool = True,
 ) -> Callable[[Kind], Kind]:
     """Return what declares a class of mechanisms, and gives it its `name`; arguments are those of `Declaration`."""
 
@@ -81,6 +84,7 @@ def mechanism(
             names_one=names_one,
             options=options,
             told=told or (("categories",) if "categorical" in attributes else ()),
+            is_asked=is_asked,
         )
         return kind
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
+from collections.abc import Mapping
 from typing import Any
 
 from dpcore.mechanisms.crossed_wave import CrossedWave
@@ -11,6 +13,7 @@ from dpcore.mechanisms.hadamard_response import HadamardResponse
 from dpcore.mechanisms.local_hashing import LocalHashing
 from dpcore.mechanisms.randomized_response import RandomizedResponse
 from dpcore.mechanisms.square_wave import SquareWave
+from dpcore.mechanisms.stated_forms import StatedCategories, StatedNumber
 from dpcore.mechanisms.subset_selection import SubsetSelection
 from dpcore.mechanisms.unary_encoding import UnaryEncoding
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
@@ -37,15 +40,22 @@ BY_KIND = BY_TYPE | {
     "crossed": CATEGORICAL,
     "plane": {kind.name: kind for kind in _ALL if "plane" in kind.declared.attributes},
 }
+# What schemes may name: what is offered, which is above, and last what is stated of others, by which nobody is asked.
+IN_SCHEMES: dict[str, Mapping[str, Any]] = {
+    kind: kinds
+    if kind == "plane"
+    else ChainMap({"stated": StatedNumber if kind == "numeric" else StatedCategories}, kinds)
+    for kind, kinds in BY_KIND.items()
+}
 
 
 def declaration(name: str) -> Declaration | None:
     """Return what the mechanism of a name declares; None where there is none, as in tables of older versions."""
-    return next((kinds[name].declared for kinds in BY_KIND.values() if name in kinds), None)
+    return next((kinds[name].declared for kinds in IN_SCHEMES.values() if name in kinds), None)
 
 
 def options_of(attributes: str) -> dict[str, tuple[str, ...]]:
     """Return all that designs for a kind of attribute may be told: key -> the names of the mechanisms whose option it is."""
-    kinds = BY_KIND[attributes].values()
+    kinds = IN_SCHEMES[attributes].values()
     keys = dict.fromkeys(option.name for kind in kinds for option in kind.declared.options)
     return {key: tuple(k.name for k in kinds if key in [option.name for option in k.declared.options]) for key in keys}

@@ -43,7 +43,7 @@ def odds_of(mechanism: Mechanism) -> Odds:
     variation = total_variation(mechanism)
     if certificate.kind == "ratio":
         return Odds(certificate.kept, variation)
-    ratio, delta = exp_above(certificate.kept), certificate.delta
+    ratio, delta = exp_above(Fraction(certificate.kept)), certificate.delta
     most = (ratio - 1 + 2 * delta) / (ratio + 1)  # as (epsilon, delta) has it for every set of reports
     return Odds(ratio, min(variation, most), delta, is_exact=False)
 

@@ -6,6 +6,7 @@ true bit as a fair coin and spends the whole budget on the others, which are man
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -35,6 +36,122 @@ _SHORT = 8  # integers of a report, up to which sums along it are slower than su
 _LANES = 32  # integers that the compiled loop adds up side by side
 
 
+class BitCounts(FrequencyOracle):
+    """A mechanism whose report is a bit for each category, one with another probability where it is true; bits are counted.
+
+    Subclasses end in the fields `weight_true` and `weight_other`, of `total` equally likely draws of a bit.
+    """
+
+    weight_true: int
+    weight_other: int
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return (-(-self.categories // _BITS),)
+
+    @property
+    @abstractmethod
+    def total(self) -> int:
+        """T, the number of equally likely draws of one bit."""
+
+    @property
+    def truth_probability(self) -> Fraction:
+        """p, the probability that the true category's bit is one."""
+        return Fraction(self.weight_true, self.total)
+
+    @property
+    def other_probability(self) -> Fraction:
+        """q, the probability that any one other category's bit is one."""
+        return Fraction(self.weight_other, self.total)
+
+    def certificate(self) -> Certificate:
+        odds_true = Fraction(self.weight_true, self.total - self.weight_true)
+        odds_other = Fraction(self.weight_other, self.total - self.weight_other)
+        return Certificate("ratio", odds_true / odds_other, self.budget)
+
+    def channel(self) -> tuple[np.ndarray, ...] | None:
+        """Return the weights, (k, 2^k), of Python integers as they exceed 64 bits, or None for k above 10."""
+        if self.categories > 10:
+            return None
+        weights = [
+            [prod(self._weight(z >> bit & 1, bit == true) for bit in range(self.categories)) for z in self._reports]
+            for true in range(self.categories)
+        ]
+        return (np.array(weights, dtype=object),)
+
+    @property
+    def _reports(self) -> range:
+        return range(1 << self.categories)
+
+    def _weight(self, one: int, is_true: bool) -> int:
+        weight = self.weight_true if is_true else self.weight_other
+        return weight if one else self.total - weight
+
+    def ranges(self, level: int) -> tuple[np.ndarray, np.ndarray]:
+        (size,) = self.sizes
+        highest = np.full(size, WORD - 1, dtype=np.int64)
+        highest[-1] = (1 << (self.categories - _BITS * (size - 1))) - 1
+        return np.zeros(size, dtype=np.int64), highest
+
+    def furthest(self, weights: np.ndarray, clients: int) -> Reports:
+        return one_of_level_zero(packed(np.asarray(weights)[None, :] > 0))
+
+    def statistics(self, reports: Reports) -> np.ndarray:
+        (size,) = self.sizes
+        rows = reports.values.reshape(-1, size)
+        ones = np.zeros(size * _BITS, dtype=np.int64)
+        loop = _kernels.chosen(_kernels.unary_ones, len(reports.values))
+        most = max(1, _COUNTED // size)
+        for first in range(0, len(rows), most):
+            part = rows[first : first + most]
+            ones += _ones(part) if loop is None else _ones_by(loop, part)
+        return ones[: self.categories]
+
+    def scores(self, reports: Reports) -> np.ndarray:
+        rows = reports.values.reshape(-1, *self.sizes).astype("<u4").view(np.uint8)
+        return np.unpackbits(rows, axis=1, count=self.categories, bitorder="little").view(np.int8)
+
+    def marginal_laws(self) -> tuple[np.ndarray, ...]:
+        """Return the law of the number of ones, 0..k: the true bit's and those of k - 1 others."""
+        from scipy.special import gammaln, xlog1py, xlogy  # nobody but the aggregator asks
+
+        p, q, k = float(self.truth_probability), float(self.other_probability), self.categories
+        ones = np.arange(k)
+        choices = gammaln(k) - gammaln(ones + 1) - gammaln(k - ones)
+        others = np.exp(choices + xlogy(ones, q) + xlog1py(k - 1 - ones, -q))
+        return (np.append((1 - p) * others, 0.0) + np.append(0.0, p * others),)
+
+    def marginals(self, reports: Reports) -> np.ndarray:
+        (size,) = self.sizes
+        rows = reports.values.reshape(-1, size)
+        histogram, most = np.zeros(self.categories + 1, dtype=np.int64), max(1, _DRAWN // size)
+        for first in range(0, len(rows), most):
+            counts = np.bitwise_count(rows[first : first + most])
+            if size > _SHORT:
+                ones = counts.sum(axis=1, dtype=np.int64)
+            else:
+                ones = counts[:, 0].astype(np.int64)
+                for column in counts.T[1:]:
+                    ones += column
+            histogram += np.bincount(ones, minlength=len(histogram))
+        return histogram
+
+    def simulate(self, counts: np.ndarray, random: Source) -> np.ndarray:
+        generator = random.generator()
+        counts = np.asarray(counts, dtype=np.int64)
+        true = generator.binomial(counts, float(self.truth_probability))
+        return np.asarray(true + generator.binomial(counts.sum() - counts, float(self.other_probability)))
+
+    def model(self) -> ScoreSums:
+        """Return the law of the bits, which are independent given the truth.
+
+        At frequency 0 one report's variance is 4 e^epsilon / (e^epsilon - 1)^2 where the variant is optimized, and
+        e^(epsilon/2) / (e^(epsilon/2) - 1)^2 where it is symmetric.
+        """
+        p, q = self.truth_probability, self.other_probability
+        return ScoreSums(self.categories, p, q, p, q, p * q, q * q)
+
+
 @mechanism(
     "unary_encoding",
     attributes={"categorical"},
@@ -43,7 +160,7 @@ _LANES = 32  # integers that the compiled loop adds up side by side
     options=(Option("variant", str, choices=VARIANTS, default="optimized", words="which coins turn the bits"),),
 )
 @dataclass(frozen=True)
-class UnaryEncoding(FrequencyOracle):
+class UnaryEncoding(BitCounts):
     """Report k bits, 32 to an integer, least significant first: bit x is one with p for the true x, with q for any other.
 
     categories: k, 2..10,000.  p = weight_true / T and q = weight_other / T with T = 2^coin_bits <= 2^32, and
@@ -90,10 +207,6 @@ class UnaryEncoding(FrequencyOracle):
         return cls(budget, categories, _COIN_BITS, true, other)
 
     @property
-    def sizes(self) -> tuple[int, ...]:
-        return (-(-self.categories // _BITS),)
-
-    @property
     def total(self) -> int:
         """T, the number of equally likely draws of one bit."""
         return 1 << self.coin_bits
@@ -102,39 +215,6 @@ class UnaryEncoding(FrequencyOracle):
     def variant(self) -> str:
         """'symmetric' where a true and a false bit are kept alike, else 'optimized'."""
         return VARIANTS[self.weight_true + self.weight_other != self.total]
-
-    @property
-    def truth_probability(self) -> Fraction:
-        """p, the probability that the true category's bit is one."""
-        return Fraction(self.weight_true, self.total)
-
-    @property
-    def other_probability(self) -> Fraction:
-        """q, the probability that any one other category's bit is one."""
-        return Fraction(self.weight_other, self.total)
-
-    def certificate(self) -> Certificate:
-        odds_true = Fraction(self.weight_true, self.total - self.weight_true)
-        odds_other = Fraction(self.weight_other, self.total - self.weight_other)
-        return Certificate("ratio", odds_true / odds_other, self.budget)
-
-    def channel(self) -> tuple[np.ndarray, ...] | None:
-        """Return the weights, (k, 2^k), of Python integers as they exceed 64 bits, or None for k above 10."""
-        if self.categories > 10:
-            return None
-        weights = [
-            [prod(self._weight(z >> bit & 1, bit == true) for bit in range(self.categories)) for z in self._reports]
-            for true in range(self.categories)
-        ]
-        return (np.array(weights, dtype=object),)
-
-    @property
-    def _reports(self) -> range:
-        return range(1 << self.categories)
-
-    def _weight(self, one: int, is_true: bool) -> int:
-        weight = self.weight_true if is_true else self.weight_other
-        return weight if one else self.total - weight
 
     def privatize(self, values: np.ndarray, random: Source, levels: np.ndarray | None = None) -> Reports:
         values = self.input_cells(values)
@@ -167,72 +247,13 @@ class UnaryEncoding(FrequencyOracle):
                 combine(~random.words(len(part)), part, out=part)
         return less.astype(np.int64)
 
-    def ranges(self, level: int) -> tuple[np.ndarray, np.ndarray]:
-        (size,) = self.sizes
-        highest = np.full(size, WORD - 1, dtype=np.int64)
-        highest[-1] = (1 << (self.categories - _BITS * (size - 1))) - 1
-        return np.zeros(size, dtype=np.int64), highest
 
-    def furthest(self, weights: np.ndarray, clients: int) -> Reports:
-        (size,) = self.sizes
-        bits = np.zeros(size * _BITS, dtype=np.uint8)
-        bits[: self.categories] = np.asarray(weights) > 0
-        return one_of_level_zero(np.packbits(bits, bitorder="little").view("<u4"))
-
-    def statistics(self, reports: Reports) -> np.ndarray:
-        (size,) = self.sizes
-        rows = reports.values.reshape(-1, size)
-        ones = np.zeros(size * _BITS, dtype=np.int64)
-        loop = _kernels.chosen(_kernels.unary_ones, len(reports.values))
-        most = max(1, _COUNTED // size)
-        for first in range(0, len(rows), most):
-            part = rows[first : first + most]
-            ones += _ones(part) if loop is None else _ones_by(loop, part)
-        return ones[: self.categories]
-
-    def scores(self, reports: Reports) -> np.ndarray:
-        rows = reports.values.reshape(-1, *self.sizes).astype("<u4").view(np.uint8)
-        return np.unpackbits(rows, axis=1, count=self.categories, bitorder="little").view(np.int8)
-
-    def marginal_laws(self) -> tuple[np.ndarray, ...]:
-        """Return the law of the number of ones, 0..k: the true bit's and those of k - 1 others."""
-        from scipy.special import gammaln  # nobody but the aggregator asks
-
-        p, q, k = float(self.truth_probability), float(self.other_probability), self.categories
-        ones = np.arange(k)
-        choices = gammaln(k) - gammaln(ones + 1) - gammaln(k - ones)
-        others = np.exp(choices + ones * np.log(q) + (k - 1 - ones) * np.log1p(-q))
-        return (np.append((1 - p) * others, 0.0) + np.append(0.0, p * others),)
-
-    def marginals(self, reports: Reports) -> np.ndarray:
-        (size,) = self.sizes
-        rows = reports.values.reshape(-1, size)
-        histogram, most = np.zeros(self.categories + 1, dtype=np.int64), max(1, _DRAWN // size)
-        for first in range(0, len(rows), most):
-            counts = np.bitwise_count(rows[first : first + most])
-            if size > _SHORT:
-                ones = counts.sum(axis=1, dtype=np.int64)
-            else:
-                ones = counts[:, 0].astype(np.int64)
-                for column in counts.T[1:]:
-                    ones += column
-            histogram += np.bincount(ones, minlength=len(histogram))
-        return histogram
-
-    def simulate(self, counts: np.ndarray, random: Source) -> np.ndarray:
-        generator = random.generator()
-        counts = np.asarray(counts, dtype=np.int64)
-        true = generator.binomial(counts, float(self.truth_probability))
-        return np.asarray(true + generator.binomial(counts.sum() - counts, float(self.other_probability)))
-
-    def model(self) -> ScoreSums:
-        """Return the law of the bits, which are independent given the truth.
-
-        At frequency 0 one report's variance is 4 e^epsilon / (e^epsilon - 1)^2 where the variant is optimized, and
-        e^(epsilon/2) / (e^(epsilon/2) - 1)^2 where it is symmetric.
-        """
-        p, q = self.truth_probability, self.other_probability
-        return ScoreSums(self.categories, p, q, p, q, p * q, q * q)
+def packed(ones: np.ndarray) -> np.ndarray:
+    """Return the integers of reports, flat int64, whose bits are one where (n, k) says so."""
+    n, k = ones.shape
+    bits = np.zeros((n, -(-k // _BITS) * _BITS), dtype=np.uint8)
+    bits[:, :k] = ones
+    return np.packbits(bits, axis=1, bitorder="little").view("<u4").astype(np.int64).ravel()
 
 
 def _ones(rows: np.ndarray) -> np.ndarray:

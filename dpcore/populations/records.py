@@ -62,6 +62,26 @@ def read_blocks(
     Raises InvalidRecord as `read_records` does, from the first `next` on; a damaged CSV may show only later.
     """
     path = location(path)
+    questions = [question for attribute in scheme.reported.values() for question in attribute.questions]
+    columns = {
+        name: [question for question in questions if question.column == name]
+        for name in dict.fromkeys(question.column for question in questions)
+    }
+    first = 0
+    for frame in read_columns(path, list(dict.fromkeys([*columns, *also])), size):
+        for name, attributes in columns.items():
+            if all(attribute.reads_numbers for attribute in attributes):
+                codes = {code for attribute in attributes for code in attribute.codes}
+                frame[name] = _numbers(frame[name], name, codes, path, first)
+        first += len(frame)
+        yield frame
+
+
+def read_columns(path: Path, columns: Sequence[str], size: int = BLOCK) -> Iterator[pd.DataFrame]:
+    """Yield some columns of a file in frames of `size` rows as it has them, those of a CSV or of JSON as text.
+
+    Raises InvalidRecord as `read_blocks` does.
+    """
     if size < 1:
         raise InvalidRecord(f"size must be at least 1, got {size}")
     readers = {".csv": _csv, ".parquet": _parquet, ".jsonl": _json_lines}
@@ -69,22 +89,9 @@ def read_blocks(
         raise InvalidRecord(f"records must be a .csv, .parquet or .jsonl file, got {path}")
     if not path.is_file():
         raise InvalidRecord(f"no file of records at {path}")
-    questions = [question for attribute in scheme.reported.values() for question in attribute.questions]
-    columns = {
-        name: [question for question in questions if question.column == name]
-        for name in dict.fromkeys(question.column for question in questions)
-    }
     with _plainly(path):
-        first = 0
-        asked = list(dict.fromkeys([*columns, *also]))
-        for table in _exactly(readers[path.suffix.lower()](path, asked, size), size):
-            frame = table.to_pandas(ignore_metadata=True)  # an index a writer kept would hide positions
-            for name, attributes in columns.items():
-                if all(attribute.reads_numbers for attribute in attributes):
-                    codes = {code for attribute in attributes for code in attribute.codes}
-                    frame[name] = _numbers(frame[name], name, codes, path, first)
-            first += len(frame)
-            yield frame
+        for table in _exactly(readers[path.suffix.lower()](path, columns, size), size):
+            yield table.to_pandas(ignore_metadata=True)  # an index a writer kept would hide positions
 
 
 def _csv(path: Path, columns: Sequence[str], size: int) -> Iterator[pa.Table]:

@@ -18,6 +18,7 @@ from dpcore.errors import SchemeError, exact
 _BITS = 96  # bounds are rounded down to multiples of 2^-96, far below anything that 32-bit weights can show
 _GUARDED, _POWERS = 200, 220  # bits behind the point of what the series are summed in
 _LARGEST = 64  # epsilon above this promises nothing and overflows 32-bit weights
+UNBOUNDED = "infinite"
 _LOGARITHM = re.compile(r"^ln\s*\(?\s*(\d{1,40}(?:\.\d{1,40})?)(?:\s*/\s*(\d{1,40}))?\s*\)?$", re.ASCII)
 
 
@@ -25,7 +26,9 @@ _LOGARITHM = re.compile(r"^ln\s*\(?\s*(\d{1,40}(?:\.\d{1,40})?)(?:\s*/\s*(\d{1,4
 class Budget:
     """epsilon = `rational` + ln(`ratio`), natural-log units, above 0; budgets of composed releases add.
 
-    Raises SchemeError when epsilon is not above 0 or exceeds 64.
+    is_finite: whether any number bounds it, as of each of our own mechanisms; what has none has no bounds below, either.
+
+    Raises SchemeError when epsilon is not above 0 or exceeds 64, and is finite.
 
     >>> Budget.parse("ln 3") + Budget.parse("0.5")
     Budget('0.5 + ln 3')
@@ -35,8 +38,11 @@ class Budget:
 
     rational: Fraction = Fraction(0)
     ratio: Fraction = Fraction(1)
+    is_finite: bool = True
 
     def __post_init__(self) -> None:
+        if not self.is_finite:
+            return
         if self.rational < 0 or self.ratio < 1 or (self.rational == 0 and self.ratio == 1) or float(self) > _LARGEST:
             raise SchemeError(f"epsilon must be above 0 and at most {_LARGEST}, got {self.text}")
 
@@ -61,10 +67,14 @@ class Budget:
         return cls(rational=rational)
 
     def __add__(self, other: Budget) -> Budget:
+        if not (self.is_finite and other.is_finite):
+            return INFINITE
         return Budget(self.rational + other.rational, self.ratio * other.ratio)
 
     def covers(self, other: Budget) -> bool:
         """Whether `other` is at most this; exact, but that a difference below 2^-79 of e^epsilon counts as too much."""
+        if not (self.is_finite and other.is_finite):
+            return not self.is_finite
         excess, room = other.rational - self.rational, self.ratio / other.ratio  # asks: e^excess <= room?
         if excess == 0:
             return room >= 1
@@ -73,6 +83,8 @@ class Budget:
         return room > 1 and _exp_floor(excess) * (1 + Fraction(1, 2**79)) <= room
 
     def __float__(self) -> float:
+        if not self.is_finite:
+            return math.inf
         return float(self.rational) + math.log(self.ratio)
 
     def __repr__(self) -> str:
@@ -80,7 +92,9 @@ class Budget:
 
     @property
     def text(self) -> str:
-        """The budget as a person writes it, exact: "0.5", "1/3", "ln 3", "2 + ln 3"."""
+        """The budget as a person writes it, exact: "0.5", "1/3", "ln 3", "2 + ln 3"; "infinite"."""
+        if not self.is_finite:
+            return UNBOUNDED
         logarithm = f"ln {self.ratio}" if self.ratio != 1 else ""
         if self.rational == 0 and logarithm:
             return logarithm
@@ -90,12 +104,21 @@ class Budget:
     @cached_property
     def ratio_floor(self) -> Fraction:
         """A rational at most e^epsilon, within a relative 2^-80; exact for "ln RATIO"."""
+        self._check_finite()
         return self.ratio if self.rational == 0 else _round_down(self.ratio * _exp_floor(self.rational))
 
     @cached_property
     def floor(self) -> Fraction:
         """A rational at most epsilon, within 2^-80; exact for a rational epsilon."""
+        self._check_finite()
         return self.rational if self.ratio == 1 else _round_down(self.rational + _log_floor(self.ratio))
+
+    def _check_finite(self) -> None:
+        if not self.is_finite:
+            raise SchemeError(f"epsilon must be a number here, got {UNBOUNDED}, which only a stated channel can have")
+
+
+INFINITE = Budget(is_finite=False)  # of a channel that keeps nothing: an answer that one value gives and another never
 
 
 def _decimal(value: Fraction) -> str:

@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil
+from math import ceil, inf, prod
 
 from dpcore.errors import CalibrationError, SchemeError, check_within
 from dpcore.privacy.budget import Budget
@@ -37,8 +37,8 @@ _LARGEST = Budget(rational=Fraction(64))
 class Odds:
     """What a report, or several, tell of any two values.
 
-    ratio: at least 1.  variation: in [0, (ratio - 1) / (ratio + 1)].  delta: of Gaussian noise, else 0.  is_exact: whether both
-    are attained; else neither is exceeded.
+    ratio: at least 1, infinite where some answer is given for one value alone.  variation: in [0, (ratio - 1) / (ratio + 1)].
+    delta: of Gaussian noise, else 0.  is_exact: whether both are attained; else neither is exceeded.
 
     Raises CalibrationError for what no channel has.
 
@@ -47,7 +47,7 @@ class Odds:
     (Fraction(3, 4), Fraction(3, 4))
     """
 
-    ratio: Fraction
+    ratio: Fraction | float
     variation: Fraction
     delta: Fraction = Fraction(0)
     is_exact: bool = True
@@ -61,7 +61,7 @@ class Odds:
     @property
     def worst(self) -> Fraction:
         """How often who sees the worst report is right at most."""
-        return self.ratio / (1 + self.ratio)
+        return _most(self.ratio) / 2 + Fraction(1, 2)
 
     @property
     def average(self) -> Fraction:
@@ -80,10 +80,14 @@ def together(parts: Iterable[Odds], rounds: int = 1) -> Odds:
     parts = tuple(parts)
     if len(parts) == 1 and rounds == 1:
         return parts[0]
+    if any(part.ratio == inf for part in parts):  # what reports have in common under two values multiplies, at least
+        common = prod(((1 - part.variation) ** rounds for part in parts), start=Fraction(1))
+        return Odds(inf, 1 - common, is_exact=False)
     ratio, law = Fraction(1), {Fraction(1): _ONE}
     for part, times in Counter(parts).items():
-        ratio *= part.ratio ** (times * rounds)
-        law = _product(law, _repeated(part.ratio, part.variation, times * rounds))
+        own = Fraction(part.ratio)
+        ratio *= own ** (times * rounds)
+        law = _product(law, _repeated(own, part.variation, times * rounds))
     delta = min(Fraction(1), rounds * sum((part.delta for part in parts), Fraction(0)))
     return Odds(ratio, min(Fraction(1), _most(ratio) + delta, _variation(law) + delta), delta, is_exact=False)
 
@@ -129,8 +133,10 @@ def budget_of(worst: Fraction, rounds: int = 1) -> Budget:
     return whole if rounds == 1 else Budget(rational=whole.floor / rounds)
 
 
-def _most(ratio: Fraction) -> Fraction:
+def _most(ratio: Fraction | float) -> Fraction:
     """The largest total variation that goes with a largest ratio."""
+    if isinstance(ratio, float):  # infinite
+        return Fraction(1)
     return (ratio - 1) / (ratio + 1)
 
 

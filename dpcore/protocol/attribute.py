@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from itertools import repeat
 from numbers import Number
 from typing import Any
 
@@ -23,6 +24,7 @@ from dpcore.protocol.keys import BINNED, CROSSED, LATTICE, OTHER, PLANE
 MISSING = "missing"  # the category that `missing = "category"` adds
 _WHOLE = re.compile(r"-?[0-9]{1,40}")  # a code that is read as a number, too
 _UNSURE = 1 << 53  # the first double that stands for several whole numbers
+_FEW = 16  # categories that are quicker sought in numpy's texts one by one than read out of them
 _BLANK = r"[ \t\n\v\f\r]*"  # numbers in texts are read as the browser's client does
 _NUMERAL = re.compile(rf"{_BLANK}[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?{_BLANK}")
 
@@ -226,18 +228,14 @@ class Attribute:
         return "a number" + ("" if self.bins is not None else f" in [{number(self.lower)}, {number(self.upper)}]")
 
     def _encode_categories(self, column: Any, first: int) -> np.ndarray:
-        held = getattr(column, "array", column)  # what a Series of pandas holds
-        if hasattr(held, "categories"):  # a Categorical: each label is looked up once
-            labels = np.append(self._looked_up(held.categories.tolist()), -1)
-            cells = labels[np.asarray(held.codes)]  # -1, who has none, is the last
-            if np.all(cells >= 0):
-                return cells
-        as_list = getattr(column, "to_pylist", None) or getattr(column, "tolist", None)  # Arrow's; pandas' and numpy's
-        values = as_list() if as_list else list(column)
+        values, places = self._distinct(column)
         cells = self._looked_up(values)
+        if places is not None:
+            cells = np.append(cells, -1)[places]
         unknown = np.flatnonzero(cells < 0)
         if unknown.size:
-            absent = np.array([_is_missing(values[position]) for position in unknown])
+            which, back = np.unique(unknown if places is None else places[unknown], return_inverse=True)
+            absent = np.array([place < 0 or _is_missing(values[place]) for place in which.tolist()])[back]
             if self.missing == "category":
                 cells[unknown[absent]] = self.categories.index(MISSING)
             else:
@@ -255,13 +253,39 @@ class Attribute:
                 )
         return cells
 
+    def _distinct(self, column: Any) -> tuple[list[Any], np.ndarray | None]:
+        """Values and the place of every record's among them, -1 of none; places None where there is a value a record.
+
+        What holds a column as a dictionary, or makes one fast, is asked for it, so that each distinct value is looked up once.
+        """
+        held = getattr(column, "array", column)  # what a Series of pandas holds
+        if hasattr(held, "categories"):  # a Categorical
+            return held.categories.tolist(), np.asarray(held.codes)
+        if getattr(getattr(held, "dtype", None), "type", None) is str and hasattr(held, "factorize"):  # pandas' texts
+            places, values = held.factorize()
+            return values.tolist(), places
+        if hasattr(column, "dictionary_encode"):  # Arrow's
+            whole = column.combine_chunks() if hasattr(column, "combine_chunks") else column
+            try:
+                coded = whole.dictionary_encode()
+            except NotImplementedError:  # of lists and the like
+                return column.to_pylist(), None
+            return coded.dictionary.to_pylist(), coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        if isinstance(column, np.ndarray) and column.dtype.kind == "U" and len(self.categories) <= _FEW:
+            places = np.full(len(column), -1)
+            for place, name in enumerate(self.categories):
+                places[column == name] = place
+            if np.all(places >= 0):
+                return list(self.categories), places
+        return (column.tolist() if hasattr(column, "tolist") else list(column)), None
+
     def _looked_up(self, values: list[Any]) -> np.ndarray:
         """The category of each value, -1 where it has none; a double from 2^53 on does not say which code was meant."""
         lookup = self._lookup
         try:
             if not {bool, np.bool_}.isdisjoint(map(type, values)):
                 raise TypeError
-            cells = np.fromiter((lookup.get(value, -1) for value in values), dtype=np.int64, count=len(values))
+            cells = np.fromiter(map(lookup.get, values, repeat(-1)), dtype=np.int64, count=len(values))
         except TypeError:  # a list or another thing without a hash
             raise InvalidRecord(
                 f"column {self.column!r} must hold texts or numbers, and at least one value is neither"

@@ -15,7 +15,7 @@ from typing import Any
 
 from dpcore.errors import SchemeError, check_positive, exact
 from dpcore.mechanisms import Mechanism
-from dpcore.mechanisms.named import BY_KIND
+from dpcore.mechanisms.named import IN_SCHEMES
 from dpcore.protocol import bins, crossed, keys, lattice
 from dpcore.protocol._fields import listed, number, printable
 from dpcore.protocol.attribute import MISSING, Attribute
@@ -132,7 +132,7 @@ def _mechanism(of: str, entries: Mapping[str, Any], table: Mapping[str, Any], to
 
     told: of the scheme.
     """
-    kind = BY_KIND[of].get(entries["mechanism"])
+    kind = IN_SCHEMES[of].get(entries["mechanism"])
     options = [option for option in kind.declared.options if option.name in table] if kind is not None else []
     if "client" not in table:
         from dpcore.protocol.declaration import design  # needless where the text is canonical

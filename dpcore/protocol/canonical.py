@@ -45,6 +45,10 @@ def read(document: Mapping[str, Any]) -> dict[str, Any]:
         raise SchemeError("a scheme needs at least one [attributes.NAME] table, got none")
     share = entries["clients"] if entries["reporting"] == "all" else max(1, entries["clients"] // len(tables))
     attributes = {key: attribute_table.read(key, table, share, functionals) for key, table in tables.items()}
+    if len({attribute.mechanism.declared.is_asked for attribute in attributes.values()}) > 1:
+        raise SchemeError(
+            "attributes must all be stated, or none: one report is made here or elsewhere; write two schemes"
+        )
     labels = label.read(entries["labels"], attributes)
     _columns_differ({**attributes, **labels})
     del entries["format"]

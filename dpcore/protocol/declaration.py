@@ -13,17 +13,19 @@ from dpcore.mechanisms.choose import choose, choose_for_points
 from dpcore.privacy.budget import Budget
 
 
-def design(kind: Any, budget: Budget, told: Mapping[str, int], options: Mapping[str, Any]) -> Mechanism:
+def design(kind: Any, budget: Budget | None, told: Mapping[str, int], options: Mapping[str, Any]) -> Mechanism:
     """Return the mechanism of a class as the options say, or the one chosen where there is no class.
 
+    budget: None where it is what is found of a stated channel.
     told: what the scheme says, of categories how many there are; of a number 'clients', how many are planned for, and 'points',
     for how many there must be room; and 'values', how many there are, where it says that.
     """
-    if kind is None and "values" in told:
+    if kind is not None:
+        mechanism: Mechanism = kind.design(budget, **{key: told[key] for key in kind.declared.told}, **options)
+        return mechanism
+    assert budget is not None  # as keys have it of all that is asked
+    if "values" in told:
         return choose_for_points(
             budget, points=told["values"], clients=told["clients"], is_silent=told["categories"] > told["values"]
         )
-    if kind is None:
-        return choose(budget, categories=told["categories"])
-    mechanism: Mechanism = kind.design(budget, **{key: told[key] for key in kind.declared.told}, **options)
-    return mechanism
+    return choose(budget, categories=told["categories"])

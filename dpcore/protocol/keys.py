@@ -12,8 +12,8 @@ from typing import Any, get_args, get_origin
 
 from dpcore.errors import SchemeError, check_one_of, exact
 from dpcore.mechanisms.declared import Option
-from dpcore.mechanisms.named import BY_KIND, BY_TYPE, options_of
-from dpcore.privacy.budget import Budget
+from dpcore.mechanisms.named import BY_KIND, BY_TYPE, IN_SCHEMES, options_of
+from dpcore.privacy.budget import INFINITE, UNBOUNDED, Budget
 
 AUTO = "auto"  # a categorical attribute's mechanism chosen by `choose`; the canonical scheme names the one it chose
 LOG_LINEAR = "log_linear"  # the estimator of every attribute whose values are points
@@ -54,6 +54,11 @@ _SHARED = (
     Option("epsilon", Budget, is_needed=True, words='what a report spends: a number above 0 or "ln 3"'),
     _FUNCTIONALS,
     Option("client", dict, words="the mechanism's integers in a canonical text; nobody writes them"),
+)
+_PROMISED = replace(  # of what is stated of others
+    next(key for key in _SHARED if key.type is Budget),
+    is_needed=False,
+    words=f'the most that a report may spend; else what the channel is found to keep, a number, a logarithm or "{UNBOUNDED}"',
 )
 _OF_ONE = ("column", "functionals")  # of an attribute that is one column of numbers, or of categories with numbers
 LATTICE = "lattice"  # the kind of a numeric attribute that says which values there are
@@ -202,16 +207,20 @@ def kind_of(table: Mapping[str, Any]) -> str:
 
 def of_attribute(kind: str, mechanism: str) -> tuple[Option, ...]:
     """Return the keys of an attribute's table, the mechanism's options among them; kind: as `kind_of` says."""
-    kinds, named = BY_KIND[kind], _mechanism(kind)
+    kinds, named = IN_SCHEMES[kind], _mechanism(kind)
     declared = kinds.get(mechanism, next(iter(kinds.values()))).declared
     estimators = (LOG_LINEAR,) if kind == LATTICE else declared.estimators
     estimator = Option("estimator", str, choices=estimators, default=estimators[0], words="how reports are read")
-    shared = [key for key in _SHARED if kind not in (CROSSED, PLANE) or key.name not in _OF_ONE]
+    shared = [
+        key if declared.is_asked or key.type is not Budget else _PROMISED
+        for key in _SHARED
+        if kind not in (CROSSED, PLANE) or key.name not in _OF_ONE
+    ]
     return (_TYPE, *shared, named, estimator, *_OWN[kind], *(declared.options if mechanism in kinds else ()))
 
 
 def _mechanism(kind: str) -> Option:
-    names = (*BY_KIND[kind], AUTO) if kind in _AUTOMATIC else tuple(BY_KIND[kind])
+    names = (*IN_SCHEMES[kind], AUTO) if kind in _AUTOMATIC else tuple(IN_SCHEMES[kind])
     return Option(
         "mechanism", str, choices=names, default=AUTO if kind in _CHOSEN else names[0], words="how a device answers"
     )
@@ -251,7 +260,7 @@ def _meant(kind: str, table: Mapping[str, Any]) -> str:
         return AUTO
     fitting = (
         name
-        for name, mechanism in BY_KIND[kind].items()
+        for name, mechanism in IN_SCHEMES[kind].items()
         if {key for key in told if key != "estimator"} <= {option.name for option in mechanism.declared.options}
         and ("estimator" not in told or kind == LATTICE or table["estimator"] in mechanism.declared.estimators)
     )
@@ -304,7 +313,7 @@ def value_of(key: Option, value: Any) -> Any:
     elif key.type is Budget:
         if isinstance(value, bool) or not isinstance(value, (int, str)):
             raise SchemeError(f'{name} must be a number above 0 or "ln 3", got {value!r}')
-        return Budget.parse(value)
+        return INFINITE if value == UNBOUNDED else Budget.parse(value)
     return value
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from dpcore.mechanisms.odds import odds_of
+from dpcore.mechanisms.stated import Stated
+from dpcore.mechanisms.stated_bits import StatedBits
 from dpcore.privacy.odds import Odds, either, together
 from dpcore.protocol.scheme import Scheme
 
@@ -37,3 +39,13 @@ def scheme_odds(scheme: Scheme, rounds: int = 1) -> SchemeOdds:
     return SchemeOdds(
         MappingProxyType(questions), together(parts), rounds, together(parts, rounds), tuple(scheme.labels)
     )
+
+
+def unbounded(scheme: Scheme) -> list[str]:
+    """Return a sentence for each attribute whose epsilon is infinite, with the nearest design that keeps a finite one."""
+    return [
+        f"{name}: epsilon is infinite, as an answer that some values give is never given of others; were 1 answer in 100 drawn "
+        f"uniformly instead, it would be {attribute.mechanism.nearest.text} ({float(attribute.mechanism.nearest):.4f})"
+        for name, attribute in scheme.attributes.items()
+        if isinstance(attribute.mechanism, Stated | StatedBits) and not attribute.budget.is_finite
+    ]

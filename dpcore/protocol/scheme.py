@@ -73,6 +73,19 @@ class Scheme:
         """What a report holds: the attributes' answers, then the labels."""
         return MappingProxyType({**self.attributes, **self.labels})
 
+    @property
+    def is_asked(self) -> bool:
+        """Whether clients are asked by it here; else its channels are stated, and reports come from elsewhere."""
+        return all(attribute.mechanism.declared.is_asked for attribute in self.attributes.values())
+
+    def check_asked(self) -> None:
+        """Raise SchemeError where nobody may be asked by it."""
+        if not self.is_asked:
+            raise SchemeError(
+                f"nobody is asked by {self.name}, whose channels are stated: its reports come from elsewhere, and `ldpflow "
+                "receive` takes them; to collect here, take one of our mechanisms"
+            )
+
     @cached_property
     def grouped(self) -> tuple[tuple[str, str], ...]:
         """The pairs of a density and of reports that name a category, within which the density is estimated."""
@@ -126,7 +139,10 @@ class Scheme:
                         f"columns; rename one, or say its name with {say} = in the scheme"
                     )
                 values = records[column]
-                columns.append([values] if np.ndim(values) == 0 else values)
+                is_one = (
+                    not hasattr(values, "to_pylist") and np.ndim(values) == 0
+                )  # Arrow's columns are never one value
+                columns.append([values] if is_one else values)
             cells[attribute.name] = attribute.encode(columns if attribute.sides else columns[0], first)
         lengths = {len(column) for column in cells.values()}
         if len(lengths) > 1:

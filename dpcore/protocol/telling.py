@@ -165,8 +165,10 @@ def times(share: Fraction, mark: str = ".") -> str:
     return "100"
 
 
-def _number(value: Fraction, mark: str) -> str:
-    """The fraction where it is short, and what it is in decimals."""
+def _number(value: Fraction | float, mark: str) -> str:
+    """The fraction where it is short, and what it is in decimals; of an infinite ratio its sign."""
+    if isinstance(value, float):
+        return "∞"
     decimals = _power(value, mark) if value >= _WHOLE else _up(value, 4).replace(".", mark)
     fraction = str(value)
     if "/" not in fraction or len(fraction) > _LONGEST:

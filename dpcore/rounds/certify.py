@@ -43,7 +43,12 @@ def audit_file(file: Path) -> SchemeAudit:
 
 
 def measure(audit: SchemeAudit, trials: int) -> SchemeAudit:
-    """Return the audit with its black-box half, of clients that draw with the operating system's randomness."""
+    """Return the audit with its black-box half, of clients that draw with the operating system's randomness.
+
+    A scheme of stated channels has no such clients, and its audit no such half.
+    """
+    if not Scheme.from_toml(audit.canonical).is_asked:
+        return audit
     return black_box(audit, secure(), trials=trials)
 
 

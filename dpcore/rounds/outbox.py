@@ -103,11 +103,11 @@ def send(
 
     Raises InvalidRecord, InvalidReport, SchemeError, BudgetExceeded or DPCoreError; no report is there then.
     """
+    scheme.check_asked()
     keeping.check()
     target = wire.location(target)
-    _check_target(target)
-    if not ROUND_NAME.fullmatch(sent_for):
-        raise InvalidReport(f"a round is at most 63 letters, digits and ._:- such as 2026-11-20, got {sent_for!r}")
+    check_target(target)
+    check_sent_for(sent_for)
     blocks = _blocks(scheme, records, keeping)
     if not keeping.is_any:
         batches = (
@@ -279,11 +279,18 @@ def _make_key(file: Path) -> None:
         os.unlink(beside)
 
 
-def _check_target(target: Path) -> None:
-    """Raise InvalidReport unless reports can be written there, before anything is charged or drawn."""
-    if target.suffix not in ("", *_ENDINGS):
+def check_sent_for(round_: str) -> None:
+    """Raise InvalidReport unless reports can be for a round of that name."""
+    if not ROUND_NAME.fullmatch(round_):
+        raise InvalidReport(f"a round is at most 63 letters, digits and ._:- such as 2026-11-20, got {round_!r}")
+
+
+def check_target(target: Path, endings: tuple[str, ...] = ("", *_ENDINGS)) -> None:
+    """Raise InvalidReport unless reports can be written there, before anything is charged or drawn; '' ends a folder."""
+    if target.suffix not in endings:
+        also = ", or to a folder" if "" in endings else ""
         raise InvalidReport(
-            f"reports go to a {' or a '.join(_ENDINGS)} file, or to a folder, got {target.name!r}; name one of these"
+            f"reports go to a {' or a '.join(filter(None, endings))} file{also}, got {target.name!r}; name one of these"
         )
     if target.suffix and target.exists():
         raise InvalidReport(f"{target} is already there; name another file, or its reports would be lost")

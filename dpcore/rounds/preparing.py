@@ -99,6 +99,7 @@ def prepare(
     elif clients is not None:
         raise SchemeError(f"clients is for simulated people; with {source}, every one of them is one client")
     if records is not None:
+        parsed.check_asked()
         next(populations.read_blocks(records, parsed))  # refuses what is not a file of the scheme's columns
     if asked.margins is not None:
         known = margins.read(wire.location(asked.margins), parsed).by_category()

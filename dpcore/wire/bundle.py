@@ -17,7 +17,8 @@ from dpcore.wire.files import write_bytes
 
 
 def write_bundle(folder: Path, scheme: Scheme) -> Path:
-    """Write a scheme's client bundle into a folder and return the manifest's file."""
+    """Write a scheme's client bundle into a folder and return the manifest's file; raises SchemeError where nobody is asked."""
+    scheme.check_asked()
     tables: dict[str, list[dict[str, object]]] = {}
     for name, attribute in scheme.attributes.items():
         for block, table in enumerate(attribute.mechanism.tables):

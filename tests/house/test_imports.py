@@ -47,6 +47,7 @@ QUICK = {  # done in one folder, in this order
     "ldpflow scheme pets.toml": f"typer rich numpy {READS} dpcore.audit scipy.special",
     "ldpflow scheme --json-schema": "typer numpy dpcore.functionals",
     "ldpflow privatize pets.toml people.csv reports": f"typer rich numpy pandas pyarrow {READS}",
+    "ldpflow receive said.toml said.csv said.parquet": f"typer numpy pandas pyarrow {READS}",
     "ldpflow audit pets.toml --trials 1000": f"typer rich numpy {READS} dpcore.audit scipy.special",
 }
 SLOW = {
@@ -130,6 +131,9 @@ cells = 64
 epsilon = 2
 functionals = ["mean", "cdf(50000)"]
 """
+SAID = (
+    'name = "said"\n[attributes.smoked]\ntype = "categorical"\ncategories = ["yes", "no"]\nchannel = [[3, 1], [1, 3]]\n'
+)
 SPLINES = (
     'name = "s"\nclients = 900\n[attributes.x]\ntype = "numeric"\nlower = 0\nupper = 1\nepsilon = 1\nfinest_level = 4\n'
 )
@@ -141,6 +145,8 @@ def loads(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], dict[str,
     folder = tmp_path_factory.mktemp("imports")
     (folder / "pets.toml").write_text(PETS, encoding="utf-8")
     (folder / "people.csv").write_text("urban_rural,income\n" + "urban,41000\nrural,500\n" * 30, encoding="utf-8")
+    (folder / "said.toml").write_text(SAID, encoding="utf-8")
+    (folder / "said.csv").write_text("smoked\n" + "yes\nno\n" * 30, encoding="utf-8")
     for name, text in (("canonical", PETS), ("splines", SPLINES), ("filters", SPLINES + 'basis = "bior2.4"\n')):
         (folder / f"{name}.toml").write_text(dp.Scheme.from_toml(text).canonical, encoding="utf-8")
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpcore.errors import SchemeError
-from dpcore.privacy.budget import Budget
+from dpcore.privacy.budget import INFINITE, Budget
 
 LONG = "0.12345678901234567890123456789"
 VALUES = {
@@ -94,3 +94,17 @@ def test_a_doubt_is_no_cover() -> None:
     assert not below.covers(one)
     assert above.covers(one)
     assert not one.covers(above)
+
+
+def test_an_infinite_budget_covers_all_and_is_covered_by_itself_alone() -> None:
+    one = Budget.parse("1")
+    assert INFINITE.covers(one)
+    assert INFINITE.covers(INFINITE)
+    assert not one.covers(INFINITE)
+    assert one + INFINITE == INFINITE
+    assert (float(INFINITE), INFINITE.text) == (math.inf, "infinite")
+    for bound in ("floor", "ratio_floor"):
+        with pytest.raises(SchemeError, match="epsilon must be a number here"):
+            getattr(INFINITE, bound)
+    with pytest.raises(SchemeError, match="epsilon must be a number above 0"):
+        Budget.parse("infinite")

@@ -16,6 +16,7 @@ from dpcore.privacy.shuffling.channel import Level, level_of
 from dpcore.privacy.shuffling.condition import Publication
 from dpcore.privacy.shuffling.contrast import Contrast
 from dpcore.privacy.shuffling.figure import jointly, published
+from dpcore.privacy.shuffling.kinds import Kinds
 from dpcore.privacy.shuffling.two_categories import TwoCategories
 
 N, DELTA = 100_000, 1e-6
@@ -106,6 +107,49 @@ def test_a_contrast_is_the_trinomial_law(laws, share):
     for epsilon in (0.1, 0.5):
         low, high = contrast.delta(20, epsilon)
         assert low <= trinomial(contrast, 20, epsilon) <= high <= low * (1 + 3e-6)
+
+
+KINDS = {
+    "four": ((4, 4, 6, 2), (4, 2, 4, 6), (8, 4, 2, 2)),
+    "five, as of three rows": ((8, 1, 3, 3, 1), (8, 3, 1, 1, 3), (8, 1, 3, 1, 3)),
+    "three, uneven": ((8, 7, 1), (8, 3, 5), (10, 5, 1)),
+}
+
+
+@pytest.mark.parametrize("share", [1.0, 0.25])
+@pytest.mark.parametrize("name", KINDS)
+def test_many_kinds_are_at_most_the_law_of_counts_and_close_to_it(name, share):
+    kinds = Kinds(*(tuple(w / 16 for w in law) for law in KINDS[name])).among(share)
+    laws = [[Fraction(p) for p in law] for law in (kinds.one, kinds.other, kinds.others)]
+    mine = [multiset_law([law, *[laws[2]] * 11]) for law in laws[:2]]
+    for epsilon in EPSILONS:
+        factor = Fraction(math.exp(epsilon))
+        truth = float(sum(max(mass - factor * mine[1][c], 0) for c, mass in mine[0].items()))
+        found = kinds.below(12, epsilon)
+        assert found <= truth + 1e-15
+        assert found >= 0.97 * truth - 2e-5  # of far ends what might be folded is taken off
+
+
+def test_many_kinds_of_three_are_a_contrast():
+    contrast = Contrast((0.2, 0.1), (0.1, 0.2), (0.1, 0.1))
+    kinds = Kinds((0.7, 0.2, 0.1), (0.7, 0.1, 0.2), (0.8, 0.1, 0.1))
+    for reports, epsilon in ((1_000, 0.1), (N, 0.03), (1_000_000, 0.01)):
+        low, high = contrast.delta(reports, epsilon)
+        assert 0.97 * low <= kinds.below(reports, epsilon) <= high
+
+
+@pytest.mark.parametrize("name", CHANNELS)
+def test_a_large_crowd_hides_least_where_all_hold_the_same(name):
+    law = CHANNELS[name] / CHANNELS[name].sum(axis=1, keepdims=True)
+    covariances = np.array([np.diag(row) - np.outer(row, row) for row in law])
+
+    def information(shares: np.ndarray) -> float:
+        inverse = np.linalg.pinv(np.tensordot(shares, covariances, 1))
+        return max((a - b) @ inverse @ (a - b) for a in law for b in law)
+
+    alike = max(information(shares) for shares in np.eye(len(law)))
+    for shares in np.random.default_rng(1).dirichlet(np.full(len(law), 0.5), 50):
+        assert information(shares) <= alike * (1 + 1e-9)
 
 
 def test_any_channel_at_epsilon_four():

@@ -233,5 +233,5 @@ def test_a_group_and_weights_leave_less_of_the_clients() -> None:
 def test_two_numbers_asked_together_are_refused_in_a_line(quantity: str) -> None:
     plane = 'name = "plane"\n[attributes.both]\ntype = "numeric"\nof = ["x", "y"]\nlower = [0, 0]\nupper = [1, 1]\n'
     plane += "epsilon = 2\n"
-    with pytest.raises(SchemeError, match="both asks two numbers together, for which nothing is planned"):
+    with pytest.raises(SchemeError, match="both asks two numbers together; plan for what both say"):
         Planner.read(plane).plan(Aim("both", quantity), clients=1000)

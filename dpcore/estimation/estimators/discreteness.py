@@ -76,6 +76,8 @@ def _cells(density: DensityOnInterval, cells: int) -> np.ndarray:
 def _lattice(law: np.ndarray, gains: Gains) -> tuple[int, float]:
     """The coarsest lattice that is all but the one that the reports prefer, and the part of the people on it; or 0, 0."""
     numbers, moves = _moves(len(law))
+    if not moves:  # of so few cells none is coarser
+        return 0, 0.0
     laws = np.empty((len(law), len(moves), 2, len(_ON_LATTICE)))
     for i, (number, move) in enumerate(zip(numbers, moves, strict=True)):
         even = scipy.ndimage.uniform_filter1d(law, round(len(law) / number), mode="reflect")

@@ -22,11 +22,21 @@ _PLACES = (Place(100_000, 1.0), Place(1_000_000, 1.0), Place(100_000, 4.0))
 _WITHIN = (0.93, 0.97)
 _SIZE = (0.04, 0.06)
 _SURE = 0.95
+_ERROR = {  # law, clients, number, of what is shown or of what is inferred -> the most root mean squared error, epsilon 1 each
+    ("normal", 100_000, "correlation", "shown"): 0.17,
+    ("normal", 1_000_000, "correlation", "shown"): 0.054,
+    ("normal_together", 100_000, "correlation", "error"): 0.062,
+    ("normal_together", 1_000_000, "correlation", "error"): 0.020,
+    ("uniform_4x5", 100_000, "rectangle(0, 0)", "error"): 0.0074,
+    ("uniform_4x5_together", 100_000, "rectangle(0, 0)", "error"): 0.0026,
+    ("uniform_10x10", 100_000, "rectangle(0, 0)", "error"): 0.0134,
+    ("uniform_10x10_together", 100_000, "rectangle(0, 0)", "error"): 0.0027,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Joint(Study):
-    """Numbers and categories, independent and not, each reported with the same epsilon and paired.
+    """Numbers and categories, independent and not, each reported with the same epsilon and paired, or asked together.
 
     A cell is a law, a place and a number of both attributes.  Where the attributes are independent, how often tests reject.
 
@@ -43,6 +53,7 @@ class Joint(Study):
         "intervals hold": "{held:.1%}",
         "error": "{error:.4f}",
         "error of what is shown": "{shown:.4f}",
+        "tests reject": "{rejected:.2%}",
         "rounds": "{rounds:,}",
     }
     edition = 1
@@ -59,16 +70,26 @@ class Joint(Study):
         return list(runner.left([(joint.OURS, cell) for cell in cells], self.repetitions, joint.CHUNK, known))
 
     def shown(self, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
-        """Yield a number of a law and place each."""
+        """Yield a number of a law and place each, and a test where the attributes are independent."""
         for (target, clients, epsilon), sums, rounds in _cells(rows):
-            told = {"target": target, "clients": clients, "epsilon": epsilon, "rounds": rounds}
+            told: dict[str, Any] = {"target": target, "clients": clients, "epsilon": epsilon, "rounds": rounds}
+            told |= dict.fromkeys(("held", "error", "shown", "rejected"), np.nan)
+            for metric in sums.index[sums.index.str.startswith("rejected:")]:
+                yield told | {"asked": metric.removeprefix("rejected:"), "rejected": sums[metric] / rounds}
             for metric in sums.index[sums.index.str.startswith("held:")]:
                 asked = metric.removeprefix("held:")
                 errors = {key: (sums.get(f"{name}:{asked}", np.nan) / rounds) ** 0.5 for key, name in _ERRORS.items()}
                 yield told | {"asked": asked, "held": sums[metric] / rounds, **errors}
 
     def verdicts(self, rows: pd.DataFrame) -> list[Verdict]:
-        held = [row["held"] for row in self.shown(rows)] if len(rows) else []
+        found = list(self.shown(rows)) if len(rows) else []
+        held = [row["held"] for row in found if not np.isnan(row["held"])]
+        errors = {
+            (row["target"], row["clients"], row["asked"], key): row[key]
+            for row in found
+            for key in _ERRORS
+            if row["epsilon"] == 1
+        }
         return [
             Verdict(
                 "cells in which 93 to 97 % hold",
@@ -77,6 +98,13 @@ class Joint(Study):
                 at_least=True,
             ),
             Verdict("tests whose size is surely outside 4 to 6 %", _sizes(rows) if len(rows) else None, 0.0),
+            *(
+                Verdict(
+                    f"{law}, {clients:,}: {asked}'s error, of {most:g}", errors[law, clients, asked, key] / most, 1.0
+                )
+                for (law, clients, asked, key), most in _ERROR.items()
+                if (law, clients, asked, key) in errors
+            ),
         ]
 
 

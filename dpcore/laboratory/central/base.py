@@ -41,7 +41,7 @@ class CuratorMechanism(ABC):
     def _refuse_unless_kept(self, advice: str) -> None:
         certificate = self.certificate()
         if not certificate.holds:
-            value = certificate.kept
+            value = Fraction(certificate.kept)
             loss = log(value.numerator) - log(value.denominator) if certificate.kind == "ratio" else float(value)
             raise CalibrationError(
                 f"{self.name} would lose {loss:.6g} where epsilon = {self.budget.text} is promised; {advice}"

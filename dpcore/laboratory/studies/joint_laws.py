@@ -28,11 +28,14 @@ _FINE = 512  # cells of a number
 
 @dataclass(frozen=True, eq=False)
 class JointLaw:
-    """table: (K_x, K_y), sum one.  mechanisms: of either; a number is of [0, 1].  asked: what intervals are asked of."""
+    """table: (K_x, K_y), sum one.  mechanisms: of either, or one where they are asked together; a number is of [0, 1].
+
+    asked: what intervals are asked of.
+    """
 
     name: str
     table: np.ndarray
-    mechanisms: tuple[str, str]
+    mechanisms: tuple[str, ...]
     asked: tuple[JointFunctional, ...]
 
     @property
@@ -49,10 +52,17 @@ class JointLaw:
         return functional.means(*self.axes(), self.table).value(self.table)
 
     def scheme(self, epsilon: float, clients: int) -> str:
-        """Return a scheme that asks for both, each with epsilon."""
-        text = f'name = "joint"\nclients = {clients}\npairs = [["x", "y"]]\n'
+        """Return a scheme that asks for both, each with epsilon; together with as much as both."""
+        text = f'name = "joint"\nclients = {clients}\n'
+        if len(self.mechanisms) == 1:
+            number = self.axes()[0].edges is not None
+            domain = 'type = "numeric"\nlower = [0, 0]\nupper = [1, 1]' if number else _of_categories(self.table.shape)
+            asked = f'mechanism = "{self.mechanisms[0]}"\nepsilon = {2 * epsilon}\n'
+            return f'{text}[attributes.both]\nof = ["x", "y"]\n{domain}\n{asked}'
+        text += 'pairs = [["x", "y"]]\n'
         for axis, mechanism in zip(self.axes(), self.mechanisms, strict=True):
-            domain = 'type = "numeric"\nlower = 0\nupper = 1' if axis.edges is not None else _categories(axis.size)
+            number = axis.edges is not None
+            domain = 'type = "numeric"\nlower = 0\nupper = 1' if number else _of_categories((axis.size,))
             text += f'[attributes.{axis.name}]\n{domain}\nmechanism = "{mechanism}"\nepsilon = {epsilon}\n'
         return text
 
@@ -64,8 +74,9 @@ class JointLaw:
         return {axis.name: _values(axis)[place] for axis, place in places}
 
 
-def _categories(size: int) -> str:
-    return 'type = "categorical"\ncategories = [' + ", ".join(f'"{k}"' for k in range(size)) + "]"
+def _of_categories(sizes: tuple[int, ...]) -> str:
+    lists = ["[" + ", ".join(f'"{k}"' for k in range(size)) + "]" for size in sizes]
+    return 'type = "categorical"\ncategories = ' + (lists[0] if len(lists) == 1 else f"[{', '.join(lists)}]")
 
 
 def _values(axis: Axis) -> np.ndarray:
@@ -122,6 +133,14 @@ def joint_laws() -> dict[str, JointLaw]:
             _of_cells("0", "1", "3", "3"),
         ),
         ("rare", rare, ("randomized_response", "unary_encoding"), _of_cells("5", "4", "0", "0")),
+        ("normal_together", normal, ("crossed_wave",), of_two),
+        ("table_together", table, ("auto",), _of_cells("0", "1", "3", "3")),
+        *(
+            (f"uniform_{rows}x{columns}{way}", np.ones((rows, columns)), mechanisms, (Rectangle(("0",), ("0",)),))
+            for rows, columns in ((4, 5), (10, 10))
+            for way, mechanisms in (("", ("randomized_response",) * 2), ("_together", ("auto",)))
+        ),
+        ("numbers_none", np.outer(beta(2, 5), bump), waves, ()),  # for the tests' size alone: ten thousand rounds
     ]
     return {name: JointLaw(name, law / law.sum(), mechanisms, asked) for name, law, mechanisms, asked in laws}
 

@@ -18,9 +18,8 @@ anything but that, and what.  The rest is n - 1 draws, each there with probabili
        excess of the second over t is convex in t; that of the first is a line from t = 1 - E e^epsilon, where they are equal,
        to t = 0, where the second's is 0; so it lies above.  p = 1 / (E + 1) are the clones of [FeldmanMcMillanTalwar2023].
 
-Numbers.  Gains are spread to the multiples of a step, which keeps their mean: upward.  S is summed by a Fourier transform of
-the law tilted to mean 0, so that errors are small beside what is asked for; what the transform folds back is bounded after
-Chernoff and added; `_SLACK` is a thousand times what a million products of rounded numbers are off.
+Numbers.  Gains are spread to the multiples of a step, which keeps their mean: upward.  `sums` adds them up; what it may be off
+is added, and `_SLACK` is a thousand times what a million products of rounded numbers are off.
 """
 
 from __future__ import annotations
@@ -30,10 +29,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpcore.privacy.shuffling.sums import excess, reach_of
+
 _SLACK = 1e-6  # of delta: some millionths of epsilon
-_SHORTEST, _LONGEST = 1 << 11, 1 << 17  # of the transform
+_LONGEST = 1 << 17  # of the transform
 _STEPS = 1 << 8  # to the largest gain, at most
-_WIDTH = 9.0  # standard deviations of the tilted law to either side
 
 
 @dataclass(frozen=True)
@@ -80,20 +80,11 @@ def expected_excess(values: np.ndarray, masses: np.ndarray, many: int) -> float:
     time it takes does not depend on how many they are.
     """
     alone = np.append(values, 0.0), np.append(masses, max(0.0, 1 - masses.sum()))
-    weights = _tilted(*alone, _tilt(*alone))
-    reach = min(many * values[0], _WIDTH * math.sqrt(float(weights @ alone[0] ** 2) * many) + 30 * values[0])
+    reach = min(many * float(values[0]), reach_of(*alone, many))
     step = max(values[0] / _STEPS, 4 * reach / _LONGEST)
     grid, law = _spread(np.maximum(values, -reach) / step, masses)  # less than nothing is nothing
-    tilt = _tilt(grid, law)
-    weights, total = _tilted(grid, law, tilt), float(law @ np.exp(tilt * grid))
-    length = 1 << max(math.ceil(4 * reach / step), _SHORTEST).bit_length()
-    placed = np.zeros(length)
-    np.add.at(placed, grid.astype(np.int64) % length, weights)
-    sums = np.fft.irfft(np.fft.rfft(placed) ** many, length)[: length // 2]
-    at = np.arange(length // 2)
-    most = min(float(many) * float(grid.max()), 1 / (math.e * tilt) if tilt > 0 else math.inf)  # of x e^(-tilt x)
-    excess = float((np.maximum(sums, 0.0) * at) @ np.exp(-tilt * at)) + _beyond(grid, weights, many, length // 2) * most
-    return math.exp(many * math.log(total)) * excess * step / many
+    found, beside = excess(grid, law, many, math.ceil(4 * reach / step))
+    return (found + beside) * step / many
 
 
 def _spread(values: np.ndarray, masses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -103,30 +94,3 @@ def _spread(values: np.ndarray, masses: np.ndarray) -> tuple[np.ndarray, np.ndar
     return np.concatenate([below, below + 1, [0.0]]), np.concatenate(
         [masses * (1 - above), masses * above, [max(0.0, 1 - masses.sum())]]
     )
-
-
-def _tilt(values: np.ndarray, law: np.ndarray) -> float:
-    """About the t at which the law times e^(t x) has mean 0; any is right."""
-    low, high = 0.0, 40.0 / float(values.max())
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if float(law * np.exp(middle * values) @ values) < 0 else (low, middle)
-    return low
-
-
-def _tilted(values: np.ndarray, law: np.ndarray, tilt: float) -> np.ndarray:
-    weights = law * np.exp(tilt * values)
-    return weights / weights.sum()
-
-
-def _beyond(grid: np.ndarray, weights: np.ndarray, many: int, window: int) -> float:
-    """At most the mass of sums at least so far from 0 (Chernoff)."""
-    if window > many * int(np.abs(grid).max()):
-        return 0.0
-    variance = float(weights @ grid.astype(float) ** 2) * many
-    bounds = []
-    for sign in (1, -1):
-        steps = (min(window / variance * scale, 300 / float(np.abs(grid).max())) for scale in (0.3, 0.6, 0.8, 1.0))
-        exponents = [many * math.log(float(weights @ np.exp(t * sign * grid))) - t * window for t in steps]
-        bounds.append(math.exp(min(0.0, *exponents)))
-    return sum(bounds)

@@ -1,8 +1,8 @@
 """Upper and lower bounds of what the multiset of n reports of a finite channel tells of one person, from integer weights.
 
 Upper: the blanket of the largest ratio and the largest distance of two rows (`blanket`).  Lower: everybody else holds one
-value, and reports are sorted into three kinds; what `Contrast` finds of them, an attacker finds.  Two values and two reports
-have their exact law.
+value, and reports are sorted into kinds; what `Contrast` finds of three and `Kinds` of more, an attacker finds.  Two values
+and two reports have their exact law.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ import numpy as np
 from dpcore.errors import CalibrationError
 from dpcore.privacy.shuffling.blanket import Blanket
 from dpcore.privacy.shuffling.contrast import Contrast
+from dpcore.privacy.shuffling.kinds import Kinds, kinds_of
 from dpcore.privacy.shuffling.two_categories import TwoCategories
 
 _PAIRS = 128  # up to so many different rows every pair is looked at
 _THIRDS = 64  # of the values that everybody else may hold, so many are tried
+_TELLS_MORE = 1.004  # times: above that more than three kinds are worth their rounding
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +41,7 @@ class Level:
     distance: float = 1.0
     mass: float = 0.0
     share: float = 1.0
-    attacks: tuple[Contrast, ...] = ()
+    attacks: tuple[Contrast | Kinds, ...] = ()
     two: TwoCategories | None = None
 
     @property
@@ -60,7 +62,7 @@ class Level:
         found = [0.0 if self.two is None or crowd < 1 else self.two.below(reports, epsilon)]
         for attack in self.attacks:
             scaled = attack.among(crowd)
-            found += [side.delta(reports, epsilon)[0] for side in {scaled, scaled.reversed}]
+            found += [side.below(reports, epsilon) for side in {scaled, scaled.reversed}]
         return max(found)
 
 
@@ -154,7 +156,7 @@ def _farthest(rows: np.ndarray, totals: Sequence[int], law: np.ndarray) -> tuple
     return most * (1 + 1e-12), pair
 
 
-def attacks_of(law: np.ndarray, first: int, second: int) -> list[Contrast]:
+def attacks_of(law: np.ndarray, first: int, second: int) -> list[Contrast | Kinds]:
     """Return how to tell two rows of a channel apart where everybody else holds one value: the best of some, if any.
 
     Outputs are sorted by how much likelier they are under one value than under the other, beside how often others send them.
@@ -162,8 +164,12 @@ def attacks_of(law: np.ndarray, first: int, second: int) -> list[Contrast]:
     others = {first, second, *np.linspace(0, len(law) - 1, min(len(law), _THIRDS)).astype(int).tolist()}
     overlaps = np.minimum(np.abs(law[first] - law[second]), law).sum(axis=1)  # where others hide least
     others.add(int(np.argmin(overlaps)))
-    found = [_sorted_kinds(law[first], law[second], law[third]) for third in others]
-    return [max(found, key=strength)]
+    three = max(
+        (_sorted_kinds(law[first], law[second], law[third]) for third in others), key=lambda found: found.strength
+    )
+    all_kinds = [kinds for third in others if (kinds := kinds_of(law[first], law[second], law[third]))]
+    most = max(all_kinds, key=lambda found: (float(f"{found.strength:.9g}"), found.skewness), default=None)
+    return [three] if most is None or most.strength < _TELLS_MORE * three.strength else [three, most]
 
 
 def _sorted_kinds(one: np.ndarray, other: np.ndarray, third: np.ndarray) -> Contrast:
@@ -175,9 +181,3 @@ def _sorted_kinds(one: np.ndarray, other: np.ndarray, third: np.ndarray) -> Cont
         kinds.append(order[: int(np.argmax(information)) + 1] if len(order) else order)
     laws = [(float(law[kinds[0]].sum()), float(law[kinds[1]].sum())) for law in (one, other, third)]
     return Contrast(*laws)
-
-
-def strength(attack: Contrast) -> float:
-    """Return how much one report tells where the crowd is large."""
-    pairs = zip(attack.one, attack.other, attack.others, strict=True)
-    return sum((a - b) ** 2 / o for a, b, o in pairs if o > 0)

@@ -51,6 +51,16 @@ class Contrast:
         """The contrast of the other value with the one."""
         return Contrast(self.other, self.one, self.others)
 
+    @property
+    def strength(self) -> float:
+        """How much one report tells where the crowd is large."""
+        laws = zip(*map(_three, self._laws), strict=True)
+        return sum((a - b) ** 2 / o for a, b, o in laws if o > 0)
+
+    def below(self, reports: int, epsilon: float) -> float:
+        """Return a number that delta is at least, in one direction."""
+        return self.delta(reports, epsilon)[0]
+
     def delta(self, reports: int, epsilon: float) -> tuple[float, float]:
         """Return numbers below and above the delta at which so many reports are (epsilon, delta)-indistinguishable.
 

@@ -367,6 +367,8 @@ def _kept(certificate: str) -> str:
     if match is None:
         return certificate
     kind, decimal, fraction = match.groups()
+    if fraction == "inf":
+        return "nothing"
     text = f"{fraction} = {decimal}" if "/" in fraction else fraction
     return f"factor {text}" if kind == "ratio" else f"ε = {text}"
 
@@ -375,7 +377,11 @@ def _total(run: dict[str, Any]) -> dict[str, str] | None:
     """The epsilon of one client in the round; None for a round that landed before schemes did."""
     if run["epsilon"] is None:
         return None
-    return {"stated": run["stated"], "epsilon": f"{run['epsilon']:.4g}", "factor": _factor(run["epsilon"])}
+    return {
+        "stated": run["stated"],
+        "epsilon": f"{run['epsilon']:.4g}".replace("inf", "∞"),
+        "factor": _factor(run["epsilon"]),
+    }
 
 
 def _published(run: dict[str, Any]) -> str:
@@ -392,7 +398,9 @@ def _published(run: dict[str, Any]) -> str:
 
 
 def _factor(epsilon: float) -> str:
-    """E^epsilon, rounded up, so that no printed promise is better than the one that is kept."""
+    """E^epsilon, rounded up, so that no printed promise is better than the one that is kept; '' where no number bounds it."""
+    if math.isinf(epsilon):
+        return ""
     if epsilon > 30:
         return f"e^{epsilon:.4g}"
     factor = math.exp(epsilon)

@@ -43,6 +43,7 @@ from dpcore.rounds.planner import floor
 from dpcore.rounds.planner.answer import Aim, Forecast, Plan
 from dpcore.rounds.planner.assumed import Assumed
 from dpcore.rounds.planner.expectation import expected_aggregate
+from dpcore.rounds.planner.pair import PairAim, PairPlan, plan_pair
 from dpcore.rounds.planner.search import least, rounded_clients, rounded_epsilon
 
 DENSITY, FREQUENCY = "density", "frequency"
@@ -79,6 +80,7 @@ class Planner:
         if not 1 <= design_effect < math.inf:
             raise SchemeError(f"design_effect must be at least 1, as the table weights has it; got {design_effect:g}")
         scheme = Scheme.from_toml(source)  # refuses what is no scheme, in words
+        scheme.check_asked()
         text = source if isinstance(source, str) and "\n" in source else Path(source).read_text(encoding="utf-8")
         document = tomllib.loads(text, parse_float=str)
         if population is None and scheme.name in NAMES:
@@ -136,6 +138,11 @@ class Planner:
             return Forecast(mechanism=name, error=None, reason=str(why))
         law = None if attribute.has_density else category_law(attribute, people)
         return _read(estimate, aim, name, law)
+
+    def plan_pair(self, aim: PairAim, *, clients: int | None = None, error: float | None = None) -> PairPlan:
+        """Return the error of a number of two attributes by each way to ask, or the clients that an error needs."""
+        document = {**self.document, "clients": self._scheme.clients}
+        return plan_pair(document, self._people, aim, clients=clients, error=error)
 
     # The parts of `plan`
 
@@ -286,7 +293,8 @@ class Planner:
         attribute, share = attributes[aim.attribute], _FREQUENCY.match(aim.quantity)
         if attribute.kind == keys.PLANE:
             raise SchemeError(
-                f"{aim.attribute} asks two numbers together, for which nothing is planned; plan for one alone"
+                f"{aim.attribute} asks two numbers together; plan for what both say, such as "
+                f'"{", ".join(attribute.of or ())}: correlation"'
             )
         if share is not None:
             if share[1] not in attribute.categories:

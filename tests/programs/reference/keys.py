@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpcore.mechanisms.declared import Option
-from dpcore.mechanisms.named import BY_KIND, BY_TYPE
+from dpcore.mechanisms.named import BY_KIND, BY_TYPE, IN_SCHEMES
 from dpcore.privacy.budget import Budget
 from dpcore.protocol import keys
 from tests.programs.reference import markdown
@@ -21,6 +21,7 @@ _TYPES = {
     list[int]: "a list of whole numbers",
     list[Fraction]: "a list of numbers",
     list[list[str]]: "a list of lists of texts",
+    list[list[int]]: "a list of lists of whole numbers",
 }
 _BEFORE = """Whatever is not marked as needed may be left out. `ldpflow scheme --json-schema` prints these tables for editors,
 with what goes with what. An unknown key is refused. [Which mechanism to name](../../README.md#which-mechanism) stands with the
@@ -57,7 +58,7 @@ def page() -> str:
         "Its table, `[attributes.NAME]`:",
     ]
     parts += [_table([*map(_row, common), ("`estimator`", "one of its mechanism's", "how reports are read")])]
-    for kind, named in BY_TYPE.items():
+    for kind, named in ((kind, IN_SCHEMES[kind]) for kind in BY_TYPE):
         own = [_row(key) for key in shared[kind] if key not in common]
         parts += [f"## A {kind} attribute", _table(own), _MECHANISM]
         for name, each in named.items():

@@ -1,0 +1,59 @@
+"""Rows of weights that a scheme states: whether they are a channel, and what that keeps, exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import inf, lcm
+
+import numpy as np
+
+from dpcore._random import WORD
+from dpcore.errors import SchemeError
+from dpcore.privacy.budget import INFINITE, Budget
+
+MIXED = Fraction(1, 100)  # of answers, drawn uniformly: the nearest design that is named where a channel keeps nothing
+_MOST = 1 << 20  # weights
+
+Rows = Sequence[Sequence[int]]
+
+
+def found(kept: Fraction | float) -> Budget:
+    """Return the epsilon of a largest ratio; raises SchemeError where reports tell nothing."""
+    if kept == 1:
+        raise SchemeError("the channel has the same law for every value, so that its reports tell nothing")
+    return INFINITE if isinstance(kept, float) else Budget(ratio=kept)
+
+
+def largest(table: np.ndarray, mixed: Fraction = Fraction(0)) -> Fraction | float:
+    """Return the largest ratio of two probabilities of one output, infinite where one of them is 0.
+
+    table: (inputs, outputs) Python integers.  mixed: the part of answers that are uniform over the outputs instead.
+    """
+    totals = table.sum(axis=1)
+    total = lcm(*totals)
+    scaled = table * np.array([total // each for each in totals], dtype=object)[:, None]
+    lift = mixed / (1 - mixed) * total / table.shape[1]
+    extremes = set(zip(scaled.max(axis=0), scaled.min(axis=0), strict=True))
+    return max((most + lift) / (least + lift) if least + lift else inf for most, least in extremes)
+
+
+def check_rows(rows: Rows, names: Sequence[str]) -> None:
+    """Raise SchemeError unless these are the weights of a channel, and the names of its outputs."""
+    sizes = {len(row) for row in rows}
+    many = max(sizes)
+    if len(sizes) != 1 or len(rows) < 2 or many < 2 or len(rows) * many > _MOST:
+        raise SchemeError(
+            "channel must have a row of weights for each value, all of one length, two or more of either and at most "
+            f"{_MOST:,} weights; got {len(rows)} rows of {', '.join(map(str, sorted(sizes)))}"
+        )
+    for place, row in enumerate(rows):
+        if min(row) < 0 or not 1 <= sum(row) <= WORD:
+            raise SchemeError(
+                f"channel[{place}] must be weights of at least 0 whose total is 1 to 2^32, got {sum(row)}"
+            )
+    unsaid = [place for place, column in enumerate(zip(*rows, strict=True)) if not any(column)]
+    if unsaid:
+        raise SchemeError(f"output {unsaid[0]} of the channel is said of no value; leave it out")
+    if names and (len(names) != many or len(set(names)) != many or "" in names):
+        raise SchemeError(f"names must be {many}, one for each output, and differ; got {len(names)}")
