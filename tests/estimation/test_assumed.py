@@ -1,5 +1,7 @@
 """Intervals for every density as smooth as was said: their bias is the worst there is, and without it they would not hold."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy
@@ -8,10 +10,10 @@ import dpcore as dp
 from dpcore._random import seeded
 from dpcore.errors import SchemeError
 from dpcore.estimation.densities import cell_masses
-from dpcore.estimation.estimators import smooth_class
+from dpcore.estimation.estimators import assumed_curved, smooth_class
 from dpcore.estimation.estimators.likelihood import Counts
 from dpcore.functionals import FunctionDensity, parse
-from dpcore.laboratory.studies.targets import target
+from dpcore.laboratory.studies.targets import Target, target
 from dpcore.mechanisms.bases import bspline
 from dpcore.protocol.scheme import Scheme
 from dpcore.results.tables import tables_of
@@ -26,10 +28,10 @@ def scheme(
     return Scheme.from_toml(f'{head}mechanism = "{mechanism}"\nestimator = "log_spline"\n{lines}\n')
 
 
-def bend(name: str) -> float:
+def bend(law: Target | str) -> float:
     """|f''|_2 of a target."""
-    x = (np.arange(100_000) + 0.5) / 100_000
-    return float(np.sqrt(np.mean(target(name).derivatives[1](x) ** 2)))
+    law, x = target(law) if isinstance(law, str) else law, (np.arange(100_000) + 0.5) / 100_000
+    return float(np.sqrt(np.mean(law.derivatives[1](x) ** 2)))
 
 
 def truth(name: str) -> FunctionDensity:
@@ -111,6 +113,44 @@ def test_numbers_of_a_density_that_keeps_the_bound(mechanism):
         assert one.functional(parse(text)) == other  # what is assumed changes nothing else
 
 
+def test_the_square_of_a_claw_is_told_where_smoothness_found_from_reports_misses_it():
+    one, law = estimate("claw", seed=2), truth("claw")
+    found = one.functional(parse("integrated_square(0)"), second_derivative=bend("claw"))
+    assert found.low <= parse("integrated_square(0)").value(law) <= found.high
+    assert found.high - found.low < 1.0
+
+
+def test_a_region_s_range_holds_what_is_in_it_and_no_more_than_is_needed():
+    """Diagonal squares have their largest value on an axis, or where both bounds meet."""
+    known = smooth_class.SmoothClass(
+        0, 1, 1.0, np.eye(3)[:, :2], np.array([0.5, 0.5]), np.array([0.5, 0.5]), np.array([0.2, 0.0])
+    )
+    for radius in (0.5, 4.0):
+        region = assumed_curved.Region(known, radius)
+        low, high = region.range(np.array([0.3, 0.1]), np.array([[1.0, 0.2], [0.2, -0.5]]))
+        angle, length = np.meshgrid(np.linspace(0, 2 * np.pi, 721), np.linspace(0, 2**0.5, 401))
+        w = np.stack([length * np.cos(angle), length * np.sin(angle)])
+        inside = 0.5 * (w[0] - 0.4) ** 2 + 0.5 * w[1] ** 2 <= radius
+        values = (0.3 * w[0] + 0.1 * w[1] + w[0] ** 2 + 0.4 * w[0] * w[1] - 0.5 * w[1] ** 2)[inside]
+        assert low <= values.min()
+        assert values.max() <= high
+        assert high - low < 1.2 * (values.max() - values.min())
+
+
+def test_squares_are_unbiased_but_for_what_the_region_bounds():
+    """Of scores drawn around a density of the class, the value less the known remainder is the truth on average."""
+    known_, number = known("beta_2_5"), parse("integrated_square(0)")
+    w = known_.nearest(known_.score[None])[0]
+    random, values = np.random.default_rng(4), []
+    for _ in range(40):
+        drawn = replace(known_, score=known_.seen * w + np.sqrt(known_.seen) * random.standard_normal(len(w)))
+        region = assumed_curved.Region(drawn, 1e6)
+        values.append(assumed_curved.quadratic(number, drawn, region, 0.95))
+    value, error, _, _ = np.array(values).T
+    assert abs(value.mean() - number.value(truth("beta_2_5"))) < 4 * error.mean() / 40**0.5
+    assert np.std(value) == pytest.approx(error.mean(), rel=0.4)
+
+
 def test_bounds_are_in_the_unit_of_the_values():
     """f(x) on [10, 30] is f(u) / 20, and its second derivative f''(u) / 20^3: |f''|_2 falls with 20^(5/2)."""
     values = np.random.default_rng(3).beta(2, 5, 50_000)
@@ -127,6 +167,8 @@ def test_bounds_are_in_the_unit_of_the_values():
 def test_what_a_bound_says_nothing_of_is_refused():
     one = estimate("beta_2_5")
     assert "order" in one.functional(parse("derivative(2, 0.5)"), second_derivative=73.0).reason
+    assert "order" in one.functional(parse("integrated_square(2)"), second_derivative=73.0).reason
+    assert "linear and quadratic" in one.functional(parse("entropy"), second_derivative=73.0).reason
     assert one.functional(parse("atom(1)"), second_derivative=73.0).is_refused
     clipped = estimate("lognormal").functional(parse("mean"), second_derivative=100.0)
     assert "bound" in clipped.reason

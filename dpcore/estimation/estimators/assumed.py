@@ -1,17 +1,19 @@
 """Intervals that hold for every density whose second derivative is as small as was said, and whether reports contradict that.
 
 A linear number has the shortest interval of fixed length that counts the worst bias over the class (`smooth_class`).  A
-quantile is where such an interval of the distribution function holds t.  Nothing is found out about smoothness: a stated bound
-that is wrong makes the interval wrong.
+quantile is where such an interval of the distribution function holds t; quadratic numbers are in `assumed_curved`.  Nothing is
+found out about smoothness: a stated bound that is wrong makes the interval wrong.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from dpcore.estimation.estimators import smooth_class
+from dpcore.estimation.estimators.assumed_curved import NOISE, Region, quadratic
 from dpcore.estimation.estimators.bands import invert_band, within
 from dpcore.estimation.estimators.posterior import Posterior
 from dpcore.estimation.estimators.smooth_class import SmoothClass
@@ -21,9 +23,9 @@ from dpcore.functionals import Atom, Functional, Quantile
 
 _ROUNDS, _SEED, _FALSE_ALARMS = 2000, 30, 0.01  # simulated, by one seed: the same reports give the same answer
 
-_SECOND = "a bound on the second derivative says nothing of derivatives of that order at a point; ask for order 0 or 1"
+_SECOND = "a bound on the second derivative does not bound that derivative; ask for one of a lower order"
 _NO_DENSITY = "it is assumed that values have a density, and reports tell some at a bound from one; widen the bounds"
-_CURVED = "intervals under an assumption are of linear numbers and quantiles"
+_CURVED = "intervals under an assumption are of linear and quadratic numbers and of quantiles"
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +43,9 @@ class Assumed:
             return refused(functional, reason, confidence, kind=ASSUMED)
         if isinstance(functional, Quantile):
             value, error, low, high = self._quantile(functional.t, confidence)
+        elif not functional.is_linear:
+            region = Region.of(self.known, *self._simulated, (1 - NOISE) * (1 - confidence))
+            value, error, low, high = quadratic(functional, self.known, region, confidence)
         else:
             found = self.known.linear(self.known.along(functional.expand(density).influence), confidence)
             half, error = float(found.half(confidence)[0]), float(found.deviation[0])
@@ -64,13 +69,19 @@ class Assumed:
         How much better a density twice as rough explains them than any of the class, in chi-squared, against what it gains in
         rounds simulated of the density of the class that is nearest to what was observed.
         """
+        gains = self._gain(self._simulated[0])
+        return Evidence(
+            statistic=float(self._gain(self.known.score[None])[0]),
+            threshold=float(np.quantile(gains, 1 - _FALSE_ALARMS)),
+        )
+
+    @cached_property
+    def _simulated(self) -> tuple[np.ndarray, np.ndarray]:
+        """Scores of rounds, (m, K - 1), of the density of the class that is nearest to what was observed, and its w."""
         known = self.known
         null = known.nearest(known.score[None])[0]
         noise = np.random.default_rng(_SEED).standard_normal((_ROUNDS, len(null)))
-        gains = self._gain(known.seen * null + np.sqrt(known.seen) * noise)
-        return Evidence(
-            statistic=float(self._gain(known.score[None])[0]), threshold=float(np.quantile(gains, 1 - _FALSE_ALARMS))
-        )
+        return known.seen * null + np.sqrt(known.seen) * noise, null
 
     def _gain(self, score: np.ndarray) -> np.ndarray:
         """By how much a density twice as rough is nearer to scores (m, K - 1), chi-squared, (m,)."""
@@ -80,9 +91,9 @@ class Assumed:
         density = self.posterior.density
         if len(self.posterior.told) or isinstance(functional, Atom):
             return _NO_DENSITY
-        if (functional.index or 0) > 1:
+        if (functional.index or 0) > functional.is_linear:  # squares of derivatives are one order worse
             return _SECOND
-        if not (functional.is_linear or isinstance(functional, Quantile)):
+        if not (functional.is_quadratic or isinstance(functional, Quantile)):
             return _CURVED
         return functional.refuses(density.lower, density.upper, density.degree)
 

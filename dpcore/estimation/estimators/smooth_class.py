@@ -123,10 +123,19 @@ class SmoothClass:
 
     def distance(self, score: np.ndarray, times: float) -> np.ndarray:
         """Return how far scores (m, K - 1) are from those, in chi-squared, (m,), but for what no report tells."""
-        told = self.seen > _UNSEEN
-        seen = replace(self, seen=self.seen[told], rough=self.rough[told])
-        left = score[:, told] - seen.seen * seen.nearest(score[:, told], times)
-        return np.asarray(np.sum(left**2 / seen.seen, axis=1))
+        told = replace(self, seen=self.seen[self.told], rough=self.rough[self.told])
+        left = score[:, self.told] - told.seen * told.nearest(score[:, self.told], times)
+        return np.asarray(np.sum(left**2 / told.seen, axis=1))
+
+    def apart(self, score: np.ndarray, w: np.ndarray) -> np.ndarray:
+        """Return how far they are from w (K - 1,) likewise."""
+        left = (score - self.seen * w)[:, self.told]
+        return np.asarray(np.sum(left**2 / self.seen[self.told], axis=1))
+
+    @cached_property
+    def told(self) -> np.ndarray:
+        """Which coordinates reports tell anything of, (K - 1,)."""
+        return np.asarray(self.seen > _UNSEEN)
 
     @cached_property
     def _steepness(self) -> np.ndarray:
