@@ -91,7 +91,7 @@ class Kinds:
         if left < 0:
             return 0.0
         grid, law = np.append(0.0, whole), np.append(left, others[1:] + given)
-        found, beside = excess(grid, law / law.sum(), reports, math.ceil(4 * reach / step), -reports * first / step)
+        found, beside = excess(grid, law, reports, math.ceil(4 * reach / step), -reports * first / step)
         return max(0.0, found * (1 - _SLACK) - beside) * step / reports
 
 
