@@ -84,7 +84,7 @@ def expected_excess(values: np.ndarray, masses: np.ndarray, many: int) -> float:
     step = max(values[0] / _STEPS, 4 * reach / _LONGEST)
     grid, law = _spread(np.maximum(values, -reach) / step, masses)  # less than nothing is nothing
     found, beside = excess(grid, law, many, math.ceil(4 * reach / step))
-    return (found + beside) * step / many
+    return float((found + beside) * step / many)
 
 
 def _spread(values: np.ndarray, masses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
