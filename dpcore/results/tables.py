@@ -286,7 +286,8 @@ def _checks(round_: Round, rehearsal: bool, parts: Sequence[Aggregate]) -> pd.Da
             ]
     for name, (_, evidence) in round_.assumed.items():
         unit, bound = aggregate.scheme.attributes[name].unit, float(aggregate.scheme.attributes[name].assume or 0)
-        detail = f"assumed is that the root of int f''^2 is at most {bound:.4g}{unit and f' {unit}^-2.5'}; {evidence}"
+        in_unit = f"{bound:.4g}{unit and f' {unit}^(-5/2)'}"
+        detail = f"it is assumed that the root of the integral of f''(x)^2 is at most {in_unit}; {evidence}"
         rows.append(Check(f"assumption({name})", evidence.passed, evidence.statistic, evidence.threshold, detail))
     for check in poisoning.checks(aggregate, parts):
         name = f"{check.name}({check.attribute})"

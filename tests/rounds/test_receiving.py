@@ -134,6 +134,8 @@ def test_an_infinite_epsilon_lands_as_it_is(tmp_path: Path) -> None:
     page = (tmp_path / "round.html").read_text(encoding="utf-8")
     assert "so that no factor bounds the odds" in page
     assert "ε = ∞" in page
+    assert "Others' devices drew the answers" in page
+    assert "privatizes its own record" not in page
     audited = audit_scheme(dp.Scheme.from_toml(text))
     assert audited.holds
     assert "Nothing is promised of used, whose epsilon is infinite" in to_markdown([audited], "2026-11-24", "0")

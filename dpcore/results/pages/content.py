@@ -21,7 +21,7 @@ from dpcore.privacy.shuffling.figure import upward
 from dpcore.results.pages.pairs import pairs_of
 from dpcore.results.pages.pictures import Picture, Query, points_of
 from dpcore.results.pages.trends import Number, Trend, trends
-from dpcore.results.pages.words import name_of, what_leaves
+from dpcore.results.pages.words import is_asked, name_of, what_leaves
 from dpcore.results.reading import (
     FEW_VALUES,
     SHOWN,
@@ -355,6 +355,7 @@ def _promise(row: dict[str, Any]) -> dict[str, Any]:
         "title": in_words(row["attribute"]).capitalize(),
         "mechanism": name_of(mechanism),
         "leaves": what_leaves(mechanism),
+        "is_asked": is_asked(mechanism),
         "factor": _factor(row["epsilon"]),
         "published": "–" if pd.isna(row["published_epsilon"]) else upward(row["published_epsilon"]),
         "kept": _kept(row["certificate"]),

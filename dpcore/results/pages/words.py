@@ -15,6 +15,12 @@ def name_of(name: str) -> str:
     return in_words(name) if estimator is None else estimator.titles[name]
 
 
+def is_asked(mechanism: str) -> bool:
+    """Return whether our clients draw the answers of the mechanism of that name."""
+    declared = declaration(mechanism)
+    return declared is None or declared.is_asked
+
+
 def what_leaves(mechanism: str) -> str:
     """Return what leaves a device under the mechanism of that name."""
     declared = declaration(mechanism)
