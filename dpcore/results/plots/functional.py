@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from dpcore.estimation.functional_estimate import ASSUMED
 from dpcore.results.plots import style
-from dpcore.results.plots.kind import Kind, everyone
+from dpcore.results.plots.kind import Kind
 from dpcore.results.reading import in_words, read, records
 
 _EDGE = 3.0  # half-widths; what lies further out is drawn at the edge as an arrow
@@ -71,14 +71,11 @@ def plot_functional(frame: pd.DataFrame, axes: Axes, *, unit: str = "") -> Axes:
 
 
 def _draw(rows: pd.DataFrame, numbers: pd.DataFrame, unit: str) -> Figure:
+    if "kind" in rows:
+        rows = rows[rows["kind"] != ASSUMED]  # which are of the same numbers
     figure, axes = style.new_axes(height=style.height_for(len(rows)))
     plot_functional(rows, axes, unit=unit)
     return figure
-
-
-def _everyone(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Everyone's rows, but for those of an assumption, which are of the same numbers."""
-    yield from everyone(rows[rows["kind"] != ASSUMED] if "kind" in rows else rows)
 
 
 def _groups(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -87,5 +84,5 @@ def _groups(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
         yield re.sub(r"\W+", "_", str(given)).strip("_"), group
 
 
-NUMBERS = Kind(table="functionals", draw=_draw, name="{attribute}_numbers", parts=_everyone)
+NUMBERS = Kind(table="functionals", draw=_draw, name="{attribute}_numbers")
 GROUPS = Kind(table="functionals", draw=_draw, name="{attribute}_numbers_of_{part}", parts=_groups)
