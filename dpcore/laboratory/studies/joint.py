@@ -17,7 +17,7 @@ _SIZE = 0.05  # of the test
 
 
 def measure(method: str, cell: Cell, chunk: int, upto: int) -> pd.DataFrame:
-    """Return sums of a chunk's rounds: who held, lengths, refusals, squared errors of what is inferred and of what is shown."""
+    """Return sums of a chunk's rounds: who held, lengths, refusals, squared errors, told and found."""
     law = joint_laws()[cell.target]
     scheme = Scheme.from_toml(law.scheme(cell.epsilon, cell.clients))
     truths = {functional: law.truth(functional) for functional in law.asked}
@@ -41,6 +41,7 @@ def measure(method: str, cell: Cell, chunk: int, upto: int) -> pd.DataFrame:
             add(f"held:{name}", result.low <= truth <= result.high)
             add(f"square:{name}", (result.value - truth) ** 2)
             add(f"length:{name}", result.high - result.low)
+            add(f"told:{name}", (result.standard_error or 0.0) ** 2)
         if law.is_independent:
             tests = [found.independence(), *([found.trend()] if found.first.numbers is not None else [])]
             for test in tests:
