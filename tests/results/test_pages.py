@@ -19,8 +19,7 @@ import pytest
 from dpcore.errors import MigrationError, WarehouseError
 from dpcore.mechanisms.named import BY_KIND
 from dpcore.results.pages import publish
-from dpcore.results.pages.content import _factor
-from dpcore.results.pages.words import name_of, what_leaves
+from dpcore.results.pages.words import factor_of, name_of, what_leaves
 from dpcore.results.reading import phrase, rounded
 from dpcore.results.warehouse import (
     REHEARSAL,
@@ -315,7 +314,7 @@ def test_every_mechanism_is_explained() -> None:
     ("epsilon", "told"), [(1.0, "2.72"), (1.0986122886681098, "3.00"), (5.0986, "164"), (0.1, "1.11")]
 )
 def test_a_printed_factor_never_promises_more_than_is_kept(epsilon: float, told: str) -> None:
-    assert _factor(epsilon) == told
+    assert factor_of(epsilon) == told
 
 
 @pytest.mark.slow

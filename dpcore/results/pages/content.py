@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cache, partial
-from importlib.resources import files
+from functools import partial
 from typing import Any
 
 import pandas as pd
 
 from dpcore.errors import WarehouseError
-from dpcore.estimation.functional_estimate import ASSUMED, BIAS_AWARE
+from dpcore.estimation.functional_estimate import ASSUMED
 from dpcore.privacy.shuffling.condition import CONDITION_OF_PAGE
 from dpcore.privacy.shuffling.figure import upward
 from dpcore.results.pages.pairs import pairs_of
-from dpcore.results.pages.pictures import Picture, Query, points_of
+from dpcore.results.pages.pictures import Picture, points_of
+from dpcore.results.pages.query import Ask, Query, read_query
 from dpcore.results.pages.trends import Number, Trend, trends
-from dpcore.results.pages.words import is_asked, name_of, what_leaves
+from dpcore.results.pages.words import factor_of, is_asked, name_of, what_is_kept, what_leaves
 from dpcore.results.reading import (
     FEW_VALUES,
     SHOWN,
@@ -43,7 +40,6 @@ _OF_RUN = ("run", "attributes", "checks", "sensitivities", "rejects", "spent", "
 _OF_ATTRIBUTE = ("density", "frequencies", "numbers", "differences", "trends")
 _TOLD = ("heaped", "assumption")  # checks that an attribute's section tells
 _MARKED = ("yes", "perhaps")
-Ask = Callable[[str], pd.DataFrame]
 
 
 @dataclass(frozen=True)
@@ -113,7 +109,7 @@ def find(ask: Ask, round_: str | None, scheme: str | None) -> str:
     Raises NothingLanded where nothing has landed, and WarehouseError where there is no such round, or where several schemes
     have it and none is named.
     """
-    landed = ask(_read("landed").sql)
+    landed = ask(read_query("landed").sql)
     if landed.empty:
         raise NothingLanded("the warehouse holds no landed round yet: run `ldpflow run` first")
     runs = landed if scheme is None else landed[landed["scheme"] == scheme]
@@ -136,9 +132,9 @@ def find(ask: Ask, round_: str | None, scheme: str | None) -> str:
 
 def gather(ask: Ask, run_id: str) -> dict[str, Any]:
     """Return everything the template of a round needs, by name."""
-    queries = {name: _read(name, run_id=run_id) for name in _OF_RUN}
+    queries = {name: read_query(name, run_id=run_id) for name in _OF_RUN}
     (run,) = records(ask(queries["run"].sql))
-    before = records(ask(_read("previous", run_id=run_id).sql))
+    before = records(ask(read_query("previous", run_id=run_id).sql))
     previous = before[0] if before else None
     attributes = records(ask(queries["attributes"].sql))
     checks = records(ask(queries["checks"].sql))
@@ -149,13 +145,13 @@ def gather(ask: Ask, run_id: str) -> dict[str, Any]:
     ]
     weights = {row["attribute"]: _weighted(row) for row in records(ask(queries["weights"].sql))}
     sections = [replace(section, weighted=weights.get(section.name, "")) for section in sections]
-    queries["changes"] = _read("changes", run_id=run_id)
+    queries["changes"] = read_query("changes", run_id=run_id)
     (spent,) = records(ask(queries["spent"].sql))
     return {
         "run": run,
         "title": in_words(run["scheme"]).capitalize(),
         "sections": sections,
-        "pairs": pairs_of(ask, _read, run_id, attributes, run["canonical"]),
+        "pairs": pairs_of(ask, run_id, attributes, run["canonical"]),
         "previous": previous,
         "changes": _changes(records(ask(queries["changes"].sql)), attributes),
         "checks": [_check(row) for row in checks],
@@ -177,11 +173,7 @@ def _section(ask: Ask, run_id: str, previous: dict[str, Any] | None, row: dict[s
 
     attribute, unit = row["attribute"], row["unit"]
     named = {"run_id": run_id, "attribute": attribute, "previous": previous["run_id"] if previous else ""}
-    queries = {name: _read(name, **named) for name in _OF_ATTRIBUTE}
-    if row["assumption"]:  # its rows have no trend of their own
-        last = 'order by "round"'
-        but = f"    and estimator <> '{BIAS_AWARE}'\n{last}"
-        queries["trends"] = replace(queries["trends"], sql=queries["trends"].sql.replace(last, but))
+    queries = {name: read_query(name, **named) for name in _OF_ATTRIBUTE}
     answers = {query: ask(query.sql) for query in queries.values()}
     density, frequencies, numbers, differences, told = answers.values()
     is_assumed = numbers["kind"] == ASSUMED
@@ -190,7 +182,7 @@ def _section(ask: Ask, run_id: str, previous: dict[str, Any] | None, row: dict[s
     of_groups = [read(one, unit) for one in records(_listed_by_category(frequencies[frequencies["given"] != ""]))]
     title, drawn = in_words(attribute), []
     for kind in [kind for kind in plots.PICTURES if kind.shows]:
-        query = _read(kind.query or "rows", **named, table=kind.table)
+        query = read_query(kind.query or "rows", **named, table=kind.table)
         if query not in answers:
             answers[query] = ask(query.sql)
         for part, rows in kind.parts(answers[query]):
@@ -356,22 +348,10 @@ def _promise(row: dict[str, Any]) -> dict[str, Any]:
         "mechanism": name_of(mechanism),
         "leaves": what_leaves(mechanism),
         "is_asked": is_asked(mechanism),
-        "factor": _factor(row["epsilon"]),
+        "factor": factor_of(row["epsilon"]),
         "published": "–" if pd.isna(row["published_epsilon"]) else upward(row["published_epsilon"]),
-        "kept": _kept(row["certificate"]),
+        "kept": what_is_kept(row["certificate"]),
     }
-
-
-def _kept(certificate: str) -> str:
-    """What a certificate says is kept: a factor between odds, or an epsilon; the fraction, and as a decimal number."""
-    match = re.match(r"(ratio|loss) (\S+) \((\S+)\)", certificate)
-    if match is None:
-        return certificate
-    kind, decimal, fraction = match.groups()
-    if fraction == "inf":
-        return "nothing"
-    text = f"{fraction} = {decimal}" if "/" in fraction else fraction
-    return f"factor {text}" if kind == "ratio" else f"ε = {text}"
 
 
 def _total(run: dict[str, Any]) -> dict[str, str] | None:
@@ -381,7 +361,7 @@ def _total(run: dict[str, Any]) -> dict[str, str] | None:
     return {
         "stated": run["stated"],
         "epsilon": f"{run['epsilon']:.4g}".replace("inf", "∞"),
-        "factor": _factor(run["epsilon"]),
+        "factor": factor_of(run["epsilon"]),
     }
 
 
@@ -396,28 +376,3 @@ def _published(run: dict[str, Any]) -> str:
         f"{run['published_crowd']:,} reports: ε = {upward(run['published_epsilon'])} of all answers together, but for δ = "
         f"{run['published_delta']:g}. That holds {CONDITION_OF_PAGE}."
     )
-
-
-def _factor(epsilon: float) -> str:
-    """E^epsilon, rounded up, so that no printed promise is better than the one that is kept; '' where no number bounds it."""
-    if math.isinf(epsilon):
-        return ""
-    if epsilon > 30:
-        return f"e^{epsilon:.4g}"
-    factor = math.exp(epsilon)
-    digits = max(0, 2 - math.floor(math.log10(factor)))
-    raised = math.ceil(factor * 10**digits * (1 - 1e-12)) / 10**digits
-    return f"{raised:,.{digits}f}"
-
-
-@cache
-def _text(name: str) -> str:
-    return (files(__package__) / "queries" / f"{name}.sql").read_text(encoding="utf-8")
-
-
-def _read(name: str, **values: str) -> Query:
-    """A query with its $names replaced by text literals, so that what is shown is what was run."""
-    first, sql = _text(name).split("\n", 1)
-    literals = {key: "'" + value.replace("'", "''") + "'" for key, value in values.items()}
-    sql = re.sub(r"\$([a-z_]+)", lambda match: literals[match[1]], sql).strip()
-    return Query(first.removeprefix("-- "), sql)

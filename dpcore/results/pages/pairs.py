@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-import pandas as pd
-
-from dpcore.results.pages.pictures import Picture, Query
+from dpcore.results.pages.pictures import Picture
+from dpcore.results.pages.query import Ask, Query, read_query
 from dpcore.results.reading import Line, records
 from dpcore.results.together import Side, read_number, read_test, sides_of
 
-Ask = Callable[[str], pd.DataFrame]
 _TOLD = 3  # parts that the line on a pair tells of
 
 
@@ -57,22 +55,21 @@ def _with_interval(line: Line) -> str:
 
 def pairs_of(
     ask: Ask,
-    read: Callable[..., Query],
     run_id: str,
     attributes: Sequence[Mapping[str, Any]],
     canonical: str | None,
 ) -> list[PairSection]:
-    """Return a section of every pair of a run; read: a query by its name.  attributes: rows of `attributes`."""
-    named = records(ask(read("pairs", run_id=run_id).sql))
+    """Return a section of every pair of a run.  attributes: rows of `attributes`."""
+    named = records(ask(read_query("pairs", run_id=run_id).sql))
     sides = sides_of(attributes, canonical) if named else {}
-    return [_pair(ask, read, run_id, sides[pair["first"]], sides[pair["second"]]) for pair in named]
+    return [_pair(ask, run_id, sides[pair["first"]], sides[pair["second"]]) for pair in named]
 
 
-def _pair(ask: Ask, read: Callable[..., Query], run_id: str, first: Side, second: Side) -> PairSection:
+def _pair(ask: Ask, run_id: str, first: Side, second: Side) -> PairSection:
     from dpcore.results.plots import joint
 
     which = {"run_id": run_id, "first": first.name, "second": second.name}
-    cells, told = read("joint", **which), read("associations", **which)
+    cells, told = read_query("joint", **which), read_query("associations", **which)
     table, rows = ask(cells.sql), ask(told.sql)
     title, drawn = f"{first.words} and {second.words}", []
     if len(table):

@@ -10,17 +10,10 @@ from typing import Any, Literal
 import pandas as pd
 
 from dpcore.functionals.group import Group
+from dpcore.results.pages.query import Query
 from dpcore.results.reading import in_words, is_law, records, rounded, separated
 
 _MOST = 50  # rows of a curve's table; its SQL has them all
-
-
-@dataclass(frozen=True)
-class Query:
-    """SQL as it was run, and what a row of its answer is."""
-
-    a_row: str
-    sql: str
 
 
 @dataclass(frozen=True, kw_only=True)
