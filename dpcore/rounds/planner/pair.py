@@ -20,20 +20,18 @@ from dpcore.errors import NotEstimable, SchemeError, check_positive, check_withi
 from dpcore.estimation.joint.joint_estimate import JointEstimate
 from dpcore.functionals.joint import Correlation, Covariance, RankCorrelation, Slope
 from dpcore.privacy.budget import Budget
-from dpcore.protocol import _toml, keys
+from dpcore.protocol import _toml
 from dpcore.protocol.aggregates import Aggregate
 from dpcore.protocol.scheme import Scheme
 from dpcore.protocol.simulation import cell_law
 from dpcore.rounds.planner.expectation import expected_aggregate, expected_statistics
-from dpcore.rounds.planner.search import least, rounded_clients
+from dpcore.rounds.planner.search import LEAST_CLIENTS, MOST_CLIENTS, fewest_clients
 
 TABLE = "table"
 APART, TOGETHER = "two answers", "asked together"
 _NUMBERS = {number.name: number for number in (Correlation(), RankCorrelation(), Covariance(), Slope())}
 _AIM = re.compile(r"^\s*([a-z][a-z0-9_]*)\s*,\s*([a-z][a-z0-9_]*)\s*:\s*(.+?)\s*$")
 _PARTS = 8  # ranges of a number, in a table
-_WITHIN = 2e-3  # of log10: three digits
-_FEWEST = 100
 
 
 @dataclass(frozen=True)
@@ -97,32 +95,20 @@ def plan_pair(
     """
     if error is not None and clients is not None:
         raise SchemeError("of two attributes clients or the error is found; give one of them")
-    schemes = _ways(document, aim)
-    if error is None:
-        clients = clients or int(document["clients"])
-        check_within(_FEWEST, keys.CLIENTS.most, clients=clients)
-        return PairPlan(
-            aim=aim, clients=clients, is_found=False, ways=_forecast(schemes, aim, people, clients), people=people.name
-        )
-    check_positive(error=error)
-    exponent = least(
-        lambda x: _forecast(schemes, aim, people, rounded_clients(x))[0].error,
-        error,
-        low=math.log10(_FEWEST),
-        high=math.log10(keys.CLIENTS.most),
-        start=math.log10(int(document["clients"])),
-        slope=0.5,
-        within=_WITHIN,
-    )
-    if exponent is None:
-        raise NotEstimable(
-            f"not even {keys.CLIENTS.most:,} clients would bring {aim.quantity} of {aim.first} and {aim.second} to {error:g}; "
-            "raise epsilon or ask for less"
-        )
-    clients = rounded_clients(exponent)
-    return PairPlan(
-        aim=aim, clients=clients, is_found=True, ways=_forecast(schemes, aim, people, clients), people=people.name
-    )
+    schemes, planned = _ways(document, aim), int(document["clients"])
+    if error is not None:
+        check_positive(error=error)
+        found = fewest_clients(lambda clients: _forecast(schemes, aim, people, clients)[0].error, error, planned)
+        if found is None:
+            raise NotEstimable(
+                f"not even {MOST_CLIENTS:,} clients would bring {aim.quantity} of {aim.first} and {aim.second} to {error:g}; "
+                "raise epsilon or ask for less"
+            )
+        clients = found
+    clients = clients or planned
+    check_within(LEAST_CLIENTS, MOST_CLIENTS, clients=clients)
+    ways = _forecast(schemes, aim, people, clients)
+    return PairPlan(aim=aim, clients=clients, is_found=error is not None, ways=ways, people=people.name)
 
 
 def _ways(document: Mapping[str, Any], aim: PairAim) -> list[tuple[str, Scheme, bool]]:

@@ -44,12 +44,17 @@ from dpcore.rounds.planner.answer import Aim, Forecast, Plan
 from dpcore.rounds.planner.assumed import Assumed
 from dpcore.rounds.planner.expectation import expected_aggregate
 from dpcore.rounds.planner.pair import PairAim, PairPlan, plan_pair
-from dpcore.rounds.planner.search import least, rounded_clients, rounded_epsilon
+from dpcore.rounds.planner.search import (
+    LEAST_CLIENTS,
+    MOST_CLIENTS,
+    WITHIN,
+    fewest_clients,
+    least,
+    rounded_epsilon,
+)
 
 DENSITY, FREQUENCY = "density", "frequency"
-LEAST_CLIENTS, MOST_CLIENTS = 100, keys.CLIENTS.most
 LEAST_EPSILON, MOST_EPSILON = Fraction(1, 100), Fraction(16)
-_WITHIN = 2e-3  # of log10: three digits
 _ROUNDS = 12  # simulated, for the error of a density
 _FREQUENCY = re.compile(r"^frequency\((.+)\)$")
 _BESIDE = ("client", "estimator", "level_rule", "level")  # what goes with a mechanism, beside its design's options
@@ -149,18 +154,16 @@ class Planner:
     def _clients(self, aim: Aim, budget: Budget, error: float, mechanism: str | None = None) -> int:
         """The fewest clients, to three digits."""
 
-        def errs(exponent: float) -> float | None:
-            return self.forecast(aim, rounded_clients(exponent), budget, mechanism).error
+        def errs(clients: int) -> float | None:
+            return self.forecast(aim, clients, budget, mechanism).error
 
-        low, high = math.log10(LEAST_CLIENTS), math.log10(MOST_CLIENTS)
-        start = math.log10(self._scheme.clients)
-        exponent = least(errs, error, low=low, high=high, start=start, slope=0.5, within=_WITHIN)
-        if exponent is None:
+        found = fewest_clients(errs, error, self._scheme.clients)
+        if found is None:
             raise NotEstimable(
                 f"not even {MOST_CLIENTS:,} clients would bring {aim.quantity} of {aim.attribute} to {error:g} at epsilon = "
                 f"{budget.text}; raise epsilon or ask for less"
             )
-        return rounded_clients(exponent)
+        return found
 
     def _epsilon(self, aim: Aim, clients: int, error: float, mechanism: str | None = None) -> Budget:
         """The smallest epsilon, to three digits."""
@@ -170,7 +173,7 @@ class Planner:
 
         low, high = (math.log10(float(end)) for end in (LEAST_EPSILON, MOST_EPSILON))
         start = math.log10(float(self._scheme.attributes[aim.attribute].budget))
-        exponent = least(errs, error, low=low, high=high, start=start, slope=1.0, within=_WITHIN)
+        exponent = least(errs, error, low=low, high=high, start=start, slope=1.0, within=WITHIN)
         if exponent is None:
             best = min(self._choices(aim, clients, Budget(MOST_EPSILON)), key=_size)
             raise NotEstimable(

@@ -6,6 +6,10 @@ import math
 from collections.abc import Callable
 from decimal import ROUND_CEILING, Decimal
 
+from dpcore.protocol import keys
+
+LEAST_CLIENTS, MOST_CLIENTS = 100, keys.CLIENTS.most
+WITHIN = 2e-3  # of log10: three digits
 _DIGITS = 3
 _STEP = 0.5  # where an error is refused and says nothing of how far it is off
 
@@ -59,6 +63,23 @@ def _next(gaps: dict[float, float], bad: float, good: float, slope: float, withi
     nearer_good = gaps[bad] > -gaps[good]
     aimed = line - within / 2 if nearer_good else line + within / 2
     return min(max(aimed, bad + within / 2), good - within / 2)
+
+
+def fewest_clients(error: Callable[[int], float | None], wanted: float, start: int) -> int | None:
+    """Return the fewest clients, to three digits, whose error is at most the one wanted; None where none of them is enough.
+
+    start: how many are tried first.
+    """
+    exponent = least(
+        lambda x: error(rounded_clients(x)),
+        wanted,
+        low=math.log10(LEAST_CLIENTS),
+        high=math.log10(MOST_CLIENTS),
+        start=math.log10(start),
+        slope=0.5,
+        within=WITHIN,
+    )
+    return None if exponent is None else rounded_clients(exponent)
 
 
 def rounded_clients(exponent: float) -> int:
