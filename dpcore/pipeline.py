@@ -12,15 +12,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpcore._random import Source
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation import least_count
+from dpcore.estimation.asked import assuming
 from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.estimation.estimators import Estimator, groups, sensitivity
 from dpcore.estimation.estimators.named import named
@@ -34,6 +34,7 @@ from dpcore.mechanisms import Reports
 from dpcore.protocol import simulation
 from dpcore.protocol.aggregates import Aggregate
 from dpcore.protocol.attribute import Attribute
+from dpcore.protocol.blocks import BLOCK, People, Table, block_sizes
 from dpcore.protocol.labelled import members
 from dpcore.protocol.report import Answers, ReportBatch, concatenate
 from dpcore.protocol.scheme import Scheme
@@ -44,30 +45,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Round", "aggregate", "collect", "estimate", "estimate_all", "joint", "privatize", "run", "simulate"]
 
-BLOCK = 65_536
 UNITS = 1 << 20  # the stream of the drawn units; attributes have the streams 0, 1, 2, ...
 Estimate = DensityEstimate | FrequencyEstimate
-
-
-class People(Protocol):
-    """Simulated people, or a table of real ones: `records_block` gives one block's columns."""
-
-    def records_block(self, block: int, size: int, random: Source) -> Mapping[str, Any]: ...
-
-
-@dataclass(frozen=True, eq=False)
-class Table:
-    """Real records held in memory, as people: a mapping or DataFrame of columns."""
-
-    columns: Any
-
-    def __len__(self) -> int:
-        names = list(self.columns.keys())
-        return len(self.columns[names[0]]) if names else 0
-
-    def records_block(self, block: int, size: int, random: Source) -> Mapping[str, Any]:
-        rows = slice(block * BLOCK, block * BLOCK + size)
-        return {name: self.columns[name][rows] for name in self.columns}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -157,11 +136,6 @@ def aggregate_parts(scheme: Scheme, parts: Iterable[ReportBatch]) -> Aggregate:
         total = total.add(part, first)
         first += len(part)
     return total
-
-
-def block_sizes(clients: int) -> list[int]:
-    """Return the sizes of the blocks of so many clients: 65,536 each, the last one the rest."""
-    return [min(BLOCK, clients - start) for start in range(0, clients, BLOCK)]
 
 
 def report_blocks(
@@ -282,7 +256,7 @@ def estimate_all(
         asked = (*map(parse, attribute.functionals), *_atoms(estimates[name]))
         functionals[name] = tuple(estimates[name].functional(functional) for functional in dict.fromkeys(asked))
         if attribute.assume is not None:
-            assumed[name] = _assumed(attribute, cast(DensityEstimate, estimates[name]))
+            assumed[name] = assuming(attribute, estimates[name])
     pairs = aggregate.scheme.grouped
     withheld = frozenset(pair for pair in pairs if groups.is_withheld(aggregate, pair[1], fewest))
     estimated = [group for pair in pairs if pair[0] in estimates for group in _groups(aggregate, *pair, fewest)]
@@ -310,13 +284,6 @@ def estimate_all(
     return Round(
         aggregate, estimates, functionals, unavailable, found, withheld, labelled, margins, weights, joints, assumed
     )
-
-
-def _assumed(attribute: Attribute, one: DensityEstimate) -> tuple[tuple[FunctionalEstimate, ...], Evidence]:
-    """What an attribute's functionals are if its density is as smooth as is assumed, and whether reports contradict that."""
-    bound = float(cast(Fraction, attribute.assume))
-    results = (one.functional(parse(text), second_derivative=bound) for text in attribute.functionals)
-    return tuple(results), one.assumption(bound)
 
 
 def _groups(aggregate: Aggregate, name: str, other: str, fewest: int) -> Iterator[GroupEstimates]:

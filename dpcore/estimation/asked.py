@@ -1,4 +1,4 @@
-"""Whether what a scheme asks of its attributes can be estimated at all: found later, the reports would be lost."""
+"""What a scheme asks of its attributes: whether it can be estimated at all, and what is found under what it assumes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import Any
 
 from dpcore.errors import SchemeError, check_within
 from dpcore.estimation.estimators.named import named
+from dpcore.estimation.functional_estimate import FunctionalEstimate
+from dpcore.estimation.support import Evidence
 from dpcore.functionals import parse
 
 
@@ -37,3 +39,10 @@ def _check_attribute(attribute: Any) -> None:
         asked.append(str(functional))
     if len(set(asked)) != len(asked):
         raise SchemeError(f"functionals must differ, got {', '.join(asked)}")
+
+
+def assuming(attribute: Any, density: Any) -> tuple[tuple[FunctionalEstimate, ...], Evidence]:
+    """Return an attribute's functionals if its density is as smooth as is assumed, and whether reports contradict that."""
+    bound = float(attribute.assume)
+    results = (density.functional(parse(text), second_derivative=bound) for text in attribute.functionals)
+    return tuple(results), density.assumption(bound)

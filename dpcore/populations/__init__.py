@@ -4,11 +4,12 @@ Here: laws, the people of each sample scheme, and files of records.  Not here: w
 May import wire's files, protocol and errors.
 """
 
-from dpcore.populations.base import BLOCK, Population
+from dpcore.populations.base import Population
 from dpcore.populations.consumer_expenditure import consumer_expenditure
 from dpcore.populations.laws import Beta, CategoricalLaw, NumericLaw
 from dpcore.populations.records import read_blocks, read_records
 from dpcore.populations.registry import NAMES, by_scheme
+from dpcore.protocol.blocks import BLOCK
 
 __all__ = [
     "BLOCK",

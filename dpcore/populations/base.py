@@ -21,7 +21,6 @@ from dpcore.functionals.group import Group
 from dpcore.populations.laws import CategoricalLaw, Law, NumericLaw, mixture
 
 Given = str | Mapping[str, float] | None
-BLOCK = 65_536  # people in a block; the pipeline's blocks of reports are the same ones
 PEOPLE = 1 << 21  # the stream people are drawn from; attributes' reports have 0, 1, 2, ..., the drawn units 2^20
 
 

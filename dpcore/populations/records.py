@@ -28,7 +28,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from dpcore.errors import InvalidRecord
-from dpcore.populations.base import BLOCK
+from dpcore.protocol.blocks import BLOCK
 from dpcore.wire.files import location, opened
 
 if TYPE_CHECKING:

@@ -32,6 +32,7 @@ from dpcore.errors import BudgetExceeded, DPCoreError, InvalidRecord, InvalidRep
 from dpcore.privacy.budget import Budget
 from dpcore.privacy.ledger import Ledger
 from dpcore.protocol import tokens
+from dpcore.protocol.blocks import BLOCK
 from dpcore.protocol.report import Report, ReportBatch, batch_of, concatenate, with_ids
 from dpcore.protocol.scheme import Scheme
 from dpcore.wire.single import ROUND_NAME
@@ -124,7 +125,7 @@ def _blocks(scheme: Scheme, records: Path, keeping: Keeping) -> Iterator[pd.Data
     """The records, block after block, once all of them are known to be good."""
     also = (keeping.person,) if keeping.person else ()
     n = 0
-    for block in populations.read_blocks(records, scheme, size=pipeline.BLOCK, also=also):
+    for block in populations.read_blocks(records, scheme, size=BLOCK, also=also):
         scheme.encode(block, n)
         if keeping.person:
             _check_people(block[keeping.person], keeping.person, records, n)
@@ -134,12 +135,12 @@ def _blocks(scheme: Scheme, records: Path, keeping: Keeping) -> Iterator[pd.Data
             f"a key and a ledger belong to one person, and {records} holds {n:,} records; keep one, or say with --person "
             "COLUMN which column tells people apart"
         )
-    return populations.read_blocks(records, scheme, size=pipeline.BLOCK, also=also)
+    return populations.read_blocks(records, scheme, size=BLOCK, also=also)
 
 
 def _people(scheme: Scheme, records: Path, keeping: Keeping) -> Iterator[str]:
     """Everybody in the records, as they are spelled there."""
-    for block in populations.read_blocks(records, scheme, size=pipeline.BLOCK, also=(keeping.person,)):
+    for block in populations.read_blocks(records, scheme, size=BLOCK, also=(keeping.person,)):
         yield from map(str, block[keeping.person].tolist())
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 from dpcore import pipeline, populations, wire
 from dpcore._random import secure
 from dpcore.errors import InvalidRecord, SchemeError
+from dpcore.protocol.blocks import BLOCK, block_sizes
 from dpcore.protocol.report import concatenate, with_ids
 from dpcore.results import account, warehouse
 from dpcore.rounds.run import Run, step
@@ -19,7 +20,7 @@ SHARD_BLOCKS = 2  # 131,072 clients: seconds of work, and at most a few hundred 
 
 def shards(run: Run) -> range:
     """Return the numbers of a simulated round's shards."""
-    blocks = len(pipeline.block_sizes(run.plan.clients))
+    blocks = len(block_sizes(run.plan.clients))
     return range(-(-blocks // SHARD_BLOCKS))
 
 
@@ -29,7 +30,7 @@ def privatize_shard(run: Run, shard: int) -> Path:
     path = run.reports(shard)
     if not path.exists():
         scheme, clients = run.scheme, run.plan.clients
-        blocks = range(shard * SHARD_BLOCKS, min(len(pipeline.block_sizes(clients)), (shard + 1) * SHARD_BLOCKS))
+        blocks = range(shard * SHARD_BLOCKS, min(len(block_sizes(clients)), (shard + 1) * SHARD_BLOCKS))
         people = populations.by_scheme(scheme.name)
         batches = pipeline.report_blocks(scheme, people, clients, run.random, blocks)
         wire.write_reports(path, scheme, concatenate(batch for _, batch in batches))
@@ -50,7 +51,7 @@ def privatize_records(run: Run) -> list[Path]:
         return [wire.location(path) for path in run.said(run.privatized.name)]
     records = wire.location(run.plan.input)
     n = 0
-    for block in populations.read_blocks(records, scheme, size=pipeline.BLOCK):
+    for block in populations.read_blocks(records, scheme, size=BLOCK):
         scheme.encode(block, n)
         n += len(block)
     if n == 0:
@@ -58,7 +59,7 @@ def privatize_records(run: Run) -> list[Path]:
     if not is_rehearsal:
         charge(run, {run.plan.run_id: run.plan.round})
     paths, random = [], run.random
-    for index, block in enumerate(populations.read_blocks(records, scheme, size=pipeline.BLOCK)):
+    for index, block in enumerate(populations.read_blocks(records, scheme, size=BLOCK)):
         path = run.reports(index)
         if not path.exists():
             reports = pipeline.privatize(scheme, block, random, index)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dpcore import pipeline, populations, wire
+from dpcore import populations, wire
+from dpcore.protocol.blocks import BLOCK
 from dpcore.results import warehouse
 from dpcore.rounds.counted import batches_of
 from dpcore.rounds.landing import row_of, share
@@ -44,7 +45,7 @@ def _clients(run: Run) -> tuple[int, str]:
         return fewest if scheme.reporting == "one" else (aggregate.n, "")
     if run.plan.source == "records":
         n = 0
-        for block in populations.read_blocks(wire.location(run.plan.input), run.scheme, size=pipeline.BLOCK):
+        for block in populations.read_blocks(wire.location(run.plan.input), run.scheme, size=BLOCK):
             run.scheme.encode(block, n)  # a bad record is told before it is told that they are few
             n += len(block)
             if n >= run.plan.min_clients:

@@ -30,8 +30,8 @@ from dpcore.mechanisms import (
 )
 from dpcore.mechanisms.discrete_laplace import simulate_sums
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
-from dpcore.pipeline import BLOCK
 from dpcore.privacy.budget import Budget
+from dpcore.protocol.blocks import BLOCK
 
 NAMES = ("randomized_response", "hadamard_response", "square_wave", "dyadic_wave")  # what is compared with draws
 PEERED, WAVES = NAMES[:2], NAMES[2:]  # of these, what a peer has; what is for numbers

@@ -20,8 +20,8 @@ from dpcore._random import seeded
 from dpcore.laboratory.studies.speed.clients import CATEGORIES, COMPILED, COUNTED, WAVES, paths
 from dpcore.laboratory.studies.speed.table import BASELINE, EPSILON, rate, row
 from dpcore.mechanisms import UnaryEncoding, _kernels
-from dpcore.pipeline import BLOCK
 from dpcore.protocol.aggregates import Aggregate
+from dpcore.protocol.blocks import BLOCK
 from dpcore.protocol.report import ReportBatch
 from dpcore.protocol.scheme import Scheme
 from dpcore.wire.codec import PART

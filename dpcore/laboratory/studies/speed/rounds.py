@@ -19,8 +19,8 @@ from dpcore.laboratory.studies.accuracy_aims import METHOD
 from dpcore.laboratory.studies.contestants import ATTRIBUTE, contestants
 from dpcore.laboratory.studies.speed.table import EPSILON, row, seconds
 from dpcore.laboratory.studies.targets import target
-from dpcore.pipeline import BLOCK
 from dpcore.populations import Population
+from dpcore.protocol.blocks import BLOCK, block_sizes
 from dpcore.protocol.scheme import Scheme
 
 TARGETS = ("beta_2_5", "claw", "lognormal")  # smooth, fine, and with an atom
@@ -103,7 +103,7 @@ def kernel_seconds(scheme: Scheme, people: Population, clients: int) -> float:
 
     Measured on sixteen blocks, fewer where there are fewer clients.
     """
-    blocks = min(KERNEL_BLOCKS, len(pipeline.block_sizes(clients)))
+    blocks = min(KERNEL_BLOCKS, len(block_sizes(clients)))
     random, spent = seeded(7), 0.0
     for block in range(blocks + 1):
         begun = process_time()

@@ -1,0 +1,37 @@
+"""People in blocks of 65,536, each of which has streams of randomness of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from dpcore._random import Source
+
+BLOCK = 65_536
+
+
+def block_sizes(clients: int) -> list[int]:
+    """Return the sizes of the blocks of so many clients: 65,536 each, the last one the rest."""
+    return [min(BLOCK, clients - start) for start in range(0, clients, BLOCK)]
+
+
+class People(Protocol):
+    """Simulated people, or a table of real ones: `records_block` gives one block's columns."""
+
+    def records_block(self, block: int, size: int, random: Source) -> Mapping[str, Any]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Real records held in memory, as people: a mapping or DataFrame of columns."""
+
+    columns: Any
+
+    def __len__(self) -> int:
+        names = list(self.columns.keys())
+        return len(self.columns[names[0]]) if names else 0
+
+    def records_block(self, block: int, size: int, random: Source) -> Mapping[str, Any]:
+        rows = slice(block * BLOCK, block * BLOCK + size)
+        return {name: self.columns[name][rows] for name in self.columns}
