@@ -16,10 +16,11 @@ import pandas as pd
 
 from dpcore.errors import SchemeError
 from dpcore.estimation.density_estimate import DensityEstimate
+from dpcore.estimation.efficiency import least_error
 from dpcore.estimation.estimators.log_linear_family import kinds
 from dpcore.estimation.frequency_estimate import FrequencyEstimate
 from dpcore.estimation.functional_estimate import BIAS_AWARE
-from dpcore.functionals import parse
+from dpcore.functionals import Mean, parse
 from dpcore.functionals.group import WEIGHTED, Group
 from dpcore.mechanisms.observation import ScoreSums
 from dpcore.pipeline import Estimate, Round
@@ -284,6 +285,7 @@ def _checks(round_: Round, rehearsal: bool, parts: Sequence[Aggregate]) -> pd.Da
             rows += [
                 Check(f"{kind}({whose})", True, weight, None, said) for kind, weight, said in kinds(estimate.beliefs)
             ]
+    rows += [check for name in round_.estimates for check in _efficiency(round_, name)]
     for name, (_, evidence) in round_.assumed.items():
         unit, bound = aggregate.scheme.attributes[name].unit, float(aggregate.scheme.attributes[name].assume or 0)
         in_unit = f"{bound:.4g}{unit and f' {unit}^(-5/2)'}"
@@ -311,6 +313,18 @@ def _of_density(estimate: DensityEstimate) -> Iterator[Check]:
     if found is not None:
         said = found.text(estimate.upper - estimate.lower, estimate.unit)
         yield Check(f"values({whose})", not found.is_seen, found.share, 0.0, said)
+
+
+def _efficiency(round_: Round, name: str) -> Iterator[Check]:
+    """How many times the least error of any mechanism a density's mean has, where all reports count the same."""
+    estimate, budget = round_.estimates[name], round_.aggregate.scheme.attributes[name].budget
+    means = [result for result in round_.functionals.get(name, ()) if result.functional == str(Mean())]
+    if not isinstance(estimate, DensityEstimate) or not means or means[0].is_refused or means[0].design_effect:
+        return
+    least = least_error(Mean(), estimate.density, math.exp(float(budget)), estimate.n)
+    if least:
+        times, beside = (means[0].standard_error or 0.0) / least, "times the least of any mechanism made for it alone"
+        yield Check(f"efficiency({name})", True, times, None, f"the mean's error is {times:.2f} {beside}")
 
 
 def truths(round_: Round, population: Any) -> pd.DataFrame:
