@@ -1,4 +1,4 @@
-"""Two rounds read at once: a question by ranges is a level of the wave's channel, and what does not fit is refused in a line."""
+"""Two rounds read at once: ranges are a level of the channel of the wave, and what does not fit is refused in a line."""
 
 from __future__ import annotations
 
@@ -54,7 +54,10 @@ def test_half_of_the_people_know_a_median_better_than_all_do_by_a_curve() -> Non
     both = two_rounds.combine(first(), answered(ranges("0.265", 50_000), LAW, 50_000, 1), "x")
     alone = dp.estimate(first(100_000), "x")
     assert both.functional(Quantile(0.5)).standard_error < 0.65 * alone.functional(Quantile(0.5)).standard_error
-    assert both.estimator == "two_rounds" and both.n == 100_000 and both.fit is not None and both.fit.passed
+    assert both.estimator == "two_rounds"
+    assert both.n == 100_000
+    assert both.fit is not None
+    assert both.fit.passed
 
 
 def test_who_answers_a_level_says_how_many_whatever_its_law_was_planned_as() -> None:
@@ -86,7 +89,8 @@ def test_thresholds_are_round_and_near(value: float, error: float, round_: str) 
     found = two_rounds.threshold(
         FunctionalEstimate(value=value, standard_error=error, low=value - error, high=value + error, **numbers)
     )
-    assert found == Fraction(round_) and abs(float(found) - value) <= error / 4
+    assert found == Fraction(round_)
+    assert abs(float(found) - value) <= error / 4
 
 
 def test_a_quantile_that_is_not_known_is_nowhere_to_ask() -> None:

@@ -86,7 +86,8 @@ def summary(rows: list[dict[str, object]]) -> pd.DataFrame:
 def test_two_rounds_err_less_than_one_and_hold_as_often_as_they_say(name: str) -> None:
     """Of 40 rounds of 95 % fewer than 33 hold once in a thousand times; an error of .66 is within .8 as surely."""
     table = summary([one_round(name, 100_000, "1", seed) for seed in range(40)]).iloc[0]
-    assert table["ratio"] < 0.8 and table["both_holds"] >= 33 / 40 and table["both_mean_holds"] >= 33 / 40, table
+    assert table["ratio"] < 0.8, table
+    assert min(table["both_holds"], table["both_mean_holds"]) >= 33 / 40, table
     assert name != "beta_2_5" or table["both_error"] < 0.0025, table
 
 

@@ -66,7 +66,9 @@ def test_the_second_scheme_asks_where_the_first_was_not_sure(rounds: Path) -> No
         where round = '{DAYS[0]}' and number like 'quantile%' order by number""",
         ),
     )
-    assert list(second.attributes) == ["expenditure"] and second.name == first.name and second.digest != first.digest
+    assert list(second.attributes) == ["expenditure"]
+    assert second.name == first.name
+    assert second.digest != first.digest
     assert (question.column, question.unit, question.budget) == (
         "Expenditure",
         "USD",
@@ -85,20 +87,24 @@ def test_numbers_of_both_rounds_land_beside_the_truth(rounds: Path) -> None:
     )
     by_round = {(row[0], row[2]): row for row in rows}
     assert all(row[4] for row in rows)
-    assert {row[1] for row in rows} == {"log_spline", "two_rounds"} and len(rows) == 4
+    assert {row[1] for row in rows} == {"log_spline", "two_rounds"}
+    assert len(rows) == 4
     assert by_round[DAYS[1], "quantile(0.5)"][3] < 0.6 * by_round[DAYS[0], "quantile(0.5)"][3]
     checks = dict(
         ask(rounds, f"select name, passed from checks join latest_runs using (run_id) where round = '{DAYS[1]}'")
     )
-    assert checks["two_rounds(expenditure)"] and all(checks.values())
+    assert checks["two_rounds(expenditure)"]
+    assert all(checks.values())
 
 
 def test_the_warehouse_has_the_sums_that_the_numbers_were_made_of(rounds: Path) -> None:
     found, source, seed = warehouse.landed_sums(rounds / "warehouse.duckdb", "consumer_expenditure", DAYS[0])
     drawn = simulate(found.scheme, by_scheme("consumer_expenditure"), seeded(seed))
-    assert source == "simulated" and found.n == 20_000 == found.reports("expenditure")
+    assert source == "simulated"
+    assert found.n == 20_000 == found.reports("expenditure")
     for name, statistics in found.statistics.items():
-        assert statistics.sum() == drawn.statistics[name].sum() and len(statistics) == len(drawn.statistics[name])
+        assert statistics.sum() == drawn.statistics[name].sum()
+        assert len(statistics) == len(drawn.statistics[name])
     alone = dp.estimate(found, "expenditure").functional(dp.functionals.Quantile(0.5))
     landed = ask(
         rounds, f"select estimate, low from latest_estimates where round = '{DAYS[0]}' and number = 'quantile(0.5)'"
@@ -112,7 +118,8 @@ def test_rounds_that_share_the_first_are_neither_compared_nor_pooled(rounds: Pat
     file = Path(shutil.copy(rounds / "warehouse.duckdb", tmp_path))
     undrawn.run(rounds / "second.toml", round_="2026-11-21", after=DAYS[0], data=tmp_path)
     compared = warehouse.query(file, "select distinct functional from latest_comparisons")["functional"]
-    assert len(compared) and all(compared.str.startswith("frequency("))
+    assert len(compared)
+    assert all(compared.str.startswith("frequency("))
     assert warehouse.query(file, "from pooled_estimates where estimator = 'two_rounds'").empty
     assert len(warehouse.query(file, "from pooled_estimates where rounds = 2"))
 
@@ -158,7 +165,8 @@ def test_a_scheme_that_cannot_be_made_is_refused(
 def test_several_aims_are_ranges_of_one_question(rounds: Path) -> None:
     aims = ("expenditure: cdf(20000)", "expenditure: quantile(0.5)", "expenditure: quantile(0.25)")
     made = dp.Scheme.from_toml(scheme_from(rounds / "first.toml", DAYS[0], rounds / "warehouse.duckdb", aims))
-    assert len(made.attributes["expenditure"].bins) == 3 and made.attributes["expenditure"].bins[-1] == 20_000
+    assert len(made.attributes["expenditure"].bins) == 3
+    assert made.attributes["expenditure"].bins[-1] == 20_000
 
 
 @pytest.mark.parametrize(
@@ -197,4 +205,5 @@ def test_options_that_go_together_are_asked_for(
 ) -> None:
     with pytest.raises(SystemExit) as ended:
         cli.main(["scheme", str(rounds / "first.toml"), *arguments])
-    assert ended.value.code and "--from" in capsys.readouterr().err
+    assert ended.value.code
+    assert "--from" in capsys.readouterr().err
