@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 from dpcore import pipeline
-from dpcore.errors import SchemeError
+from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation import two_rounds
 from dpcore.estimation.functional_estimate import normal_quantile
 from dpcore.functionals import Cdf, Quantile, parse
@@ -61,7 +61,12 @@ def scheme_from(scheme: Path, round_: str, file: Path, aims: Sequence[str] = ())
 
 
 def check_after(scheme: Scheme, after: str, file: Path, source: str, seed: int | None) -> None:
-    """Raise SchemeError or WarehouseError where a round cannot be read together with the landed one that it follows."""
+    """Raise SchemeError or WarehouseError where a round cannot be read together with the landed one that it follows.
+
+    seed: of simulated people, or of a rehearsal.
+    """
+    if source != "simulated" and seed is not None:
+        raise SchemeError("a rehearsal lands by itself, where no earlier round is; leave out --after")
     first, before, of_seed = warehouse.landed_sums(file, scheme.name, after)
     if first.scheme.digest == scheme.digest:
         raise SchemeError(
@@ -73,7 +78,9 @@ def check_after(scheme: Scheme, after: str, file: Path, source: str, seed: int |
         )
     if seed is not None and seed == of_seed:
         raise SchemeError(f"round {after} has seed {seed}, too: these would be the same people; give another --seed")
-    _followed(first.scheme, scheme)
+    for name in _followed(first.scheme, scheme):
+        if not first.reports(name):
+            raise NotEstimable(f"in round {after} nobody answered {name}; there is nothing to follow")
 
 
 def beside(tables: Mapping[str, pd.DataFrame], run: Run, second: Aggregate, people: Any) -> dict[str, pd.DataFrame]:
@@ -87,6 +94,8 @@ def beside(tables: Mapping[str, pd.DataFrame], run: Run, second: Aggregate, peop
     true: list[tuple[Any, ...]] = []
     checks: list[Check] = []
     for name, questions in _followed(first.scheme, run.scheme).items():
+        if not all(second.reports(question) for question in questions):
+            continue  # as the check `estimable` says
         attribute, question = first.scheme.attributes[name], questions[0]
         both = two_rounds.combine(first, second, name)
         for text in attribute.functionals:

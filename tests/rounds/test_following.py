@@ -176,6 +176,7 @@ def test_several_aims_are_ranges_of_one_question(rounds: Path) -> None:
         ("second.toml", {"after": "2026-01-01"}, "has not landed"),
         ("second.toml", {"after": DAYS[0], "seed": "the first's"}, "the same people"),
         ("second.toml", {"after": DAYS[0], "records": "people.csv"}, "never put beside real ones"),
+        ("second.toml", {"after": DAYS[0], "records": "people.csv", "seed": 3}, "a rehearsal lands by itself"),
         ("others.toml", {"after": DAYS[0]}, "asks for ranges of no number"),
     ],
 )
@@ -186,7 +187,7 @@ def test_a_round_that_follows_nothing_is_refused_before_anybody_is_asked(
     (rounds / "others.toml").write_text(
         'name = "consumer_expenditure"\n[attributes.kids_count]\ntype = "categorical"\nbins = [2]\nepsilon = 1\n'
     )
-    if "seed" in told:
+    if told.get("seed") == "the first's":
         told = {**told, "seed": ask(rounds, f"select seed from latest_runs where round = '{DAYS[0]}'")[0][0]}
     if "records" in told:
         told = {**told, "records": tmp_path / "people.csv"}
