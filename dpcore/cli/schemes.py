@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dpcore.cli.odds import show_odds, show_odds_plan
-from dpcore.cli.options import DataOption, LanguageOption, SchemeArgument
+from dpcore.cli.options import DataOption, LanguageOption, SchemeArgument, WarehouseOption, file_of
 from dpcore.cli.printing import new_table, progress, relative, show
+from dpcore.cli.second import follow
 from dpcore.rounds.defaults import DEFAULT_DATA, today
 
 if TYPE_CHECKING:
@@ -39,12 +40,29 @@ def scheme(
     ] = "",
     language: LanguageOption = "en",
     rounds: Annotated[int, typer.Option(min=1, help="Say what so many rounds tell together.")] = 1,
+    from_: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            help="Make the scheme of a second round from this landed round of the scheme: it asks other people on which side "
+            "of quantiles they are. Let half of all people answer either.",
+        ),
+    ] = None,
+    aim: Annotated[
+        list[str] | None,
+        typer.Option(
+            help='With --from, and more than once: "NAME: quantile(0.5)" or "NAME: cdf(X)". Default: its quantiles.'
+        ),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="With --from: the file to write. Default: it is printed.")] = None,
+    warehouse: WarehouseOption = None,
     data: DataOption = DEFAULT_DATA,
 ) -> None:
     """Validate a scheme; print its digest, what each attribute keeps, and what a client spends in total; write the bundle.
 
     The client bundle is the canonical scheme with the integer tables that clients in any language look their values up in.
     Of two schemes it prints what differs, and whether rounds under both can be pooled.
+    With --from it makes the scheme of a second round.
 
     Example: ldpflow scheme data/schemes/consumer_expenditure.toml
     """
@@ -56,6 +74,11 @@ def scheme(
 
         print(json.dumps(of_schemes.json_schema(), indent=2))
         return
+    if from_ is not None:
+        follow(files, from_, aim or [], out, file_of(warehouse, data))
+        return
+    if aim or out is not None:
+        raise typer.BadParameter("--aim and --out go with --from ROUND")
     from dpcore.audit import crowd
     from dpcore.estimation.asked import check_estimates
     from dpcore.privacy.shuffling.figure import upward
