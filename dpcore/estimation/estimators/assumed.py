@@ -7,14 +7,16 @@ found out about smoothness: a stated bound that is wrong makes the interval wron
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from dpcore.errors import NotEstimable
 from dpcore.estimation.estimators import smooth_class
 from dpcore.estimation.estimators.assumed_curved import NOISE, Region, quadratic
-from dpcore.estimation.estimators.bands import invert_band, within
+from dpcore.estimation.estimators.bands import critical_value, invert_band, within
 from dpcore.estimation.estimators.posterior import Posterior
 from dpcore.estimation.estimators.smooth_class import SmoothClass
 from dpcore.estimation.functional_estimate import ASSUMED, FunctionalEstimate, normal_quantile, refused
@@ -22,6 +24,8 @@ from dpcore.estimation.support import Evidence
 from dpcore.functionals import Atom, Functional, Quantile
 
 _ROUNDS, _SEED, _FALSE_ALARMS = 2000, 30, 0.01  # simulated, by one seed: the same reports give the same answer
+
+_TRADES = np.geomspace(1e-2, 1e2, 13)[:, None]  # t of a band
 
 _SECOND = "a bound on the second derivative does not bound that derivative; ask for one of a lower order"
 _NO_DENSITY = "it is assumed that values have a density, and reports tell some at a bound from one; widen the bounds"
@@ -62,6 +66,42 @@ class Assumed:
             plug_in=float(functional.value(density)),
             kind=ASSUMED,
         )
+
+    def density_band(self, x: np.ndarray, confidence: float, simultaneous: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Return low and high, (n,) each, of the density at x (n,), of each or of all points of the range at once."""
+        return self._band(self.known.features, x, confidence, simultaneous)
+
+    def cdf_band(self, x: np.ndarray, confidence: float, simultaneous: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Return low and high, (n,) each, of the share at or below x (n,) likewise."""
+        return self._band(self.known.below, x, confidence, simultaneous)
+
+    def _band(
+        self, along: Callable[[np.ndarray], np.ndarray], x: np.ndarray, confidence: float, simultaneous: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The band of a curve that is linear in the density, raises NotEstimable where there is none.
+
+        At once: to either side the worst bias and as many deviations as hold the noise of the whole curve.  One t serves all
+        points: the one with which the band is shortest, by n and M alone.
+        """
+        if len(self.posterior.told):
+            raise NotEstimable(_NO_DENSITY)
+        curve = along(self.known.breakpoints)
+        found = [self._at(curve, trade, confidence, simultaneous) for trade in _TRADES]
+        trade, deviations = min(found, key=lambda one: one[0])[1:]
+        here = self.known.alike(along(x), trade)
+        half = here.bias + deviations * here.deviation if simultaneous else here.half(confidence)
+        return here.value - half, here.value + half
+
+    def _at(
+        self, curve: np.ndarray, trade: np.ndarray, confidence: float, simultaneous: bool
+    ) -> tuple[float, np.ndarray, float]:
+        """The mean half-length of a curve's band at one t, (1,), that t, and the deviations that hold the curve at once."""
+        found = self.known.alike(curve, trade)
+        if not simultaneous:
+            return float(found.half(confidence).mean()), trade, np.nan
+        noise = self.known.noise(curve, trade)
+        deviations = critical_value(noise, np.eye(noise.shape[1]), confidence)
+        return float(np.mean(found.bias + deviations * found.deviation)), trade, deviations
 
     def evidence(self) -> Evidence:
         """Return whether the reports contradict the bound.
