@@ -18,7 +18,7 @@ from dpcore.errors import SchemeError
 from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.estimation.estimators.log_linear_family import kinds
 from dpcore.estimation.frequency_estimate import FrequencyEstimate
-from dpcore.estimation.functional_estimate import BIAS_AWARE
+from dpcore.estimation.functional_estimate import BIAS_AWARE, DISTRIBUTION_FREE
 from dpcore.functionals import parse
 from dpcore.functionals.group import WEIGHTED, Group
 from dpcore.mechanisms.observation import ScoreSums
@@ -29,6 +29,7 @@ from dpcore.protocol.keys import PLANE
 from dpcore.protocol.scheme import Scheme
 from dpcore.protocol.simulation import category_law
 from dpcore.results.account import Known, states
+from dpcore.results.bands_at_once import bands_at_once
 from dpcore.results.check import Check, frame_of, of_group
 from dpcore.results.joint_tables import joint_tables
 from dpcore.results.number_rows import NUMBERS, row_of
@@ -169,7 +170,9 @@ def _frequencies(round_: Round) -> pd.DataFrame:
 
 
 def _densities(round_: Round) -> pd.DataFrame:
-    return _stack(round_, DensityEstimate, lambda estimate: estimate.to_frame(POINTS))
+    own = _stack(round_, DensityEstimate, lambda estimate: estimate.to_frame(POINTS))
+    said = list(bands_at_once(round_, POINTS))
+    return pd.concat([own, *said], ignore_index=True) if said else own
 
 
 def _stack(round_: Round, kind: type, frame_of: Any) -> pd.DataFrame:
@@ -196,6 +199,7 @@ def _functionals(round_: Round) -> pd.DataFrame:
     asked = [(name, round_.estimates[name].estimator, "", results) for name, results in round_.functionals.items()]
     asked += [(group.attribute, group.estimator, group.given, group.functionals) for group in round_.groups]
     asked += [(name, BIAS_AWARE, "", results) for name, (results, _) in round_.assumed.items()]
+    asked += [(name, DISTRIBUTION_FREE, "", results) for name, results in round_.any_law.items()]
     rows = [
         {"attribute": name, "estimator": estimator, "given": given, **row_of(result)}
         for name, estimator, given, results in asked

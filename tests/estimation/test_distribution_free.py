@@ -12,6 +12,9 @@ from dpcore.estimation.estimators.exact_weights import Shares, Told
 from dpcore.estimation.estimators.likelihood import Counts
 from dpcore.functionals import parse
 from dpcore.laboratory.studies.targets import target
+from dpcore.protocol.scheme import Scheme
+from dpcore.results.plots import attribute_pictures
+from dpcore.results.tables import tables_of
 from tests.estimation.test_assumed import scheme
 
 N, POINT, NOTHING = 100_000, 0.37, 1e-9  # the last a confidence at which intervals have no noise in them
@@ -168,3 +171,41 @@ def test_numbers_are_in_the_unit_of_the_values() -> None:
         assert [large.low, large.high] == pytest.approx([scale * small.low + shift, scale * small.high + shift])
     square = other.functional(parse("moment(2)"), distribution_free=True)
     assert square.low <= np.mean((40 * values - 10) ** 2) <= square.high
+
+
+def test_a_scheme_asks_for_them_and_tables_hold_them() -> None:
+    asked = 'functionals = ["mean", "entropy"]\nassume = { second_derivative = 73.2 }\n'
+    plain, said = scheme(asked), scheme(f'{asked}intervals = ["distribution_free"]')
+    assert Scheme.from_toml(said.canonical).digest == said.digest != plain.digest
+    assert "intervals" not in plain.canonical
+    before, after = (
+        tables_of(dp.pipeline.estimate_all(dp.simulate(one, target("beta_2_5"), seeded((5,)), 50_000)))
+        for one in (plain, said)
+    )
+    rows = after["functionals"].set_index(["estimator", "functional"])
+    assert rows.loc[("distribution_free", "mean"), "kind"] == "distribution_free"
+    assert "whatever the law" in rows.loc[("distribution_free", "entropy"), "reason"]
+    others = after["functionals"][after["functionals"]["estimator"] != "distribution_free"].reset_index(drop=True)
+    assert others.equals(before["functionals"])
+    curves = after["densities"].set_index("estimator")
+    assert list(dict.fromkeys(curves.index)) == ["log_spline", "bias_aware", "distribution_free"]
+    length = (curves["cdf_high"] - curves["cdf_low"]).groupby(level=0, sort=False).mean()
+    assert length["log_spline"] < length["bias_aware"] < length["distribution_free"]
+    assert curves.loc["bias_aware", "low"].notna().all()
+    assert sorted(attribute_pictures("x", after)) == ["x", "x_distribution", "x_numbers"]
+    assert sorted(attribute_pictures("x", {**after, "densities": curves.loc[["log_spline"]].reset_index()})) == [
+        "x",
+        "x_numbers",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ('intervals = ["honest"]', "distribution_free"),
+        ('intervals = ["distribution_free"]\nmissing = "category"', "missing"),
+    ],
+)
+def test_intervals_that_there_are_not_are_refused_in_a_line(lines: str, message: str) -> None:
+    with pytest.raises(SchemeError, match=message):
+        scheme(lines)
