@@ -13,7 +13,7 @@ from dpcore.estimation.estimators.likelihood import Counts
 from dpcore.functionals import parse
 from dpcore.laboratory.studies.targets import target
 from dpcore.protocol.scheme import Scheme
-from dpcore.results.plots import attribute_pictures
+from dpcore.results.plots.distribution import CURVE
 from dpcore.results.tables import tables_of
 from tests.estimation.test_assumed import scheme
 
@@ -192,11 +192,11 @@ def test_a_scheme_asks_for_them_and_tables_hold_them() -> None:
     length = (curves["cdf_high"] - curves["cdf_low"]).groupby(level=0, sort=False).mean()
     assert length["log_spline"] < length["bias_aware"] < length["distribution_free"]
     assert curves.loc["bias_aware", "low"].notna().all()
-    assert sorted(attribute_pictures("x", after)) == ["x", "x_distribution", "x_numbers"]
-    assert sorted(attribute_pictures("x", {**after, "densities": curves.loc[["log_spline"]].reset_index()})) == [
-        "x",
-        "x_numbers",
-    ]
+    ((part, drawn),) = list(CURVE.parts(after["densities"]))
+    assert part == ""
+    assert drawn["estimator"].eq("log_spline").all()
+    assert drawn["distribution_free_cdf_low"].to_numpy() == pytest.approx(curves.loc["distribution_free", "cdf_low"])
+    assert not list(CURVE.parts(before["densities"].query("estimator == 'log_spline'")))
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from dpcore.estimation.estimators import smooth_class
 from dpcore.estimation.estimators.assumed_curved import NOISE, Region, quadratic
 from dpcore.estimation.estimators.bands import critical_value, invert_band, within
 from dpcore.estimation.estimators.posterior import Posterior
-from dpcore.estimation.estimators.smooth_class import SmoothClass
+from dpcore.estimation.estimators.smooth_class import Linear, SmoothClass
 from dpcore.estimation.functional_estimate import ASSUMED, FunctionalEstimate, normal_quantile, refused
 from dpcore.estimation.support import Evidence
 from dpcore.functionals import Atom, Functional, Quantile
@@ -75,33 +75,32 @@ class Assumed:
         """Return low and high, (n,) each, of the share at or below x (n,) likewise."""
         return self._band(self.known.below, x, confidence, simultaneous)
 
+    def shortest(
+        self, along: Callable[[np.ndarray], np.ndarray], confidence: float, simultaneous: bool
+    ) -> tuple[np.ndarray, float]:
+        """Return the t, (1,), at which the band of a curve is shortest on average, and the deviations that hold it at once.
+
+        By noise and M alone; along: of x (n,), the curve's weights of the splines, (n, K).
+        """
+        curve, found = along(self.known.breakpoints), []
+        for trade in _TRADES:
+            here, deviations = self.known.alike(curve, trade), np.nan
+            if simultaneous:
+                noise = self.known.noise(curve, trade)
+                deviations = critical_value(noise, np.eye(noise.shape[1]), confidence)
+            found.append((float(np.mean(_half(here, confidence, deviations))), trade, deviations))
+        return min(found, key=lambda one: one[0])[1:]
+
     def _band(
         self, along: Callable[[np.ndarray], np.ndarray], x: np.ndarray, confidence: float, simultaneous: bool
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The band of a curve that is linear in the density, raises NotEstimable where there is none.
-
-        At once: to either side the worst bias and as many deviations as hold the noise of the whole curve.  One t serves all
-        points: the one with which the band is shortest, by n and M alone.
-        """
+        """The band of a curve that is linear in the density; raises NotEstimable where there is no density."""
         if len(self.posterior.told):
             raise NotEstimable(_NO_DENSITY)
-        curve = along(self.known.breakpoints)
-        found = [self._at(curve, trade, confidence, simultaneous) for trade in _TRADES]
-        trade, deviations = min(found, key=lambda one: one[0])[1:]
+        trade, deviations = self.shortest(along, confidence, simultaneous)
         here = self.known.alike(along(x), trade)
-        half = here.bias + deviations * here.deviation if simultaneous else here.half(confidence)
+        half = _half(here, confidence, deviations)
         return here.value - half, here.value + half
-
-    def _at(
-        self, curve: np.ndarray, trade: np.ndarray, confidence: float, simultaneous: bool
-    ) -> tuple[float, np.ndarray, float]:
-        """The mean half-length of a curve's band at one t, (1,), that t, and the deviations that hold the curve at once."""
-        found = self.known.alike(curve, trade)
-        if not simultaneous:
-            return float(found.half(confidence).mean()), trade, np.nan
-        noise = self.known.noise(curve, trade)
-        deviations = critical_value(noise, np.eye(noise.shape[1]), confidence)
-        return float(np.mean(found.bias + deviations * found.deviation)), trade, deviations
 
     def evidence(self) -> Evidence:
         """Return whether the reports contradict the bound.
@@ -145,6 +144,11 @@ class Assumed:
         found = self.known.alike(self.known.below(x), trade)
         errors = found.half(confidence) / normal_quantile(confidence)
         return invert_band(x, found.value, errors, t, confidence)
+
+
+def _half(found: Linear, confidence: float, deviations: float) -> np.ndarray:
+    """Half the length of a band: of each point's own interval, or the worst bias and so many deviations of its noise."""
+    return found.half(confidence) if np.isnan(deviations) else found.bias + deviations * found.deviation
 
 
 def of(posterior: Posterior, second_derivative: float) -> Assumed:
