@@ -122,7 +122,7 @@ def _simulated(law: Target, n: int, epsilon: str, seed: int) -> Any:
     agreed = dp.Scheme.from_toml(
         f'name = "s"\nclients = {n}\n[attributes.x]\ntype = "numeric"\nlower = 0\nupper = 1\nepsilon = {epsilon}\n'
     )
-    return dp.simulate(agreed, law, seeded((31, n, seed)), n)
+    return dp.simulate(agreed, law, seeded((31, n, seed, list(LAWS).index(law.name))), n)
 
 
 def _main(study: Callable[[str, int, str, int], dict[str, float]], rounds: int, cells: list[str]) -> None:
