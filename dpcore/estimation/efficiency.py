@@ -62,7 +62,8 @@ def _dual(values: np.ndarray, law: np.ndarray, ratio: float) -> float:
         bound = max(bound, float(a.sum() + b @ values - broken.max()))
         if broken.max() <= _BROKEN * bound:
             break
-        asked = np.append(asked, everywhere[scipy.signal.argrelmax(broken)[0]])
+        peaks = (broken[1:-1] > broken[:-2]) & (broken[1:-1] >= broken[2:])
+        asked = np.append(asked, everywhere[1:-1][peaks])
     return bound
 
 

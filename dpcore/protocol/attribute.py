@@ -54,6 +54,7 @@ class Attribute:
     level_rule: str = "lepski"
     level: int | None = None
     assume: Fraction | None = None  # a bound on the root of int f''^2, in the unit to the power -5/2
+    intervals: tuple[str, ...] = ()  # kinds that numbers have beside the data-driven one
     # categorical
     bins: tuple[Fraction, ...] | None = None  # where the ranges meet that the categories are, of one that is a number's
     categories: tuple[str, ...] = ()

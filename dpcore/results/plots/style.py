@@ -225,6 +225,21 @@ def share_of(frame: pd.DataFrame, word: str) -> str:
     return f"{100 * float(confidence):.4g} % {word}" if confidence else word
 
 
+_AT_ONCE = {  # estimator -> how the band that it makes is drawn and called
+    "bias_aware": ((0, (1, 1.2)), "all at once, as smooth as assumed"),
+    "distribution_free": ((0, (4, 1.5, 1, 1.5)), "all at once, any law"),
+}
+
+
+def outline(axes: Axes, frame: pd.DataFrame, estimator: str, ends: tuple[str, str], scale: float = 1.0) -> None:
+    """Draw the ends of a band that holds at once, columns ESTIMATOR_END over x, where the frame has them."""
+    line, words = _AT_ONCE[estimator]
+    for end, label in zip(ends, (words, None), strict=True):
+        column = f"{estimator}_{end}"
+        if column in frame and frame[column].notna().any():
+            axes.plot(frame["x"], frame[column] * scale, color=ESTIMATE, linewidth=1.1, linestyle=line, label=label)
+
+
 def about(frame: pd.DataFrame, *, interval: str) -> str:
     """Return the subtitle: whom the rows are about, how they were estimated, and what the interval promises."""
     given, estimator = only(frame, "given"), only(frame, "estimator")
