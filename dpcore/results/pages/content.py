@@ -38,7 +38,7 @@ from dpcore.results.reading import (
 
 _OF_RUN = ("run", "attributes", "checks", "sensitivities", "rejects", "spent", "labels", "weights")
 _OF_ATTRIBUTE = ("density", "frequencies", "numbers", "differences", "trends")
-_TOLD = ("heaped", "assumption")  # checks that an attribute's section tells
+_TOLD = ("heaped", "efficiency", "assumption")  # checks that an attribute's section tells
 _MARKED = ("yes", "perhaps")
 _ASSUMED = (
     "If it holds, so do these intervals as often as they say, whatever the density; if not, nothing is known of them. Those of "
@@ -277,7 +277,8 @@ def _about(row: dict[str, Any], estimators: list[str]) -> str:
         bounds = f"{separated(row['lower'])} to {separated(row['upper'])} {row['unit']}".strip()
     made = f"{name_of(row['mechanism'])} at ε = {row['stated']}"
     by = ", ".join(filter(None, map(name_of, estimators)))
-    return " · ".join(part for part in (bounds, f"{row['charges']:,} reports", made, by, row["heaped"]) if part)
+    parts = bounds, f"{row['charges']:,} reports", made, by, row["heaped"], row["efficiency"]
+    return " · ".join(part for part in parts if part)
 
 
 def _remark(row: dict[str, Any], frequencies: pd.DataFrame) -> str:

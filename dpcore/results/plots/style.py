@@ -13,10 +13,13 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.image import imsave
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from matplotlib.transforms import ScaledTranslation
@@ -87,8 +90,9 @@ def height_for(rows: int) -> float:
 
 def png(figure: Figure) -> bytes:
     """Return the figure as a PNG; the same figure gives the same bytes."""
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=DPI, metadata={"Software": None})
+    buffer, canvas = io.BytesIO(), FigureCanvasAgg(figure)
+    canvas.draw()  # once: `savefig` goes through all artists first to lay them out, and then again to draw them
+    imsave(buffer, np.asarray(canvas.buffer_rgba()), format="png", dpi=DPI, metadata={"Software": None})
     return buffer.getvalue()
 
 
