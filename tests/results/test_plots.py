@@ -22,7 +22,8 @@ from dpcore.results.plots import (
     png,
     svg,
 )
-from dpcore.results.plots.kind import everyone
+from dpcore.results.plots.distribution import CURVE
+from dpcore.results.plots.kind import everyone, with_bands_at_once
 from dpcore.results.plots.truth import beside_truth
 from dpcore.results.warehouse.views import RESULTS
 
@@ -294,7 +295,7 @@ def test_every_kind_of_picture_is_of_a_tables_rows_under_names_of_its_own():
     assert len({(kind.table, kind.name) for kind in PICTURES}) == len(PICTURES)
     for kind in PICTURES:
         assert kind.table in RESULTS
-        assert ("{part}" in kind.name) == (kind.parts is not everyone)
+        assert ("{part}" in kind.name) == (kind.parts not in (everyone, with_bands_at_once, CURVE.parts))
         assert "{attribute}" in kind.name
         assert bool(kind.shows) >= bool(kind.query)
         assert not kind.query or (files("dpcore.results.pages") / "queries" / f"{kind.query}.sql").is_file()

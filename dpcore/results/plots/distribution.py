@@ -42,7 +42,7 @@ def plot_distribution(frame: pd.DataFrame, axes: Axes, *, unit: str = "") -> Axe
 
 def _at_once(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     """Everyone's rows, where there is a band that holds at once; without the density, which is another picture's."""
-    if rows["estimator"].isin(SAID).any():
+    if len(rows) and rows["estimator"].isin(SAID).any():
         for part, own in with_bands_at_once(rows):
             yield part, own.drop(columns=["density", "truth", "before"], errors="ignore")
 
