@@ -305,8 +305,10 @@ def _show_plan(plan: Plan) -> None:
     if plan.one_bin is not None:
         at = plan.aim.quantity.partition("(")[2].rstrip(") ")
         print(f"alone, asked by bins = [{at}], the share below {at} would have an error of {number(plan.one_bin)}")
-    if plan.floor is not None:
-        print(f"no mechanism's error is below {number(plan.floor)} for all laws")
+    if plan.limit is not None:
+        least = number(plan.limit)
+        print(f"no mechanism made for this alone has an error below {least}, where nothing is assumed of the law;")
+        print(f"this plan's is {plan.error / plan.limit:.2f} times that")
     beside = new_table("published epsilons", "who", "epsilon", "delta", "noise added")
     for other in PUBLISHED:
         span = f"{other.low:g}" if other.low == other.high else f"{other.low:g} to {other.high:g}"
