@@ -2,3 +2,7 @@
 
 One flow a file, and an entry of prefect.yaml.
 """
+
+from dpcore.rounds.defaults import keep_to_one_thread
+
+keep_to_one_thread()

@@ -22,7 +22,7 @@ from dpcore.cli.rounds import backfill, cleanup, collect, estimate, forget, run
 from dpcore.cli.schemes import audit, plan, scheme
 from dpcore.cli.studies import Studies, reproduce
 from dpcore.errors import DPCoreError
-from dpcore.rounds.defaults import PROJECT
+from dpcore.rounds.defaults import PROJECT, keep_to_one_thread
 
 app = typer.Typer(
     name="ldpflow",
@@ -103,8 +103,7 @@ def _defaults(arguments: list[str]) -> dict[str, dict[str, Any]]:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit; every error a user can cause is one line on standard error."""
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # numpy is not loaded yet; threads slow our small matrices
-        os.environ.setdefault(name, "1")
+    keep_to_one_thread()
     try:
         app(arguments, default_map=_defaults(sys.argv[1:] if arguments is None else arguments))
     except DPCoreError as error:

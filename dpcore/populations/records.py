@@ -15,7 +15,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
@@ -91,7 +91,11 @@ def read_columns(
     """
     if size < 1:
         raise InvalidRecord(f"size must be at least 1, got {size}")
-    readers = {".csv": _csv, ".parquet": partial(_parquet, names=names), ".jsonl": _json_lines}
+    readers: dict[str, Callable[..., Iterator[pa.Table]]] = {
+        ".csv": _csv,
+        ".parquet": partial(_parquet, names=names),
+        ".jsonl": _json_lines,
+    }
     if path.suffix.lower() not in readers:
         raise InvalidRecord(f"records must be a .csv, .parquet or .jsonl file, got {path}")
     if not path.is_file():

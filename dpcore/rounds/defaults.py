@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,6 +18,15 @@ WORKERS = 2  # threads; numpy lets go of the interpreter while it draws
 def warehouse_of(data: Path) -> Path:
     """Return the warehouse of a folder of rounds, where none is named."""
     return data / "warehouse.duckdb"
+
+
+def keep_to_one_thread() -> None:
+    """Let numpy's linear algebra use one thread, where nobody has said how many; before numpy is loaded.
+
+    Our matrices are small: its threads wait for each other in loops, and take four times the processor's time.
+    """
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
 
 
 def today() -> str:

@@ -350,3 +350,20 @@ def test_a_file_that_is_not_duckdb_is_refused_and_left_as_it_is(tmp_path, conten
         assert "\n" not in str(caught.value)
         assert str(path) in str(caught.value)
     assert path.read_bytes() == content
+
+
+def test_a_new_file_is_what_migrations_make_one_after_another(tmp_path):
+    with open_for_writing(tmp_path / "new.duckdb") as made, duckdb.connect() as stepped:
+        migrate(stepped)
+        for asked in (
+            "table_name, column_name, column_default, is_nullable, data_type, comment from duckdb_columns()",
+            "table_name, constraint_text from duckdb_constraints()",
+            "function_name, comment from duckdb_functions()",
+            "table_name, index_name from duckdb_indexes()",
+        ):
+            told = [c.execute(f"select {asked} order by all").fetchall() for c in (made, stepped)]
+            assert told[0] == told[1]
+        ledgers = [
+            c.execute("select version, name, sha256 from migrations order by all").fetchall() for c in (made, stepped)
+        ]
+        assert ledgers[0] == ledgers[1]

@@ -103,9 +103,9 @@ def least_epsilon(bound: Callable[[float], float], delta: float, most: float, gu
     bound: falls in epsilon.  guess: where to look first.  Both are close to each other; the line through the logarithms says
     where to look next.
     """
-    if most <= 0 or bound(0.0) <= delta:
+    if most <= 0 or (at_zero := bound(0.0)) <= delta:
         return 0.0, 0.0
-    (low, above), (high, below) = (0.0, math.log(bound(0.0) / delta)), (most, math.log(_TINY))
+    (low, above), (high, below) = (0.0, math.log(at_zero / delta)), (most, math.log(_TINY))
     guess = min(guess, most * _NEARLY)
     for step in range(_STEPS):
         found = math.log(max(bound(guess) / delta, _TINY))

@@ -90,9 +90,11 @@ def height_for(rows: int) -> float:
 
 def png(figure: Figure) -> bytes:
     """Return the figure as a PNG; the same figure gives the same bytes."""
-    buffer, canvas = io.BytesIO(), FigureCanvasAgg(figure)
+    buffer = io.BytesIO()
+    canvas: Any = FigureCanvasAgg(figure)
+    nameless: dict[str, Any] = {"Software": None}
     canvas.draw()  # once: `savefig` goes through all artists first to lay them out, and then again to draw them
-    imsave(buffer, np.asarray(canvas.buffer_rgba()), format="png", dpi=DPI, metadata={"Software": None})
+    imsave(buffer, np.asarray(canvas.buffer_rgba()), format="png", dpi=DPI, metadata=nameless)
     return buffer.getvalue()
 
 
