@@ -19,6 +19,7 @@ _EXPORTS = {
     "Scheme": "dpcore.protocol.scheme",
     "Undersmoothed": "dpcore.estimation.estimators",
     "aggregate": "dpcore.pipeline",
+    "combine": "dpcore.estimation.two_rounds",
     "compare": "dpcore.estimation.comparison",
     "compare_frequencies": "dpcore.estimation.comparison",
     "estimate": "dpcore.pipeline",
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
         Projection,
         Undersmoothed,
     )
+    from dpcore.estimation.two_rounds import combine
     from dpcore.pipeline import aggregate, estimate, joint, privatize, run, simulate
     from dpcore.privacy.budget import Budget
     from dpcore.protocol.aggregates import Aggregate

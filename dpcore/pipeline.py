@@ -20,7 +20,7 @@ import numpy as np
 from dpcore._random import Source
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation import least_count
-from dpcore.estimation.asked import assuming
+from dpcore.estimation.asked import assuming, whatever_the_law
 from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.estimation.estimators import Estimator, groups, sensitivity
 from dpcore.estimation.estimators.named import named
@@ -72,6 +72,7 @@ class Round:
     labelled: (attribute, group) of labels -> its own sums, where they may be seen.  margins, weights: of the population, where
     its totals by label are known.  joints: of pairs whose reports have a law of their own, in the scheme's order.
     assumed: the functionals once more, of attributes of which something is assumed, and whether reports contradict it.
+    any_law: and of those whose scheme asks for intervals that hold whatever the law.
     """
 
     aggregate: Aggregate
@@ -85,6 +86,7 @@ class Round:
     weights: Weights | None = None
     joints: tuple[PairEstimates, ...] = ()
     assumed: Mapping[str, tuple[tuple[FunctionalEstimate, ...], Evidence]] = field(default_factory=dict)
+    any_law: Mapping[str, tuple[FunctionalEstimate, ...]] = field(default_factory=dict)
 
 
 def privatize(scheme: Scheme, records: Any, random: Source, first_block: int = 0) -> ReportBatch:
@@ -246,6 +248,7 @@ def estimate_all(
     estimates: dict[str, Estimate] = {}
     functionals: dict[str, tuple[FunctionalEstimate, ...]] = {}
     assumed: dict[str, tuple[tuple[FunctionalEstimate, ...], Evidence]] = {}
+    any_law: dict[str, tuple[FunctionalEstimate, ...]] = {}
     unavailable = {}
     for name, attribute in aggregate.scheme.attributes.items():
         try:
@@ -257,6 +260,8 @@ def estimate_all(
         functionals[name] = tuple(estimates[name].functional(functional) for functional in dict.fromkeys(asked))
         if attribute.assume is not None:
             assumed[name] = assuming(attribute, estimates[name])
+        if attribute.intervals:
+            any_law[name] = whatever_the_law(attribute, estimates[name])
     pairs = aggregate.scheme.grouped
     withheld = frozenset(pair for pair in pairs if groups.is_withheld(aggregate, pair[1], fewest))
     estimated = [group for pair in pairs if pair[0] in estimates for group in _groups(aggregate, *pair, fewest)]
@@ -281,9 +286,8 @@ def estimate_all(
 
         joints = pair_estimates(aggregate, estimates, unavailable, fewest)
     found = tuple(estimated)
-    return Round(
-        aggregate, estimates, functionals, unavailable, found, withheld, labelled, margins, weights, joints, assumed
-    )
+    told = (aggregate, estimates, functionals, unavailable, found, withheld, labelled, margins, weights, joints)
+    return Round(*told, assumed, any_law)
 
 
 def _groups(aggregate: Aggregate, name: str, other: str, fewest: int) -> Iterator[GroupEstimates]:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dpcore.cli.odds import show_odds, show_odds_plan
-from dpcore.cli.options import DataOption, LanguageOption, SchemeArgument
+from dpcore.cli.options import DataOption, LanguageOption, SchemeArgument, WarehouseOption, file_of
 from dpcore.cli.printing import new_table, progress, relative, show
+from dpcore.cli.second import follow
 from dpcore.rounds.defaults import DEFAULT_DATA, today
 
 if TYPE_CHECKING:
@@ -39,12 +40,29 @@ def scheme(
     ] = "",
     language: LanguageOption = "en",
     rounds: Annotated[int, typer.Option(min=1, help="Say what so many rounds tell together.")] = 1,
+    from_: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            help="Make the scheme of a second round from this landed round of the scheme: it asks other people on which side "
+            "of quantiles they are. Let half of all people answer either.",
+        ),
+    ] = None,
+    aim: Annotated[
+        list[str] | None,
+        typer.Option(
+            help='With --from, and more than once: "NAME: quantile(0.5)" or "NAME: cdf(X)". Default: its quantiles.'
+        ),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="With --from: the file to write. Default: it is printed.")] = None,
+    warehouse: WarehouseOption = None,
     data: DataOption = DEFAULT_DATA,
 ) -> None:
     """Validate a scheme; print its digest, what each attribute keeps, and what a client spends in total; write the bundle.
 
     The client bundle is the canonical scheme with the integer tables that clients in any language look their values up in.
     Of two schemes it prints what differs, and whether rounds under both can be pooled.
+    With --from it makes the scheme of a second round.
 
     Example: ldpflow scheme data/schemes/consumer_expenditure.toml
     """
@@ -56,6 +74,11 @@ def scheme(
 
         print(json.dumps(of_schemes.json_schema(), indent=2))
         return
+    if from_ is not None:
+        follow(files, from_, aim or [], out, file_of(warehouse, data))
+        return
+    if aim or out is not None:
+        raise typer.BadParameter("--aim and --out go with --from ROUND")
     from dpcore.audit import crowd
     from dpcore.estimation.asked import check_estimates
     from dpcore.privacy.shuffling.figure import upward
@@ -282,8 +305,10 @@ def _show_plan(plan: Plan) -> None:
     if plan.one_bin is not None:
         at = plan.aim.quantity.partition("(")[2].rstrip(") ")
         print(f"alone, asked by bins = [{at}], the share below {at} would have an error of {number(plan.one_bin)}")
-    if plan.floor is not None:
-        print(f"no mechanism's error is below {number(plan.floor)} for all laws")
+    if plan.limit is not None:
+        least = number(plan.limit)
+        print(f"no mechanism made for this alone has an error below {least}, where nothing is assumed of the law;")
+        print(f"this plan's is {plan.error / plan.limit:.2f} times that")
     beside = new_table("published epsilons", "who", "epsilon", "delta", "noise added")
     for other in PUBLISHED:
         span = f"{other.low:g}" if other.low == other.high else f"{other.low:g} to {other.high:g}"

@@ -46,3 +46,8 @@ def assuming(attribute: Any, density: Any) -> tuple[tuple[FunctionalEstimate, ..
     bound = float(attribute.assume)
     results = (density.functional(parse(text), second_derivative=bound) for text in attribute.functionals)
     return tuple(results), density.assumption(bound)
+
+
+def whatever_the_law(attribute: Any, density: Any) -> tuple[FunctionalEstimate, ...]:
+    """Return an attribute's functionals with intervals that hold whatever the law of its values."""
+    return tuple(density.functional(parse(text), distribution_free=True) for text in attribute.functionals)

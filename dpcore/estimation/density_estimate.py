@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 _FINE = 16385  # points of a grid on which a law is integrated or inverted
 
+Band = tuple[np.ndarray, np.ndarray]  # low and high, (n,) each
+
 
 class Inference(Protocol):
     """How an estimator turns its own density estimate into intervals.
@@ -51,8 +53,8 @@ class Inference(Protocol):
     None where it has none.  curve: of the density and of its cdf at x, (n, S) each, to first order; None likewise.
     """
 
-    def density_band(self, x: np.ndarray, deviations: Deviations) -> tuple[np.ndarray, np.ndarray]: ...
-    def cdf_band(self, x: np.ndarray, deviations: Deviations) -> tuple[np.ndarray, np.ndarray]: ...
+    def density_band(self, x: np.ndarray, deviations: Deviations) -> Band: ...
+    def cdf_band(self, x: np.ndarray, deviations: Deviations) -> Band: ...
     def critical_value(self, confidence: float) -> float: ...
     def estimate(self, functional: Any, confidence: float) -> FunctionalEstimate: ...
     def goodness(self) -> GoodnessOfFit | None: ...
@@ -62,10 +64,19 @@ class Inference(Protocol):
 
 
 class Assumption(Protocol):
-    """Numbers of every density that is as smooth as was said, and whether reports contradict it."""
+    """Numbers and bands of every density that is as smooth as was said, and whether reports contradict it."""
 
     def estimate(self, functional: Any, confidence: float) -> FunctionalEstimate: ...
+    def density_band(self, x: np.ndarray, confidence: float, simultaneous: bool) -> Band: ...
+    def cdf_band(self, x: np.ndarray, confidence: float, simultaneous: bool) -> Band: ...
     def evidence(self) -> Evidence: ...
+
+
+class AnyLaw(Protocol):
+    """Numbers of every law that values may have, and bands of its distribution function."""
+
+    def estimate(self, functional: Any, confidence: float) -> FunctionalEstimate: ...
+    def cdf_band(self, x: np.ndarray, confidence: float, simultaneous: bool) -> Band: ...
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -78,7 +89,8 @@ class DensityEstimate(OfGroup):
     n: reports used.  group: whose density it is, None for everyone's.  levels: what the level rule compared.
     sample: whose reports.  exposure: what one of them can do.
     silence: the share of those who gave no answer, where that is one; all else is then of those who answered.
-    assumed: what is inferred where |f''|_2 is at most a number; None where nobody has worked it out.
+    assumed: what is inferred where |f''|_2 is at most a number; None where nobody has worked it out.  any_law: what holds
+    whatever the law; None likewise.
     """
 
     attribute: str
@@ -95,6 +107,7 @@ class DensityEstimate(OfGroup):
     exposure: Exposure | None = field(default=None, repr=False)
     silence: FrequencyEstimate | None = field(default=None, repr=False)
     assumed: Callable[[float], Assumption] | None = field(default=None, repr=False)
+    any_law: Callable[[], AnyLaw] | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         given = f" given {self.given}" if self.given else ""
@@ -139,35 +152,64 @@ class DensityEstimate(OfGroup):
         """Return the x with cdf(x) = t, t in [0, 1] (any shape); raises SchemeError for other t."""
         return self.density.quantile(t)
 
-    def band(self, x: Any, confidence: float = 0.95, simultaneous: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    def band(
+        self, x: Any, confidence: float = 0.95, simultaneous: bool = False, *, second_derivative: float | None = None
+    ) -> Band:
         """Return low and high, shapes (n,), of the band of the density at x, (n,), per unit of x.
 
-        Pointwise, or with `simultaneous` one that holds the whole density with that confidence if it is as smooth as was found:
-        it misses corners and jumps that the data do not show.  Centred where the inference says, cut at 0, and widened where
-        needed to hold the density shown.
+        Pointwise, or with `simultaneous` one that holds the whole density with that confidence: one as smooth as was found, so
+        that corners and jumps that the data do not show are missed, or, with a bound as for `functional`, any that keeps it.
+        Centred where the inference says, cut at 0, and widened where needed to hold the density shown.
         """
         check_confidence(confidence)
         x = np.atleast_1d(np.asarray(x, dtype=np.float64))
+        if second_derivative is not None:
+            found = self._assuming(second_derivative).density_band(x, confidence, simultaneous)
+            return _cut(found, self(x), np.inf)
         z = self.inference.critical_value(confidence) if simultaneous else normal_quantile(confidence)
         return _cut(self.inference.density_band(x, z), self(x), np.inf)
 
-    def cdf_band(self, x: Any, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-        """Return low and high, shapes (n,), of the pointwise band of the cdf at x, (n,), made as `band` is; within [0, 1]."""
+    def cdf_band(
+        self,
+        x: Any,
+        confidence: float = 0.95,
+        simultaneous: bool = False,
+        *,
+        second_derivative: float | None = None,
+        distribution_free: bool = False,
+    ) -> Band:
+        """Return low and high, shapes (n,), of the band of the cdf at x, (n,), made as `band` is; within [0, 1].
+
+        With `simultaneous` one of the whole cdf, of every density that keeps a bound or of every law there is, as for
+        `functional`; raises SchemeError where neither was said, as smoothness found in reports holds none at once.
+        """
         check_confidence(confidence)
         x = np.atleast_1d(np.asarray(x, dtype=np.float64))
+        said = self._said(second_derivative, distribution_free)
+        if said is not None:
+            return _cut(said.cdf_band(x, confidence, simultaneous), self.cdf(x), 1.0)
+        if simultaneous:
+            raise SchemeError("a simultaneous band of the cdf needs second_derivative=M or distribution_free=True")
         return _cut(self.inference.cdf_band(x, normal_quantile(confidence)), self.cdf(x), 1.0)
 
     def functional(
-        self, functional: Any, confidence: float = 0.95, *, second_derivative: float | None = None
+        self,
+        functional: Any,
+        confidence: float = 0.95,
+        *,
+        second_derivative: float | None = None,
+        distribution_free: bool = False,
     ) -> FunctionalEstimate:
         """Return a functional's corrected estimate with its interval, or a refusal with its reason.
 
         second_derivative: a bound on the root of int f''^2, in the attribute's unit to the power -5/2; the interval then holds
-        for every density that keeps it, and is of the kind 'assumed'.
+        for every density that keeps it, and is of the kind 'assumed'.  distribution_free: it holds for every law on [lower,
+        upper], is of the kind 'distribution_free', and longer.
         """
         check_confidence(confidence)
-        if second_derivative is not None:
-            return self._assuming(second_derivative).estimate(functional, confidence)
+        said = self._said(second_derivative, distribution_free)
+        if said is not None:
+            return said.estimate(functional, confidence)
         reason = functional.refuses_density(self.density)
         if reason is None:
             return self.inference.estimate(functional, confidence)
@@ -176,6 +218,16 @@ class DensityEstimate(OfGroup):
     def assumption(self, second_derivative: float) -> Evidence:
         """Return whether the reports contradict that the root of int f''^2 is at most that, in the unit to the power -5/2."""
         return self._assuming(second_derivative).evidence()
+
+    def _said(self, second_derivative: float | None, distribution_free: bool) -> Assumption | AnyLaw | None:
+        """What is inferred of the laws that somebody named; None where nobody did."""
+        if distribution_free and second_derivative is not None:
+            raise SchemeError("second_derivative and distribution_free are two kinds of interval; ask for one")
+        if distribution_free and self.any_law is None:
+            raise SchemeError("distribution_free goes without weights and missing answers")
+        if distribution_free and self.any_law is not None:
+            return self.any_law()
+        return None if second_derivative is None else self._assuming(second_derivative)
 
     def _assuming(self, second_derivative: float) -> Assumption:
         check_positive(second_derivative=second_derivative)
@@ -242,18 +294,32 @@ class DensityEstimate(OfGroup):
         values = np.interp(drawn, below, x)
         return np.where(drawn < left, self.lower, np.where(drawn >= 1 - right, self.upper, values))
 
-    def to_frame(self, points: int = 201, confidence: float = 0.95) -> pd.DataFrame:
+    def to_frame(
+        self,
+        points: int = 201,
+        confidence: float = 0.95,
+        *,
+        second_derivative: float | None = None,
+        distribution_free: bool = False,
+    ) -> pd.DataFrame:
         """Return a grid from lower to upper: x, density, low, high, cdf, cdf_low, cdf_high, confidence.
 
-        The ends of the cdf's band are put in rising order, by which a band of a rising function only gains [Chernozhukov2009];
-        and so is the cdf, whose last digit may fall where the density is 0.
+        Bands are pointwise, or simultaneous of what is said as for `functional`; whatever the law, no density has one, and low
+        and high are NaN.  The ends of the cdf's band are put in rising order, by which a band of a rising function only gains
+        [Chernozhukov2009]; and so is the cdf, whose last digit may fall where the density is 0.
         """
         import pandas as pd
 
         check_within(2, 1_000_000, points=points)
         x = np.linspace(self.lower, self.upper, points)
-        low, high = self.band(x, confidence)
-        cdf, cdf_low, cdf_high = (np.sort(each) for each in (self.cdf(x), *self.cdf_band(x, confidence)))
+        at_once = distribution_free or second_derivative is not None
+        band = self.cdf_band(
+            x, confidence, at_once, second_derivative=second_derivative, distribution_free=distribution_free
+        )
+        cdf, cdf_low, cdf_high = (np.sort(each) for each in (self.cdf(x), *band))
+        low = high = np.full(points, np.nan)
+        if not distribution_free:
+            low, high = self.band(x, confidence, at_once, second_derivative=second_derivative)
         return pd.DataFrame(
             {
                 "x": x,
@@ -268,6 +334,6 @@ class DensityEstimate(OfGroup):
         )
 
 
-def _cut(band: tuple[np.ndarray, np.ndarray], shown: np.ndarray, most: float) -> tuple[np.ndarray, np.ndarray]:
+def _cut(band: Band, shown: np.ndarray, most: float) -> Band:
     low, high = (np.clip(end, 0.0, most) for end in band)
     return np.minimum(low, shown), np.maximum(high, shown)

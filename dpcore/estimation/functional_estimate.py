@@ -9,6 +9,11 @@ from typing import Any
 from dpcore.errors import SchemeError
 
 ASSUMED, BIAS_AWARE = "assumed", "bias_aware"  # the kind of an interval under a stated bound, and what makes such rows
+DISTRIBUTION_FREE = "distribution_free"  # the kind of one that holds whatever the law, and what makes such rows
+SAID = (
+    BIAS_AWARE,
+    DISTRIBUTION_FREE,
+)  # what makes rows that are, once more, of numbers and curves that another estimator made
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,7 +22,7 @@ class FunctionalEstimate:
 
     value, standard_error, low, high: the corrected estimate's, in the functional's unit; all None where it was refused.
     plug_in: the functional of the density that is shown.  kind: 'smooth' or 'atomic', by the functional; 'assumed' of an
-    interval that holds for every density as smooth as was said.
+    interval that holds for every density as smooth as was said, 'distribution_free' of one that holds whatever the law.
     reason: why it was refused and what would do; None otherwise.
     second_order: the share of standard_error^2 that the functional's second derivative adds; None where nobody said.
     design_effect: standard_error^2 over that of as many reports that all count the same; None where they do.

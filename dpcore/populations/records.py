@@ -17,6 +17,7 @@ import json
 import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -44,7 +45,8 @@ def read_records(path: str | Path, scheme: Scheme) -> pd.DataFrame:
 
     path: a .csv (UTF-8, comma, a header line), .parquet or .jsonl file (an object a line; numbers, texts and null), here or
     at a URL that fsspec knows.
-    Numeric columns come as float64 with NaN where the file has no value; categorical columns of a CSV or of JSON come as text.
+    Numeric columns come as float64 with NaN where the file has no value; categorical columns of a CSV or of JSON come as text,
+    texts of a Parquet file as pandas' categories.
 
     Raises InvalidRecord where the file or a column is missing, cannot be read or is cut short,
     or where a numeric column holds something that is not a number.
@@ -67,24 +69,29 @@ def read_blocks(
         name: [question for question in questions if question.column == name]
         for name in dict.fromkeys(question.column for question in questions)
     }
+    numbers = {name for name, asked in columns.items() if all(attribute.reads_numbers for attribute in asked)}
+    names = columns.keys() - numbers - set(also)
     first = 0
-    for frame in read_columns(path, list(dict.fromkeys([*columns, *also])), size):
+    for frame in read_columns(path, list(dict.fromkeys([*columns, *also])), size, names=names):
         for name, attributes in columns.items():
-            if all(attribute.reads_numbers for attribute in attributes):
+            if name in numbers:
                 codes = {code for attribute in attributes for code in attribute.codes}
                 frame[name] = _numbers(frame[name], name, codes, path, first)
         first += len(frame)
         yield frame
 
 
-def read_columns(path: Path, columns: Sequence[str], size: int = BLOCK) -> Iterator[pd.DataFrame]:
+def read_columns(
+    path: Path, columns: Sequence[str], size: int = BLOCK, *, names: Collection[str] = ()
+) -> Iterator[pd.DataFrame]:
     """Yield some columns of a file in frames of `size` rows as it has them, those of a CSV or of JSON as text.
 
+    names: columns that say few texts again and again; of a Parquet file they come as categories, each text read once.
     Raises InvalidRecord as `read_blocks` does.
     """
     if size < 1:
         raise InvalidRecord(f"size must be at least 1, got {size}")
-    readers = {".csv": _csv, ".parquet": _parquet, ".jsonl": _json_lines}
+    readers = {".csv": _csv, ".parquet": partial(_parquet, names=names), ".jsonl": _json_lines}
     if path.suffix.lower() not in readers:
         raise InvalidRecord(f"records must be a .csv, .parquet or .jsonl file, got {path}")
     if not path.is_file():
@@ -122,12 +129,20 @@ def _csv(path: Path, columns: Sequence[str], size: int) -> Iterator[pa.Table]:
             raise InvalidRecord(f"{path} has a quote that never closes; it may be cut short or damaged")
 
 
-def _parquet(path: Path, columns: Sequence[str], size: int) -> Iterator[pa.Table]:
-    with opened(path) as opening, pyarrow.parquet.ParquetFile(opening) as file:
-        _check_columns(path, columns, file.schema_arrow.names)
-        yield file.schema_arrow.empty_table().select(list(columns))
-        for batch in file.iter_batches(batch_size=size, columns=list(columns)):
-            yield pa.Table.from_batches([batch]).select(list(columns))
+def _parquet(path: Path, columns: Sequence[str], size: int, names: Collection[str]) -> Iterator[pa.Table]:
+    with opened(path) as opening:
+        metadata = pyarrow.parquet.read_metadata(opening)
+        schema = metadata.schema.to_arrow_schema()
+        _check_columns(path, columns, schema.names)
+        texts = [name for name in names if _is_text(schema.field(name).type)]
+        with pyarrow.parquet.ParquetFile(opening, metadata=metadata, read_dictionary=texts) as file:
+            yield file.schema_arrow.empty_table().select(list(columns))
+            for batch in file.iter_batches(batch_size=size, columns=list(columns)):
+                yield pa.Table.from_batches([batch]).select(list(columns))
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _json_lines(path: Path, columns: Sequence[str], size: int) -> Iterator[pa.Table]:

@@ -24,6 +24,7 @@ from dpcore.protocol.keys import BINNED, CROSSED, LATTICE, OTHER, PLANE
 MISSING = "missing"  # the category that `missing = "category"` adds
 _WHOLE = re.compile(r"-?[0-9]{1,40}")  # a code that is read as a number, too
 _UNSURE = 1 << 53  # the first double that stands for several whole numbers
+_CLOSE = 1 << 16  # whole numbers between the least and the largest up to which each is looked up once
 _FEW = 16  # categories that are quicker sought in numpy's texts one by one than read out of them
 _BLANK = r"[ \t\n\v\f\r]*"  # numbers in texts are read as the browser's client does
 _NUMERAL = re.compile(rf"{_BLANK}[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?{_BLANK}")
@@ -53,6 +54,7 @@ class Attribute:
     level_rule: str = "lepski"
     level: int | None = None
     assume: Fraction | None = None  # a bound on the root of int f''^2, in the unit to the power -5/2
+    intervals: tuple[str, ...] = ()  # kinds that numbers have beside the data-driven one
     # categorical
     bins: tuple[Fraction, ...] | None = None  # where the ranges meet that the categories are, of one that is a number's
     categories: tuple[str, ...] = ()
@@ -271,6 +273,8 @@ class Attribute:
             except NotImplementedError:  # of lists and the like
                 return column.to_pylist(), None
             return coded.dictionary.to_pylist(), coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        if (found := _codes(column)) is not None:
+            return found
         if isinstance(column, np.ndarray) and column.dtype.kind == "U" and len(self.categories) <= _FEW:
             places = np.full(len(column), -1)
             for place, name in enumerate(self.categories):
@@ -309,6 +313,18 @@ class Attribute:
     @cached_property
     def _has_long_codes(self) -> bool:
         return any(isinstance(code, int) and abs(code) >= _UNSURE for code in self._lookup)
+
+
+def _codes(column: Any) -> tuple[list[int], np.ndarray] | None:
+    """Of numpy's integers that lie close together, and of pandas': all from the least to the largest, and each one's place."""
+    dtype = getattr(column, "dtype", None)
+    if not isinstance(dtype, np.dtype) or dtype.kind not in "iu" or not len(column):
+        return None
+    codes = np.asarray(column)
+    least, most = int(codes.min()), int(codes.max())
+    if most - least >= min(len(codes), _CLOSE) or most > np.iinfo(np.int64).max:
+        return None
+    return list(range(least, most + 1)), codes.astype(np.int64) - least
 
 
 def _floats(column: Any) -> np.ndarray:

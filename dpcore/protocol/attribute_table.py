@@ -42,6 +42,7 @@ def read(name: str, table: Any, clients: int, functionals: tuple[str, ...]) -> A
             lattice.check_bounds(entries["lower"], entries["upper"])
             _check_level(entries, table)
             entries["assume"] = _assumed(entries)
+            entries["intervals"] = _intervals(entries)
             entries |= lattice.silence(entries, table)
             told = {"points": 0, "clients": clients}
         elif kind == keys.CROSSED:
@@ -96,6 +97,15 @@ def _assumed(entries: Mapping[str, Any]) -> Fraction | None:
     bound = exact(**{f"assume.{SECOND_DERIVATIVE}": said[SECOND_DERIVATIVE]})
     check_positive(**{f"assume.{SECOND_DERIVATIVE}": bound})
     return bound
+
+
+def _intervals(entries: Mapping[str, Any]) -> tuple[str, ...]:
+    """The kinds of interval that numbers have beside the data-driven one, each once."""
+    if entries["intervals"] and entries["missing"] == "category":
+        raise SchemeError(
+            'intervals go without missing = "category", whose share is not known; leave one of the two out'
+        )
+    return tuple(dict.fromkeys(entries["intervals"]))
 
 
 def categories_of(entries: Mapping[str, Any]) -> dict[str, Any]:
@@ -199,6 +209,7 @@ def write(attribute: Attribute) -> dict[str, Any]:
         table |= {"level_rule": a.level_rule} if a.estimator == "projection" else {}
         table |= {} if a.level is None else {"level": a.level}
         table |= {} if a.assume is None else {"assume": {SECOND_DERIVATIVE: number(a.assume)}}
+        table |= {"intervals": a.intervals} if a.intervals else {}
     elif a.bins is not None:
         table |= {"bins": [number(edge) for edge in a.bins], "unit": a.unit}
         table |= {"codes": dict(a.codes)} if a.codes else {}

@@ -18,6 +18,7 @@ from dpcore.privacy.budget import INFINITE, UNBOUNDED, Budget
 AUTO = "auto"  # a categorical attribute's mechanism chosen by `choose`; the canonical scheme names the one it chose
 LOG_LINEAR = "log_linear"  # the estimator of every attribute whose values are points
 LOG_SPLINE = "log_spline"  # the estimator of every density of which silence is an answer
+DISTRIBUTION_FREE = "distribution_free"  # of `intervals`
 OTHER = "other"  # the declared category that `outside = "other"` maps unlisted values to
 CLIENTS = Option("clients", int, least=1, most=10**12, default=100_000, words="how many are planned for")
 _FUNCTIONALS = Option("functionals", list[str], fewest=0, words="what to estimate: 'mean', 'quantile(0.5)' and others")
@@ -120,6 +121,14 @@ _OWN = {
             "assume",
             dict,
             words="{ second_derivative = M }: the root of int f''^2 is at most M, and numbers have an interval for that, too",
+        ),
+        Option(
+            "intervals",
+            list[str],
+            choices=(DISTRIBUTION_FREE,),
+            fewest=0,
+            default=(),
+            words='["distribution_free"]: numbers have an interval that holds whatever the law of values, too, which is longer',
         ),
     ),
     "categorical": (

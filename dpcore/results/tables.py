@@ -16,25 +16,24 @@ import pandas as pd
 
 from dpcore.errors import SchemeError
 from dpcore.estimation.density_estimate import DensityEstimate
-from dpcore.estimation.estimators.log_linear_family import kinds
 from dpcore.estimation.frequency_estimate import FrequencyEstimate
-from dpcore.estimation.functional_estimate import BIAS_AWARE
+from dpcore.estimation.functional_estimate import BIAS_AWARE, DISTRIBUTION_FREE
 from dpcore.functionals import parse
 from dpcore.functionals.group import WEIGHTED, Group
 from dpcore.mechanisms.observation import ScoreSums
-from dpcore.pipeline import Estimate, Round
+from dpcore.pipeline import Round
 from dpcore.protocol.aggregates import Aggregate
 from dpcore.protocol.attribute import Attribute
 from dpcore.protocol.keys import PLANE
 from dpcore.protocol.scheme import Scheme
 from dpcore.protocol.simulation import category_law
 from dpcore.results.account import Known, states
-from dpcore.results.check import Check, frame_of, of_group
+from dpcore.results.bands_at_once import bands_at_once
 from dpcore.results.joint_tables import joint_tables
 from dpcore.results.number_rows import NUMBERS, row_of
+from dpcore.results.round_checks import checks, every_estimate
 from dpcore.wire.sums import statistic_rows
 
-_REJECTED_SHARE = 0.01  # more than one report in a hundred refused means that something is wrong with a client
 POINTS = 201  # of a landed density; lines drawn through them look smooth on any screen
 _CURVES = ("density", "cdf")  # in `sensitivities`
 _OWN = ("own_variance_none", "own_variance_all")  # in `attributes`
@@ -62,7 +61,7 @@ def tables_of(
         "levels": _levels(round_),
         "budgets": _budgets(round_),
         "rejects": _rejects(round_),
-        "checks": _checks(round_, rehearsal, parts),
+        "checks": checks(round_, rehearsal, parts),
     }
     if population is not None:
         tables["truths"] = truths(round_, population)
@@ -169,33 +168,25 @@ def _frequencies(round_: Round) -> pd.DataFrame:
 
 
 def _densities(round_: Round) -> pd.DataFrame:
-    return _stack(round_, DensityEstimate, lambda estimate: estimate.to_frame(POINTS))
+    own = _stack(round_, DensityEstimate, lambda estimate: estimate.to_frame(POINTS))
+    said = list(bands_at_once(round_, POINTS))
+    return pd.concat([own, *said], ignore_index=True) if said else own
 
 
 def _stack(round_: Round, kind: type, frame_of: Any) -> pd.DataFrame:
     frames = [
         frame_of(estimate).assign(attribute=estimate.attribute, estimator=estimate.estimator, given=estimate.given)
-        for estimate in _estimates(round_)
+        for estimate in every_estimate(round_)
         if isinstance(estimate, kind)
     ]
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
-
-
-def _estimates(round_: Round) -> list[Estimate]:
-    """Everyone's, beside densities the shares of who gave no number, then the groups'."""
-    silent = (getattr(estimate, "silence", None) for estimate in round_.estimates.values())
-    shares = [share for share in silent if share is not None]
-    return [
-        *round_.estimates.values(),
-        *shares,
-        *(group.estimate for group in round_.groups if group.estimate is not None),
-    ]
 
 
 def _functionals(round_: Round) -> pd.DataFrame:
     asked = [(name, round_.estimates[name].estimator, "", results) for name, results in round_.functionals.items()]
     asked += [(group.attribute, group.estimator, group.given, group.functionals) for group in round_.groups]
     asked += [(name, BIAS_AWARE, "", results) for name, (results, _) in round_.assumed.items()]
+    asked += [(name, DISTRIBUTION_FREE, "", results) for name, results in round_.any_law.items()]
     rows = [
         {"attribute": name, "estimator": estimator, "given": given, **row_of(result)}
         for name, estimator, given, results in asked
@@ -230,7 +221,7 @@ def _sensitivities(round_: Round) -> pd.DataFrame:
 def _levels(round_: Round) -> pd.DataFrame:
     rows = [
         (estimate.attribute, estimate.given, row.level, row.statistic, row.threshold, row.selected)
-        for estimate in _estimates(round_)
+        for estimate in every_estimate(round_)
         if isinstance(estimate, DensityEstimate)
         for row in estimate.levels
     ]
@@ -261,56 +252,6 @@ def _rejects(round_: Round) -> pd.DataFrame:
     aggregate = round_.aggregate
     rows = [(reason, count, aggregate.examples.get(reason)) for reason, count in aggregate.rejected.items()]
     return _frame(rows, "reason count example_position")
-
-
-def _checks(round_: Round, rehearsal: bool, parts: Sequence[Aggregate]) -> pd.DataFrame:
-    from dpcore.results import poisoning  # the other audits are no part of a round's start
-
-    aggregate = round_.aggregate
-    rows: list[Check] = []
-    for name, attribute in aggregate.scheme.attributes.items():
-        certificate = attribute.mechanism.certificate()
-        promised = math.exp(float(attribute.budget)) if certificate.kind == "ratio" else float(attribute.budget)
-        rows.append(Check(f"privacy({name})", certificate.holds, float(certificate.kept), promised, certificate.text))
-        if name in round_.unavailable:
-            rows.append(
-                Check(f"estimable({name})", False, float(aggregate.reports(name)), None, round_.unavailable[name])
-            )
-    for estimate in _estimates(round_):
-        if isinstance(estimate, DensityEstimate):
-            rows += _of_density(estimate)
-        elif estimate.beliefs:
-            whose = of_group(estimate.attribute, estimate.given)
-            rows += [
-                Check(f"{kind}({whose})", True, weight, None, said) for kind, weight, said in kinds(estimate.beliefs)
-            ]
-    for name, (_, evidence) in round_.assumed.items():
-        unit, bound = aggregate.scheme.attributes[name].unit, float(aggregate.scheme.attributes[name].assume or 0)
-        in_unit = f"{bound:.4g}{unit and f' {unit}^(-5/2)'}"
-        detail = f"it is assumed that the root of the integral of f''(x)^2 is at most {in_unit}; {evidence}"
-        rows.append(Check(f"assumption({name})", evidence.passed, evidence.statistic, evidence.threshold, detail))
-    for check in poisoning.checks(aggregate, parts):
-        name = f"{check.name}({check.attribute})"
-        seen, most = (check.statistic, check.threshold) if check.is_available else (None, None)
-        rows.append(Check(name, check.passed, seen, most, check.detail))
-    refused = sum(aggregate.rejected.values())
-    share = refused / max(1, aggregate.n + refused)
-    detail = f"{refused} of {aggregate.n + refused} reports refused"
-    rows.append(Check("rejected_share", share <= _REJECTED_SHARE, share, _REJECTED_SHARE, detail))
-    if rehearsal:
-        detail = "a rehearsal: real records were privatized with a known seed; do not share its reports"
-        rows.append(Check("secure_randomness", False, 0.0, 1.0, detail))
-    return frame_of(rows)
-
-
-def _of_density(estimate: DensityEstimate) -> Iterator[Check]:
-    """Whether a density explains the reports, and better than values at few points would."""
-    whose, fit, found = of_group(estimate.attribute, estimate.given), estimate.fit, estimate.discreteness
-    if fit is not None:
-        yield Check(f"fit({whose})", fit.passed, fit.statistic, fit.threshold, str(fit))
-    if found is not None:
-        said = found.text(estimate.upper - estimate.lower, estimate.unit)
-        yield Check(f"values({whose})", not found.is_seen, found.share, 0.0, said)
 
 
 def truths(round_: Round, population: Any) -> pd.DataFrame:

@@ -41,6 +41,10 @@ def estimate(run: Run) -> Path:
     if known := _known(run):
         tables["budgets"] = account.beside(tables["budgets"], known)
     tables |= revealed.beside(tables, revealed.revealed(run, aggregate, batches, known))
+    if plan.after is not None:
+        from dpcore.rounds import following  # few rounds follow another
+
+        tables = following.beside(tables, run, aggregate, people)
     for name, frame in tables.items():
         wire.write_whole(run.tables_folder / f"{name}.parquet", frame.to_parquet, private=True)
     counts = {

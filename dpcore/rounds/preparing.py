@@ -108,6 +108,10 @@ def prepare(
             raise SchemeError(
                 f"round {round_} was weighted by other totals before, and both may tell what few reports say; keep those"
             )
+    if asked.after is not None:
+        from dpcore.rounds import following  # with all that estimates
+
+        following.check_after(parsed, asked.after, Path(landing), source, seed)
     if min_clients is None:
         min_clients = 0 if source == "simulated" else MIN_CLIENTS
     came = None if reports is None else counted.due(parsed, round_, reports, landing, data, again=asked.again)

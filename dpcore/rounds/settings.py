@@ -131,6 +131,12 @@ class Rules(Declared):
     margins: Path | None = option(
         None, "Known totals of the population by label (.csv: label,category,total), which weight the estimates."
     )
+    after: str | None = option(
+        None,
+        "The landed round whose scheme `ldpflow scheme --from` made this one of: numbers of both rounds together land, too.",
+        least=1,
+        most=64,
+    )
     again: bool = option(
         False,
         "Run a round that has landed once more: what has landed is kept, and this is shown in its place. Of reports it counts "

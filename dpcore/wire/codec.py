@@ -62,20 +62,20 @@ def by_id(table: pa.Table) -> pa.Table:
 def order_of(ids: np.ndarray) -> np.ndarray:
     """Return the places of ids, (n, 16) uint8, in the order of their bytes; of equal ones the first comes first."""
     words = np.ascontiguousarray(ids).view(">u8").astype(np.uint64)
-    order = np.argsort(words[:, 0], kind="stable")
+    order = np.argsort(words[:, 0])
     first = words[order, 0]
-    if np.any(first[1:] == first[:-1]):  # senders choose ids, and may choose such
+    if np.any(first[1:] == first[:-1]):  # senders choose ids, and may choose such; that sort is stable
         order = np.lexsort((words[:, 1], words[:, 0]))
     return np.asarray(order)
 
 
 def layout(scheme: Scheme) -> dict[str, Any]:
-    """Return how Parquet lays out the columns of a report file: noise as differences of few bits, all else by dictionary.
+    """Return how Parquet lays out the columns of a report file: noise as differences of few bits, ids as they are.
 
-    Noise packed so is not compressed: no compressor makes it shorter by a twentieth.
+    All else is by dictionary.  Ids and noise packed so are not compressed: no compressor makes them shorter by a twentieth.
     """
     wide: list[str] = []
-    few = list(NAMES)
+    few: list[str] = []
     for name in scheme.reported:
         if is_single(scheme, name):
             few.append(name)

@@ -12,8 +12,8 @@ from dpcore.errors import SchemeError
 from dpcore.laboratory.central.truncated_mean import ApproximateMean, KullbackLeiblerMean, SmoothMean, risk_bound
 from dpcore.laboratory.theory import barber_duchi, rates
 from dpcore.laboratory.theory import lower_bounds as bounds
+from dpcore.laboratory.theory import two_points as floor
 from dpcore.privacy.budget import Budget
-from dpcore.rounds.planner import floor
 
 
 def slope(f, n: float = 1e10, step: float = 1e6) -> float:

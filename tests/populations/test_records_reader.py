@@ -308,3 +308,17 @@ def test_any_text_survives_both_formats(tmp_path: Path, places: list[str], size:
         found = pd.concat(blocks, ignore_index=True)
         assert found["Place"].tolist() == places
         assert found["Income"].tolist() == frame["Income"].tolist()
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())])
+def test_texts_of_parquet_come_as_categories_whatever_its_row_groups(tmp_path: Path, kind: pa.DataType) -> None:
+    places = ["01", None, "b", "01", "c", "b", "d", "01"]
+    table = pa.table(
+        {"Place": pa.array(places).cast(kind), "Income": pa.array([1.0] * 8), "who": pa.array(list("abcdefgh"))}
+    )
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=3)
+    blocks = list(read_blocks(tmp_path / "a.parquet", SCHEME, size=5, also=("who",)))
+    assert [block["Place"].dtype.name for block in blocks] == ["category"] * 2
+    assert [place if isinstance(place, str) else None for block in blocks for place in block["Place"]] == places
+    assert [who for block in blocks for who in block["who"]] == list("abcdefgh")
+    assert all(isinstance(block["who"].dtype, pd.StringDtype) for block in blocks)  # which may be as many as people

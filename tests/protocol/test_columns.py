@@ -76,3 +76,29 @@ def test_what_is_neither_text_nor_number_is_refused(column: Any) -> None:
 
 def test_codes_that_are_numbers_are_read_from_arrow_as_from_lists() -> None:
     assert _job(pa.array([2, 2])).tolist() == _job([2, 2]).tolist() == [1, 1]
+
+
+CODED = (
+    'name = "coded"\n[attributes.job]\ntype = "categorical"\ncategories = ["a", "b", "c"]\nepsilon = 1\n'
+    'codes = { "-3" = "a", "250" = "b", "7" = "c" }\n'
+)
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.int16, np.int64, np.uint8, np.uint64])
+def test_numpys_codes_are_those_of_a_list(kind: type[np.integer]) -> None:
+    scheme = dp.Scheme.from_toml(CODED)
+    codes = [7, 7, -3, 7] if np.iinfo(kind).min < 0 else [7, 250, 250, 7]
+    for column in (np.array(codes * 200, dtype=kind), pd.Series(codes * 200, dtype=kind), np.array(codes, dtype=kind)):
+        listed = scheme.encode({"job": column.tolist()})["job"]
+        assert scheme.encode({"job": column})["job"].tolist() == listed.tolist()
+
+
+@pytest.mark.parametrize("code", [8, 100, -128, 127])
+def test_a_code_that_nobody_listed_is_refused_by_its_position(code: int) -> None:
+    with pytest.raises(InvalidRecord, match="not one of the scheme's categories at record 601"):
+        dp.Scheme.from_toml(CODED).encode({"job": np.array([7] * 600 + [code], dtype=np.int8)})
+
+
+def test_codes_beyond_what_an_index_counts_are_looked_up_one_by_one() -> None:
+    with pytest.raises(InvalidRecord, match="not one of the scheme's categories at record 1"):
+        dp.Scheme.from_toml(CODED).encode({"job": np.array([2**64 - 1, 2**64 - 2], dtype=np.uint64)})

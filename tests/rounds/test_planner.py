@@ -90,8 +90,8 @@ def test_clients_and_epsilon_that_are_found_do_and_less_does_not(pets: Planner, 
         dearer.error <= error < pets.forecast(goal, 40_000, Budget.parse(round(float(dearer.epsilon) * 0.97, 4))).error
     )
     assert dearer.best.error <= dearer.error
-    assert dearer.floor is not None
-    assert dearer.floor < dearer.best.error
+    assert dearer.limit is not None
+    assert dearer.limit < dearer.best.error
     assert {choice.mechanism for choice in dearer.choices} >= {dearer.forecast.mechanism}
 
 

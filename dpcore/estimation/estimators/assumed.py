@@ -7,21 +7,25 @@ found out about smoothness: a stated bound that is wrong makes the interval wron
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from dpcore.errors import NotEstimable
 from dpcore.estimation.estimators import smooth_class
 from dpcore.estimation.estimators.assumed_curved import NOISE, Region, quadratic
-from dpcore.estimation.estimators.bands import invert_band, within
+from dpcore.estimation.estimators.bands import critical_value, invert_band, within
 from dpcore.estimation.estimators.posterior import Posterior
-from dpcore.estimation.estimators.smooth_class import SmoothClass
+from dpcore.estimation.estimators.smooth_class import Linear, SmoothClass
 from dpcore.estimation.functional_estimate import ASSUMED, FunctionalEstimate, normal_quantile, refused
 from dpcore.estimation.support import Evidence
 from dpcore.functionals import Atom, Functional, Quantile
 
 _ROUNDS, _SEED, _FALSE_ALARMS = 2000, 30, 0.01  # simulated, by one seed: the same reports give the same answer
+
+_TRADES = np.geomspace(1e-2, 1e2, 13)[:, None]  # t of a band
 
 _SECOND = "a bound on the second derivative does not bound that derivative; ask for one of a lower order"
 _NO_DENSITY = "it is assumed that values have a density, and reports tell some at a bound from one; widen the bounds"
@@ -62,6 +66,41 @@ class Assumed:
             plug_in=float(functional.value(density)),
             kind=ASSUMED,
         )
+
+    def density_band(self, x: np.ndarray, confidence: float, simultaneous: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Return low and high, (n,) each, of the density at x (n,), of each or of all points of the range at once."""
+        return self._band(self.known.features, x, confidence, simultaneous)
+
+    def cdf_band(self, x: np.ndarray, confidence: float, simultaneous: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Return low and high, (n,) each, of the share at or below x (n,) likewise."""
+        return self._band(self.known.below, x, confidence, simultaneous)
+
+    def shortest(
+        self, along: Callable[[np.ndarray], np.ndarray], confidence: float, simultaneous: bool
+    ) -> tuple[np.ndarray, float]:
+        """Return the t, (1,), at which the band of a curve is shortest on average, and the deviations that hold it at once.
+
+        By noise and M alone; along: of x (n,), the curve's weights of the splines, (n, K).
+        """
+        curve, found = along(self.known.breakpoints), []
+        for trade in _TRADES:
+            here, deviations = self.known.alike(curve, trade), np.nan
+            if simultaneous:
+                noise = self.known.noise(curve, trade)
+                deviations = critical_value(noise, np.eye(noise.shape[1]), confidence)
+            found.append((float(np.mean(_half(here, confidence, deviations))), trade, deviations))
+        return min(found, key=lambda one: one[0])[1:]
+
+    def _band(
+        self, along: Callable[[np.ndarray], np.ndarray], x: np.ndarray, confidence: float, simultaneous: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The band of a curve that is linear in the density; raises NotEstimable where there is no density."""
+        if len(self.posterior.told):
+            raise NotEstimable(_NO_DENSITY)
+        trade, deviations = self.shortest(along, confidence, simultaneous)
+        here = self.known.alike(along(x), trade)
+        half = _half(here, confidence, deviations)
+        return here.value - half, here.value + half
 
     def evidence(self) -> Evidence:
         """Return whether the reports contradict the bound.
@@ -105,6 +144,11 @@ class Assumed:
         found = self.known.alike(self.known.below(x), trade)
         errors = found.half(confidence) / normal_quantile(confidence)
         return invert_band(x, found.value, errors, t, confidence)
+
+
+def _half(found: Linear, confidence: float, deviations: float) -> np.ndarray:
+    """Half the length of a band: of each point's own interval, or the worst bias and so many deviations of its noise."""
+    return found.half(confidence) if np.isnan(deviations) else found.bias + deviations * found.deviation
 
 
 def of(posterior: Posterior, second_derivative: float) -> Assumed:

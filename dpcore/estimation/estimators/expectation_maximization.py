@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -27,6 +27,7 @@ import numpy as np
 from dpcore.errors import NotEstimable, check_within
 from dpcore.estimation.densities import Spline, cell_masses
 from dpcore.estimation.density_estimate import DensityEstimate
+from dpcore.estimation.estimators import distribution_free
 from dpcore.estimation.estimators.base import DensityEstimator
 from dpcore.estimation.estimators.channel_projection import project
 from dpcore.estimation.estimators.inference import DeltaMethod
@@ -97,6 +98,7 @@ class ExpectationMaximization(DensityEstimator):
         density = Spline(*bounds, 0, model.inputs.bit_length() - 1, law * model.inputs)
         rung = project(model, tables, weights, law, *_BANDS, bounds)
         shown = Rung(density, density, rung.covariance)
+        likelihood = partial(of_tables, model, tables, weights, law)
         return DensityEstimate(
             attribute=described.name,
             unit=described.unit,
@@ -109,9 +111,10 @@ class ExpectationMaximization(DensityEstimator):
             inference=DeltaMethod(
                 shown,
                 rung,
-                likelihood=partial(of_tables, model, tables, weights, law),
+                likelihood=likelihood,
                 space=partial(_space, law),
             ),
+            any_law=cache(partial(distribution_free.of, likelihood, density)),
         )
 
 

@@ -88,6 +88,18 @@ class Counts:
         """Return observed minus expected shares, shape (S,); zero in levels without reports."""
         return np.asarray(np.where(self.reports > 0, self.counts / np.maximum(self.reports, 1.0) - expected, 0.0))
 
+    def covariance(self, weights: np.ndarray, expected: np.ndarray) -> np.ndarray:
+        """Return the covariance, (m, m), of numbers with weights (m, S) of the observed shares where `expected` are."""
+        total = np.zeros((len(weights), len(weights)))
+        rows = self.channel.split(weights.T)
+        for reports, part, shares in zip(
+            self.channel.reports(self.counts), rows, self.channel.split(expected), strict=True
+        ):
+            if reports:
+                mean = shares @ part
+                total += ((part.T * shares) @ part - np.outer(mean, mean)) / float(reports)
+        return total
+
     def of_reports(self, weights: np.ndarray) -> np.ndarray:
         """Return the weights, (S,), of the levels' average reports that those of the observed shares, (S,), mean."""
         return weights
@@ -148,6 +160,10 @@ class Averages:
     def residual(self, expected: np.ndarray) -> np.ndarray:
         """Return observed minus expected, shape (S,)."""
         return self.score(expected)
+
+    def covariance(self, weights: np.ndarray, expected: np.ndarray) -> np.ndarray:
+        """Return the covariance, (m, m), of numbers with weights (m, S) of the values."""
+        return np.asarray(weights @ weights.T)
 
     def of_reports(self, weights: np.ndarray) -> np.ndarray:
         """Return the weights, (Z,), of the average reports that those of the values, (S,), mean."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from dpcore.errors import SchemeError, check_within
 from dpcore.estimation.density_estimate import DensityEstimate
-from dpcore.estimation.estimators import assumed, goodness_of_fit, one_step, smoothing
+from dpcore.estimation.estimators import assumed, distribution_free, goodness_of_fit, one_step, smoothing
 from dpcore.estimation.estimators.bands import critical_value, standard_errors
 from dpcore.estimation.estimators.base import DensityEstimator
 from dpcore.estimation.estimators.inner_products import InnerProducts
@@ -82,6 +82,7 @@ class LogSpline(DensityEstimator):
             plain,
             inference=OfAnswered(plain.inference, silence, (plain.lower, plain.upper)),
             assumed=None,
+            any_law=None,
             silence=silence.estimate(described.name, described.categories[-1], self.name, plain.n),
         )
 
@@ -121,6 +122,7 @@ class LogSpline(DensityEstimator):
             group=group,
             inference=LogSplineInference(corrected),
             assumed=cache(partial(assumed.of, corrected.posterior)),
+            any_law=cache(partial(distribution_free.of, lambda: likelihood, corrected.posterior.density)),
         )
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache, partial
 from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
 
 from dpcore.estimation.density_estimate import DensityEstimate
-from dpcore.estimation.estimators import ladder
+from dpcore.estimation.estimators import distribution_free, ladder
 from dpcore.estimation.estimators.base import DensityEstimator
 from dpcore.estimation.estimators.inference import DeltaMethod
 from dpcore.estimation.estimators.inner_products import InnerProducts
@@ -79,4 +80,5 @@ class Projection(DensityEstimator):
                 is_corrected=self.level_rule.undersmoothing > 0,
                 is_linear=isinstance(self.level_rule, Fixed) and not self.unit_mass and group is None,
             ),
+            any_law=cache(partial(distribution_free.of, observed.averages, shown.proper)),
         )

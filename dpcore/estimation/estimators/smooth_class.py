@@ -111,6 +111,10 @@ class SmoothClass:
             trade,
         )
 
+    def noise(self, along: np.ndarray, trade: np.ndarray) -> np.ndarray:
+        """Return the weights of independent standard normal errors in the estimates of many numbers at one t, (n, K - 1)."""
+        return np.asarray((along @ self.turn) * np.sqrt(self.seen) / (self.seen + trade * self.rough))
+
     def nearest(self, score: np.ndarray, times: float = 1.0) -> np.ndarray:
         """Return the w nearest to scores (m, K - 1) with |f''|_2 at most so many times M, (m, K - 1), by its multiplier."""
         low, high = (np.full(len(score), end) for end in (-_FARTHEST, _FARTHEST))

@@ -91,7 +91,7 @@ def estimate_weighted(aggregate: Any, attribute: str, weights: Weights, estimato
     }
     if isinstance(plain, DensityEstimate):
         inference = WeightedInference(plain.inference, strata, plain.lower, plain.upper)
-        return replace(plain, inference=inference, assumed=None, **told)
+        return replace(plain, inference=inference, assumed=None, any_law=None, **told)
     model = aggregate.scheme.attributes[attribute].mechanism.model()
     return replace(_frequencies(plain, model, strata, plain.exposure.reading), **told)
 

@@ -31,11 +31,11 @@ from dpcore.laboratory.central.perturbed_histogram import PerturbedHistogram
 from dpcore.laboratory.central.queries import Mean as MeanQuery
 from dpcore.laboratory.central.truncated_mean import SmoothMean
 from dpcore.laboratory.theory import lower_bounds as bounds
+from dpcore.laboratory.theory.two_points import Local, mean_pair
 from dpcore.mechanisms.named import CATEGORICAL, NUMERIC
 from dpcore.mechanisms.observation import ScoreSums
 from dpcore.privacy.budget import Budget
 from dpcore.protocol.scheme import Scheme
-from dpcore.rounds.planner.floor import Local, mean_pair
 
 CLIENTS, EPSILONS = (10_000, 1_000_000), (0.5, 2.0)
 CENTRAL = (0.05, 0.5)

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from dpcore.errors import check_positive, check_within
-from dpcore.rounds.planner.floor import Release, two_points
+from dpcore.laboratory.theory.two_points import Release, two_points
 
 _SHARES = np.geomspace(1e-12, 1.0, 600)
 

@@ -1,6 +1,6 @@
 """Lower bounds with their constants: no estimator of data released in a given way has a smaller largest risk.
 
-Two laws that the released data cannot tell apart force an error of half their distance; `planner.floor` has the two points, the
+Two laws that the released data cannot tell apart force an error of half their distance; `two_points` has the two points, the
 mean, and two ways of release, Direct and Local.  Here are those of a curator,
 
     Central   one release of all records is epsilon-private
@@ -21,7 +21,7 @@ import numpy as np
 from numpy.polynomial import Polynomial
 
 from dpcore.errors import check_positive, check_within
-from dpcore.rounds.planner.floor import HEIGHTS, Direct, Release, contraction, two_points
+from dpcore.laboratory.theory.two_points import HEIGHTS, Direct, Release, contraction, two_points
 
 _MOST_CELLS = 4096
 

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from dpcore.errors import WarehouseError
-from dpcore.estimation.functional_estimate import ASSUMED
+from dpcore.estimation.functional_estimate import BIAS_AWARE, DISTRIBUTION_FREE, SAID
 from dpcore.privacy.shuffling.condition import CONDITION_OF_PAGE
 from dpcore.privacy.shuffling.figure import upward
 from dpcore.results.pages.pairs import pairs_of
@@ -38,8 +38,16 @@ from dpcore.results.reading import (
 
 _OF_RUN = ("run", "attributes", "checks", "sensitivities", "rejects", "spent", "labels", "weights")
 _OF_ATTRIBUTE = ("density", "frequencies", "numbers", "differences", "trends")
-_TOLD = ("heaped", "assumption")  # checks that an attribute's section tells
+_TOLD = ("heaped", "efficiency", "assumption")  # checks that an attribute's section tells
 _MARKED = ("yes", "perhaps")
+_ASSUMED = (
+    "If it holds, so do these intervals as often as they say, whatever the density; if not, nothing is known of them. Those of "
+    "the reports alone take for granted that the density is as smooth as the reports show."
+)
+_ANY_LAW = (
+    "These intervals hold as often as they say whatever the law of the values, jumps and single values included: nothing is "
+    "assumed of it, but that sums over many reports are normal. They are longer for it."
+)
 
 
 @dataclass(frozen=True)
@@ -53,12 +61,18 @@ class Changes:
     remarks: list[str]
 
 
+@dataclass(frozen=True)
+class Said:
+    """Numbers once more, with intervals that hold for the laws that `sentence` names."""
+
+    title: str
+    lines: list[Line]
+    sentence: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """What is shown of one attribute; remark: on whose numbers they are, where they are not everyone's.
-
-    assumed: numbers with intervals under an assumption, which `assumption` says.
-    """
+    """What is shown of one attribute; remark: on whose numbers they are, where they are not everyone's."""
 
     name: str
     title: str
@@ -70,8 +84,7 @@ class Section:
     frequencies_query: Query | None = None
     of_all: int = 0
     numbers: list[Line] = field(default_factory=list)
-    assumed: list[Line] = field(default_factory=list)
-    assumption: str = ""
+    said: list[Said] = field(default_factory=list)
     groups: list[Line] = field(default_factory=list)
     weighted: str = ""
     numbers_query: Query | None = None
@@ -92,7 +105,8 @@ class Section:
     @property
     def lines(self) -> list[Line]:
         """Every number, everyone's before groups'."""
-        return [*self.frequencies, *self.numbers, *self.assumed, *self.groups]
+        said = (line for one in self.said for line in one.lines)
+        return [*self.frequencies, *self.numbers, *said, *self.groups]
 
     @property
     def has_truth(self) -> bool:
@@ -176,8 +190,7 @@ def _section(ask: Ask, run_id: str, previous: dict[str, Any] | None, row: dict[s
     queries = {name: read_query(name, **named) for name in _OF_ATTRIBUTE}
     answers = {query: ask(query.sql) for query in queries.values()}
     density, frequencies, numbers, differences, told = answers.values()
-    is_assumed = numbers["kind"] == ASSUMED
-    assumed, numbers = numbers[is_assumed], numbers[~is_assumed]
+    said, numbers = numbers, numbers[~numbers["estimator"].isin(SAID)]
     everyone, shares = (rows[rows["given"] == ""] for rows in (numbers, frequencies))
     of_groups = [read(one, unit) for one in records(_listed_by_category(frequencies[frequencies["given"] != ""]))]
     title, drawn = in_words(attribute), []
@@ -195,7 +208,7 @@ def _section(ask: Ask, run_id: str, previous: dict[str, Any] | None, row: dict[s
     if len(compared) > SHOWN:
         compared = [line for line in compared if line.verdict in _MARKED]
     rounds, trend_of = trends(told, unit)
-    estimators = sorted({*density["estimator"], *frequencies["estimator"], *everyone["estimator"]})
+    estimators = sorted({*density["estimator"], *frequencies["estimator"], *everyone["estimator"]} - {*SAID})
     return Section(
         name=attribute,
         title=title.capitalize(),
@@ -207,8 +220,7 @@ def _section(ask: Ask, run_id: str, previous: dict[str, Any] | None, row: dict[s
         frequencies_query=queries["frequencies"],
         of_all=len(shares),
         numbers=[line for line in lines if not line.group],
-        assumed=[replace(read(one, unit), group="assumed") for one in _ranked(assumed)],
-        assumption=_assumption(row["assumption"]),
+        said=_said(said, unit, row["assumption"]),
         groups=[*of_groups, *(line for line in lines if line.group)],
         numbers_query=queries["numbers"],
         differences=compared,
@@ -238,14 +250,20 @@ def _weighted(row: dict[str, Any]) -> str:
     )
 
 
-def _assumption(told: str | None) -> str:
-    """What is assumed, and whether reports contradict it, as a sentence."""
-    if told is None:
-        return ""
-    return (
-        f"{told[:1].upper()}{told[1:]}. If it holds, so do these intervals as often as they say, whatever the density; if not, "
-        "nothing is known of them. All others take for granted that the density is as smooth as the reports show."
+def _said(numbers: pd.DataFrame, unit: str, told: str | None) -> list[Said]:
+    """The numbers whose intervals hold for the laws that the scheme names; told: what it assumes, and what is said of that."""
+    assumption = f"{told[:1].upper()}{told[1:]}. {_ASSUMED}" if told else ""
+    kinds = (
+        (BIAS_AWARE, "assumed", "Numbers of a density as smooth as is assumed", assumption),
+        (DISTRIBUTION_FREE, "any law", "Numbers whatever the law of the values", _ANY_LAW),
     )
+    found = []
+    for estimator, group, title, sentence in kinds:
+        rows = numbers[numbers["estimator"] == estimator]
+        if len(rows):
+            lines = [replace(read(one, unit), group=group) for one in _ranked(rows)]
+            found.append(Said(title, lines, sentence))
+    return found
 
 
 def _ranked(frame: pd.DataFrame) -> list[dict[str, Any]]:
@@ -259,7 +277,8 @@ def _about(row: dict[str, Any], estimators: list[str]) -> str:
         bounds = f"{separated(row['lower'])} to {separated(row['upper'])} {row['unit']}".strip()
     made = f"{name_of(row['mechanism'])} at ε = {row['stated']}"
     by = ", ".join(filter(None, map(name_of, estimators)))
-    return " · ".join(part for part in (bounds, f"{row['charges']:,} reports", made, by, row["heaped"]) if part)
+    parts = bounds, f"{row['charges']:,} reports", made, by, row["heaped"], row["efficiency"]
+    return " · ".join(part for part in parts if part)
 
 
 def _remark(row: dict[str, Any], frequencies: pd.DataFrame) -> str:

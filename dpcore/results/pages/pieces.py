@@ -128,7 +128,7 @@ def _page(section: Section, content: dict[str, Any]) -> str:
     tables = {
         "frequencies_table": shown("category", section.frequencies),
         "numbers_table": shown("quantity", section.numbers),
-        "assumed_table": shown("quantity", section.assumed),
+        "said_tables": [shown("quantity", one.lines) for one in section.said],
         "groups_table": shown("quantity", section.groups, _by(section.groups)),
     }
     return fill(

@@ -9,8 +9,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from dpcore.estimation.functional_estimate import SAID
 from dpcore.results.plots import style
-from dpcore.results.plots.kind import Kind
+from dpcore.results.plots.kind import Kind, with_bands_at_once
 from dpcore.results.reading import by_other, in_words, read, records, rounded, separated
 
 _DASHED = (0, (5, 2.5))
@@ -22,7 +23,8 @@ def plot_density(frame: pd.DataFrame, axes: Axes, *, atoms: pd.DataFrame | None 
     """Draw an estimated density and its pointwise band, and return the Axes.
 
     frame: rows of `densities` of one attribute, estimator and group: x in the attribute's unit, density, low and high per
-    unit; with `truth`, drawn dashed, and `before`, the round before's density, where they are known.
+    unit; with `truth`, drawn dashed, `before`, the round before's density, and `bias_aware_low` and `bias_aware_high`, a band
+    of all densities as smooth as is assumed that holds at once, where they are known.
     atoms: rows of `functionals` that are atom(X) (functional, estimate, plug_in, low, high, and truth where it is known);
     each is a bar beyond the bound, of the area that its share has on this axis, under its percentage and interval; one that
     would dwarf the density is cut off, marked.  unit: of the attribute, for the labels.
@@ -36,6 +38,7 @@ def plot_density(frame: pd.DataFrame, axes: Axes, *, atoms: pd.DataFrame | None 
     x = frame["x"].to_numpy(float)
     low, high = frame["low"].to_numpy(float) * scale, frame["high"].to_numpy(float) * scale
     axes.fill_between(x, low, high, color=style.ESTIMATE, alpha=0.2, linewidth=0, label=style.share_of(frame, "band"))
+    style.outline(axes, frame, "bias_aware", ("low", "high"), scale)
     _curve(axes, frame, "before", scale, color=style.PREVIOUS, lw=1.5, ls=":", label="previous round")
     _curve(axes, frame, "density", scale, color=style.ESTIMATE, lw=2.2, label="estimate")
     _curve(axes, frame, "truth", scale, color=style.TRUTH, lw=1.6, ls=_DASHED, label="truth")
@@ -152,6 +155,7 @@ def _draw(rows: pd.DataFrame, numbers: pd.DataFrame, unit: str) -> Figure:
     figure, axes = style.new_axes()
     if len(numbers):
         numbers = numbers[numbers["functional"].str.startswith("atom(") & numbers["plug_in"].notna()]
+        numbers = numbers[~numbers["estimator"].isin(SAID)] if "estimator" in numbers else numbers
     plot_density(rows, axes, atoms=numbers, unit=unit)
     return figure
 
@@ -166,6 +170,7 @@ EVERYONE = Kind(
     table="densities",
     draw=_draw,
     name="{attribute}",
+    parts=with_bands_at_once,
     shows="Estimated density of {attribute} with its pointwise band",
     query="density",
 )

@@ -15,7 +15,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dpcore.estimation.functional_estimate import ASSUMED
+from dpcore.estimation.functional_estimate import SAID
 from dpcore.results.plots import style
 from dpcore.results.plots.kind import Kind
 from dpcore.results.reading import in_words, read, records
@@ -71,8 +71,8 @@ def plot_functional(frame: pd.DataFrame, axes: Axes, *, unit: str = "") -> Axes:
 
 
 def _draw(rows: pd.DataFrame, numbers: pd.DataFrame, unit: str) -> Figure:
-    if "kind" in rows:
-        rows = rows[rows["kind"] != ASSUMED]  # which are of the same numbers
+    if "estimator" in rows:
+        rows = rows[~rows["estimator"].isin(SAID)]  # which are of the same numbers
     figure, axes = style.new_axes(height=style.height_for(len(rows)))
     plot_functional(rows, axes, unit=unit)
     return figure

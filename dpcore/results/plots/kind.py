@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import pandas as pd
 from matplotlib.figure import Figure
 
+from dpcore.estimation.functional_estimate import SAID
 from dpcore.results.reading import SHOWN
 
 
@@ -20,6 +21,21 @@ def everyone(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     overall = rows[rows["given"] == ""]
     if len(overall) > ("category" in overall):
         yield "", overall
+
+
+_ENDS = ("low", "high", "cdf_low", "cdf_high")
+
+
+def with_bands_at_once(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield everyone's rows of `densities`, with the ends of bands that hold at once, where there are, as ESTIMATOR_low, ..."""
+    overall = rows[rows["given"] == ""]
+    own = overall[~overall["estimator"].isin(SAID)]
+    for estimator in SAID:
+        band = overall[overall["estimator"] == estimator].set_index("x")
+        if len(band):
+            own = own.join(band[list(_ENDS)].add_prefix(f"{estimator}_"), on="x")
+    if len(own):
+        yield "", own
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,10 +13,13 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.image import imsave
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from matplotlib.transforms import ScaledTranslation
@@ -87,8 +90,9 @@ def height_for(rows: int) -> float:
 
 def png(figure: Figure) -> bytes:
     """Return the figure as a PNG; the same figure gives the same bytes."""
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=DPI, metadata={"Software": None})
+    buffer, canvas = io.BytesIO(), FigureCanvasAgg(figure)
+    canvas.draw()  # once: `savefig` goes through all artists first to lay them out, and then again to draw them
+    imsave(buffer, np.asarray(canvas.buffer_rgba()), format="png", dpi=DPI, metadata={"Software": None})
     return buffer.getvalue()
 
 
@@ -219,6 +223,21 @@ def share_of(frame: pd.DataFrame, word: str) -> str:
     """Return the interval's name with its confidence, such as "95 % interval"."""
     confidence = only(frame, "confidence")
     return f"{100 * float(confidence):.4g} % {word}" if confidence else word
+
+
+_AT_ONCE = {  # estimator -> how the band that it makes is drawn and called
+    "bias_aware": ((0, (1, 1.2)), "all at once, as smooth as assumed"),
+    "distribution_free": ((0, (4, 1.5, 1, 1.5)), "all at once, any law"),
+}
+
+
+def outline(axes: Axes, frame: pd.DataFrame, estimator: str, ends: tuple[str, str], scale: float = 1.0) -> None:
+    """Draw the ends of a band that holds at once, columns ESTIMATOR_END over x, where the frame has them."""
+    line, words = _AT_ONCE[estimator]
+    for end, label in zip(ends, (words, None), strict=True):
+        column = f"{estimator}_{end}"
+        if column in frame and frame[column].notna().any():
+            axes.plot(frame["x"], frame[column] * scale, color=ESTIMATE, linewidth=1.1, linestyle=line, label=label)
 
 
 def about(frame: pd.DataFrame, *, interval: str) -> str:

@@ -32,6 +32,7 @@ from dpcore.results.warehouse.migrate import migrate
 from dpcore.results.warehouse.published import publish_copy, published
 from dpcore.results.warehouse.queries import export, query, reader
 from dpcore.results.warehouse.standing import Claim, check_free
+from dpcore.results.warehouse.sums import landed_sums
 
 __all__ = [
     "REHEARSAL",
@@ -57,6 +58,7 @@ __all__ = [
     "land_failure",
     "land_waiting",
     "landed_rounds",
+    "landed_sums",
     "migrate",
     "move_figures",
     "open_for_reading",

@@ -26,6 +26,7 @@ import duckdb
 
 from dpcore.errors import WarehouseError
 from dpcore.results.warehouse.migrate import applied_versions, check_history, migrate, shipped_migrations
+from dpcore.results.warehouse.scratch import copy_empty
 from dpcore.results.warehouse.transaction import one_line
 from dpcore.wire.locks import attempts
 
@@ -192,8 +193,9 @@ def _create_if_missing(path: Path) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         draft.unlink(missing_ok=True)  # of a process of the same number that was killed here
+        copy_empty(draft, STORAGE)
         with duckdb.connect(str(draft), config=_WRITING) as connection:
-            migrate(connection)
+            migrate(connection)  # the views
         with suppress(PermissionError, NotImplementedError):  # file systems without links: opening will create it
             os.link(draft, path)  # unlike a rename, never over another's file
     except FileExistsError:

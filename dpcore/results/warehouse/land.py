@@ -23,7 +23,8 @@ from dpcore.results.warehouse.connection import PATIENCE, open_for_writing
 from dpcore.results.warehouse.drawings import charge_landed
 from dpcore.results.warehouse.previous import around, numbers, numbers_before
 from dpcore.results.warehouse.published import open_to_publish
-from dpcore.results.warehouse.rows import repeated, scratch, to_rows
+from dpcore.results.warehouse.rows import repeated, to_rows
+from dpcore.results.warehouse.scratch import scratch
 from dpcore.results.warehouse.standing import SIMULATED, Claim, replace
 from dpcore.results.warehouse.transaction import one_line, transaction
 from dpcore.results.warehouse.turnout import judge_turnout

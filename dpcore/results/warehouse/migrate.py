@@ -1,8 +1,8 @@
 """Brings a warehouse file to the tables and views of this code.
 
 Rules: migrations are numbered files, contiguous from 1, each applied in one transaction together with the row that
-records it; an applied migration is never edited; a file written by newer code is refused; a database that is not a
-warehouse is never touched.  Views and macros hold no data, so they are simply created anew.
+records it, or all of them in one where a file is new; an applied migration is never edited; a file written by newer code is
+refused; a database that is not a warehouse is never touched.  Views and macros hold no data, so they are simply created anew.
 """
 
 from __future__ import annotations
@@ -83,6 +83,13 @@ def migrate(connection: duckdb.DuckDBPyConnection, migrations: Sequence[Migratio
     return len(pending)
 
 
+def migrate_anew(connection: duckdb.DuckDBPyConnection) -> None:
+    """Apply all migrations of this code to a database that holds nothing, in one transaction: half the time, and no views."""
+    with transaction(connection):
+        for migration in shipped_migrations():
+            _execute(connection, migration)
+
+
 def applied_versions(connection: duckdb.DuckDBPyConnection) -> dict[int, tuple[str, str]]:
     """Return version -> (name, sha256) of a warehouse, {} of an empty database; WarehouseError for any other."""
     with suppress(duckdb.CatalogException):  # it has no such table
@@ -122,11 +129,15 @@ def check_history(applied: dict[int, tuple[str, str]], expected: Sequence[Migrat
 def _apply(connection: duckdb.DuckDBPyConnection, migration: Migration) -> None:
     try:
         with transaction(connection):
-            connection.execute(migration.sql)
-            # The first migration creates the ledger it is recorded in.
-            connection.execute(
-                "insert into migrations values (?, ?, ?, ?)",
-                [migration.version, migration.name, migration.sha256, datetime.now(UTC).replace(tzinfo=None)],
-            )
+            _execute(connection, migration)
     except duckdb.Error as error:
         raise MigrationError(f"migration {migration.version} ({migration.name}) failed: {one_line(error)}") from error
+
+
+def _execute(connection: duckdb.DuckDBPyConnection, migration: Migration) -> None:
+    connection.execute(migration.sql)
+    # The first migration creates the ledger it is recorded in.
+    connection.execute(
+        "insert into migrations values (?, ?, ?, ?)",
+        [migration.version, migration.name, migration.sha256, datetime.now(UTC).replace(tzinfo=None)],
+    )

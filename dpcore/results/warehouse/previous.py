@@ -13,7 +13,7 @@ with numbers as (
         run_id, attribute, given, functional, kind, estimate, plug_in, standard_error, confidence, low, high, reason,
         1 as part, rowid as place
     from functionals
-    where kind <> 'assumed'
+    where estimator not in ('bias_aware', 'distribution_free', 'two_rounds') -- the last, as an earlier round is part of it
     union all
     select
         run_id, attribute, given, 'frequency(' || category || ')', 'smooth', coalesce(raw, estimate), estimate,

@@ -18,7 +18,7 @@ import duckdb
 
 from dpcore.errors import WarehouseError
 from dpcore.results.warehouse.connection import PATIENCE, STORAGE, Locked, open_for_reading, open_for_writing
-from dpcore.results.warehouse.transaction import one_line, transaction
+from dpcore.results.warehouse.transaction import one_line, quoted, transaction
 
 _FULL, _SHOWN = "No space left on device", 120  # in DuckDB's messages; characters of one
 
@@ -53,11 +53,10 @@ def publish_copy(path: str | Path) -> None:
 def _publish(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     copy = published(path)
     unfinished = copy.with_name(f".{copy.name}.{os.getpid()}.tmp")
-    quoted = "'" + str(unfinished).replace("'", "''") + "'"
     try:
         unfinished.unlink(missing_ok=True)  # of a process of the same number that was killed here
         connection.execute("checkpoint")  # from here on the file stays as it is until somebody else writes
-        connection.execute(f"attach {quoted} as published_copy (storage_version '{STORAGE}')")
+        connection.execute(f"attach {quoted(str(unfinished))} as published_copy (storage_version '{STORAGE}')")
         if copy.exists():
             _give_to_the_same(unfinished, copy.stat())
         connection.execute(f"copy from database {_name(connection)} to published_copy")

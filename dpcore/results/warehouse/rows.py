@@ -5,9 +5,7 @@ The migrations are the one place that knows tables and columns; this module asks
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -16,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 
 from dpcore.errors import WarehouseError
-from dpcore.results.warehouse.migrate import migrate, shipped_migrations
+from dpcore.results.warehouse.scratch import empty, scratch
 
 _ARROW = {
     "VARCHAR": pa.string(),
@@ -42,28 +40,6 @@ class Column:
     type: str
     is_nullable: bool
     has_default: bool
-
-
-@contextmanager
-def scratch() -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open an empty warehouse in memory, without views; whatever the block inserts is gone afterwards."""
-    with _one_at_a_time:  # two would collide on each other's keys
-        stage = _stage()
-        stage.execute("begin transaction")
-        try:
-            yield stage
-        finally:
-            stage.execute("rollback")
-
-
-_one_at_a_time = threading.Lock()
-
-
-@cache
-def _stage() -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect(":memory:", config={"threads": 1})
-    migrate(connection, shipped_migrations())
-    return connection
 
 
 @cache
@@ -152,7 +128,7 @@ def repeated(connection: duckdb.DuckDBPyConnection, table: str, content: pa.Tabl
 
 @cache
 def _nullable_keys() -> dict[str, list[str]]:
-    rows = _stage().execute(
+    rows = empty().execute(
         "select table_name, constraint_column_names from duckdb_constraints() where constraint_type = 'UNIQUE'"
     )
     return dict(rows.fetchall())

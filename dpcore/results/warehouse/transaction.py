@@ -1,4 +1,4 @@
-"""All or nothing: one transaction as a context."""
+"""All or nothing: one transaction as a context; and texts to and from DuckDB."""
 
 from __future__ import annotations
 
@@ -23,3 +23,12 @@ def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
 def one_line(error: BaseException) -> str:
     """Return the first paragraph of DuckDB's message on one line; what follows is an excerpt of the statement."""
     return " ".join(str(error).strip().split("\n\n")[0].split())
+
+
+def quoted(text: str) -> str:
+    """Return a text as SQL has it.
+
+    >>> quoted("it's")
+    "'it''s'"
+    """
+    return "'" + text.replace("'", "''") + "'"

@@ -15,7 +15,7 @@ from importlib.resources import files
 import duckdb
 
 from dpcore.errors import MigrationError
-from dpcore.results.warehouse.transaction import transaction
+from dpcore.results.warehouse.transaction import quoted, transaction
 
 # The tables that a run lands in: what there is one row of in the view `latest_TABLE`.
 RESULTS = {
@@ -76,11 +76,11 @@ def create_views(connection: duckdb.DuckDBPyConnection) -> None:
     with transaction(connection):
         for name, sql in shipped_views():
             connection.execute(sql)
-            connection.execute(f"comment on view {name} is {_literal(a_row(sql))}")
+            connection.execute(f"comment on view {name} is {quoted(a_row(sql))}")
         _comment_columns(connection)
         for name, sql in shipped_macros():
             connection.execute(sql)
-            connection.execute(f"comment on macro table {name} is {_literal(a_row(sql))}")
+            connection.execute(f"comment on macro table {name} is {quoted(a_row(sql))}")
         # A macro is the one place for a text that is no row of anybody's table.
         connection.execute(f"create or replace macro {_MARK}() as '{_digest()}'")
 
@@ -144,9 +144,5 @@ def _comment_columns(connection: duckdb.DuckDBPyConnection) -> None:
             inherited = next((told[source, column] for source in sources if (source, column) in told), None)
             if inherited is not None:
                 told[view, column] = inherited
-                statements.append(f'comment on column {view}."{column}" is {_literal(inherited)}')
+                statements.append(f'comment on column {view}."{column}" is {quoted(inherited)}')
     connection.execute(";".join(statements))  # one by one they take a third longer
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

@@ -59,7 +59,7 @@ class Plan:
 
     unit: of the error.  forecast: of the scheme as planned.  choices: beside it every other mechanism by its own defaults, the
     least error first.  needed: the clients or the epsilon (as `missing` says) that the first of them needs for the same aim.
-    floor: an error below which no mechanism comes for all laws, None where none is known.
+    limit: an error below which no mechanism comes among these people, made for this number alone; None where none is known.
     may_be_silent: whether the number is of those who answered, who may be fewer than were planned with.
     one_bin: the error of a number's distribution function at a value where nothing else of the number is asked, else None.
     total: what a client then spends in one round, all attributes together.  delta, total_delta: what goes with either.
@@ -81,7 +81,7 @@ class Plan:
     forecast: Forecast
     choices: tuple[Forecast, ...]
     needed: int | Budget | None
-    floor: float | None
+    limit: float | None
     may_be_silent: bool
     one_bin: float | None
 

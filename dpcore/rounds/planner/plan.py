@@ -13,7 +13,6 @@ population says, or assumed, and the plan names which.
 from __future__ import annotations
 
 import math
-import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -39,10 +38,10 @@ from dpcore.protocol import _toml, keys
 from dpcore.protocol._fields import listed
 from dpcore.protocol.scheme import Scheme
 from dpcore.protocol.simulation import category_law
-from dpcore.rounds.planner import floor
 from dpcore.rounds.planner.answer import Aim, Forecast, Plan
 from dpcore.rounds.planner.assumed import Assumed
 from dpcore.rounds.planner.expectation import expected_aggregate
+from dpcore.rounds.planner.limit import DENSITY, FREQUENCY, limit
 from dpcore.rounds.planner.pair import PairAim, PairPlan, plan_pair
 from dpcore.rounds.planner.search import (
     LEAST_CLIENTS,
@@ -53,10 +52,8 @@ from dpcore.rounds.planner.search import (
     rounded_epsilon,
 )
 
-DENSITY, FREQUENCY = "density", "frequency"
 LEAST_EPSILON, MOST_EPSILON = Fraction(1, 100), Fraction(16)
 _ROUNDS = 12  # simulated, for the error of a density
-_FREQUENCY = re.compile(r"^frequency\((.+)\)$")
 _BESIDE = ("client", "estimator", "level_rule", "level")  # what goes with a mechanism, beside its design's options
 
 
@@ -204,7 +201,7 @@ class Planner:
             name = choices[0].mechanism
             other = missing == "clients"
             needed = self._clients(aim, budget, error, name) if other else self._epsilon(aim, clients, error, name)
-        promised = self._promised(aim, budget)
+        attribute, promised = self._scheme.attributes[aim.attribute], self._promised(aim, budget)
         from dpcore.audit.crowd import planned  # with all that enumerates
 
         return Plan(
@@ -214,7 +211,7 @@ class Planner:
             epsilon=budget,
             total=promised.budget,
             published=planned(promised, clients),
-            delta=self._scheme.attributes[aim.attribute].delta,
+            delta=attribute.delta,
             total_delta=self._scheme.delta,
             error=forecast.error,
             unit=self._unit(aim),
@@ -222,7 +219,7 @@ class Planner:
             forecast=forecast,
             choices=tuple(choices),
             needed=needed,
-            floor=self._floor(aim, clients, budget),
+            limit=limit(attribute, aim.quantity, self._people, budget, self._reports(clients)),
             may_be_silent=self._may_be_silent(aim),
             one_bin=self._one_bin(aim, clients, forecast.value, budget),
         )
@@ -235,23 +232,13 @@ class Planner:
             document["attributes"][aim.attribute] = table | {"epsilon": budget.text}
         return _parsed(document)
 
-    def _floor(self, aim: Aim, clients: int, budget: Budget) -> float | None:
-        """The minimax bound of a mean or a share, whatever the mechanism."""
-        attribute, reports = self._scheme.attributes[aim.attribute], self._reports(clients)
-        release = floor.Local(reports, float(budget))
-        if _FREQUENCY.match(aim.quantity):
-            return math.sqrt(floor.mean(release))
-        if aim.quantity == "mean" and attribute.is_numeric:
-            return math.sqrt(floor.mean(release)) * float(attribute.upper - attribute.lower)
-        return None
-
     def _may_be_silent(self, aim: Aim) -> bool:
         attribute = self._scheme.attributes[aim.attribute]
-        return attribute.is_numeric and attribute.missing == "category" and _FREQUENCY.match(aim.quantity) is None
+        return attribute.is_numeric and attribute.missing == "category" and FREQUENCY.match(aim.quantity) is None
 
     def _one_bin(self, aim: Aim, clients: int, value: float | None, budget: Budget) -> float | None:
         """The error of a share below a value that one bit of randomized response asks for."""
-        if aim.quantity == DENSITY or _FREQUENCY.match(aim.quantity) or value is None:
+        if aim.quantity == DENSITY or FREQUENCY.match(aim.quantity) or value is None:
             return None
         if not isinstance(parse(aim.quantity), Cdf) or not self._scheme.attributes[aim.attribute].has_density:
             return None
@@ -293,7 +280,7 @@ class Planner:
         attributes = self._scheme.attributes
         if aim.attribute not in attributes:
             raise SchemeError(f"the scheme has no attribute {aim.attribute!r}; it has {', '.join(attributes)}")
-        attribute, share = attributes[aim.attribute], _FREQUENCY.match(aim.quantity)
+        attribute, share = attributes[aim.attribute], FREQUENCY.match(aim.quantity)
         if attribute.kind == keys.PLANE:
             raise SchemeError(
                 f"{aim.attribute} asks two numbers together; plan for what both say, such as "
@@ -319,7 +306,7 @@ class Planner:
         if aim.quantity == DENSITY:
             return "of the density's own size"
         attribute = self._scheme.attributes[aim.attribute]
-        is_share = _FREQUENCY.match(aim.quantity) is not None
+        is_share = FREQUENCY.match(aim.quantity) is not None
         has_unit = attribute.is_numeric and not is_share and parse(aim.quantity).unit == 1
         return attribute.unit if has_unit else ""
 
@@ -333,7 +320,7 @@ def _parsed(document: Mapping[str, Any]) -> Scheme:
 
 
 def _read(estimate: DensityEstimate | FrequencyEstimate, aim: Aim, mechanism: str, law: np.ndarray | None) -> Forecast:
-    share = _FREQUENCY.match(aim.quantity)
+    share = FREQUENCY.match(aim.quantity)
     if share is not None and isinstance(estimate, DensityEstimate) and estimate.silence is not None:
         return Forecast(mechanism=mechanism, error=float(estimate.silence.standard_errors[0]), value=0.0)
     if share is not None and law is not None and isinstance(estimate, FrequencyEstimate):

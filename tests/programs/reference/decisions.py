@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.programs.reference.markdown import slug
 
 PAGES = Path(__file__).parents[3] / "dpcore/decisions"
-SUBJECTS = ("privacy", "estimation", "rounds", "collector", "flows", "results", "laboratory", "house")
+SUBJECTS = ("privacy", "estimation", "inference", "rounds", "collector", "flows", "results", "laboratory", "house")
 _BEFORE = """# Decisions
 
 What stood in question, what was chosen, what it costs: at most twelve lines each, by subject, the newest first. A new one goes

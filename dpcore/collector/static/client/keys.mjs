@@ -33,6 +33,7 @@ export const TABLES = {
     "level_rule": {"type": "str", "choices": ["lepski", "undersmoothed", "fixed"], "default": "lepski"},
     "level": {"type": "int", "least": 0, "most": 20},
     "assume": {"type": "dict"},
+    "intervals": {"type": "list[str]", "choices": ["distribution_free"], "fewest": 0, "default": []},
   },
   "categorical": {
     "type": {"type": "str", "choices": ["numeric", "categorical"], "needed": true},

@@ -27,11 +27,11 @@ from dpcore.laboratory.definitions import (
 )
 from dpcore.laboratory.theory.lower_bounds import printed_contraction
 from dpcore.laboratory.theory.noise_energy import noise_energy
+from dpcore.laboratory.theory.two_points import contraction
 from dpcore.mechanisms.observation import NoisyFeatures
 from dpcore.mechanisms.randomized_response import RandomizedResponse
 from dpcore.privacy.budget import Budget
 from dpcore.protocol.scheme import Scheme
-from dpcore.rounds.planner.floor import contraction
 
 _STEPS = 40  # of the level
 _CLIENTS = 1_000_000

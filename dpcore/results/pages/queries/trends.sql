@@ -2,7 +2,7 @@
 select "round", given, number as functional, estimate, low, high
 from latest_estimates
 where attribute = $attribute
-    and estimator <> 'bias_aware' -- rows under an assumption are of the same numbers
+    and estimator not in ('bias_aware', 'distribution_free') -- which are of the same numbers
     and run_id in (
         select earlier.run_id
         from latest_runs as earlier

@@ -10,6 +10,7 @@ select
     lead(points.cdf_low) over neighbours as next_cdf_low,
     lead(points.cdf_high) over neighbours as next_cdf_high
 from latest_densities as points
+where points.estimator not in ('bias_aware', 'distribution_free') -- whose bands are of the same curves, and hold all points at once
 window neighbours as (partition by points.run_id, points.attribute, points.estimator, points.given order by points.x)
 qualify next_x is not null;
 

@@ -36,7 +36,10 @@ numbers as (
         and frequencies.estimator = latest_estimates.estimator
         and frequencies.given = latest_estimates.given
         and 'frequency(' || frequencies.category || ')' = latest_estimates.number
-    where latest_estimates.standard_error > 0 and latest_estimates.low is not null and latest_estimates.high is not null
+    where latest_estimates.standard_error > 0
+        and latest_estimates.low is not null
+        and latest_estimates.high is not null
+        and latest_estimates.estimator <> 'two_rounds' -- two of one first round have its reports in common
 ),
 pooled as (
     select

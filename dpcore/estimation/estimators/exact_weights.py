@@ -1,0 +1,165 @@
+"""Weights of what was observed whose mean is known whatever the law, and limits of the shares below edges made of them.
+
+Of weights g of what was observed, y, the mean is sum_c v_c p_c, v = A'g, whatever law p the input cells have.  Those of least
+variance at the uniform law, whose v comes nearest to a target t, are with B = W^{1/2} A less its mean, W the Fisher weights,
+
+    g = W^{1/2} (B B')^+ B t,    and v is computed: what it misses of t is known, and counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpcore.estimation.estimators.bands import simulated_critical_value
+from dpcore.estimation.estimators.likelihood import Likelihood
+from dpcore.estimation.functional_estimate import normal_quantile
+
+_SINGULAR = 1e-9  # of the largest eigenvalue of B B', below which nothing is told
+_CERTAIN = 1e-9  # a standard deviation below which a share is known
+
+
+@dataclass(frozen=True, eq=False)
+class Weighed:
+    """weights: g, (n, S).  means: v, (n, inputs), but for `start`, (n,), that is added to g'y as to v."""
+
+    weights: np.ndarray
+    start: np.ndarray
+    means: np.ndarray
+
+    def less(self, first: int, second: int) -> Weighed:
+        """Return the difference of two of them, as one."""
+        return Weighed(*((part[first] - part[second])[None] for part in (self.weights, self.start, self.means)))
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """What a likelihood tells of any law."""
+
+    likelihood: Likelihood
+
+    @property
+    def inputs(self) -> int:
+        """How many input cells there are."""
+        return self.likelihood.inputs
+
+    @cached_property
+    def uniform(self) -> np.ndarray:
+        """What is expected of the uniform law, (S,)."""
+        return self.likelihood.expected(np.full(self.inputs, 1 / self.inputs))
+
+    @cached_property
+    def observed(self) -> np.ndarray:
+        """What was observed, (S,)."""
+        return self.uniform + self.likelihood.residual(self.uniform)
+
+    @cached_property
+    def _matrix(self) -> np.ndarray:
+        return self.likelihood.expected(np.eye(self.inputs))
+
+    @cached_property
+    def _solve(self) -> np.ndarray:
+        """W^{1/2} (B B')^+ B, (S, inputs)."""
+        root = np.sqrt(self.likelihood.weights(self.uniform))[:, None]
+        told = root * (self._matrix - self.uniform[:, None])
+        return np.asarray(root * (np.linalg.pinv(told @ told.T, rcond=_SINGULAR, hermitian=True) @ told))
+
+    def weigh(self, targets: np.ndarray) -> Weighed:
+        """Return the weights of targets (n, inputs)."""
+        weights = targets @ self._solve.T
+        means = weights @ self._matrix
+        start = targets.mean(axis=1) - means.mean(axis=1)
+        return Weighed(weights, start, means + start[:, None])
+
+    def values(self, weighed: Weighed) -> np.ndarray:
+        """Return g'y, (n,)."""
+        return np.asarray(weighed.weights @ self.observed + weighed.start)
+
+    def deviations(self, weighed: Weighed, observed: np.ndarray) -> np.ndarray:
+        """Return their standard deviations where that is expected, (n,)."""
+        variance = np.diagonal(self.likelihood.covariance(weighed.weights, observed))
+        return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
+
+    def interval(self, weighed: Weighed, least: np.ndarray, most: np.ndarray, z: float) -> tuple[float, float, float]:
+        """Return low, high and standard error of a number whose weight is least to most (inputs,) within each cell."""
+        value = float(self.values(weighed)[0])
+        error = float(self.deviations(weighed, self.observed)[0])
+        low, high = np.min(least - weighed.means), np.max(most - weighed.means)
+        return float(value - z * error + low), float(value + z * error + high), error
+
+
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """Limits of the shares below each of the edges j / edges, j = 0..edges, of the range.
+
+    ramp: parts over which targets fall, beside one: row j + ramp of them falls from 1 after edge j to 0 at edge j + ramp + 1
+    and bounds the share below j from above, that below j + ramp from below.
+    """
+
+    told: Told
+    edges: int
+    ramp: int
+
+    @cached_property
+    def weighed(self) -> Weighed:
+        """Of each row, edges + ramp + 1 of them; nothing falls in the first, everything in the last."""
+        part = np.arange(self.told.inputs) * self.edges // self.told.inputs
+        starts = np.arange(-self.ramp, self.edges + 1)[:, None]
+        return self.told.weigh(1 - np.clip((part - starts + 1) / (self.ramp + 1), 0.0, 1.0))
+
+    @cached_property
+    def _beyond(self) -> tuple[np.ndarray, np.ndarray]:
+        """By how much the limits of each edge from below and above are off at most, (edges + 1,) each."""
+        below = np.arange(self.told.inputs) * self.edges < np.arange(self.edges + 1)[:, None] * self.told.inputs
+        means, last = self.weighed.means, self.edges + 1
+        return np.min(below - means[:last], axis=1), np.max(below - means[self.ramp :], axis=1)
+
+    @cached_property
+    def _observed(self) -> tuple[np.ndarray, np.ndarray]:
+        told = self.told
+        return told.values(self.weighed), told.deviations(self.weighed, told.observed)
+
+    @cached_property
+    def _uniform(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.weighed.means.mean(axis=1), self.told.deviations(self.weighed, self.told.uniform)
+
+    def limits(self, z: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return low and high of the share below each edge, (edges + 1,) each, z deviations to either side."""
+        return self._limits(*self._observed, z)
+
+    def _limits(self, values: np.ndarray, deviations: np.ndarray, z: float) -> tuple[np.ndarray, np.ndarray]:
+        low, high = (values - z * deviations)[: self.edges + 1], (values + z * deviations)[self.ramp :]
+        return np.clip(low + self._beyond[0], 0.0, 1.0), np.clip(high + self._beyond[1], 0.0, 1.0)
+
+    def expected_length(self, z: float) -> float:
+        """Return how far apart limits at a point between edges are where values are uniform."""
+        low, high = self._limits(*self._uniform, z)
+        return float(np.mean(high[1:] - low[:-1]))
+
+    def critical_value(self, confidence: float) -> float:
+        """Return the z that hold all limits at once with that confidence."""
+        covariance = self.told.likelihood.covariance(self.weighed.weights, self.told.observed)
+        seen = np.diagonal(covariance) > _CERTAIN**2
+        if not np.any(seen):
+            return normal_quantile(confidence)
+        return simulated_critical_value(covariance[np.ix_(seen, seen)], confidence)
+
+    def around(self, place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the last edge that is not above and the first that is above, (n,) each, of places (n,) in the range."""
+        begin = np.clip(np.floor(place * self.edges), -1, self.edges).astype(np.int64)
+        return np.maximum(begin, 0), np.minimum(begin + 1, self.edges)
+
+    def between(self, a: float, b: float, z: float) -> tuple[float, float, float]:
+        """Return low and high of the share from place a to b, both included, and the larger of their standard errors."""
+        cells = np.arange(self.told.inputs + 1) / self.told.inputs
+        touched = (cells[:-1] <= b) & ((cells[1:] > a) | (cells[1:] == 1.0))
+        inside = (cells[:-1] >= a) & ((cells[1:] <= b) & ((cells[1:] < 1) | (b >= 1)))
+        first, last = (int(np.clip(np.floor(end * self.edges), 0, self.edges)) for end in (a, b))
+        after = 0 if a <= 0 else min(int(np.ceil(a * self.edges)), self.edges) + self.ramp
+        least = self.weighed.less(last, after)
+        most = self.weighed.less(min(last + 1, self.edges) + self.ramp, first)
+        low, _, one = self.told.interval(least, inside, inside, z)
+        _, high, other = self.told.interval(most, touched, touched, z)
+        return (low if inside.any() else 0.0), high, max(one, other)

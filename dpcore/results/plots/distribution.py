@@ -1,0 +1,63 @@
+"""The distribution function of a numeric attribute with bands that hold all of it at once, where a scheme asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from dpcore.estimation.functional_estimate import SAID
+from dpcore.results.plots import style
+from dpcore.results.plots.kind import Kind, with_bands_at_once
+from dpcore.results.reading import in_words
+
+
+def plot_distribution(frame: pd.DataFrame, axes: Axes, *, unit: str = "") -> Axes:
+    """Draw a distribution function with its pointwise band and those that hold at once, and return the Axes.
+
+    frame: rows of `densities` of one attribute, estimator and group: x in the attribute's unit, cdf, cdf_low and cdf_high, and
+    ESTIMATOR_cdf_low and ESTIMATOR_cdf_high of bands that hold at once.  unit: of the attribute.
+    Raises ValueError when rows or columns are missing, or are of several attributes.
+    """
+    style.need(frame, ("x", "cdf", "cdf_low", "cdf_high"))
+    frame = frame.sort_values("x")
+    ends = (100 * frame["cdf_low"], 100 * frame["cdf_high"])
+    axes.fill_between(
+        frame["x"], *ends, color=style.ESTIMATE, alpha=0.2, linewidth=0, label=style.share_of(frame, "band")
+    )
+    for estimator in SAID:
+        style.outline(axes, frame, estimator, ("cdf_low", "cdf_high"), 100)
+    axes.plot(frame["x"], 100 * frame["cdf"], color=style.ESTIMATE, linewidth=2.2, label="estimate")
+    axes.set_xlim(frame["x"].iloc[0], frame["x"].iloc[-1])
+    axes.set_ylim(0, 100)
+    attribute = in_words(style.only(frame, "attribute")) or "x"
+    style.separate_thousands(axes, "x")
+    style.label(axes, x=f"{attribute} ({unit})" if unit else attribute, y="percent of clients at or below")
+    style.dress(axes, title=f"Distribution of {attribute}", subtitle=style.about(frame, interval="pointwise band"))
+    style.legend(axes)
+    return axes
+
+
+def _at_once(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Everyone's rows, where there is a band that holds at once; without the density, which is another picture's."""
+    if rows["estimator"].isin(SAID).any():
+        for part, own in with_bands_at_once(rows):
+            yield part, own.drop(columns=["density", "truth", "before"], errors="ignore")
+
+
+def _draw(rows: pd.DataFrame, numbers: pd.DataFrame, unit: str) -> Figure:
+    figure, axes = style.new_axes()
+    plot_distribution(rows, axes, unit=unit)
+    return figure
+
+
+CURVE = Kind(
+    table="densities",
+    draw=_draw,
+    name="{attribute}_distribution",
+    parts=_at_once,
+    shows="Estimated distribution of {attribute}, with bands that hold all of it at once",
+    query="density",
+)

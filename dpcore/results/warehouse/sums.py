@@ -1,0 +1,44 @@
+"""The exact sums of a landed round, as the aggregate that they were: everyone's statistics, and no pair, label or refusal."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from dpcore.errors import WarehouseError
+from dpcore.protocol.aggregates import Aggregate
+from dpcore.protocol.scheme import Scheme
+from dpcore.results.warehouse.connection import rows_there
+
+_STANDS = 'from latest_runs join schemes on schemes.run_id = latest_runs.run_id where scheme = ? and "round" = ?'
+_SUMS = "select attribute, statistic, level, cell, value from aggregates where run_id = ? and given = ''"
+_CHARGES = "select attribute, charges from budgets where run_id = ?"
+
+
+def landed_sums(path: str | Path, scheme: str, round_: str) -> tuple[Aggregate, str, int | None]:
+    """Return the aggregate of the run that stands for a scheme's round, the run's source, and the seed of simulated people.
+
+    scheme: its name.  Raises WarehouseError where the round has not landed, or its numbers are forgotten.
+    """
+    found = rows_there(
+        path, f"select latest_runs.run_id, source, seed, canonical, accepted {_STANDS}", [scheme, round_]
+    )
+    if not found:
+        raise WarehouseError(
+            f"round {round_} of scheme {scheme} has not landed in {path}, or is forgotten; see ldpflow query "
+            '"select scheme, round from latest_runs"'
+        )
+    run_id, source, seed, canonical, accepted = found[0]
+    empty = Aggregate.zero(Scheme.from_toml(canonical))
+    sums = {(name, *place): value for name, *place, value in rows_there(path, _SUMS, [run_id])}
+    statistics = {}
+    for name, attribute in empty.scheme.attributes.items():
+        labels = attribute.mechanism.labels()
+        places = zip(labels.statistic, labels.level, labels.cell, strict=True)
+        statistics[name] = np.array(
+            [sums[name, str(s), int(level), int(cell)] for s, level, cell in places], dtype=np.int64
+        )
+    answered = dict(rows_there(path, _CHARGES, [run_id]))
+    return replace(empty, n=int(accepted), statistics=statistics, answered=answered), source, seed

@@ -1,0 +1,86 @@
+"""The least error of any mechanism: below every mechanism's, above nearly nothing that a slow search can find."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import exp, sqrt
+
+import numpy as np
+import pytest
+import scipy
+
+from dpcore import pipeline
+from dpcore.estimation.efficiency import least_error, least_variance
+from dpcore.functionals import Derivative, Entropy, Functional, Mean, Quantile, Variance, parse
+from dpcore.functionals.base import FunctionDensity
+from dpcore.protocol.scheme import Scheme
+from dpcore.rounds.planner.assumed import Assumed
+from dpcore.rounds.planner.expectation import expected_aggregate
+
+LAWS = (
+    (np.array([0.0, 1.0]), np.array([0.5, 0.5])),
+    (np.array([0.0, 1.0]), np.array([0.9, 0.1])),
+    (np.array([-3.0, 1.0, 2.0, 7.0]), np.array([0.1, 0.5, 0.3, 0.1])),
+)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 4.0])
+@pytest.mark.parametrize("place", range(len(LAWS)))
+def test_the_slow_search_over_mechanisms_comes_as_low_and_no_lower(epsilon: float, place: int) -> None:
+    values, law = LAWS[place]
+    found, slow = least_variance(values, law, exp(epsilon)), _search(values, law, exp(epsilon))
+    assert 0.97 * slow <= found <= slow * (1 + 1e-9)
+    assert least_variance(values, law, exp(1.3 * epsilon)) < 0.97 * slow
+
+
+def _search(values: np.ndarray, law: np.ndarray, ratio: float) -> float:
+    """The least variance among mechanisms whose weights are on a grid, over every set of values that a report favours."""
+    k, half = len(values), (values.max() - values.min()) / 2
+    scaled = (values - values.min()) / half - 1
+    weights = np.linspace(-1, 1, 61) * 1.6 * (ratio + 1) / (ratio - 1)
+    weights = np.append(weights, np.array([-1, 1]) * (ratio + 1) / (ratio - 1))
+    sets = np.array(list(product([0, 1], repeat=k)))
+    rows = 1 + (ratio - 1) * np.repeat(sets, len(weights), axis=0)
+    v = np.tile(weights, len(sets))
+    solved = scipy.optimize.linprog(
+        v**2 * (rows @ law),
+        A_eq=np.concatenate([rows.T, (v[:, None] * rows).T]),
+        b_eq=np.concatenate([np.ones(k), scaled]),
+    )
+    return float(solved.fun - (law @ scaled) ** 2) * half**2
+
+
+def test_a_number_that_does_not_vary_costs_nothing_and_units_only_scale() -> None:
+    values, law = LAWS[2]
+    assert least_variance(np.full(3, 2.0), np.full(3, 1 / 3), 2.0) == 0.0
+    assert least_variance(100 * values + 7, law, 2.0) == pytest.approx(1e4 * least_variance(values, law, 2.0), rel=1e-6)
+
+
+@pytest.mark.parametrize("mechanism", ["dyadic_wave", "square_wave", "wavelet_laplace"])
+@pytest.mark.parametrize("functional", [Mean(), Variance(), Quantile(0.5), parse("cdf(0.3)")], ids=str)
+def test_no_mechanism_of_ours_does_better(mechanism: str, functional: Functional) -> None:
+    scheme = Scheme.from_toml(
+        'name = "near"\nclients = 100_000\n[attributes.x]\ntype = "numeric"\nlower = 0\nupper = 1\nepsilon = 1\n'
+        f'mechanism = "{mechanism}"\n'
+    )
+    estimate = pipeline.estimate(expected_aggregate(scheme, Assumed(), 100_000), "x")
+    least = least_error(functional, estimate.density, exp(1.0), 100_000)
+    assert least is not None
+    assert estimate.functional(functional).standard_error > least
+
+
+def test_of_the_uniform_law_a_mean_has_the_error_that_the_literature_has_beside_it() -> None:
+    """At epsilon 1 one bit [Duchi2018] has a variance of ((e + 1) / (e - 1))^2 / 4: .9 of it is needed."""
+    uniform = FunctionDensity(0.0, 1.0, np.ones_like)
+    bit = (exp(1) + 1) / (exp(1) - 1) / 2
+    found = least_error(Mean(), uniform, exp(1.0), 1)
+    assert found is not None
+    assert 0.94 < found / bit < 0.95
+    assert least_error(Mean(), uniform, exp(1.0), 100) == pytest.approx(found / 10)
+    assert sqrt(least_variance(np.array([0.0, 1.0]), np.array([0.5, 0.5]), exp(1.0))) == pytest.approx(bit, rel=2e-3)
+
+
+def test_what_has_no_such_limit_has_none() -> None:
+    uniform = FunctionDensity(0.0, 1.0, np.ones_like)
+    assert least_error(Entropy(), uniform, exp(1.0), 10) is None
+    assert least_error(Derivative(0, 0.5), uniform, exp(1.0), 10) is None

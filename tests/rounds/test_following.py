@@ -1,0 +1,210 @@
+"""A second round that follows a landed one: its scheme, its numbers of both, what it costs, and what is refused in a line."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpcore as dp
+from dpcore import cli
+from dpcore._random import seeded
+from dpcore.errors import BudgetExceeded, DPCoreError
+from dpcore.pipeline import simulate
+from dpcore.populations import by_scheme
+from dpcore.privacy.budget import Budget
+from dpcore.privacy.ledger import InMemory, Ledger
+from dpcore.results import warehouse
+from dpcore.rounds.following import scheme_from
+from dpcore.rounds.preparing import prepare
+from tests.helpers import undrawn
+
+FIRST = """name = "consumer_expenditure"
+clients = 20000
+[attributes.expenditure]
+type = "numeric"
+lower = 0
+upper = 50_000
+unit = "USD"
+column = "Expenditure"
+epsilon = "ln 3"
+functionals = ["mean", "quantile(0.25)", "quantile(0.5)"]
+[attributes.urban_rural]
+type = "categorical"
+categories = ["urban", "rural"]
+epsilon = 1
+"""
+DAYS = ("2026-11-19", "2026-11-20")
+
+
+@pytest.fixture(scope="module")
+def rounds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which a round has landed, and one that follows it."""
+    folder = tmp_path_factory.mktemp("following")
+    (folder / "first.toml").write_text(FIRST)
+    undrawn.run(folder / "first.toml", round_=DAYS[0], data=folder)
+    cli.scheme([folder / "first.toml"], from_=DAYS[0], out=folder / "second.toml", data=folder)
+    undrawn.run(folder / "second.toml", round_=DAYS[1], after=DAYS[0], data=folder)
+    return folder
+
+
+def ask(folder: Path, sql: str) -> list[list[object]]:
+    return warehouse.query(folder / "warehouse.duckdb", sql).values.tolist()
+
+
+def test_the_second_scheme_asks_where_the_first_was_not_sure(rounds: Path) -> None:
+    first, second = (dp.Scheme.from_toml(rounds / name) for name in ("first.toml", "second.toml"))
+    question, numbers = (
+        second.attributes["expenditure"],
+        ask(
+            rounds,
+            f"""
+        select estimate, standard_error from latest_estimates
+        where round = '{DAYS[0]}' and number like 'quantile%' order by number""",
+        ),
+    )
+    assert list(second.attributes) == ["expenditure"]
+    assert second.name == first.name
+    assert second.digest != first.digest
+    assert (question.column, question.unit, question.budget) == (
+        "Expenditure",
+        "USD",
+        first.attributes["expenditure"].budget,
+    )
+    for edge, (value, error) in zip(question.bins, numbers, strict=True):
+        assert abs(float(edge) - value) <= error / 4 + 1e-9
+
+
+def test_numbers_of_both_rounds_land_beside_the_truth(rounds: Path) -> None:
+    rows = ask(
+        rounds,
+        """
+        select round, estimator, number, standard_error, holds_truth from latest_estimates
+        where attribute = 'expenditure' and number in ('mean', 'quantile(0.5)') order by all""",
+    )
+    by_round = {(row[0], row[2]): row for row in rows}
+    assert all(row[4] for row in rows)
+    assert {row[1] for row in rows} == {"log_spline", "two_rounds"}
+    assert len(rows) == 4
+    assert by_round[DAYS[1], "quantile(0.5)"][3] < 0.6 * by_round[DAYS[0], "quantile(0.5)"][3]
+    checks = dict(
+        ask(rounds, f"select name, passed from checks join latest_runs using (run_id) where round = '{DAYS[1]}'")
+    )
+    assert checks["two_rounds(expenditure)"]
+    assert all(checks.values())
+
+
+def test_the_warehouse_has_the_sums_that_the_numbers_were_made_of(rounds: Path) -> None:
+    found, source, seed = warehouse.landed_sums(rounds / "warehouse.duckdb", "consumer_expenditure", DAYS[0])
+    drawn = simulate(found.scheme, by_scheme("consumer_expenditure"), seeded(seed))
+    assert source == "simulated"
+    assert found.n == 20_000 == found.reports("expenditure")
+    for name, statistics in found.statistics.items():
+        assert statistics.sum() == drawn.statistics[name].sum()
+        assert len(statistics) == len(drawn.statistics[name])
+    alone = dp.estimate(found, "expenditure").functional(dp.functionals.Quantile(0.5))
+    landed = ask(
+        rounds, f"select estimate, low from latest_estimates where round = '{DAYS[0]}' and number = 'quantile(0.5)'"
+    )
+    assert [alone.value, alone.low] == pytest.approx(landed[0])
+
+
+@pytest.mark.slow
+def test_rounds_that_share_the_first_are_neither_compared_nor_pooled(rounds: Path, tmp_path: Path) -> None:
+    """Their shares are their own and are; the numbers of both have the first round's reports in common."""
+    file = Path(shutil.copy(rounds / "warehouse.duckdb", tmp_path))
+    undrawn.run(rounds / "second.toml", round_="2026-11-21", after=DAYS[0], data=tmp_path)
+    compared = warehouse.query(file, "select distinct functional from latest_comparisons")["functional"]
+    assert len(compared)
+    assert all(compared.str.startswith("frequency("))
+    assert warehouse.query(file, "from pooled_estimates where estimator = 'two_rounds'").empty
+    assert len(warehouse.query(file, "from pooled_estimates where rounds = 2"))
+
+
+def test_the_account_counts_both_rounds(rounds: Path) -> None:
+    spent = dict(ask(rounds, "select round, fresh from composed_budgets where attribute = 'expenditure'"))
+    assert spent == pytest.approx({day: (i + 1) * np.log(3) for i, day in enumerate(DAYS)})
+
+
+def test_a_ledger_counts_both_rounds_and_refuses_what_is_too_much(rounds: Path) -> None:
+    first, second = (dp.Scheme.from_toml(rounds / name) for name in ("first.toml", "second.toml"))
+    ledger, answer = Ledger(Budget.parse("2.5"), InMemory()), {"expenditure": 9_000, "urban_rural": "urban"}
+    dp.Client(first, dp.seeded(1), ledger=ledger).report(answer)
+    assert float(ledger.spent()) == pytest.approx(1 + np.log(3))
+    with pytest.raises(BudgetExceeded):
+        dp.Client(second, dp.seeded(2), ledger=ledger).report({"expenditure": 9_000})
+    wider = Ledger(Budget.parse("4"), InMemory())
+    for scheme, said in ((first, answer), (second, {"expenditure": 9_000})):
+        dp.Client(scheme, dp.seeded(3), ledger=wider).report(said)
+    assert float(wider.spent()) == pytest.approx(1 + 2 * np.log(3))
+
+
+@pytest.mark.parametrize(
+    ("round_", "aims", "message"),
+    [
+        ("2026-01-01", (), "round 2026-01-01 of scheme consumer_expenditure has not landed"),
+        (DAYS[0], ("urban_rural: quantile(0.5)",), "urban_rural has no quantile"),
+        (DAYS[0], ("income: quantile(0.5)",), "has no attribute 'income'"),
+        (DAYS[0], ("expenditure: mean",), "follows quantile"),
+        (DAYS[0], ("expenditure: cdf(60000)",), "at a bound or beyond"),
+        (DAYS[0], ("the median",), "an aim is"),
+        (DAYS[1], (), "landed under"),
+    ],
+)
+def test_a_scheme_that_cannot_be_made_is_refused(
+    rounds: Path, round_: str, aims: tuple[str, ...], message: str
+) -> None:
+    with pytest.raises(DPCoreError, match=message) as told:
+        scheme_from(rounds / "first.toml", round_, rounds / "warehouse.duckdb", aims)
+    assert "\n" not in str(told.value)
+
+
+def test_several_aims_are_ranges_of_one_question(rounds: Path) -> None:
+    aims = ("expenditure: cdf(20000)", "expenditure: quantile(0.5)", "expenditure: quantile(0.25)")
+    made = dp.Scheme.from_toml(scheme_from(rounds / "first.toml", DAYS[0], rounds / "warehouse.duckdb", aims))
+    assert len(made.attributes["expenditure"].bins) == 3
+    assert made.attributes["expenditure"].bins[-1] == 20_000
+
+
+@pytest.mark.parametrize(
+    ("file", "told", "message"),
+    [
+        ("first.toml", {"after": DAYS[0]}, "by this very scheme"),
+        ("second.toml", {"after": "2026-01-01"}, "has not landed"),
+        ("second.toml", {"after": DAYS[0], "seed": "the first's"}, "the same people"),
+        ("second.toml", {"after": DAYS[0], "records": "people.csv"}, "never put beside real ones"),
+        ("second.toml", {"after": DAYS[0], "records": "people.csv", "seed": 3}, "a rehearsal lands by itself"),
+        ("others.toml", {"after": DAYS[0]}, "asks for ranges of no number"),
+    ],
+)
+def test_a_round_that_follows_nothing_is_refused_before_anybody_is_asked(
+    rounds: Path, tmp_path: Path, file: str, told: dict[str, object], message: str
+) -> None:
+    pd.DataFrame({"Expenditure": np.arange(100)}).to_csv(tmp_path / "people.csv", index=False)
+    (rounds / "others.toml").write_text(
+        'name = "consumer_expenditure"\n[attributes.kids_count]\ntype = "categorical"\nbins = [2]\nepsilon = 1\n'
+    )
+    if told.get("seed") == "the first's":
+        told = {**told, "seed": ask(rounds, f"select seed from latest_runs where round = '{DAYS[0]}'")[0][0]}
+    if "records" in told:
+        told = {**told, "records": tmp_path / "people.csv"}
+    with pytest.raises(DPCoreError, match=message) as refused:
+        prepare(rounds / file, round_="2026-12-01", data=rounds, **told)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--aim", "x: mean"], ["--out", "x.toml"], ["--from", DAYS[0], "also.toml"]],
+    ids=["aim", "out", "two files"],
+)
+def test_options_that_go_together_are_asked_for(
+    rounds: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["scheme", str(rounds / "first.toml"), *arguments])
+    assert ended.value.code
+    assert "--from" in capsys.readouterr().err
