@@ -6,13 +6,19 @@ smaller total, so that the ratio of two weights may be within the promise while 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from dpcore.errors import CalibrationError
+
+
+def turns_of(stated: Mapping[str, Any]) -> Sequence[int]:
+    """Return how often each level of a dyadic wave goes around the interval, 0 of a line; octaves, where it is not stated."""
+    return stated.get("harmonics") or [2**level if level else 0 for level in range(len(stated["widths"]))]
 
 
 @dataclass(frozen=True)

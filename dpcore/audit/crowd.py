@@ -17,6 +17,7 @@ from operator import add
 
 import numpy as np
 
+from dpcore.audit.channel import turns_of
 from dpcore.mechanisms import (
     CrossedWave,
     DyadicWave,
@@ -229,12 +230,12 @@ def _(mechanism: SquareWave) -> tuple[Level, ...]:
 
 @levels.register
 def _(mechanism: DyadicWave) -> tuple[Level, ...]:
-    """Of the coarsest level the range is extended, finer ones are circles; cells of one phase have one row."""
+    """Of a line the range is extended, others are circles; cells of one phase have one row."""
     stated = mechanism.parameters()
     cells, lists = stated["cells"], (stated[name] for name in ("widths", "weights_in", "weights_out", "level_law"))
     return tuple(
-        _wave(cells, window, cells if level else cells + window - 1, heavy, light, share / _LEVEL_LAW)
-        for level, (window, heavy, light, share) in enumerate(zip(*lists, strict=True))
+        _wave(cells, window, cells if turns else cells + window - 1, heavy, light, share / _LEVEL_LAW)
+        for turns, window, heavy, light, share in zip(turns_of(stated), *lists, strict=True)
     )
 
 

@@ -27,7 +27,7 @@ from operator import add
 import numpy as np
 
 from dpcore._random import seeded
-from dpcore.audit.channel import largest_ratio
+from dpcore.audit.channel import largest_ratio, turns_of
 from dpcore.audit.findings import AttributeAudit, Finding, PairAudit, SchemeAudit
 from dpcore.audit.gaussian import approximate_epsilon
 from dpcore.audit.joint import audit_pair
@@ -144,14 +144,14 @@ def _(mechanism: SquareWave) -> Finding:
 
 @_stated.register
 def _(mechanism: DyadicWave) -> Finding:
-    """Rows of input cells of one phase are the same; of the coarsest level the range is extended, finer ones are circles."""
+    """Rows of input cells of one phase are the same; of a line the range is extended, others are circles."""
     stated = mechanism.parameters()
     cells, channel = stated["cells"], []
-    for level, (window, heavy, light) in enumerate(
-        zip(stated["widths"], stated["weights_in"], stated["weights_out"], strict=True)
+    for turns, window, heavy, light in zip(
+        turns_of(stated), stated["widths"], stated["weights_in"], stated["weights_out"], strict=True
     ):
-        starts = np.arange(cells) - (window // 2 if level else 0)
-        channel.append(_wave(starts, window, cells if level else cells + window - 1, heavy, light))
+        starts = np.arange(cells) - (window // 2 if turns else 0)
+        channel.append(_wave(starts, window, cells if turns else cells + window - 1, heavy, light))
     return _listed(channel)
 
 

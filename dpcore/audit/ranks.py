@@ -13,6 +13,7 @@ from functools import lru_cache, singledispatch
 import numpy as np
 import scipy
 
+from dpcore.audit.channel import turns_of
 from dpcore.errors import CalibrationError
 from dpcore.mechanisms import (
     DyadicWave,
@@ -145,17 +146,17 @@ def _(mechanism: SquareWave, values: np.ndarray, reports: Reports, generator: np
 
 @_ranks.register
 def _(mechanism: DyadicWave, values: np.ndarray, reports: Reports, generator: np.random.Generator) -> Ranks:
-    """Level 0 shows the whole range, extended by half a window on both sides; finer ones circles."""
+    """A line shows the whole range, extended by half a window on both sides; others are circles."""
     stated = mechanism.parameters()
-    cells, widths = stated["cells"], stated["widths"]
-    finest, rank = len(widths) - 1, np.empty(len(reports))
-    for level, (window, heavy, light) in enumerate(
-        zip(widths, stated["weights_in"], stated["weights_out"], strict=True)
+    cells, widths, around = stated["cells"], stated["widths"], turns_of(stated)
+    finest, rank = max(1, *around), np.empty(len(reports))
+    for level, (turns, window, heavy, light) in enumerate(
+        zip(around, widths, stated["weights_in"], stated["weights_out"], strict=True)
     ):
         at = np.flatnonzero(reports.level == level)
-        phase = (values[at] >> (finest - level)) % cells
-        start = (phase - (window - 1) // 2) % cells if level else phase
-        weights = np.full(cells if level else cells + window - 1, light)
+        phase = (values[at] * max(1, turns) // finest) % cells
+        start = (phase - (window - 1) // 2) % cells if turns else phase
+        weights = np.full(cells if turns else cells + window - 1, light)
         weights[:window] = heavy
         rank[at] = _placed(weights[None, :], (reports.values[at] - start) % len(weights), generator)
     return {"the cell": rank}

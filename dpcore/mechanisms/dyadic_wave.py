@@ -4,6 +4,9 @@ Most clients report the anchor, level 0: a square wave on cells of the whole int
 finer level l from a public law, wrap their value at that scale, and report a cell near its phase on a circle.  The anchor
 tells where a value is, the finer levels tell what the anchor's window blurs.  Every report spends the whole budget, and is two
 small integers.  The finer levels are ours.
+
+Where a purpose is said, levels need not be octaves: several are lines, of windows of several widths, others circles that go
+around the interval once or more.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from functools import cached_property
 from typing import Any, Self
 
 from dpcore.errors import SchemeError, check_whole
-from dpcore.mechanisms.calibration import level_sampling, wave_design
+from dpcore.mechanisms.calibration import level_sampling, purposes, wave_design
 from dpcore.mechanisms.declared import Option, mechanism
 from dpcore.mechanisms.observation import Wave
 from dpcore.mechanisms.parameters import integer, integers
@@ -43,6 +46,12 @@ _LISTS = ("weights_in", "weights_out", "level_law", "widths")
         Option("levels", int, least=1, most=_MOST_LEVELS, words="scales; each shows half the width of the one before"),
         Option("level_law", list[Fraction], words="shares of the devices that report each level"),
         Option("widths", list[int], least=1, words="cells of each level's window around the truth: odd numbers"),
+        Option(
+            "purpose",
+            str,
+            choices=purposes.PURPOSES,
+            words="a design that is solved for it: `both`, curve and mean, or the `curve` above all; instead of the four above",
+        ),
     ),
     told=("points",),
 )
@@ -50,11 +59,13 @@ _LISTS = ("weights_in", "weights_out", "level_law", "widths")
 class DyadicWave(WaveMechanism):
     """Report a level and a cell: each cell of a window around the value's phase with weight_in, each other with weight_out.
 
-    cells: M, a power of two, 2..1024, at every level.  With L levels there are M 2^(L-1) input cells, at most 4096.
+    cells: M, a power of two, 2..1024, at every level.
+    harmonics: (L,), how often each level goes around the interval, a power of two; 0 of a line.  Without them 0, 2, 4, ..,
+    2^(L-1), the dyadic ones.  There are M times the largest input cells, M at least and at most 4096.
     half_widths: (L,), h_l, cells; a window has 2 h_l + 1.  level_law: (L,) integers that sum to 2^16.
     weights: (L,) pairs (weight_in, weight_out), each level's total below 2^32.
-    Level 0: input cell c has phase c >> (L-1), and the range is extended by h_0 on both sides.  Level l >= 1: phase
-    (c >> (L-1-l)) mod M, on a circle.
+    A line: input cell c has phase c M // inputs, and the range is extended by h_l on both sides.  A circle of harmonic k: phase
+    (c k M // inputs) mod M.
 
     Privacy.  Claim: Pr(level, z | x) <= e^epsilon Pr(level, z | x') for all x, x' and all reports.
         1. The level is drawn without looking at x, so that its probability cancels: one level at a time.
@@ -76,11 +87,15 @@ class DyadicWave(WaveMechanism):
     half_widths: tuple[int, ...]
     level_law: tuple[int, ...]
     weights: tuple[tuple[int, int], ...]
+    harmonics: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         check_cells(self.cells)
         levels = len(self.half_widths)
-        _check_levels(levels, self.cells)
+        if self.harmonics:
+            _check_harmonics(self.harmonics, levels, self.cells)
+        else:
+            _check_levels(levels, self.cells)
         level_sampling.check_weights(self.level_law, levels)
         if len(self.weights) != levels:
             raise SchemeError(f"weights must be one pair for each of the {levels} levels, got {len(self.weights)}")
@@ -96,15 +111,20 @@ class DyadicWave(WaveMechanism):
         levels: int | None = None,
         level_law: Sequence[Fraction | int] | None = None,
         widths: Sequence[int] | None = None,
+        purpose: str | None = None,
     ) -> DyadicWave:
         """Return the mechanism that keeps `budget`, its free constants those of `calibration.wave_design`.
 
         points: how many values are to be told apart, each of which gets an input cell: more levels where they are many.
         cells: a power of two, 2..1024.  levels: 1..12, with cells 2^(levels-1) <= 4096.  level_law: one positive number per
         level, made integers that sum to 2^16.  widths: the windows' cells, odd, one per level.
+        purpose: one of `purposes.PURPOSES`, whose design says all of these.
 
         Raises SchemeError for values outside these ranges or of different lengths.
         """
+        if purpose is not None:
+            given = {"cells": cells, "levels": levels, "level_law": level_law, "widths": widths}
+            return cls._for(budget, purpose, [name for name, value in given.items() if value is not None])
         lengths = {
             name: len(given) for name, given in (("level_law", level_law), ("widths", widths)) if given is not None
         }
@@ -130,10 +150,20 @@ class DyadicWave(WaveMechanism):
         )
 
     @classmethod
+    def _for(cls, budget: Budget, purpose: str, given: Sequence[str]) -> DyadicWave:
+        if given:
+            raise SchemeError(f"purpose = {purpose!r} says {', '.join(given)}, too; leave either out")
+        law, patterns = purposes.choose(budget, purpose)
+        harmonics, half_widths = zip(*patterns, strict=True)
+        weights = tuple(wave_weights(budget, purposes.CELLS, h, circular=k > 0) for k, h in patterns)
+        return cls(budget, purposes.CELLS, half_widths, law, weights, harmonics)  # none is dyadic
+
+    @classmethod
     def _read(cls, budget: Budget, parameters: Mapping[str, Any]) -> Self:
         cells, (*weights, law, widths) = integer(parameters["cells"]), (integers(parameters[key]) for key in _LISTS)
         half_widths = tuple(half_width_of(window) for window in widths)
-        return cls(budget, cells, half_widths, law, tuple(zip(*weights, strict=True)))
+        harmonics = integers(parameters.get("harmonics", ()))
+        return cls(budget, cells, half_widths, law, tuple(zip(*weights, strict=True)), harmonics)
 
     def parameters(self) -> Mapping[str, Any]:
         return {
@@ -142,6 +172,7 @@ class DyadicWave(WaveMechanism):
             "widths": [wave.window for wave in self.waves],
             "weights_in": [weight_in for weight_in, _ in self.weights],
             "weights_out": [weight_out for _, weight_out in self.weights],
+            **({"harmonics": list(self.harmonics)} if self.harmonics else {}),
         }
 
     @property
@@ -150,21 +181,38 @@ class DyadicWave(WaveMechanism):
 
     @cached_property
     def waves(self) -> tuple[Wave, ...]:
-        finest = len(self.half_widths) - 1
+        harmonics = self.harmonics or _dyadic(len(self.half_widths))
+        finest = max(1, *harmonics)
         return tuple(
             Wave(
-                inputs=self.cells << finest,
+                inputs=self.cells * finest,
                 cells=self.cells,
-                shift=finest - level,
+                shift=(finest // max(1, harmonic)).bit_length() - 1,
                 half_width=half_width,
-                circular=level > 0,
+                circular=harmonic > 0,
                 weight_in=weight_in,
                 weight_out=weight_out,
             )
-            for level, (half_width, (weight_in, weight_out)) in enumerate(
-                zip(self.half_widths, self.weights, strict=True)
+            for harmonic, half_width, (weight_in, weight_out) in zip(
+                harmonics, self.half_widths, self.weights, strict=True
             )
         )
+
+
+def _dyadic(levels: int) -> tuple[int, ...]:
+    """A line, and circles of octaves."""
+    return (0, *(1 << level for level in range(1, levels)))
+
+
+def _check_harmonics(harmonics: tuple[int, ...], levels: int, cells: int) -> None:
+    check_whole(1, _MOST_LEVELS, levels=levels)
+    if len(harmonics) != levels or any(k < 0 or k & (k - 1) or k * cells > LARGEST_INPUTS for k in harmonics):
+        raise SchemeError(
+            f"harmonics must be one for each of the {levels} levels, 0 of a line or a power of two that, times cells, is at "
+            f"most {LARGEST_INPUTS}, got {list(harmonics)}"
+        )
+    if harmonics == _dyadic(levels):
+        raise SchemeError(f"harmonics {list(harmonics)} are the dyadic ones; leave them out")
 
 
 def _check_levels(levels: int, cells: int) -> None:

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+import scipy
 
 from dpcore import cli
 from dpcore._random import seeded
@@ -67,6 +68,32 @@ SEEN_AT_ONCE = (
     "people_seventeen_places_apart_share_their_noise",
     "ids_end_with_the_pet",
 )
+
+
+PURPOSE = """
+name = "purpose"
+[attributes.x]
+type = "numeric"
+lower = 0
+upper = 1
+epsilon = 1
+purpose = "curve"
+"""
+
+
+def test_a_wave_for_a_purpose_follows_its_law() -> None:
+    """Ranks are those of lines and circles as they are stated: read as octaves, honest reports do not have their law."""
+    assert faithfulness(Scheme.from_toml(PURPOSE), seeded(1), trials=20_000).holds
+    wave = Scheme.from_toml(PURPOSE).attributes["x"].mechanism
+    values = np.arange(20_000) % wave.inputs
+    reports = wave.privatize(values, seeded(2))
+
+    def spread(stated: Any) -> float:
+        rank = ranks(stated, values, reports, np.random.default_rng(3))["the cell"]
+        return float(scipy.stats.kstest(rank, "uniform").pvalue)
+
+    assert spread(wave) > 1e-3
+    assert spread(replace(wave, harmonics=(wave.harmonics[-1], *wave.harmonics[1:-1], wave.harmonics[0]))) < 1e-6
 
 
 def test_honest_clients_follow_the_law_and_are_heard() -> None:

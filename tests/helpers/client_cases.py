@@ -143,12 +143,32 @@ widths = [3, 21, 1, 3]
 level_law = [1, 1, 2, 2]
 epsilon = "ln 3"
 """
+PURPOSES = """
+name = "purposes"
+clients = 1000
+
+[attributes.curve]
+type = "numeric"
+lower = 0
+upper = 1
+purpose = "curve"
+epsilon = 1
+
+[attributes.lines]
+type = "numeric"
+lower = -3
+upper = "12.5"
+purpose = "both"
+epsilon = 2
+missing = "category"
+"""
 SCHEMES = {
     "everything": EVERYTHING,
     "one_of_three": ONE,
     "variants": VARIANTS,
     "labelled": LABELLED,
     "together": TOGETHER,
+    "purposes": PURPOSES,
 }
 _PERSON: dict[str, Any] = {
     "answer": "yes",
@@ -162,6 +182,12 @@ _PERSON |= {"dyadic": 0.1, "square": 1, "wavelet": 3.3, "split": 12, "Coin": 2}
 _PAIRS: dict[str, Any] = {"job": "a", "Region": "n", "smokes": "yes", "drinks": "no"}
 _PAIRS |= {"income": 99_999.5, "age": 54, "height": 0.3, "weight": 0.1}
 RECORDS: dict[str, list[dict[str, Any]]] = {
+    "purposes": [
+        {"curve": 0, "lines": 12.5},
+        {"curve": 1, "lines": None},
+        {"curve": 0.37, "lines": -3},
+        {"curve": 0.999, "lines": 4.75},
+    ],
     "everything": [
         _PERSON,
         _PERSON | {"Coin": "heads", "answer": "perhaps", "bits": "c36", "dyadic": -3, "square": 0, "wavelet": -1e9},
@@ -188,6 +214,7 @@ RECORDS: dict[str, list[dict[str, Any]]] = {
     ],
 }
 REFUSED_RECORDS: dict[str, list[dict[str, Any]]] = {
+    "purposes": [{"curve": None, "lines": 1}, {"lines": 1}, {"curve": "a", "lines": 1}],
     "everything": [
         {key: value for key, value in _PERSON.items() if key != "dyadic"},
         {key: value for key, value in _PERSON.items() if key != "answer"},

@@ -79,6 +79,7 @@ def test_oracles_of_few_categories(name: str, categories: int) -> None:
         CrossedWave.design(ONE, cells=8),
         CrossedWave.design(ONE, cells=8, widths=[3, 31, 3, 3]),
         DyadicWave.design(ONE, cells=8, widths=[3, 5, 7]),
+        DyadicWave.design(ONE, purpose="curve"),
         DyadicWave.design(ONE, cells=8, widths=[5, 5, 3, 5]),  # no pair is as far apart as can be at every level
     ],
 )

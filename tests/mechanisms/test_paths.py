@@ -71,6 +71,7 @@ DESIGNS: dict[str, list[Callable[[Budget], Mechanism]]] = {
         lambda budget: DyadicWave.design(budget, levels=1, cells=16),
         lambda budget: DyadicWave.design(budget, cells=32, level_law=[1] * 6, widths=[9, 7, 5, 3, 1, 21]),
         lambda budget: DyadicWave.design(budget, cells=2, levels=12, widths=[1] * 12),
+        lambda budget: DyadicWave.design(budget, purpose="curve"),
     ],
 }
 

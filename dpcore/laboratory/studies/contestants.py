@@ -15,6 +15,7 @@ from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.laboratory.studies import metrics
 from dpcore.laboratory.studies.method import Method, Setting
 from dpcore.laboratory.studies.targets import Target
+from dpcore.mechanisms.calibration.purposes import PURPOSES
 from dpcore.protocol.scheme import Scheme
 
 ATTRIBUTE = "x"
@@ -62,6 +63,10 @@ def contestants() -> tuple[Contestant, ...]:
     """Return our methods; `dyadic_wave` is the one that the aims are about."""
     return (
         Contestant("dyadic_wave", 'mechanism = "dyadic_wave"'),
+        *(
+            Contestant(f"dyadic_wave_{purpose}", f'mechanism = "dyadic_wave"\npurpose = "{purpose}"')
+            for purpose in PURPOSES
+        ),
         Contestant("dyadic_wave_ems", 'mechanism = "dyadic_wave"\nestimator = "ems"'),
         Contestant("square_wave", 'mechanism = "square_wave"'),
         Contestant("wavelet_laplace", 'mechanism = "wavelet_laplace"'),

@@ -24,6 +24,7 @@ NOISE, COINS, ODD = (
     "1 <= weight_other < weight_true < 2^coin_bits",
     "widths must be odd numbers",
 )
+TURNS = "harmonics must be one for each"
 WHOLE, EPSILON, TOML = "must be a whole number between", "epsilon must be", "the scheme is not valid TOML"
 LAPLACE = "this client draws Laplace noise only"  # what the browser says of any other
 
@@ -49,6 +50,7 @@ HONEST = {
     "local_hashing": categorical("local_hashing", "1", 6),
     "dyadic_wave": numeric("dyadic_wave", "1", "cells = 8\nwidths = [5, 3, 1]\n"),
     "wide_wave": numeric("dyadic_wave", '"0.002"', "cells = 1024\nwidths = [1, 1023]\n"),
+    "purpose": numeric("dyadic_wave", "1", 'purpose = "curve"\n'),
     "square_wave": numeric("square_wave", "1", "cells = 8\nwidths = [3]\n"),
     "steps": numeric("dyadic_wave", "1", "cells = 8\nwidths = [5, 3, 1]\n").replace(
         "upper = 1\n", 'upper = 9\nstep = "3/2"\n'
@@ -167,6 +169,7 @@ def kept(schemes: dict[str, Scheme]) -> list[Row]:
         ("two bins", "local_hashing", _said(schemes["local_hashing"], "bins", 2)),
         ("noise of a logarithm", "sampled", _LN_3 | _said(schemes["sampled"], "noise_scales", [119307] * 3)),
         ("another law", "dyadic_wave", _said(schemes["dyadic_wave"], "level_law", [1, 1, 65534])),
+        ("other turns", "purpose", _said(schemes["purpose"], "harmonics", [1, 0, 16, 64, 2])),
         ("other categories of two columns", "together", {'        "s",\n': '        "a",\n'}),
         ("a wider plane", "plane", {"    9,\n": "    10,\n"}),
         ("another law of four levels", "plane", _said(schemes["plane"], "level_law", [1, 65533, 1, 1])),
@@ -279,6 +282,22 @@ def refused(schemes: dict[str, Scheme]) -> list[Row]:
     rows.append(("wide_wave: a window around the circle", "wide_wave", _WIDE | {"    1023,\n": "    1025,\n"}, ROOM))
     rows.append(("wide_wave: a ratio of 499 : 498", "wide_wave", _wide(499, 498), RATIO))
     say("a window beyond what is listed", "wide_wave", "widths", [32001, 1023], "a level has at most")
+
+    turns = own["purpose"]["harmonics"]
+    say(
+        "one too heavy",
+        "purpose",
+        "weights_in",
+        [own["purpose"]["weights_in"][0] + 1, *own["purpose"]["weights_in"][1:]],
+        RATIO,
+    )
+    say("turns of three levels", "purpose", "harmonics", turns[1:], TURNS)
+    say("thrice around", "purpose", "harmonics", [*turns[1:], 3], TURNS)
+    say("around less than never", "purpose", "harmonics", [*turns[1:], -1], TURNS)
+    say("around too often", "purpose", "harmonics", [*turns[1:], 128], TURNS)
+    say("around as octaves do", "purpose", "harmonics", [0, 2, 4, 8, 16], "are the dyadic ones")
+    say("a text for turns", "purpose", "harmonics", ['"1"', *turns[1:]], NEEDS)
+    say("a circle on all of which its window lies", "purpose", "widths", [*own["purpose"]["widths"][:-1], 65], ROOM)
 
     say("an even window", "square_wave", "width", 4, ODD)
     say("a window of nothing", "square_wave", "width", -3, ODD)

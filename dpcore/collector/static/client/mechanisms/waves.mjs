@@ -76,13 +76,33 @@ export function dyadicWave(client) {
   widths.forEach(checkWindow);
   if (heavy.length !== light.length) throw new SchemeError("client does not hold what the mechanism needs (weights_out)");
   checkCells(cells);
-  const finest = natural("levels", widths.length, 1, MOST_LEVELS) - 1;
-  const inputs = cells * 2 ** finest;
+  const turns = harmonicsOf(client, cells, natural("levels", widths.length, 1, MOST_LEVELS));
+  const finest = Math.max(1, ...turns);
+  const inputs = cells * finest;
   if (inputs > MOST_INPUTS) throw new SchemeError(`cells 2^(levels-1) must be at most ${MOST_INPUTS}, got ${inputs}`);
   levelLaw(law, widths.length);
   if (heavy.length !== widths.length) throw new SchemeError(`weights must be one pair for each of the ${widths.length} levels`);
-  const level = (window, number) => wave(cells, finest - number, window, number > 0, [heavy[number], light[number]]);
+  const level = (window, number) => {
+    const shift = Math.log2(finest / Math.max(1, turns[number]));
+    return wave(cells, shift, window, turns[number] > 0, [heavy[number], light[number]]);
+  };
   return waves(inputs, widths.map(level), law);
+}
+
+/** How often each level goes around the interval, 0 of a line: octaves, where a scheme does not say. */
+function harmonicsOf(client, cells, levels) {
+  const octaves = Array.from({ length: levels }, (_, level) => (level > 0 ? 2 ** level : 0));
+  if (!client.has("harmonics")) return octaves;
+  const [stated] = needed(client, ["harmonics"], ["harmonics"]);
+  const isFine = (k) => Number.isInteger(k) && k >= 0 && k * cells <= MOST_INPUTS && (k & (k - 1)) === 0;
+  if (stated.length !== levels || !stated.every(isFine)) {
+    throw new SchemeError(
+      `harmonics must be one for each of the ${levels} levels, 0 of a line or a power of two that, times cells, is at ` +
+        `most ${MOST_INPUTS}, got ${stated}`,
+    );
+  }
+  if (String(stated) === String(octaves)) throw new SchemeError(`harmonics ${stated} are the dyadic ones; leave them out`);
+  return stated;
 }
 
 export function squareWave(client) {
