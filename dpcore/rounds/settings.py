@@ -134,8 +134,6 @@ class Rules(Declared):
     after: str | None = option(
         None,
         "The landed round whose scheme `ldpflow scheme --from` made this one of: numbers of both rounds together land, too.",
-        least=1,
-        most=64,
     )
     again: bool = option(
         False,
