@@ -71,9 +71,9 @@ FROZEN: dict[int, dict[str, str]] = {
         "together": "fb5d561cddfe8517",
         "together.income_age": "bd85910008af1ecc",
         "together.height_weight": "ad7be299a84b2f4c",
-        "purposes.curve": "285b6ac93f1bdb4a",
-        "purposes.lines": "37fc8aeaf3ab44b6",
-        "purposes": "c2a95bd92c9aee12",
+        "purposes.curve": "d535ba959966b47d",
+        "purposes.lines": "6396bfcf93fb0d8a",
+        "purposes": "d32485afbb4b6bbb",
     },
 }
 

@@ -79,7 +79,7 @@ def test_oracles_of_few_categories(name: str, categories: int) -> None:
         CrossedWave.design(ONE, cells=8),
         CrossedWave.design(ONE, cells=8, widths=[3, 31, 3, 3]),
         DyadicWave.design(ONE, cells=8, widths=[3, 5, 7]),
-        DyadicWave.design(ONE, purpose="curve"),
+        DyadicWave(ONE, 8, (1, 2, 1), (30000, 20000, 15536), ((178145, 65536),) * 3, (1, 0, 4)),  # of no octaves
         DyadicWave.design(ONE, cells=8, widths=[5, 5, 3, 5]),  # no pair is as far apart as can be at every level
     ],
 )

@@ -7,10 +7,10 @@ V = (n sum_j w_j I_j + Q_o)^{-1}, the shares minimise
 
     mean over o, n of [ log tr V + distribution log sum_k V_kk / (pi k)^2 ] + mean log m' (sum_j w_j I_j)^{-1} m,
 
-the Bayes errors of the curve and of the distribution function over orders o = 1, 2 and n = 10^4, 10^5, 10^6, with a price on
-the variance of the corrected mean, whose functional is m.  (With order 3, too, a claw is seen worse than by octaves.)  The
-problem is convex in w: shares are multiplied by the root of their gradient until they stay [Yu2010].  Then patterns are joined
-until few are left, each of them of enough clients, and their windows moved while that lowers the criterion.
+the Bayes errors of the curve and of the distribution function over orders o of 1, 2, 3 and n = 10^4, 10^5, 10^6, with a price
+on the variance of the corrected mean, whose functional is m.  The problem is convex in w: shares are multiplied by the root of
+their gradient until they stay [Yu2010].  Then patterns are joined until few are left, each of them of enough clients, and their
+windows moved while that lowers the criterion.
 
 No density enters it.  Run `python -m dpcore.laboratory.studies.wave_purposes` to make the table of `calibration.purposes` anew;
 `ldpflow benchmark accuracy --methods dyadic_wave,dyadic_wave_both,dyadic_wave_curve` says what the designs are worth.
@@ -54,7 +54,7 @@ class Price:
     orders: tuple[int, ...] = (1, 2)
 
 
-PRICES: Mapping[str, Price] = MappingProxyType({"both": Price(0.3, 0.08), "curve": Price(0.0, 0.01)})
+PRICES: Mapping[str, Price] = MappingProxyType({"both": Price(0.3, 0.08), "curve": Price(orders=(1, 2, 3))})
 
 Design = tuple[tuple[Pattern, ...], np.ndarray]  # patterns, and their shares, (J,)
 

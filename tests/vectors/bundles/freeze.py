@@ -169,7 +169,7 @@ def kept(schemes: dict[str, Scheme]) -> list[Row]:
         ("two bins", "local_hashing", _said(schemes["local_hashing"], "bins", 2)),
         ("noise of a logarithm", "sampled", _LN_3 | _said(schemes["sampled"], "noise_scales", [119307] * 3)),
         ("another law", "dyadic_wave", _said(schemes["dyadic_wave"], "level_law", [1, 1, 65534])),
-        ("other turns", "purpose", _said(schemes["purpose"], "harmonics", [1, 0, 16, 64, 2])),
+        ("other turns", "purpose", _said(schemes["purpose"], "harmonics", [1, 0, 16, 64])),
         ("other categories of two columns", "together", {'        "s",\n': '        "a",\n'}),
         ("a wider plane", "plane", {"    9,\n": "    10,\n"}),
         ("another law of four levels", "plane", _said(schemes["plane"], "level_law", [1, 65533, 1, 1])),
@@ -295,7 +295,7 @@ def refused(schemes: dict[str, Scheme]) -> list[Row]:
     say("thrice around", "purpose", "harmonics", [*turns[1:], 3], TURNS)
     say("around less than never", "purpose", "harmonics", [*turns[1:], -1], TURNS)
     say("around too often", "purpose", "harmonics", [*turns[1:], 128], TURNS)
-    say("around as octaves do", "purpose", "harmonics", [0, 2, 4, 8, 16], "are the dyadic ones")
+    say("around as octaves do", "purpose", "harmonics", [0, 2, 4, 8], "are the dyadic ones")
     say("a text for turns", "purpose", "harmonics", ['"1"', *turns[1:]], NEEDS)
     say("a circle on all of which its window lies", "purpose", "widths", [*own["purpose"]["widths"][:-1], 65], ROOM)
 
