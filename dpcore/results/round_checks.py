@@ -90,4 +90,4 @@ def _efficiency(round_: Round, name: str) -> Iterator[Check]:
     least = least_error(Mean(), estimate.density, math.exp(float(budget)), estimate.n)
     if least:
         times, beside = (means[0].standard_error or 0.0) / least, "times the least of any mechanism made for it alone"
-        yield Check(f"efficiency({name})", True, times, None, f"the mean's error is {times:.2f} {beside}")
+        yield Check(f"efficiency({name})", True, round(times, 2), None, f"the mean's error is {times:.2f} {beside}")
