@@ -75,7 +75,9 @@ def test_records_are_read_from_elsewhere(store: Any, scheme_file: Path, tmp_path
     frame = populations.read_records("memory://people/records.csv", scheme)
     frame.to_parquet(tmp_path / "records.parquet")
     store.pipe_file("/people/records.parquet", (tmp_path / "records.parquet").read_bytes())
-    assert populations.read_records("memory://people/records.parquet", scheme).equals(frame)
+    again = populations.read_records("memory://people/records.parquet", scheme)
+    assert again["urban_rural"].dtype == "category"
+    assert again.astype(frame.dtypes).equals(frame)
 
 
 def test_a_file_elsewhere_is_whole_or_absent(store: Any, scheme_file: Path, tmp_path: Path) -> None:
