@@ -16,7 +16,7 @@ import numpy as np
 from dpcore.errors import NotEstimable
 from dpcore.estimation.estimators import smooth_class
 from dpcore.estimation.estimators.assumed_curved import NOISE, Region, quadratic
-from dpcore.estimation.estimators.bands import critical_value, invert_band, within
+from dpcore.estimation.estimators.bands import critical_value, inferred, invert_band
 from dpcore.estimation.estimators.posterior import Posterior
 from dpcore.estimation.estimators.smooth_class import Linear, SmoothClass
 from dpcore.estimation.functional_estimate import ASSUMED, FunctionalEstimate, normal_quantile, refused
@@ -55,17 +55,8 @@ class Assumed:
             half, error = float(found.half(confidence)[0]), float(found.deviation[0])
             value = float(found.value[0])
             low, high = value - half, value + half
-        value, low, high = within(value, low, high, *functional.range_on(density.lower, density.upper))
-        return FunctionalEstimate(
-            functional=str(functional),
-            value=value,
-            standard_error=error,
-            low=low,
-            high=high,
-            confidence=confidence,
-            plug_in=float(functional.value(density)),
-            kind=ASSUMED,
-        )
+        bounds, plug_in = functional.range_on(density.lower, density.upper), float(functional.value(density))
+        return inferred(functional, (value, error, low, high), bounds, confidence, plug_in, kind=ASSUMED)
 
     def density_band(self, x: np.ndarray, confidence: float, simultaneous: bool) -> tuple[np.ndarray, np.ndarray]:
         """Return low and high, (n,) each, of the density at x (n,), of each or of all points of the range at once."""

@@ -7,7 +7,8 @@ from math import exp, pi
 import numpy as np
 import scipy
 
-from dpcore.estimation.functional_estimate import normal_quantile
+from dpcore.estimation.functional_estimate import FunctionalEstimate, normal_quantile
+from dpcore.functionals import Functional
 
 _DRAWS, _SEED = 10_000, 30  # of maxima: two tenths of a per cent of coverage
 
@@ -78,6 +79,36 @@ def within(value: float, low: float, high: float, least: float, most: float) -> 
     shift = float(np.clip(value, least, most)) - value
     value, low, high = (float(np.clip(number + shift, least, most)) for number in (value, low, high))
     return value, low, high
+
+
+def inferred(
+    functional: Functional,
+    found: tuple[float, float, float, float],
+    bounds: tuple[float, float],
+    confidence: float,
+    plug_in: float,
+    *,
+    kind: str = "",
+    second_order: float | None = None,
+) -> FunctionalEstimate:
+    """Return a functional with its interval, brought into the range that it can have.
+
+    found: value, standard error, low and high.  bounds: the range's ends.  plug_in: of the density shown.  kind: the
+    functional's own, where none is said.
+    """
+    value, error, low, high = found
+    value, low, high = within(value, low, high, *bounds)
+    return FunctionalEstimate(
+        functional=str(functional),
+        value=value,
+        standard_error=error,
+        low=low,
+        high=high,
+        confidence=confidence,
+        plug_in=plug_in,
+        kind=kind or functional.kind,
+        second_order=second_order,
+    )
 
 
 def invert_band(

@@ -21,7 +21,7 @@ from functools import cached_property
 import numpy as np
 
 from dpcore.estimation.densities import DensityOnInterval
-from dpcore.estimation.estimators.bands import within
+from dpcore.estimation.estimators.bands import inferred
 from dpcore.estimation.estimators.exact_weights import Shares, Told
 from dpcore.estimation.estimators.likelihood import Likelihood
 from dpcore.estimation.functional_estimate import DISTRIBUTION_FREE, FunctionalEstimate, normal_quantile, refused
@@ -60,17 +60,9 @@ class DistributionFree:
         else:
             a, b = (float(self._place(end)) for end in _ends(functional))
             low, high, error = self._one_by_one(confidence).between(a, b, z)
-        value, low, high = within((low + high) / 2, low, high, *functional.range_on(lower, upper))
-        return FunctionalEstimate(
-            functional=str(functional),
-            value=value,
-            standard_error=error,
-            low=low,
-            high=high,
-            confidence=confidence,
-            plug_in=float(functional.value(self.density)),
-            kind=DISTRIBUTION_FREE,
-        )
+        found, bounds = ((low + high) / 2, error, low, high), functional.range_on(lower, upper)
+        plug_in = float(functional.value(self.density))
+        return inferred(functional, found, bounds, confidence, plug_in, kind=DISTRIBUTION_FREE)
 
     def cdf_band(self, x: np.ndarray, confidence: float, simultaneous: bool) -> tuple[np.ndarray, np.ndarray]:
         """Return low and high, (n,) each, of the share at or below x (n,): of each, or of all that there are at once."""

@@ -28,7 +28,7 @@ import numpy as np
 from dpcore.errors import SchemeError
 from dpcore.estimation.densities import Spline, cell_masses
 from dpcore.estimation.estimators import goodness_of_fit, one_step
-from dpcore.estimation.estimators.bands import critical_value, invert_band, standard_errors, within
+from dpcore.estimation.estimators.bands import critical_value, inferred, invert_band, standard_errors
 from dpcore.estimation.estimators.chi_square_mixture import error_law
 from dpcore.estimation.estimators.ladder import Rung
 from dpcore.estimation.estimators.likelihood import Likelihood
@@ -114,18 +114,8 @@ class DeltaMethod:
             value, error, low, high, share = self._one(functional, confidence)
         except _Refused as why:
             return refused(functional, str(why), confidence, plug_in)
-        value, low, high = within(value, low, high, *functional.range_on(raw.lower, raw.upper))
-        return FunctionalEstimate(
-            functional=str(functional),
-            value=value,
-            standard_error=error,
-            low=low,
-            high=high,
-            confidence=confidence,
-            plug_in=plug_in,
-            kind=functional.kind,
-            second_order=share,
-        )
+        found, bounds = (value, error, low, high), functional.range_on(raw.lower, raw.upper)
+        return inferred(functional, found, bounds, confidence, plug_in, second_order=share)
 
     def influence(self, functional: Functional) -> tuple[np.ndarray, bool] | None:
         """Return the weights of the average reports, (S,), and whether they are all of it: a linear functional's own."""

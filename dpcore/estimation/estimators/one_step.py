@@ -38,7 +38,7 @@ from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation.densities import DensityOnInterval, Spline
 from dpcore.estimation.estimators import discreteness, smoothing, span
 from dpcore.estimation.estimators import posterior as posteriors
-from dpcore.estimation.estimators.bands import invert_band, standard_errors, within
+from dpcore.estimation.estimators.bands import inferred, invert_band, standard_errors
 from dpcore.estimation.estimators.chi_square_mixture import ChiSquareMixture, error_law
 from dpcore.estimation.estimators.corrected import Cells, Corrected, Points, check_density
 from dpcore.estimation.estimators.likelihood import Likelihood
@@ -93,20 +93,11 @@ class OneStep:
         if corrected.missing > 1:
             return refused(functional, self._too_noisy(corrected.missing), confidence, plug_in)
         least, most = self._range(functional)
-        value, low, high = within(corrected.value, corrected.low, corrected.high, least, most)
-        if low <= least < most <= high:
+        found = corrected.value, corrected.error, corrected.low, corrected.high
+        result = inferred(functional, found, (least, most), confidence, plug_in, second_order=corrected.share)
+        if least < most and (result.low, result.high) == (least, most):  # all that there is
             return refused(functional, _NOTHING, confidence, plug_in)
-        return FunctionalEstimate(
-            functional=str(functional),
-            value=value,
-            standard_error=corrected.error,
-            low=low,
-            high=high,
-            confidence=confidence,
-            plug_in=plug_in,
-            kind=functional.kind,
-            second_order=corrected.share,
-        )
+        return result
 
     def influence(self, functional: Functional) -> tuple[np.ndarray, bool] | None:
         """Return the weights of the average reports in the corrected value, (Z,): its derivative, at the priors' weights found.
