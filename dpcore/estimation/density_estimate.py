@@ -221,13 +221,13 @@ class DensityEstimate(OfGroup):
 
     def _said(self, second_derivative: float | None, distribution_free: bool) -> Assumption | AnyLaw | None:
         """What is inferred of the laws that somebody named; None where nobody did."""
-        if distribution_free and second_derivative is not None:
+        if not distribution_free:
+            return None if second_derivative is None else self._assuming(second_derivative)
+        if second_derivative is not None:
             raise SchemeError("second_derivative and distribution_free are two kinds of interval; ask for one")
-        if distribution_free and self.any_law is None:
+        if self.any_law is None:
             raise SchemeError("distribution_free goes without weights and missing answers")
-        if distribution_free and self.any_law is not None:
-            return self.any_law()
-        return None if second_derivative is None else self._assuming(second_derivative)
+        return self.any_law()
 
     def _assuming(self, second_derivative: float) -> Assumption:
         check_positive(second_derivative=second_derivative)

@@ -134,9 +134,8 @@ def deviations(first: DensityEstimate, second: Any, name: str) -> list[float]:
     """
     question, counts = second.scheme.attributes[name], second.statistics[name]
     model, n = question.mechanism.model(), second.reports(name)
-    said, contrast = np.cumsum(counts)[:-1] / n, float(model.contrast)
-    shares = (said - float(model.other_mean) * np.arange(1, len(counts))) / contrast
-    errors = np.sqrt(said * (1 - said) / n) / contrast
+    said, shares = (np.cumsum(each)[:-1] for each in (counts / n, model.frequencies(counts, n)))
+    errors = np.sqrt(said * (1 - said) / n) / float(model.contrast)
     found = []
     for edge, share, error in zip(question.bins, shares, errors, strict=True):
         before = first.functional(Cdf(float(edge)))

@@ -11,6 +11,7 @@ from dpcore.errors import WarehouseError
 from dpcore.protocol.aggregates import Aggregate
 from dpcore.protocol.scheme import Scheme
 from dpcore.results.warehouse.connection import rows_there
+from dpcore.wire.sums import statistic_rows
 
 _STANDS = 'from latest_runs join schemes on schemes.run_id = latest_runs.run_id where scheme = ? and "round" = ?'
 _SUMS = "select attribute, statistic, level, cell, value from aggregates where run_id = ? and given = ''"
@@ -34,11 +35,8 @@ def landed_sums(path: str | Path, scheme: str, round_: str) -> tuple[Aggregate, 
     empty = Aggregate.zero(Scheme.from_toml(canonical))
     sums = {(name, *place): value for name, *place, value in rows_there(path, _SUMS, [run_id])}
     statistics = {}
-    for name, attribute in empty.scheme.attributes.items():
-        labels = attribute.mechanism.labels()
-        places = zip(labels.statistic, labels.level, labels.cell, strict=True)
-        statistics[name] = np.array(
-            [sums[name, str(s), int(level), int(cell)] for s, level, cell in places], dtype=np.int64
-        )
+    for name, nothing in empty.statistics.items():
+        places = (place for _, _, *place, _ in statistic_rows(empty.scheme, name, "", nothing))
+        statistics[name] = np.array([sums[(name, *place)] for place in places], dtype=np.int64)
     answered = dict(rows_there(path, _CHARGES, [run_id]))
     return replace(empty, n=int(accepted), statistics=statistics, answered=answered), source, seed
