@@ -24,9 +24,8 @@ _WEIGHTS = 41  # at which constraints are asked for at first, out to 1.6 times t
 _TIMES, _BROKEN = 20, 1e-6  # they are asked for anew where they are broken by more than this part of the bound
 _CELLS = 1 << 10
 _EDGE = 1e-3  # of the influence's range, at either end, which is what mechanisms pay for
-_SPREAD = (
-    1e-4  # of the law, evenly over the groups where one has next to nothing: values that nobody has may be asked, too
-)
+# Of the law, evenly over the groups, where one has next to nothing: mechanisms must be right for values that nobody has, too.
+_SPREAD = 1e-4
 
 
 def least_variance(values: np.ndarray, law: np.ndarray, ratio: float) -> float:

@@ -10,10 +10,8 @@ from dpcore.errors import SchemeError
 
 ASSUMED, BIAS_AWARE = "assumed", "bias_aware"  # the kind of an interval under a stated bound, and what makes such rows
 DISTRIBUTION_FREE = "distribution_free"  # the kind of one that holds whatever the law, and what makes such rows
-SAID = (
-    BIAS_AWARE,
-    DISTRIBUTION_FREE,
-)  # what makes rows that are, once more, of numbers and curves that another estimator made
+# What makes rows that are, once more, of numbers and curves that another estimator made.
+SAID = (BIAS_AWARE, DISTRIBUTION_FREE)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,12 +5,12 @@ window of some width.  Near the uniform density the log density is sum_k s_k sqr
 pattern j says of s, Q_o a prior's precision: s has unit variance, its frequencies falling as k^(-2 o).  Of shares w, with
 V = (n sum_j w_j I_j + Q_o)^{-1}, the shares minimise
 
-    mean over o, n of [ log tr V + distribution log sum_k V_kk / (pi k)^2 ] + mean log m' (sum_j w_j I_j)^{-1} m,
+    mean over o, n of [ log tr V + distribution log sum_k V_kk / (pi k)^2 ] + price log m' (sum_j w_j I_j)^{-1} m,
 
-the Bayes errors of the curve and of the distribution function over orders o of 1, 2, 3 and n = 10^4, 10^5, 10^6, with a price
-on the variance of the corrected mean, whose functional is m.  The problem is convex in w: shares are multiplied by the root of
-their gradient until they stay [Yu2010].  Then patterns are joined until few are left, each of them of enough clients, and their
-windows moved while that lowers the criterion.
+the Bayes errors of the curve and of the distribution function over orders o of 1 to 3, or some of them, and n = 10^4, 10^5 and
+10^6, and the variance of the corrected mean, whose functional is m; `PRICES` says what each counts.  It is convex in w:
+shares are multiplied by the root of their gradient until they stay [Yu2010].  Then patterns are joined until few are left, each
+of them of enough clients, and their windows moved while that lowers the criterion.
 
 No density enters it.  Run `python -m dpcore.laboratory.studies.wave_purposes` to make the table of `calibration.purposes` anew;
 `ldpflow benchmark accuracy --methods dyadic_wave,dyadic_wave_both,dyadic_wave_curve` says what the designs are worth.

@@ -1,4 +1,4 @@
-"""The least error that any mechanism can have for a mean, whatever the law: what a plan is measured against.
+"""The least error that any mechanism can have for a mean, of the worst law, and two ways to release data.
 
 Two laws that the reports cannot tell apart force an error of half their distance (Le Cam).  How well they can be told apart is
 said by the total variation of what is released, and bounded by the way of release: the records themselves, or each client's
@@ -81,8 +81,3 @@ def mean_pair(release: Release, power: int = 2) -> HardCoins:
         if bound > best.bound:
             best = HardCoins(float(bound), float(t))
     return best
-
-
-def mean(release: Release, power: int = 2) -> float:
-    """Return the bound of `mean_pair`."""
-    return mean_pair(release, power).bound

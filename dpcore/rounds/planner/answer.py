@@ -13,6 +13,8 @@ from dpcore.privacy.budget import Budget
 if TYPE_CHECKING:
     from dpcore.audit.crowd import Crowd
 
+DENSITY = "density"
+FREQUENCY = re.compile(r"^frequency\((.+)\)$")
 _AIM = re.compile(r"^\s*([a-z][a-z0-9_]*)\s*:\s*(.+?)\s*$")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,8 @@ from dpcore.functionals import parse
 from dpcore.functionals.base import FunctionDensity
 from dpcore.privacy.budget import Budget
 from dpcore.protocol.simulation import category_law
+from dpcore.rounds.planner.answer import DENSITY, FREQUENCY
 
-DENSITY = "density"
-FREQUENCY = re.compile(r"^frequency\((.+)\)$")
 _CELLS = 1 << 10
 
 

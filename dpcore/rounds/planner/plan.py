@@ -38,10 +38,10 @@ from dpcore.protocol import _toml, keys
 from dpcore.protocol._fields import listed
 from dpcore.protocol.scheme import Scheme
 from dpcore.protocol.simulation import category_law
-from dpcore.rounds.planner.answer import Aim, Forecast, Plan
+from dpcore.rounds.planner.answer import DENSITY, FREQUENCY, Aim, Forecast, Plan
 from dpcore.rounds.planner.assumed import Assumed
 from dpcore.rounds.planner.expectation import expected_aggregate
-from dpcore.rounds.planner.limit import DENSITY, FREQUENCY, limit
+from dpcore.rounds.planner.limit import limit
 from dpcore.rounds.planner.pair import PairAim, PairPlan, plan_pair
 from dpcore.rounds.planner.search import (
     LEAST_CLIENTS,
