@@ -160,6 +160,17 @@ class Aggregate:
         )
 
 
+def statistic_rows(
+    scheme: Scheme, name: str, given: str, statistics: np.ndarray
+) -> list[tuple[str, str, str, int, int, int]]:
+    """Return (attribute, given, statistic, level, cell, value) for each of an attribute's statistics."""
+    labels = scheme.attributes[name].mechanism.labels()
+    return [
+        (name, given, str(statistic), int(level), int(cell), int(value))
+        for statistic, level, cell, value in zip(labels.statistic, labels.level, labels.cell, statistics, strict=True)
+    ]
+
+
 def _whole(tables: np.ndarray) -> np.ndarray:
     """The sum of tables by cell; the one itself where there is one."""
     return np.asarray(tables[0] if len(tables) == 1 else tables.sum(axis=0))

@@ -22,7 +22,7 @@ from dpcore.functionals import parse
 from dpcore.functionals.group import WEIGHTED, Group
 from dpcore.mechanisms.observation import ScoreSums
 from dpcore.pipeline import Round
-from dpcore.protocol.aggregates import Aggregate
+from dpcore.protocol.aggregates import Aggregate, statistic_rows
 from dpcore.protocol.attribute import Attribute
 from dpcore.protocol.keys import PLANE
 from dpcore.protocol.scheme import Scheme
@@ -32,7 +32,6 @@ from dpcore.results.bands_at_once import bands_at_once
 from dpcore.results.joint_tables import joint_tables
 from dpcore.results.number_rows import NUMBERS, row_of
 from dpcore.results.round_checks import checks, every_estimate
-from dpcore.wire.sums import statistic_rows
 
 POINTS = 201  # of a landed density; lines drawn through them look smooth on any screen
 _CURVES = ("density", "cdf")  # in `sensitivities`

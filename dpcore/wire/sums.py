@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from dpcore.errors import InvalidReport
 from dpcore.functionals.group import Group
-from dpcore.protocol.aggregates import Aggregate
+from dpcore.protocol.aggregates import Aggregate, statistic_rows
 from dpcore.protocol.labelled import Labelled
 from dpcore.protocol.pairs import Pair
 from dpcore.protocol.scheme import Scheme
@@ -58,17 +58,6 @@ def _entries(attribute: str, given: str, kind: str, table: np.ndarray, first: in
     rows, cells = np.nonzero(table)
     texts = [pa.repeat(text, len(rows)) for text in (attribute, given, kind)]
     return pa.Table.from_arrays([*texts, *map(pa.array, (rows + first, cells, table[rows, cells]))], schema=AGGREGATE)
-
-
-def statistic_rows(
-    scheme: Scheme, name: str, given: str, statistics: np.ndarray
-) -> list[tuple[str, str, str, int, int, int]]:
-    """Return (attribute, given, statistic, level, cell, value) for each of an attribute's statistics."""
-    labels = scheme.attributes[name].mechanism.labels()
-    return [
-        (name, given, str(statistic), int(level), int(cell), int(value))
-        for statistic, level, cell, value in zip(labels.statistic, labels.level, labels.cell, statistics, strict=True)
-    ]
 
 
 def read_aggregate(path: Path, scheme: Scheme) -> Aggregate:

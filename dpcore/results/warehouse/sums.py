@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from dpcore.errors import WarehouseError
-from dpcore.protocol.aggregates import Aggregate
+from dpcore.protocol.aggregates import Aggregate, statistic_rows
 from dpcore.protocol.scheme import Scheme
 from dpcore.results.warehouse.connection import rows_there
-from dpcore.wire.sums import statistic_rows
 
 _STANDS = 'from latest_runs join schemes on schemes.run_id = latest_runs.run_id where scheme = ? and "round" = ?'
 _SUMS = "select attribute, statistic, level, cell, value from aggregates where run_id = ? and given = ''"
