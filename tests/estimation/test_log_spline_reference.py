@@ -292,7 +292,7 @@ def test_models_count_by_their_evidence_and_their_spread_is_added():
 
 @pytest.mark.parametrize(("mass", "is_found"), [(0.002, False), (0.03, True)])
 def test_the_average_is_over_models_with_the_atom_or_over_those_without(mass, is_found, monkeypatch):
-    monkeypatch.setattr(smoothing, "_ATOM_ERRORS", 0.0)  # both are tried
+    monkeypatch.setattr(smoothing, "_TOLD", 0.0)  # both are tried
     fit = smoothing.fit(_counts(_law(2, 3, (0.0, mass)), 20_000, 3), LEVEL, (2, 3))
     has_atom = np.array([model.family.atoms > 0 for model in fit.models])
     assert has_atom.any()

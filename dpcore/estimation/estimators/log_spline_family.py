@@ -23,12 +23,16 @@ class Prior:
     """What is believed of a log density's roughness, in coordinates of its own: theta = axes eta, eta independent.
 
     axes: (K, K - 1), orthonormal and orthogonal to the constants, which do not matter.
-    roughness: (K - 1,) of the coordinates, 0 where differences of that order vanish: the first order - 1 of them.
+    roughness: (K - 1,) of the coordinates, 0 of the first: order - 1 polynomials, and a logarithm for each falling end.
+    falling: the ends at which the density may go as any power of the distance, and is smooth.
+    powers: (falling ends, K - 1), what each coordinate adds to that power.
     """
 
     order: int
     axes: np.ndarray
     roughness: np.ndarray
+    falling: tuple[bool, bool]
+    powers: np.ndarray
 
     def precision(self, penalty: float) -> np.ndarray:
         """Return the prior's precision of each coordinate, shape (K - 1,)."""
@@ -203,14 +207,28 @@ def _alive(quadrature: Quadrature, size: int) -> np.ndarray:
 
 
 @lru_cache(maxsize=32)
-def prior_of(level: int, order: int) -> Prior:
+def prior_of(level: int, order: int, falling: tuple[bool, bool] = (False, False)) -> Prior:
     """Return the prior of differences of that order, scaled.
 
-    A wave of frequency k on the interval, of amplitude a, then has roughness about k^(2 order) a^2 / 2.
+    A wave of frequency k on the interval, of amplitude a, then has roughness about k^(2 order) a^2 / 2, or what is left of that
+    when the best powers are taken out.
     """
     pieces, size = 1 << level, bspline.size(DEGREE, level)
     differences = np.diff(np.eye(size), order, axis=0) * (pieces / (2 * pi)) ** order / pieces**0.5
-    values, axes = np.linalg.eigh(differences.T @ differences)  # rising: the polynomials below the order come first
-    polynomials = np.linalg.qr(np.vander(np.arange(size) / size, order, increasing=True))[0]  # constants first
-    axes = np.hstack([polynomials[:, 1:], axes[:, order:]])
-    return Prior(order, axes, np.concatenate([np.zeros(order - 1), values[order:]]))
+    logarithms = _logarithms(level)[:, list(falling)]
+    bent = np.linalg.qr(differences @ logarithms)[0]
+    differences -= bent @ (bent.T @ differences)
+    free = order + sum(falling)
+    values, axes = np.linalg.eigh(differences.T @ differences)  # rising: what has no roughness comes first
+    polynomials = np.vander(np.arange(size) / size, order, increasing=True)  # constants first
+    null, parts = np.linalg.qr(np.hstack([polynomials, logarithms]))
+    axes = np.hstack([null[:, 1:], axes[:, free:]])
+    powers = np.linalg.solve(parts, null.T @ axes)[order:]
+    return Prior(order, axes, np.concatenate([np.zeros(free - 1), values[free:]]), falling, powers)
+
+
+def _logarithms(level: int) -> np.ndarray:
+    """The coefficients, (K, 2), of the logarithms of the distances to lower and to upper, by least squares."""
+    at = Quadrature(_FINEST, 1).at
+    logs = np.log(np.column_stack([at, 1 - at]))
+    return np.asarray(np.linalg.lstsq(bspline.evaluate(at, DEGREE, level), logs, rcond=None)[0])

@@ -4,10 +4,10 @@ The log density is a cubic spline s = sum_k theta_k B_k of V_level; a prior says
 
     -2 log prior = lambda |D^m theta|^2 + |N' theta|^2 / tau^2 + const,
 
-D^m the m-th differences [EilersMarx1996], N the functions whose differences vanish: nothing but the uniform for m = 1,
-exponentials for 2, normals for 3.  lambda runs over decades, from so large that only N is left to so small that the basis, not
-the prior, decides; m over 1..4.  Each (m, lambda) gets the maximum of the posterior by Fisher scoring and its marginal
-likelihood by Laplace's method,
+D^m the m-th differences [EilersMarx1996], N the functions without roughness, whose differences vanish: nothing but the uniform
+for m = 1, exponentials for 2, normals for 3.  lambda runs over decades, from so large that only N is left to so small that the
+basis, not the prior, decides; m over 1..4.  Each (m, lambda) gets the maximum of the posterior by Fisher scoring and its
+marginal likelihood by Laplace's method,
 
     l(eta) - eta' Q eta / 2 + log det Q / 2 - log det(I + Q) / 2,
 
@@ -19,6 +19,10 @@ integrated on so many points that the one that is fitted is that of the density 
 Values clipped to the bounds sit at the ends of the interval.  Where a first look, with third differences penalised and atoms
 allowed at both ends, finds one of more than two standard errors, models with that atom are tried too, its mass uniform
 beforehand; the average is over those with it or over those without, whichever explain the data better together.
+
+Many densities vanish at an end, as a power of the distance: few people are at a bound that is far out.  Their logarithm has no
+bound, and differences call it rough.  Where a second look finds such a power to be above zero by more than two standard errors,
+the logarithm of the distance is one more function without roughness.  An end that has an atom has none: a pole looks like one.
 """
 
 from __future__ import annotations
@@ -51,7 +55,7 @@ _INADEQUATE = 4.0  # standard deviations of chi-squared above its mean at which 
 _LEAST_WEIGHT = 1e-4
 _NODES, _RESOLVED = 12, 5e-5  # on each block, where one is further from the density shown
 _ABOVE = 1e2  # of a penalty that was best elsewhere, where a path begins
-_LOOK, _ATOM_ERRORS = 3, 2.0  # order of differences, and standard errors, by which a first look finds atoms
+_LOOK, _TOLD = 3, 2.0  # order of differences, and standard errors, by which first looks find atoms and powers
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +125,11 @@ class Fit:
         return float(np.max(np.abs(np.cumsum(self.cells) - shown.cdf(np.arange(1, inputs + 1) / inputs))))
 
     @property
+    def falling(self) -> tuple[bool, bool]:
+        """The ends at which the density is told to vanish."""
+        return self.models[0].family.prior.falling
+
+    @property
     def excess(self) -> float:
         """By how many standard deviations the data's chi-squared exceeds its mean under the fit."""
         return self.likelihood.excess(self.expected)
@@ -156,10 +165,13 @@ def _fit(likelihood: Likelihood, level: int, orders: tuple[int, ...], nodes: int
     near = before.tried if before else ()
     both = Family(likelihood, prior_of(level, _LOOK), (True, True), nodes)
     look = _most_likely(_path(both, level, near))
-    ends = _atoms_told(look)
-    models = _models(likelihood, level, orders, ends, nodes, near)
+    ends = _told(look, np.eye(2, len(look.eta), len(look.eta) - 2))
+    falling = before.falling if before else _told_to_fall(likelihood, level, ends, nodes)
+    falling = falling[0] and not ends[0], falling[1] and not ends[1]
+    models = _models(likelihood, level, orders, falling, ends, nodes, near)
     if any(ends):
-        models += _models(likelihood, level, orders, (False, False), nodes, near, _most_likely(models).evidence)
+        best = _most_likely(models).evidence
+        models += _models(likelihood, level, orders, falling, (False, False), nodes, near, best)
     fit = _average(likelihood, level, sorted(models, key=lambda model: -model.evidence), nodes)
     by_order = [[model for model in models if model.family.prior.order == order] for order in orders]
     return replace(fit, tried=(look, *(_most_likely(tried) for tried in by_order if tried)))
@@ -169,10 +181,16 @@ def _most_likely(models: Iterable[Model]) -> Model:
     return max(models, key=lambda model: model.evidence)
 
 
-def _atoms_told(look: Model) -> tuple[bool, bool]:
-    """The ends whose atom is told from none, where both are allowed and third differences penalised."""
-    errors = np.sqrt(np.diagonal(scipy.linalg.cho_solve(look.factor, np.eye(len(look.eta)))))
-    left, right = (bool(look.eta[end] > _ATOM_ERRORS * errors[end]) for end in (-2, -1))
+def _told_to_fall(likelihood: Likelihood, level: int, ends: tuple[bool, bool], nodes: int) -> tuple[bool, bool]:
+    """The ends at which the density is told to vanish, where any power of both distances is smooth."""
+    family = Family(likelihood, prior_of(level, _LOOK, (True, True)), ends, nodes)
+    return _told(_most_likely(_path(family, level)), np.hstack([family.prior.powers, np.zeros((2, family.atoms))]))
+
+
+def _told(look: Model, numbers: np.ndarray) -> tuple[bool, bool]:
+    """Which of two numbers are told to be above zero; numbers: (2, D), by coordinate."""
+    errors = np.sqrt(np.sum(numbers.T * scipy.linalg.cho_solve(look.factor, numbers.T), axis=0))
+    left, right = (bool(number) for number in numbers @ look.eta > _TOLD * errors)
     return left, right
 
 
@@ -180,6 +198,7 @@ def _models(
     likelihood: Likelihood,
     level: int,
     orders: tuple[int, ...],
+    falling: tuple[bool, bool],
     ends: tuple[bool, bool],
     nodes: int,
     near: tuple[Model, ...],
@@ -188,7 +207,7 @@ def _models(
     """All models but those that have no weight beside another of the log marginal likelihood `best`."""
     models: list[Model] = []
     for order in orders:
-        for model in _path(Family(likelihood, prior_of(level, order), ends, nodes), level, near, best):
+        for model in _path(Family(likelihood, prior_of(level, order, falling), ends, nodes), level, near, best):
             models.append(model)
             best = max(best, model.evidence)
     return models
