@@ -39,8 +39,8 @@ def _counts(cdf, n: int, seed: int) -> Counts:
 
 
 def _logarithms(level: int, falling: tuple[bool, bool]) -> np.ndarray:
-    logs = np.column_stack([np.log(MIDDLES), np.log(1 - MIDDLES)])[:, list(falling)]
-    return scipy.linalg.lstsq(bspline.evaluate(MIDDLES, DEGREE, level), logs)[0]
+    splines, distances = bspline.evaluate(MIDDLES, DEGREE, level), np.array([MIDDLES, 1 - MIDDLES])[list(falling)]
+    return np.array([scipy.linalg.lstsq((splines.T * d).T, d * np.log(d))[0] for d in distances]).T
 
 
 @pytest.mark.parametrize("order", ORDERS)
