@@ -230,8 +230,8 @@ def prior_of(level: int, order: int, falling: tuple[bool, bool] = (False, False)
 def _logarithms(level: int) -> np.ndarray:
     """The coefficients, (K, 2), of the logarithms of the distances to lower and to upper.
 
-    By least squares of what a density in proportion to the distance gets wrong; otherwise the end, where hardly anybody is, would
-    make waves inside.
+    By least squares of what a density in proportion to the distance gets wrong: ends, where hardly anybody is, make no
+    waves inside.
     """
     at = Quadrature(_FINEST, 1).at
     splines = bspline.evaluate(at, DEGREE, level)
