@@ -12,6 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from statistics import NormalDist
 
@@ -114,12 +115,12 @@ def least_epsilon(
         low, high = (guess, high) if found > delta else (low, guess)
         if low == most * nearly or high - low <= least:
             break
-        before, mean = mean, _last(lambda mean, at=guess, found=found: _gaussian(mean, at) < found, 0.0, 40.0)
+        before, mean = mean, _last(partial(_is_below, found, guess), 0.0, 40.0)
         slope = (mean - before) / (guess - last) if step else 0.0
         last = guess
         guess = (low + high) / 2
         if step < _LINES:
-            guess = _last(lambda at: _gaussian(mean + slope * (at - last), at) > delta, low, high)
+            guess = _last(partial(_is_above, delta, mean - slope * last, slope), low, high)
             guess += 0.3 * least if last == low else -0.3 * least  # to the other side
     return low, high
 
@@ -130,6 +131,14 @@ def _gaussian(mean: float, epsilon: float) -> float:
         return 0.0
     law = NormalDist()
     return law.cdf(mean / 2 - epsilon / mean) - math.exp(epsilon) * law.cdf(-mean / 2 - epsilon / mean)
+
+
+def _is_below(delta: float, epsilon: float, mean: float) -> bool:
+    return _gaussian(mean, epsilon) < delta
+
+
+def _is_above(delta: float, mean: float, slope: float, epsilon: float) -> bool:
+    return _gaussian(mean + slope * epsilon, epsilon) > delta
 
 
 def _last(holds: Callable[[float], bool], low: float, high: float) -> float:
