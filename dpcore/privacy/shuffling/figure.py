@@ -102,8 +102,9 @@ def least_epsilon(
 ) -> tuple[float, float]:
     """Return (low, high): bound(low) > delta >= bound(high), or low = 0, or high = `most`, which is enough by what it is.
 
-    bound: falls in epsilon.  nearly: the part of `most` above which nobody looks.  guess: where to look first.  As sums of many reports are nearly normal, each delta that is found is
-    that of one draw of N(m, 1) against N(0, 1); where to look next is said by the line through the last two m.
+    bound: falls in epsilon.  nearly: the part of `most` above which nobody looks.  guess: where to look first.  As sums of many
+    reports are nearly normal, each delta that is found is that of one draw of N(m, 1) against N(0, 1); where to look next is
+    said by the line through the last two m.
     """
     if most <= 0 or bound(0.0) <= delta:
         return 0.0, 0.0
