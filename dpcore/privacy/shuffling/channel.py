@@ -172,7 +172,9 @@ def attacks_of(law: np.ndarray, first: int, second: int) -> list[Contrast | Kind
     )
     all_kinds = [kinds for third in others if (kinds := kinds_of(law[first], law[second], law[third]))]
     most = max(all_kinds, key=lambda found: (float(f"{found.strength:.9g}"), found.skewness), default=None)
-    found = [three] if most is None or most.strength < _TELLS_MORE * three.strength else [three, most]
+    found: list[Contrast | Kinds] = [three]
+    if most is not None and most.strength >= _TELLS_MORE * three.strength:
+        found.append(most)
     return list(dict.fromkeys(side for attack in found for side in (attack, attack.reversed)))
 
 
