@@ -49,9 +49,9 @@ from dpcore.estimation.support import Deviations, Discreteness
 from dpcore.functionals import Cdf, Curvature, Expansion, Functional, Influence, Quantile
 
 LEVEL, ORDERS = 6, (1, 2, 3, 4)  # of the log-splines and their priors, where nobody says otherwise
-# Half and twice each (51 rounds as in `smoothing`) leave the intervals of mean, cdf, median, int f^2 and entropy as they are, but
-# _UNSEEN: cdf 1.07 and .96 times as long, median 1.11 and .98; _DEAR: half .92 and .96, twice nothing; _REJECTED: int f^2 and
-# entropy 1.02 and .97.  As many hold, give or take one.
+# Half and twice each but levels, window and _HOPELESS (51 rounds as in `smoothing`): intervals of mean, cdf, median, int f^2
+# and entropy stay as they are, and as many hold, give or take one; but _UNSEEN: cdf 1.07 and .96 times as long, median 1.11
+# and .98; _DEAR: half .92 and .96, twice nothing; _REJECTED: int f^2 and entropy 1.02 and .97.
 _LEVELS = (4, 5, 6)  # of spans: 19, 35 and 67 B-splines
 _UNSEEN = 0.15  # of the standard error, that the span may leave unseen
 _DEAR = 2.0  # times the standard error, that seeing more must not cost

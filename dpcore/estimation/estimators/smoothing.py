@@ -48,8 +48,8 @@ from dpcore.estimation.estimators.log_spline_family import (
 from dpcore.estimation.estimators.penalised_likelihood import maximise
 from dpcore.mechanisms.bases import bspline
 
-# Half and twice each (17 rounds of Beta(2, 5), bimodal, log-normal, 10^5 reports, epsilon 1) leave squared errors within 1e-4 of
-# themselves, but _TOLD: half has .57, 1.0, .85 of them, and up to 4.5 times those of the uniform; twice 2.1, 1.0, 2.5.
+# Half and twice each (17 rounds of Beta(2, 5), bimodal, log-normal, 10^5 reports, epsilon 1) leave squared errors within 1e-4
+# of themselves, but _TOLD: half has .57, 1.0, .85 of them, and up to 4.5 times those of the uniform; twice 2.1, 1.0, 2.5.
 FINEST = 8  # level: 259 B-splines, half as many as there are input cells
 _LOST = 25.0  # log marginal likelihood below the best at which a path is left
 _BEHIND = 13.0  # the same, from where on a model need not be exact: it has no weight
