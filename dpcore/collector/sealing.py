@@ -197,7 +197,9 @@ class Sealer:
         sent_for, refused = self._database.execute(asked, (number,)).fetchone()
         asked = "select body from bodies join arrivals using (number) where segment = ? order by number"
         bodies = (body for (body,) in self._database.execute(asked, (number,)))
-        return write_segment(self._scheme(digest), sent_for, bodies, json.loads(refused), as_they_came=as_they_came)
+        segment = "" if as_they_came else f"{number:08d}"
+        told = sent_for, bodies, json.loads(refused)
+        return write_segment(self._scheme(digest), *told, segment=segment, as_they_came=as_they_came)
 
     def _keep(self, number: int, name: str, content: bytes) -> None:
         """Keep a file's name and bytes, and forget in which order came what it holds."""

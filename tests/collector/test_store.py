@@ -164,6 +164,15 @@ def test_what_was_refused_alone_is_sealed_at_the_end(tmp_path: Path) -> None:
     assert dp.aggregate(SCHEME, wire.read_reports(file, SCHEME)).is_empty
 
 
+def test_refusals_alone_are_another_file_each_time(tmp_path: Path) -> None:
+    """Anyone can send one bad report, and later another: two files of the same bytes would stop the round as copies."""
+    kept, sealer = Store(tmp_path, [SCHEME]), Sealer(tmp_path, 60)
+    for _ in range(2):
+        kept.take([], {(SCHEME.digest, "not_json"): 1})
+        sealer.seal(everything=True)
+    assert len(inbox.batches_of(landing(tmp_path, SCHEME.digest), SCHEME)) == 2
+
+
 class Killed(BaseException):
     """In place of kill -9: nobody catches it."""
 
