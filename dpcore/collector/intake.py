@@ -12,6 +12,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Literal
@@ -45,15 +46,21 @@ class Parcel:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What became of a parcel's reports; refused: reason -> how many.
+    """What became of a parcel's reports; refused: reason -> how many; handed: how many another collector owns, new or not.
 
     failure: '' where all of it was carried out; else 'store' (it cannot be kept now), 'busy' (too much waits) or 'internal'.
     """
 
     accepted: int = 0
     replayed: int = 0
+    handed: int = 0
     refused: Counter[str] = field(default_factory=Counter)
     failure: str = ""
+
+    @property
+    def taken(self) -> int:
+        """How many are on the disk and may not have been before."""
+        return self.accepted + self.handed
 
 
 @dataclass(frozen=True)
@@ -66,6 +73,9 @@ class _Read:
     is_judged: bool = True
 
 
+_Done = asyncio.Future[Outcome] | Future[Outcome]
+
+
 class Intake:
     """The way into the store, for the coroutines of one event loop."""
 
@@ -73,7 +83,7 @@ class Intake:
         """synced: told of every commit, how long it took and how many requests shared it."""
         self._store = store
         self._synced = synced
-        self._waiting: SimpleQueue[tuple[Parcel, asyncio.Future[Outcome]] | None] = SimpleQueue()
+        self._waiting: SimpleQueue[tuple[Parcel, _Done] | None] = SimpleQueue()
         self._bytes = 0
         self._thread = threading.Thread(target=self._work, name="intake", daemon=True)
 
@@ -99,6 +109,14 @@ class Intake:
         finally:
             self._bytes -= size
 
+    def bring(self, parcel: Parcel) -> Outcome:
+        """Return what became of a parcel that another thread brings, or the last one, when this has ended."""
+        if not self._thread.is_alive():
+            return self._carry_out([parcel])[0]
+        done: Future[Outcome] = Future()
+        self._waiting.put((parcel, done))
+        return done.result()
+
     def _work(self) -> None:
         while (first := self._waiting.get()) is not None:
             group, size, ends = [first], len(first[0].content), False
@@ -111,7 +129,10 @@ class Intake:
                 size += len(more[0].content)
             outcomes = self._carry_out([parcel for parcel, _ in group])
             answered = [(done, outcome) for (_, done), outcome in zip(group, outcomes, strict=True)]
-            self._loop.call_soon_threadsafe(_answer, answered)
+            _answer([(done, outcome) for done, outcome in answered if isinstance(done, Future)])
+            self._loop.call_soon_threadsafe(
+                _answer, [(done, outcome) for done, outcome in answered if not isinstance(done, Future)]
+            )
             if ends:
                 return
 
@@ -139,9 +160,10 @@ class Intake:
             own = [next(fates) for _ in reading.rows]
             new = sum(int(taken.new.sum()) for taken in own)
             second = sum(int(taken.second.sum()) for taken in own)
-            replayed = sum(map(len, reading.rows)) - new - second
+            handed = sum(int(taken.handed.sum()) for taken in own)
+            replayed = sum(map(len, reading.rows)) - new - second - handed
             why = reading.refused + Counter({SECOND: second})
-            outcome = Outcome(accepted=new, replayed=replayed, refused=why, failure=reading.failure)
+            outcome = Outcome(accepted=new, replayed=replayed, handed=handed, refused=why, failure=reading.failure)
             outcomes.append(outcome)
         return outcomes
 
@@ -155,7 +177,7 @@ def where(error: BaseException) -> str:
     return f"{type(error).__name__}{place}"
 
 
-def _answer(answered: Sequence[tuple[asyncio.Future[Outcome], Outcome]]) -> None:
+def _answer(answered: Sequence[tuple[_Done, Outcome]]) -> None:
     for done, outcome in answered:
         if not done.done():  # nobody waits where the sender has gone
             done.set_result(outcome)

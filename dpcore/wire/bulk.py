@@ -243,12 +243,21 @@ def write_segment(
     refused: reason -> how many reports were not taken.  segment: which of its collector's files it is, without which two that
     hold refusals alone could be the same bytes.  as_they_came: unsorted, as an ldpflow before 2026-11-22 wrote them.
     """
-    schema = report_schema(scheme, NAMES)
-    batches = [pa.ipc.read_record_batch(pa.py_buffer(body), schema) for body in bodies]
+    table = _kept(scheme, bodies)
     stamp = {ROUND: sent_for.encode()} if sent_for else {}
     stamp |= {REFUSED: json.dumps(dict(refused)).encode()} if refused else {}
     stamp |= {SEGMENT: segment.encode()} if segment else {}
-    table = pa.Table.from_batches(batches, schema).replace_schema_metadata({**schema.metadata, **stamp})
+    table = table.replace_schema_metadata({**table.schema.metadata, **stamp})
     sink = pa.BufferOutputStream()
     pq.write_table(table if as_they_came else by_id(table), sink, **layout(scheme))
     return sink.getvalue().to_pybytes()
+
+
+def write_kept(scheme: Scheme, sent_for: str, bodies: Iterable[bytes]) -> bytes:
+    """Return a stream made of rows as `Rows.to_bytes` gave them, all of them sorted by their ids."""
+    return _stream_of(by_id(_kept(scheme, bodies)), sent_for)
+
+
+def _kept(scheme: Scheme, bodies: Iterable[bytes]) -> pa.Table:
+    schema = report_schema(scheme, NAMES)
+    return pa.Table.from_batches([pa.ipc.read_record_batch(pa.py_buffer(body), schema) for body in bodies], schema)

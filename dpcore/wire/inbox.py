@@ -30,6 +30,7 @@ from dpcore.wire.ids import among, read_names, repeated
 
 AGAIN, SECOND = "already_counted", "second_of_token"  # why a report is left out
 STORE = "store.sqlite"  # of a collector, beside the folder of the folders it seals into
+SHARES = "shares"  # there, where collectors share it: a folder of each, with its store
 _NAMED_BY_HASH = re.compile(r".*\.sha256-([0-9a-f]{16})\.parquet")
 
 
@@ -61,7 +62,7 @@ def report_files(folder: Path) -> list[Path]:
     Raises TooFewClients where a collector has sealed none there yet, and InvalidReport where there are none for another reason.
     """
     files = sorted(folder.glob("*.parquet")) if folder.is_dir() else []
-    if not files and (folder.parent.parent / STORE).exists():
+    if not files and any((folder.parent.parent / name).exists() for name in (STORE, SHARES)):
         raise TooFewClients(
             f"nobody has reported yet: the collector of {folder} has sealed no file; run it again when one is there"
         )

@@ -182,7 +182,7 @@ class Dying:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, last: int, after: bool) -> None:
         self.calls, self.last, self.after = 0, last, after
-        for module, name in [(sealing, "_write_durably"), (sealing.os, "replace"), (sealing, "sync_folder")]:
+        for module, name in [(sealing, "write_durably"), (sealing.os, "replace"), (sealing, "sync_folder")]:
             monkeypatch.setattr(module, name, self._dying(getattr(module, name)))
         for module, name in [(sealing.Sealer, "_mark"), (sealing.Sealer, "_open"), (sealing.Sealer, "_forget")]:
             monkeypatch.setattr(module, name, self._dying(getattr(module, name)))
