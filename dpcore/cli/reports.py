@@ -123,6 +123,12 @@ def serve(
         str,
         typer.Option(metavar="K/N", help="Be collector K of N that share the folder, each with a store of its own."),
     ] = "",
+    refuse_late: Annotated[
+        bool,
+        typer.Option(
+            "--refuse-late", help="Refuse reports for rounds that have landed, and forget the ids of those rounds."
+        ),
+    ] = False,
 ) -> None:
     """Collect reports over HTTP: durable before the answer, each once, sealed into files that `ldpflow collect` reads.
 
@@ -146,6 +152,7 @@ def serve(
         seal_after=seal_after,
         wording=wording,
         share=share,
+        refuse_late=refuse_late,
     )
     collect_on(schemes, into, settings)
 

@@ -8,9 +8,9 @@ from pydantic import BaseModel, Field
 
 from dpcore.collector.intake import UNREADABLE
 from dpcore.wire import REASONS
-from dpcore.wire.inbox import SECOND
+from dpcore.wire.inbox import LATE, SECOND
 
-Reason = Literal[(*REASONS, UNREADABLE, SECOND)]  # type: ignore[valid-type]
+Reason = Literal[(*REASONS, UNREADABLE, SECOND, LATE)]  # type: ignore[valid-type]
 DIGEST = "^[0-9a-f]{64}$"
 
 

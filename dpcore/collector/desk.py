@@ -19,13 +19,14 @@ from dpcore.collector.browser import ENTRY, joined
 from dpcore.collector.handing import Handing
 from dpcore.collector.intake import Intake, Outcome, Parcel
 from dpcore.collector.metrics import Metrics
-from dpcore.collector.sealing import Sealer
+from dpcore.collector.sealing import Sealer, landing
 from dpcore.collector.shares import WHOLE, Share
 from dpcore.collector.store import Store
 from dpcore.errors import SchemeError, StoreError
 from dpcore.protocol.scheme import Scheme
 from dpcore.protocol.telling import pages_of
 from dpcore.wire import judge, rows_of, write_bundle
+from dpcore.wire.inbox import closed_rounds
 
 _PAGE = "consent.html"
 _JSON = '<script type="application/json" id="%s">{}</script>'
@@ -44,6 +45,7 @@ class Taker(Protocol):
     def stop(self) -> None: ...
     async def take(self, parcel: Parcel) -> Outcome: ...
     def bring(self, parcel: Parcel) -> Outcome: ...
+    def close(self, rounds: frozenset[tuple[str, str]]) -> None: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,12 +112,13 @@ class Desk:
         seconds: float,
         wording: dict[str, object] | None = None,
         share: Share = WHOLE,
+        refuse_late: bool = False,
         taker: Taker | None = None,
     ):
         """Open the store and get everything ready; raises SchemeError, StoreError.
 
-        seconds: how long reports wait for company before they are sealed.  share: of the folder, this one's.  taker: in place
-        of the way into the store.
+        seconds: how long reports wait for company before they are sealed.  share: of the folder, this one's.
+        refuse_late: whether rounds that have landed are closed.  taker: in place of the way into the store.
         """
         self.metrics = Metrics()
         for scheme in schemes:
@@ -126,6 +129,8 @@ class Desk:
         self._sealer = Sealer(folder, seconds, share)
         self._handing = None if share == WHOLE else Handing(folder, schemes, share)
         self._taker = taker or Intake(self._store, self.metrics.synced)
+        self._refuses_late = refuse_late
+        self._close()
         self._ends = threading.Event()
         self._thread = threading.Thread(target=self._seal_on, name="sealing", daemon=True)
         self._failing = dict.fromkeys(("taking", "sealing", "handing", "checkpoint"), False)
@@ -163,8 +168,19 @@ class Desk:
         while not self._ends.wait(_BEAT):
             if self._handing is not None:
                 self._carry_on("handing", self._hand)
-            self._carry_on("sealing", self._sealer.seal)
+            self._carry_on("sealing", self._seal)
             self._carry_on("checkpoint", self._sealer.checkpoint)
+
+    def _seal(self) -> int:
+        self._close()
+        return self._sealer.seal()
+
+    def _close(self) -> None:
+        """Say to who takes reports which rounds have landed."""
+        if self._refuses_late:
+            digests = [scheme.digest for scheme in self._schemes]
+            landed = [(digest, closed_rounds(landing(self._folder, digest))) for digest in digests]
+            self._taker.close(frozenset((digest, name) for digest, names in landed for name in names))
 
     def _hand(self) -> None:
         """Write what others own before their doors, and take what lies before this one."""

@@ -117,7 +117,7 @@ class Handing:
                     continue
                 schemes = [scheme for digest, scheme in self._schemes.items() if named and digest.startswith(named[1])]
                 if named and schemes and hashlib.sha256(content).hexdigest().startswith(named[2]):
-                    yield path, Parcel(scheme=schemes[0], kind="stream", content=content)
+                    yield path, Parcel(scheme=schemes[0], kind="stream", content=content, is_handed=True)
                 elif path.name not in self._unread:
                     self._unread.add(path.name)
                     why = "it is of a scheme that is not served here" if named and not schemes else "it is damaged"

@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from queue import SimpleQueue
 from typing import Literal
 
@@ -24,7 +24,7 @@ from dpcore.errors import InvalidReport, RefusedReport, StoreError
 from dpcore.protocol.report import Report
 from dpcore.protocol.scheme import Scheme
 from dpcore.wire import LEAST_BYTES, REASONS, Rows, joined, judge, read_report, read_stream, rows_of
-from dpcore.wire.inbox import SECOND
+from dpcore.wire.inbox import LATE, SECOND
 
 Kind = Literal["one", "lines", "stream", "excess"]
 UNREADABLE = "unreadable_batch"  # the reason of a batch that is none: how many reports it held is unknown
@@ -37,11 +37,15 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Parcel:
-    """The body of a request: one report, lines of reports, a stream of them, or an excess, which was too large to be read."""
+    """The body of a request: one report, lines of reports, a stream of them, or an excess, which was too large to be read.
+
+    is_handed: whether it is none, but what another collector has accepted for this one.
+    """
 
     scheme: Scheme
     kind: Kind
     content: bytes
+    is_handed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +89,7 @@ class Intake:
         self._synced = synced
         self._waiting: SimpleQueue[tuple[Parcel, _Done] | None] = SimpleQueue()
         self._bytes = 0
+        self._closed, self._forgotten = frozenset[tuple[str, str]](), frozenset[tuple[str, str]]()
         self._thread = threading.Thread(target=self._work, name="intake", daemon=True)
 
     def start(self) -> None:
@@ -95,6 +100,10 @@ class Intake:
         """Carry out what waits, and end."""
         self._waiting.put(None)
         self._thread.join()
+
+    def close(self, rounds: frozenset[tuple[str, str]]) -> None:
+        """Refuse from now on what comes for rounds, of a scheme's digest each, and forget what came; any thread may say it."""
+        self._closed = rounds
 
     async def take(self, parcel: Parcel) -> Outcome:
         """Return what became of a parcel, once that is on the disk."""
@@ -149,6 +158,14 @@ class Intake:
             return [Outcome(failure="internal")] * len(parcels)
 
     def _keep(self, parcels: Sequence[Parcel], read: Sequence[_Read]) -> list[Outcome]:
+        if (closed := self._closed) != self._forgotten:
+            self._store.forget(closed)
+            self._forgotten = closed
+        # What was handed on has been accepted, whatever was closed since.
+        read = [
+            reading if parcel.is_handed else _in_time(reading, closed)
+            for parcel, reading in zip(parcels, read, strict=True)
+        ]
         refused: Counter[tuple[str, str]] = Counter()
         for parcel, reading in zip(parcels, read, strict=True):
             refused.update({(parcel.scheme.digest, reason): count for reason, count in reading.refused.items()})
@@ -216,6 +233,15 @@ def _judged(read: Sequence[_Read]) -> list[_Read]:
             refused = Counter({reason: int(count) for reason, count in zip(REASONS, counts[1:], strict=True) if count})
             judged[place] = _Read((rows.where(own == 0),), refused)
     return judged
+
+
+def _in_time(reading: _Read, closed: frozenset[tuple[str, str]]) -> _Read:
+    """What is left where rounds are closed."""
+    late = [rows for rows in reading.rows if (rows.scheme.digest, rows.sent_for) in closed]
+    if not late:
+        return reading
+    kept = tuple(rows for rows in reading.rows if (rows.scheme.digest, rows.sent_for) not in closed)
+    return replace(reading, rows=kept, refused=reading.refused + Counter({LATE: sum(map(len, late))}))
 
 
 def _lines(parcel: Parcel) -> _Read:

@@ -97,6 +97,7 @@ class Sealer:
                 self._finish(*self._open(*chosen), None)
                 made += 1
             self._forget()
+            self._forget_closed()
             is_hurried = self._came() > _HURRY and not everything
             while len(self._to_drop) > (_MOST_TO_DROP if is_hurried else 0):
                 self._drop_bodies(self._to_drop.pop(0))
@@ -284,6 +285,17 @@ class Sealer:
                 database.execute("delete from contents where segment = ?", (number,))
                 database.execute("update segments set state = 'gone' where number = ?", (number,))
             self._drop_bodies(number)  # that a store of format 1 has
+
+    def _forget_closed(self) -> None:
+        """Delete the ids of closed rounds, those of a segment at a time; what still comes to lie there is looked for once."""
+        asked = "select scheme, sent_for from closed where not is_done"
+        for round_ in self._database.execute(asked).fetchall():
+            for table in ("ids", "heard"):
+                asked = f"select number from {table} join arrivals using (number) where scheme = ? and sent_for = ?"
+                for row in self._database.execute(asked, round_).fetchall():
+                    self._database.execute(f"delete from {table} where number = ?", row)
+                    time.sleep(TURN)
+            self._database.execute("update closed set is_done = 1 where scheme = ? and sent_for = ?", round_)
 
     def _segments(self, state: str) -> list[tuple[int, str, str]]:
         asked = "select number, scheme, file from segments where state = ? order by number"

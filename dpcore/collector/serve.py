@@ -50,6 +50,7 @@ class Settings:
     seal_after: float = 60.0
     wording: Path | None = None
     share: str = ""
+    refuse_late: bool = False
 
 
 class _Server(Server):
@@ -104,7 +105,15 @@ def serve(schemes: Sequence[Path], folder: Path, settings: Settings, taker: Take
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.WARNING)
     share = Share.parse(settings.share) if settings.share else WHOLE
     with listening(settings.host, settings.port) as listener:
-        desk = Desk(folder, parsed, seconds=settings.seal_after, wording=wording, share=share, taker=taker)
+        desk = Desk(
+            folder,
+            parsed,
+            seconds=settings.seal_after,
+            wording=wording,
+            share=share,
+            refuse_late=settings.refuse_late,
+            taker=taker,
+        )
         service = Service(desk=desk, access=access, rate=settings.rate, most=settings.most, names=names)
         doors = Doors(settings.connections, proxies)
         config = config_of(

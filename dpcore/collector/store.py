@@ -3,8 +3,8 @@ folder (`shares`), or of any number that take turns.
 
 Rule 1.  `take` returns when the reports are on the disk (write-ahead log, synced at every commit).  It takes those of all
 requests that wait, so that they share the sync.
-Rule 2.  A report is known by its id for as long as the store lives.  Ids are read in the transaction that adds to them, so that
-two collectors never take one report twice.
+Rule 2.  A report is known by its id for as long as the store lives, or until its round is closed (`forget`).  Ids are read in
+the transaction that adds to them, so that two collectors never take one report twice.
 Rule 3.  A token is one person's, who reports once a round: another report of a token that was heard for a round is refused
 (`SECOND`).  What is kept of that is a hash of token and round, which links nobody from round to round.  Reports that are for
 whichever round counts them are that round's to look at (`inbox`).
@@ -20,7 +20,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -59,6 +59,9 @@ create table if not exists handing ( -- what others own; share: whose it is, 0: 
     number integer primary key autoincrement, share integer not null, scheme text not null, sent_for text not null,
     reports integer not null, body blob not null, checksum blob not null
 );
+create table if not exists closed ( -- rounds whose ids are forgotten; is_done: here, too
+    scheme text not null, sent_for text not null, is_done integer not null default 0, primary key (scheme, sent_for)
+) without rowid;
 create table if not exists refused (
     scheme text not null, reason text not null, count integer not null, primary key (scheme, reason)
 ) without rowid;
@@ -169,7 +172,7 @@ class Store:
         sync_folder(self._folder)
 
     def __len__(self) -> int:
-        """How many reports have been taken, ever."""
+        """How many reports that have been taken are known: all, ever, but those of closed rounds."""
         return len(self._known)
 
     def take(self, arrivals: Sequence[Rows], refused: Mapping[tuple[str, str], int]) -> list[Fate]:
@@ -206,6 +209,19 @@ class Store:
         self._last = max(self._last, last)
         return [fate.beside(theirs) if theirs.any() else fate for fate, theirs in zip(fates, others, strict=True)]
 
+    def forget(self, closed: Iterable[tuple[str, str]]) -> None:
+        """Drop the ids of rounds from memory; whoever calls this takes no reports for them any more.
+
+        closed: scheme's digest, round.  From the disk sealing drops them.  Raises StoreError: then all are remembered.
+        """
+        with words_of(self._folder):
+            if self._database is None:
+                self._database = connect(self._folder)
+            with transaction(self._database) as database:
+                database.executemany("insert or ignore into closed (scheme, sent_for) values (?, ?)", sorted(closed))
+                self._last, self._known, self._heard = 0, KnownIds(), KnownIds()
+                self._catch_up(database)
+
     def close(self) -> None:
         """Let go of the file; `take` opens it again."""
         if self._database is not None:
@@ -215,7 +231,10 @@ class Store:
 
     def _catch_up(self, database: sqlite3.Connection) -> None:
         """Learn the ids that other collectors have added, and those of a commit that failed and stands all the same."""
-        asked = "select number, ids, marks from ids left join heard using (number) where number > ? order by number"
+        asked = (
+            "select number, ids, marks from ids join arrivals using (number) left join closed using (scheme, sent_for) "
+            "left join heard using (number) where number > ? and closed.scheme is null order by number"
+        )
         is_first = not self._last
         for number, *names in database.execute(asked, (self._last,)):
             for memory, text in zip((self._known, self._heard), names, strict=True):

@@ -206,6 +206,8 @@ class Nothing:
     async def take(self, parcel: Parcel) -> Outcome:
         return Outcome()
 
+    def close(self, rounds: frozenset[tuple[str, str]]) -> None: ...
+
     def bring(self, parcel: Parcel) -> Outcome:
         return Outcome()
 

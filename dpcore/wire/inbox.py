@@ -9,6 +9,7 @@ bytes, as a collector's does, is refused where they have changed.
 Rule 4.  A report is known by its id, whichever way it came: one that another file holds, or that a landed round has counted, is
 left out and counted as such.  So is the second report of a token, which is one person's, in a round; late ones give way.
 Neither stops the round, for whoever may send can send one report to two collectors.
+Rule 5.  Beside what a collector seals stands which rounds have landed: it may refuse what still comes for them.
 """
 
 from __future__ import annotations
@@ -29,8 +30,10 @@ from dpcore.protocol.tokens import NAME_BYTES, are_there
 from dpcore.wire.ids import among, read_names, repeated
 
 AGAIN, SECOND = "already_counted", "second_of_token"  # why a report is left out
+LATE = "round_is_closed"  # why a collector refuses one
 STORE = "store.sqlite"  # of a collector, beside the folder of the folders it seals into
 SHARES = "shares"  # there, where collectors share it: a folder of each, with its store
+CLOSED = "closed"  # beside a collector's files: an empty file of each round that has landed, by its name
 _NAMED_BY_HASH = re.compile(r".*\.sha256-([0-9a-f]{16})\.parquet")
 
 
@@ -71,6 +74,21 @@ def report_files(folder: Path) -> list[Path]:
         where = f"look further down: {listed(tuple(map(str, below)))}" if below else "`ldpflow privatize` writes them"
         raise InvalidReport(f"{folder} holds no .parquet files of reports; {where}")
     return files
+
+
+def close(folder: Path, round_: str) -> None:
+    """Say to the collector that seals into a folder that a round has landed; nothing, where that is nobody's.
+
+    Raises OSError where that cannot be written.
+    """
+    if any((folder.parent.parent / name).exists() for name in (STORE, SHARES)):
+        wire.write_bytes(folder / CLOSED / round_, b"", private=True)
+
+
+def closed_rounds(folder: Path) -> list[str]:
+    """Return the rounds that have landed, sorted, as far as that was said beside what a collector sealed."""
+    there = folder / CLOSED
+    return sorted(path.name for path in there.iterdir() if path.name[:1] != ".") if there.is_dir() else []
 
 
 def batches_of(folder: Path, scheme: Scheme) -> list[Batch]:

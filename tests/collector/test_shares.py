@@ -127,6 +127,7 @@ def test_what_is_handed_on_is_sorted_and_forgotten(tmp_path: Path) -> None:
     assert handing.give() == 1
     assert (handing.give(), handing.waiting()) == (0, 0)
     [(_, parcel)] = Handing(tmp_path, [SCHEME], other).given()
+    assert parcel.is_handed
     ids = [row.tobytes() for row in wire.read_stream(parcel.content, SCHEME).ids]
     assert (len(ids), ids) == (waiting, sorted(ids))
     Sealer(tmp_path, 0, one).seal(everything=True)

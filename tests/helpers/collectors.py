@@ -146,9 +146,10 @@ def collector(
     names: tuple[str, ...] = (),
     connections: int = 100,
     share: Share = WHOLE,
+    refuse_late: bool = False,
 ) -> Iterator[Sender]:
     """A collector in a thread of this process; at the end it is stopped in peace."""
-    desk = Desk(folder, schemes or (SCHEME,), seconds=seconds, share=share)
+    desk = Desk(folder, schemes or (SCHEME,), seconds=seconds, share=share, refuse_late=refuse_late)
     service = Service(desk=desk, access=access or Access(), rate=rate, most=most, names=frozenset(names))
     doors = Doors(connections, proxies)
     server = Server(config_of(service.app(origins, proxies), doors, log_config=None), doors)
