@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import dpcore as dp
 from dpcore import wire
+from dpcore.collector import known as known_module
 from dpcore.collector import sealing, store
 from dpcore.collector.known import KnownIds
 from dpcore.collector.sealing import Sealer, landing
@@ -78,6 +79,18 @@ def test_of_many_ids_that_are_the_same_the_first_is_new() -> None:
     assert np.array_equal(np.flatnonzero(known.seen(ids)), np.arange(1, 5000, 7))
     known.add(ids[~known.seen(ids)])
     assert known.seen(ids).all()
+
+
+def test_runs_that_are_long_are_merged_no_more_and_hold_what_they_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known_module, "LONG", 64)
+    ids, known, sizes = np.random.default_rng(5).integers(0, 256, (1000, 16), dtype=np.uint8), KnownIds(), []
+    for start in range(0, 1000, 20):
+        known.add(ids[start : start + 20])
+        sizes.append(max(len(keys) for keys, _ in known._runs))
+    assert max(sizes) < 2 * 64 + 20
+    assert known.seen(ids).all()
+    assert not known.seen(ids[::-1] ^ 1).any()
+    assert len(known) == 1000
 
 
 def test_a_report_is_taken_once_whoever_asks(tmp_path: Path) -> None:
