@@ -46,6 +46,7 @@ nightly: $(VENV)/.ok  ## what `.ci/run` leaves out: studies, every case, kills, 
 	LDPFLOW_SCREENSHOTS=$${LDPFLOW_SCREENSHOTS:-build/screenshots} $(BIN)/python -m pytest $(BOTH) -m nightly --durations=15
 	$(BIN)/python -m pytest $(BOTH) -m "hypothesis and not flows" --hypothesis-profile=night
 	$(MAKE) coverage mutants shaken faults fuzz hostile soak
+	$(MAKE) doors REPORTS=100000000 KILLS=100
 
 mutants: $(VENV)/.ok  ## plant the bugs of tests/mutants in a copy, one at a time: the tests must see each; CI=1 plants some
 	$(BIN)/python -m tests.programs.mutants $(if $(CI),--ci)
@@ -64,6 +65,12 @@ soak: $(VENV)/.ok  ## 96 scheduled rounds while server, worker, rounds and all o
 
 faults: $(VENV)/.ok  ## kill collector, aggregation and landing 100 times: every accepted report is counted once; some minutes
 	$(BIN)/python -m tests.programs.faults
+
+REPORTS ?= 1000000
+KILLS ?= 8
+.PHONY: doors
+doors: $(VENV)/.ok  ## four collectors that share a folder, under load, are killed: a million reports are counted once; a minute
+	$(BIN)/python -m tests.programs.doors --reports $(REPORTS) --kills $(KILLS)
 
 fuzz: $(VENV)/.ok  ## 150,000 malformed inputs for the decoders, and requests made from the OpenAPI for ten minutes
 	$(BIN)/python -m tests.programs.fuzz

@@ -119,6 +119,16 @@ def serve(
         float, typer.Option(min=0, help="Seconds that reports wait for company before they are sealed into a file.")
     ] = 60,
     wording: Annotated[Path | None, typer.Option(help="JSON: how the consent page puts title and questions.")] = None,
+    share: Annotated[
+        str,
+        typer.Option(metavar="K/N", help="Be collector K of N that share the folder, each with a store of its own."),
+    ] = "",
+    refuse_late: Annotated[
+        bool,
+        typer.Option(
+            "--refuse-late", help="Refuse reports for rounds that have landed, and forget the ids of those rounds."
+        ),
+    ] = False,
 ) -> None:
     """Collect reports over HTTP: durable before the answer, each once, sealed into files that `ldpflow collect` reads.
 
@@ -141,6 +151,8 @@ def serve(
         most=most_bytes,
         seal_after=seal_after,
         wording=wording,
+        share=share,
+        refuse_late=refuse_late,
     )
     collect_on(schemes, into, settings)
 

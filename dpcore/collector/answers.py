@@ -8,9 +8,9 @@ from pydantic import BaseModel, Field
 
 from dpcore.collector.intake import UNREADABLE
 from dpcore.wire import REASONS
-from dpcore.wire.inbox import SECOND
+from dpcore.wire.inbox import LATE, SECOND
 
-Reason = Literal[(*REASONS, UNREADABLE, SECOND)]  # type: ignore[valid-type]
+Reason = Literal[(*REASONS, UNREADABLE, SECOND, LATE)]  # type: ignore[valid-type]
 DIGEST = "^[0-9a-f]{64}$"
 
 
@@ -28,7 +28,8 @@ class Taken(BaseModel):
     """One report has been taken, now or before."""
 
     answer: Literal["accepted", "already have it"] = Field(
-        description="accepted: it is on the disk and will be counted once; already have it: that was so before."
+        description="accepted: it is on the disk and will be counted once; already have it: that was so before. Of collectors "
+        "that share a folder one says accepted each time, if another owns the report."
     )
 
 
@@ -42,7 +43,10 @@ class Refused(BaseModel):
 class BatchTaken(BaseModel):
     """What became of a batch, report by report; sent again, every accepted one is `already have it`."""
 
-    accepted: int = Field(ge=0, description="Reports that are on the disk now and were not before.")
+    accepted: int = Field(
+        ge=0,
+        description="Reports that are on the disk now and were not before, or that another collector of the folder owns.",
+    )
     already_have: int = Field(ge=0, description="Reports that had been taken before, or that stand in the batch twice.")
     refused: dict[Reason, int] = Field(
         description="Reports that were not taken, by the first thing that is wrong with each."

@@ -6,7 +6,9 @@ import json
 import logging
 import re
 import threading
+import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -14,20 +16,24 @@ from tempfile import TemporaryDirectory
 from typing import Protocol
 
 from dpcore.collector.browser import ENTRY, joined
+from dpcore.collector.handing import Handing
 from dpcore.collector.intake import Intake, Outcome, Parcel
 from dpcore.collector.metrics import Metrics
-from dpcore.collector.sealing import Sealer
+from dpcore.collector.sealing import Sealer, landing
+from dpcore.collector.shares import WHOLE, Share
 from dpcore.collector.store import Store
 from dpcore.errors import SchemeError, StoreError
 from dpcore.protocol.scheme import Scheme
 from dpcore.protocol.telling import pages_of
 from dpcore.wire import judge, rows_of, write_bundle
+from dpcore.wire.inbox import closed_rounds
 
 _PAGE = "consent.html"
 _JSON = '<script type="application/json" id="%s">{}</script>'
 _PLACE = 'data-bundle="bundle/" data-reports="reports"'
 _POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">')
 _BEAT = 1.0  # seconds between looks at what is to be sealed
+_PATIENCE = 3.0  # seconds in which others who run take what lies before their doors
 _LAST_SECONDS = 60.0  # that sealing has at the end; the next collector seals what is left
 _log = logging.getLogger(__name__)
 
@@ -38,6 +44,8 @@ class Taker(Protocol):
     def start(self) -> None: ...
     def stop(self) -> None: ...
     async def take(self, parcel: Parcel) -> Outcome: ...
+    def bring(self, parcel: Parcel) -> Outcome: ...
+    def close(self, rounds: frozenset[tuple[str, str]]) -> None: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,22 +111,29 @@ class Desk:
         *,
         seconds: float,
         wording: dict[str, object] | None = None,
+        share: Share = WHOLE,
+        refuse_late: bool = False,
         taker: Taker | None = None,
     ):
         """Open the store and get everything ready; raises SchemeError, StoreError.
 
-        seconds: how long reports wait for company before they are sealed.  taker: in place of the way into the store.
+        seconds: how long reports wait for company before they are sealed.  share: of the folder, this one's.
+        refuse_late: whether rounds that have landed are closed.  taker: in place of the way into the store.
         """
         self.metrics = Metrics()
         for scheme in schemes:
             judge(rows_of([], scheme))  # what is loaded and computed once is loaded now, not in the first request
         self.offers = offers_of(schemes, wording or {})
-        self._store = Store(folder, schemes)
-        self._sealer = Sealer(folder, seconds)
+        self._folder, self._schemes = folder, schemes
+        self._store = Store(folder, schemes, share)
+        self._sealer = Sealer(folder, seconds, share)
+        self._handing = None if share == WHOLE else Handing(folder, schemes, share)
         self._taker = taker or Intake(self._store, self.metrics.synced)
+        self._refuses_late = refuse_late
+        self._close()
         self._ends = threading.Event()
         self._thread = threading.Thread(target=self._seal_on, name="sealing", daemon=True)
-        self._failing = {"taking": False, "sealing": False, "checkpoint": False}
+        self._failing = dict.fromkeys(("taking", "sealing", "handing", "checkpoint"), False)
 
     @property
     def is_failing(self) -> bool:
@@ -129,10 +144,14 @@ class Desk:
         self._thread.start()
 
     def stop(self) -> None:
-        """Take what has come, seal everything, and let go of the store."""
-        self._taker.stop()
+        """Take what has come, hand on what is others', seal everything, and let go of the store."""
         self._ends.set()
         self._thread.join()
+        self._taker.stop()
+        if self._handing is not None:
+            self._carry_on("handing", self._hand)
+            self._carry_on("handing", self._settle)
+            self._handing.close()
         self._carry_on("sealing", lambda: self._sealer.seal(everything=True, seconds=_LAST_SECONDS))
         self._sealer.close()
         self._store.close()
@@ -147,8 +166,40 @@ class Desk:
     def _seal_on(self) -> None:
         self._carry_on("sealing", self._sealer.mend)
         while not self._ends.wait(_BEAT):
-            self._carry_on("sealing", self._sealer.seal)
+            if self._handing is not None:
+                self._carry_on("handing", self._hand)
+            self._carry_on("sealing", self._seal)
             self._carry_on("checkpoint", self._sealer.checkpoint)
+
+    def _seal(self) -> int:
+        self._close()
+        return self._sealer.seal()
+
+    def _close(self) -> None:
+        """Say to who takes reports which rounds have landed."""
+        if self._refuses_late:
+            digests = [scheme.digest for scheme in self._schemes]
+            landed = [(digest, closed_rounds(landing(self._folder, digest))) for digest in digests]
+            self._taker.close(frozenset((digest, name) for digest, names in landed for name in names))
+
+    def _hand(self) -> None:
+        """Write what others own before their doors, and take what lies before this one."""
+        assert self._handing is not None
+        self._handing.give()
+        _take_given(self._handing, self._taker, self.metrics)
+
+    def _settle(self) -> None:
+        """Take and seal for others what they do not take, as they have ended; who runs takes it within a beat or two."""
+        assert self._handing is not None
+        until = time.monotonic() + _PATIENCE
+        while (left := self._handing.left()) and time.monotonic() < until:
+            time.sleep(_BEAT / 10)
+        for share in left:
+            store, handing = Store(self._folder, self._schemes, share), Handing(self._folder, self._schemes, share)
+            sealer = Sealer(self._folder, 0, share)
+            with closing(store), closing(handing), closing(sealer):
+                _take_given(handing, Intake(store), self.metrics)
+                sealer.seal(everything=True, seconds=_LAST_SECONDS)
 
     def _carry_on(self, what: str, work: Callable[[], int | None]) -> None:
         """Do a piece of what is done beside the requests; a failure is said once, and is tried again at the next beat."""
@@ -166,3 +217,13 @@ class Desk:
     def _note(self, what: str, fails: bool) -> None:
         self._failing[what] = fails
         self.metrics.failing.labels(what).set(fails)
+
+
+def _take_given(handing: Handing, taker: Taker, metrics: Metrics) -> None:
+    """Take what lies before a collector's door, file by file; what cannot be kept now stays there."""
+    for path, parcel in handing.given():
+        outcome = taker.bring(parcel)
+        if outcome.failure:
+            return
+        metrics.carried_out(parcel.scheme.name, outcome)
+        path.unlink(missing_ok=True)  # one that ends may have taken it for another

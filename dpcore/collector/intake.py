@@ -12,7 +12,8 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
 from queue import SimpleQueue
 from typing import Literal
 
@@ -23,7 +24,7 @@ from dpcore.errors import InvalidReport, RefusedReport, StoreError
 from dpcore.protocol.report import Report
 from dpcore.protocol.scheme import Scheme
 from dpcore.wire import LEAST_BYTES, REASONS, Rows, joined, judge, read_report, read_stream, rows_of
-from dpcore.wire.inbox import SECOND
+from dpcore.wire.inbox import LATE, SECOND
 
 Kind = Literal["one", "lines", "stream", "excess"]
 UNREADABLE = "unreadable_batch"  # the reason of a batch that is none: how many reports it held is unknown
@@ -36,24 +37,34 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Parcel:
-    """The body of a request: one report, lines of reports, a stream of them, or an excess, which was too large to be read."""
+    """The body of a request: one report, lines of reports, a stream of them, or an excess, which was too large to be read.
+
+    is_handed: whether it is none, but what another collector has accepted for this one.
+    """
 
     scheme: Scheme
     kind: Kind
     content: bytes
+    is_handed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What became of a parcel's reports; refused: reason -> how many.
+    """What became of a parcel's reports; refused: reason -> how many; handed: how many another collector owns, new or not.
 
     failure: '' where all of it was carried out; else 'store' (it cannot be kept now), 'busy' (too much waits) or 'internal'.
     """
 
     accepted: int = 0
     replayed: int = 0
+    handed: int = 0
     refused: Counter[str] = field(default_factory=Counter)
     failure: str = ""
+
+    @property
+    def taken(self) -> int:
+        """How many are on the disk and may not have been before."""
+        return self.accepted + self.handed
 
 
 @dataclass(frozen=True)
@@ -66,6 +77,9 @@ class _Read:
     is_judged: bool = True
 
 
+_Done = asyncio.Future[Outcome] | Future[Outcome]
+
+
 class Intake:
     """The way into the store, for the coroutines of one event loop."""
 
@@ -73,8 +87,9 @@ class Intake:
         """synced: told of every commit, how long it took and how many requests shared it."""
         self._store = store
         self._synced = synced
-        self._waiting: SimpleQueue[tuple[Parcel, asyncio.Future[Outcome]] | None] = SimpleQueue()
+        self._waiting: SimpleQueue[tuple[Parcel, _Done] | None] = SimpleQueue()
         self._bytes = 0
+        self._closed, self._forgotten = frozenset[tuple[str, str]](), frozenset[tuple[str, str]]()
         self._thread = threading.Thread(target=self._work, name="intake", daemon=True)
 
     def start(self) -> None:
@@ -85,6 +100,10 @@ class Intake:
         """Carry out what waits, and end."""
         self._waiting.put(None)
         self._thread.join()
+
+    def close(self, rounds: frozenset[tuple[str, str]]) -> None:
+        """Refuse from now on what comes for rounds, of a scheme's digest each, and forget what came; any thread may say it."""
+        self._closed = rounds
 
     async def take(self, parcel: Parcel) -> Outcome:
         """Return what became of a parcel, once that is on the disk."""
@@ -99,6 +118,14 @@ class Intake:
         finally:
             self._bytes -= size
 
+    def bring(self, parcel: Parcel) -> Outcome:
+        """Return what became of a parcel that another thread brings, or the last one, when this has ended."""
+        if not self._thread.is_alive():
+            return self._carry_out([parcel])[0]
+        done: Future[Outcome] = Future()
+        self._waiting.put((parcel, done))
+        return done.result()
+
     def _work(self) -> None:
         while (first := self._waiting.get()) is not None:
             group, size, ends = [first], len(first[0].content), False
@@ -111,7 +138,10 @@ class Intake:
                 size += len(more[0].content)
             outcomes = self._carry_out([parcel for parcel, _ in group])
             answered = [(done, outcome) for (_, done), outcome in zip(group, outcomes, strict=True)]
-            self._loop.call_soon_threadsafe(_answer, answered)
+            _answer([(done, outcome) for done, outcome in answered if isinstance(done, Future)])
+            self._loop.call_soon_threadsafe(
+                _answer, [(done, outcome) for done, outcome in answered if not isinstance(done, Future)]
+            )
             if ends:
                 return
 
@@ -128,6 +158,14 @@ class Intake:
             return [Outcome(failure="internal")] * len(parcels)
 
     def _keep(self, parcels: Sequence[Parcel], read: Sequence[_Read]) -> list[Outcome]:
+        if (closed := self._closed) != self._forgotten:
+            self._store.forget(closed)
+            self._forgotten = closed
+        # What was handed on has been accepted, whatever was closed since.
+        read = [
+            reading if parcel.is_handed else _in_time(reading, closed)
+            for parcel, reading in zip(parcels, read, strict=True)
+        ]
         refused: Counter[tuple[str, str]] = Counter()
         for parcel, reading in zip(parcels, read, strict=True):
             refused.update({(parcel.scheme.digest, reason): count for reason, count in reading.refused.items()})
@@ -139,9 +177,10 @@ class Intake:
             own = [next(fates) for _ in reading.rows]
             new = sum(int(taken.new.sum()) for taken in own)
             second = sum(int(taken.second.sum()) for taken in own)
-            replayed = sum(map(len, reading.rows)) - new - second
+            handed = sum(int(taken.handed.sum()) for taken in own)
+            replayed = sum(map(len, reading.rows)) - new - second - handed
             why = reading.refused + Counter({SECOND: second})
-            outcome = Outcome(accepted=new, replayed=replayed, refused=why, failure=reading.failure)
+            outcome = Outcome(accepted=new, replayed=replayed, handed=handed, refused=why, failure=reading.failure)
             outcomes.append(outcome)
         return outcomes
 
@@ -155,7 +194,7 @@ def where(error: BaseException) -> str:
     return f"{type(error).__name__}{place}"
 
 
-def _answer(answered: Sequence[tuple[asyncio.Future[Outcome], Outcome]]) -> None:
+def _answer(answered: Sequence[tuple[_Done, Outcome]]) -> None:
     for done, outcome in answered:
         if not done.done():  # nobody waits where the sender has gone
             done.set_result(outcome)
@@ -194,6 +233,15 @@ def _judged(read: Sequence[_Read]) -> list[_Read]:
             refused = Counter({reason: int(count) for reason, count in zip(REASONS, counts[1:], strict=True) if count})
             judged[place] = _Read((rows.where(own == 0),), refused)
     return judged
+
+
+def _in_time(reading: _Read, closed: frozenset[tuple[str, str]]) -> _Read:
+    """What is left where rounds are closed."""
+    late = [rows for rows in reading.rows if (rows.scheme.digest, rows.sent_for) in closed]
+    if not late:
+        return reading
+    kept = tuple(rows for rows in reading.rows if (rows.scheme.digest, rows.sent_for) not in closed)
+    return replace(reading, rows=kept, refused=reading.refused + Counter({LATE: sum(map(len, late))}))
 
 
 def _lines(parcel: Parcel) -> _Read:

@@ -1,4 +1,4 @@
-"""Which report ids have been seen: sorted runs in memory, 16 bytes an id, that double in length.
+"""Which report ids have been seen: sorted runs in memory, 16 bytes an id, that double in length until they are long.
 
 Runs are sorted by a linear image of the id modulo 2^64 under odd multipliers drawn for this process, which with the id's
 second half is as good as the id.  Senders can choose ids that share their image (a few, as the multipliers are secret), so
@@ -10,6 +10,8 @@ from __future__ import annotations
 import secrets
 
 import numpy as np
+
+LONG = 1 << 22  # ids of a run that is merged no more: nobody is answered while it is
 
 
 class KnownIds:
@@ -53,7 +55,7 @@ class KnownIds:
         if not len(ids):
             return
         run = self._images(ids)
-        while self._runs and len(self._runs[-1][0]) < 2 * len(run[0]):
+        while self._runs and len(self._runs[-1][0]) < min(2 * len(run[0]), LONG):
             last = self._runs.pop()
             run = np.concatenate([last[0], run[0]]), np.concatenate([last[1], run[1]])
         order = np.argsort(run[0])

@@ -36,6 +36,7 @@ class Metrics:
         for name, count in {
             "accepted": outcome.accepted,
             "already_have": outcome.replayed,
+            "handed_on": outcome.handed,
             "refused": outcome.refused.total(),
         }.items():
             self._reports.labels(scheme, name).inc(count)

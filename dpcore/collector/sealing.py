@@ -21,6 +21,7 @@ from contextlib import AbstractContextManager, suppress
 from functools import lru_cache
 from pathlib import Path
 
+from dpcore.collector.shares import WHOLE, Share
 from dpcore.collector.store import checksum, connect, forget_order, transaction, words_of
 from dpcore.errors import StoreError
 from dpcore.protocol.scheme import Scheme
@@ -31,7 +32,7 @@ from dpcore.wire.locks import Taken, alone
 MOST_REPORTS = 131_072  # in a file: what a round aggregates at a time
 SECONDS = 10.0  # that sealing goes on before what else is to be done has its turn; what is left stays in the store
 _PIECE = 1 << 24  # bytes of a file in one row of the store
-_SLICE, _TURN = 1 << 20, 0.002  # bytes of bodies that are deleted at a time, and seconds between two times
+SLICE, TURN = 1 << 20, 0.002  # bytes of bodies that are deleted at a time, and seconds between two times
 _HURRY, _MOST_TO_DROP = 32_768, 8  # reports between two looks, beyond which the bodies of so many segments may wait
 _AT_ONCE = 64  # files between two looks at what is to be sealed first
 _ALONE = 60  # times longer do counts of refusals wait, which go with the next reports of their scheme
@@ -44,17 +45,17 @@ def landing(folder: Path, digest: str) -> Path:
 
 
 class Sealer:
-    """Seals what the collectors of a folder have taken; used by one thread at a time."""
+    """Seals what the collectors of a store have taken; used by one thread at a time."""
 
-    def __init__(self, folder: Path, seconds: float) -> None:
-        """seconds: how long reports wait for company before they are sealed."""
-        self._folder = folder
+    def __init__(self, folder: Path, seconds: float, share: Share = WHOLE) -> None:
+        """seconds: how long reports wait for company before they are sealed.  share: whose store of the folder it is."""
+        self._folder, self._place, self._share = folder, share.place(folder), share
         self._seconds = seconds
         self._to_drop: list[int] = []  # segments whose arrivals' bodies are still there
         self._last = 0  # the number of the last arrival when this was last looked at
         self._waiting_since: dict[tuple[str, str], float] = {}
-        with words_of(folder):
-            self._database = connect(folder)
+        with words_of(self._place):
+            self._database = connect(self._place)
 
     def close(self) -> None:
         self._database.close()
@@ -65,16 +66,18 @@ class Sealer:
 
     def set_aside(self) -> int:
         """Return how many reports were taken whose bytes have changed in the store since."""
-        return self._reports("= 0")
+        with words_of(self._place):
+            asked = "select coalesce(sum(reports), 0) from handing where share = 0"  # of those that others own
+            return self._reports("= 0") + int(self._database.execute(asked).fetchone()[0])
 
     def _reports(self, segment: str) -> int:
-        with words_of(self._folder):
+        with words_of(self._place):
             counted = self._database.execute(f"select coalesce(sum(reports), 0) from arrivals where segment {segment}")
             return int(counted.fetchone()[0])
 
     def mend(self) -> None:
         """Finish what a kill left, and write files anew that are not what was written; raises StoreError where it cannot."""
-        with suppress(Taken), words_of(self._folder), self._alone():
+        with suppress(Taken), words_of(self._place), self._alone():
             self._finish_open()
             for number, digest, file in self._segments("sealed"):
                 self._mend(number, digest, file)
@@ -88,12 +91,13 @@ class Sealer:
         sealed then stays in the store.
         """
         made = 0
-        with suppress(Taken), words_of(self._folder), self._alone():
+        with suppress(Taken), words_of(self._place), self._alone():
             self._finish_open()
             for chosen in self._turns(everything, time.monotonic() + seconds):
                 self._finish(*self._open(*chosen), None)
                 made += 1
             self._forget()
+            self._forget_closed()
             is_hurried = self._came() > _HURRY and not everything
             while len(self._to_drop) > (_MOST_TO_DROP if is_hurried else 0):
                 self._drop_bodies(self._to_drop.pop(0))
@@ -104,7 +108,7 @@ class Sealer:
 
         Where everything is sealed the log is emptied: it holds, in order, what came.
         """
-        with words_of(self._folder):
+        with words_of(self._place):
             kind = "passive" if self.waiting() else "truncate"
             self._database.execute(f"pragma wal_checkpoint({kind})").fetchall()
 
@@ -163,7 +167,7 @@ class Sealer:
         for number in damaged:
             with transaction(self._database) as database:
                 database.execute("update arrivals set segment = 0 where number = ?", (number,))
-            _log.error("the store in %s is damaged: arrival %d does not check and is set aside", self._folder, number)
+            _log.error("the store in %s is damaged: arrival %d does not check and is set aside", self._place, number)
 
     def _finish_open(self) -> None:
         for number, digest, file in self._segments("open"):
@@ -183,10 +187,10 @@ class Sealer:
             self._set_aside_damaged(number)
             content = self._content(number, digest)
             name = sealed_name(number, content)
-            _write_durably(draft, content)
+            write_durably(draft, content)
             self._keep(number, name, content)
         else:
-            _write_durably(draft, self._kept(number))
+            write_durably(draft, self._kept(number))
         os.replace(draft, place / name)
         sync_folder(place)
         self._mark(number, "sealed")
@@ -197,7 +201,9 @@ class Sealer:
         sent_for, refused = self._database.execute(asked, (number,)).fetchone()
         asked = "select body from bodies join arrivals using (number) where segment = ? order by number"
         bodies = (body for (body,) in self._database.execute(asked, (number,)))
-        return write_segment(self._scheme(digest), sent_for, bodies, json.loads(refused), as_they_came=as_they_came)
+        segment = "" if as_they_came else f"{self._share}{number:08d}"
+        told = sent_for, bodies, json.loads(refused)
+        return write_segment(self._scheme(digest), *told, segment=segment, as_they_came=as_they_came)
 
     def _keep(self, number: int, name: str, content: bytes) -> None:
         """Keep a file's name and bytes, and forget in which order came what it holds."""
@@ -221,13 +227,13 @@ class Sealer:
         bodies = self._database.execute(asked, (number,)).fetchall()
         while bodies:
             some, size = [], 0
-            while bodies and size < _SLICE:
+            while bodies and size < SLICE:
                 arrival, own = bodies.pop()
                 some.append((arrival,))
                 size += own
             with transaction(self._database) as database:
                 database.executemany("delete from bodies where number = ?", some)
-            time.sleep(_TURN)
+            time.sleep(TURN)
 
     def _kept(self, number: int) -> bytes:
         asked = "select content from contents where segment = ? order by piece"
@@ -255,7 +261,7 @@ class Sealer:
         if not is_kept:
             self._keep(number, file, content)
         draft = self._draft(path.parent, number)
-        _write_durably(draft, content)
+        write_durably(draft, content)
         os.replace(draft, path)
         sync_folder(path.parent)
         _log.warning("%s was damaged and has been written anew", path)
@@ -280,6 +286,17 @@ class Sealer:
                 database.execute("update segments set state = 'gone' where number = ?", (number,))
             self._drop_bodies(number)  # that a store of format 1 has
 
+    def _forget_closed(self) -> None:
+        """Delete the ids of closed rounds, those of a segment at a time; what still comes to lie there is looked for once."""
+        asked = "select scheme, sent_for from closed where not is_done"
+        for round_ in self._database.execute(asked).fetchall():
+            for table in ("ids", "heard"):
+                asked = f"select number from {table} join arrivals using (number) where scheme = ? and sent_for = ?"
+                for row in self._database.execute(asked, round_).fetchall():
+                    self._database.execute(f"delete from {table} where number = ?", row)
+                    time.sleep(TURN)
+            self._database.execute("update closed set is_done = 1 where scheme = ? and sent_for = ?", round_)
+
     def _segments(self, state: str) -> list[tuple[int, str, str]]:
         asked = "select number, scheme, file from segments where state = ? order by number"
         return self._database.execute(asked, (state,)).fetchall()
@@ -292,15 +309,12 @@ class Sealer:
         (canonical,) = self._database.execute("select canonical from schemes where digest = ?", (digest,)).fetchone()
         return _parsed(canonical)
 
-    @staticmethod
-    def _draft(place: Path, number: int) -> Path:
-        return place / f".{number:08d}.partial"
+    def _draft(self, place: Path, number: int) -> Path:
+        return place / f".{self._share}{number:08d}.partial"
 
     def _alone(self) -> AbstractContextManager[None]:
         """Keep other collectors from sealing; raises Taken where one is at it."""
-        return alone(
-            self._folder / ".sealing.lock", f"what came to {self._folder}", "a collector that seals", patience=0
-        )
+        return alone(self._place / ".sealing.lock", f"what came to {self._place}", "a collector that seals", patience=0)
 
 
 @lru_cache(maxsize=16)
@@ -308,7 +322,7 @@ def _parsed(canonical: str) -> Scheme:
     return Scheme.from_toml(canonical)
 
 
-def _write_durably(path: Path, content: bytes) -> None:
+def write_durably(path: Path, content: bytes) -> None:
     """Write a file for its owner alone, whose bytes and name are on the disk on return; a failed write leaves nothing."""
     try:
         private_file(path)

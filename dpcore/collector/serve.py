@@ -22,6 +22,7 @@ from dpcore.collector.desk import Desk, Taker
 from dpcore.collector.doors import Doors, Listener
 from dpcore.collector.protocol import Server, config_of
 from dpcore.collector.service import Service
+from dpcore.collector.shares import WHOLE, Share
 from dpcore.errors import SchemeError, StoreError
 from dpcore.protocol.scheme import Scheme
 
@@ -32,7 +33,7 @@ _GRACE = 30  # seconds that requests under way have at the end
 class Settings:
     """What `ldpflow serve` is told; see its help.
 
-    rate: requests a second; connections: of an address; most: bytes of a batch; seal_after: seconds.
+    rate: requests a second; connections: of an address; most: bytes of a batch; seal_after: seconds; share: K/N, '' for all.
     """
 
     host: str = "127.0.0.1"
@@ -48,6 +49,8 @@ class Settings:
     most: int = 4 << 20
     seal_after: float = 60.0
     wording: Path | None = None
+    share: str = ""
+    refuse_late: bool = False
 
 
 class _Server(Server):
@@ -100,8 +103,17 @@ def serve(schemes: Sequence[Path], folder: Path, settings: Settings, taker: Take
     # Else anyone fills the log.
     logging.getLogger("uvicorn.error").addFilter(lambda record: record.levelno > logging.WARNING)
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.WARNING)
+    share = Share.parse(settings.share) if settings.share else WHOLE
     with listening(settings.host, settings.port) as listener:
-        desk = Desk(folder, parsed, seconds=settings.seal_after, wording=wording, taker=taker)
+        desk = Desk(
+            folder,
+            parsed,
+            seconds=settings.seal_after,
+            wording=wording,
+            share=share,
+            refuse_late=settings.refuse_late,
+            taker=taker,
+        )
         service = Service(desk=desk, access=access, rate=settings.rate, most=settings.most, names=names)
         doors = Doors(settings.connections, proxies)
         config = config_of(

@@ -241,9 +241,7 @@ async def report(request: Request, service: Served, offer: Offered) -> Response:
     outcome = await service.take(request, offer, "one", most_bytes(offer.scheme) + len(b"\r\n"))
     for reason in outcome.refused:
         raise Ended(413 if reason == "too_large" else 422, Refused(reason=reason))
-    return (
-        JSONResponse({"answer": "accepted"}, 201) if outcome.accepted else JSONResponse({"answer": "already have it"})
-    )
+    return JSONResponse({"answer": "accepted"}, 201) if outcome.taken else JSONResponse({"answer": "already have it"})
 
 
 @_router.post(
@@ -259,7 +257,7 @@ async def batch(request: Request, service: Served, offer: Offered) -> Response:
     outcome = await service.take(request, offer, kind, service.most)
     if UNREADABLE in outcome.refused:
         raise Ended(422, Refused(reason=UNREADABLE))
-    taken = {"accepted": outcome.accepted, "already_have": outcome.replayed, "refused": dict(outcome.refused)}
+    taken = {"accepted": outcome.taken, "already_have": outcome.replayed, "refused": dict(outcome.refused)}
     return JSONResponse(taken)
 
 

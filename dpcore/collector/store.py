@@ -1,9 +1,10 @@
-"""What a collector has taken, durable before it answers: one SQLite file that any number of collectors share.
+"""What a collector has taken, durable before it answers: one SQLite file, of one collector, of one of those that share a
+folder (`shares`), or of any number that take turns.
 
 Rule 1.  `take` returns when the reports are on the disk (write-ahead log, synced at every commit).  It takes those of all
 requests that wait, so that they share the sync.
-Rule 2.  A report is known by its id for as long as the store lives.  Ids are read in the transaction that adds to them, so that
-two collectors never take one report twice.
+Rule 2.  A report is known by its id for as long as the store lives, or until its round is closed (`forget`).  Ids are read in
+the transaction that adds to them, so that two collectors never take one report twice.
 Rule 3.  A token is one person's, who reports once a round: another report of a token that was heard for a round is refused
 (`SECOND`).  What is kept of that is a hash of token and round, which links nobody from round to round.  Reports that are for
 whichever round counts them are that round's to look at (`inbox`).
@@ -11,6 +12,7 @@ Rule 4.  What cannot be kept raises StoreError, and nothing of it has been taken
 Rule 5.  No clock decides anything: what comes first has the smaller number.
 Rule 6.  The order of arrival, which joins rows to a proxy's log, is kept no longer than sealing needs it (`forget_order`), and
 nobody but the owner can read the file.
+Rule 7.  What another of those that share the folder owns is kept, too, and handed on (`handing`); who owns it looks at its id.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -26,10 +28,11 @@ from typing import NamedTuple
 import numpy as np
 
 from dpcore.collector.known import KnownIds
+from dpcore.collector.shares import WHOLE, Share
 from dpcore.errors import StoreError
 from dpcore.protocol.scheme import Scheme
 from dpcore.protocol.tokens import NAME_BYTES, are_there
-from dpcore.wire import Rows, private_file, private_folder, sync_folder
+from dpcore.wire import Rows, joined, private_file, sync_folder
 from dpcore.wire.codec import names_of, order_of
 from dpcore.wire.inbox import SECOND
 from dpcore.wire.inbox import STORE as FILE
@@ -52,6 +55,13 @@ create index if not exists arrivals_of_segments on arrivals (segment) where segm
 create table if not exists ids (number integer primary key, ids blob not null);
 create table if not exists heard (number integer primary key, marks blob not null);
 create table if not exists bodies (number integer primary key, body blob not null, checksum blob not null);
+create table if not exists handing ( -- what others own; share: whose it is, 0: damaged, set aside
+    number integer primary key autoincrement, share integer not null, scheme text not null, sent_for text not null,
+    reports integer not null, body blob not null, checksum blob not null
+);
+create table if not exists closed ( -- rounds whose ids are forgotten; is_done: here, too
+    scheme text not null, sent_for text not null, is_done integer not null default 0, primary key (scheme, sent_for)
+) without rowid;
 create table if not exists refused (
     scheme text not null, reason text not null, count integer not null, primary key (scheme, reason)
 ) without rowid;
@@ -114,23 +124,34 @@ def transaction(database: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
 
 
 class Fate(NamedTuple):
-    """What became of an arrival's rows, (n,) bool each: new ones are kept, the second ones of a token are refused."""
+    """What became of an arrival's rows, (n,) bool each: new ones are kept, the second ones of a token are refused.
+
+    handed: those that another collector owns, new or not.
+    """
 
     new: np.ndarray
     second: np.ndarray
+    handed: np.ndarray
+
+    def beside(self, handed: np.ndarray) -> Fate:
+        """Return the same of rows among which others are handed on."""
+        new, second = np.zeros((2, len(handed)), dtype=bool)
+        new[~handed], second[~handed] = self.new, self.second
+        return Fate(new, second, handed)
 
 
 class Store:
-    """The reports that collectors of one folder have taken; each thread has its own."""
+    """The reports that a collector of a folder has taken; each thread has its own."""
 
-    def __init__(self, folder: Path, schemes: Sequence[Scheme]) -> None:
-        """Open the store of a folder, making it where there is none; raises StoreError."""
-        self._folder = folder
+    def __init__(self, folder: Path, schemes: Sequence[Scheme], share: Share = WHOLE) -> None:
+        """Open the store of a folder, or of one of those that share it, making it where there is none; raises StoreError."""
+        self._share = share
+        self._folder = share.place(folder)
         self._known, self._heard = KnownIds(), KnownIds()
         self._last = 0
         with words_of(folder):
-            private_folder(folder)
-            self._database: sqlite3.Connection | None = connect(folder)
+            share.move_in(folder)
+            self._database: sqlite3.Connection | None = connect(self._folder)
             self._prepare(self._database, schemes)
             with transaction(self._database) as database:
                 self._catch_up(database)
@@ -151,7 +172,7 @@ class Store:
         sync_folder(self._folder)
 
     def __len__(self) -> int:
-        """How many reports have been taken, ever."""
+        """How many reports that have been taken are known: all, ever, but those of closed rounds."""
         return len(self._known)
 
     def take(self, arrivals: Sequence[Rows], refused: Mapping[tuple[str, str], int]) -> list[Fate]:
@@ -159,17 +180,20 @@ class Store:
 
         refused: (scheme's digest, reason) -> how many reports were not taken.  Raises StoreError: then nothing was kept.
         """
-        marks = [marks_of(rows) for rows in arrivals]
+        others = [self._share.owners(rows.ids) != self._share.number for rows in arrivals]
+        own = [rows.where(~theirs) for rows, theirs in zip(arrivals, others, strict=True)]
+        marks = [marks_of(rows) for rows in own]
         with words_of(self._folder):
             try:
                 if self._database is None:
                     self._database = connect(self._folder)
                 with transaction(self._database) as database:
                     self._catch_up(database)
-                    fates = self._fresh(arrivals, marks)
-                    last = self._insert(database, arrivals, fates, marks)
+                    fates = self._fresh(own, marks)
+                    last = self._insert(database, own, fates, marks)
+                    self._set_down(database, arrivals, others)
                     also = Counter(refused)
-                    for rows, fate in zip(arrivals, fates, strict=True):
+                    for rows, fate in zip(own, fates, strict=True):
                         also[rows.scheme.digest, SECOND] += int(fate.second.sum())
                     counts = [(digest, reason, count) for (digest, reason), count in also.items() if count]
                     add = (
@@ -179,11 +203,24 @@ class Store:
             except (sqlite3.Error, OSError):
                 self.close()  # after a failed sync nothing that the connection holds is to be trusted
                 raise
-        for rows, fate, own in zip(arrivals, fates, marks, strict=True):
+        for rows, fate, heard in zip(own, fates, marks, strict=True):
             self._known.add(rows.ids[fate.new])
-            self._heard.add(_present(own[fate.new]))
+            self._heard.add(_present(heard[fate.new]))
         self._last = max(self._last, last)
-        return fates
+        return [fate.beside(theirs) if theirs.any() else fate for fate, theirs in zip(fates, others, strict=True)]
+
+    def forget(self, closed: Iterable[tuple[str, str]]) -> None:
+        """Drop the ids of rounds from memory; whoever calls this takes no reports for them any more.
+
+        closed: scheme's digest, round.  From the disk sealing drops them.  Raises StoreError: then all are remembered.
+        """
+        with words_of(self._folder):
+            if self._database is None:
+                self._database = connect(self._folder)
+            with transaction(self._database) as database:
+                database.executemany("insert or ignore into closed (scheme, sent_for) values (?, ?)", sorted(closed))
+                self._last, self._known, self._heard = 0, KnownIds(), KnownIds()
+                self._catch_up(database)
 
     def close(self) -> None:
         """Let go of the file; `take` opens it again."""
@@ -194,7 +231,10 @@ class Store:
 
     def _catch_up(self, database: sqlite3.Connection) -> None:
         """Learn the ids that other collectors have added, and those of a commit that failed and stands all the same."""
-        asked = "select number, ids, marks from ids left join heard using (number) where number > ? order by number"
+        asked = (
+            "select number, ids, marks from ids join arrivals using (number) left join closed using (scheme, sent_for) "
+            "left join heard using (number) where number > ? and closed.scheme is null order by number"
+        )
         is_first = not self._last
         for number, *names in database.execute(asked, (self._last,)):
             for memory, text in zip((self._known, self._heard), names, strict=True):
@@ -213,7 +253,8 @@ class Store:
         if asked.size:
             second[asked] = self._heard.seen(every[asked])
         ends = np.cumsum([len(rows) for rows in arrivals])[:-1]
-        return list(map(Fate, np.split(new & ~second, ends), np.split(second, ends)))
+        parts = (np.split(rows, ends) for rows in (new & ~second, second, np.zeros(len(new), dtype=bool)))
+        return list(map(Fate, *parts))
 
     def _insert(
         self, database: sqlite3.Connection, arrivals: Sequence[Rows], fates: Sequence[Fate], marks: Sequence[np.ndarray]
@@ -232,6 +273,19 @@ class Store:
                 database.execute("insert into heard values (?, ?)", (last, heard.tobytes()))
             database.execute("insert into bodies values (?, ?, ?)", (last, body, checksum(body)))
         return last
+
+    def _set_down(self, database: sqlite3.Connection, arrivals: Sequence[Rows], others: Sequence[np.ndarray]) -> None:
+        """Add what others own, those of an owner, scheme and round together."""
+        parts: dict[tuple[int, str, str], list[Rows]] = {}
+        for rows, theirs in zip(arrivals, others, strict=True):
+            owners = self._share.owners(rows.ids)
+            for owner in np.unique(owners[theirs]).tolist():
+                parts.setdefault((owner, rows.scheme.digest, rows.sent_for), []).append(rows.where(owners == owner))
+        for key, held in parts.items():
+            whole = joined(held)
+            row = (*key, len(whole), body := whole.to_bytes(), checksum(body))
+            asked = "insert into handing (share, scheme, sent_for, reports, body, checksum) values (?, ?, ?, ?, ?, ?)"
+            database.execute(asked, row)
 
 
 def forget_order(database: sqlite3.Connection, segment: int) -> None:

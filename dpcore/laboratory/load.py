@@ -206,6 +206,11 @@ class Nothing:
     async def take(self, parcel: Parcel) -> Outcome:
         return Outcome()
 
+    def close(self, rounds: frozenset[tuple[str, str]]) -> None: ...
+
+    def bring(self, parcel: Parcel) -> Outcome:
+        return Outcome()
+
 
 if __name__ == "__main__":
     serve([Path(sys.argv[1])], Path(sys.argv[2]), Settings(port=0, rate=1e9, connections=1000), Nothing())

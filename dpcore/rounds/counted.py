@@ -66,12 +66,12 @@ def take(run: Run, due: Due) -> None:
     if not all(file.exists() for file in collected(run)):
         return
     before = sorted(due.counted.keys() - {batch.file for batch in due.batches})
-    left_out, ids_counted = inbox.left_out(due.batches, run.plan.round, _ids(run, before))
+    left_out = inbox.left_out(due.batches, run.plan.round, _ids(run, before))
     run.say("left_out.json", {"before": before, "left_out": left_out})
-    for file, ids in ids_counted.items():
-        if len(ids):
+    for batch in due.batches:
+        if len(ids := inbox.ids_counted(batch, left_out.get(batch.file, {}))):
             wire.private_folder(run.data / "counted")
-            wire.write_bytes(_ids_file(run, file), ids.tobytes(), private=True)
+            wire.write_bytes(_ids_file(run, batch.file), ids.tobytes(), private=True)
 
 
 def batches_of(run: Run) -> list[inbox.Batch]:

@@ -17,6 +17,7 @@ from dpcore.results.reading import records
 from dpcore.results.together import sides_of
 from dpcore.rounds.counted import batches_of, check_not_overtaken
 from dpcore.rounds.run import Run, step
+from dpcore.wire import inbox
 from dpcore.wire.locks import alone
 
 
@@ -46,6 +47,7 @@ def land(run: Run) -> Path:
     """Land a run's tables, in one transaction, and return the warehouse's file; landing again replaces its rows with the same.
 
     What changed is drawn: of this round, and of the one after it.  The reports are deleted unless the plan keeps them.
+    Their collector, if it has sealed into the folder that was collected, is told.
     """
     from dpcore.results import quality  # pandera takes most of a second to import, and Dask's workers land nothing
 
@@ -73,6 +75,8 @@ def land(run: Run) -> Path:
     if plan.is_rehearsal:  # tables that nobody else is to see
         for each in run.folder.glob(f"{Path(warehouse.REHEARSAL).stem}*"):
             each.chmod(0o600)
+    if plan.source == "reports":
+        inbox.close(wire.location(plan.input), plan.round)
     if not plan.keep_reports:  # the run's own; a folder that was collected is its owner's
         wire.remove_folder(run.folder / "reports")
     share(run)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 # Read on first use, so that a client writes its report without pyarrow.
 _HOLD = {
-    "bulk": ("Rows", "joined", "judge", "read_stream", "rows_of", "write_segment", "write_stream"),
+    "bulk": ("Rows", "joined", "judge", "read_stream", "rows_of", "write_kept", "write_segment", "write_stream"),
     "bundle": ("write_bundle",),
     "codec": (
         "read_parts",
@@ -43,7 +43,7 @@ _EXPORTS = {name: module for module, names in _HOLD.items() for name in names}
 __all__ = sorted(_EXPORTS)
 
 if TYPE_CHECKING:
-    from dpcore.wire.bulk import Rows, joined, judge, read_stream, rows_of, write_segment, write_stream
+    from dpcore.wire.bulk import Rows, joined, judge, read_stream, rows_of, write_kept, write_segment, write_stream
     from dpcore.wire.bundle import write_bundle
     from dpcore.wire.codec import (
         read_parts,

@@ -23,7 +23,7 @@ from dpcore.protocol import tokens
 from dpcore.protocol.report import Report, ReportBatch
 from dpcore.protocol.scheme import Scheme
 from dpcore.wire.codec import UNKNOWN_LEVEL, answers_of, by_id, layout, names_of, table_of
-from dpcore.wire.schema import DIGEST, KIND, NAMES, REFUSED, ROUND, is_single, report_schema, sizes_of
+from dpcore.wire.schema import DIGEST, KIND, NAMES, REFUSED, ROUND, SEGMENT, is_single, report_schema, sizes_of
 from dpcore.wire.single import REASONS, ROUND_NAME
 
 _END = b"\xff\xff\xff\xff\0\0\0\0"  # of every Arrow stream
@@ -230,17 +230,34 @@ def _is_complete(scheme: Scheme, answered: Mapping[str, np.ndarray]) -> np.ndarr
 
 
 def write_segment(
-    scheme: Scheme, sent_for: str, bodies: Iterable[bytes], refused: Mapping[str, int], *, as_they_came: bool = False
+    scheme: Scheme,
+    sent_for: str,
+    bodies: Iterable[bytes],
+    refused: Mapping[str, int],
+    *,
+    segment: str = "",
+    as_they_came: bool = False,
 ) -> bytes:
     """Return a report file made of rows as `Rows.to_bytes` gave them, all of them sorted by their ids.
 
-    refused: reason -> how many reports were not taken.  as_they_came: unsorted, as an ldpflow before 2026-11-22 wrote them.
+    refused: reason -> how many reports were not taken.  segment: which of its collector's files it is, without which two that
+    hold refusals alone could be the same bytes.  as_they_came: unsorted, as an ldpflow before 2026-11-22 wrote them.
     """
-    schema = report_schema(scheme, NAMES)
-    batches = [pa.ipc.read_record_batch(pa.py_buffer(body), schema) for body in bodies]
+    table = _kept(scheme, bodies)
     stamp = {ROUND: sent_for.encode()} if sent_for else {}
     stamp |= {REFUSED: json.dumps(dict(refused)).encode()} if refused else {}
-    table = pa.Table.from_batches(batches, schema).replace_schema_metadata({**schema.metadata, **stamp})
+    stamp |= {SEGMENT: segment.encode()} if segment else {}
+    table = table.replace_schema_metadata({**table.schema.metadata, **stamp})
     sink = pa.BufferOutputStream()
     pq.write_table(table if as_they_came else by_id(table), sink, **layout(scheme))
     return sink.getvalue().to_pybytes()
+
+
+def write_kept(scheme: Scheme, sent_for: str, bodies: Iterable[bytes]) -> bytes:
+    """Return a stream made of rows as `Rows.to_bytes` gave them, all of them sorted by their ids."""
+    return _stream_of(by_id(_kept(scheme, bodies)), sent_for)
+
+
+def _kept(scheme: Scheme, bodies: Iterable[bytes]) -> pa.Table:
+    schema = report_schema(scheme, NAMES)
+    return pa.Table.from_batches([pa.ipc.read_record_batch(pa.py_buffer(body), schema) for body in bodies], schema)

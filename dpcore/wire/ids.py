@@ -43,6 +43,23 @@ def repeated(names: np.ndarray) -> np.ndarray:
     return np.asarray(again & are_there(names))
 
 
+def first_halves(names: np.ndarray, *, all_of: bool = False) -> np.ndarray:
+    """Return the first half of every name that is there, or of all rows, (n,) uint64."""
+    return np.ascontiguousarray(names if all_of else names[are_there(names)]).view("<u8")[:, 0].copy()
+
+
+def twice(ordered: np.ndarray) -> np.ndarray:
+    """Return what stands more than once among sorted values, once each, sorted."""
+    return np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+
+
+def is_within(values: np.ndarray, ordered: np.ndarray) -> np.ndarray:
+    """Return which values are among sorted ones, (n,) bool."""
+    if not len(ordered):
+        return np.zeros(len(values), dtype=bool)
+    return np.asarray(ordered[np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)] == values)
+
+
 def among(names: np.ndarray, others: Iterable[np.ndarray]) -> np.ndarray:
     """Return which names, (n, 16) uint8, are in one of the others, (m, 16) each, (n,) bool; these may be many."""
     halves, is_among = np.ascontiguousarray(names).view("<u8")[:, 0], np.zeros(len(names), dtype=bool)

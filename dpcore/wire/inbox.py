@@ -9,6 +9,7 @@ bytes, as a collector's does, is refused where they have changed.
 Rule 4.  A report is known by its id, whichever way it came: one that another file holds, or that a landed round has counted, is
 left out and counted as such.  So is the second report of a token, which is one person's, in a round; late ones give way.
 Neither stops the round, for whoever may send can send one report to two collectors.
+Rule 5.  Beside what a collector seals stands which rounds have landed: it may refuse what still comes for them.
 """
 
 from __future__ import annotations
@@ -26,10 +27,13 @@ from dpcore.errors import InvalidReport, TooFewClients
 from dpcore.protocol._fields import listed
 from dpcore.protocol.scheme import Scheme
 from dpcore.protocol.tokens import NAME_BYTES, are_there
-from dpcore.wire.ids import among, read_names, repeated
+from dpcore.wire.ids import among, first_halves, is_within, read_names, repeated, twice
 
 AGAIN, SECOND = "already_counted", "second_of_token"  # why a report is left out
+LATE = "round_is_closed"  # why a collector refuses one
 STORE = "store.sqlite"  # of a collector, beside the folder of the folders it seals into
+SHARES = "shares"  # there, where collectors share it: a folder of each, with its store
+CLOSED = "closed"  # beside a collector's files: an empty file of each round that has landed, by its name
 _NAMED_BY_HASH = re.compile(r".*\.sha256-([0-9a-f]{16})\.parquet")
 
 
@@ -61,7 +65,7 @@ def report_files(folder: Path) -> list[Path]:
     Raises TooFewClients where a collector has sealed none there yet, and InvalidReport where there are none for another reason.
     """
     files = sorted(folder.glob("*.parquet")) if folder.is_dir() else []
-    if not files and (folder.parent.parent / STORE).exists():
+    if not files and any((folder.parent.parent / name).exists() for name in (STORE, SHARES)):
         raise TooFewClients(
             f"nobody has reported yet: the collector of {folder} has sealed no file; run it again when one is there"
         )
@@ -70,6 +74,21 @@ def report_files(folder: Path) -> list[Path]:
         where = f"look further down: {listed(tuple(map(str, below)))}" if below else "`ldpflow privatize` writes them"
         raise InvalidReport(f"{folder} holds no .parquet files of reports; {where}")
     return files
+
+
+def close(folder: Path, round_: str) -> None:
+    """Say to the collector that seals into a folder that a round has landed; nothing, where that is nobody's.
+
+    Raises OSError where that cannot be written.
+    """
+    if any((folder.parent.parent / name).exists() for name in (STORE, SHARES)):
+        wire.write_bytes(folder / CLOSED / round_, b"", private=True)
+
+
+def closed_rounds(folder: Path) -> list[str]:
+    """Return the rounds that have landed, sorted, as far as that was said beside what a collector sealed."""
+    there = folder / CLOSED
+    return sorted(path.name for path in there.iterdir() if path.name[:1] != ".") if there.is_dir() else []
 
 
 def batches_of(folder: Path, scheme: Scheme) -> list[Batch]:
@@ -107,29 +126,54 @@ def due(batches: Iterable[Batch], round_: str, counted: Mapping[str, str], *, ag
     return [batch for batch in batches if batch.file not in counted and batch.sent_for <= round_]
 
 
-def left_out(
-    batches: Iterable[Batch], round_: str, counted: Iterable[np.ndarray]
-) -> tuple[dict[str, dict[str, list[int]]], dict[str, np.ndarray]]:
-    """Return what a round leaves out, file -> reason -> positions, and the ids of what it counts, file -> (n, 16) uint8.
+def left_out(batches: Iterable[Batch], round_: str, counted: Iterable[np.ndarray]) -> dict[str, dict[str, list[int]]]:
+    """Return what a round leaves out, file -> reason -> positions.
 
-    counted: the ids, (m, 16) uint8 each, that landed rounds have counted.  Raises InvalidReport as `wire.ids.read_names` does.
+    counted: the ids, (m, 16) uint8 each, that landed rounds have counted.  Half of every name is held at once, and whole names
+    of those alone whose halves are met twice.  Raises InvalidReport as `wire.ids.read_names` does.
     """
     ordered = sorted(batches, key=lambda batch: (batch.is_late(round_), batch.file))
-    names = [read_names(wire.location(batch.path)) for batch in ordered]
-    ids, tokens = (np.concatenate([np.zeros((0, NAME_BYTES), np.uint8), *parts]) for parts in zip(*names, strict=True))
-    again = repeated(ids) | among(ids, counted)
+    halves = [[first_halves(names) for names in read_names(wire.location(batch.path))] for batch in ordered]
+    own, theirs = (np.concatenate([np.zeros(0, np.uint64), *of]) for of in zip(*halves, strict=True))
+    for each in (own, theirs):
+        each.sort()  # in its place
+    known = [ids[is_within(first_halves(ids, all_of=True), own)] for ids in counted]
+    met = [np.unique(np.concatenate([twice(own), *map(first_halves, known)])), twice(theirs)]
+    looked_at: list[tuple[Batch, np.ndarray, np.ndarray, np.ndarray]] = []
+    for batch, of in zip(ordered, halves, strict=True):
+        if any(is_within(some, those).any() for some, those in zip(of, met, strict=True)):
+            both = read_names(wire.location(batch.path))
+            at = np.flatnonzero(
+                np.logical_or.reduce(
+                    [
+                        are_there(names) & is_within(first_halves(names, all_of=True), those)
+                        for names, those in zip(both, met, strict=True)
+                    ]
+                )
+            )
+            looked_at.append((batch, at, both[0][at], both[1][at]))
+    nothing = np.zeros((0, NAME_BYTES), np.uint8)
+    ids, tokens = (np.concatenate([nothing, *(found[part] for found in looked_at)]) for part in (2, 3))
+    again = repeated(ids) | among(ids, known)
     tokens[again] = 0
     second = repeated(tokens)
-    ends = np.cumsum([len(own) for own, _ in names])[:-1]
+    ends = np.cumsum([len(at) for _, at, _, _ in looked_at])[:-1]
     out: dict[str, dict[str, list[int]]] = {}
-    counts = {}
-    parts = (np.split(rows, ends) for rows in (ids, again, second))
-    for batch, own, is_again, is_second in zip(ordered, *parts, strict=True):
-        reasons = {AGAIN: np.flatnonzero(is_again).tolist(), SECOND: np.flatnonzero(is_second).tolist()}
+    parts = (np.split(rows, ends) for rows in (again, second)) if looked_at else ((), ())
+    for (batch, at, _, _), is_again, is_second in zip(looked_at, *parts, strict=True):
+        reasons = {AGAIN: at[is_again].tolist(), SECOND: at[is_second].tolist()}
         if any(reasons.values()):
             out[batch.file] = {reason: positions for reason, positions in reasons.items() if positions}
-        counts[batch.file] = own[are_there(own) & ~is_again & ~is_second]
-    return out, counts
+    return out
+
+
+def ids_counted(batch: Batch, left_out: Mapping[str, Iterable[int]]) -> np.ndarray:
+    """Return the ids of a file that a round counts, (n, 16) uint8; left_out: reason -> positions of those that it does not."""
+    ids, _ = read_names(wire.location(batch.path))
+    is_counted = are_there(ids)
+    for positions in left_out.values():
+        is_counted[list(positions)] = False
+    return ids[is_counted]
 
 
 def nothing_due(folder: Path, round_: str, batches: list[Batch], counted: Mapping[str, str]) -> TooFewClients:

@@ -22,6 +22,7 @@ KIND = b"ldpflow.kind"
 NAMES = ("_report_id", "_client_token")  # columns that a report file may have
 ROUND = b"ldpflow.round"  # of a report file: the round it is sent for
 REFUSED = b"ldpflow.refused"  # of a collector's report file: reason -> how many reports it did not take, as JSON
+SEGMENT = b"ldpflow.segment"  # of a collector's report file: which of its files it is
 AGGREGATE = pa.schema(
     [
         ("attribute", pa.string()),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.programs import faults, fuzz
+from tests.programs import doors, faults, fuzz
 
 pytestmark = pytest.mark.slow
 
@@ -18,6 +18,12 @@ def test_a_few_kills_lose_nothing_and_count_nothing_twice(tmp_path: Path) -> Non
     assert run.carry_out() == []
     assert run.killed.total() >= 4
     assert run.sent
+
+
+def test_a_few_kills_of_collectors_that_share_a_folder_count_nothing_twice(tmp_path: Path) -> None:
+    found = doors.Doors(tmp_path, reports=20_000, doors=3, kills=3, again=0.01, seed=3).carry_out()
+    assert (found["problems"], found["counted"], found["kills"]) == ([], 20_000, 3)
+    assert found["said"]["accepted"] + found["said"]["already_have"] == 20_000 + 10 * (20 - found["firsts"])
 
 
 def test_requests_made_from_the_openapi_find_no_fault() -> None:

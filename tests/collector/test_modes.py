@@ -11,7 +11,9 @@ import pytest
 
 from dpcore import wire
 from dpcore.collector import sealing, store
+from dpcore.collector.handing import Handing
 from dpcore.collector.sealing import Sealer
+from dpcore.collector.shares import Share
 from dpcore.collector.store import Store
 from dpcore.rounds import estimating, landing, outbox, preparing, privatizing, sequence
 from tests.helpers import collectors, warehouses
@@ -45,6 +47,15 @@ def test_what_a_collector_keeps_is_its_owners(tmp_path: Path) -> None:
     assert list(sealing.landing(folder, SCHEME.digest).glob("*.parquet"))
     assert open_to_others(folder) == {}
     assert folder.parent.stat().st_mode & 0o777 == 0o777  # others' matter
+
+
+def test_what_is_handed_on_is_its_owners(tmp_path: Path) -> None:
+    folder, share = tmp_path / "collected", Share(number=1, of=2)
+    rows = wire.read_stream(collectors.stream(20, 1), SCHEME)
+    assert Store(folder, [SCHEME], share).take([rows], {})[0].handed.any()
+    assert Handing(folder, [SCHEME], share).give() == 1
+    assert list(folder.rglob("*.arrows"))
+    assert open_to_others(folder) == {}
 
 
 def test_a_folder_that_was_there_is_left_as_it_is_and_an_older_store_is_not(tmp_path: Path) -> None:

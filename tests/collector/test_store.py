@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import dpcore as dp
 from dpcore import wire
+from dpcore.collector import known as known_module
 from dpcore.collector import sealing, store
 from dpcore.collector.known import KnownIds
 from dpcore.collector.sealing import Sealer, landing
@@ -78,6 +79,18 @@ def test_of_many_ids_that_are_the_same_the_first_is_new() -> None:
     assert np.array_equal(np.flatnonzero(known.seen(ids)), np.arange(1, 5000, 7))
     known.add(ids[~known.seen(ids)])
     assert known.seen(ids).all()
+
+
+def test_runs_that_are_long_are_merged_no_more_and_hold_what_they_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known_module, "LONG", 64)
+    ids, known, sizes = np.random.default_rng(5).integers(0, 256, (1000, 16), dtype=np.uint8), KnownIds(), []
+    for start in range(0, 1000, 20):
+        known.add(ids[start : start + 20])
+        sizes.append(max(len(keys) for keys, _ in known._runs))
+    assert max(sizes) < 2 * 64 + 20
+    assert known.seen(ids).all()
+    assert not known.seen(ids[::-1] ^ 1).any()
+    assert len(known) == 1000
 
 
 def test_a_report_is_taken_once_whoever_asks(tmp_path: Path) -> None:
@@ -164,6 +177,15 @@ def test_what_was_refused_alone_is_sealed_at_the_end(tmp_path: Path) -> None:
     assert dp.aggregate(SCHEME, wire.read_reports(file, SCHEME)).is_empty
 
 
+def test_refusals_alone_are_another_file_each_time(tmp_path: Path) -> None:
+    """Anyone can send one bad report, and later another: two files of the same bytes would stop the round as copies."""
+    kept, sealer = Store(tmp_path, [SCHEME]), Sealer(tmp_path, 60)
+    for _ in range(2):
+        kept.take([], {(SCHEME.digest, "not_json"): 1})
+        sealer.seal(everything=True)
+    assert len(inbox.batches_of(landing(tmp_path, SCHEME.digest), SCHEME)) == 2
+
+
 class Killed(BaseException):
     """In place of kill -9: nobody catches it."""
 
@@ -173,7 +195,7 @@ class Dying:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, last: int, after: bool) -> None:
         self.calls, self.last, self.after = 0, last, after
-        for module, name in [(sealing, "_write_durably"), (sealing.os, "replace"), (sealing, "sync_folder")]:
+        for module, name in [(sealing, "write_durably"), (sealing.os, "replace"), (sealing, "sync_folder")]:
             monkeypatch.setattr(module, name, self._dying(getattr(module, name)))
         for module, name in [(sealing.Sealer, "_mark"), (sealing.Sealer, "_open"), (sealing.Sealer, "_forget")]:
             monkeypatch.setattr(module, name, self._dying(getattr(module, name)))

@@ -27,6 +27,7 @@ from dpcore.collector.doors import Doors, Listener
 from dpcore.collector.protocol import Server, config_of
 from dpcore.collector.serve import listening
 from dpcore.collector.service import LINES, ONE, STREAM, Service
+from dpcore.collector.shares import WHOLE, Share
 from dpcore.protocol import tokens
 from dpcore.protocol.report import ReportBatch, with_ids
 from dpcore.protocol.scheme import Scheme
@@ -144,9 +145,11 @@ def collector(
     proxies: tuple[str, ...] = (),
     names: tuple[str, ...] = (),
     connections: int = 100,
+    share: Share = WHOLE,
+    refuse_late: bool = False,
 ) -> Iterator[Sender]:
     """A collector in a thread of this process; at the end it is stopped in peace."""
-    desk = Desk(folder, schemes or (SCHEME,), seconds=seconds)
+    desk = Desk(folder, schemes or (SCHEME,), seconds=seconds, share=share, refuse_late=refuse_late)
     service = Service(desk=desk, access=access or Access(), rate=rate, most=most, names=frozenset(names))
     doors = Doors(connections, proxies)
     server = Server(config_of(service.app(origins, proxies), doors, log_config=None), doors)

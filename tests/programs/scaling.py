@@ -2,7 +2,8 @@
 
 Shards per second with one Dask worker process and with two, whose aggregates must be those of threads bit for bit, and what the
 tasks of a round of ten million clients cost beside its work, and what its start costs.  CPU seconds are told beside wall
-seconds: they are what can be compared where the machine is not quiet.
+seconds: they are what can be compared where the machine is not quiet.  Then the same of reports that a collector has
+sealed, whose files are aggregated alone.
 """
 
 from __future__ import annotations
@@ -20,13 +21,19 @@ from typing import Any
 import psutil
 from prefect.testing.utilities import prefect_test_harness
 
-from dpcore.rounds import aggregating, defaults, preparing, privatizing
+from dpcore import pipeline, populations, wire
+from dpcore._random import seeded
+from dpcore.collector.sealing import MOST_REPORTS
+from dpcore.protocol.report import with_ids
+from dpcore.protocol.scheme import Scheme
+from dpcore.rounds import aggregating, counted, defaults, preparing, privatizing
 from dpcore.rounds.run import Run
 from ldpflow_flows import folders, runner
 from ldpflow_flows.stage import whole
 from ldpflow_flows.steps import Tasks
 
 LEAST_SCALING, MOST_OVERHEAD = 1.7, 0.05  # what is asked of two workers, and of Prefect's tasks
+MOST_MORE = 0.1  # CPU seconds of a sealed report with two workers beyond those with one
 TEN_MILLION = 10_000_000
 
 
@@ -49,6 +56,12 @@ def main() -> int:
             )
         print(f"bit-equal    {same}")
         print(f"scaling      {scaling:.2f} of two workers to one, at least {LEAST_SCALING} is asked")
+        sealed = [_sealed(data / f"sealed{where[-1:]}", where, shards) for where in ("local:1", "local:2")]
+        more = sealed[1]["cpu"] / sealed[0]["cpu"] - 1
+        print(f"sealed files {sealed[0]['cpu']:.3f} CPU s a million reports with 1 worker, {more:+.1%} with 2,")
+        print(f"             at most {MOST_MORE:.0%} more or less is asked")
+        print(f"             {sealed[0]['wall'] / sealed[1]['wall']:.2f} times as fast with 2")
+        same = same and sealed[0]["bits"] == sealed[1]["bits"] and abs(more) <= MOST_MORE
         work = here["cpu"] / shards * TEN_MILLION / (privatizing.SHARD_BLOCKS * 65_536)
         overhead = _overhead(data / "tasks")
         share = overhead / (overhead + work)
@@ -77,6 +90,28 @@ def _aggregate(data: Path, where: str, shards: int) -> dict[str, Any]:
     bits = aggregating.merge(whole_, parts).read_bytes()
     runner.disconnect()
     return {"wall": wall, "cpu": sum(after.values()) - sum(before.values()), "bits": bits}
+
+
+def _sealed(data: Path, where: str, files: int) -> dict[str, Any]:
+    """Wall and CPU seconds a million sealed reports of aggregating so many files, each six times, and the aggregate's bytes."""
+    os.environ[runner.SETTING] = where
+    scheme = Scheme.from_toml(defaults.DEFAULT_SCHEME)
+    people = populations.by_scheme(scheme.name).records(MOST_REPORTS, seeded(1))
+    batch = pipeline.privatize(scheme, people, seeded(2))
+    for number in range(files):
+        named = with_ids(batch, seeded((3, number)))
+        wire.write_reports(data / "in" / f"{number:04d}.parquet", scheme, named)
+    run = preparing.prepare(defaults.DEFAULT_SCHEME, round_="sealed", reports=data / "in", data=data, min_clients=0)
+    paths = counted.collected(run)
+    runner.each(aggregating.aggregate_file, run, paths)  # imports, and the scheme's tables
+    before, begun = _cpu_by_process(run), time.perf_counter()
+    for _ in range(6):
+        parts = runner.each(aggregating.aggregate_file, run, paths)
+    wall, after = time.perf_counter() - begun, _cpu_by_process(run)
+    bits = aggregating.merge(run, parts).read_bytes()
+    runner.disconnect()
+    millions = 6e-6 * files * MOST_REPORTS
+    return {"wall": wall, "cpu": (sum(after.values()) - sum(before.values())) / millions, "bits": bits}
 
 
 def _cpu_by_process(run: Run) -> dict[int, float]:

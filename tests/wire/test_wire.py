@@ -8,6 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import dpcore as dp
 from dpcore import wire
@@ -16,7 +18,7 @@ from dpcore.protocol.report import with_ids
 from dpcore.protocol.scheme import Scheme
 from dpcore.wire import inbox
 from dpcore.wire.codec import order_of
-from dpcore.wire.ids import repeated
+from dpcore.wire.ids import read_names, repeated
 
 People = Callable[..., dict[str, np.ndarray]]
 
@@ -63,12 +65,14 @@ def test_a_report_is_counted_once_and_a_token_once_a_round(tmp_path: Path, small
         for name, (there, sent_for) in files.items():
             wire.write_reports(tmp_path / f"{name}.parquet", small, there, sent_for)
         named = {each.file: Path(each.path).stem for each in inbox.batches_of(tmp_path, small)}
-        left, kept = inbox.left_out(inbox.batches_of(tmp_path, small), "2", counted)
+        batches = inbox.batches_of(tmp_path, small)
+        left = inbox.left_out(batches, "2", counted)
         places = {name: order_of(there.ids) for name, (there, _) in files.items() if there.ids is not None}
         told = {
             named[file]: {why: sorted(places[named[file]][positions].tolist()) for why, positions in of.items()}
             for file, of in left.items()
         }
+        kept = {batch.file: inbox.ids_counted(batch, left.get(batch.file, {})) for batch in batches}
         return told, {named[file]: len(ids) for file, ids in kept.items()}
 
     assert found() == ({}, {"a": 30, "b": 30, "c": 0, "d": 0})
@@ -141,3 +145,38 @@ def test_names_are_told_apart_by_all_of_their_bytes() -> None:
     names[:3, 0] = 7
     names[1, 15] = 1  # between two equals, of which it has half
     assert repeated(names).tolist() == [False, False, True, False]
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.integers(0, 2**32), st.integers(1, 4), st.integers(0, 6))
+def test_what_is_left_out_is_what_one_finds_name_by_name(
+    tmp_path: Path, small: Scheme, people: People, seed: int, files: int, most: int
+) -> None:
+    """Names of few halves, so that many share one of theirs, or both, or are none."""
+    chance = np.random.default_rng(seed)
+    folder = tmp_path / str(seed)
+    for number in range(files):
+        n = 1 + number + 4 * int(chance.integers(0, most + 1))  # no two files alike
+        drawn = dp.privatize(small, people(n), dp.seeded(number))
+        ids, names = (np.repeat(chance.integers(0, 4, (n, 2), dtype=np.uint8), 8, axis=1) for _ in range(2))
+        tokens = None if number % 2 else names
+        batch = replace(drawn, ids=ids, tokens=tokens)
+        wire.write_reports(folder / f"{number}.parquet", small, batch, str(chance.integers(1, 3)))
+    counted = [np.repeat(chance.integers(0, 4, (2, 2), dtype=np.uint8), 8, axis=1)]
+    batches = {each.file: each for each in inbox.batches_of(folder, small)}
+    found = inbox.left_out(batches.values(), "2", counted)
+    seen, heard, expected = {row.tobytes() for row in counted[0]}, set(), dict[str, dict[str, list[int]]]()
+    for file, batch in sorted(batches.items(), key=lambda each: (each[1].sent_for < "2", each[0])):
+        ids, tokens = read_names(Path(batch.path))
+        kept = []
+        for place, (name, token) in enumerate(zip(map(bytes, ids), map(bytes, tokens), strict=True)):
+            why = inbox.AGAIN if any(name) and name in seen else inbox.SECOND if any(token) and token in heard else ""
+            seen.add(name)
+            if why != inbox.AGAIN:
+                heard.add(token)
+            if why:
+                expected.setdefault(file, {}).setdefault(why, []).append(place)
+            elif any(name):
+                kept.append(name)
+        assert [row.tobytes() for row in inbox.ids_counted(batch, found.get(file, {}))] == kept
+    assert found == expected
