@@ -209,3 +209,19 @@ def test_a_scheme_asks_for_them_and_tables_hold_them() -> None:
 def test_intervals_that_there_are_not_are_refused_in_a_line(lines: str, message: str) -> None:
     with pytest.raises(SchemeError, match=message):
         scheme(lines)
+
+
+@pytest.mark.parametrize("seed", [17, 43])
+def test_limits_that_chance_put_in_the_wrong_order_are_taken_at_their_middle(seed: int) -> None:
+    """Of people at both bounds no ramp matters, and limits of different ramps differ by chance alone."""
+    model, law = scheme(n=3000).attributes["x"].mechanism.model(), LAWS["at the ends"][0]
+    shares = zip(3000 * model.level_law, model.split(model.probabilities(law)), strict=True)
+    random = np.random.default_rng(seed)
+    counts = np.concatenate([random.multinomial(round(n), p) for n, p in shares]).astype(float)
+    found = distribution_free.of(lambda: Counts(model, counts), Spline(0.0, 1.0, 0, 0, np.ones(1)))
+    one = found.estimate(parse("cdf(0.5)"), 0.95)
+    assert one.low <= 0.4 <= one.high
+    assert one.high - one.low > 2 * one.standard_error  # each limit has its own noise, the larger of which is said
+    for at_once in (False, True):
+        low, high = found.cdf_band(np.linspace(0, 1, 65), 0.95, at_once)
+        assert np.all(low <= high)
