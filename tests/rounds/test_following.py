@@ -169,6 +169,16 @@ def test_several_aims_are_ranges_of_one_question(rounds: Path) -> None:
     assert made.attributes["expenditure"].bins[-1] == 20_000
 
 
+@pytest.mark.slow
+def test_a_column_that_is_asked_in_a_second_way_is_followed_in_the_first(tmp_path: Path) -> None:
+    other = "[attributes.income]\n" + FIRST.split("[attributes.expenditure]\n")[1].split("[attributes")[0]
+    first = FIRST + other + 'mechanism = "wavelet_laplace"\n'
+    (tmp_path / "first.toml").write_text(first.replace("clients = 20000", "clients = 2000"))
+    undrawn.run(tmp_path / "first.toml", round_=DAYS[0], data=tmp_path)
+    cli.scheme([tmp_path / "first.toml"], from_=DAYS[0], out=tmp_path / "second.toml", data=tmp_path)
+    prepare(tmp_path / "second.toml", round_=DAYS[1], after=DAYS[0], data=tmp_path)
+
+
 @pytest.mark.parametrize(
     ("file", "told", "message"),
     [
