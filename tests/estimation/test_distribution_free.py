@@ -74,6 +74,37 @@ def test_without_noise_no_law_escapes(name: str) -> None:
     assert np.all(cdf <= high + 1e-9)
 
 
+def test_what_weights_tell_surely_is_told() -> None:
+    law, _, _ = at_points((0.3125,), (1.0,))
+    found = inferred(law)
+    assert found.estimate(parse("probability(0.2, 0.4)"), 0.95).low > 0.9
+    low, high = found.cdf_band(np.array([-0.1, 1.0, 2.0]), 0.95, False)
+    assert (low[1:] == 1.0).all()
+    assert high[0] == 0.0
+
+
+def test_edges_and_ramps_are_of_the_scheme_and_never_of_what_was_observed() -> None:
+    chosen = {
+        (shares.edges, shares.ramp)
+        for law in (np.full(512, 1 / 512), LAWS["at the ends"][0], LAWS["inside a cell"][0])
+        for shares in (inferred(law)._one_by_one(0.95),)
+    }
+    assert len(chosen) == 1
+
+
+def test_a_variance_is_unsure_by_where_the_mean_may_be_too() -> None:
+    """E (x - c)^2, of which a second moment of shifted values has its interval, is more by the square of half that range."""
+    counts = counts_of(LAWS["inside a cell"][0], n=2000)
+    one, mean = (
+        distribution_free.of(lambda: counts, Spline(0.0, 1.0, 0, 0, np.ones(1))).estimate(parse(text), confidence)
+        for text, confidence in (("variance", 0.95), ("mean", 1 - 0.05 * 0.1))
+    )
+    centre, half = (mean.low + mean.high) / 2, (mean.high - mean.low) / 2
+    shifted = distribution_free.of(lambda: counts, Spline(-centre, 1 - centre, 0, 0, np.ones(1)))
+    square = shifted.estimate(parse("moment(2)"), 1 - 0.05 * 0.9)
+    assert [one.low, one.high] == pytest.approx([max(0.0, square.low - half**2), min(square.high, 0.25)], abs=1e-9)
+
+
 def test_means_of_weights_are_those_under_every_point_mass() -> None:
     told = Told(counts_of(np.full(512, 1 / 512)))
     shares = Shares(told, 64, 2)

@@ -90,6 +90,10 @@ def test_numbers_of_both_rounds_land_beside_the_truth(rounds: Path) -> None:
     assert {row[1] for row in rows} == {"log_spline", "two_rounds"}
     assert len(rows) == 4
     assert by_round[DAYS[1], "quantile(0.5)"][3] < 0.6 * by_round[DAYS[0], "quantile(0.5)"][3]
+    (edges,) = ask(
+        rounds, f"select threshold from checks join latest_runs using (run_id) where name like 'two_rounds%'"
+    )
+    assert edges[0] == pytest.approx(2.807, abs=1e-3)  # of two edges, passed by chance once in a hundred rounds
     checks = dict(
         ask(rounds, f"select name, passed from checks join latest_runs using (run_id) where round = '{DAYS[1]}'")
     )
@@ -173,10 +177,13 @@ def test_several_aims_are_ranges_of_one_question(rounds: Path) -> None:
 def test_a_column_that_is_asked_in_a_second_way_is_followed_in_the_first(tmp_path: Path) -> None:
     other = "[attributes.income]\n" + FIRST.split("[attributes.expenditure]\n")[1].split("[attributes")[0]
     first = FIRST + other + 'mechanism = "wavelet_laplace"\n'
-    (tmp_path / "first.toml").write_text(first.replace("clients = 20000", "clients = 2000"))
+    pair = 'clients = 2000\npairs = [["expenditure", "urban_rural"]]'
+    (tmp_path / "first.toml").write_text(first.replace("clients = 20000", pair))
     undrawn.run(tmp_path / "first.toml", round_=DAYS[0], data=tmp_path)
     cli.scheme([tmp_path / "first.toml"], from_=DAYS[0], out=tmp_path / "second.toml", data=tmp_path)
     prepare(tmp_path / "second.toml", round_=DAYS[1], after=DAYS[0], data=tmp_path)
+    found, _, _ = warehouse.landed_sums(tmp_path / "warehouse.duckdb", "consumer_expenditure", DAYS[0])
+    assert found.statistics["expenditure"].sum() == 2000  # everyone's, and no group's
 
 
 @pytest.mark.parametrize(
