@@ -117,6 +117,17 @@ def test_means_of_weights_are_those_under_every_point_mass() -> None:
     assert ramp[[255, 256, 264, 272]] == pytest.approx([1, 2 / 3, 1 / 3, 0], abs=1e-9)
 
 
+def test_the_error_of_a_number_is_that_of_what_was_observed() -> None:
+    law = LAWS["at the ends"][0]
+    likelihood = counts_of(law)
+    told, model, random = Told(likelihood), likelihood.channel, np.random.default_rng(2)
+    weighed = told.weigh(((np.arange(512) + 0.5) / 512)[None] ** 2)
+    _, _, error = told.interval(weighed, weighed.means[0], weighed.means[0], 1.96)
+    levels = zip(N * model.level_law, model.split(model.probabilities(law)), strict=True)
+    drawn = np.hstack([random.multinomial(round(n), p, 4000) / round(n) for n, p in levels])
+    assert error == pytest.approx(float(np.std(drawn @ weighed.weights[0])), rel=0.03)
+
+
 def test_no_other_weights_of_the_same_means_have_less_noise() -> None:
     """A slow twin: the least of g'Cg among all g with A'g = v and a constant, by a dense solve."""
     likelihood = counts_of(np.full(512, 1 / 512))
@@ -223,6 +234,10 @@ def test_a_scheme_asks_for_them_and_tables_hold_them() -> None:
     length = (curves["cdf_high"] - curves["cdf_low"]).groupby(level=0, sort=False).mean()
     assert length["log_spline"] < length["bias_aware"] < length["distribution_free"]
     assert curves.loc["bias_aware", "low"].notna().all()
+    estimate = dp.estimate(dp.simulate(said, target("beta_2_5"), seeded((5,)), 50_000), "x")
+    frame = estimate.to_frame(len(curves.loc["bias_aware"]), second_derivative=73.2)
+    for column in ("low", "high", "cdf_low", "cdf_high"):
+        assert curves.loc["bias_aware", column].to_numpy() == pytest.approx(frame[column].to_numpy()), column
     ((part, drawn),) = list(CURVE.parts(after["densities"]))
     assert part == ""
     assert drawn["estimator"].eq("log_spline").all()

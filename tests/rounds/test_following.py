@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -13,11 +14,13 @@ import dpcore as dp
 from dpcore import cli
 from dpcore._random import seeded
 from dpcore.errors import BudgetExceeded, DPCoreError
+from dpcore.estimation.two_rounds import deviations
 from dpcore.pipeline import simulate
 from dpcore.populations import by_scheme
 from dpcore.privacy.budget import Budget
 from dpcore.privacy.ledger import InMemory, Ledger
 from dpcore.results import warehouse
+from dpcore.rounds import following
 from dpcore.rounds.following import scheme_from
 from dpcore.rounds.preparing import prepare
 from tests.helpers import undrawn
@@ -66,6 +69,7 @@ def test_the_second_scheme_asks_where_the_first_was_not_sure(rounds: Path) -> No
         where round = '{DAYS[0]}' and number like 'quantile%' order by number""",
         ),
     )
+    assert "(simulated people's)" in (rounds / "second.toml").read_text()
     assert list(second.attributes) == ["expenditure"]
     assert second.name == first.name
     assert second.digest != first.digest
@@ -90,9 +94,7 @@ def test_numbers_of_both_rounds_land_beside_the_truth(rounds: Path) -> None:
     assert {row[1] for row in rows} == {"log_spline", "two_rounds"}
     assert len(rows) == 4
     assert by_round[DAYS[1], "quantile(0.5)"][3] < 0.6 * by_round[DAYS[0], "quantile(0.5)"][3]
-    (edges,) = ask(
-        rounds, f"select threshold from checks join latest_runs using (run_id) where name like 'two_rounds%'"
-    )
+    (edges,) = ask(rounds, "select threshold from checks join latest_runs using (run_id) where name like 'two_rounds%'")
     assert edges[0] == pytest.approx(2.807, abs=1e-3)  # of two edges, passed by chance once in a hundred rounds
     checks = dict(
         ask(rounds, f"select name, passed from checks join latest_runs using (run_id) where round = '{DAYS[1]}'")
@@ -164,6 +166,26 @@ def test_a_scheme_that_cannot_be_made_is_refused(
     with pytest.raises(DPCoreError, match=message) as told:
         scheme_from(rounds / "first.toml", round_, rounds / "warehouse.duckdb", aims)
     assert "\n" not in str(told.value)
+
+
+def test_both_rounds_are_held_against_the_first_alone(rounds: Path) -> None:
+    """People who all spend next to nothing are another population, by as many errors as the first round says."""
+    file, scheme = rounds / "warehouse.duckdb", dp.Scheme.from_toml(rounds / "second.toml")
+    first, _, _ = warehouse.landed_sums(file, scheme.name, DAYS[0])
+    people = {"Expenditure": np.full(20_000, 100.0)}
+    second = dp.aggregate(scheme, dp.privatize(scheme, people, seeded((1,))))
+    run = SimpleNamespace(plan=SimpleNamespace(after=DAYS[0], warehouse=file), scheme=scheme)
+    (check,) = following.beside({}, run, second, None)["checks"].itertuples()
+    apart = deviations(dp.estimate(first, "expenditure"), second, "expenditure")
+    assert not check.passed
+    assert check.observed == pytest.approx(max(apart))
+
+
+def test_a_first_round_in_which_nobody_was_asked_is_not_followed(rounds: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nobody = dp.Aggregate.zero(dp.Scheme.from_toml(FIRST))
+    monkeypatch.setattr(following.warehouse, "landed_sums", lambda *_: (nobody, "simulated", 1))
+    with pytest.raises(DPCoreError, match="nobody answered expenditure"):
+        following.check_after(dp.Scheme.from_toml(rounds / "second.toml"), DAYS[0], rounds, "simulated", 2)
 
 
 def test_several_aims_are_ranges_of_one_question(rounds: Path) -> None:
