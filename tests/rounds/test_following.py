@@ -20,6 +20,7 @@ from dpcore.populations import by_scheme
 from dpcore.privacy.budget import Budget
 from dpcore.privacy.ledger import InMemory, Ledger
 from dpcore.results import warehouse
+from dpcore.results.pages import publish
 from dpcore.rounds import following
 from dpcore.rounds.following import scheme_from
 from dpcore.rounds.preparing import prepare
@@ -128,6 +129,12 @@ def test_rounds_that_share_the_first_are_neither_compared_nor_pooled(rounds: Pat
     assert all(compared.str.startswith("frequency("))
     assert warehouse.query(file, "from pooled_estimates where estimator = 'two_rounds'").empty
     assert len(warehouse.query(file, "from pooled_estimates where rounds = 2"))
+
+
+def test_the_page_says_whose_numbers_are_of_both(rounds: Path, tmp_path: Path) -> None:
+    for day, said in zip(DAYS, (False, True), strict=True):
+        publish(rounds / "warehouse.duckdb", tmp_path / f"{day}.html", round_=day, scheme="consumer_expenditure")
+        assert ("numbers of it and the round that it follows" in (tmp_path / f"{day}.html").read_text()) == said
 
 
 def test_the_account_counts_both_rounds(rounds: Path) -> None:
