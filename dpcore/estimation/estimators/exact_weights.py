@@ -170,7 +170,7 @@ class Shares:
         after = 0 if a <= 0 else min(int(np.ceil(a * self.edges)), self.edges) + self.ramp
         least = self.weighed.less(last, after)
         most = self.weighed.less(min(last + 1, self.edges) + self.ramp, first)
-        low, _, one = self.told.interval(least, inside, inside, 0.0)
-        _, high, other = self.told.interval(most, touched, touched, 0.0)
-        low, high = in_order(low, high)
-        return (float(low) - z * one if inside.any() else 0.0), float(high) + z * other, max(one, other)
+        below, _, one = self.told.interval(least, inside, inside, 0.0)
+        _, above, other = self.told.interval(most, touched, touched, 0.0)
+        low, high = map(float, in_order(below, above))
+        return (low - z * one if inside.any() else 0.0), high + z * other, max(one, other)
