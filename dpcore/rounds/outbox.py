@@ -1,6 +1,6 @@
 """What leaves: records become reports on the machine that holds them, as their own clients would make them.
 
-Every record is read and checked before anything is charged or drawn, and a file of reports is there whole or not at all.
+Every record is read and checked before anything is charged, and reports are there whole or not at all.
 
 Without a key every record is a person who is asked once, and every report fresh noise.  With a key the records are of one
 person, or of those whom a column tells apart, each with a secret of their own made of the key: answers are memoized, levels
@@ -109,12 +109,11 @@ def send(
     target = wire.location(target)
     check_target(target)
     check_sent_for(sent_for)
-    blocks = _blocks(scheme, records, keeping)
-    if not keeping.is_any:
-        batches = (
-            with_ids(pipeline.privatize(scheme, block, secure(), index), secure()) for index, block in enumerate(blocks)
-        )
+    if not keeping.is_any:  # nothing is charged: records are read once, and a bad one takes the drafts of all with it
+        once = enumerate(populations.read_blocks(records, scheme, size=BLOCK))
+        batches = (with_ids(pipeline.privatize(scheme, block, secure(), index), secure()) for index, block in once)
         return Sent(reports=_write(target, scheme, batches, sent_for))
+    blocks = _blocks(scheme, records, keeping)
     asked = _Asked(scheme, keeping, sent_for, lambda: _people(scheme, records, keeping))
     reports = _write(target, scheme, asked.batches(blocks), sent_for)
     spent, delta = asked.spent()
@@ -130,7 +129,7 @@ def _blocks(scheme: Scheme, records: Path, keeping: Keeping) -> Iterator[pd.Data
         if keeping.person:
             _check_people(block[keeping.person], keeping.person, records, n)
         n += len(block)
-    if keeping.is_any and not keeping.person and n != 1:
+    if not keeping.person and n != 1:
         raise InvalidRecord(
             f"a key and a ledger belong to one person, and {records} holds {n:,} records; keep one, or say with --person "
             "COLUMN which column tells people apart"

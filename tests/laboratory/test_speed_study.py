@@ -14,7 +14,7 @@ from dpcore.laboratory import profiling
 from dpcore.laboratory.benchmarks.profile import Profile
 from dpcore.laboratory.benchmarks.speed import Speed
 from dpcore.laboratory.studies import speed
-from dpcore.laboratory.studies.speed import clients, memory, peers, reports, rounds, table
+from dpcore.laboratory.studies.speed import clients, memory, peers, records, reports, rounds, table
 from dpcore.results import warehouse
 
 SCHEME = Path("data/schemes/consumer_expenditure.toml")
@@ -94,6 +94,20 @@ def test_a_study_lands_what_it_prints(tmp_path, hasty):
     assert set(landed[landed["metric"] == reports.DUCKDB]["method"]) == set(clients.COUNTED)
     assert "not installed" in done.output
     assert "make peers" in done.output
+
+
+@pytest.mark.slow
+def test_records_are_privatized_by_the_command_itself(hasty, monkeypatch):
+    monkeypatch.setattr(records, "RECORDS", 2000)
+    monkeypatch.setattr(records, "CLIENTS", 2000)
+    measured = pd.concat(records.measured(SCHEME, 1, (3000,)))
+    of = measured.set_index(["method", "metric", "parameters"])["value"]
+    assert (of > 0).all()
+    assert of[records.PRIVATIZE, records.KERNELS, ""] > 1
+    assert of[records.ROUND, records.SECONDS, ""] > 1
+    assert set(measured["parameters"]) > {"list", "pandas categories", records.PARQUET}
+    with pytest.raises(SchemeError, match="no scheme file"):
+        records._command("run", "nowhere.toml")
 
 
 def test_peers_are_asked_in_a_process_of_their_own(tmp_path, monkeypatch):

@@ -120,6 +120,7 @@ KINDS = {
 @pytest.mark.parametrize("name", KINDS)
 def test_many_kinds_are_at_most_the_law_of_counts_and_close_to_it(name, share):
     kinds = Kinds(*(tuple(w / 16 for w in law) for law in KINDS[name])).among(share)
+    assert sum(kinds.others) == pytest.approx(1)  # who is not there is of the first kind
     laws = [[Fraction(p) for p in law] for law in (kinds.one, kinds.other, kinds.others)]
     mine = [multiset_law([law, *[laws[2]] * 11]) for law in laws[:2]]
     for epsilon in EPSILONS:

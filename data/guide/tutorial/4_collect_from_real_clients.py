@@ -59,7 +59,14 @@ import subprocess
 
 from IPython.display import Image
 
-chromium = ["chromium", "--headless", "--no-sandbox", "--hide-scrollbars", "--virtual-time-budget=4000", "--window-size=760,900"]
+chromium = [
+    "chromium",
+    "--headless",
+    "--no-sandbox",
+    "--hide-scrollbars",
+    "--virtual-time-budget=4000",
+    "--window-size=760,900",
+]
 page = ["--screenshot=consent.png", "http://127.0.0.1:8080/survey/clinic/"]
 subprocess.run([*chromium, *page], check=True, capture_output=True)
 Image("consent.png", alt="The consent page in a browser: two questions, and what an answer gives away")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
 
@@ -61,11 +61,12 @@ class Level:
         crowd *= self.share
         if self.two is not None and crowd == 1:
             return self.two.below(reports, epsilon)
-        found = [0.0]
-        for attack in self.attacks:
-            scaled = attack.among(crowd)
-            found += [side.below(reports, epsilon) for side in {scaled, scaled.reversed}]
-        return max(found)
+        return max((attack.among(crowd).below(reports, epsilon) for attack in self.attacks), default=0.0)
+
+    def sharpest(self, reports: int, epsilon: float, crowd: float = 1.0) -> Level:
+        """Return the level with the one of its attacks that finds most at this epsilon."""
+        found = [attack.among(crowd * self.share).below(reports, epsilon) for attack in self.attacks]
+        return replace(self, attacks=self.attacks[int(np.argmax(found)) :][:1]) if len(found) > 1 else self
 
 
 def level_of(weights: np.ndarray, share: float = 1.0, mass: Fraction | None = None) -> Level:
@@ -159,7 +160,7 @@ def _farthest(rows: np.ndarray, totals: Sequence[int], law: np.ndarray) -> tuple
 
 
 def attacks_of(law: np.ndarray, first: int, second: int) -> list[Contrast | Kinds]:
-    """Return how to tell two rows of a channel apart where everybody else holds one value: the best of some, if any.
+    """Return how to tell two rows of a channel apart where everybody else holds one value: the best of some, either way.
 
     Outputs are sorted by how much likelier they are under one value than under the other, beside how often others send them.
     """
@@ -171,7 +172,10 @@ def attacks_of(law: np.ndarray, first: int, second: int) -> list[Contrast | Kind
     )
     all_kinds = [kinds for third in others if (kinds := kinds_of(law[first], law[second], law[third]))]
     most = max(all_kinds, key=lambda found: (float(f"{found.strength:.9g}"), found.skewness), default=None)
-    return [three] if most is None or most.strength < _TELLS_MORE * three.strength else [three, most]
+    found: list[Contrast | Kinds] = [three]
+    if most is not None and most.strength >= _TELLS_MORE * three.strength:
+        found.append(most)
+    return list(dict.fromkeys(side for attack in found for side in (attack, attack.reversed)))
 
 
 def _sorted_kinds(one: np.ndarray, other: np.ndarray, third: np.ndarray) -> Contrast:

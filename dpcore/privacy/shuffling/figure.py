@@ -12,16 +12,17 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
+from statistics import NormalDist
 
 from dpcore.errors import check_within
 from dpcore.privacy.shuffling.channel import Level
 
 _TOLERANCE = 3e-5  # of epsilon
-_STEPS = 80
+_LINES, _STEPS = 8, 80  # so many steps by lines, then by halves
 _NEARLY = 0.98  # of the local epsilon, above which nobody needs to know
-_TINY = 1e-290
-_ENOUGH = 1e3  # times delta
+_CLOSE = 0.999  # of what is not below it, where a lower bound is looked for first
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,53 +79,75 @@ def published(
     check_delta(delta)
 
     most = math.log(max(level.ratio for level in levels)) * (1 + 1e-15)
-    rarest = sorted(Counter(levels).items(), key=lambda entry: entry[0].share)
+    alike = Counter(levels)
     guess = 5 * math.sqrt(max(level.blanket.telling / (level.share * crowd) for level in levels) / reports)
 
-    def epsilon(side: Callable[[Level], Callable[..., float]], most: float, guess: float) -> tuple[float, float]:
-        def average(epsilon: float) -> float:
-            total = 0.0
-            for level, many in rarest:
-                total += many * level.share * side(level)(reports, epsilon, crowd)
-                if total > _ENOUGH * delta:  # too much already
-                    break
-            return total
+    def above(epsilon: float) -> float:
+        return sum(many * level.share * level.above(reports, epsilon, crowd) for level, many in alike.items())
 
-        return least_epsilon(average, delta, most, guess)
+    _, high = least_epsilon(above, delta, most, _NEARLY, guess)
+    if not attacked:
+        return Figure(epsilon=high, low=0.0, delta=delta, reports=reports)
+    sharp = {level: level.sharpest(reports, high, crowd) for level in alike}
 
-    high = epsilon(lambda level: level.above, most, guess)[1]
-    low = epsilon(lambda level: level.below, high, high * _NEARLY * (1 - _TOLERANCE))[0] if attacked else 0.0
+    def below(epsilon: float) -> float:
+        return sum(many * level.share * sharp[level].below(reports, epsilon, crowd) for level, many in alike.items())
+
+    low, _ = least_epsilon(below, delta, high, 1 - _TOLERANCE, high * _CLOSE)
     return Figure(epsilon=high, low=low, delta=delta, reports=reports)
 
 
-def least_epsilon(bound: Callable[[float], float], delta: float, most: float, guess: float) -> tuple[float, float]:
-    """Return (low, high): bound(low) > delta >= bound(high), or low = 0, or high = `most`, whose delta is 0 by what it is.
+def least_epsilon(
+    bound: Callable[[float], float], delta: float, most: float, nearly: float, guess: float
+) -> tuple[float, float]:
+    """Return (low, high): bound(low) > delta >= bound(high), or low = 0, or high = `most`, which is enough by what it is.
 
-    bound: falls in epsilon.  guess: where to look first.  Both are close to each other; the line through the logarithms says
-    where to look next.
+    bound: falls in epsilon.  nearly: the part of `most` above which nobody looks.  guess: where to look first.  As sums of many
+    reports are nearly normal, each delta that is found is that of one draw of N(m, 1) against N(0, 1); where to look next is
+    said by the line through the last two m.
     """
-    if most <= 0 or (at_zero := bound(0.0)) <= delta:
+    if most <= 0 or bound(0.0) <= delta:
         return 0.0, 0.0
-    (low, above), (high, below) = (0.0, math.log(at_zero / delta)), (most, math.log(_TINY))
-    guess = min(guess, most * _NEARLY)
+    low, high, last, mean, slope = 0.0, most, 0.0, 0.0, 0.0
     for step in range(_STEPS):
-        found = math.log(max(bound(guess) / delta, _TINY))
-        if found > 0:
-            low, above = guess, found
-            if step == 0 and low == most * _NEARLY:
-                break
-        else:
-            high, below = guess, found
         least = _TOLERANCE * high
-        if high - low <= least:
+        guess = min(max(guess, low + 0.1 * least), high - 0.1 * least, most * nearly)
+        found = bound(guess)
+        low, high = (guess, high) if found > delta else (low, guess)
+        if low == most * nearly or high - low <= least:
             break
+        before, mean = mean, _last(partial(_is_below, found, guess), 0.0, 40.0)
+        slope = (mean - before) / (guess - last) if step else 0.0
+        last = guess
         guess = (low + high) / 2
-        if below > math.log(_TINY) and step % 4 != 3:
-            guess = (
-                low + (high - low) * above / (above - below) + (0.3 if found > 0 else -0.3) * least
-            )  # to the other side
-        guess = min(max(guess, low + 0.1 * least), high - 0.1 * least)
+        if step < _LINES:
+            guess = _last(partial(_is_above, delta, mean - slope * last, slope), low, high)
+            guess += 0.3 * least if last == low else -0.3 * least  # to the other side
     return low, high
+
+
+def _gaussian(mean: float, epsilon: float) -> float:
+    """The delta of one draw of N(mean, 1) against N(0, 1) ([DongRothSu2022], corollary 2.13)."""
+    if mean <= 0:
+        return 0.0
+    law = NormalDist()
+    return law.cdf(mean / 2 - epsilon / mean) - math.exp(epsilon) * law.cdf(-mean / 2 - epsilon / mean)
+
+
+def _is_below(delta: float, epsilon: float, mean: float) -> bool:
+    return _gaussian(mean, epsilon) < delta
+
+
+def _is_above(delta: float, mean: float, slope: float, epsilon: float) -> bool:
+    return _gaussian(mean + slope * epsilon, epsilon) > delta
+
+
+def _last(holds: Callable[[float], bool], low: float, high: float) -> float:
+    """About the last number of an interval for which it holds, of those up to which it does."""
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
 
 
 def upward(epsilon: float) -> str:

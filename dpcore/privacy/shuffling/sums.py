@@ -12,6 +12,8 @@ import math
 import numpy as np
 
 _WHOLE = 1 << 15  # so long a transform is made at least, where sums may be as far apart
+_FALLS = 90.0  # of a logarithm, below which sums are not looked at
+_NOTHING = 600.0  # of a logarithm, below which a factor is 0
 _WIDTH = 9.0  # standard deviations of the tilted law to either side
 
 
@@ -30,16 +32,21 @@ def excess(grid: np.ndarray, law: np.ndarray, many: int, window: int, line: floa
     np.add.at(placed, grid.astype(np.int64) % length, weights)
     sums = np.fft.irfft(_power(np.fft.rfft(placed), many), length)
     first = math.ceil(line)
-    above = np.arange(length // 2) + (first - line)
-    seen = np.maximum(sums[(np.arange(length // 2) + first) % length], 0.0)
+    reach = length // 2 if tilt <= 0 else min(length // 2, math.ceil(_FALLS / tilt) + 1)
+    above = np.arange(reach) + (first - line)
+    seen = np.maximum(sums[(np.arange(reach) + first) % length], 0.0)
     most = min(many * float(grid.max() - mean), 1 / (math.e * tilt) if tilt > 0 else math.inf)  # of x e^(-tilt x)
     scale = math.exp(many * math.log(total))
     beside = _beyond(grid - mean, weights, many, length // 2 - 1) * most
+    beside += (
+        above[-1] * math.exp(-tilt * above[-1]) if reach < length // 2 else 0.0
+    )  # the most of what was not looked at
     return scale * float((seen * above) @ np.exp(-tilt * above)), scale * beside
 
 
 def _power(base: np.ndarray, many: int) -> np.ndarray:
     """Return base^many, by squares: a tenth of the time that complex powers take; as far off, many times a rounding."""
+    base = np.where(np.abs(base) < math.exp(-_NOTHING / many), 0.0, base)  # products with subnormal numbers are slow
     power = np.ones_like(base)
     while many:
         if many & 1:
@@ -59,7 +66,7 @@ def reach_of(values: np.ndarray, masses: np.ndarray, many: int) -> float:
 def _tilt(values: np.ndarray, law: np.ndarray) -> float:
     """About the t at which the law times e^(t x) has mean 0; any is right."""
     low, high = 0.0, 40.0 / float(values.max())
-    for _ in range(60):
+    for _ in range(40):
         middle = (low + high) / 2
         low, high = (middle, high) if float(law * np.exp(middle * values) @ values) < 0 else (low, middle)
     return low

@@ -19,10 +19,10 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.image import imsave
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from matplotlib.transforms import ScaledTranslation
+from PIL import Image
 
 from dpcore.functionals.group import Group
 from dpcore.results.reading import in_words, separated, whose
@@ -37,6 +37,7 @@ _ORDER = ("estimate", "interval", "truth", "previous round")  # in the legend; i
 _UNDER_LABEL = 0.5  # inches from the axis to a legend under its ticks and label
 _FOOTER = 0.35  # inches under all panels
 _REASON_WIDTH = 48  # characters of a refusal's reason on one line
+_COMPRESSION = 3  # of PNG: two thirds of the usual time for a tenth more bytes
 DPI = 160  # dots per inch; 7.2 inches are 1152 dots
 
 
@@ -92,9 +93,9 @@ def png(figure: Figure) -> bytes:
     """Return the figure as a PNG; the same figure gives the same bytes."""
     buffer = io.BytesIO()
     canvas: Any = FigureCanvasAgg(figure)
-    nameless: dict[str, Any] = {"Software": None}
     canvas.draw()  # once: `savefig` goes through all artists first to lay them out, and then again to draw them
-    imsave(buffer, np.asarray(canvas.buffer_rgba()), format="png", dpi=DPI, metadata=nameless)
+    opaque = Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3])
+    opaque.save(buffer, "png", dpi=(DPI, DPI), compress_level=_COMPRESSION)
     return buffer.getvalue()
 
 

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from dpcore.laboratory.studies.speed import clients, memory, reports, rounds
+from dpcore.laboratory.studies.speed import clients, memory, records, reports, rounds
 from dpcore.laboratory.studies.speed.aims import verdicts
 from dpcore.laboratory.studies.speed.peers import start
 from dpcore.laboratory.studies.speed.table import LEAST_REPETITIONS, one_core
 
-PARTS = ("clients", "reports", "rounds", "scaling", "memory")
+PARTS = ("clients", "reports", "records", "rounds", "scaling", "memory")
 
 __all__ = ["LEAST_REPETITIONS", "PARTS", "measure", "verdicts"]
 
@@ -35,13 +35,14 @@ def measure(
 
     part: of `PARTS`.  scheme: the file of `consumer_expenditure`, whose people are simulated.  repetitions: at least 7.
     peers: the environment they are installed in.  count_by: DuckDB's own count of a file's rows by some columns.
-    full: up to 10^8 clients where else up to 10^7, in memory up to 10^9.
+    full: up to 10^8 clients where else up to 10^7, in memory up to 10^9; 10^7 records in a file where else 10^6.
     """
     with one_core(), ExitStack() as stack:
         installed = stack.enter_context(start(peers)) if peers is not None and part == "clients" else None
         work: dict[str, Callable[[], Iterator[pd.DataFrame]]] = {
             "clients": lambda: clients.measured(repetitions, installed),
             "reports": lambda: reports.measured(repetitions, count_by),
+            "records": lambda: records.measured(scheme, repetitions, records.FULL if full else records.SIZES),
             "rounds": lambda: rounds.measured(scheme, repetitions),
             "scaling": lambda: rounds.scaled(repetitions, rounds.FULL if full else rounds.SIZES),
             "memory": lambda: memory.measured(scheme, memory.FULL if full else memory.SIZES),

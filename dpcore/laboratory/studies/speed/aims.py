@@ -5,11 +5,12 @@ from __future__ import annotations
 import pandas as pd
 
 from dpcore.laboratory.studies.aims import Verdict
-from dpcore.laboratory.studies.speed import clients, memory, reports, rounds
+from dpcore.laboratory.studies.speed import clients, memory, records, reports, rounds
 
 _DRAWS = {clients.COMPILED: 0.15, clients.NUMPY: 0.06}  # of PCG64's
 _PEER, _GEOMETRIC, _OPENDP = 5.0, 0.3, 10.0
 _BINCOUNT, _DUCKDB = 0.5, 0.3
+_TO_CODES, _FROM_PARQUET, _OF_KERNELS, _ROUND_SECONDS = 0.5, 0.25, 3.0, 4.0
 _ESTIMATE_SECONDS, _TOGETHER, _ALONE = 0.5, 1.25, 2.0
 _SLOPE = (0.97, 1.03)
 _KERNELS = 2.0
@@ -19,7 +20,7 @@ _FLAT_FROM = 10_000_000
 
 def verdicts(rows: pd.DataFrame) -> list[Verdict]:
     """Return the aims with what was found; rows: method, parameters, target, clients, metric, value."""
-    return [*_clients(rows), *_reports(rows), *_rounds(rows), *_whole(rows)]
+    return [*_clients(rows), *_reports(rows), *_records(rows), *_rounds(rows), *_whole(rows)]
 
 
 def _clients(rows: pd.DataFrame) -> list[Verdict]:
@@ -53,6 +54,27 @@ def _reports(rows: pd.DataFrame) -> list[Verdict]:
             value = _one(group[group["parameters"] == what], metric)
             aims.append(Verdict(f"{name}: {text}", value, limit, at_least=True))
     return aims
+
+
+def _records(rows: pd.DataFrame) -> list[Verdict]:
+    privatized = rows[rows["method"] == records.PRIVATIZE].sort_values("clients")
+    largest = privatized[privatized["clients"] == privatized["clients"].max()]
+    peak = _one(largest, records.PEAK)
+    where = f" of {largest['clients'].iloc[0]:,} records" if len(largest) else ""
+    read, commands = rows[rows["parameters"] == records.PARQUET], rows[rows["method"] == records.ROUND]
+    return [
+        Verdict(
+            "names for an integer code, of the slowest form", _least(rows, records.TO_CODES), _TO_CODES, at_least=True
+        ),
+        Verdict("names of a Parquet file for a PCG64 draw", _one(read, records.DRAWS), _FROM_PARQUET, at_least=True),
+        Verdict(f"ldpflow privatize{where}: time over its kernels", _one(largest, records.KERNELS), _OF_KERNELS),
+        Verdict(f"ldpflow privatize{where}: peak memory, GiB", None if peak is None else peak / 2**30, _GIBIBYTE),
+        Verdict(
+            f"ldpflow run of {records.CLIENTS:,} clients: seconds of a core",
+            _one(commands, records.SECONDS),
+            _ROUND_SECONDS,
+        ),
+    ]
 
 
 def _rounds(rows: pd.DataFrame) -> list[Verdict]:

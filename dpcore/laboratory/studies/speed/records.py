@@ -1,0 +1,150 @@
+"""What people wait for who have a file of records: names read, beside integer codes; a file privatized; a round's fixed cost.
+
+Five columns, three of texts and two of numbers, lie in one Parquet file. `ldpflow privatize` and `ldpflow run` are processes of
+their own, imports and all; the kernels beside them draw the same reports from cells in memory, as secretly.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory, TemporaryFile
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpcore import pipeline, populations
+from dpcore._random import secure, seeded
+from dpcore.errors import SchemeError
+from dpcore.laboratory.studies.speed.clients import CATEGORIES
+from dpcore.laboratory.studies.speed.reports import ATTRIBUTE, scheme_of
+from dpcore.laboratory.studies.speed.table import rate, row
+from dpcore.protocol.blocks import BLOCK
+from dpcore.protocol.scheme import Scheme
+
+CODES = "codes"
+RATE, TO_CODES, DRAWS = "records_per_second", "to_codes", "to_pcg64"
+SECONDS, KERNELS, PEAK = "processor_seconds", "to_kernels", "peak_bytes"
+PARQUET, PRIVATIZE, ROUND = "parquet", "ldpflow privatize", "ldpflow run"
+RECORDS, CLIENTS = 1_000_000, 100_000
+SIZES, FULL = (1_000_000,), (1_000_000, 10_000_000)
+_PLACES = {"pet": 4, "county": 16, "job": 64}  # texts, so many of each
+_NUMBERS = ("income", "hours")
+_CATEGORICAL = '[attributes.{name}]\ntype = "categorical"\nepsilon = 1\nmechanism = "randomized_response"\n'
+_NUMERIC = '[attributes.{name}]\ntype = "numeric"\nepsilon = 1\nlower = 0\nupper = 1\n'
+
+
+def measured(scheme: Path, repetitions: int, sizes: tuple[int, ...]) -> Iterator[pd.DataFrame]:
+    """Yield the rows; scheme: the file of one whose people can be simulated; sizes: records in a file that is privatized."""
+    yield _named(repetitions)
+    yield _read(repetitions)
+    with TemporaryDirectory() as folder:
+        yield pd.DataFrame([line for n in sizes for line in _privatized(Path(folder), n)])
+        yield _rounds(Path(folder), scheme, repetitions)
+
+
+def _names(n: int, of: int) -> np.ndarray:
+    return np.array([f"the name of {i}" for i in range(of)])[np.random.default_rng(2).integers(0, of, n)]
+
+
+def _named(repetitions: int) -> pd.DataFrame:
+    """Reports of one attribute of 64 categories, from the forms that its names may come in."""
+    scheme = scheme_of("randomized_response")
+    codes = np.random.default_rng(2).integers(0, CATEGORIES, RECORDS)
+    texts = codes.astype(str)
+    forms = {
+        CODES: codes,
+        "pandas text": pd.Series(texts, dtype="string"),
+        "pandas categories": pd.Series(texts, dtype="category"),
+        "numpy text": texts,
+        "numpy objects": texts.astype(object),
+        "list": texts.tolist(),
+    }
+
+    def speed(values: Any) -> float:
+        return rate(lambda: pipeline.privatize(scheme, {ATTRIBUTE: values}, seeded(3)), RECORDS)
+
+    turns = [{form: speed(values) for form, values in forms.items()} for _ in range(repetitions)]
+    rates = {form: np.array([turn[form] for turn in turns]) for form in forms}
+    make = partial(row, "randomized_response", clients=RECORDS)
+    rows = [make(RATE, rates[form], parameters=form) for form in forms]
+    return pd.DataFrame(
+        [*rows, *(make(TO_CODES, rates[form] / rates[CODES], parameters=form) for form in forms if form != CODES)]
+    )
+
+
+def _read(repetitions: int) -> pd.DataFrame:
+    """Reports of one attribute from texts in a Parquet file, beside as many draws."""
+    draws = partial(np.random.Generator(np.random.PCG64(1)).integers, 0, 2**64, size=BLOCK, dtype=np.uint64)
+    scheme = scheme_of("randomized_response")
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "records.parquet"
+        texts = np.random.default_rng(2).integers(0, CATEGORIES, RECORDS).astype(str)
+        pd.DataFrame({ATTRIBUTE: texts}).to_parquet(file)
+
+        def once() -> None:
+            for index, block in enumerate(populations.read_blocks(file, scheme)):
+                pipeline.privatize(scheme, block, seeded(3), index)
+
+        ratios = [rate(once, RECORDS) / rate(draws, BLOCK) for _ in range(repetitions)]
+    return pd.DataFrame([row("randomized_response", DRAWS, ratios, parameters=PARQUET, clients=RECORDS)])
+
+
+def five_questions() -> Scheme:
+    """Return a scheme of three texts and two numbers."""
+    texts = [
+        _CATEGORICAL.format(name=name) + f"categories = {[f'the name of {i}' for i in range(of)]}\n"
+        for name, of in _PLACES.items()
+    ]
+    numbers = [_NUMERIC.format(name=name) for name in _NUMBERS]
+    return Scheme.from_toml('name = "five_questions"\nclients = 1_000_000\n' + "".join(texts + numbers))
+
+
+def _privatized(folder: Path, n: int) -> Iterator[dict[str, Any]]:
+    """One file of n records, privatized by the command: once, as it is many blocks."""
+    scheme = five_questions()
+    numbers = np.random.default_rng(3)
+    table = pd.DataFrame({name: pd.Series(_names(n, of), dtype="category") for name, of in _PLACES.items()})
+    table = table.assign(**{name: numbers.beta(2, 5, n) for name in _NUMBERS})
+    records, written = folder / f"{n}.parquet", folder / "five_questions.toml"
+    table.to_parquet(records)
+    written.write_text(scheme.canonical, encoding="utf-8")
+    cells = scheme.encode(table[:BLOCK])
+
+    def draw() -> None:
+        for name, attribute in scheme.attributes.items():
+            attribute.mechanism.privatize(cells[name], secure())
+
+    draw()  # tables that are made once are made now
+    kernels = rate(draw, BLOCK)
+    spent, peak = _command("privatize", str(written), str(records), str(folder / f"reports_{n}"))
+    for metric, value in ((SECONDS, spent), (KERNELS, spent * kernels / n), (PEAK, peak)):
+        yield row(PRIVATIZE, metric, [value], target=scheme.name, clients=n, epsilon=scheme.epsilon)
+
+
+def _rounds(folder: Path, scheme: Path, repetitions: int) -> pd.DataFrame:
+    spent = []
+    for seed in range(repetitions):
+        within = folder / str(seed)
+        within.mkdir()
+        words = ("--clients", str(CLIENTS), "--seed", str(seed), str(scheme.resolve()))
+        spent.append(_command("run", *words, within=within)[0])
+    return pd.DataFrame([row(ROUND, SECONDS, spent, target=scheme.stem, clients=CLIENTS)])
+
+
+def _command(*words: str, within: Path | None = None) -> tuple[float, float]:
+    """Return the processor's seconds and the most bytes of a command in a process of its own; SchemeError where it fails."""
+    line = [sys.executable, "-m", "dpcore.cli", *words]
+    with TemporaryFile() as told, subprocess.Popen(line, cwd=within, stdout=subprocess.DEVNULL, stderr=told) as command:
+        _, status, used = os.wait4(command.pid, 0)
+        command.returncode = os.waitstatus_to_exitcode(status)
+        told.seek(0)
+        said = told.read().decode(errors="replace").strip()
+    if command.returncode:
+        raise SchemeError(f"ldpflow {words[0]} failed: {said or '?'}")
+    return used.ru_utime + used.ru_stime, used.ru_maxrss * 1024.0
