@@ -25,6 +25,7 @@ _TIMES, _BROKEN = 20, 1e-6  # they are asked for anew where they are broken by m
 _CELLS = 1 << 10
 _EDGE = 1e-3  # of the influence's range, at either end, which is what mechanisms pay for
 # Of the law, evenly over the groups, where one has next to nothing: mechanisms must be right for values that nobody has, too.
+# It alone may raise the bound, by about as large a part.
 _SPREAD = 1e-4
 
 

@@ -12,6 +12,7 @@ ASSUMED, BIAS_AWARE = "assumed", "bias_aware"  # the kind of an interval under a
 DISTRIBUTION_FREE = "distribution_free"  # the kind of one that holds whatever the law, and what makes such rows
 # What makes rows that are, once more, of numbers and curves that another estimator made.
 SAID = (BIAS_AWARE, DISTRIBUTION_FREE)
+TWO_ROUNDS = "two_rounds"  # what makes rows that are of an earlier round's reports, too
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,11 +26,10 @@ import numpy as np
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.estimation.estimators import LogSpline
-from dpcore.estimation.functional_estimate import FunctionalEstimate
+from dpcore.estimation.functional_estimate import TWO_ROUNDS, FunctionalEstimate
 from dpcore.functionals import Cdf
 from dpcore.mechanisms.observation import FiniteChannel, Listed, ScoreSums
 
-TWO_ROUNDS = "two_rounds"  # what makes such rows
 _PARTS = 1 << 16  # of an input cell's width, in which an edge within it is placed
 _NEAR = 0.25  # standard errors that a threshold may be from the estimate, to be a round number
 

@@ -141,7 +141,8 @@ def _followed(first: Scheme, second: Scheme) -> dict[str, list[str]]:
             f"scheme {second.name} {second.digest[:12]} asks for ranges of no number of the round before; make one "
             "with ldpflow scheme --from"
         )
-    return {name: two_rounds.questions_of(two_rounds.asked(first, name), second) for name in names}
+    able = [name for name in names if _can_follow(first, name)] or names  # one column may be asked in several ways
+    return {name: two_rounds.questions_of(two_rounds.asked(first, name), second) for name in able}
 
 
 def _wanted(scheme: Scheme, aims: Sequence[str]) -> dict[str, list[Quantile | Cdf]]:
@@ -204,7 +205,7 @@ def _table(attribute: Attribute, edges: Sequence[Fraction]) -> str:
         'type = "categorical"',
         f"column = {json.dumps(attribute.column, ensure_ascii=False)}",
         f"bins = [{', '.join(map(name_of, edges))}]",
-        f"unit = {json.dumps(attribute.unit, ensure_ascii=False)}",
+        *([f"unit = {json.dumps(attribute.unit, ensure_ascii=False)}"] if attribute.unit else []),
         'mechanism = "randomized_response"',
         f"epsilon = {epsilon if epsilon.replace('.', '').isdigit() else json.dumps(epsilon)}",
     ]

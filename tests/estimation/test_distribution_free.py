@@ -74,6 +74,37 @@ def test_without_noise_no_law_escapes(name: str) -> None:
     assert np.all(cdf <= high + 1e-9)
 
 
+def test_what_weights_tell_surely_is_told() -> None:
+    law, _, _ = at_points((0.3125,), (1.0,))
+    found = inferred(law)
+    assert found.estimate(parse("probability(0.2, 0.4)"), 0.95).low > 0.9
+    low, high = found.cdf_band(np.array([-0.1, 1.0, 2.0]), 0.95, False)
+    assert (low[1:] == 1.0).all()
+    assert high[0] == 0.0
+
+
+def test_edges_and_ramps_are_of_the_scheme_and_never_of_what_was_observed() -> None:
+    chosen = {
+        (shares.edges, shares.ramp)
+        for law in (np.full(512, 1 / 512), LAWS["at the ends"][0], LAWS["inside a cell"][0])
+        for shares in (inferred(law)._one_by_one(0.95),)
+    }
+    assert len(chosen) == 1
+
+
+def test_a_variance_is_unsure_by_where_the_mean_may_be_too() -> None:
+    """E (x - c)^2, of which a second moment of shifted values has its interval, is more by the square of half that range."""
+    counts = counts_of(LAWS["inside a cell"][0], n=2000)
+    one, mean = (
+        distribution_free.of(lambda: counts, Spline(0.0, 1.0, 0, 0, np.ones(1))).estimate(parse(text), confidence)
+        for text, confidence in (("variance", 0.95), ("mean", 1 - 0.05 * 0.1))
+    )
+    centre, half = (mean.low + mean.high) / 2, (mean.high - mean.low) / 2
+    shifted = distribution_free.of(lambda: counts, Spline(-centre, 1 - centre, 0, 0, np.ones(1)))
+    square = shifted.estimate(parse("moment(2)"), 1 - 0.05 * 0.9)
+    assert [one.low, one.high] == pytest.approx([max(0.0, square.low - half**2), min(square.high, 0.25)], abs=1e-9)
+
+
 def test_means_of_weights_are_those_under_every_point_mass() -> None:
     told = Told(counts_of(np.full(512, 1 / 512)))
     shares = Shares(told, 64, 2)
@@ -84,6 +115,17 @@ def test_means_of_weights_are_those_under_every_point_mass() -> None:
         assert means == pytest.approx(shares.weighed.means[:, cell], abs=1e-9)
     ramp = shares.weighed.means[2 + 32]  # falls from edge 32: a sixty-fourth at two thirds, one at a third
     assert ramp[[255, 256, 264, 272]] == pytest.approx([1, 2 / 3, 1 / 3, 0], abs=1e-9)
+
+
+def test_the_error_of_a_number_is_that_of_what_was_observed() -> None:
+    law = LAWS["at the ends"][0]
+    likelihood = counts_of(law)
+    told, model, random = Told(likelihood), likelihood.channel, np.random.default_rng(2)
+    weighed = told.weigh(((np.arange(512) + 0.5) / 512)[None] ** 2)
+    _, _, error = told.interval(weighed, weighed.means[0], weighed.means[0], 1.96)
+    levels = zip(N * model.level_law, model.split(model.probabilities(law)), strict=True)
+    drawn = np.hstack([random.multinomial(round(n), p, 4000) / round(n) for n, p in levels])
+    assert error == pytest.approx(float(np.std(drawn @ weighed.weights[0])), rel=0.03)
 
 
 def test_no_other_weights_of_the_same_means_have_less_noise() -> None:
@@ -192,6 +234,10 @@ def test_a_scheme_asks_for_them_and_tables_hold_them() -> None:
     length = (curves["cdf_high"] - curves["cdf_low"]).groupby(level=0, sort=False).mean()
     assert length["log_spline"] < length["bias_aware"] < length["distribution_free"]
     assert curves.loc["bias_aware", "low"].notna().all()
+    estimate = dp.estimate(dp.simulate(said, target("beta_2_5"), seeded((5,)), 50_000), "x")
+    frame = estimate.to_frame(len(curves.loc["bias_aware"]), second_derivative=73.2)
+    for column in ("low", "high", "cdf_low", "cdf_high"):
+        assert curves.loc["bias_aware", column].to_numpy() == pytest.approx(frame[column].to_numpy()), column
     ((part, drawn),) = list(CURVE.parts(after["densities"]))
     assert part == ""
     assert drawn["estimator"].eq("log_spline").all()
@@ -209,3 +255,19 @@ def test_a_scheme_asks_for_them_and_tables_hold_them() -> None:
 def test_intervals_that_there_are_not_are_refused_in_a_line(lines: str, message: str) -> None:
     with pytest.raises(SchemeError, match=message):
         scheme(lines)
+
+
+@pytest.mark.parametrize("seed", [17, 43])
+def test_limits_that_chance_put_in_the_wrong_order_are_taken_at_their_middle(seed: int) -> None:
+    """Of people at both bounds no ramp matters, and limits of different ramps differ by chance alone."""
+    model, law = scheme(n=3000).attributes["x"].mechanism.model(), LAWS["at the ends"][0]
+    shares = zip(3000 * model.level_law, model.split(model.probabilities(law)), strict=True)
+    random = np.random.default_rng(seed)
+    counts = np.concatenate([random.multinomial(round(n), p) for n, p in shares]).astype(float)
+    found = distribution_free.of(lambda: Counts(model, counts), Spline(0.0, 1.0, 0, 0, np.ones(1)))
+    one = found.estimate(parse("cdf(0.5)"), 0.95)
+    assert one.low <= 0.4 <= one.high
+    assert one.high - one.low > 2 * one.standard_error  # each limit has its own noise, the larger of which is said
+    for at_once in (False, True):
+        low, high = found.cdf_band(np.linspace(0, 1, 65), 0.95, at_once)
+        assert np.all(low <= high)

@@ -10,7 +10,7 @@ import pytest
 import scipy
 
 from dpcore import pipeline
-from dpcore.estimation.efficiency import least_error, least_variance
+from dpcore.estimation.efficiency import _grouped, least_error, least_variance
 from dpcore.functionals import Derivative, Entropy, Functional, Mean, Quantile, Variance, parse
 from dpcore.functionals.base import FunctionDensity
 from dpcore.protocol.scheme import Scheme
@@ -48,6 +48,34 @@ def _search(values: np.ndarray, law: np.ndarray, ratio: float) -> float:
         b_eq=np.concatenate([np.ones(k), scaled]),
     )
     return float(solved.fun - (law @ scaled) ** 2) * half**2
+
+
+@pytest.mark.parametrize("shares", [(0.5, 0.5, 0.0), (0.999, 0.001, 0.0), (0.0, 0.0, 1.0)])
+def test_values_that_nobody_has_are_paid_for_and_raise_the_bound_by_next_to_nothing(shares: tuple[float, ...]) -> None:
+    values, law = np.array([0.0, 1.0, 10.0]), np.array(shares)
+    found, slow = least_variance(values, law, exp(1.0)), _search(values, law, exp(1.0))
+    assert 0.97 * slow <= found <= slow * (1 + 2e-4)
+    assert found > 1.5 * least_variance(values[:2], np.array([0.5, 0.5]), exp(1.0))
+
+
+def test_values_that_are_taken_together_keep_shares_and_mean_and_only_lower_the_bound() -> None:
+    law = np.arange(60.0, 0, -1) ** 3
+    values, law = np.linspace(-1, 4, 60), law / law.sum()
+    means, shares = _grouped(values, law)
+    assert shares.sum() == pytest.approx(1)
+    assert shares @ means == pytest.approx(law @ values)
+    together, apart = least_variance(means, shares, exp(1.0)), least_variance(values, law, exp(1.0))
+    assert 0.98 * apart < together < apart
+
+
+def test_people_at_the_bounds_are_in_the_law() -> None:
+    """Half of them at either bound are a coin; the others are even between."""
+    law = FunctionDensity(0.0, 1.0, lambda x: np.full_like(x, 0.2))
+    object.__setattr__(law, "atoms", (0.4, 0.4))
+    found = least_error(Mean(), law, exp(1.0), 1)
+    cells = np.append(np.full(40, 0.2 / 40), [0.4, 0.4])
+    values = np.append((np.arange(40) + 0.5) / 40, [0.0, 1.0])
+    assert found == pytest.approx(sqrt(least_variance(values, cells, exp(1.0))), rel=0.01)
 
 
 def test_a_number_that_does_not_vary_costs_nothing_and_units_only_scale() -> None:

@@ -67,6 +67,24 @@ def test_who_answers_a_level_says_how_many_whatever_its_law_was_planned_as() -> 
     assert many.functional(at).standard_error < 0.4 * few.functional(at).standard_error
 
 
+def test_how_far_two_rounds_are_apart_is_in_errors_of_both() -> None:
+    before, other = dp.estimate(first(1_000_000), "x"), answered(ranges("0.265625", 50_000), LAW, 50_000, 1)
+    share, said = before.functional(Cdf(0.265625)), dp.estimate(other, "x")
+    (found,) = two_rounds.deviations(before, other, "x")
+    apart = abs(said.raw[0] - share.value) / np.hypot(said.standard_errors[0], share.standard_error)
+    assert found == pytest.approx(apart, rel=0.01)
+
+
+def test_two_questions_of_one_column_are_both_read() -> None:
+    asks = 'type = "categorical"\nepsilon = 1\nmechanism = "randomized_response"\ncolumn = "x"\nbins = '
+    both = dp.Scheme.from_toml(f'name = "two"\n[attributes.low]\n{asks}[0.2]\n[attributes.high]\n{asks}[0.45]\n')
+    people = {"x": seeded((3,)).generator().beta(2, 5, 50_000)}
+    found = two_rounds.combine(first(), dp.aggregate(both, dp.privatize(both, people, seeded((4,)))), "x")
+    for edge in (0.2, 0.45):
+        alone = dp.estimate(first(), "x").functional(Cdf(edge))
+        assert found.functional(Cdf(edge)).standard_error < 0.65 * alone.standard_error
+
+
 def test_two_populations_show() -> None:
     before = dp.estimate(first(), "x")
     alike, other = (answered(ranges("0.2, 0.265", 50_000), law, 50_000, 1) for law in (LAW, target("beta_10_10")))
@@ -124,6 +142,7 @@ def test_what_has_no_curve_of_a_wave_cannot_be_followed(asks: str, message: str)
     [
         ('type = "numeric"\nlower = 0\nupper = 1', "asks nobody for ranges"),
         ('type = "categorical"\nbins = [0.5]\ncolumn = "y"', "asks nobody for ranges"),
+        ('type = "categorical"\nbins = [0.5]\nmissing = "category"', "asks nobody for ranges"),
         ('type = "categorical"\nbins = [0.5]\nmechanism = "unary_encoding"', "asks by randomized_response"),
     ],
 )

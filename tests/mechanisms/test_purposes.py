@@ -91,6 +91,7 @@ def test_near_the_uniform_the_curve_is_near_the_best_of_each_order_and_number_of
 
 def test_a_budget_takes_the_nearest_row_and_none_above() -> None:
     assert purposes.choose(Budget.parse("1"), "both") == purposes.choose(Budget.parse("1.05"), "both")
+    assert purposes.choose(Budget.parse("0.165"), "both") == purposes.choose(Budget.parse("0.25"), "both")
     assert purposes.choose(Budget.parse("0.01"), "both") == purposes.choose(Budget.parse("0.1"), "both")
     with pytest.raises(SchemeError, match="purpose is for epsilon of at most 5, got 6; above, leave it out"):
         DyadicWave.design(Budget.parse("6"), purpose="curve")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -13,11 +14,14 @@ import dpcore as dp
 from dpcore import cli
 from dpcore._random import seeded
 from dpcore.errors import BudgetExceeded, DPCoreError
+from dpcore.estimation.two_rounds import deviations
 from dpcore.pipeline import simulate
 from dpcore.populations import by_scheme
 from dpcore.privacy.budget import Budget
 from dpcore.privacy.ledger import InMemory, Ledger
 from dpcore.results import warehouse
+from dpcore.results.pages import publish
+from dpcore.rounds import following
 from dpcore.rounds.following import scheme_from
 from dpcore.rounds.preparing import prepare
 from tests.helpers import undrawn
@@ -66,6 +70,7 @@ def test_the_second_scheme_asks_where_the_first_was_not_sure(rounds: Path) -> No
         where round = '{DAYS[0]}' and number like 'quantile%' order by number""",
         ),
     )
+    assert "(simulated people's)" in (rounds / "second.toml").read_text()
     assert list(second.attributes) == ["expenditure"]
     assert second.name == first.name
     assert second.digest != first.digest
@@ -90,6 +95,8 @@ def test_numbers_of_both_rounds_land_beside_the_truth(rounds: Path) -> None:
     assert {row[1] for row in rows} == {"log_spline", "two_rounds"}
     assert len(rows) == 4
     assert by_round[DAYS[1], "quantile(0.5)"][3] < 0.6 * by_round[DAYS[0], "quantile(0.5)"][3]
+    (edges,) = ask(rounds, "select threshold from checks join latest_runs using (run_id) where name like 'two_rounds%'")
+    assert edges[0] == pytest.approx(2.807, abs=1e-3)  # of two edges, passed by chance once in a hundred rounds
     checks = dict(
         ask(rounds, f"select name, passed from checks join latest_runs using (run_id) where round = '{DAYS[1]}'")
     )
@@ -122,6 +129,12 @@ def test_rounds_that_share_the_first_are_neither_compared_nor_pooled(rounds: Pat
     assert all(compared.str.startswith("frequency("))
     assert warehouse.query(file, "from pooled_estimates where estimator = 'two_rounds'").empty
     assert len(warehouse.query(file, "from pooled_estimates where rounds = 2"))
+
+
+def test_the_page_says_whose_numbers_are_of_both(rounds: Path, tmp_path: Path) -> None:
+    for day, said in zip(DAYS, (False, True), strict=True):
+        publish(rounds / "warehouse.duckdb", tmp_path / f"{day}.html", round_=day, scheme="consumer_expenditure")
+        assert ("numbers of it and the round that it follows" in (tmp_path / f"{day}.html").read_text()) == said
 
 
 def test_the_account_counts_both_rounds(rounds: Path) -> None:
@@ -162,11 +175,44 @@ def test_a_scheme_that_cannot_be_made_is_refused(
     assert "\n" not in str(told.value)
 
 
+def test_both_rounds_are_held_against_the_first_alone(rounds: Path) -> None:
+    """People who all spend next to nothing are another population, by as many errors as the first round says."""
+    file, scheme = rounds / "warehouse.duckdb", dp.Scheme.from_toml(rounds / "second.toml")
+    first, _, _ = warehouse.landed_sums(file, scheme.name, DAYS[0])
+    people = {"Expenditure": np.full(20_000, 100.0)}
+    second = dp.aggregate(scheme, dp.privatize(scheme, people, seeded((1,))))
+    run = SimpleNamespace(plan=SimpleNamespace(after=DAYS[0], warehouse=file), scheme=scheme)
+    (check,) = following.beside({}, run, second, None)["checks"].itertuples()
+    apart = deviations(dp.estimate(first, "expenditure"), second, "expenditure")
+    assert not check.passed
+    assert check.observed == pytest.approx(max(apart))
+
+
+def test_a_first_round_in_which_nobody_was_asked_is_not_followed(rounds: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nobody = dp.Aggregate.zero(dp.Scheme.from_toml(FIRST))
+    monkeypatch.setattr(following.warehouse, "landed_sums", lambda *_: (nobody, "simulated", 1))
+    with pytest.raises(DPCoreError, match="nobody answered expenditure"):
+        following.check_after(dp.Scheme.from_toml(rounds / "second.toml"), DAYS[0], rounds, "simulated", 2)
+
+
 def test_several_aims_are_ranges_of_one_question(rounds: Path) -> None:
     aims = ("expenditure: cdf(20000)", "expenditure: quantile(0.5)", "expenditure: quantile(0.25)")
     made = dp.Scheme.from_toml(scheme_from(rounds / "first.toml", DAYS[0], rounds / "warehouse.duckdb", aims))
     assert len(made.attributes["expenditure"].bins) == 3
     assert made.attributes["expenditure"].bins[-1] == 20_000
+
+
+@pytest.mark.slow
+def test_a_column_that_is_asked_in_a_second_way_is_followed_in_the_first(tmp_path: Path) -> None:
+    other = "[attributes.income]\n" + FIRST.split("[attributes.expenditure]\n")[1].split("[attributes")[0]
+    first = FIRST + other + 'mechanism = "wavelet_laplace"\n'
+    pair = 'clients = 2000\npairs = [["expenditure", "urban_rural"]]'
+    (tmp_path / "first.toml").write_text(first.replace("clients = 20000", pair))
+    undrawn.run(tmp_path / "first.toml", round_=DAYS[0], data=tmp_path)
+    cli.scheme([tmp_path / "first.toml"], from_=DAYS[0], out=tmp_path / "second.toml", data=tmp_path)
+    prepare(tmp_path / "second.toml", round_=DAYS[1], after=DAYS[0], data=tmp_path)
+    found, _, _ = warehouse.landed_sums(tmp_path / "warehouse.duckdb", "consumer_expenditure", DAYS[0])
+    assert found.statistics["expenditure"].sum() == 2000  # everyone's, and no group's
 
 
 @pytest.mark.parametrize(

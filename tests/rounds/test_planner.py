@@ -48,6 +48,18 @@ def pets() -> Planner:
     return Planner.read(PETS)
 
 
+def test_a_wave_for_a_purpose_is_planned_up_to_the_epsilons_that_it_may_have() -> None:
+    planner = Planner.read(PETS.replace("epsilon = 1.5", 'epsilon = 1.5\npurpose = "both"'))
+    weight = Aim.parse("weight: mean")
+    with pytest.raises(NotEstimable, match="no epsilon up to 5 would bring mean of weight"):
+        planner.plan(weight, clients=20_000, error=0.05)
+
+
+def test_the_limit_is_of_those_who_are_asked(pets: Planner) -> None:
+    one = Planner.read(PETS.replace("clients", 'reporting = "one"\nclients', 1))
+    assert one.plan(KIND).limit == pytest.approx(math.sqrt(3) * pets.plan(KIND).limit, rel=1e-3)
+
+
 def test_a_share_below_a_value_is_told_with_what_it_costs_alone(pets: Planner) -> None:
     density = pets.plan(Aim.parse("weight: cdf(20)"))
     asked = PETS.replace('type = "numeric"\nlower = 0\nupper = 50', 'type = "categorical"\nbins = [20]')

@@ -22,7 +22,7 @@ import numpy as np
 
 from dpcore.estimation.densities import DensityOnInterval
 from dpcore.estimation.estimators.bands import inferred
-from dpcore.estimation.estimators.exact_weights import Shares, Told
+from dpcore.estimation.estimators.exact_weights import Shares, Told, in_order
 from dpcore.estimation.estimators.likelihood import Likelihood
 from dpcore.estimation.functional_estimate import DISTRIBUTION_FREE, FunctionalEstimate, normal_quantile, refused
 from dpcore.functionals import Atom, Cdf, Functional, Mean, Moment, Probability, Quantile, Variance
@@ -70,10 +70,11 @@ class DistributionFree:
         z = shares.critical_value(confidence) if simultaneous else normal_quantile(confidence)
         low, high = shares.limits(z)
         if simultaneous:
-            low, high = np.maximum.accumulate(low), np.minimum.accumulate(high[::-1])[::-1]
+            low, high = in_order(np.maximum.accumulate(low), np.minimum.accumulate(high[::-1])[::-1])
         begin, end = shares.around(self._place(x))
         known = np.where(x >= self.density.upper, 1.0, 0.0), np.where(x < self.density.lower, 0.0, 1.0)
-        return np.maximum(low[begin], known[0]), np.minimum(high[end], known[1])
+        low, high = in_order(low[begin], high[end])
+        return np.maximum(low, known[0]), np.minimum(high, known[1])
 
     def _place(self, x: np.ndarray | float) -> np.ndarray:
         return (np.asarray(x, dtype=np.float64) - self.density.lower) / self.density.width

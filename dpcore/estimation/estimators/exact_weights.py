@@ -21,6 +21,15 @@ _SINGULAR = 1e-9  # of the largest eigenvalue of B B', below which nothing is to
 _CERTAIN = 1e-9  # a standard deviation below which a share is known
 
 
+def in_order(low: np.ndarray | float, high: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
+    """Return limits that were made of different weights, both at their middle where chance has put them in the wrong order.
+
+    Neither comes nearer to the other's side, so that they hold as often, and no interval is shorter than its noise.
+    """
+    middle = (np.asarray(low) + high) / 2
+    return np.minimum(low, middle), np.maximum(high, middle)
+
+
 @dataclass(frozen=True, eq=False)
 class Weighed:
     """weights: g, (n, S).  means: v, (n, inputs), but for `start`, (n,), that is added to g'y as to v."""
@@ -130,8 +139,9 @@ class Shares:
         return self._limits(*self._observed, z)
 
     def _limits(self, values: np.ndarray, deviations: np.ndarray, z: float) -> tuple[np.ndarray, np.ndarray]:
-        low, high = (values - z * deviations)[: self.edges + 1], (values + z * deviations)[self.ramp :]
-        return np.clip(low + self._beyond[0], 0.0, 1.0), np.clip(high + self._beyond[1], 0.0, 1.0)
+        below, above = slice(self.edges + 1), slice(self.ramp, None)
+        low, high = in_order(values[below] + self._beyond[0], values[above] + self._beyond[1])
+        return np.clip(low - z * deviations[below], 0.0, 1.0), np.clip(high + z * deviations[above], 0.0, 1.0)
 
     def expected_length(self, z: float) -> float:
         """Return how far apart limits at a point between edges are where values are uniform."""
@@ -160,6 +170,7 @@ class Shares:
         after = 0 if a <= 0 else min(int(np.ceil(a * self.edges)), self.edges) + self.ramp
         least = self.weighed.less(last, after)
         most = self.weighed.less(min(last + 1, self.edges) + self.ramp, first)
-        low, _, one = self.told.interval(least, inside, inside, z)
-        _, high, other = self.told.interval(most, touched, touched, z)
-        return (low if inside.any() else 0.0), high, max(one, other)
+        below, _, one = self.told.interval(least, inside, inside, 0.0)
+        _, above, other = self.told.interval(most, touched, touched, 0.0)
+        low, high = map(float, in_order(below, above))
+        return (low - z * one if inside.any() else 0.0), high + z * other, max(one, other)

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from dpcore.errors import WarehouseError
-from dpcore.estimation.functional_estimate import BIAS_AWARE, DISTRIBUTION_FREE, SAID
+from dpcore.estimation.functional_estimate import BIAS_AWARE, DISTRIBUTION_FREE, SAID, TWO_ROUNDS
 from dpcore.privacy.shuffling.condition import CONDITION_OF_PAGE
 from dpcore.privacy.shuffling.figure import upward
 from dpcore.results.pages.pairs import pairs_of
@@ -213,7 +213,7 @@ def _section(ask: Ask, run_id: str, previous: dict[str, Any] | None, row: dict[s
         name=attribute,
         title=title.capitalize(),
         about=_about(row, estimators),
-        remark=_remark(row, frequencies),
+        remark=_remark(row, frequencies, numbers),
         stated=row["stated"],
         pictures=drawn,
         frequencies=[read(one, unit) for one in records(listed(shares))],
@@ -281,8 +281,10 @@ def _about(row: dict[str, Any], estimators: list[str]) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def _remark(row: dict[str, Any], frequencies: pd.DataFrame) -> str:
-    """Whose numbers a number's are where silence is an answer."""
+def _remark(row: dict[str, Any], frequencies: pd.DataFrame, numbers: pd.DataFrame) -> str:
+    """Whose numbers a number's are where silence is an answer, or the round follows another."""
+    if numbers["estimator"].eq(TWO_ROUNDS).any():
+        return "shares are of this round, numbers of it and the round that it follows"
     if row["lower"] is None or not is_silence(frequencies).any():
         return ""
     if len(frequencies) > 1:

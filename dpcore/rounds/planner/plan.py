@@ -30,6 +30,7 @@ from dpcore.errors import DPCoreError, NotEstimable, SchemeError, check_positive
 from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.estimation.frequency_estimate import FrequencyEstimate
 from dpcore.functionals import Cdf, parse
+from dpcore.mechanisms.calibration import purposes
 from dpcore.mechanisms.named import BY_KIND, options_of
 from dpcore.mechanisms.randomized_response import RandomizedResponse
 from dpcore.populations.registry import NAMES, by_scheme
@@ -164,20 +165,25 @@ class Planner:
 
     def _epsilon(self, aim: Aim, clients: int, error: float, mechanism: str | None = None) -> Budget:
         """The smallest epsilon, to three digits."""
+        has_purpose = mechanism is None and "purpose" in self.document["attributes"][aim.attribute]
+        most = min(MOST_EPSILON, Fraction(purposes.MOST)) if has_purpose else MOST_EPSILON
+
+        def budget(exponent: float) -> Budget:
+            return min(Budget.parse(rounded_epsilon(exponent)), Budget(most), key=float)
 
         def errs(exponent: float) -> float | None:
-            return self.forecast(aim, clients, Budget.parse(rounded_epsilon(exponent)), mechanism).error
+            return self.forecast(aim, clients, budget(exponent), mechanism).error
 
-        low, high = (math.log10(float(end)) for end in (LEAST_EPSILON, MOST_EPSILON))
+        low, high = (math.log10(float(end)) for end in (LEAST_EPSILON, most))
         start = math.log10(float(self._scheme.attributes[aim.attribute].budget))
         exponent = least(errs, error, low=low, high=high, start=start, slope=1.0, within=WITHIN)
         if exponent is None:
-            best = min(self._choices(aim, clients, Budget(MOST_EPSILON)), key=_size)
+            best = min(self._choices(aim, clients, Budget(most)), key=_size)
             raise NotEstimable(
-                f"no epsilon up to {MOST_EPSILON} would bring {aim.quantity} of {aim.attribute} to {error:g} with {clients:,} "
+                f"no epsilon up to {most} would bring {aim.quantity} of {aim.attribute} to {error:g} with {clients:,} "
                 f"clients; the least that any mechanism comes to is {_size(best):.3g}, {best.mechanism}"
             )
-        return Budget.parse(rounded_epsilon(exponent))
+        return budget(exponent)
 
     def _choices(self, aim: Aim, clients: int, budget: Budget, apart: str = "") -> list[Forecast]:
         """What every mechanism but one would give, by its own defaults."""
