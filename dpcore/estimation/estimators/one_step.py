@@ -9,7 +9,7 @@ t and T the functional's derivative along the span, Q half its second; u what T 
 covariance of f and h: T is taken at f, whose noise is that of h, and with a span that sees everything the second-order term
 is minus tr(Q V).  The span is the coarsest of V_4, V_5, V_6 in which u adds little: it does not depend on how smooth f was
 found to be, only on how fine the functional looks and what that costs.  It is the undersmoothing of [Szabo2024] in one line.
-Where f vanishes and the derivative has no bound, t is that of a density which is nowhere next to nothing; u has the rest.
+Where f vanishes and the derivative has no bound, t may be that of a density which is nowhere next to nothing; u has the rest.
 
 Values at a point (`Influence.points`) have no weight that a span could see: every finer one costs a power of its width.  Their
 interval holds, beside the corrected value's, those of all priors that the data do not reject, each the posterior's own: what
@@ -244,15 +244,19 @@ class OneStep:
         """The span that a functional is corrected in, T of its functions, and the first-order variance.
 
         The coarsest that leaves next to nothing unseen; but none that makes the error more than twice that of the one before.
-        there: the influence to correct by, where that of the density itself has no bound; what it leaves is the posterior's.
+        there: another influence to correct by, where that of the density itself has no bound; what it leaves is the
+        posterior's, and it is taken where the variance is less.
         """
         along = posterior.along(influence)
         candidates: list[tuple[Span, np.ndarray, float]] = []
         for level in _LEVELS:
             seen = self._span(posterior, level)
-            t = seen.along(there or influence, posterior.density.breakpoints)
-            left = _square(along - seen.reach.T @ t, posterior.covariance)
-            variance = _square(t, seen.covariance) + left
+            reads = [seen.along(each, posterior.density.breakpoints) for each in (influence, there) if each is not None]
+            lefts = [_square(along - seen.reach.T @ t, posterior.covariance) for t in reads]
+            variance, left, t = min(
+                ((_square(t, seen.covariance) + left, left, t) for t, left in zip(reads, lefts, strict=True)),
+                key=lambda found: found[0],
+            )
             if candidates and variance > _DEAR**2 * candidates[-1][2]:
                 break
             candidates.append((seen, t, variance))
