@@ -9,7 +9,7 @@ t and T the functional's derivative along the span, Q half its second; u what T 
 covariance of f and h: T is taken at f, whose noise is that of h, and with a span that sees everything the second-order term
 is minus tr(Q V).  The span is the coarsest of V_4, V_5, V_6 in which u adds little: it does not depend on how smooth f was
 found to be, only on how fine the functional looks and what that costs.  It is the undersmoothing of [Szabo2024] in one line.
-Where f vanishes and the derivative has no bound, t may be that of a density which is nowhere next to nothing; u has the rest.
+Where f vanishes and the derivative has no bound, t may be that of a density which does not (`scarce`); u has the rest.
 
 Values at a point (`Influence.points`) have no weight that a span could see: every finer one costs a power of its width.  Their
 interval holds, beside the corrected value's, those of all priors that the data do not reject, each the posterior's own: what
@@ -32,7 +32,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import ceil
-from typing import Any
+from operator import itemgetter
 
 import numpy as np
 
@@ -45,6 +45,7 @@ from dpcore.estimation.estimators.chi_square_mixture import ChiSquareMixture, er
 from dpcore.estimation.estimators.corrected import Cells, Corrected, Points, check_density
 from dpcore.estimation.estimators.likelihood import Likelihood
 from dpcore.estimation.estimators.posterior import Posterior
+from dpcore.estimation.estimators.scarce import influences
 from dpcore.estimation.estimators.span import Span
 from dpcore.estimation.functional_estimate import FunctionalEstimate, normal_quantile, refused
 from dpcore.estimation.support import Deviations, Discreteness
@@ -66,7 +67,6 @@ _BY_RATIO, _BY_ERROR = 6, 3  # powers of n in which, with two derivatives, ratio
 _LEAST, _HOPELESS = 1e-3, 1e6
 _NOTHING = "the reports leave every value possible; more of them or a larger epsilon would do"
 _RARE = 0.01  # of the uniform density: quantiles where there is less move as if there were so much
-_SCARCE = 0.1  # the same, by which logarithms are corrected: half or twice as long at .01 and without
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,8 +122,9 @@ class OneStep:
             scale = -1 / max(float(density.pdf(np.array([at]))[0]), _RARE / density.width)
         try:
             with np.errstate(all="ignore"):
-                seen, t, _ = self._sight(posterior, asked.expand(density).influence, _where_people_are(asked, density))
-                along = posterior.along(asked.expand(density).influence)
+                expansion = asked.expand(density)
+                seen, t, _ = self._sight(posterior, *influences(asked, expansion, density))
+                along = posterior.along(expansion.influence)
         except (SchemeError, np.linalg.LinAlgError, ArithmeticError, ValueError):
             return None
         moved = (along - seen.reach.T @ t) @ posterior.covariance @ posterior.slope.T
@@ -212,9 +213,7 @@ class OneStep:
     ) -> Corrected:
         """The corrected functional, in the coarsest span that sees what it looks at."""
         V = posterior.covariance
-        seen, t, variance = self._sight(
-            posterior, expansion.influence, _where_people_are(functional, posterior.density)
-        )
+        seen, t, variance = self._sight(posterior, *influences(functional, expansion, posterior.density))
         value = expansion.value + float(t @ seen.correction)
         first = float(np.sqrt(variance))
         weights = np.zeros(0)
@@ -238,25 +237,23 @@ class OneStep:
         share = (second / error) ** 2 if error > 0 else 0.0
         return Corrected(value, error, value - below, value + above, share, missing)
 
-    def _sight(
-        self, posterior: Posterior, influence: Influence, there: Influence | None = None
-    ) -> tuple[Span, np.ndarray, float]:
+    def _sight(self, posterior: Posterior, own: Influence, *others: Influence) -> tuple[Span, np.ndarray, float]:
         """The span that a functional is corrected in, T of its functions, and the first-order variance.
 
         The coarsest that leaves next to nothing unseen; but none that makes the error more than twice that of the one before.
-        there: another influence to correct by, where that of the density itself has no bound; what it leaves is the
-        posterior's, and it is taken where the variance is less.
+        own: the functional's derivative.  others: what may be corrected by in its place; the one with the least variance is.
         """
-        along = posterior.along(influence)
+        along = posterior.along(own)
+
+        def read(seen: Span, influence: Influence) -> tuple[float, float, np.ndarray]:
+            t = seen.along(influence, posterior.density.breakpoints)
+            left = _square(along - seen.reach.T @ t, posterior.covariance)
+            return _square(t, seen.covariance) + left, left, t
+
         candidates: list[tuple[Span, np.ndarray, float]] = []
         for level in _LEVELS:
             seen = self._span(posterior, level)
-            reads = [seen.along(each, posterior.density.breakpoints) for each in (influence, there) if each is not None]
-            lefts = [_square(along - seen.reach.T @ t, posterior.covariance) for t in reads]
-            variance, left, t = min(
-                ((_square(t, seen.covariance) + left, left, t) for t, left in zip(reads, lefts, strict=True)),
-                key=lambda found: found[0],
-            )
+            variance, left, t = min((read(seen, influence) for influence in (own, *others)), key=itemgetter(0))
             if candidates and variance > _DEAR**2 * candidates[-1][2]:
                 break
             candidates.append((seen, t, variance))
@@ -376,24 +373,6 @@ def of_fit(fit: smoothing.Fit, lower: float, upper: float, shown: DensityOnInter
     posterior = posteriors.of_fit(fit, lower, upper)
     priors = posteriors.of_models(fit, lower, upper, _REJECTED)
     return OneStep(posterior, priors, shown or posterior.density, posteriors.holds_uniform(fit, _REJECTED))
-
-
-def _where_people_are(functional: Functional, density: DensityOnInterval) -> Influence | None:
-    """Its influence as if there were nowhere next to nobody, where one that vanishes has none with a bound."""
-    return functional.expand(_NowhereRare(density)).influence if functional.needs_positive else None
-
-
-@dataclass(frozen=True, eq=False)
-class _NowhereRare:
-    """A density, nowhere below a part of the uniform one."""
-
-    whole: DensityOnInterval
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.whole, name)
-
-    def pdf(self, x: Any) -> np.ndarray:
-        return np.maximum(self.whole.pdf(x), _SCARCE / self.whole.width)
 
 
 def _rounded(number: float) -> int:

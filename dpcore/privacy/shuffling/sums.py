@@ -38,9 +38,8 @@ def excess(grid: np.ndarray, law: np.ndarray, many: int, window: int, line: floa
     most = min(many * float(grid.max() - mean), 1 / (math.e * tilt) if tilt > 0 else math.inf)  # of x e^(-tilt x)
     scale = math.exp(many * math.log(total))
     beside = _beyond(grid - mean, weights, many, length // 2 - 1) * most
-    beside += (
-        above[-1] * math.exp(-tilt * above[-1]) if reach < length // 2 else 0.0
-    )  # the most of what was not looked at
+    if reach < length // 2:
+        beside += above[-1] * math.exp(-tilt * above[-1])  # the most of what was not looked at
     return scale * float((seen * above) @ np.exp(-tilt * above)), scale * beside
 
 
