@@ -143,14 +143,7 @@ def left_out(batches: Iterable[Batch], round_: str, counted: Iterable[np.ndarray
     for batch, of in zip(ordered, halves, strict=True):
         if any(is_within(some, those).any() for some, those in zip(of, met, strict=True)):
             both = read_names(wire.location(batch.path))
-            at = np.flatnonzero(
-                np.logical_or.reduce(
-                    [
-                        are_there(names) & is_within(first_halves(names, all_of=True), those)
-                        for names, those in zip(both, met, strict=True)
-                    ]
-                )
-            )
+            at = np.flatnonzero(_have(both[0], met[0]) | _have(both[1], met[1]))
             looked_at.append((batch, at, both[0][at], both[1][at]))
     nothing = np.zeros((0, NAME_BYTES), np.uint8)
     ids, tokens = (np.concatenate([nothing, *(found[part] for found in looked_at)]) for part in (2, 3))
@@ -165,6 +158,11 @@ def left_out(batches: Iterable[Batch], round_: str, counted: Iterable[np.ndarray
         if any(reasons.values()):
             out[batch.file] = {reason: positions for reason, positions in reasons.items() if positions}
     return out
+
+
+def _have(names: np.ndarray, halves: np.ndarray) -> np.ndarray:
+    """Which names are there and begin with one of some sorted halves, (n,) bool."""
+    return are_there(names) & is_within(first_halves(names, all_of=True), halves)
 
 
 def ids_counted(batch: Batch, left_out: Mapping[str, Iterable[int]]) -> np.ndarray:
