@@ -12,15 +12,14 @@ import hashlib
 import logging
 import os
 import re
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from dpcore.collector.intake import Parcel
-from dpcore.collector.sealing import SLICE, TURN, write_durably
+from dpcore.collector.sealing import write_durably
 from dpcore.collector.shares import Share
-from dpcore.collector.store import checksum, connect, transaction, words_of
+from dpcore.collector.store import checksum, connect, delete_in_turns, words_of
 from dpcore.protocol.scheme import Scheme
 from dpcore.wire import private_folder, sync_folder, write_kept
 from dpcore.wire.locks import Taken, alone
@@ -62,7 +61,7 @@ class Handing:
             asked = "select distinct share, scheme, sent_for from handing where share > 0"
             for owner, digest, sent_for in self._database.execute(asked).fetchall():
                 while numbers := self._write(Share(number=owner, of=self._share.of), digest, sent_for):
-                    self._forget(numbers)
+                    delete_in_turns(self._database, "handing", numbers)
                     made += 1
         return made
 
@@ -93,18 +92,6 @@ class Handing:
         os.replace(draft, place / f"{digest[:16]}.sha256-{hashlib.sha256(content).hexdigest()[:16]}.arrows")
         sync_folder(place)
         return taken
-
-    def _forget(self, numbers: list[tuple[int, int]]) -> None:
-        """Delete what has been written, a few at a time: requests that wait to be kept have their turn between."""
-        while numbers:
-            some, size = [], 0
-            while numbers and size < SLICE:
-                number, own = numbers.pop()
-                some.append((number,))
-                size += own
-            with transaction(self._database) as database:
-                database.executemany("delete from handing where number = ?", some)
-            time.sleep(TURN)
 
     def given(self) -> Iterator[tuple[Path, Parcel]]:
         """Yield the files that others have written for this one; who has taken one deletes it."""

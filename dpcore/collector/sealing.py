@@ -22,7 +22,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from dpcore.collector.shares import WHOLE, Share
-from dpcore.collector.store import checksum, connect, forget_order, transaction, words_of
+from dpcore.collector.store import TURN, checksum, connect, delete_in_turns, forget_order, transaction, words_of
 from dpcore.errors import StoreError
 from dpcore.protocol.scheme import Scheme
 from dpcore.wire import private_file, private_folder, sync_folder, write_segment
@@ -32,7 +32,6 @@ from dpcore.wire.locks import Taken, alone
 MOST_REPORTS = 131_072  # in a file: what a round aggregates at a time
 SECONDS = 10.0  # that sealing goes on before what else is to be done has its turn; what is left stays in the store
 _PIECE = 1 << 24  # bytes of a file in one row of the store
-SLICE, TURN = 1 << 20, 0.002  # bytes of bodies that are deleted at a time, and seconds between two times
 _HURRY, _MOST_TO_DROP = 32_768, 8  # reports between two looks, beyond which the bodies of so many segments may wait
 _AT_ONCE = 64  # files between two looks at what is to be sealed first
 _ALONE = 60  # times longer do counts of refusals wait, which go with the next reports of their scheme
@@ -222,18 +221,9 @@ class Sealer:
         return int(came)
 
     def _drop_bodies(self, number: int) -> None:
-        """Delete the bodies of a segment's arrivals, a few at a time: requests that wait to be kept have their turn between."""
+        """Delete the bodies of a segment's arrivals."""
         asked = "select number, length(body) from bodies join arrivals using (number) where segment = ?"
-        bodies = self._database.execute(asked, (number,)).fetchall()
-        while bodies:
-            some, size = [], 0
-            while bodies and size < SLICE:
-                arrival, own = bodies.pop()
-                some.append((arrival,))
-                size += own
-            with transaction(self._database) as database:
-                database.executemany("delete from bodies where number = ?", some)
-            time.sleep(TURN)
+        delete_in_turns(self._database, "bodies", self._database.execute(asked, (number,)).fetchall())
 
     def _kept(self, number: int) -> bytes:
         asked = "select content from contents where segment = ? order by piece"

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -40,6 +41,7 @@ from dpcore.wire.locks import alone
 from dpcore.wire.schema import NAMES
 
 FORMAT = 2
+_SLICE, TURN = 1 << 20, 0.002  # bytes of bodies that are deleted at a time, and seconds between two times
 _PATIENCE = 30.0  # seconds that another collector's transaction is waited for
 _TABLES = """
 create table if not exists schemes (digest text primary key, canonical text not null) without rowid;
@@ -278,6 +280,8 @@ class Store:
         """Add what others own, those of an owner, scheme and round together."""
         parts: dict[tuple[int, str, str], list[Rows]] = {}
         for rows, theirs in zip(arrivals, others, strict=True):
+            if not theirs.any():
+                continue
             owners = self._share.owners(rows.ids)
             for owner in np.unique(owners[theirs]).tolist():
                 parts.setdefault((owner, rows.scheme.digest, rows.sent_for), []).append(rows.where(owners == owner))
@@ -286,6 +290,22 @@ class Store:
             row = (*key, len(whole), body := whole.to_bytes(), checksum(body))
             asked = "insert into handing (share, scheme, sent_for, reports, body, checksum) values (?, ?, ?, ?, ?, ?)"
             database.execute(asked, row)
+
+
+def delete_in_turns(database: sqlite3.Connection, table: str, bodies: list[tuple[int, int]]) -> None:
+    """Delete bodies from a table, a few at a time: requests that wait to be kept have their turn between.
+
+    bodies: the number and length of each; it is empty afterwards.
+    """
+    while bodies:
+        some, size = [], 0
+        while bodies and size < _SLICE:
+            number, own = bodies.pop()
+            some.append((number,))
+            size += own
+        with transaction(database):
+            database.executemany(f"delete from {table} where number = ?", some)
+        time.sleep(TURN)
 
 
 def forget_order(database: sqlite3.Connection, segment: int) -> None:

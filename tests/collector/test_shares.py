@@ -140,7 +140,6 @@ class Killed(BaseException):
     """In place of kill -9: nobody catches it."""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("after", [False, True])
 def test_a_kill_at_any_step_of_handing_on_counts_each_report_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: bool
@@ -165,7 +164,7 @@ def test_a_kill_at_any_step_of_handing_on_counts_each_report_once(
             return call
 
         with monkeypatch.context() as patched:
-            for name in ("write_durably", "sync_folder", "transaction"):
+            for name in ("write_durably", "sync_folder", "delete_in_turns"):
                 patched.setattr(handing_module, name, dying(getattr(handing_module, name)))
             patched.setattr(handing_module.os, "replace", dying(handing_module.os.replace))
             patched.setattr(sys.modules[__name__], "deleted", dying(deleted))
