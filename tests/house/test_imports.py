@@ -19,7 +19,7 @@ SCIPY = "scipy.interpolate scipy.linalg scipy.optimize scipy.special"
 READS = "dpcore.functionals dpcore.mechanisms.choose dpcore.protocol.declaration"  # a scheme that people wrote
 STUDIES = f"dpcore.laboratory dpcore.functionals {TABLES}"
 PAGES = "dpcore.results.pages jinja2"
-LANDS = f"{PAGES} {SCIPY} {TABLES} dpcore.results.plots matplotlib pandera"
+LANDS = f"{PAGES} {SCIPY} {TABLES} dpcore.results.plots matplotlib"
 FLOW = f"{PAGES} {TABLES} dpcore.functionals"
 DEAR = set(
     f"{LANDS} {READS} {STUDIES} cryptography distributed fastapi matplotlib.pyplot numba prefect pywt rich scipy.stats "
