@@ -60,7 +60,7 @@ SLOW = {
     "ldpflow forget r --dry-run": f"typer {TABLES}",
     "ldpflow backup ../kept.tar": f"typer rich {TABLES}",
     "ldpflow restore ../kept.tar ../own": f"typer rich {TABLES}",
-    "ldpflow show": f"typer rich {PAGES} {TABLES} dpcore.functionals dpcore.results.plots matplotlib",
+    "ldpflow show": f"typer rich {PAGES} {TABLES} dpcore.functionals",
     "ldpflow run pets.toml --seed 1": f"typer rich {READS} {LANDS} dpcore.audit",
     "ldpflow benchmark speed --help": f"typer {STUDIES}",
     "ldpflow publish round.html": f"typer rich {PAGES} {TABLES} dpcore.functionals dpcore.results.plots matplotlib",
