@@ -102,7 +102,8 @@ def crowd(
     channels = {unit: jointly([levels(scheme.attributes[name].mechanism) for name in unit]) for unit in scheme.units}
     is_all = scheme.reporting == "all"
     each, share = (delta / len(channels) / rounds, 1.0) if is_all else (delta / rounds, 1 / len(channels))
-    units = {u: published(channel, reports, each, share, attacked=attacked) for u, channel in channels.items()}
+    alike = {channel: published(channel, reports, each, share, attacked=attacked) for channel in set(channels.values())}
+    units = {unit: alike[channel] for unit, channel in channels.items()}
     if is_all:
         figures = list(units.values())
     else:  # a person's unit is one of them, and delta the average over which

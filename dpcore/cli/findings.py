@@ -28,7 +28,7 @@ def render(file: Path, run_id: str) -> str:
     from dpcore.results.reading import JUDGED
 
     with warehouse.reader(file) as ask:
-        content = gather(ask, run_id)
+        content = gather(ask, run_id, pictures=False)
         drawn = ask(f"select path from figures where run_id = '{run_id}'")["path"]
     row, total, sections = content["run"], content["total"], content["sections"]
     lines = _estimates(f"{row['scheme']}, round {row['round']}, {row['accepted']:,} clients", sections)

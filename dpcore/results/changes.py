@@ -18,6 +18,7 @@ from dpcore.estimation.comparison import Comparison, compare_frequencies, differ
 from dpcore.estimation.frequency_estimate import FrequencyEstimate
 from dpcore.functionals import parse
 from dpcore.pipeline import GroupEstimates, Round
+from dpcore.results import quality
 from dpcore.results.check import Check, frame_of, of_group
 from dpcore.results.number_rows import result_of
 from dpcore.results.reading import records
@@ -57,8 +58,6 @@ def judge(now: pd.DataFrame, before: pd.DataFrame, groups: pd.DataFrame) -> tupl
     now, before: as `warehouse.land` hands them over, before empty where there is no earlier round.  groups: the run's rows of
     `comparisons` with itself.
     """
-    from dpcore.results import quality  # pandera takes most of a second to import
-
     changes = between_rounds(now, before, _remark(now, before))
     drift = drift_checks(changes, str(before["round"].iloc[0]) if len(before) else "")
     rows = pd.concat([groups, changes], ignore_index=True) if len(groups) else changes

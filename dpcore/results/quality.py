@@ -9,16 +9,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from itertools import pairwise
+from typing import NamedTuple
 
 import pandas as pd
-import pandera.pandas as pa
-from pandera.errors import SchemaErrors
 
 from dpcore.functionals.group import Group
 from dpcore.results.check import Check, frame_of
 from dpcore.results.reading import known
 
 Tables = Mapping[str, pd.DataFrame]
+
+
+class Rule(NamedTuple):
+    """What rows must be like, in words, and which of them are, (rows,); a comparison with a null holds."""
+
+    text: str
+    holds: Callable[[pd.DataFrame], pd.Series]
+
 
 _ROUNDING = 1e-9  # of sums of doubles
 _GRID = 0.05  # by which trapezoids through a landed density's 201 points may miss the integral of a smooth one
@@ -30,10 +37,10 @@ def verdicts(tables: Tables) -> pd.DataFrame:
     tables: those of one run, by name.  observed: how many rows break a rule; threshold: 0.
     """
     rows = []
-    for table, schema in _SCHEMAS.items():
+    for table, rules in _RULES.items():
         if table in tables:
             frame = tables[table].reset_index(drop=True)
-            broken = _broken(schema, _BESIDE.get(table, _alone)(frame, tables))
+            broken = _broken(rules, _BESIDE.get(table, _alone)(frame, tables))
             wrong = len(set().union(*broken.values()))
             told = [f"{rule}: broken by {len(indices)} of {len(frame)} rows" for rule, indices in broken.items()]
             detail = "; ".join(told) or f"{len(frame)} rows keep every rule"
@@ -41,16 +48,17 @@ def verdicts(tables: Tables) -> pd.DataFrame:
     return frame_of(rows)
 
 
-def _broken(schema: pa.DataFrameSchema, frame: pd.DataFrame) -> dict[str, set[object]]:
+def _broken(rules: list[Rule], frame: pd.DataFrame) -> dict[str, set[object]]:
     """Rule -> the rows that break it; where it cannot be asked, as of a column that is missing, every row does."""
-    try:
-        schema.validate(frame, lazy=True)
-    except SchemaErrors as errors:
-        cases = errors.failure_cases
-        of_columns = (cases["schema_context"] == "Column") & cases["column"].notna()
-        rules = cases["check"].where(~of_columns, cases["column"].astype(str) + " " + cases["check"].astype(str))
-        return {str(rule): set(rows.dropna()) or set(frame.index) for rule, rows in cases["index"].groupby(rules)}
-    return {}
+    broken: dict[str, set[object]] = {}
+    for rule in rules:
+        try:
+            rows = set(frame.index[~rule.holds(frame)])
+        except (KeyError, TypeError, ValueError, AttributeError):
+            rows = set(frame.index)
+        if rows:
+            broken[rule.text] = rows
+    return broken
 
 
 def _alone(frame: pd.DataFrame, tables: Tables) -> pd.DataFrame:
@@ -99,27 +107,32 @@ _BESIDE: Mapping[str, Callable[[pd.DataFrame, Tables], pd.DataFrame]] = {
 }
 
 
-def _rule(text: str, holds: Callable[[pd.DataFrame], pd.Series]) -> pa.Check:
-    """A rule on a row, or on rows together; a comparison with a null holds."""
-    return pa.Check(holds, error=text, ignore_na=False)
+def _between(lower: float, upper: float, *columns: str) -> list[Rule]:
+    def within(column: str) -> Callable[[pd.DataFrame], pd.Series]:
+        return lambda rows: ~((pd.to_numeric(rows[column]) < lower) | (pd.to_numeric(rows[column]) > upper))
+
+    return [Rule(f"{column} is between {lower:g} and {upper:g}", within(column)) for column in columns]
 
 
-def _between(lower: float, upper: float) -> pa.Column:
-    return pa.Column(nullable=True, checks=pa.Check.in_range(lower, upper, error=f"is between {lower:g} and {upper:g}"))
+def _not_negative(*columns: str) -> list[Rule]:
+    def above(column: str) -> Callable[[pd.DataFrame], pd.Series]:
+        return lambda rows: ~(pd.to_numeric(rows[column]) < 0)
+
+    return [Rule(f"{column} is not negative", above(column)) for column in columns]
 
 
-def _not_negative(nullable: bool = True) -> pa.Column:
-    return pa.Column(nullable=nullable, checks=pa.Check.ge(0, error="is not negative"))
+def _known(column: str) -> Rule:
+    return Rule(f"{column} is known", lambda rows: rows[column].notna())
 
 
-def _ordered(*columns: str) -> pa.Check:
+def _ordered(*columns: str) -> Rule:
     """Each column is not above the next."""
 
     def holds(frame: pd.DataFrame) -> pd.Series:
         above = [frame[left] > frame[right] for left, right in pairwise(columns)]
         return ~pd.concat(above, axis=1).any(axis=1)
 
-    return _rule(" <= ".join(columns), holds)
+    return Rule(" <= ".join(columns), holds)
 
 
 def _shares_add_up(frame: pd.DataFrame) -> pd.Series:
@@ -208,81 +221,66 @@ def _groups_add_up(frame: pd.DataFrame) -> pd.Series:
     return (sums == whole) | (frame["given"] == "") | is_part
 
 
-_SCHEMAS: Mapping[str, pa.DataFrameSchema] = {
-    "aggregates": pa.DataFrameSchema(
-        checks=[
-            _rule("counts are not negative", lambda rows: (rows["statistic"] == "sum") | (rows["value"] >= 0)),
-            _rule("groups add up to everyone", _groups_add_up),
-        ],
-    ),
-    "frequencies": pa.DataFrameSchema(
-        {
-            **{name: _between(0, 1) for name in ("estimate", "low", "high")},
-            "standard_error": _not_negative(),
-        },
-        checks=[
-            _ordered("low", "estimate", "high"),
-            _rule("shares of a group add up to 1", _shares_add_up),
-            _rule("the category is one of the scheme's", lambda rows: rows["position"].notna()),
-        ],
-    ),
-    "densities": pa.DataFrameSchema(
-        {
-            **{name: _not_negative() for name in ("density", "low", "high")},
-            **{name: _between(0, 1) for name in ("cdf", "cdf_low", "cdf_high")},
-        },
-        checks=[
-            _ordered("lower", "x", "upper"),
-            _ordered("low", "density", "high"),
-            _ordered("cdf_low", "cdf", "cdf_high"),
-            _rule("the cdf never falls", _never_falls),
-            _rule("the cdf ends at 1", _ends_at_one),
-            _rule("density and atoms integrate to 1", _integrates),
-        ],
-    ),
-    "functionals": pa.DataFrameSchema(
-        {"standard_error": _not_negative()},
-        checks=[
-            _ordered("low", "estimate", "high"),
-            _rule("numbers in the attribute's unit, and shares, lie within their range", _inside),
-            _rule("an estimate has an interval, a refusal a reason", _all_or_nothing),
-        ],
-    ),
-    "joint": pa.DataFrameSchema(
-        {name: _between(0, 1) for name in ("share", "low", "high")} | {"standard_error": _not_negative(nullable=False)},
-        checks=[
-            _ordered("low", "share", "high"),
-            _rule("the cells of a pair add up to 1", _cells_add_up),
-        ],
-    ),
-    "associations": pa.DataFrameSchema(
-        {"standard_error": _not_negative(), "p_value": _between(0, 1)},
-        checks=[
-            _ordered("low", "high"),
-            _rule("a correlation is between -1 and 1", _is_correlation),
-            _rule("a number has an interval, a test a p-value, a refusal a reason", _number_or_test),
-        ],
-    ),
-    "budgets": pa.DataFrameSchema(
-        {"charges": _not_negative(nullable=False)},
-        checks=[
-            _rule(
-                "a client spends no more epsilon than the scheme promises",
-                lambda rows: rows["spent"] <= rows["promised"] * (1 + _ROUNDING),
-            ),
-            _rule("no more reports are counted than were charged", lambda rows: ~(rows["most"] > rows["charges"])),
-        ],
-    ),
-    "comparisons": pa.DataFrameSchema(
-        {"standard_error": _not_negative(), "correlation": _between(-1, 1)},
-        checks=[_ordered("low", "difference", "high")],
-    ),
-    "truths": pa.DataFrameSchema(
-        checks=[
-            _rule(
-                "shares are between 0 and 1",
-                lambda rows: ~rows["quantity"].str.startswith("frequency(") | rows["value"].between(0, 1),
-            )
-        ],
-    ),
+_RULES: Mapping[str, list[Rule]] = {
+    "aggregates": [
+        Rule("counts are not negative", lambda rows: (rows["statistic"] == "sum") | (rows["value"] >= 0)),
+        Rule("groups add up to everyone", _groups_add_up),
+    ],
+    "frequencies": [
+        *_between(0, 1, "estimate", "low", "high"),
+        *_not_negative("standard_error"),
+        _ordered("low", "estimate", "high"),
+        Rule("shares of a group add up to 1", _shares_add_up),
+        Rule("the category is one of the scheme's", lambda rows: rows["position"].notna()),
+    ],
+    "densities": [
+        *_not_negative("density", "low", "high"),
+        *_between(0, 1, "cdf", "cdf_low", "cdf_high"),
+        _ordered("lower", "x", "upper"),
+        _ordered("low", "density", "high"),
+        _ordered("cdf_low", "cdf", "cdf_high"),
+        Rule("the cdf never falls", _never_falls),
+        Rule("the cdf ends at 1", _ends_at_one),
+        Rule("density and atoms integrate to 1", _integrates),
+    ],
+    "functionals": [
+        *_not_negative("standard_error"),
+        _ordered("low", "estimate", "high"),
+        Rule("numbers in the attribute's unit, and shares, lie within their range", _inside),
+        Rule("an estimate has an interval, a refusal a reason", _all_or_nothing),
+    ],
+    "joint": [
+        *_between(0, 1, "share", "low", "high"),
+        *_not_negative("standard_error"),
+        _known("standard_error"),
+        _ordered("low", "share", "high"),
+        Rule("the cells of a pair add up to 1", _cells_add_up),
+    ],
+    "associations": [
+        *_not_negative("standard_error"),
+        *_between(0, 1, "p_value"),
+        _ordered("low", "high"),
+        Rule("a correlation is between -1 and 1", _is_correlation),
+        Rule("a number has an interval, a test a p-value, a refusal a reason", _number_or_test),
+    ],
+    "budgets": [
+        *_not_negative("charges"),
+        _known("charges"),
+        Rule(
+            "a client spends no more epsilon than the scheme promises",
+            lambda rows: rows["spent"] <= rows["promised"] * (1 + _ROUNDING),
+        ),
+        Rule("no more reports are counted than were charged", lambda rows: ~(rows["most"] > rows["charges"])),
+    ],
+    "comparisons": [
+        *_not_negative("standard_error"),
+        *_between(-1, 1, "correlation"),
+        _ordered("low", "difference", "high"),
+    ],
+    "truths": [
+        Rule(
+            "shares are between 0 and 1",
+            lambda rows: ~rows["quantity"].str.startswith("frequency(") | rows["value"].between(0, 1),
+        ),
+    ],
 }

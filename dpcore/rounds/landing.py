@@ -12,7 +12,7 @@ import pandas as pd
 
 from dpcore import wire
 from dpcore.protocol.scheme import Scheme
-from dpcore.results import changes, warehouse
+from dpcore.results import changes, quality, warehouse
 from dpcore.results.reading import records
 from dpcore.results.together import sides_of
 from dpcore.rounds.counted import batches_of, check_not_overtaken
@@ -49,8 +49,6 @@ def land(run: Run) -> Path:
     What changed is drawn: of this round, and of the one after it.  The reports are deleted unless the plan keeps them.
     Their collector, if it has sealed into the folder that was collected, is told.
     """
-    from dpcore.results import quality  # pandera takes most of a second to import, and Dask's workers land nothing
-
     plan = run.plan
     check_not_overtaken(run)
     tables = run.tables()

@@ -19,7 +19,7 @@ SCIPY = "scipy.interpolate scipy.linalg scipy.optimize scipy.special"
 READS = "dpcore.functionals dpcore.mechanisms.choose dpcore.protocol.declaration"  # a scheme that people wrote
 STUDIES = f"dpcore.laboratory dpcore.functionals {TABLES}"
 PAGES = "dpcore.results.pages jinja2"
-LANDS = f"{PAGES} {SCIPY} {TABLES} dpcore.results.plots matplotlib pandera"
+LANDS = f"{PAGES} {SCIPY} {TABLES} dpcore.results.plots matplotlib"
 FLOW = f"{PAGES} {TABLES} dpcore.functionals"
 DEAR = set(
     f"{LANDS} {READS} {STUDIES} cryptography distributed fastapi matplotlib.pyplot numba prefect pywt rich scipy.stats "
@@ -60,7 +60,7 @@ SLOW = {
     "ldpflow forget r --dry-run": f"typer {TABLES}",
     "ldpflow backup ../kept.tar": f"typer rich {TABLES}",
     "ldpflow restore ../kept.tar ../own": f"typer rich {TABLES}",
-    "ldpflow show": f"typer rich {PAGES} {TABLES} dpcore.functionals dpcore.results.plots matplotlib",
+    "ldpflow show": f"typer rich {PAGES} {TABLES} dpcore.functionals",
     "ldpflow run pets.toml --seed 1": f"typer rich {READS} {LANDS} dpcore.audit",
     "ldpflow benchmark speed --help": f"typer {STUDIES}",
     "ldpflow publish round.html": f"typer rich {PAGES} {TABLES} dpcore.functionals dpcore.results.plots matplotlib",

@@ -21,7 +21,6 @@ from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
-import scipy
 
 from dpcore.estimation.densities import DensityOnInterval
 from dpcore.estimation.estimators.likelihood import Likelihood
@@ -55,12 +54,19 @@ def of(likelihood: Likelihood, density: DensityOnInterval) -> Discreteness:
     atoms[[0, -1]] += density.atoms
     known = likelihood.log_likelihood(likelihood.expected(law + atoms))
 
-    def gains(laws: np.ndarray) -> np.ndarray:
-        """How much the reports prefer each of the laws, (cells, m), to the one fitted."""
-        expected = np.maximum(likelihood.expected(laws + atoms[:, None]), 1e-300)
-        return np.array([likelihood.log_likelihood(column) for column in expected.T]) - known
+    def expected(laws: np.ndarray) -> np.ndarray:
+        """What each of the laws, (cells, m), expects, (m, S)."""
+        return np.ascontiguousarray(likelihood.expected(laws + atoms[:, None]).T)
 
-    lattice, on_lattice = _lattice(law, gains)
+    def preferred(expected: np.ndarray) -> np.ndarray:
+        """How much the reports prefer what is expected, (m, S), to what the law fitted expects."""
+        return np.array([likelihood.log_likelihood(row) for row in np.maximum(expected, 1e-300)]) - known
+
+    def gains(laws: np.ndarray) -> np.ndarray:
+        """How much they prefer each of the laws, (cells, m)."""
+        return preferred(expected(laws))
+
+    lattice, on_lattice = _lattice(law, expected, preferred)
     spans, share = _places(law, gains)
     return Discreteness(spans, max(on_lattice, share), lattice, _has_endless_end(law, atoms, gains))
 
@@ -73,20 +79,25 @@ def _cells(density: DensityOnInterval, cells: int) -> np.ndarray:
     return np.maximum(np.diff(below), 0.0)
 
 
-def _lattice(law: np.ndarray, gains: Gains) -> tuple[int, float]:
-    """The coarsest lattice that is all but the one that the reports prefer, and the part of the people on it; or 0, 0."""
-    numbers, moves = _moves(len(law))
-    if not moves:  # of so few cells none is coarser
+def _lattice(law: np.ndarray, expected: Gains, preferred: Gains) -> tuple[int, float]:
+    """The coarsest lattice that is all but the one that the reports prefer, and the part of the people on it; or 0, 0.
+
+    What is expected of a part of the people moved and the rest not is that part of what the two laws expect.
+    """
+    numbers, nearest = _nearest(len(law))
+    if not len(numbers):  # of so few cells none is coarser
         return 0, 0.0
-    laws = np.empty((len(law), len(moves), 2, len(_ON_LATTICE)))
-    for i, (number, move) in enumerate(zip(numbers, moves, strict=True)):
-        even = scipy.ndimage.uniform_filter1d(law, round(len(law) / number), mode="reflect")
-        for j, moved in enumerate((move @ law, move @ (even * law.sum() / even.sum()))):
-            laws[:, i, j] = law[:, None] + (moved - law)[:, None] * _ON_LATTICE
-    found = gains(laws.reshape(len(law), -1)).reshape(len(moves), 2, -1) - np.log(numbers)[:, None, None]
+    even = _evened(law, np.round(len(law) / numbers).astype(np.int64))
+    even *= law.sum() / even.sum(axis=1, keepdims=True)
+    masses = np.stack([np.broadcast_to(law, even.shape), even], axis=1)  # (lattices, 2, cells)
+    rows = np.arange(2 * len(numbers)).reshape(-1, 2, 1) * len(law)
+    moved = np.bincount((rows + nearest[:, None]).ravel(), masses.ravel(), rows.size * len(law)).reshape(-1, len(law))
+    kept, all_moved = expected(law[:, None]), expected(moved.T)
+    found = np.stack([preferred(kept + (all_moved - kept) * part) for part in _ON_LATTICE], axis=1)
+    found = found.reshape(len(numbers), 2, -1) - np.log(numbers)[:, None, None]
     is_part = _ON_LATTICE < 1
     found -= np.where(is_part, np.where(numbers < _COARSE, np.inf, _PARTLY)[:, None, None], 0.0)
-    found = found.reshape(len(moves), -1)
+    found = found.reshape(len(numbers), -1)
     best = found.max(axis=1)
     if best.max() <= _LATTICE:
         return 0, 0.0
@@ -94,18 +105,23 @@ def _lattice(law: np.ndarray, gains: Gains) -> tuple[int, float]:
     return int(numbers[coarsest]), float(_ON_LATTICE[np.argmax(found[coarsest]) % len(_ON_LATTICE)])
 
 
+def _evened(law: np.ndarray, widths: np.ndarray) -> np.ndarray:
+    """The law's means over so many cells around each, (m, cells), as if it went on mirrored beyond its ends; widths: (m,)."""
+    beyond = int(widths.max())
+    sums = np.cumsum(np.pad(law, (beyond + 1, beyond), mode="symmetric"))
+    first = np.arange(len(law)) + beyond - widths[:, None] // 2  # the sum's, of all before the first cell
+    return np.asarray((sums[first + widths[:, None]] - sums[first]) / widths[:, None])
+
+
 @lru_cache(maxsize=4)
-def _moves(cells: int) -> tuple[np.ndarray, tuple[scipy.sparse.csr_array, ...]]:
-    """The lattices and, for each, the matrix that moves the masses of cells to the nearest of its points' cells."""
-    at = (np.arange(cells) + 0.5) / cells
-    numbers, moves = [], []
-    for k in range(2, min(_FINEST, cells // 3) + 1):
-        for shift in (0.0, 0.5):
-            points = np.clip(np.round(at * k - shift), 0, k - (shift > 0)) + shift
-            target = np.minimum((points / k * cells).astype(np.int64), cells - 1)
-            numbers.append(k)
-            moves.append(scipy.sparse.csr_array((np.ones(cells), (target, np.arange(cells))), shape=(cells, cells)))
-    return np.array(numbers), tuple(moves)
+def _nearest(cells: int) -> tuple[np.ndarray, np.ndarray]:
+    """The lattices, (m,), and of each the cell of the point that is nearest to each cell, (m, cells); read-only."""
+    k = np.arange(2, min(_FINEST, cells // 3) + 1)[:, None, None]
+    shift = np.array([[0.0], [0.5]])
+    points = np.clip(np.round((np.arange(cells) + 0.5) / cells * k - shift), 0, k - (shift > 0)) + shift
+    nearest = np.minimum((points / k * cells).astype(np.int64), cells - 1).reshape(-1, cells)
+    nearest.flags.writeable = False
+    return np.repeat(k.ravel(), 2), nearest
 
 
 def _places(law: np.ndarray, gains: Gains) -> tuple[np.ndarray, float]:

@@ -185,10 +185,10 @@ def _by_spline(rows: np.ndarray, masses: np.ndarray) -> np.ndarray:
     if len(rows) % pieces:
         rows = np.repeat(rows, lcm(len(rows), pieces) // len(rows), axis=0)
     cells = masses.reshape(pieces, len(rows) // pieces, -1, alive).sum(axis=2)  # or what a piece has of one
-    return along_diagonals(cells.transpose(0, 2, 1) @ rows.reshape(pieces, cells.shape[1], -1))
+    return _along_diagonals(cells.transpose(0, 2, 1) @ rows.reshape(pieces, cells.shape[1], -1))
 
 
-def along_diagonals(parts: np.ndarray) -> np.ndarray:
+def _along_diagonals(parts: np.ndarray) -> np.ndarray:
     """Return of each spline the sum of what it has on its pieces, (pieces + d, S); parts: (pieces, d + 1, S)."""
     pieces, alive, size = parts.shape
     summed = np.zeros((pieces + alive - 1, size))

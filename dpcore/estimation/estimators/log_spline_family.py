@@ -8,7 +8,7 @@ from math import ceil, lcm, pi
 
 import numpy as np
 
-from dpcore.estimation.estimators.likelihood import Likelihood, along_diagonals
+from dpcore.estimation.estimators.likelihood import Likelihood
 from dpcore.mechanisms.bases import bspline
 
 DEGREE = 3
@@ -144,8 +144,9 @@ class Family:
     def _by_axes(self, weights: np.ndarray) -> np.ndarray:
         """Return the weighted sum over the points, (points,), of the log density's derivative by eta, (K - 1,)."""
         alive = _alive(self.quadrature, len(self.prior.axes))
-        by_piece = np.einsum("pq,pqj->pj", weights.reshape(len(alive), -1), alive)
-        return np.asarray(along_diagonals(by_piece[..., None])[:, 0] @ self.prior.axes)
+        by_piece = weights.reshape(len(alive), 1, -1) @ alive
+        by_spline = np.bincount(_splines(len(alive)).ravel(), by_piece.ravel(), len(self.prior.axes))
+        return np.asarray(by_spline @ self.prior.axes)
 
     def slope(self, law: np.ndarray) -> np.ndarray:
         """Return the derivative of `expected` by eta, shape (S, D).
@@ -175,8 +176,8 @@ class Family:
 
 def law_of(coefficients: np.ndarray, atoms: np.ndarray, quadrature: Quadrature) -> np.ndarray:
     """Return the masses of the points under the spline of these coefficients, (K,), in its logarithm, and of the atoms."""
-    on_pieces = np.lib.stride_tricks.sliding_window_view(coefficients, DEGREE + 1)
-    logs = np.einsum("pqj,pj->pq", _alive(quadrature, len(coefficients)), on_pieces).ravel()
+    alive = _alive(quadrature, len(coefficients))
+    logs = (alive @ coefficients[_splines(len(alive))][..., None]).ravel()
     smooth = quadrature.weights * np.exp(logs - logs.max())
     if not len(atoms):
         return np.asarray(smooth / smooth.sum())
@@ -204,6 +205,14 @@ def _alive(quadrature: Quadrature, size: int) -> np.ndarray:
     alive = np.array([values[piece, :, piece : piece + DEGREE + 1] for piece in range(pieces)])
     alive.flags.writeable = False
     return alive
+
+
+@lru_cache(maxsize=16)
+def _splines(pieces: int) -> np.ndarray:
+    """Which B-splines live on each piece, (pieces, degree + 1); read-only."""
+    splines = np.arange(pieces)[:, None] + np.arange(DEGREE + 1)
+    splines.flags.writeable = False
+    return splines
 
 
 @lru_cache(maxsize=32)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -15,7 +14,7 @@ from dpcore.estimation.functional_estimate import BIAS_AWARE, DISTRIBUTION_FREE,
 from dpcore.privacy.shuffling.condition import CONDITION_OF_PAGE
 from dpcore.privacy.shuffling.figure import upward
 from dpcore.results.pages.pairs import pairs_of
-from dpcore.results.pages.pictures import Picture, points_of
+from dpcore.results.pages.pictures import Picture, pictures_of
 from dpcore.results.pages.query import Ask, Query, read_query
 from dpcore.results.pages.trends import Number, Trend, trends
 from dpcore.results.pages.words import factor_of, is_asked, name_of, what_is_kept, what_leaves
@@ -144,8 +143,8 @@ def find(ask: Ask, round_: str | None, scheme: str | None) -> str:
     return str(runs["run_id"].iloc[0])
 
 
-def gather(ask: Ask, run_id: str) -> dict[str, Any]:
-    """Return everything the template of a round needs, by name."""
+def gather(ask: Ask, run_id: str, *, pictures: bool = True) -> dict[str, Any]:
+    """Return everything the template of a round needs, by name; without pictures where nobody looks at them."""
     queries = {name: read_query(name, run_id=run_id) for name in _OF_RUN}
     (run,) = records(ask(queries["run"].sql))
     before = records(ask(read_query("previous", run_id=run_id).sql))
@@ -153,10 +152,8 @@ def gather(ask: Ask, run_id: str) -> dict[str, Any]:
     attributes = records(ask(queries["attributes"].sql))
     checks = records(ask(queries["checks"].sql))
     found = {check["name"]: check["detail"] for check in checks}
-    sections = [
-        _section(ask, run_id, previous, row | {check: found.get(f"{check}({row['attribute']})") for check in _TOLD})
-        for row in attributes
-    ]
+    told = [row | {check: found.get(f"{check}({row['attribute']})") for check in _TOLD} for row in attributes]
+    sections = [_section(ask, run_id, previous, row, pictures) for row in told]
     weights = {row["attribute"]: _weighted(row) for row in records(ask(queries["weights"].sql))}
     sections = [replace(section, weighted=weights.get(section.name, "")) for section in sections]
     queries["changes"] = read_query("changes", run_id=run_id)
@@ -182,9 +179,7 @@ def gather(ask: Ask, run_id: str) -> dict[str, Any]:
     }
 
 
-def _section(ask: Ask, run_id: str, previous: dict[str, Any] | None, row: dict[str, Any]) -> Section:
-    from dpcore.results import plots
-
+def _section(ask: Ask, run_id: str, previous: dict[str, Any] | None, row: dict[str, Any], pictures: bool) -> Section:
     attribute, unit = row["attribute"], row["unit"]
     named = {"run_id": run_id, "attribute": attribute, "previous": previous["run_id"] if previous else ""}
     queries = {name: read_query(name, **named) for name in _OF_ATTRIBUTE}
@@ -193,16 +188,6 @@ def _section(ask: Ask, run_id: str, previous: dict[str, Any] | None, row: dict[s
     said, numbers = numbers, numbers[~numbers["estimator"].isin(SAID)]
     everyone, shares = (rows[rows["given"] == ""] for rows in (numbers, frequencies))
     of_groups = [read(one, unit) for one in records(_listed_by_category(frequencies[frequencies["given"] != ""]))]
-    title, drawn = in_words(attribute), []
-    for kind in [kind for kind in plots.PICTURES if kind.shows]:
-        query = read_query(kind.query or "rows", **named, table=kind.table)
-        if query not in answers:
-            answers[query] = ask(query.sql)
-        for part, rows in kind.parts(answers[query]):
-            shows = kind.shows.format(attribute=title, part=in_words(part))
-            has_before = "before" in rows and bool(rows["before"].notna().any())
-            points = points_of(rows, unit, shown=kind.most)
-            drawn.append(Picture(partial(kind.draw, rows, everyone, unit), shows, query, points, has_before))
     lines = [read(one, unit) for one in _ranked(numbers)]
     compared = [read(one, unit) for one in _ranked(differences)]
     if len(compared) > SHOWN:
@@ -211,11 +196,11 @@ def _section(ask: Ask, run_id: str, previous: dict[str, Any] | None, row: dict[s
     estimators = sorted({*density["estimator"], *frequencies["estimator"], *everyone["estimator"]} - {*SAID})
     return Section(
         name=attribute,
-        title=title.capitalize(),
+        title=in_words(attribute).capitalize(),
         about=_about(row, estimators),
         remark=_remark(row, frequencies, numbers),
         stated=row["stated"],
-        pictures=drawn,
+        pictures=list(pictures_of(ask, named, answers, everyone, unit)) if pictures else [],
         frequencies=[read(one, unit) for one in records(listed(shares))],
         frequencies_query=queries["frequencies"],
         of_all=len(shares),

@@ -5,12 +5,13 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 import pandas as pd
 
 from dpcore.functionals.group import Group
-from dpcore.results.pages.query import Query
+from dpcore.results.pages.query import Ask, Query, read_query
 from dpcore.results.reading import in_words, is_law, records, rounded, separated
 
 _MOST = 50  # rows of a curve's table; its SQL has them all
@@ -63,6 +64,24 @@ class Picture:
             places = plots.places(figure, self.points.axis, self.points.at) if self.points else []
             found.append((size, element, places))
         return found
+
+
+def pictures_of(
+    ask: Ask, named: dict[str, str], answers: dict[Query, pd.DataFrame], everyone: pd.DataFrame, unit: str
+) -> Iterator[Picture]:
+    """Yield what is drawn of an attribute: rows of each kind, asked for where no answer has them, and everyone's numbers."""
+    from dpcore.results import plots  # with matplotlib
+
+    title = in_words(named["attribute"])
+    for kind in [kind for kind in plots.PICTURES if kind.shows]:
+        query = read_query(kind.query or "rows", **named, table=kind.table)
+        if query not in answers:
+            answers[query] = ask(query.sql)
+        for part, rows in kind.parts(answers[query]):
+            shows = kind.shows.format(attribute=title, part=in_words(part))
+            has_before = "before" in rows and bool(rows["before"].notna().any())
+            points = points_of(rows, unit, shown=kind.most)
+            yield Picture(partial(kind.draw, rows, everyone, unit), shows, query, points, has_before)
 
 
 def points_of(rows: pd.DataFrame, unit: str, *, shown: int) -> Points | None:

@@ -13,11 +13,9 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter, MaxNLocator
@@ -25,6 +23,7 @@ from matplotlib.transforms import ScaledTranslation
 from PIL import Image
 
 from dpcore.functionals.group import Group
+from dpcore.results.plots.canvas import Canvas, Margins
 from dpcore.results.reading import in_words, separated, whose
 
 ESTIMATE = "#0072B2"  # blue
@@ -43,8 +42,7 @@ DPI = 160  # dots per inch; 7.2 inches are 1152 dots
 
 def new_axes(width: float = 7.2, height: float = 4.3) -> tuple[Figure, Axes]:
     """Return a figure of width x height inches with one Axes, outside pyplot's registry."""
-    margins = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.1)  # inches around everything
-    figure = Figure(figsize=(width, height), dpi=DPI, layout=margins, facecolor="white")
+    figure = Figure(figsize=(width, height), dpi=DPI, layout=Margins(0.12, 0.1), facecolor="white")
     return figure, figure.add_subplot()
 
 
@@ -92,9 +90,9 @@ def height_for(rows: int) -> float:
 def png(figure: Figure) -> bytes:
     """Return the figure as a PNG; the same figure gives the same bytes."""
     buffer = io.BytesIO()
-    canvas: Any = FigureCanvasAgg(figure)
+    canvas: Any = Canvas(figure)
     canvas.draw()  # once: `savefig` goes through all artists first to lay them out, and then again to draw them
-    opaque = Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3])
+    opaque = Image.frombuffer("RGBA", canvas.get_width_height(), canvas.buffer_rgba()).convert("RGB")
     opaque.save(buffer, "png", dpi=(DPI, DPI), compress_level=_COMPRESSION)
     return buffer.getvalue()
 
@@ -112,7 +110,8 @@ def svg(figure: Figure) -> str:
 
 def dress(axes: Axes, *, title: str, subtitle: str = "", rules: str = "y") -> None:
     """Give the Axes its title, quiet spines and faint rules across the value axis ('x', 'y' or '')."""
-    axes.set_title(title, loc="left", fontsize=TITLE_SIZE, fontweight="bold", color=INK, pad=24 if subtitle else 10)
+    font: dict[str, Any] = {"fontsize": TITLE_SIZE, "fontweight": "bold", "color": INK}
+    axes.set_title(title, loc="left", y=1.0, pad=24 if subtitle else 10, **font)  # y: nothing is there to be avoided
     if subtitle:
         axes.annotate(
             subtitle,
@@ -125,7 +124,7 @@ def dress(axes: Axes, *, title: str, subtitle: str = "", rules: str = "y") -> No
         )
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
-    axes.spines["bottom"].set_color(FAINT)
+    axes.spines["bottom"].set(color=FAINT, in_layout=False)
     axes.tick_params(labelsize=SMALL_SIZE, labelcolor=INK, color=FAINT, length=3)
     axes.tick_params(axis="y", length=0)
     axes.set_axisbelow(True)
@@ -147,7 +146,8 @@ def legend(axes: Axes, *, below: bool = False, columns: int | None = None) -> No
     if below:
         place_below(axes, handles, names, columns)
     else:
-        axes.legend(handles, names, loc="best", frameon=False, fontsize=SMALL_SIZE, labelcolor=INK)
+        inside = axes.legend(handles, names, loc="best", frameon=False, fontsize=SMALL_SIZE, labelcolor=INK)
+        inside.set_in_layout(False)
 
 
 def place_below(
