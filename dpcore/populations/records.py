@@ -16,7 +16,7 @@ import csv
 import json
 import math
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
@@ -129,7 +129,7 @@ def _csv(path: Path, columns: Sequence[str], size: int, names: Collection[str]) 
             parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
             convert_options=convert,
         )
-        yield reader.schema.empty_table()
+        yield _empty(reader.schema)
         for batch in reader:
             yield pa.Table.from_batches([batch])
     # The parser takes everything after a quote that never closes for one field, and so would drop people in silence.
@@ -145,9 +145,14 @@ def _parquet(path: Path, columns: Sequence[str], size: int, names: Collection[st
         _check_columns(path, columns, schema.names)
         texts = [name for name in names if _is_text(schema.field(name).type)]
         with pyarrow.parquet.ParquetFile(opening, metadata=metadata, read_dictionary=texts) as file:
-            yield file.schema_arrow.empty_table().select(list(columns))
+            yield _empty(file.schema_arrow.field(name) for name in columns)
             for batch in file.iter_batches(batch_size=size, columns=list(columns)):
                 yield pa.Table.from_batches([batch]).select(list(columns))
+
+
+def _empty(fields: Iterable[pa.Field]) -> pa.Table:
+    """A table without rows, made without pandas, which Arrow's own asks whether it knows an empty list."""
+    return pa.Table.from_batches([], pa.schema(fields))
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -156,7 +161,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 def _json_lines(path: Path, columns: Sequence[str], size: int) -> Iterator[pa.Table]:
     schema = pa.schema([(column, pa.string()) for column in columns])
-    yield schema.empty_table()
+    yield _empty(schema)
     with path.open("rb") as lines:
         rows = (_json_record(path, number, line, columns) for number, line in enumerate(lines, 1))
         while block := list(islice(rows, size)):

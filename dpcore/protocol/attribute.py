@@ -18,6 +18,7 @@ from dpcore.mechanisms import Mechanism
 from dpcore.mechanisms.information import room_of, spread
 from dpcore.privacy.budget import Budget
 from dpcore.protocol._fields import listed, number
+from dpcore.protocol.arrows import as_numpy, is_arrow, whole
 from dpcore.protocol.keys import BINNED, CROSSED, LATTICE, OTHER, PLANE
 from dpcore.protocol.names import ABSENT, Names, is_missing
 
@@ -254,6 +255,8 @@ class Attribute:
 
 def _floats(column: Any) -> np.ndarray:
     """Numbers, and texts that spell one, as float64, shape (n,), NaN where there is none; raises TypeError for others."""
+    if is_arrow(column) and not column.null_count and str(column.type) == "double":
+        return as_numpy(whole(column))
     values = np.asarray(column)
     if values.dtype.kind == "U":
         values = np.asarray(column, dtype=object)  # numpy's own texts lose zeros at their ends

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from dpcore.errors import InvalidRecord
+from dpcore.protocol.arrows import as_numpy, is_arrow, whole
 from dpcore.protocol.texts import Texts
 
 UNKNOWN, ABSENT = -1, -2  # in place of a category: something else was said, or nothing
@@ -52,7 +53,7 @@ class Names:
         if getattr(getattr(held, "dtype", None), "type", None) is str and hasattr(held, "factorize"):  # pandas' texts
             places, values = held.factorize()
             return self._placed(values.tolist(), places)
-        if hasattr(column, "dictionary_encode"):  # Arrow's
+        if is_arrow(column):
             return self._of_arrow(column)
         if isinstance(column, np.ndarray) and column.dtype.kind == "U" and column.ndim == 1:
             return self._of_texts(column)
@@ -65,15 +66,14 @@ class Names:
         return np.append(self._each(values), ABSENT)[places]
 
     def _of_arrow(self, column: Any) -> np.ndarray:
-        whole = column.combine_chunks() if hasattr(column, "combine_chunks") else column
         try:
-            coded = whole.dictionary_encode()
+            coded = whole(column).dictionary_encode()
         except NotImplementedError:  # of lists and the like
             return self._each(column.to_pylist())
         places = coded.indices
         if places.null_count:
             places = places.cast("int64").fill_null(-1)
-        return self._placed(coded.dictionary.to_pylist(), places.to_numpy(zero_copy_only=False))
+        return self._placed(coded.dictionary.to_pylist(), as_numpy(places))
 
     def _of_texts(self, column: np.ndarray) -> np.ndarray:
         places = self._rows.places(column)
