@@ -114,11 +114,11 @@ def _privatize_block(scheme: Scheme, cells: Mapping[str, np.ndarray], random: So
     unit = None if scheme.reporting == "all" else random.spawn(UNITS, block).below(len(scheme.units), n)
     answers = {}
     for index, (name, attribute) in enumerate(scheme.attributes.items()):
-        if unit is None:
-            clients = np.arange(n)
-        else:
+        clients, asked = np.arange(n), cells[name]
+        if unit is not None:
             clients = np.flatnonzero(unit == next(i for i, names in enumerate(scheme.units) if name in names))
-        reports = attribute.mechanism.privatize(cells[name][clients], random.spawn(index, block))
+            asked = asked[clients]
+        reports = attribute.mechanism.privatize(asked, random.spawn(index, block))
         answers[name] = Answers(clients, reports)
     for name in scheme.labels:
         answers[name] = Answers(np.arange(n), Reports(np.zeros(n, dtype=np.uint8), cells[name]))

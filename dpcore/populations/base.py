@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from dpcore._random import Source
 from dpcore.errors import SchemeError
@@ -193,6 +192,8 @@ class Population:
 
 
 def _categorical(places: np.ndarray, categories: Sequence[str]) -> Any:
+    import pandas as pd
+
     labels: Any = list(categories)
     return pd.Categorical.from_codes(places, labels)
 

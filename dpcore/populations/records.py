@@ -14,16 +14,15 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
@@ -33,6 +32,8 @@ from dpcore.protocol.blocks import BLOCK
 from dpcore.wire.files import location, opened
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from dpcore.protocol.scheme import Scheme
 
 _CHUNK = 1 << 22  # bytes of CSV parsed at a time; no line may be longer
@@ -45,22 +46,19 @@ def read_records(path: str | Path, scheme: Scheme) -> pd.DataFrame:
 
     path: a .csv (UTF-8, comma, a header line), .parquet or .jsonl file (an object a line; numbers, texts and null), here or
     at a URL that fsspec knows.
-    Numeric columns come as float64 with NaN where the file has no value; categorical columns of a CSV or of JSON come as text,
-    texts of a Parquet file as pandas' categories.
+    Numeric columns come as float64 with NaN where the file has no value; categorical columns of JSON come as text, those of a
+    CSV and texts of a Parquet file as pandas' categories.
 
     Raises InvalidRecord where the file or a column is missing, cannot be read or is cut short,
     or where a numeric column holds something that is not a number.
     """
-    blocks = list(read_blocks(path, scheme))
-    return pd.concat(blocks, ignore_index=True) if len(blocks) != 1 else blocks[0]
+    return _frame(pa.concat_tables(read_blocks(path, scheme)))
 
 
-def read_blocks(
-    path: str | Path, scheme: Scheme, size: int = BLOCK, *, also: Sequence[str] = ()
-) -> Iterator[pd.DataFrame]:
-    """Yield the same records in frames of exactly `size` rows, the last one the rest; memory holds about one at a time.
+def read_blocks(path: str | Path, scheme: Scheme, size: int = BLOCK, *, also: Sequence[str] = ()) -> Iterator[pa.Table]:
+    """Yield the same records in tables of exactly `size` rows, the last one the rest; memory holds about one at a time.
 
-    also: columns that the scheme does not ask for, kept as the file has them.  A file without records yields one empty frame.
+    also: columns that the scheme does not ask for, kept as the file has them.  A file without records yields one empty table.
     Raises InvalidRecord as `read_records` does, from the first `next` on; a damaged CSV may show only later.
     """
     path = location(path)
@@ -72,27 +70,29 @@ def read_blocks(
     numbers = {name for name, asked in columns.items() if all(attribute.reads_numbers for attribute in asked)}
     names = columns.keys() - numbers - set(also)
     first = 0
-    for frame in read_columns(path, list(dict.fromkeys([*columns, *also])), size, names=names):
-        for name, attributes in columns.items():
+    for table in read_columns(path, list(dict.fromkeys([*columns, *also])), size, names=names):
+        n = table.num_rows
+        for name in table.column_names:
             if name in numbers:
-                codes = {code for attribute in attributes for code in attribute.codes}
-                frame[name] = _numbers(frame[name], name, codes, path, first)
-        first += len(frame)
-        yield frame
+                codes = {code for attribute in columns[name] for code in attribute.codes}
+                read = _numbers(table.column(name), name, codes, path, first)
+                table = table.set_column(table.column_names.index(name), name, read)
+        first += n
+        yield table
 
 
 def read_columns(
     path: Path, columns: Sequence[str], size: int = BLOCK, *, names: Collection[str] = ()
-) -> Iterator[pd.DataFrame]:
-    """Yield some columns of a file in frames of `size` rows as it has them, those of a CSV or of JSON as text.
+) -> Iterator[pa.Table]:
+    """Yield some columns of a file in tables of `size` rows as it has them, those of a CSV or of JSON as text.
 
-    names: columns that say few texts again and again; of a Parquet file they come as categories, each text read once.
+    names: columns that say few texts again and again; of Parquet and CSV they come as dictionaries, each text read once.
     Raises InvalidRecord as `read_blocks` does.
     """
     if size < 1:
         raise InvalidRecord(f"size must be at least 1, got {size}")
     readers: dict[str, Callable[..., Iterator[pa.Table]]] = {
-        ".csv": _csv,
+        ".csv": partial(_csv, names=names),
         ".parquet": partial(_parquet, names=names),
         ".jsonl": _json_lines,
     }
@@ -101,11 +101,14 @@ def read_columns(
     if not path.is_file():
         raise InvalidRecord(f"no file of records at {path}")
     with _plainly(path):
-        for table in _exactly(readers[path.suffix.lower()](path, columns, size), size):
-            yield table.to_pandas(ignore_metadata=True)  # an index a writer kept would hide positions
+        yield from _exactly(readers[path.suffix.lower()](path, columns, size), size)
 
 
-def _csv(path: Path, columns: Sequence[str], size: int) -> Iterator[pa.Table]:
+def _frame(table: pa.Table) -> pd.DataFrame:
+    return table.to_pandas(ignore_metadata=True)  # an index a writer kept would hide positions
+
+
+def _csv(path: Path, columns: Sequence[str], size: int, names: Collection[str]) -> Iterator[pa.Table]:
     with path.open(newline="", encoding="utf-8-sig") as lines:
         header = next(csv.reader(lines), None)
     if header is None:
@@ -114,7 +117,9 @@ def _csv(path: Path, columns: Sequence[str], size: int) -> Iterator[pa.Table]:
     # Text throughout: a parser that guesses turns the code "01" into 1 and quotes what it cannot turn into a number.
     convert = pyarrow.csv.ConvertOptions(
         include_columns=list(columns),
-        column_types=dict.fromkeys(columns, pa.string()),
+        column_types={
+            name: pa.dictionary(pa.int32(), pa.string()) if name in names else pa.string() for name in columns
+        },
         strings_can_be_null=False,
     )
     with opened(path) as file:
@@ -124,7 +129,7 @@ def _csv(path: Path, columns: Sequence[str], size: int) -> Iterator[pa.Table]:
             parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
             convert_options=convert,
         )
-        yield reader.schema.empty_table()
+        yield _empty(reader.schema)
         for batch in reader:
             yield pa.Table.from_batches([batch])
     # The parser takes everything after a quote that never closes for one field, and so would drop people in silence.
@@ -140,9 +145,14 @@ def _parquet(path: Path, columns: Sequence[str], size: int, names: Collection[st
         _check_columns(path, columns, schema.names)
         texts = [name for name in names if _is_text(schema.field(name).type)]
         with pyarrow.parquet.ParquetFile(opening, metadata=metadata, read_dictionary=texts) as file:
-            yield file.schema_arrow.empty_table().select(list(columns))
+            yield _empty(file.schema_arrow.field(name) for name in columns)
             for batch in file.iter_batches(batch_size=size, columns=list(columns)):
                 yield pa.Table.from_batches([batch]).select(list(columns))
+
+
+def _empty(fields: Iterable[pa.Field]) -> pa.Table:
+    """A table without rows, made without pandas, which Arrow's own asks whether it knows an empty list."""
+    return pa.Table.from_batches([], pa.schema(fields))
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -151,7 +161,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 def _json_lines(path: Path, columns: Sequence[str], size: int) -> Iterator[pa.Table]:
     schema = pa.schema([(column, pa.string()) for column in columns])
-    yield schema.empty_table()
+    yield _empty(schema)
     with path.open("rb") as lines:
         rows = (_json_record(path, number, line, columns) for number, line in enumerate(lines, 1))
         while block := list(islice(rows, size)):
@@ -182,7 +192,7 @@ def _exactly(tables: Iterator[pa.Table], size: int) -> Iterator[pa.Table]:
     rest = next(tables)
     yielded = False
     for table in tables:
-        rest = pa.concat_tables([rest, table])
+        rest = pa.concat_tables([rest, table]) if rest.num_rows else table
         while rest.num_rows >= size:
             yield rest.slice(0, size)
             yielded, rest = True, rest.slice(size)
@@ -200,10 +210,21 @@ def _check_columns(path: Path, columns: Sequence[str], present: Sequence[str]) -
             raise InvalidRecord(f"{path} has no column {column!r} among its {len(present)}; {hint}")
 
 
-def _numbers(column: pd.Series, name: str, codes: Collection[str], path: Path, first: int) -> pd.Series:
-    """The column as float64; refuses what is neither a number nor a missing value, nor a code of one."""
-    if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
-        return column.astype("float64")
+def _numbers(
+    column: pa.ChunkedArray, name: str, codes: Collection[str], path: Path, first: int
+) -> pa.ChunkedArray | pa.Array:
+    """The column as float64 without nulls; refuses what is neither a number nor a missing value, nor a code of one."""
+    if pa.types.is_floating(column.type) or pa.types.is_integer(column.type):
+        numbers = column if column.type == pa.float64() else column.cast(pa.float64(), safe=False)
+        return numbers.fill_null(math.nan) if numbers.null_count else numbers
+    return pa.array(_spelled(_frame(pa.table({name: column}))[name], name, codes, path, first), pa.float64())
+
+
+def _spelled(column: pd.Series, name: str, codes: Collection[str], path: Path, first: int) -> Any:
+    """What the texts of a column say, and whatever else may be a number, (n,) float64."""
+    import numpy as np
+    import pandas as pd
+
     try:
         # Through text, because pandas would make nanoseconds of a date.
         numbers = pd.to_numeric(column.astype("str"), errors="coerce").astype("float64")
@@ -220,7 +241,7 @@ def _numbers(column: pd.Series, name: str, codes: Collection[str], path: Path, f
             f"column {name!r} of {path} must hold numbers, with a point and no thousands separator; "
             f"record {first + int(bad.index[0]) + 1} does not ({len(bad)} of its block)"
         )
-    return numbers
+    return numbers.to_numpy()
 
 
 @contextmanager

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from itertools import repeat
 from numbers import Number
 from typing import Any
 
@@ -19,13 +18,11 @@ from dpcore.mechanisms import Mechanism
 from dpcore.mechanisms.information import room_of, spread
 from dpcore.privacy.budget import Budget
 from dpcore.protocol._fields import listed, number
+from dpcore.protocol.arrows import as_numpy, is_arrow, whole
 from dpcore.protocol.keys import BINNED, CROSSED, LATTICE, OTHER, PLANE
+from dpcore.protocol.names import ABSENT, Names, is_missing
 
 MISSING = "missing"  # the category that `missing = "category"` adds
-_WHOLE = re.compile(r"-?[0-9]{1,40}")  # a code that is read as a number, too
-_UNSURE = 1 << 53  # the first double that stands for several whole numbers
-_CLOSE = 1 << 16  # whole numbers between the least and the largest up to which each is looked up once
-_FEW = 16  # categories that are quicker sought in numpy's texts one by one than read out of them
 _BLANK = r"[ \t\n\v\f\r]*"  # numbers in texts are read as the browser's client does
 _NUMERAL = re.compile(rf"{_BLANK}[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?{_BLANK}")
 
@@ -196,7 +193,7 @@ class Attribute:
             return np.where(is_silent, float(self.lower), x), is_silent
         values = np.asarray(column, dtype=object)
         is_silent = np.array(
-            [_is_missing(value) or (isinstance(value, str) and value in self.codes) for value in values.tolist()],
+            [is_missing(value) or (isinstance(value, str) and value in self.codes) for value in values.tolist()],
             dtype=bool,
         )
         told = np.where(is_silent, float(self.lower), values)
@@ -230,105 +227,36 @@ class Attribute:
         return "a number" + ("" if self.bins is not None else f" in [{number(self.lower)}, {number(self.upper)}]")
 
     def _encode_categories(self, column: Any, first: int) -> np.ndarray:
-        values, places = self._distinct(column)
-        cells = self._looked_up(values)
-        if places is not None:
-            cells = np.append(cells, -1)[places]
-        unknown = np.flatnonzero(cells < 0)
-        if unknown.size:
-            which, back = np.unique(unknown if places is None else places[unknown], return_inverse=True)
-            absent = np.array([place < 0 or _is_missing(values[place]) for place in which.tolist()])[back]
+        cells = self._names.cells(column)
+        strange = np.flatnonzero(cells < 0)
+        if strange.size:
+            absent = cells[strange] == ABSENT
             if self.missing == "category":
-                cells[unknown[absent]] = self.categories.index(MISSING)
+                cells[strange[absent]] = self.categories.index(MISSING)
             else:
                 remedy = 'a category; fill it in or set missing = "category"'
-                _refuse(absent, first, f"column {self.column!r} has no value", remedy, unknown)
+                _refuse(absent, first, f"column {self.column!r} has no value", remedy, strange)
             if self.outside == OTHER:
-                cells[unknown[~absent]] = self.categories.index(OTHER)
+                cells[strange[~absent]] = self.categories.index(OTHER)
             else:
                 _refuse(
                     ~absent,
                     first,
                     f"column {self.column!r} is not one of the scheme's categories",
                     f"one of {listed(self.categories)}, or a code listed under codes",
-                    unknown,
+                    strange,
                 )
         return cells
 
-    def _distinct(self, column: Any) -> tuple[list[Any], np.ndarray | None]:
-        """Values and the place of every record's among them, -1 of none; places None where there is a value a record.
-
-        What holds a column as a dictionary, or makes one fast, is asked for it, so that each distinct value is looked up once.
-        """
-        held = getattr(column, "array", column)  # what a Series of pandas holds
-        if hasattr(held, "categories"):  # a Categorical
-            return held.categories.tolist(), np.asarray(held.codes)
-        if getattr(getattr(held, "dtype", None), "type", None) is str and hasattr(held, "factorize"):  # pandas' texts
-            places, values = held.factorize()
-            return values.tolist(), places
-        if hasattr(column, "dictionary_encode"):  # Arrow's
-            whole = column.combine_chunks() if hasattr(column, "combine_chunks") else column
-            try:
-                coded = whole.dictionary_encode()
-            except NotImplementedError:  # of lists and the like
-                return column.to_pylist(), None
-            return coded.dictionary.to_pylist(), coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-        if (found := _codes(column)) is not None:
-            return found
-        if isinstance(column, np.ndarray) and column.dtype.kind == "U" and len(self.categories) <= _FEW:
-            places = np.full(len(column), -1)
-            for place, name in enumerate(self.categories):
-                places[column == name] = place
-            if np.all(places >= 0):
-                return list(self.categories), places
-        return (column.tolist() if hasattr(column, "tolist") else list(column)), None
-
-    def _looked_up(self, values: list[Any]) -> np.ndarray:
-        """The category of each value, -1 where it has none; a double from 2^53 on does not say which code was meant."""
-        lookup = self._lookup
-        try:
-            if not {bool, np.bool_}.isdisjoint(map(type, values)):
-                raise TypeError
-            cells = np.fromiter(map(lookup.get, values, repeat(-1)), dtype=np.int64, count=len(values))
-        except TypeError:  # a list or another thing without a hash
-            raise InvalidRecord(
-                f"column {self.column!r} must hold texts or numbers, and at least one value is neither"
-            ) from None
-        if self._has_long_codes:
-            cells[[isinstance(value, float) and abs(value) >= _UNSURE for value in values]] = -1
-        return cells
-
     @cached_property
-    def _lookup(self) -> dict[Any, int]:
-        """Every accepted spelling of a category: its label, its codes, and codes read as numbers."""
-        index = {label: position for position, label in enumerate(self.categories)}
-        lookup: dict[Any, int] = dict(index)
-        for code, label in self.codes.items():
-            lookup[code] = index[label]
-        for spelling, position in list(lookup.items()):
-            if _WHOLE.fullmatch(spelling):
-                lookup.setdefault(int(spelling), position)
-        return lookup
-
-    @cached_property
-    def _has_long_codes(self) -> bool:
-        return any(isinstance(code, int) and abs(code) >= _UNSURE for code in self._lookup)
-
-
-def _codes(column: Any) -> tuple[list[int], np.ndarray] | None:
-    """Of numpy's integers that lie close together, and of pandas': all from the least to the largest, and each one's place."""
-    dtype = getattr(column, "dtype", None)
-    if not isinstance(dtype, np.dtype) or dtype.kind not in "iu" or not len(column):
-        return None
-    codes = np.asarray(column)
-    least, most = int(codes.min()), int(codes.max())
-    if most - least >= min(len(codes), _CLOSE) or most > np.iinfo(np.int64).max:
-        return None
-    return list(range(least, most + 1)), codes.astype(np.int64) - least
+    def _names(self) -> Names:
+        return Names(self.column, self.categories, self.codes)
 
 
 def _floats(column: Any) -> np.ndarray:
     """Numbers, and texts that spell one, as float64, shape (n,), NaN where there is none; raises TypeError for others."""
+    if is_arrow(column) and not column.null_count and str(column.type) == "double":
+        return as_numpy(whole(column))
     values = np.asarray(column)
     if values.dtype.kind == "U":
         values = np.asarray(column, dtype=object)  # numpy's own texts lose zeros at their ends
@@ -349,15 +277,9 @@ def _float(value: Any) -> float:
         raise TypeError
     if isinstance(value, (str, Number)) and not isinstance(value, bool):
         return float(value)  # type: ignore[arg-type]
-    if value is None or _is_missing(value):
+    if value is None or is_missing(value):
         return math.nan
     raise TypeError
-
-
-def _is_missing(value: Any) -> bool:
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return value == "" or (isinstance(value, float) and math.isnan(value))
 
 
 def _refuse(bad: np.ndarray, first: int, what: str, expected: str, positions: np.ndarray | None = None) -> None:

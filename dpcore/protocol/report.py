@@ -7,7 +7,7 @@ collector knows it again within one scheme (`tokens`), and the round it is sent 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -106,6 +106,24 @@ def _stacked(parts: list[np.ndarray | None], sizes: np.ndarray) -> np.ndarray | 
         np.zeros((n, NAME_BYTES), np.uint8) if part is None else part for part, n in zip(parts, sizes, strict=True)
     ]
     return np.concatenate(filled)
+
+
+def in_order(batch: ReportBatch, order: np.ndarray, sizes: Mapping[str, Sequence[int]]) -> ReportBatch:
+    """Return the batch with its clients in another order, (n,): the first one is now who was at `order[0]`.
+
+    sizes: of the levels of each attribute's mechanism.
+    """
+    places = np.empty(batch.n, dtype=np.int64)
+    places[order] = np.arange(batch.n)
+    answers = {}
+    for name, given in batch.answers.items():
+        clients, turn = given.clients, order
+        if len(given) < batch.n:
+            turn = np.argsort(places[clients])
+            clients = places[clients][turn]
+        answers[name] = Answers(clients, given.reports.take(turn, sizes[name]))
+    ids, tokens = (None if names is None else names.take(order, axis=0) for names in (batch.ids, batch.tokens))
+    return replace(batch, answers=answers, ids=ids, tokens=tokens)
 
 
 def with_ids(batch: ReportBatch, random: Source) -> ReportBatch:

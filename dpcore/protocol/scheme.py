@@ -139,10 +139,9 @@ class Scheme:
                         f"columns; rename one, or say its name with {say} = in the scheme"
                     )
                 values = records[column]
-                is_one = (
-                    not hasattr(values, "to_pylist") and np.ndim(values) == 0
-                )  # Arrow's columns are never one value
-                columns.append([values] if is_one else values)
+                # Arrow's columns are never one value, nor are lists, which numpy would make an array of to say so.
+                is_many = hasattr(values, "to_pylist") or isinstance(values, (list, tuple))
+                columns.append(values if is_many or np.ndim(values) else [values])
             cells[attribute.name] = attribute.encode(columns if attribute.sides else columns[0], first)
         lengths = {len(column) for column in cells.values()}
         if len(lengths) > 1:

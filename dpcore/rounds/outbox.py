@@ -17,13 +17,12 @@ import re
 import secrets
 import tempfile
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-
-import pandas as pd
+from typing import Any
 
 from dpcore import pipeline, populations, wire
 from dpcore._random import secure
@@ -33,6 +32,7 @@ from dpcore.privacy.budget import Budget
 from dpcore.privacy.ledger import Ledger
 from dpcore.protocol import tokens
 from dpcore.protocol.blocks import BLOCK
+from dpcore.protocol.names import is_missing
 from dpcore.protocol.report import Report, ReportBatch, batch_of, concatenate, with_ids
 from dpcore.protocol.scheme import Scheme
 from dpcore.wire.single import ROUND_NAME
@@ -120,14 +120,14 @@ def send(
     return Sent(reports=reports, left_out=asked.left_out, spent=spent, delta=delta)
 
 
-def _blocks(scheme: Scheme, records: Path, keeping: Keeping) -> Iterator[pd.DataFrame]:
+def _blocks(scheme: Scheme, records: Path, keeping: Keeping) -> Iterator[Any]:
     """The records, block after block, once all of them are known to be good."""
     also = (keeping.person,) if keeping.person else ()
     n = 0
     for block in populations.read_blocks(records, scheme, size=BLOCK, also=also):
         scheme.encode(block, n)
         if keeping.person:
-            _check_people(block[keeping.person], keeping.person, records, n)
+            _check_people(block[keeping.person].to_pylist(), keeping.person, records, n)
         n += len(block)
     if not keeping.person and n != 1:
         raise InvalidRecord(
@@ -140,18 +140,18 @@ def _blocks(scheme: Scheme, records: Path, keeping: Keeping) -> Iterator[pd.Data
 def _people(scheme: Scheme, records: Path, keeping: Keeping) -> Iterator[str]:
     """Everybody in the records, as they are spelled there."""
     for block in populations.read_blocks(records, scheme, size=BLOCK, also=(keeping.person,)):
-        yield from map(str, block[keeping.person].tolist())
+        yield from map(str, block[keeping.person].to_pylist())
 
 
-def _check_people(people: pd.Series, column: str, records: Path, first: int) -> None:
+def _check_people(people: Sequence[Any], column: str, records: Path, first: int) -> None:
     """Raise InvalidRecord unless every person has a spelling, and none that the next file may spell otherwise.
 
     first: the position of the first of them, for messages, which do not show them.
     """
-    spelled = [one_spelling(str(person)) for person in people.tolist()]
-    if people.isna().any() or not all(spelled):
+    spelled = [one_spelling(str(person)) for person in people]
+    if any(map(is_missing, people)) or not all(spelled):
         raise InvalidRecord(f"column {column!r} of {records} must say for every record whose it is")
-    if not all(isinstance(person, (str, int)) for person in people.tolist()) or any(map(_DECIMAL.fullmatch, spelled)):
+    if not all(isinstance(person, (str, int)) for person in people) or any(map(_DECIMAL.fullmatch, spelled)):
         raise InvalidRecord(
             f"column {column!r} of {records} must hold texts or whole numbers without a point: a person who is 7 here and 7.0 "
             "there would be two, with a ledger each"
@@ -178,7 +178,7 @@ class _Asked:
             )
         self.left_out = 0
 
-    def batches(self, blocks: Iterable[pd.DataFrame]) -> Iterator[ReportBatch]:
+    def batches(self, blocks: Iterable[Any]) -> Iterator[ReportBatch]:
         """Yield the reports of each block's people, of none where none has enough left."""
         sent = 0
         for block in blocks:
@@ -196,15 +196,15 @@ class _Asked:
         ledger = None if self._keeping.person else self._ledger()
         return (None, Fraction(0)) if ledger is None else (ledger.spent(), ledger.spent_delta())
 
-    def _answers(self, block: pd.DataFrame) -> Iterator[Report]:
-        people = block[self._keeping.person] if self._keeping.person else [""] * len(block)
+    def _answers(self, block: Any) -> Iterator[Report]:
+        people = block[self._keeping.person].to_pylist() if self._keeping.person else [""] * len(block)
         asked = (question for attribute in self._scheme.reported.values() for question in attribute.questions)
         columns = list(dict.fromkeys(question.column for question in asked))
-        for person, record in zip(people, block[columns].to_dict("records"), strict=True):
+        for person, record in zip(people, block.select(columns).to_pylist(), strict=True):
             secret = person_key(self._key, str(person)) if self._key and self._keeping.person else self._key
             client = Client(self._scheme, secure(), secret=secret, ledger=self._ledger(str(person)))
             try:
-                report = client.report({str(column): value for column, value in record.items()}, self._sent_for)
+                report = client.report(record, self._sent_for)
             except BudgetExceeded:
                 if not self._keeping.person:
                     raise

@@ -48,7 +48,8 @@ def receive(scheme: Scheme, source: Path, target: Path, *, sent_for: str = "", c
     asked = list(dict.fromkeys([*columns.values(), *([count] if count else [])]))
     parts: list[list[np.ndarray]] = []
     first = 0
-    for frame in read_columns(wire.location(source), asked):
+    for table in read_columns(wire.location(source), asked):
+        frame = table.to_pandas(ignore_metadata=True)
         said = [_said(scheme, name, frame[column].tolist(), first) for name, column in columns.items()]
         times = _whole(frame[count].tolist(), count, first) if count else np.ones(len(frame), dtype=np.int64)
         parts.append([*said, times[:, None]])

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import dpcore as dp
@@ -47,6 +49,7 @@ QUICK = {  # done in one folder, in this order
     "ldpflow scheme pets.toml": f"typer rich numpy {READS} dpcore.audit scipy.special",
     "ldpflow scheme --json-schema": "typer numpy dpcore.functionals",
     "ldpflow privatize pets.toml people.csv reports": f"typer rich numpy pandas pyarrow {READS}",
+    "ldpflow privatize names.toml names.parquet names": f"typer rich numpy pyarrow {READS}",  # pandas costs half a second
     "ldpflow receive said.toml said.csv said.parquet": f"typer numpy pandas pyarrow {READS}",
     "ldpflow audit pets.toml --trials 1000": f"typer rich numpy {READS} dpcore.audit scipy.special",
 }
@@ -145,6 +148,10 @@ def loads(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], dict[str,
     folder = tmp_path_factory.mktemp("imports")
     (folder / "pets.toml").write_text(PETS, encoding="utf-8")
     (folder / "people.csv").write_text("urban_rural,income\n" + "urban,41000\nrural,500\n" * 30, encoding="utf-8")
+    pq.write_table(
+        pa.table({"urban_rural": ["urban", "rural"] * 30, "income": [41000.0] * 60}), folder / "names.parquet"
+    )
+    (folder / "names.toml").write_text(PETS, encoding="utf-8")
     (folder / "said.toml").write_text(SAID, encoding="utf-8")
     (folder / "said.csv").write_text("smoked\n" + "yes\nno\n" * 30, encoding="utf-8")
     for name, text in (("canonical", PETS), ("splines", SPLINES), ("filters", SPLINES + 'basis = "bior2.4"\n')):

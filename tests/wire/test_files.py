@@ -17,7 +17,7 @@ import pytest
 import dpcore as dp
 from dpcore import wire
 from dpcore.errors import DPCoreError, InvalidReport
-from dpcore.protocol.report import with_ids
+from dpcore.protocol.report import in_order, with_ids
 from dpcore.protocol.scheme import Scheme
 from dpcore.protocol.tokens import to_text
 from dpcore.wire import inbox
@@ -256,3 +256,57 @@ def test_lines_are_single_reports_in_the_order_of_their_ids_for_their_owner(
     assert mode(path) == 0o600
     assert wire.write_lines(path, small, []) == 0
     assert path.read_bytes() == b""
+
+
+ORDERED = """
+name = "ordered"
+reporting = "{}"
+[attributes.side]
+type = "categorical"
+categories = ["left", "right"]
+mechanism = "randomized_response"
+epsilon = 1
+[attributes.x]
+type = "numeric"
+lower = 0
+upper = 1
+mechanism = "dyadic_wave"
+cells = 64
+epsilon = 1
+[attributes.y]
+type = "numeric"
+lower = 0
+upper = 1
+mechanism = "wavelet_laplace"
+finest_level = 3
+epsilon = 1
+"""
+
+
+@pytest.mark.parametrize("kind", ["whole", "one"])
+def test_reports_in_order_are_the_same_peoples(kind: str) -> None:
+    scheme = dp.Scheme.from_toml(ORDERED.format("one" if kind == "one" else "all"))
+    records = {"side": ["left", "right"] * 50, "x": np.linspace(0, 1, 100), "y": np.linspace(0, 1, 100)}
+    batch = with_ids(dp.privatize(scheme, records, random=dp.seeded(7)), dp.seeded(8))
+    sizes = {name: attribute.mechanism.sizes for name, attribute in scheme.attributes.items()}
+    order = np.random.default_rng(3).permutation(100)
+    moved = in_order(batch, order, sizes)
+    assert batch.ids is not None
+    assert moved.ids is not None
+    assert moved.ids.tolist() == [batch.ids[place].tolist() for place in order]
+    for name, attribute in scheme.attributes.items():
+        said = []
+        for one in (batch, moved):
+            given = one.of(name)
+            ends = np.cumsum([attribute.mechanism.sizes[level] for level in given.reports.level])
+            parts = np.split(given.reports.values, ends[:-1])
+            said.append({c: (int(given.reports.level[i]), parts[i].tolist()) for i, c in enumerate(given.clients)})
+            assert given.clients.tolist() == sorted(given.clients.tolist())
+        assert [said[1].get(place) for place in range(100)] == [said[0].get(place) for place in order]
+
+
+def test_ids_that_begin_alike_are_in_order_all_the_same() -> None:
+    ids = np.random.default_rng(4).integers(0, 256, (3000, 16), dtype=np.uint8)
+    ids[1::3, :8], ids[2::3, :6] = ids[::3, :8], ids[::3, :6]  # as long as eight bytes, and as six
+    ids[-1] = ids[0]
+    assert order_of(ids).tolist() == sorted(range(3000), key=lambda place: ids[place].tobytes())

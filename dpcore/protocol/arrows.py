@@ -1,0 +1,27 @@
+"""Arrow's columns, by their own methods: whoever hands one in has pyarrow, and nobody else needs it.
+
+What an array holds is seen through DLPack, because Arrow's `to_numpy` and numpy's `asarray` load pandas for it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def is_arrow(column: Any) -> bool:
+    """Return whether a column is an array of Arrow's, in one piece or in chunks."""
+    return hasattr(column, "dictionary_encode")
+
+
+def whole(column: Any) -> Any:
+    """Return the array in one piece."""
+    if not hasattr(column, "chunks"):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def as_numpy(array: Any) -> np.ndarray:
+    """Return an array of numbers in one piece, without nulls, as numpy sees it; not to be written to."""
+    return np.from_dlpack(array)

@@ -1,0 +1,43 @@
+"""Arrow's columns of numbers are read as numpy's are, whole or in chunks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import dpcore as dp
+from dpcore.errors import InvalidRecord
+
+X = dp.Scheme.from_toml(
+    'name = "x"\n[attributes.x]\ntype = "numeric"\nlower = 0\nupper = 1\nepsilon = 1\ncells = 64\n'
+).attributes["x"]
+SAID = [0.25, 0.5, 2.0, -1.0, 0.75]
+COLUMNS: dict[str, Any] = {
+    "whole": pa.array(SAID),
+    "slice": pa.array([9.0, *SAID])[1:],
+    "chunk": pa.chunked_array([pa.array([9.0, *SAID])]).slice(1),
+    "chunks": pa.chunked_array([SAID[:2], SAID[2:]]),
+    "empty chunks": pa.chunked_array([[], SAID, []], pa.float64()),
+    "single": pa.array(SAID, pa.float32()),
+    "texts": pa.array(list(map(str, SAID))),
+}
+
+
+@pytest.mark.parametrize("kind", COLUMNS)
+def test_cells_are_those_of_a_list(kind: str) -> None:
+    assert X.encode(COLUMNS[kind]).tolist() == X.encode(np.array(SAID)).tolist()
+    assert COLUMNS[kind].to_pylist() in (SAID, list(map(str, SAID)))  # as they were
+
+
+@pytest.mark.parametrize("column", [pa.array([0.5, None]), pa.chunked_array([[0.5], [None]]), pa.array([0.5, np.nan])])
+def test_no_value_is_told_by_its_place(column: Any) -> None:
+    with pytest.raises(InvalidRecord, match="column 'x' has no value at record 2"):
+        X.encode(column)
+
+
+@pytest.mark.parametrize("column", [pa.chunked_array([], pa.float64()), pa.array([], pa.float64())])
+def test_nobody(column: Any) -> None:
+    assert X.encode(column).tolist() == []
