@@ -234,6 +234,15 @@ def test_infinite_truths_are_left_out_and_unbounded_influences_flagged() -> None
         assert coverage.regular(name)["derivative(0, 0.3)"]
 
 
+def test_what_a_rough_density_has_not_is_left_out_and_what_is_finite_is_not() -> None:
+    assert truth("arcsine", "entropy") == pytest.approx(np.log(np.pi / 4), abs=1e-4)
+    assert truth("arcsine", "mean") == pytest.approx(0.5, abs=1e-6)
+    assert parse("integrated_square(0)") not in coverage.truths("arcsine")  # int 1 / (pi^2 x (1 - x))
+    for name in ("jump", "blocks", "sawtooth", "pareto"):  # a step has no square of its slope
+        assert parse("integrated_square(1)") not in coverage.truths(name)
+        assert parse("integrated_square(0)") in coverage.truths(name)
+
+
 def cells_of(**columns: Any) -> pd.DataFrame:
     """Cells as the view gives them, 1000 repetitions each, all well."""
     plain: dict[str, Any] = {
