@@ -28,8 +28,7 @@ NUMBERS = (
 )
 LAWS: dict[str, Target] = {
     **{name: target(name) for name in ("beta_2_5", "beta_10_10", "bimodal", "claw", "expenditure")},
-    "small_bump": _normals("small_bump", (0.95, 0.5, 0.2), (0.05, 0.75, 0.02)),
-    "spike": _normals("spike", (0.8, 0.4, 0.15), (0.2, 0.6, 0.01)),
+    **{name: target(name) for name in ("small_bump", "spike")},
     "comb": _normals("comb", *((2.0**-i, 0.1 + 0.8 * (1 - 2.0**-i), 0.12 * 2.0**-i) for i in range(1, 5))),
     "skewed": _normals("skewed", *((1 / 8, 0.15 + 0.5 * (1 - (2 / 3) ** i), 0.2 * (2 / 3) ** i) for i in range(8))),
 }

@@ -66,6 +66,17 @@ class Normal:
             second_order=0.0,
         )
 
+    def band(self, x: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
+        return self._around(target(self.target).pdf(x))
+
+    def cdf_band(self, x: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
+        return self._around(target(self.target).cdf(x))
+
+    def _around(self, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Independent errors at the points."""
+        middle = truth + np.random.default_rng([*self.seed, 1]).normal(size=len(truth))
+        return middle - 1.959964 * self.told, middle + 1.959964 * self.told
+
 
 @dataclass(frozen=True)
 class Planted:
@@ -113,6 +124,13 @@ def test_the_truth_is_accepted_and_a_scale_off_by_a_third_is_not(
     assert row["deviation"] == pytest.approx(1.0, rel=0.12)
     assert row["standard_error"] == pytest.approx(told)
     assert row["long"] == pytest.approx(told, rel=0.12)
+    for name in coverage.BANDS:  # of 59,400 points
+        row = cells.loc[name]
+        assert row["kind"] == "band"
+        assert row["coverage"] == pytest.approx({1.0: 0.95, 0.7: 0.830, 1.3: 0.9892}[told], abs=0.004)
+        assert row["long"] == pytest.approx(told, rel=0.02)
+    (verdict,) = [each for each in coverage_aims.verdicts(cells.reset_index()) if each.aim.startswith("cdf_band")]
+    assert verdict.reached == is_right
     assert cells["refused"]["entropy"]
     assert not cells["refused"].drop("entropy").any()
 
@@ -232,6 +250,15 @@ def test_infinite_truths_are_left_out_and_unbounded_influences_flagged() -> None
     for name in coverage.TARGETS:
         assert coverage.regular(name)["power_integral(1.5)"]
         assert coverage.regular(name)["derivative(0, 0.3)"]
+
+
+def test_what_a_rough_density_has_not_is_left_out_and_what_is_finite_is_not() -> None:
+    assert truth("arcsine", "entropy") == pytest.approx(np.log(np.pi / 4), abs=1e-4)
+    assert truth("arcsine", "mean") == pytest.approx(0.5, abs=1e-6)
+    assert parse("integrated_square(0)") not in coverage.truths("arcsine")  # int 1 / (pi^2 x (1 - x))
+    for name in ("jump", "blocks", "sawtooth", "pareto"):  # a step has no square of its slope
+        assert parse("integrated_square(1)") not in coverage.truths(name)
+        assert parse("integrated_square(0)") in coverage.truths(name)
 
 
 def cells_of(**columns: Any) -> pd.DataFrame:

@@ -114,7 +114,7 @@ def test_an_unknown_target_is_refused() -> None:
     assert len(SEVEN) == 7
 
 
-@pytest.mark.parametrize("name", DENSITIES)
+@pytest.mark.parametrize("name", [name for name in DENSITIES if target(name).derivatives])
 def test_derivatives_are_those_of_the_density(name: str) -> None:
     law, h = target(name), 1e-4
     x = np.linspace(0.013, 0.987, 211)

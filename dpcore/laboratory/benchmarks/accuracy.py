@@ -15,7 +15,7 @@ from dpcore.laboratory.benchmarks.study import Report, Study
 from dpcore.laboratory.studies import accuracy
 from dpcore.laboratory.studies.accuracy_aims import METHOD, verdicts
 from dpcore.laboratory.studies.runner import Cell
-from dpcore.laboratory.studies.targets import NAMES
+from dpcore.laboratory.studies.targets import NAMES, USUAL
 from dpcore.results import warehouse
 
 _PICTURED = ("ise", "w1", "ks", "mean", "entropy", "integrated_square")
@@ -48,7 +48,7 @@ class Accuracy(Study):
     query = "from accuracy_summary order by method, metric"
     measure = staticmethod(accuracy.measure)
 
-    targets: tuple[str, ...] = option(NAMES, "Densities to measure on.", choices=NAMES)
+    targets: tuple[str, ...] = option(USUAL, "Densities to measure on.", choices=NAMES)
     clients: tuple[int, ...] = option((10_000, 100_000, 1_000_000), "Numbers of clients.", **CLIENTS)
     epsilons: tuple[float, ...] = option(
         (0.5, 1.0, 2.0, 4.0), "Epsilons, natural-log units.", flag="--epsilon", **EPSILON

@@ -46,7 +46,7 @@ class Coverage(Study):
         "length / 3.92 sd": "{long:.2f}",
         "error / sd": "{ratio:.2f}",
     }
-    edition = 3
+    edition = 4
     stands = "metric = 'failed'"
     grows = True
     query = "from coverage_cells order by method, target, clients, epsilon, functional"

@@ -15,6 +15,7 @@ from dpcore.laboratory.studies.aims import Verdict
 
 _SMOOTH, _SMOOTH_SHARE = (0.93, 0.97), 0.85
 _ATOMIC, _ATOMIC_SHARE = 0.93, 0.90
+_BAND_SHARE = 0.90
 _ENOUGH, _SURELY_BELOW, _SURE = 200, 0.92, 0.99  # returned numbers; coverage; of Clopper and Pearson's interval
 _REFUSED = {"dyadic_wave": 0.10, "wavelet_laplace": 0.30}
 _LOG_OR_RATIO = ("entropy", "kullback_leibler", "fisher_information")
@@ -27,17 +28,19 @@ _DEBIASED, _BIASED = ("integrated_square(0)", "entropy"), 0.5
 def judged(cells: pd.DataFrame) -> pd.DataFrame:
     """Return rows of the view `coverage_cells` with what is known without measuring, and what follows.
 
-    kind: 'smooth' or 'atomic'.  is_regular: whether the influence function is bounded there.
-    low, high: Clopper and Pearson's 95 % interval of the coverage; surely: the upper end of the 99 % one.
+    kind: 'smooth', 'atomic' or 'band'.  is_regular: whether the influence function is bounded there.
+    low, high: Clopper and Pearson's 95 % interval of the coverage; surely: the upper end of the 99 % one; both as if all points
+    of a repetition's band were one.
     long: length over 3.92 standard deviations.  biased: |bias| in standard errors.
     """
     cells = cells.copy()
-    cells["kind"] = [parse(name).kind for name in cells["functional"]]
+    cells["kind"] = ["band" if name in coverage.BANDS else parse(name).kind for name in cells["functional"]]
     cells["is_regular"] = [
         coverage.regular(target).get(name, False)
         for target, name in zip(cells["target"], cells["functional"], strict=True)
     ]
-    k, n = cells["covered"].to_numpy(float), cells["returned"].to_numpy(float)
+    n = cells["returned"].to_numpy(float)
+    k = cells["coverage"].fillna(0.0).to_numpy(float) * n
     cells["low"], cells["high"] = binomial_interval(k, n, coverage.CONFIDENCE)
     cells["surely"] = binomial_interval(k, n, _SURE)[1]
     cells["long"] = cells["length"] / (_DEVIATIONS * cells["deviation"].where(cells["deviation"] > 0))
@@ -64,6 +67,15 @@ def verdicts(cells: pd.DataFrame) -> list[Verdict]:
             _share(atomic >= _ATOMIC),
             _ATOMIC_SHARE,
             at_least=True,
+        ),
+        *(
+            Verdict(
+                f"{name}: share of cells that hold {_SMOOTH[0]:.0%} to {_SMOOTH[1]:.0%} of points",
+                _share(seen[seen["functional"] == name]["coverage"].between(*_SMOOTH)),
+                _BAND_SHARE,
+                at_least=True,
+            )
+            for name in coverage.BANDS
         ),
         Verdict(
             f"cells of {_ENOUGH} numbers whose {_SURE:.0%} upper limit is below {_SURELY_BELOW:.0%}",
