@@ -1,7 +1,9 @@
 """What a density's estimate takes for much, little or nothing: every number in it that somebody chose, in one place.
 
-`smoothing`, `one_step` and `scarce` decide by these twelve alone.  Beside each stands where it comes from, or what half and
-twice of it do.  The prior's two spreads are in `log_spline_family`, what a lattice must be worth in `discreteness`.
+`smoothing`, `one_step` and `scarce` decide by these twelve alone.  Beside each stands where it comes from, and what half and
+twice of it do to lengths in the same rounds of ten laws at three places, one each (`python -m tests.estimation.test_rules`):
+intervals hold as often, give or take one of thirty.  The prior's two spreads are in `log_spline_family`, what a lattice must
+be worth in `discreteness`.
 """
 
 from __future__ import annotations
@@ -16,28 +18,34 @@ from dpcore.estimation.functional_estimate import normal_quantile
 COARSEST, LEVEL, FINEST = 4, 6, 8
 
 # How often a test errs, to one side: an atom or a power told from none (2.05 standard errors), a prior rejected.  What is true
-# has less than this share of another's marginal likelihood no more often, by Markov's inequality.  Powers and atoms told at one
-# standard error have .57 to 4.5 times the squared errors, at four 1.0 to 2.5.
+# has less than this share of another's marginal likelihood no more often, by Markov's inequality.  Half: curved numbers 1.1 to
+# 1.3 times as long; twice: as long, density's squared error .99.  Atoms and powers told at one standard error, before they
+# shared this, gave .57 to 4.5 times the squared error, at four 1.0 to 2.5.
 ERROR = 0.02
 
 # The weight below which a model is left out of an average, and a path of models is left; the chance that reports are as far
-# from a fit as they are, below which they contradict it.
+# from a fit as they are, below which they contradict it.  Half and twice: nothing.
 NEGLIGIBLE = 1e-4
 
 # Of a variance, what a span may leave unseen: the smoothness that was found answers for it, a twentieth of the error.
 # The relative error of a density at which what comes third is small beside what comes second.
+# Half: shares 1.03 times as long; twice: .95 to .97, and int f^2 refused in 7 % of the rounds for 18.
 SMALL = 0.1
 
 # Times the error of a coarser correction, that a finer one must not cost: of a value at a point it costs without end.
+# Half: cdf .96 times as long, but int f^2 of a claw refused in half of the rounds at (10^6, 1); twice: shares 1.03, values at
+# points 1.12.
 DEAR = 2.0
 
 # Of the uniform density, below which derivatives by a density that vanishes are read as if there were so much.
+# Half: entropy 1.08, Fisher information 1.4 times as long; twice: .9 and .6.
 SCARCE = 0.1
 
-# Of the distribution function, by which the law that is fitted may be off from the density shown.
+# Of the distribution function, by which the law that is fitted may be off from the density shown.  Half and twice: nothing.
 UNRESOLVED = 5e-5
 
 # Of a penalty that was best elsewhere, from where on falling ones are tried; if that is too near, the path is walked whole.
+# A tenth and ten times: nothing but time.
 ABOVE = 1e2
 
 # Of a density, where it is said how many reports would do; more than there are people are not asked for.
