@@ -22,8 +22,9 @@ from dpcore.mechanisms.bases import bspline
 _STEPS = 12  # of Newton, which doubles the digits once near; in steps that do not help, halvings of a knot interval
 _TINY = 1e-300
 _HALVINGS = 60  # bisection steps: 2^-60 of the interval is below the spacing of doubles
-# Gauss's rule on each knot interval; where neighbouring coefficients lie further apart than _STEEP, that of more points
-_RULES, _STEEP = (np.polynomial.legendre.leggauss(12), np.polynomial.legendre.leggauss(64)), 8.0
+# Points of Gauss's rule on each knot interval; where neighbouring coefficients lie further apart than _STEEP, 64
+NODES = 12
+_RULES, _STEEP = (np.polynomial.legendre.leggauss(NODES), np.polynomial.legendre.leggauss(64)), 8.0
 
 
 def cumulated(u: np.ndarray, degree: int, level: int) -> np.ndarray:

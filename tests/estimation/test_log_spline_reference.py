@@ -11,7 +11,7 @@ from scipy.linalg import cho_solve
 
 from dpcore.errors import NotEstimable
 from dpcore.estimation.estimators import likelihood as likelihood_module
-from dpcore.estimation.estimators import penalised_likelihood, smoothing
+from dpcore.estimation.estimators import penalised_likelihood, rules, smoothing
 from dpcore.estimation.estimators.inner_products import InnerProducts
 from dpcore.estimation.estimators.likelihood import Averages, Counts, group_counts, whiten
 from dpcore.estimation.estimators.log_spline_family import DEGREE, Family, prior_of
@@ -201,7 +201,7 @@ def test_what_is_left_out_has_no_weight(kind, atoms, monkeypatch):
     """Against all models of all orders, each by Fisher scoring alone."""
     likelihood = LIKELIHOODS[kind](5, atoms)
     fast = smoothing.fit(likelihood, LEVEL, (1, 2, 3))
-    monkeypatch.setattr(smoothing, "_BEHIND", np.inf)
+    monkeypatch.setattr(rules, "behind", lambda: np.inf)
     monkeypatch.setattr(penalised_likelihood, "_MEMORY", 1)
     monkeypatch.setattr(penalised_likelihood, "_CONVERGED", 1e-8)
     slow = smoothing.fit(likelihood, LEVEL, (1, 2, 3))
@@ -292,7 +292,7 @@ def test_models_count_by_their_evidence_and_their_spread_is_added():
 
 @pytest.mark.parametrize(("mass", "is_found"), [(0.002, False), (0.03, True)])
 def test_the_average_is_over_models_with_the_atom_or_over_those_without(mass, is_found, monkeypatch):
-    monkeypatch.setattr(smoothing, "_TOLD", 0.0)  # both are tried
+    monkeypatch.setattr(rules, "ERROR", 0.5)  # both are tried
     fit = smoothing.fit(_counts(_law(2, 3, (0.0, mass)), 20_000, 3), LEVEL, (2, 3))
     has_atom = np.array([model.family.atoms > 0 for model in fit.models])
     assert has_atom.any()

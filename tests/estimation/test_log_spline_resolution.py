@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy
 
 from dpcore._random import seeded
-from dpcore.estimation.estimators import smoothing
+from dpcore.estimation.estimators import rules, smoothing
 from dpcore.estimation.estimators.bands import within
 from dpcore.estimation.estimators.likelihood import Counts
 from dpcore.estimation.estimators.log_spline_family import Family, prior_of
@@ -28,7 +29,7 @@ def test_thirty_one_atoms_are_told_apart() -> None:
     """A real sample of 31 values: no spline of 64 pieces explains it, nor would a path left at its first dip."""
     fit, law = _fit("chronic", "4", 1_000_000)
     assert fit.level > 6
-    assert fit.excess < 4
+    assert fit.chance > rules.NEGLIGIBLE
     assert np.abs(np.cumsum(fit.cells) - np.cumsum(law)).mean() < 0.0015
 
 
@@ -36,7 +37,7 @@ def test_thirty_one_atoms_are_told_apart() -> None:
 def test_smooth_densities_stay_where_they_are(target: str) -> None:
     fit, _ = _fit(target, "2", 1_000_000)
     assert fit.level == 6
-    assert fit.excess < 4
+    assert fit.chance > rules.NEGLIGIBLE
 
 
 @pytest.mark.parametrize("target", ["claw", "beta_2_5"])
@@ -49,11 +50,16 @@ def test_a_path_that_begins_near_another_fits_best_finds_the_same(target: str) -
         assert near.evidence == pytest.approx(whole.evidence, abs=0.01)
 
 
-def test_the_excess_tells_a_wrong_law() -> None:
-    fit, law = _fit("beta_2_5", "2", 1_000_000)
-    likelihood = fit.likelihood
-    assert abs(likelihood.excess(likelihood.expected(law))) < 5  # its right tail is longer than the normal one
-    assert likelihood.excess(likelihood.expected(np.full(len(law), 1 / len(law)))) > 100
+def test_the_chance_of_a_true_law_is_uniform_and_that_of_a_wrong_one_is_none() -> None:
+    mechanism = DyadicWave.design(Budget.parse("2"))
+    law, model = targets.target("beta_2_5").cells(mechanism.inputs), mechanism.model()
+    wrong, chances = np.full(len(law), 1 / len(law)), []
+    for seed in range(100):
+        people = np.random.default_rng([1, seed]).multinomial(1_000_000, law)
+        likelihood = Counts(model, mechanism.simulate(people, seeded((2, seed))))
+        chances.append(likelihood.chance(likelihood.expected(law)))
+    assert scipy.stats.kstest(chances, "uniform").pvalue > 0.001
+    assert likelihood.chance(likelihood.expected(wrong)) < 1e-300
 
 
 def test_a_value_that_cannot_be_keeps_its_intervals_length() -> None:

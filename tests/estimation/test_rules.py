@@ -8,14 +8,18 @@ rounds' own chance: rounds are the same in both, which takes most of it away.
 
 from __future__ import annotations
 
-import importlib
+import io
 import sys
+import tokenize
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+import scipy
 
+from dpcore.estimation.estimators import one_step, rules, scarce, smoothing
 from dpcore.functionals import parse
 from dpcore.laboratory.studies import coverage, metrics, runner
 from dpcore.laboratory.studies.contestants import contestants
@@ -92,8 +96,7 @@ def beside(before: pd.DataFrame, after: pd.DataFrame, by: list[str]) -> pd.DataF
 def _write(file: str, rounds: int, *words: str) -> None:
     places = [word for word in words if "@" in word] or list(PLACES)
     for name, value in (word.split("=") for word in words if "=" in word):
-        module = importlib.import_module("dpcore.estimation.estimators.rules")
-        setattr(module, name, type(getattr(module, name))(float(value)))
+        setattr(rules, name, type(getattr(rules, name))(float(value)))
     rows: list[dict[str, Any]] = []
     for seed in range(rounds):
         rows += [row for law in LAWS for place in places for row in one_round(law, place, seed)]
@@ -110,12 +113,28 @@ def _beside(before: str, after: str) -> None:
     print(moved.sort_values("more").to_string(float_format="%.3f", na_rep="-"))
 
 
+def test_what_follows_from_a_rule_follows_from_it() -> None:
+    assert scipy.stats.norm.sf(rules.told()) == pytest.approx(rules.ERROR)
+    assert np.exp(-rules.behind()) == pytest.approx(rules.NEGLIGIBLE)
+    assert rules.by_error() == pytest.approx(3)  # with two derivatives the squared error falls as n^(-2/3),
+    assert rules.by_ratio() == pytest.approx(6)  # and a number's error as n^(-1/2)
+
+
+def test_there_are_no_more_than_twelve_and_none_elsewhere() -> None:
+    chosen = [name for name, value in vars(rules).items() if name.isupper() and isinstance(value, int | float)]
+    assert len(chosen) <= 12
+    for module in (smoothing, one_step, scarce):
+        text = io.StringIO(Path(str(module.__file__)).read_text(encoding="utf-8"))
+        numbers = [token.string for token in tokenize.generate_tokens(text.readline) if token.type == tokenize.NUMBER]
+        assert {float(number) for number in numbers if not number.isdigit()} <= {0.0, 1.0, 10.0}  # decades of penalties
+
+
 def test_what_stands_beside_itself_has_not_changed() -> None:
     rows = pd.DataFrame(one_round("jump", "1e4@1", 0) + one_round("jump", "1e4@1", 1))
     longer = rows.assign(length=rows["length"] * 2, covered=0.0)
     same, other = beside(rows, rows, ["number"]), beside(rows, longer, ["number"])
     assert (same["more"].dropna() == 0).all()
-    assert same["length"].to_numpy() == pytest.approx(1)
+    assert same["length"].dropna().to_numpy() == pytest.approx(1)
     assert other["length"].dropna().to_numpy() == pytest.approx(2)
     assert other.loc["mean", "more"] == -rows.loc[rows["number"] == "mean", "covered"].mean()
 

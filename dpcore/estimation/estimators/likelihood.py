@@ -104,10 +104,10 @@ class Counts:
         """Return the weights, (S,), of the levels' average reports that those of the observed shares, (S,), mean."""
         return weights
 
-    def excess(self, expected: np.ndarray) -> float:
-        """Return by how many standard deviations Pearson's chi-squared exceeds its mean under the expected shares."""
+    def chance(self, expected: np.ndarray) -> float:
+        """Return how often Pearson's chi-squared is as large as it is under the expected shares."""
         free = int(np.sum(self.reports > 0)) - sum(part.sum() > 0 for part in self.channel.split(self.counts))
-        return _excess(float(np.sum(self.residual(expected) ** 2 * self.weights(expected))), free)
+        return _chance(float(np.sum(self.residual(expected) ** 2 * self.weights(expected))), free)
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,9 +171,9 @@ class Averages:
             raise ValueError("these averages do not say what reports they are of")
         return np.asarray(weights @ self.turn)
 
-    def excess(self, expected: np.ndarray) -> float:
-        """Return by how many standard deviations the sum of squared errors exceeds its mean."""
-        return _excess(float(np.sum(self.residual(expected) ** 2)), len(self.values))
+    def chance(self, expected: np.ndarray) -> float:
+        """Return how often the sum of squared errors is as large as it is."""
+        return _chance(float(np.sum(self.residual(expected) ** 2)), len(self.values))
 
 
 Likelihood = Counts | Averages
@@ -266,8 +266,8 @@ def _folded(levels: tuple[Level, ...]) -> _Folded:
     return _Folded(folding, folding.T.tocsr(), windows)
 
 
-def _excess(squares: float, free: int) -> float:
-    return (squares - free) / max(2.0 * free, 1.0) ** 0.5
+def _chance(squares: float, free: int) -> float:
+    return float(scipy.special.chdtrc(max(free, 1), squares))
 
 
 def whiten(features: np.ndarray, values: np.ndarray, covariance: np.ndarray, n: float) -> Averages:

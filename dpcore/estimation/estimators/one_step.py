@@ -38,12 +38,13 @@ import numpy as np
 
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation.densities import DensityOnInterval, Spline
-from dpcore.estimation.estimators import discreteness, smoothing, span
+from dpcore.estimation.estimators import discreteness, rules, smoothing, span
 from dpcore.estimation.estimators import posterior as posteriors
 from dpcore.estimation.estimators.bands import inferred, invert_band, standard_errors
 from dpcore.estimation.estimators.chi_square_mixture import ChiSquareMixture, error_law
 from dpcore.estimation.estimators.corrected import Cells, Corrected, Points, check_density
 from dpcore.estimation.estimators.likelihood import Likelihood
+from dpcore.estimation.estimators.log_spline_family import DEGREE
 from dpcore.estimation.estimators.posterior import Posterior
 from dpcore.estimation.estimators.scarce import influences
 from dpcore.estimation.estimators.span import Span
@@ -51,22 +52,11 @@ from dpcore.estimation.functional_estimate import FunctionalEstimate, normal_qua
 from dpcore.estimation.support import Deviations, Discreteness
 from dpcore.functionals import Cdf, Curvature, Expansion, Functional, Influence, Quantile
 
-LEVEL, ORDERS = 6, (1, 2, 3, 4)  # of the log-splines and their priors, where nobody says otherwise
-# Half and twice each but levels, window and _HOPELESS (51 rounds as in `smoothing`): intervals of mean, cdf, median, int f^2
-# and entropy stay as they are, and as many hold, give or take one; but _UNSEEN: cdf 1.07 and .96 times as long, median 1.11
-# and .98; _DEAR: half .92 and .96, twice nothing; _REJECTED: int f^2 and entropy 1.02 and .97.
-_LEVELS = (4, 5, 6)  # of spans: 19, 35 and 67 B-splines
-_UNSEEN = 0.15  # of the standard error, that the span may leave unseen
-_DEAR = 2.0  # times the standard error, that seeing more must not cost
-_REJECTED = 0.01  # of the best prior's marginal likelihood, below which the data reject another
-_SECOND_ORDER_SHARE = 0.1  # of the variance, above which the normal law is left
-_WELL_KNOWN = 0.1  # relative error of a density below which a third term without derivatives is small beside the second
-_APART = 0.5  # standard errors within which two distribution functions are equal; the pilot would be nearer still
-_WINDOW = 1 / 8  # of the interval: two of the coarsest span's knot intervals, so that its knots do not show
-_BY_RATIO, _BY_ERROR = 6, 3  # powers of n in which, with two derivatives, ratio and relative error fall by one
-_LEAST, _HOPELESS = 1e-3, 1e6
+# Of the log-splines and their priors, where nobody says otherwise: differences up to those that no cubic has.
+LEVEL, ORDERS = rules.LEVEL, tuple(range(1, DEGREE + 2))
+_LEVELS = range(rules.COARSEST, rules.LEVEL + 1)  # of spans: 19, 35 and 67 B-splines
+_WINDOW = 2 / 2**rules.COARSEST  # of the interval: two of the coarsest span's pieces, so that its knots do not show
 _NOTHING = "the reports leave every value possible; more of them or a larger epsilon would do"
-_RARE = 0.01  # of the uniform density: quantiles where there is less move as if there were so much
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +109,7 @@ class OneStep:
         if isinstance(functional, Quantile):
             at = float(density.quantile(functional.t))
             asked = Cdf(at)
-            scale = -1 / max(float(density.pdf(np.array([at]))[0]), _RARE / density.width)
+            scale = -1 / max(float(density.pdf(np.array([at]))[0]), rules.SCARCE / density.width)
         try:
             with np.errstate(all="ignore"):
                 expansion = asked.expand(density)
@@ -158,9 +148,9 @@ class OneStep:
             features = seen.cdf_features(x)
             left = standard_errors(below - features @ seen.reach, posterior.covariance) ** 2
             found = standard_errors(features, seen.covariance) ** 2 + left
-            open_ &= found <= _DEAR**2 * variance
+            open_ &= found <= rules.DEAR**2 * variance
             value[open_], variance[open_] = (features @ seen.correction)[open_], found[open_]
-            open_ &= left > _UNSEEN**2 * found
+            open_ &= left > rules.SMALL * found
         return density.cdf(x) + value, np.hypot(np.sqrt(variance), self._cells.shares(x))
 
     def _tried(self, functional: Functional, confidence: float) -> tuple[float, Corrected | None]:
@@ -217,30 +207,28 @@ class OneStep:
         value = expansion.value + float(t @ seen.correction)
         first = float(np.sqrt(variance))
         weights = np.zeros(0)
+        below = above = normal_quantile(confidence) * first
         if expansion.curvature is not None:
             Q, crossed = _curvatures(posterior, seen, expansion.curvature)
             weights = np.linalg.eigvalsh(posterior.root.T @ Q @ posterior.root)  # x' Q x is their sum of squares
             value += float(weights.sum()) - 2 * float(np.sum(V @ seen.reach.T * crossed))
-        second = float(np.sqrt(2 * np.sum(weights**2)))
-        error = float(np.hypot(first, second))
-        if second**2 > _SECOND_ORDER_SHARE * first**2:
             law = ChiSquareMixture(-weights, linear=first, constant=float(weights.sum()))  # of value - truth
             below, above = law.quantile((1 + confidence) / 2), -law.quantile((1 - confidence) / 2)
-        else:
-            below = above = normal_quantile(confidence) * error
+        second = float(np.sqrt(2 * np.sum(weights**2)))
+        error = float(np.hypot(first, second))
         largest = max(abs(float(weights.sum())), second)
         missing = 0.0
         if largest > first:
-            missing = (largest / max(first, _LEAST * largest)) ** _BY_RATIO
+            missing = float(np.divide(largest, first) ** rules.by_ratio())
             if functional.index is None:
-                missing = min(missing, (posterior.relative_error / _WELL_KNOWN) ** _BY_ERROR)
+                missing = min(missing, (posterior.relative_error / rules.SMALL) ** rules.by_error())
         share = (second / error) ** 2 if error > 0 else 0.0
         return Corrected(value, error, value - below, value + above, share, missing)
 
     def _sight(self, posterior: Posterior, own: Influence, *others: Influence) -> tuple[Span, np.ndarray, float]:
         """The span that a functional is corrected in, T of its functions, and the first-order variance.
 
-        The coarsest that leaves next to nothing unseen; but none that makes the error more than twice that of the one before.
+        The coarsest that leaves little unseen; but none that makes the error more than twice that of the one before.
         own: the functional's derivative.  others: what may be corrected by in its place; the one with the least variance is.
         """
         along = posterior.along(own)
@@ -254,10 +242,10 @@ class OneStep:
         for level in _LEVELS:
             seen = self._span(posterior, level)
             variance, left, t = min((read(seen, influence) for influence in (own, *others)), key=itemgetter(0))
-            if candidates and variance > _DEAR**2 * candidates[-1][2]:
+            if candidates and variance > rules.DEAR**2 * candidates[-1][2]:
                 break
             candidates.append((seen, t, variance))
-            if left <= _UNSEEN**2 * variance:
+            if left <= rules.SMALL * variance:
                 break
         return candidates[-1]
 
@@ -292,7 +280,7 @@ class OneStep:
         posterior, density = self.posterior, self.posterior.density
         seen = self._span(posterior, _LEVELS[0])
         middles = (posterior.grid[1:] + posterior.grid[:-1]) / 2
-        scale = density.width / len(middles) / np.maximum(density.pdf(middles), 1 / (100 * density.width))
+        scale = density.width / len(middles) / np.maximum(density.pdf(middles), rules.SCARCE / density.width)
         features, c, S = seen.cdf_features(middles), seen.correction, seen.covariance
         Q = (features.T * scale) @ features
         law = error_law(2 * Q @ c, Q, S)  # of (c + x)' Q (c + x), x ~ N(0, S), less its mean
@@ -303,10 +291,10 @@ class OneStep:
     def _too_noisy(self, missing: float) -> str:
         """What would do if the density has two derivatives, whose squared error falls as (n epsilon^2)^(-2/3)."""
         cause = "the noise is too large for this functional: its second-order term exceeds the first-order error"
-        if missing > _HOPELESS:
+        reports = missing * self.posterior.likelihood.n
+        if reports > rules.PEOPLE:
             return f"{cause}, and no number of reports that one could hope for would do"
-        reports = _rounded(missing * self.posterior.likelihood.n)
-        return f"{cause}; about {reports:,} reports or {missing**0.5:.2g} times the epsilon would do"
+        return f"{cause}; about {_rounded(reports):,} reports or {missing**0.5:.2g} times the epsilon would do"
 
     def _flat(self, functional: Functional) -> float:
         """The functional of the uniform density, or of the fit where it has none there."""
@@ -349,10 +337,10 @@ class OneStep:
 
     @cached_property
     def _cdf_error(self) -> float:
-        """Within how much distribution functions are equal: half a standard error of the corrected one, at its median point."""
+        """Within how much distribution functions are equal: a standard error of the corrected one, at its median point."""
         seen = self._span(self.posterior, _LEVELS[0])
         errors = standard_errors(seen.cdf_features(self.posterior.grid), seen.covariance)
-        return _APART * float(np.median(errors))
+        return float(np.median(errors))
 
     def _span(self, posterior: Posterior, level: int) -> Span:
         key = id(posterior), level
@@ -371,8 +359,8 @@ def of_likelihood(
 def of_fit(fit: smoothing.Fit, lower: float, upper: float, shown: DensityOnInterval | None = None) -> OneStep:
     """Return the inference through a fit, its density on [lower, upper]."""
     posterior = posteriors.of_fit(fit, lower, upper)
-    priors = posteriors.of_models(fit, lower, upper, _REJECTED)
-    return OneStep(posterior, priors, shown or posterior.density, posteriors.holds_uniform(fit, _REJECTED))
+    priors = posteriors.of_models(fit, lower, upper, rules.ERROR)
+    return OneStep(posterior, priors, shown or posterior.density, posteriors.holds_uniform(fit, rules.ERROR))
 
 
 def _rounded(number: float) -> int:

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from dpcore.estimation.densities import DensityOnInterval
+from dpcore.estimation.estimators import rules
 from dpcore.functionals import Expansion, Functional, Influence
-
-_SCARCE = 0.1  # of the uniform density; at .01 the intervals of laws that vanish are up to twice as long
 
 
 def influences(functional: Functional, expansion: Expansion, density: DensityOnInterval) -> tuple[Influence, ...]:
@@ -34,4 +33,4 @@ class _NowhereScarce:
         return getattr(self.whole, name)
 
     def pdf(self, x: Any) -> np.ndarray:
-        return np.maximum(self.whole.pdf(x), _SCARCE / self.whole.width)
+        return np.maximum(self.whole.pdf(x), rules.SCARCE / self.whole.width)

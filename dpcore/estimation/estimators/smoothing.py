@@ -17,12 +17,12 @@ contradict the best of all these models, the spline is given twice as many piece
 integrated on so many points that the one that is fitted is that of the density that is shown.
 
 Values clipped to the bounds sit at the ends of the interval.  Where a first look, with third differences penalised and atoms
-allowed at both ends, finds one of more than two standard errors, models with that atom are tried too, its mass uniform
-beforehand; the average is over those with it or over those without, whichever explain the data better together.
+allowed at both ends, tells one from none, models with that atom are tried too, its mass uniform beforehand; the average is
+over those with it or over those without, whichever explain the data better together.
 
 Many densities vanish at an end, as a power of the distance: few people are at a bound that is far out.  Their logarithm has no
-bound, and differences call it rough.  Where a second look finds such a power to be above zero by more than two standard errors,
-the logarithm of the distance is one more function without roughness.  An end that has an atom has none: a pole looks like one.
+bound, and differences call it rough.  Where a second look tells such a power from none, the logarithm of the distance is one
+more function without roughness.  An end that has an atom has none: a pole looks like one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ from math import ceil, log, log2, log10, pi
 import numpy as np
 import scipy
 
-from dpcore.estimation.densities import ExponentialSpline
+from dpcore.estimation.densities import NODES, ExponentialSpline
+from dpcore.estimation.estimators import rules
 from dpcore.estimation.estimators.likelihood import Likelihood
 from dpcore.estimation.estimators.log_spline_family import (
     DEGREE,
@@ -47,17 +48,6 @@ from dpcore.estimation.estimators.log_spline_family import (
 )
 from dpcore.estimation.estimators.penalised_likelihood import maximise
 from dpcore.mechanisms.bases import bspline
-
-# Half and twice each (17 rounds of Beta(2, 5), bimodal, log-normal, 10^5 reports, epsilon 1) leave squared errors within 1e-4
-# of themselves, but _TOLD: half has .57, 1.0, .85 of them, and up to 4.5 times those of the uniform; twice 2.1, 1.0, 2.5.
-FINEST = 8  # level: 259 B-splines, half as many as there are input cells
-_LOST = 25.0  # log marginal likelihood below the best at which a path is left
-_BEHIND = 13.0  # the same, from where on a model need not be exact: it has no weight
-_INADEQUATE = 4.0  # standard deviations of chi-squared above its mean at which the data contradict a fit
-_LEAST_WEIGHT = 1e-4
-_NODES, _RESOLVED = 12, 5e-5  # on each block, where one is further from the density shown
-_ABOVE = 1e2  # of a penalty that was best elsewhere, where a path begins
-_LOOK, _TOLD = 3, 2.0  # order of differences, and standard errors, by which first looks find atoms and powers
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,9 +122,9 @@ class Fit:
         return self.models[0].family.prior.falling
 
     @property
-    def excess(self) -> float:
-        """By how many standard deviations the data's chi-squared exceeds its mean under the fit."""
-        return self.likelihood.excess(self.expected)
+    def chance(self) -> float:
+        """How often the data would be as far from the fit as they are, if it were true."""
+        return self.likelihood.chance(self.expected)
 
     @property
     def atoms(self) -> tuple[float, float]:
@@ -152,9 +142,9 @@ def fit(likelihood: Likelihood, level: int, orders: tuple[int, ...]) -> Fit:
     """
     best = _fit(likelihood, level, orders, 1)
     while True:
-        if best.unresolved > _RESOLVED:
-            best = _fit(likelihood, best.level, orders if best.level == level else (min(orders),), _NODES, best)
-        if best.excess <= _INADEQUATE or best.level == FINEST:
+        if best.unresolved > rules.UNRESOLVED:
+            best = _fit(likelihood, best.level, orders if best.level == level else (min(orders),), NODES, best)
+        if best.chance >= rules.NEGLIGIBLE or best.level == rules.FINEST:
             return best
         finer = _fit(likelihood, best.level + 1, (min(orders),), best.nodes, best)  # the prior of the roughest
         if finer.models[0].evidence <= best.models[0].evidence:
@@ -165,7 +155,7 @@ def fit(likelihood: Likelihood, level: int, orders: tuple[int, ...]) -> Fit:
 def _fit(likelihood: Likelihood, level: int, orders: tuple[int, ...], nodes: int, before: Fit | None = None) -> Fit:
     """The average in one space, its models looked for near those of another fit."""
     near = before.tried if before else ()
-    both = Family(likelihood, prior_of(level, _LOOK), (True, True), nodes)
+    both = Family(likelihood, prior_of(level, DEGREE), (True, True), nodes)
     look = _most_likely(_path(both, level, near))
     ends = _told(look, np.eye(2, len(look.eta), len(look.eta) - 2))
     falling = before.falling if before else _told_to_fall(likelihood, level, ends, nodes)
@@ -185,14 +175,14 @@ def _most_likely(models: Iterable[Model]) -> Model:
 
 def _told_to_fall(likelihood: Likelihood, level: int, ends: tuple[bool, bool], nodes: int) -> tuple[bool, bool]:
     """The ends at which the density is told to vanish, where any power of both distances is smooth."""
-    family = Family(likelihood, prior_of(level, _LOOK, (True, True)), ends, nodes)
+    family = Family(likelihood, prior_of(level, DEGREE, (True, True)), ends, nodes)
     return _told(_most_likely(_path(family, level)), np.hstack([family.prior.powers, np.zeros((2, family.atoms))]))
 
 
 def _told(look: Model, numbers: np.ndarray) -> tuple[bool, bool]:
     """Which of two numbers are told to be above zero; numbers: (2, D), by coordinate."""
     errors = np.sqrt(np.sum(numbers.T * scipy.linalg.cho_solve(look.factor, numbers.T), axis=0))
-    left, right = (bool(number) for number in numbers @ look.eta > _TOLD * errors)
+    left, right = (bool(number) for number in numbers @ look.eta > rules.told() * errors)
     return left, right
 
 
@@ -222,7 +212,7 @@ def _average(likelihood: Likelihood, level: int, models: list[Model], nodes: int
     """
     evidence = np.array([model.evidence for model in models])
     weights = np.exp(evidence - evidence[0])
-    weighty = int(np.sum(weights > _LEAST_WEIGHT * weights.sum()))
+    weighty = int(np.sum(weights > rules.NEGLIGIBLE * weights.sum()))
     models, weights = models[:weighty], weights[:weighty] / weights[:weighty].sum()
     with_atoms = np.array([model.family.atoms > 0 for model in models])
     averaged = with_atoms == (weights[with_atoms].sum() > weights[~with_atoms].sum())
@@ -259,13 +249,13 @@ def _spread(ends: tuple[bool, bool], present: np.ndarray) -> tuple[bool, bool]:
 def _path(family: Family, level: int, near: tuple[Model, ...] = (), best: float = -np.inf) -> list[Model]:
     """The models of one order, from the largest penalty down; those too far below another order's best are left out.
 
-    near: the most likely ones of another fit; where one is of this order, larger penalties than `_ABOVE` times its own are not
-    looked at, unless the first of the others is the most likely.
+    near: the most likely ones of another fit; where one is of this order, penalties larger than `rules.ABOVE` times its own
+    are not looked at, unless the first of the others is the most likely.
     """
     penalties = _penalties(family.likelihood.n, level, family.prior.order)
     begin = next((model for model in near if model.family.prior.order == family.prior.order), None)
     if begin is not None:
-        later = [penalty for penalty in penalties if penalty <= _ABOVE * begin.penalty]
+        later = [penalty for penalty in penalties if penalty <= rules.ABOVE * begin.penalty]
         found = list(_walk(family, later, _moved(begin, family), best))
         if not found or _most_likely(found).penalty < later[0]:
             return found
@@ -288,12 +278,15 @@ def _walk(family: Family, penalties: list[float], eta: np.ndarray, best: float) 
         constant = float(np.sum(np.log(precision))) / 2
         constant += family.atoms * log(2 * pi) / 2  # masses are uniform; of the spline's, prior and posterior cancel it
         free = np.append(precision, np.zeros(family.atoms))
-        maximum = maximise(family, free, eta, information, max(best, highest) - _BEHIND - constant)
+        maximum = maximise(family, free, eta, information, max(best, highest) - rules.behind() - constant)
         eta, information, evidence = maximum.eta, maximum.information, maximum.value + constant
         if not maximum.is_behind:
             yield Model(family, penalty, eta, maximum.factor, evidence)
         highest = max(highest, evidence)
-        if evidence < highest - _LOST and family.likelihood.excess(family.expected(family.law(eta))) < _INADEQUATE:
+        if (
+            evidence < highest - rules.behind()
+            and family.likelihood.chance(family.expected(family.law(eta))) > rules.NEGLIGIBLE
+        ):
             return  # as smooth as the data allow, and rough enough for them
 
 
