@@ -9,6 +9,7 @@ import scipy
 import dpcore as dp
 from dpcore.audit.lower_bound import binomial_interval
 from dpcore.estimation.density_estimate import DensityEstimate
+from dpcore.estimation.estimators import discreteness
 from dpcore.functionals import parse
 from dpcore.functionals.base import FunctionDensity, Influence
 
@@ -168,3 +169,26 @@ def test_intervals_of_values_at_points_hold(name: str, clients: int, epsilon: in
             held[text] += not found.is_refused and found.low - 1e-9 <= true <= found.high + 1e-9
     for text in truth:
         assert binomial_interval(held[text], asked[text], 0.99)[1] >= 0.9, text
+
+
+def test_lattices_are_tried_with_parts_of_the_law_and_of_the_evened_law_moved_to_them() -> None:
+    law = np.random.default_rng(5).dirichlet(np.ones(60))
+    tried: list[np.ndarray] = []
+
+    def preferred(laws: np.ndarray) -> np.ndarray:
+        tried.append(laws)
+        return np.zeros(len(laws))
+
+    discreteness._lattice(law, np.transpose, preferred)  # each law expects itself
+    even = scipy.ndimage.uniform_filter1d(law, round(60 / 7), mode="reflect")
+    found = []
+    for whole in (law, even / even.sum()):
+        moved = np.zeros(60)
+        for cell, mass in enumerate(whole):
+            nearest = min(6, max(0, round((cell + 0.5) / 60 * 7 - 0.5))) + 0.5  # a middle between multiples of 1 / 7
+            moved[int(nearest / 7 * 60)] += mass
+        found.append(moved)
+    place = 2 * (2 * (7 - 2) + 1)  # of 2, 3, ... multiples and middles, each of the law and of the evened one
+    for part, laws in zip((0.2, 0.5, 1.0), tried, strict=True):
+        for number, moved in enumerate(found):
+            np.testing.assert_allclose(laws[place + number], (1 - part) * law + part * moved, atol=1e-12)
