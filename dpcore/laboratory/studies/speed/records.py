@@ -1,7 +1,9 @@
 """What people wait for who have a file of records: names read, beside integer codes; a file privatized; a round's fixed cost.
 
 Five columns, three of texts and two of numbers, lie in one Parquet file. `ldpflow privatize` and `ldpflow run` are processes of
-their own, imports and all; the kernels beside them draw the same reports from cells in memory, as secretly.
+their own, imports and all; the kernels beside them draw the same reports from cells in memory, as secretly and, as such a
+process does until it has been at it for long, without compiled loops. Names are read without them, too; what is read from
+Parquet beside draws is privatized by them where that can be.
 """
 
 from __future__ import annotations
@@ -21,10 +23,11 @@ import pandas as pd
 from dpcore import pipeline, populations
 from dpcore._random import secure, seeded
 from dpcore.errors import SchemeError
-from dpcore.laboratory.studies.speed.clients import CATEGORIES
+from dpcore.laboratory.studies.speed.clients import CATEGORIES, COMPILED, NAMES, WAVES, paths
 from dpcore.laboratory.studies.speed.reports import ATTRIBUTE, scheme_of
 from dpcore.laboratory.studies.speed.table import rate, row
-from dpcore.protocol.blocks import BLOCK
+from dpcore.mechanisms import _kernels
+from dpcore.protocol.blocks import BLOCK, keep_memory
 from dpcore.protocol.scheme import Scheme
 
 CODES = "codes"
@@ -67,7 +70,8 @@ def _named(repetitions: int) -> pd.DataFrame:
     }
 
     def speed(values: Any) -> float:
-        return rate(lambda: pipeline.privatize(scheme, {ATTRIBUTE: values}, seeded(3)), RECORDS)
+        with _kernels.compiled(False):
+            return rate(lambda: pipeline.privatize(scheme, {ATTRIBUTE: values}, seeded(3)), RECORDS)
 
     turns = [{form: speed(values) for form, values in forms.items()} for _ in range(repetitions)]
     rates = {form: np.array([turn[form] for turn in turns]) for form in forms}
@@ -79,20 +83,23 @@ def _named(repetitions: int) -> pd.DataFrame:
 
 
 def _read(repetitions: int) -> pd.DataFrame:
-    """Reports of one attribute from texts in a Parquet file, beside as many draws."""
+    """Reports of one attribute from texts or numbers in a Parquet file, beside as many draws."""
     draws = partial(np.random.Generator(np.random.PCG64(1)).integers, 0, 2**64, size=BLOCK, dtype=np.uint64)
-    scheme = scheme_of("randomized_response")
-    with TemporaryDirectory() as folder:
-        file = Path(folder) / "records.parquet"
-        texts = np.random.default_rng(2).integers(0, CATEGORIES, RECORDS).astype(str)
-        pd.DataFrame({ATTRIBUTE: texts}).to_parquet(file)
+    held = np.random.default_rng(2).integers(0, CATEGORIES, RECORDS)
+    rows = []
+    with TemporaryDirectory() as folder, _kernels.compiled(paths()[0] == COMPILED):
+        for name in NAMES:
+            scheme, file = scheme_of(name), Path(folder) / f"{name}.parquet"
+            pd.DataFrame({ATTRIBUTE: held / CATEGORIES if name in WAVES else held.astype(str)}).to_parquet(file)
 
-        def once() -> None:
-            for index, block in enumerate(populations.read_blocks(file, scheme)):
-                pipeline.privatize(scheme, block, seeded(3), index)
+            def once(scheme: Scheme = scheme, file: Path = file) -> None:
+                for index, block in enumerate(populations.read_blocks(file, scheme)):
+                    pipeline.privatize(scheme, block, seeded(3), index)
 
-        ratios = [rate(once, RECORDS) / rate(draws, BLOCK) for _ in range(repetitions)]
-    return pd.DataFrame([row("randomized_response", DRAWS, ratios, parameters=PARQUET, clients=RECORDS)])
+            once()  # what is made once is made now
+            ratios = [rate(once, RECORDS) / rate(draws, BLOCK) for _ in range(repetitions)]
+            rows.append(row(name, DRAWS, ratios, parameters=PARQUET, clients=RECORDS))
+    return pd.DataFrame(rows)
 
 
 def five_questions() -> Scheme:
@@ -120,8 +127,10 @@ def _privatized(folder: Path, n: int) -> Iterator[dict[str, Any]]:
         for name, attribute in scheme.attributes.items():
             attribute.mechanism.privatize(cells[name], secure())
 
-    draw()  # tables that are made once are made now
-    kernels = rate(draw, BLOCK)
+    keep_memory()  # as the command does
+    with _kernels.compiled(False):
+        draw()  # tables that are made once are made now
+        kernels = rate(draw, BLOCK)
     spent, peak = _command("privatize", str(written), str(records), str(folder / f"reports_{n}"))
     for metric, value in ((SECONDS, spent), (KERNELS, spent * kernels / n), (PEAK, peak)):
         yield row(PRIVATIZE, metric, [value], target=scheme.name, clients=n, epsilon=scheme.epsilon)
