@@ -309,6 +309,12 @@ def _show_plan(plan: Plan) -> None:
         least = number(plan.limit)
         print(f"no mechanism made for this alone has an error below {least}, where nothing is assumed of the law;")
         print(f"this plan's is {plan.error / plan.limit:.2f} times that")
+    if plan.of_curve is not None:
+        mechanism = plan.forecast.mechanism
+        print(
+            f"of densities near the uniform one, {mechanism}'s error is {plan.of_curve:.2f} times the least that any mechanism"
+        )
+        print("of this epsilon could have")
     beside = new_table("published epsilons", "who", "epsilon", "delta", "noise added")
     for other in PUBLISHED:
         span = f"{other.low:g}" if other.low == other.high else f"{other.low:g} to {other.high:g}"

@@ -7,7 +7,7 @@ the second is public before anybody answers, as every scheme is, and paid for an
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,7 @@ def scheme_from(scheme: Path, round_: str, file: Path, aims: Sequence[str] = ())
     head = [
         f"# Made of round {round_} of {parsed.name} ({people}), scheme {parsed.digest[:16]}: what its reports leave open.",
         "# For people who did not answer there; whoever answers both has spent both epsilons.",
+        *_refused(parsed, wanted, round_),
         f"name = {json.dumps(parsed.name)}",
         f"description = {json.dumps(f'Follows round {round_}: {parsed.description or parsed.name}', ensure_ascii=False)}",
         f"clients = {parsed.clients}",
@@ -195,6 +196,16 @@ def _edges(first: Aggregate, name: str, asked: Sequence[Quantile | Cdf]) -> list
             )
         found.add(edge)
     return sorted(found)
+
+
+def _refused(scheme: Scheme, names: Iterable[str], round_: str) -> Iterator[str]:
+    """A line for each number whose scheme refuses people beyond its bounds: ranges that are asked for have no bounds."""
+    for attribute in (scheme.attributes[name] for name in names):
+        if attribute.outside == "refuse":
+            yield (
+                f"# Round {round_} refused whoever's {attribute.name} is not {name_of(attribute.lower)} to "
+                f"{name_of(attribute.upper)}: do not ask them here either."
+            )
 
 
 def _table(attribute: Attribute, edges: Sequence[Fraction]) -> str:

@@ -159,7 +159,24 @@ def test_aims_are_reached_or_not_or_not_measured(judged: Path) -> None:
     assert found["ise: geometric mean, to SW-EMS, 1024 bins"].reached is False
     assert found["ise: worst target (b), to best peer in hindsight"].reached is True
     assert found["w1: worst target, to best peer in hindsight"].reached is None
-    assert len(found) == 11
+    assert len(found) == 18
+
+
+def test_designs_for_a_purpose_have_aims_of_their_own_and_pay_for_them_with_the_mean() -> None:
+    rows = [
+        ("dyadic_wave", "mean", 9.0, 0.8, 1.0),
+        ("dyadic_wave_curve", "mean", 9.0, 1.2, 1.0),
+        ("dyadic_wave_curve", "ise", 0.24, 9.0, 1.0),
+        ("dyadic_wave_both", "ise", 0.30, 9.0, 1.0),
+    ]
+    summary = pd.DataFrame(rows, columns=["method", "metric", "to_hindsight", "to_published", "worst_ratio"])
+    none = pd.DataFrame(columns=["method", "target", "clients", "epsilon", "metric", "half", "error"])
+    found = {verdict.aim: verdict for verdict in accuracy_aims.verdicts(summary, none)}
+    mean = found["dyadic_wave_curve: mean: variance, to dyadic_wave"]
+    assert (mean.found, mean.limit, mean.reached) == (pytest.approx(2.25), 2.0, False)
+    assert found["dyadic_wave_curve: ise: geometric mean, to best peer in hindsight"].reached is True
+    assert found["dyadic_wave_both: ise: geometric mean, to best peer in hindsight"].reached is False
+    assert found["dyadic_wave_both: mean: variance, to dyadic_wave"].reached is None
 
 
 def test_the_aim_about_two_estimators_counts_targets() -> None:

@@ -195,6 +195,18 @@ def test_a_first_round_in_which_nobody_was_asked_is_not_followed(rounds: Path, m
         following.check_after(dp.Scheme.from_toml(rounds / "second.toml"), DAYS[0], rounds, "simulated", 2)
 
 
+def test_whom_the_first_round_refused_the_second_is_told_not_to_ask(
+    rounds: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "refusing.toml"
+    file.write_text(FIRST.replace('unit = "USD"', 'unit = "USD"\noutside = "refuse"'))
+    refusing = simulate(dp.Scheme.from_toml(file), by_scheme("consumer_expenditure"), seeded((7,)))
+    monkeypatch.setattr(following.warehouse, "landed_sums", lambda *_: (refusing, "simulated", 7))
+    told = "refused whoever's expenditure is not 0 to 50000: do not ask them here either."
+    assert told in scheme_from(file, DAYS[0], rounds)
+    assert "refused" not in (rounds / "second.toml").read_text()
+
+
 def test_several_aims_are_ranges_of_one_question(rounds: Path) -> None:
     aims = ("expenditure: cdf(20000)", "expenditure: quantile(0.5)", "expenditure: quantile(0.25)")
     made = dp.Scheme.from_toml(scheme_from(rounds / "first.toml", DAYS[0], rounds / "warehouse.duckdb", aims))

@@ -13,9 +13,11 @@ import pytest
 from dpcore import cli
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.privacy.budget import Budget
+from dpcore.protocol.scheme import Scheme
 from dpcore.rounds.planner.answer import Aim
 from dpcore.rounds.planner.assumed import Assumed
 from dpcore.rounds.planner.expectation import expected_statistics
+from dpcore.rounds.planner.limit import of_curve
 from dpcore.rounds.planner.plan import Planner
 from dpcore.rounds.planner.search import least, rounded_clients, rounded_epsilon
 
@@ -53,6 +55,22 @@ def test_a_wave_for_a_purpose_is_planned_up_to_the_epsilons_that_it_may_have() -
     weight = Aim.parse("weight: mean")
     with pytest.raises(NotEstimable, match="no epsilon up to 5 would bring mean of weight"):
         planner.plan(weight, clients=20_000, error=0.05)
+
+
+@pytest.mark.slow
+def test_a_density_is_held_against_all_mechanisms_of_the_epsilon_that_is_planned_for(pets: Planner) -> None:
+    found = pets.plan(Aim.parse("weight: density"), epsilon="1")
+    planned = Scheme.from_toml(PETS.replace("epsilon = 1.5", "epsilon = 1"))
+    assert found.limit is None
+    assert found.of_curve == of_curve(planned.attributes["weight"], "density", planned.clients)
+
+
+def test_a_number_and_a_category_have_no_error_of_a_density(pets: Planner) -> None:
+    attributes = Scheme.from_toml(PETS).attributes
+    assert of_curve(attributes["weight"], "density", 100_000) > 1.1
+    assert of_curve(attributes["weight"], "mean", 100_000) is None
+    silent = Scheme.from_toml(PETS.replace("epsilon = 1.5", 'epsilon = 1.5\nmissing = "category"'))
+    assert of_curve(silent.attributes["weight"], "density", 100_000) is None
 
 
 def test_the_limit_is_of_those_who_are_asked(pets: Planner) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pandas as pd
 
 from dpcore.laboratory.studies.aims import Verdict
 
-METHOD = "dyadic_wave"  # whose aims these are
+METHOD = "dyadic_wave"  # whose aims these are, but for those of its designs for a purpose
 PLAIN, SPLINE = "wavelet_laplace_cubic", "wavelet_laplace_cubic_log_spline"  # one mechanism, two estimators
 _SPLINE_CLIENTS, _SPLINE_EPSILON = 100_000, 1.0
 _SPLINE_RATIO, _SPLINE_TARGETS = 1 / 3, 5
@@ -22,11 +24,16 @@ _RATIOS = (
     ("entropy", "to_hindsight", 1.0),
     ("integrated_square", "to_hindsight", 1.0),
 )
+# a design for a purpose: its metrics to the best peer's, and the most that the mean's variance may be to METHOD's
+_PURPOSES = (
+    ("dyadic_wave_both", {"ise": 0.29, "w1": 0.71, "ks": 0.62}, 1.25),
+    ("dyadic_wave_curve", {"ise": 0.25, "w1": 0.74}, 2.0),
+)
 _AGAINST = {"to_hindsight": "best peer in hindsight", "to_published": "SW-EMS, 1024 bins"}
 
 
 def verdicts(summary: pd.DataFrame, rows: pd.DataFrame, method: str = METHOD) -> list[Verdict]:
-    """Return the aims of a method with what was found.
+    """Return the aims of a method, and of the designs for a purpose, with what was found.
 
     summary: rows of `accuracy_summary`.  rows: rows of `accuracy_rows`, for the aim about estimators of one mechanism.
     """
@@ -39,7 +46,19 @@ def verdicts(summary: pd.DataFrame, rows: pd.DataFrame, method: str = METHOD) ->
         target = f" ({ours['worst_target'][metric]})" if metric in ours.index else ""
         aim = f"{metric}: worst target{target}, to {_AGAINST['to_hindsight']}"
         aims.append(Verdict(aim, _value(ours, metric, "worst_ratio"), _WORST))
-    return [*aims, _spline(rows)]
+    return [*aims, *_purposes(summary), _spline(rows)]
+
+
+def _purposes(summary: pd.DataFrame) -> Iterator[Verdict]:
+    usual = _value(summary[summary["method"] == METHOD].set_index("metric"), "mean", "to_published")
+    for method, limits, variance in _PURPOSES:
+        ours = summary[summary["method"] == method].set_index("metric")
+        for metric, limit in limits.items():
+            aim = f"{method}: {metric}: geometric mean, to {_AGAINST['to_hindsight']}"
+            yield Verdict(aim, _value(ours, metric, "to_hindsight"), limit)
+        mean = _value(ours, "mean", "to_published")
+        found = None if mean is None or usual is None else (mean / usual) ** 2
+        yield Verdict(f"{method}: mean: variance, to {METHOD}", found, variance)
 
 
 def _value(summary: pd.DataFrame, metric: str, column: str) -> float | None:

@@ -62,6 +62,7 @@ class Plan:
     unit: of the error.  forecast: of the scheme as planned.  choices: beside it every other mechanism by its own defaults, the
     least error first.  needed: the clients or the epsilon (as `missing` says) that the first of them needs for the same aim.
     limit: an error below which no mechanism comes among these people, made for this number alone; None where none is known.
+    of_curve: a density's error over the least of any mechanism, of densities near the uniform one; None where none is known.
     may_be_silent: whether the number is of those who answered, who may be fewer than were planned with.
     one_bin: the error of a number's distribution function at a value where nothing else of the number is asked, else None.
     total: what a client then spends in one round, all attributes together.  delta, total_delta: what goes with either.
@@ -84,6 +85,7 @@ class Plan:
     choices: tuple[Forecast, ...]
     needed: int | Budget | None
     limit: float | None
+    of_curve: float | None
     may_be_silent: bool
     one_bin: float | None
 

@@ -1,4 +1,5 @@
-"""The error below which no mechanism comes for the number that is planned for, among the people that are planned with."""
+"""The error below which no mechanism comes: for the number that is planned for, among the people that are planned with, or for
+a density, among all that are near the uniform one."""
 
 from __future__ import annotations
 
@@ -7,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from dpcore.estimation.curve_limit import curve_ratio
 from dpcore.estimation.efficiency import least_error, least_variance
 from dpcore.functionals import parse
 from dpcore.functionals.base import FunctionDensity
+from dpcore.mechanisms.observation import FiniteChannel
 from dpcore.privacy.budget import Budget
 from dpcore.protocol.simulation import category_law
 from dpcore.rounds.planner.answer import DENSITY, FREQUENCY
@@ -33,6 +36,14 @@ def limit(attribute: Any, quantity: str, people: Any, budget: Budget, reports: i
             return None
         values = functional.expand_probabilities(law, np.array(attribute.values, dtype=np.float64))[1]
     return math.sqrt(least_variance(values, law, ratio) / reports)
+
+
+def of_curve(attribute: Any, quantity: str, reports: int) -> float | None:
+    """Return a density's error over the least of any mechanism, near the uniform density; None where none is known."""
+    model = attribute.mechanism.model()
+    if quantity != DENSITY or attribute.missing == "category" or not isinstance(model, FiniteChannel):
+        return None
+    return curve_ratio(model, math.exp(float(attribute.budget)), reports)
 
 
 def _density(attribute: Any, people: Any) -> FunctionDensity:

@@ -42,7 +42,7 @@ from dpcore.protocol.simulation import category_law
 from dpcore.rounds.planner.answer import DENSITY, FREQUENCY, Aim, Forecast, Plan
 from dpcore.rounds.planner.assumed import Assumed
 from dpcore.rounds.planner.expectation import expected_aggregate
-from dpcore.rounds.planner.limit import limit
+from dpcore.rounds.planner.limit import limit, of_curve
 from dpcore.rounds.planner.pair import PairAim, PairPlan, plan_pair
 from dpcore.rounds.planner.search import (
     LEAST_CLIENTS,
@@ -208,6 +208,7 @@ class Planner:
             other = missing == "clients"
             needed = self._clients(aim, budget, error, name) if other else self._epsilon(aim, clients, error, name)
         attribute, promised = self._scheme.attributes[aim.attribute], self._promised(aim, budget)
+        redesigned, reports = self._redesigned(aim, clients, budget, None)
         from dpcore.audit.crowd import planned  # with all that enumerates
 
         return Plan(
@@ -225,7 +226,8 @@ class Planner:
             forecast=forecast,
             choices=tuple(choices),
             needed=needed,
-            limit=limit(attribute, aim.quantity, self._people, budget, self._reports(clients)),
+            limit=limit(attribute, aim.quantity, self._people, budget, reports),
+            of_curve=of_curve(redesigned.attributes[aim.attribute], aim.quantity, reports),
             may_be_silent=self._may_be_silent(aim),
             one_bin=self._one_bin(aim, clients, forecast.value, budget),
         )
