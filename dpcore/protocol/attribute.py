@@ -228,8 +228,8 @@ class Attribute:
 
     def _encode_categories(self, column: Any, first: int) -> np.ndarray:
         cells = self._names.cells(column)
-        strange = np.flatnonzero(cells < 0)
-        if strange.size:
+        if len(cells) and cells.min() < 0:
+            strange = np.flatnonzero(cells < 0)
             absent = cells[strange] == ABSENT
             if self.missing == "category":
                 cells[strange[absent]] = self.categories.index(MISSING)

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-_ROWS = 4096  # compared at a time: they stay in a core's cache
+_ROWS = 8192  # compared at a time: they stay in a core's cache
 _LARGEST = 1 << 22  # integers of a table, beyond which nothing is found
 _NO_POINT = 0xFFFFFFFF
 
@@ -21,14 +21,14 @@ _NO_POINT = 0xFFFFFFFF
 class _Step:
     """What the code point at one place tells.
 
-    ranks: of each from `least` on its rank, the last one of all others.  joined: by what was known, and by rank, what is known
-    now.
+    least: the least code point that a known text has there; those that none can have count as `last` beyond it.  told: by what
+    was known and by the code point, what is known now.
     """
 
     place: int
     least: np.uint32
-    ranks: np.ndarray
-    joined: np.ndarray
+    last: np.uint32
+    told: np.ndarray
 
 
 class Texts:
@@ -76,9 +76,8 @@ class Texts:
                 point = points[:, step.place] - step.least  # one below the least is far above it
             else:
                 point = np.zeros(len(points), dtype=np.uint32) - step.least
-            np.minimum(point, np.uint32(len(step.ranks) - 1), out=point)
-            found += step.ranks.take(point)
-            found = step.joined.take(found)
+            np.minimum(point, step.last, out=point)
+            found = step.told.take(found + point)
         return found
 
     @cached_property
@@ -92,22 +91,21 @@ class Texts:
         steps = list[_Step]()
         while many < len(rows):
             place = int(np.argmax([len(np.unique(groups + many * each)) for each in alike]))
-            points, rank = np.unique(rows[:, place], return_inverse=True)
-            if max(int(points[-1] - points[0]), many * len(points)) > _LARGEST:
+            points = rows[:, place] - rows[:, place].min()
+            span = int(points.max()) + 2
+            if (many + 1) * span > _LARGEST:
                 return None
-            ranks = np.full(int(points[-1] - points[0]) + 2, len(points), dtype=np.intp)
-            ranks[points - points[0]] = np.arange(len(points))
-            pairs, after = np.unique(groups * (len(points) + 1) + rank, return_inverse=True)
-            joined = np.full((many + 1) * (len(points) + 1), len(pairs), dtype=np.intp)
-            joined[pairs] = np.arange(len(pairs))
+            pairs, after = np.unique(groups * span + points, return_inverse=True)
+            told = np.full((many + 1) * span, len(pairs), dtype=np.intp)
+            told[pairs] = np.arange(len(pairs))
             if steps:
-                steps[-1].joined[:] *= len(points) + 1  # where the next table has what belongs to each group
-            steps.append(_Step(place, points[0], ranks, joined))
+                steps[-1].told[:] *= span  # where this table has what belongs to each group
+            steps.append(_Step(place, rows[:, place].min(), np.uint32(span - 1), told))
             groups, many = after, len(pairs)
         if steps:
             texts = np.full(many + 1, self._many, dtype=np.intp)
             texts[groups] = list(self._known)
-            steps[-1].joined[:] = texts[steps[-1].joined]
+            steps[-1].told[:] = texts[steps[-1].told]
         return steps
 
 

@@ -31,7 +31,7 @@ from dpcore.errors import BudgetExceeded, DPCoreError, InvalidRecord, InvalidRep
 from dpcore.privacy.budget import Budget
 from dpcore.privacy.ledger import Ledger
 from dpcore.protocol import tokens
-from dpcore.protocol.blocks import BLOCK
+from dpcore.protocol.blocks import BLOCK, keep_memory
 from dpcore.protocol.names import is_missing
 from dpcore.protocol.report import Report, ReportBatch, batch_of, concatenate, with_ids
 from dpcore.protocol.scheme import Scheme
@@ -110,6 +110,7 @@ def send(
     check_target(target)
     check_sent_for(sent_for)
     if not keeping.is_any:  # nothing is charged: records are read once, and a bad one takes the drafts of all with it
+        keep_memory()
         once = enumerate(populations.read_blocks(records, scheme, size=BLOCK))
         batches = (with_ids(pipeline.privatize(scheme, block, secure(), index), secure()) for index, block in once)
         return Sent(reports=_write(target, scheme, batches, sent_for))

@@ -10,7 +10,7 @@ import pandas as pd
 from dpcore import pipeline, populations, wire
 from dpcore._random import secure
 from dpcore.errors import InvalidRecord, SchemeError
-from dpcore.protocol.blocks import BLOCK, block_sizes
+from dpcore.protocol.blocks import BLOCK, block_sizes, keep_memory
 from dpcore.protocol.report import concatenate, with_ids
 from dpcore.results import account, warehouse
 from dpcore.rounds.run import Run, step
@@ -29,6 +29,7 @@ def privatize_shard(run: Run, shard: int) -> Path:
     """Simulate a shard's people, let each privatize its record, and return the file of their reports."""
     path = run.reports(shard)
     if not path.exists():
+        keep_memory()
         scheme, clients = run.scheme, run.plan.clients
         blocks = range(shard * SHARD_BLOCKS, min(len(block_sizes(clients)), (shard + 1) * SHARD_BLOCKS))
         people = populations.by_scheme(scheme.name)
@@ -49,6 +50,7 @@ def privatize_records(run: Run) -> list[Path]:
         raise SchemeError("a rehearsal is carried out by the command that was given its seed, and nothing else has one")
     if run.privatized.exists():
         return [wire.location(path) for path in run.said(run.privatized.name)]
+    keep_memory()
     records = wire.location(run.plan.input)
     n = 0
     for block in populations.read_blocks(records, scheme, size=BLOCK):

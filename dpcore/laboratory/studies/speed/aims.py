@@ -62,11 +62,20 @@ def _records(rows: pd.DataFrame) -> list[Verdict]:
     peak = _one(largest, records.PEAK)
     where = f" of {largest['clients'].iloc[0]:,} records" if len(largest) else ""
     read, commands = rows[rows["parameters"] == records.PARQUET], rows[rows["method"] == records.ROUND]
+    from_parquet = [
+        Verdict(
+            f"{name}: {'numbers' if name in clients.WAVES else 'names'} of a Parquet file for a PCG64 draw",
+            _one(read[read["method"] == name], records.DRAWS),
+            _FROM_PARQUET,
+            at_least=True,
+        )
+        for name in clients.NAMES
+    ]
     return [
         Verdict(
             "names for an integer code, of the slowest form", _least(rows, records.TO_CODES), _TO_CODES, at_least=True
         ),
-        Verdict("names of a Parquet file for a PCG64 draw", _one(read, records.DRAWS), _FROM_PARQUET, at_least=True),
+        *from_parquet,
         Verdict(f"ldpflow privatize{where}: time over its kernels", _one(largest, records.KERNELS), _OF_KERNELS),
         Verdict(f"ldpflow privatize{where}: peak memory, GiB", None if peak is None else peak / 2**30, _GIBIBYTE),
         Verdict(
