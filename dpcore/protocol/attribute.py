@@ -125,6 +125,8 @@ class Attribute:
         """
         if self.sides:
             return self._encode_together(column, first)
+        if isinstance(column, np.ma.MaskedArray):  # as DuckDB's `fetchnumpy` gives: below the mask something stands
+            column = column.tolist()
         if not self.reads_numbers:
             return self._encode_categories(column, first)
         if self.missing == "refuse" and not self.codes:

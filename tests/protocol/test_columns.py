@@ -68,6 +68,24 @@ def test_a_missing_value_is_refused_or_a_category(holder: str) -> None:
     assert _job(HOLDERS[holder]([*NAMES[:3], None, "clerk"]), 'missing = "category"').tolist() == [1, 0, 2, 4, 0]
 
 
+X = dp.Scheme.from_toml('name = "x"\n[attributes.x]\ntype = "numeric"\nlower = 0\nupper = 8\nepsilon = 1\ncells = 64\n')
+
+
+@pytest.mark.parametrize("column", [["clerk", "nurse"], np.array(["clerk", 2], dtype=object), [7, 2]])
+def test_what_stands_below_a_mask_is_not_read(column: Any) -> None:
+    masked = np.ma.array(column, mask=[True, False])
+    assert _job(masked, 'missing = "category"').tolist() == [4, 1]
+    with pytest.raises(InvalidRecord, match="has no value at record 1"):
+        _job(masked)
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.float64])
+def test_what_stands_below_a_mask_of_numbers_is_not_read(kind: type[np.number]) -> None:
+    assert X.encode({"x": np.ma.array([1, 2], kind)})["x"].tolist() == X.encode({"x": [1, 2]})["x"].tolist()
+    with pytest.raises(InvalidRecord, match="has no value at record 2"):
+        X.encode({"x": np.ma.array([1, 2], kind, mask=[False, True])})
+
+
 @pytest.mark.parametrize("column", [pa.array([[1], [2]]), pa.array([True, False]), [{"clerk"}, "clerk"]])
 def test_what_is_neither_text_nor_number_is_refused(column: Any) -> None:
     with pytest.raises(InvalidRecord, match="must hold texts or numbers"):
