@@ -49,14 +49,14 @@ def verdicts(tables: Tables) -> pd.DataFrame:
 
 
 def _broken(rules: list[Rule], frame: pd.DataFrame) -> dict[str, set[object]]:
-    """Rule -> the rows that break it; where it cannot be asked, as of a column that is missing, every row does."""
+    """Rule -> the rows that break it; where it cannot be asked, as of a column that is missing, all, be they none."""
     broken: dict[str, set[object]] = {}
     for rule in rules:
         try:
-            rows = set(frame.index[~rule.holds(frame)])
+            rows, is_asked = set(frame.index[~rule.holds(frame)]), True
         except (KeyError, TypeError, ValueError, AttributeError):
-            rows = set(frame.index)
-        if rows:
+            rows, is_asked = set(frame.index), False
+        if rows or not is_asked:
             broken[rule.text] = rows
     return broken
 

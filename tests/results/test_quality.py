@@ -100,6 +100,12 @@ def test_a_missing_column_breaks_its_rules_and_no_more(tables: Tables) -> None:
     assert rows.loc["quality(comparisons)", "observed"] == len(tables["comparisons"])
 
 
+def test_a_missing_column_of_no_rows_breaks_its_rules(tables: Tables) -> None:
+    tables["comparisons"] = tables["comparisons"].drop(columns="correlation")[:0]
+    rows = quality.verdicts(tables).set_index("name")
+    assert list(rows.index[~rows["passed"]]) == ["quality(comparisons)"]
+
+
 @pytest.mark.slow
 def test_what_lands_says_so_and_a_damaged_table_lands_as_one(tmp_path: Path) -> None:
     scheme = tmp_path / "scheme.toml"
