@@ -312,9 +312,9 @@ def _show_plan(plan: Plan) -> None:
     if plan.of_curve is not None:
         mechanism = plan.forecast.mechanism
         print(
-            f"of densities near the uniform one, {mechanism}'s error is {plan.of_curve:.2f} times the least that any mechanism"
+            f"of densities near the uniform one, {mechanism}'s error is at most {plan.of_curve:.2f} times the least that any"
         )
-        print("of this epsilon could have")
+        print("mechanism of this epsilon could have, for which a lower bound is known")
     beside = new_table("published epsilons", "who", "epsilon", "delta", "noise added")
     for other in PUBLISHED:
         span = f"{other.low:g}" if other.low == other.high else f"{other.low:g} to {other.high:g}"
