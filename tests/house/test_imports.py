@@ -74,7 +74,7 @@ SLOW = {
         f"typer rich {TABLES} {READS} dpcore.audit scipy.special dpcore.results.plots matplotlib"
     ),
     "ldpflow plan pets.toml --aim income:mean --epsilon 1 --error 300": (
-        f"typer dpcore.audit rich numpy pandas pyarrow {SCIPY} {READS} dpcore.rounds.planner"
+        f"typer dpcore.audit rich numpy pyarrow {SCIPY} {READS} dpcore.rounds.planner"
     ),
     "ldpflow benchmark coverage --help": f"typer {STUDIES} dpcore.audit scipy.special",
 }
