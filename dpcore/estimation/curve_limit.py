@@ -21,7 +21,7 @@ import numpy as np
 from dpcore.errors import check_positive
 from dpcore.mechanisms.observation import FiniteChannel
 
-_FREQUENCIES = 256  # 10^10 reports at epsilon 1 fill 60
+_ORDER, _FREQUENCIES = 2, 256  # of the densities; 10^10 reports at epsilon 1 fill 60
 
 
 def curve_ratio(model: FiniteChannel, ratio: float, n: int) -> float:
@@ -30,8 +30,8 @@ def curve_ratio(model: FiniteChannel, ratio: float, n: int) -> float:
     model: of input cells that divide the range evenly.  ratio: e^epsilon of the mechanism's promise, above 1.  n: reports.
     """
     check_positive(n=n, **{"ratio - 1": ratio - 1})
-    precisions = _precisions()
-    covariance = np.linalg.inv(n * _information(model) + np.diag(precisions))
+    precisions = precisions_of(_ORDER, _FREQUENCIES)
+    covariance = np.linalg.inv(n * information(model, _FREQUENCIES) + np.diag(precisions))
     return float(np.sqrt(np.trace(covariance) / _least(n * (ratio - 1) ** 2 / (4 * ratio), precisions)))
 
 
@@ -43,21 +43,22 @@ def _least(information: float, precisions: np.ndarray) -> float:
     return float(count / levels[count - 1] + (1 / precisions[count:]).sum())
 
 
-def _precisions() -> np.ndarray:
-    falling = np.arange(1, _FREQUENCIES + 1) ** 4.0
+def precisions_of(order: int, frequencies: int) -> np.ndarray:
+    """Return the precisions of so many cosines, (K,), whose variances fall as k^(-2 order) and are one in all."""
+    falling = np.arange(1, frequencies + 1) ** (2.0 * order)
     return np.asarray(falling * (1 / falling).sum())
 
 
-def _information(model: FiniteChannel) -> np.ndarray:
-    """What a report says of the cosines at the uniform density, (K, K)."""
-    slopes = model.probabilities(_masses(model.inputs))
+def information(model: FiniteChannel, frequencies: int) -> np.ndarray:
+    """Return what a report says of so many cosines, (K, K), at the uniform density; model: of cells that divide it evenly."""
+    slopes = model.probabilities(_masses(model.inputs, frequencies))
     expected = model.probabilities(np.full(model.inputs, 1 / model.inputs))
     levels = np.repeat(model.level_law, [level.outputs for level in model.levels])
     return np.asarray((slopes * (levels / expected)[:, None]).T @ slopes)
 
 
 @lru_cache(maxsize=4)
-def _masses(cells: int) -> np.ndarray:
+def _masses(cells: int, frequencies: int) -> np.ndarray:
     """What the input cells get of each cosine, (cells, K)."""
-    angles = np.pi * np.arange(1, _FREQUENCIES + 1)
+    angles = np.pi * np.arange(1, frequencies + 1)
     return np.asarray(np.sqrt(2) * np.diff(np.sin(np.linspace(0.0, 1.0, cells + 1)[:, None] * angles), axis=0) / angles)

@@ -9,10 +9,11 @@ import pytest
 import scipy
 
 from dpcore.errors import SchemeError
-from dpcore.estimation.curve_limit import _information, _least, _precisions, curve_ratio
+from dpcore.estimation.curve_limit import _least, curve_ratio, information, precisions_of
 from dpcore.mechanisms.observation import FiniteChannel, Listed
 from dpcore.protocol.scheme import Scheme
 
+PRIOR = precisions_of(2, 256)
 LINES = ("", 'purpose = "both"', 'purpose = "curve"', 'mechanism = "square_wave"')
 
 
@@ -26,20 +27,20 @@ def channel(epsilon: float, lines: str = "") -> FiniteChannel:
 def test_no_mechanism_says_more_than_any_may_or_errs_less(epsilon: float, lines: str) -> None:
     model = channel(epsilon, lines)
     most = (exp(epsilon) - 1) ** 2 / (4 * exp(epsilon))
-    assert 0.5 * most < np.trace(_information(model)) <= most
+    assert 0.5 * most < np.trace(information(model, 256)) <= most
     assert all(1 < curve_ratio(model, exp(epsilon), n) < 2 for n in (10**3, 10**5, 10**7))
 
 
 def test_sets_of_the_best_share_say_as_much_as_any_mechanism_may() -> None:
     """Of 4 cells a report favours 1 three to one: 1 / (1 + E) of them, and all that it says is of the cells' shares."""
     weights = 1 + 2 * np.eye(4, dtype=np.int64)
-    found = _information(FiniteChannel((Listed(np.repeat(weights, 256, axis=0)),), np.ones(1)))
+    found = information(FiniteChannel((Listed(np.repeat(weights, 256, axis=0)),), np.ones(1)), 256)
     assert np.trace(found) == pytest.approx(2**2 / 12, rel=5e-3)  # cosines above 256 have the rest
 
 
 @pytest.mark.parametrize("information", [1.0, 30.0, 1e4])
 def test_water_is_what_a_slow_search_finds(information: float) -> None:
-    precisions = _precisions()[:12]
+    precisions = PRIOR[:12]
     found = _least(information, precisions)
 
     slow = scipy.optimize.minimize(
@@ -56,8 +57,8 @@ def test_water_is_what_a_slow_search_finds(information: float) -> None:
 def test_densities_drawn_near_the_uniform_are_estimated_as_well_as_said_and_no_better() -> None:
     """The posterior mean from counts: its mean squared error is the one that is held against the limit."""
     model, n, random = channel(1.0), 10**6, np.random.default_rng(5)
-    precisions, masses = _precisions(), _masses_of(model)
-    covariance = np.linalg.inv(n * _information(model) + np.diag(precisions))
+    precisions, masses = PRIOR, _masses_of(model)
+    covariance = np.linalg.inv(n * information(model, 256) + np.diag(precisions))
     reports = random.multinomial(n, model.level_law)
     uniform = np.full(model.inputs, 1 / model.inputs)
     held = np.repeat(reports, [level.outputs for level in model.levels]) * model.probabilities(uniform)
@@ -72,10 +73,10 @@ def test_densities_drawn_near_the_uniform_are_estimated_as_well_as_said_and_no_b
             [random.multinomial(m, part / part.sum()) for m, part in zip(reports, parts, strict=True)]
         )
         weight = slopes / model.probabilities(uniform)[:, None]
-        information = weight.T @ (slopes * np.repeat(reports, [level.outputs for level in model.levels])[:, None])
-        guess = np.linalg.solve(information + 64 * np.diag(precisions), weight.T @ (counts - held))
+        found = weight.T @ (slopes * np.repeat(reports, [level.outputs for level in model.levels])[:, None])
+        guess = np.linalg.solve(found + 64 * np.diag(precisions), weight.T @ (counts - held))
         errors.append(((guess - s) ** 2).sum())
-    said = np.trace(np.linalg.inv(n * _information(model) + 64 * np.diag(precisions)))
+    said = np.trace(np.linalg.inv(n * information(model, 256) + 64 * np.diag(precisions)))
     assert np.mean(errors) == pytest.approx(said, rel=0.15)
     assert np.trace(covariance) == pytest.approx(
         _least(n * (exp(1) - 1) ** 2 / (4 * exp(1)), precisions) * curve_ratio(model, exp(1), n) ** 2

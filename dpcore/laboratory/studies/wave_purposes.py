@@ -26,9 +26,10 @@ from types import MappingProxyType
 
 import numpy as np
 
+from dpcore.estimation.curve_limit import information, precisions_of
 from dpcore.mechanisms.calibration import purposes
 from dpcore.mechanisms.calibration.purposes import CELLS, Pattern
-from dpcore.mechanisms.observation import Wave
+from dpcore.mechanisms.observation import FiniteChannel, Wave
 from dpcore.mechanisms.wave import wave_weights
 from dpcore.privacy.budget import Budget
 
@@ -125,8 +126,7 @@ def _covariances(
     """Of each prior and number of clients the posterior's covariance, (48, 48)."""
     found = []
     for order, n in product(orders, clients):
-        falling = np.arange(1, _FREQUENCIES + 1) ** (2.0 * order)
-        found.append((n, np.linalg.inv(n * together + np.diag(falling * (1 / falling).sum()))))
+        found.append((n, np.linalg.inv(n * together + np.diag(precisions_of(order, _FREQUENCIES)))))
     return found
 
 
@@ -197,19 +197,10 @@ def informations(epsilon: float, chosen: Sequence[Pattern]) -> np.ndarray:
 
 @cache
 def _information(epsilon: float, harmonic: int, half_width: int) -> np.ndarray:
-    masses = _masses(CELLS * _HARMONICS[-1])
     weights = wave_weights(Budget.parse(f"{epsilon:g}"), CELLS, half_width, circular=harmonic > 0)
     shift = (_HARMONICS[-1] // max(1, harmonic)).bit_length() - 1
-    wave = Wave(len(masses), CELLS, shift, half_width, harmonic > 0, *weights)
-    slope, expected = wave.probabilities(masses), wave.probabilities(np.full(len(masses), 1 / len(masses)))
-    return np.asarray((slope / expected[:, None]).T @ slope)
-
-
-@lru_cache(maxsize=1)
-def _masses(cells: int) -> np.ndarray:
-    """What the input cells get of each cosine, (cells, 48)."""
-    sines = np.sin(np.linspace(0.0, 1.0, cells + 1)[:, None] * _ANGLES)
-    return np.asarray(np.sqrt(2) * np.diff(sines, axis=0) / _ANGLES)
+    wave = Wave(CELLS * _HARMONICS[-1], CELLS, shift, half_width, harmonic > 0, *weights)
+    return information(FiniteChannel((wave,), np.ones(1)), _FREQUENCIES)
 
 
 def _mean() -> np.ndarray:
