@@ -53,11 +53,10 @@ def _broken(rules: list[Rule], frame: pd.DataFrame) -> dict[str, set[object]]:
     broken: dict[str, set[object]] = {}
     for rule in rules:
         try:
-            rows, is_asked = set(frame.index[~rule.holds(frame)]), True
+            if rows := set(frame.index[~rule.holds(frame)]):
+                broken[rule.text] = rows
         except (KeyError, TypeError, ValueError, AttributeError):
-            rows, is_asked = set(frame.index), False
-        if rows or not is_asked:
-            broken[rule.text] = rows
+            broken[rule.text] = set(frame.index)
     return broken
 
 

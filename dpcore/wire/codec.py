@@ -66,9 +66,8 @@ def order_of(ids: np.ndarray) -> np.ndarray:
     """Return the places of ids, (n, 16) uint8, in the order of their bytes; of equal ones the first comes first."""
     words = np.ascontiguousarray(ids).view(">u8").astype(np.uint64)
     first = words[:, 0]
-    if (
-        len(first) <= _SHARE
-    ):  # numbers are sorted in half the time of their places: these are put in place of their last bits
+    if len(first) <= _SHARE:
+        # Numbers are sorted in half the time of their places, which are put in place of their last bits.
         low = np.uint64(_SHARE - 1)
         together = np.sort(first & ~low | np.arange(len(first), dtype=np.uint64))
         if np.all(together[1:] & ~low != together[:-1] & ~low):

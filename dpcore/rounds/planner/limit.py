@@ -40,10 +40,10 @@ def limit(attribute: Any, quantity: str, people: Any, budget: Budget, reports: i
 
 def of_curve(attribute: Any, quantity: str, reports: int) -> float | None:
     """Return a density's error over the least of any mechanism, near the uniform density; None where none is known."""
-    model = attribute.mechanism.model()
-    if quantity != DENSITY or attribute.missing == "category" or not isinstance(model, FiniteChannel):
+    if quantity != DENSITY or attribute.missing == "category":
         return None
-    return curve_ratio(model, math.exp(float(attribute.budget)), reports)
+    model = attribute.mechanism.model()
+    return curve_ratio(model, math.exp(float(attribute.budget)), reports) if isinstance(model, FiniteChannel) else None
 
 
 def _density(attribute: Any, people: Any) -> FunctionDensity:
