@@ -46,3 +46,18 @@ def test_a_text_stands_where_matplotlib_has_it(angle: float) -> None:
         drawn.draw()
         found.append(_ink(drawn.buffer_rgba()))
     np.testing.assert_allclose(found[0], found[1], atol=1.5)  # dots
+
+
+def test_a_name_with_dollar_signs_is_no_formula_and_a_power_of_ten_is_one() -> None:
+    def room(name: str) -> float:
+        figure, axes = new_axes(height=3.0)
+        axes.set_yticks([0, 1], [name, "b"])
+        png(figure)
+        return float(axes.get_window_extent().x0)
+
+    assert room("$500 to $900") == pytest.approx(room("8500 to 8900"), abs=3)  # a formula leaves dollars and spaces out
+    figure, axes = new_axes(height=3.0)
+    axes.set_xscale("log")
+    axes.plot([1, 1e6], [0, 1])
+    png(figure)
+    assert any(label.get_parse_math() for label in axes.get_xticklabels())

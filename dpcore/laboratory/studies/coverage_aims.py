@@ -31,9 +31,8 @@ def judged(cells: pd.DataFrame) -> pd.DataFrame:
     """Return rows of the view `coverage_cells` with what is known without measuring, and what follows.
 
     kind: 'smooth', 'atomic' or 'band'.  is_regular: whether the influence function is bounded there.
-    low, high: Clopper and Pearson's 95 % interval of the coverage; surely: the upper end of the 99 % one; wrong: the lower end of
-    the 99 % one of the share of all rounds that gave an interval without the truth; all as if the points of a repetition's band
-    were one.
+    low, high: Clopper and Pearson's 95 % interval of the coverage; surely: the upper end of the 99 % one; wrong: the lower end
+    of the 99 % one of the share of all rounds whose interval missed the truth; all as if a band's points were one.
     long: length over 3.92 standard deviations.  biased: |bias| in standard errors.
     """
     cells = cells.copy()

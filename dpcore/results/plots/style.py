@@ -16,8 +16,10 @@ from typing import Any
 import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from matplotlib.transforms import ScaledTranslation
 from PIL import Image
@@ -89,6 +91,7 @@ def height_for(rows: int) -> float:
 
 def png(figure: Figure) -> bytes:
     """Return the figure as a PNG; the same figure gives the same bytes."""
+    _take_literally(figure)
     buffer = io.BytesIO()
     canvas: Any = Canvas(figure)
     canvas.draw()  # once: `savefig` goes through all artists first to lay them out, and then again to draw them
@@ -99,6 +102,7 @@ def png(figure: Figure) -> bytes:
 
 def svg(figure: Figure) -> str:
     """Return the figure as an SVG document of its own, text as outlines; the same figure gives the same text."""
+    _take_literally(figure)
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
@@ -106,6 +110,18 @@ def svg(figure: Figure) -> str:
     for number, salted in enumerate(dict.fromkeys(re.findall(r'id="([^"]*[0-9a-f]{10})"', text))):
         text = re.sub(rf"(?<=[\"#]){re.escape(salted)}(?=[\")])", f"i{number}", text)
     return text
+
+
+def _take_literally(figure: Figure) -> None:
+    """Let a name with two dollar signs be no formula, as the powers on a logarithmic axis are."""
+    formulas = [label for axes in figure.axes for axis in (axes.xaxis, axes.yaxis) for label in _powers(axis)]
+    for text in figure.findobj(Text):
+        if isinstance(text, Text) and text not in formulas:
+            text.set_parse_math(False)
+
+
+def _powers(axis: Axis) -> list[Text]:
+    return [*axis.get_ticklabels(which="both")] if axis.get_scale() == "log" else []
 
 
 def dress(axes: Axes, *, title: str, subtitle: str = "", rules: str = "y") -> None:
