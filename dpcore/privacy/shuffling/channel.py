@@ -167,15 +167,25 @@ def attacks_of(law: np.ndarray, first: int, second: int) -> list[Contrast | Kind
     others = {first, second, *np.linspace(0, len(law) - 1, min(len(law), _THIRDS)).astype(int).tolist()}
     overlaps = np.minimum(np.abs(law[first] - law[second]), law).sum(axis=1)  # where others hide least
     others.add(int(np.argmin(overlaps)))
-    three = max(
-        (_sorted_kinds(law[first], law[second], law[third]) for third in others), key=lambda found: found.strength
-    )
-    all_kinds = [kinds for third in others if (kinds := kinds_of(law[first], law[second], law[third]))]
-    most = max(all_kinds, key=lambda found: (float(f"{found.strength:.9g}"), found.skewness), default=None)
+    rows = {third: (law[first], law[second], law[third]) for third in others}
+    told = {third: _told(*rows[third]) for third in others}
+    by_told = sorted(others, key=lambda third: told[third], reverse=True)
+    enough = (1 - 1e-8) * _sorted_kinds(*rows[by_told[0]]).strength  # who tells less in all has no three that tell more
+    three = max((_sorted_kinds(*rows[o]) for o in others if told[o][0] >= enough), key=lambda found: found.strength)
+    most = next((kinds for third in by_told if (kinds := kinds_of(*rows[third]))), None)
     found: list[Contrast | Kinds] = [three]
     if most is not None and most.strength >= _TELLS_MORE * three.strength:
         found.append(most)
     return list(dict.fromkeys(side for attack in found for side in (attack, attack.reversed)))
+
+
+def _told(one: np.ndarray, other: np.ndarray, third: np.ndarray) -> tuple[float, float]:
+    """The strength and the skewness of all kinds together, to nine digits; joining what is as likely changes neither."""
+    gain, there = one - other, third > 0
+    if gain[~there].any():
+        return math.inf, 0.0  # the third never sends it
+    telling = gain[there] ** 2 / third[there]
+    return float(f"{telling.sum():.9g}"), float(f"{abs((telling * gain[there] / third[there]).sum()):.9g}")
 
 
 def _sorted_kinds(one: np.ndarray, other: np.ndarray, third: np.ndarray) -> Contrast:

@@ -64,11 +64,6 @@ class Kinds:
         """How much one report tells where the crowd is large."""
         return sum((a - b) ** 2 / o for a, b, o in zip(self.one, self.other, self.others, strict=True))
 
-    @property
-    def skewness(self) -> float:
-        """The same in the next order: how unlike the directions are in which a report tells."""
-        return abs(sum((a - b) ** 3 / o**2 for a, b, o in zip(self.one, self.other, self.others, strict=True)))
-
     def below(self, reports: int, epsilon: float) -> float:
         """Return a number that delta is at least, in one direction."""
         others = np.array(self.others)

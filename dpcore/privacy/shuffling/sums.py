@@ -8,6 +8,7 @@ many they are.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -30,30 +31,56 @@ def excess(grid: np.ndarray, law: np.ndarray, many: int, window: int, line: floa
     length = 1 << (max(window, min(every, _WHOLE)) - 1).bit_length()
     placed = np.zeros(length)
     np.add.at(placed, grid.astype(np.int64) % length, weights)
-    sums = np.fft.irfft(_power(np.fft.rfft(placed), many), length)
+    waves, powers = _powers(np.fft.rfft(placed), many)
     first = math.ceil(line)
     reach = length // 2 if tilt <= 0 else min(length // 2, math.ceil(_FALLS / tilt) + 1)
-    above = np.arange(reach) + (first - line)
-    seen = np.maximum(sums[(np.arange(reach) + first) % length], 0.0)
     most = min(many * float(grid.max() - mean), 1 / (math.e * tilt) if tilt > 0 else math.inf)  # of x e^(-tilt x)
     scale = math.exp(many * math.log(total))
     beside = _beyond(grid - mean, weights, many, length // 2 - 1) * most
     if reach < length // 2:
-        beside += above[-1] * math.exp(-tilt * above[-1])  # the most of what was not looked at
-    return scale * float((seen * above) @ np.exp(-tilt * above)), scale * beside
+        last = reach - 1 + first - line
+        beside += last * math.exp(-tilt * last)  # the most of what was not looked at
+    ahead = powers * _roots(length)[waves * (first % length) % length]
+    found = float((ahead * _transform(waves, length, reach, first - line, tilt)).real.sum()) / length
+    return scale * max(0.0, found), scale * beside
 
 
-def _power(base: np.ndarray, many: int) -> np.ndarray:
-    """Return base^many, by squares: a tenth of the time that complex powers take; as far off, many times a rounding."""
-    base = np.where(np.abs(base) < math.exp(-_NOTHING / many), 0.0, base)  # products with subnormal numbers are slow
-    power = np.ones_like(base)
+def _powers(base: np.ndarray, many: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return where base^many is not nothing, 0 first, which is few places, and the powers there, by squares.
+
+    That is a tenth of the time that complex powers take; as far off, many times a rounding.
+    """
+    live = np.flatnonzero(base.real**2 + base.imag**2 >= math.exp(-2 * _NOTHING / many))
+    square = base[live]
+    power = np.ones_like(square)
     while many:
         if many & 1:
-            power *= base
+            power *= square
         many >>= 1
         if many:
-            base = base * base
-    return power
+            square = square * square
+    return live, power
+
+
+def _transform(waves: np.ndarray, length: int, reach: int, start: float, tilt: float) -> np.ndarray:
+    """Return the sum over i < reach of x e^(-tilt x) e^(2 pi i wave / length), x = start + i, for each wave.
+
+    It is a geometric sum; waves but the first, 0, and the last, length / 2, count twice, as half of them are not told.
+    """
+    roots = _roots(length)
+    ratio, last = math.exp(-tilt) * roots[waves], math.exp(-tilt * reach) * roots[waves * reach % length]
+    left = 1 - ratio[1:]
+    values = np.empty(len(waves), dtype=complex)
+    values[1:] = ((1 - last[1:]) * (start + ratio[1:] / left) - reach * last[1:]) / left
+    steps = np.arange(reach)
+    values[0] = (start + steps) @ np.exp(-tilt * steps)
+    return math.exp(-tilt * start) * np.where(waves % (length // 2), 2, 1) * values
+
+
+@lru_cache(maxsize=2)
+def _roots(length: int) -> np.ndarray:
+    """The roots of one, so many."""
+    return np.asarray(np.exp(2j * np.pi / length * np.arange(length)))
 
 
 def reach_of(values: np.ndarray, masses: np.ndarray, many: int) -> float:
