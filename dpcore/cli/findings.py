@@ -24,11 +24,11 @@ def render(file: Path, run_id: str) -> str:
     file: the warehouse.  Raises WarehouseError where it cannot be read.
     """
     from dpcore.results import warehouse
-    from dpcore.results.pages.content import gather
+    from dpcore.results.pages.content import numbers_of
     from dpcore.results.reading import JUDGED
 
     with warehouse.reader(file) as ask:
-        content = gather(ask, run_id, pictures=False)
+        content = numbers_of(ask, run_id)
         drawn = ask(f"select path from figures where run_id = '{run_id}'")["path"]
     row, total, sections = content["run"], content["total"], content["sections"]
     lines = _estimates(f"{row['scheme']}, round {row['round']}, {row['accepted']:,} clients", sections)

@@ -35,8 +35,10 @@ from dpcore.results.reading import (
     whose,
 )
 
-_OF_RUN = ("run", "attributes", "checks", "sensitivities", "rejects", "spent", "labels", "weights")
-_OF_ATTRIBUTE = ("density", "frequencies", "numbers", "differences", "trends")
+_OF_RUN = ("run", "attributes", "checks", "weights", "changes")
+_OF_PAGE = ("sensitivities", "rejects", "spent", "labels")
+_OF_ATTRIBUTE = ("frequencies", "numbers", "differences")
+_DRAWN = ("density", "trends")
 _TOLD = ("heaped", "efficiency", "assumption")  # checks that an attribute's section tells
 _MARKED = ("yes", "perhaps")
 _ASSUMED = (
@@ -143,8 +145,27 @@ def find(ask: Ask, round_: str | None, scheme: str | None) -> str:
     return str(runs["run_id"].iloc[0])
 
 
-def gather(ask: Ask, run_id: str, *, pictures: bool = True) -> dict[str, Any]:
-    """Return everything the template of a round needs, by name; without pictures where nobody looks at them."""
+def gather(ask: Ask, run_id: str) -> dict[str, Any]:
+    """Return everything the template of a round needs, by name."""
+    content = numbers_of(ask, run_id, drawn=True)
+    queries = content["queries"] | {name: read_query(name, run_id=run_id) for name in _OF_PAGE}
+    (spent,) = records(ask(queries["spent"].sql))
+    return content | {
+        "exposed": [_exposed(row) for row in records(ask(queries["sensitivities"].sql))],
+        "labels": [in_words(row["label"]) for row in records(ask(queries["labels"].sql))],
+        "published": _published(content["run"]),
+        "spent": spent,
+        "rejects": records(ask(queries["rejects"].sql)),
+        "queries": queries,
+        "rehearsal": content["run"]["source"] == "records" and content["run"]["randomness"] == "seeded",
+    }
+
+
+def numbers_of(ask: Ask, run_id: str, *, drawn: bool = False) -> dict[str, Any]:
+    """Return what a terminal shows, too: the run and its numbers, what has changed, and checks, by name.
+
+    drawn: with pictures and trends, and whose curves they are, which are asked for where somebody looks at them.
+    """
     queries = {name: read_query(name, run_id=run_id) for name in _OF_RUN}
     (run,) = records(ask(queries["run"].sql))
     before = records(ask(read_query("previous", run_id=run_id).sql))
@@ -153,38 +174,29 @@ def gather(ask: Ask, run_id: str, *, pictures: bool = True) -> dict[str, Any]:
     checks = records(ask(queries["checks"].sql))
     found = {check["name"]: check["detail"] for check in checks}
     told = [row | {check: found.get(f"{check}({row['attribute']})") for check in _TOLD} for row in attributes]
-    sections = [_section(ask, run_id, previous, row, pictures) for row in told]
+    sections = [_section(ask, run_id, previous, row, drawn) for row in told]
     weights = {row["attribute"]: _weighted(row) for row in records(ask(queries["weights"].sql))}
-    sections = [replace(section, weighted=weights.get(section.name, "")) for section in sections]
-    queries["changes"] = read_query("changes", run_id=run_id)
-    (spent,) = records(ask(queries["spent"].sql))
     return {
         "run": run,
         "title": in_words(run["scheme"]).capitalize(),
-        "sections": sections,
+        "sections": [replace(section, weighted=weights.get(section.name, "")) for section in sections],
         "pairs": pairs_of(ask, run_id, attributes, run["canonical"]),
         "previous": previous,
         "changes": _changes(records(ask(queries["changes"].sql)), attributes),
         "checks": [_check(row) for row in checks],
-        "exposed": [_exposed(row) for row in records(ask(queries["sensitivities"].sql))],
         "promises": [_promise(row) for row in attributes],
-        "labels": [in_words(row["label"]) for row in records(ask(queries["labels"].sql))],
         "total": _total(run),
-        "published": _published(run),
-        "spent": spent,
-        "rejects": records(ask(queries["rejects"].sql)),
         "queries": queries,
         "simulated": run["source"] == "simulated",
-        "rehearsal": run["source"] == "records" and run["randomness"] == "seeded",
     }
 
 
-def _section(ask: Ask, run_id: str, previous: dict[str, Any] | None, row: dict[str, Any], pictures: bool) -> Section:
+def _section(ask: Ask, run_id: str, previous: dict[str, Any] | None, row: dict[str, Any], drawn: bool) -> Section:
     attribute, unit = row["attribute"], row["unit"]
     named = {"run_id": run_id, "attribute": attribute, "previous": previous["run_id"] if previous else ""}
-    queries = {name: read_query(name, **named) for name in _OF_ATTRIBUTE}
+    queries = {name: read_query(name, **named) for name in (*_OF_ATTRIBUTE, *(_DRAWN if drawn else ()))}
     answers = {query: ask(query.sql) for query in queries.values()}
-    density, frequencies, numbers, differences, told = answers.values()
+    frequencies, numbers, differences, *curves = answers.values()
     said, numbers = numbers, numbers[~numbers["estimator"].isin(SAID)]
     everyone, shares = (rows[rows["given"] == ""] for rows in (numbers, frequencies))
     of_groups = [read(one, unit) for one in records(_listed_by_category(frequencies[frequencies["given"] != ""]))]
@@ -192,15 +204,16 @@ def _section(ask: Ask, run_id: str, previous: dict[str, Any] | None, row: dict[s
     compared = [read(one, unit) for one in _ranked(differences)]
     if len(compared) > SHOWN:
         compared = [line for line in compared if line.verdict in _MARKED]
-    rounds, trend_of = trends(told, unit)
-    estimators = sorted({*density["estimator"], *frequencies["estimator"], *everyone["estimator"]} - {*SAID})
+    rounds, trend_of = trends(curves[1], unit) if drawn else (0, {})
+    named_by = [rows["estimator"] for rows in (*curves[:1], frequencies, everyone)]
+    estimators = sorted({name for rows in named_by for name in rows} - {*SAID})
     return Section(
         name=attribute,
         title=in_words(attribute).capitalize(),
         about=_about(row, estimators),
         remark=_remark(row, frequencies, numbers),
         stated=row["stated"],
-        pictures=list(pictures_of(ask, named, answers, everyone, unit)) if pictures else [],
+        pictures=list(pictures_of(ask, named, answers, everyone, unit)) if drawn else [],
         frequencies=[read(one, unit) for one in records(listed(shares))],
         frequencies_query=queries["frequencies"],
         of_all=len(shares),
@@ -214,7 +227,7 @@ def _section(ask: Ask, run_id: str, previous: dict[str, Any] | None, row: dict[s
         confidence=_confidence(pd.concat([frequencies["confidence"], numbers["confidence"]])),
         rounds=rounds,
         trends=trend_of,
-        trends_query=queries["trends"],
+        trends_query=queries.get("trends"),
     )
 
 
