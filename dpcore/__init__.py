@@ -26,7 +26,7 @@ _EXPORTS = {
     "functionals": "",
     "joint": "dpcore.pipeline",
     "keyed": "dpcore._random",
-    "privatize": "dpcore.pipeline",
+    "privatize": "dpcore.protocol.reporting",
     "run": "dpcore.pipeline",
     "secure": "dpcore._random",
     "seeded": "dpcore._random",
@@ -50,9 +50,10 @@ if TYPE_CHECKING:
         Undersmoothed,
     )
     from dpcore.estimation.two_rounds import combine
-    from dpcore.pipeline import aggregate, estimate, joint, privatize, run, simulate
+    from dpcore.pipeline import aggregate, estimate, joint, run, simulate
     from dpcore.privacy.budget import Budget
     from dpcore.protocol.aggregates import Aggregate
+    from dpcore.protocol.reporting import privatize
     from dpcore.protocol.scheme import Scheme
 
 

@@ -24,13 +24,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from dpcore import pipeline, populations, wire
+from dpcore import populations, wire
 from dpcore._random import secure
 from dpcore.client import Client
 from dpcore.errors import BudgetExceeded, DPCoreError, InvalidRecord, InvalidReport, SchemeError, check_within
 from dpcore.privacy.budget import Budget
 from dpcore.privacy.ledger import Ledger
-from dpcore.protocol import tokens
+from dpcore.protocol import reporting, tokens
 from dpcore.protocol.blocks import BLOCK, keep_memory
 from dpcore.protocol.names import is_missing
 from dpcore.protocol.report import Report, ReportBatch, batch_of, concatenate, with_ids
@@ -112,7 +112,7 @@ def send(
     if not keeping.is_any:  # nothing is charged: records are read once, and a bad one takes the drafts of all with it
         keep_memory()
         once = enumerate(populations.read_blocks(records, scheme, size=BLOCK))
-        batches = (with_ids(pipeline.privatize(scheme, block, secure(), index), secure()) for index, block in once)
+        batches = (with_ids(reporting.privatize(scheme, block, secure(), index), secure()) for index, block in once)
         return Sent(reports=_write(target, scheme, batches, sent_for))
     blocks = _blocks(scheme, records, keeping)
     asked = _Asked(scheme, keeping, sent_for, lambda: _people(scheme, records, keeping))

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from dpcore import pipeline, populations, wire
+from dpcore import populations, wire
 from dpcore._random import secure
 from dpcore.errors import InvalidRecord, SchemeError
+from dpcore.protocol import reporting
 from dpcore.protocol.blocks import BLOCK, block_sizes, keep_memory
 from dpcore.protocol.report import concatenate, with_ids
 from dpcore.results import account, warehouse
@@ -33,7 +34,7 @@ def privatize_shard(run: Run, shard: int) -> Path:
         scheme, clients = run.scheme, run.plan.clients
         blocks = range(shard * SHARD_BLOCKS, min(len(block_sizes(clients)), (shard + 1) * SHARD_BLOCKS))
         people = populations.by_scheme(scheme.name)
-        batches = pipeline.report_blocks(scheme, people, clients, run.random, blocks)
+        batches = reporting.report_blocks(scheme, people, clients, run.random, blocks)
         wire.write_reports(path, scheme, concatenate(batch for _, batch in batches))
     return path
 
@@ -64,7 +65,7 @@ def privatize_records(run: Run) -> list[Path]:
     for index, block in enumerate(populations.read_blocks(records, scheme, size=BLOCK)):
         path = run.reports(index)
         if not path.exists():
-            reports = pipeline.privatize(scheme, block, random, index)
+            reports = reporting.privatize(scheme, block, random, index)
             # Ids sort a file, so that none has the order of the records; a rehearsal's noise can be undone all the same.
             wire.write_reports(path, scheme, reports if is_rehearsal else with_ids(reports, secure()))
         paths.append(path)

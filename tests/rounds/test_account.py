@@ -64,7 +64,7 @@ def test_records_are_charged_before_the_first_of_them_is_privatized(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(privatizing.pipeline, "privatize", killed)
+        patch.setattr(privatizing.reporting, "privatize", killed)
         with pytest.raises(KeyboardInterrupt):
             undrawn.run(scheme, records=records(tmp_path), round_="r", data=tmp_path)
     undrawn.run(scheme, records=records(tmp_path), round_="r", data=tmp_path)
