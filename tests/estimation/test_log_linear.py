@@ -74,7 +74,7 @@ def test_of_much_data_an_oracles_errors_are_those_of_its_unbiased_frequencies(na
 def test_errors_are_those_that_are_told(name: str, missed: float) -> None:
     """The errors of a mean and of silence, made independent by the covariance that is told, have variance one.
 
-    And not 1.69: a scale off by 30 % is rejected, by day in 230 fits but once in a thousand times, at night in 327 but once in a million.
+    And not 1.69: a scale off by 30 % is rejected, by day (230 fits) but once in a thousand times, at night (327) in a million.
     """
     asked, truth = scheme(name, 1, 'missing = "category"\n'), np.array([LAW @ POINTS, 0.2])
     errors = []
