@@ -107,6 +107,25 @@ def test_levels_without_reports_are_left_out() -> None:
         project(model, np.zeros_like(counts), np.ones(1), law, 2, 3, UNIT)
 
 
+@pytest.mark.parametrize(
+    ("mechanism", "space"),
+    [
+        (SquareWave.design(TWO, cells=2), (1, 0)),
+        (SquareWave.design(TWO, cells=16), (2, 3)),
+        (DyadicWave.design(TWO, cells=4), (2, 2)),
+    ],
+)
+def test_a_few_cells_tell_a_coarser_space(mechanism, space) -> None:
+    """Of sixteen pieces 18 functions would be told by 16 cells: a singular matrix, or errors of any size, by rounding."""
+    degree, level = space
+    coefficients, law = spline_law(mechanism.inputs, degree, level)
+    model = mechanism.model()
+    rung = project(model, model.expected(law, 1e6 * model.level_law)[:, None], np.ones(1), law, 2, 4, UNIT)
+    assert (rung.raw.degree, rung.raw.level) == space
+    np.testing.assert_allclose(rung.raw.coefficients, coefficients, rtol=1e-6, atol=1e-6)
+    assert np.sqrt(np.diagonal(rung.covariance)).max() < 1
+
+
 def test_half_the_reports_have_twice_the_variance() -> None:
     mechanism = WAVES[1]
     _, law = spline_law(mechanism.inputs)

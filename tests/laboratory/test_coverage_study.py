@@ -318,6 +318,16 @@ def test_a_cell_that_surely_covers_too_little_is_counted_if_it_has_enough_number
     assert found(cells_of(covered=[950]), "upper limit").reached is True
 
 
+def test_wrong_intervals_are_counted_among_all_rounds() -> None:
+    cells = cells_of(
+        covered=[800, 895, 300], returned=[1000, 1000, 400]
+    )  # 20 %, 10.5 % (from .081 on) and 10 % of all are wrong
+    assert found(cells, "without the truth").found == 2
+    assert (
+        found(cells_of(covered=[300], returned=[350]), "without the truth").reached is True
+    )  # of 350 a seventh, of all 5 %
+
+
 def test_refusals_count_where_influences_are_bounded() -> None:
     names = ["mean", "entropy", "entropy", "variance"]
     targets = ["bimodal", "beta_2_5", "bimodal", "bimodal"]
@@ -326,6 +336,9 @@ def test_refusals_count_where_influences_are_bounded() -> None:
     cells = cells_of(functional=names, target=targets, refused=[False, True, True, False], method=[WAVELET] * 4)
     assert found(cells, "wavelet_laplace: share").found == 0  # a logarithm at n epsilon^2 = 1e5 is forgiven
     assert found(cells, "dyadic_wave: share").reached is None
+    assert (
+        found(cells_of(target=["claw"], refused=[True]), "dyadic_wave: share").reached is None
+    )  # of claws much may be
     richer = cells_of(functional=["entropy"], refused=[True], method=[WAVELET], clients=[1_000_000])
     assert found(richer, "wavelet_laplace: share").found == 1
 

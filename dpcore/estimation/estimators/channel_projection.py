@@ -5,7 +5,9 @@ linear in the density: with shares y_l of each level's reports and N the B-splin
 
     raw = (M' W M)^{-1} M' W y,    M_l = A_l N,  W = diag(n_l / p),
 
-p the shares expected under the fit.  The covariance is that of multinomial shares, sandwiched, level by level.
+p the shares expected under the fit.  The covariance is that of multinomial shares, sandwiched, level by level.  j is as asked,
+or coarser, with lines at last, where few cells cannot tell so
+many functions apart.
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ from dpcore.estimation.estimators.ladder import Rung
 from dpcore.estimation.estimators.likelihood import CERTAINTY
 from dpcore.mechanisms.bases import bspline
 from dpcore.mechanisms.observation import FiniteChannel
+
+_TOLD = 1e8  # the condition of the information up to which all functions are told apart: a standard error 10^4 times another
 
 
 def project(
@@ -34,8 +38,32 @@ def project(
 
     tables: (S, k) counts by reported category, k = 1 where there is none.  weights: (k,), w with `tables @ w` unbiased for the
     counts of the clients in question: ones, or a row of the inverse of the categorical channel.  fit: (inputs,), their law.
-    Levels whose reports are too few to tell from none are left out; raises NotEstimable where that is all of them.
+    Levels whose reports are too few to tell from none are left out; raises NotEstimable where that is all of them, or where the
+    rest tell no law from another.
     """
+    spaces = [*((degree, coarser) for coarser in range(level, -1, -1)), (1, 0)]
+    for degree, level in spaces:
+        information, right, noise = _normal_equations(channel, tables, weights, fit, degree, level)
+        if np.linalg.cond(information) <= _TOLD:
+            break
+    else:
+        raise NotEstimable("the reports cannot tell a law of this attribute from another; use more cells")
+    inverse = np.linalg.inv(information)
+    mass = bspline.integrals(degree, level)
+    raw, covariance = _condition(inverse @ right, inverse @ noise @ inverse, inverse, mass)
+    lower, upper = bounds
+    proper = project_density(raw, degree, level)
+    return Rung(
+        Spline(lower, upper, degree, level, raw),
+        Spline(lower, upper, degree, level, proper),
+        covariance,
+    )
+
+
+def _normal_equations(
+    channel: FiniteChannel, tables: np.ndarray, weights: np.ndarray, fit: np.ndarray, degree: int, level: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """M' W M, M' W y and the covariance of the latter."""
     masses = cell_masses(degree, level, channel.inputs)
     counts, squares = tables @ weights, tables @ weights**2
     size = masses.shape[1]
@@ -54,15 +82,7 @@ def project(
         noise += (scaled.T * u) @ scaled / n**2
     if not information.any():
         raise NotEstimable("too few reports to tell any level from none; collect more")
-    inverse = np.linalg.inv(information)
-    raw, covariance = _condition(inverse @ right, inverse @ noise @ inverse, inverse, bspline.integrals(degree, level))
-    lower, upper = bounds
-    proper = project_density(raw, degree, level)
-    return Rung(
-        Spline(lower, upper, degree, level, raw),
-        Spline(lower, upper, degree, level, proper),
-        covariance,
-    )
+    return information, right, noise
 
 
 def _condition(

@@ -15,6 +15,8 @@ import numpy as np
 
 from dpcore.errors import NotEstimable
 from dpcore.estimation.densities import DensityOnInterval
+from dpcore.estimation.estimators import rules
+from dpcore.estimation.estimators.log_spline_family import DEGREE
 from dpcore.estimation.functional_estimate import normal_quantile
 from dpcore.estimation.support import Discreteness
 from dpcore.functionals import Expansion, Influence
@@ -86,6 +88,11 @@ class Cells:
     def is_full(self) -> bool:
         """Whether one of many holds so much that its values may be a single one: a density of them could be anything."""
         return self._fullest >= max(1 / _FEW, _TAIL / self.inputs)
+
+    @property
+    def are_few(self) -> bool:
+        """Whether they are so few that B-splines over two of them each look like an atom: a finer span may tell more."""
+        return self.inputs < 2 ** (rules.COARSEST + 1) + DEGREE
 
     @cached_property
     def _fullest(self) -> float:

@@ -38,9 +38,9 @@ import numpy as np
 
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation.densities import DensityOnInterval, Spline
-from dpcore.estimation.estimators import discreteness, rules, smoothing, span
+from dpcore.estimation.estimators import discreteness, quantiles, rules, smoothing, span
 from dpcore.estimation.estimators import posterior as posteriors
-from dpcore.estimation.estimators.bands import inferred, invert_band, standard_errors
+from dpcore.estimation.estimators.bands import inferred, standard_errors
 from dpcore.estimation.estimators.chi_square_mixture import ChiSquareMixture, error_law
 from dpcore.estimation.estimators.corrected import Cells, Corrected, Points, check_density
 from dpcore.estimation.estimators.likelihood import Likelihood
@@ -142,15 +142,19 @@ class OneStep:
             [np.interp(x, posterior.grid, features) for features in posterior.cdf_features.T]
         ).T  # by parameter
         value, variance = np.empty(len(x)), np.full(len(x), np.inf)
-        open_ = np.ones(len(x), dtype=bool)
+        open_, is_enough = np.ones(len(x), dtype=bool), np.zeros(len(x), dtype=bool)
         for level in _LEVELS:
             seen = self._span(posterior, level)
             features = seen.cdf_features(x)
             left = standard_errors(below - features @ seen.reach, posterior.covariance) ** 2
             found = standard_errors(features, seen.covariance) ** 2 + left
             open_ &= found <= rules.DEAR**2 * variance
-            value[open_], variance[open_] = (features @ seen.correction)[open_], found[open_]
-            open_ &= left > rules.SMALL * found
+            does = left <= rules.SMALL * found
+            taken = open_ & (~is_enough | does & (found < variance))
+            value[taken], variance[taken] = (features @ seen.correction)[taken], found[taken]
+            is_enough |= taken & does
+            if not self._cells.are_few:
+                open_ &= ~is_enough
         return density.cdf(x) + value, np.hypot(np.sqrt(variance), self._cells.shares(x))
 
     def _tried(self, functional: Functional, confidence: float) -> tuple[float, Corrected | None]:
@@ -228,7 +232,8 @@ class OneStep:
     def _sight(self, posterior: Posterior, own: Influence, *others: Influence) -> tuple[Span, np.ndarray, float]:
         """The span that a functional is corrected in, T of its functions, and the first-order variance.
 
-        The coarsest that leaves little unseen; but none that makes the error more than twice that of the one before.
+        The coarsest that leaves little unseen, or of few cells the surest; but none that makes the error more than twice that
+        of the one before.
         own: the functional's derivative.  others: what may be corrected by in its place; the one with the least variance is.
         """
         along = posterior.along(own)
@@ -239,6 +244,7 @@ class OneStep:
             return _square(t, seen.covariance) + left, left, t
 
         candidates: list[tuple[Span, np.ndarray, float]] = []
+        enough: list[tuple[Span, np.ndarray, float]] = []
         for level in _LEVELS:
             seen = self._span(posterior, level)
             variance, left, t = min((read(seen, influence) for influence in (own, *others)), key=itemgetter(0))
@@ -246,8 +252,10 @@ class OneStep:
                 break
             candidates.append((seen, t, variance))
             if left <= rules.SMALL * variance:
-                break
-        return candidates[-1]
+                enough.append(candidates[-1])
+                if not self._cells.are_few:
+                    break
+        return min(enough, key=itemgetter(2), default=candidates[-1])
 
     def _at_point(self, corrected: Corrected, functional: Functional, confidence: float) -> Corrected:
         """The corrected value, its interval wide enough for what every prior says that the data do not reject."""
@@ -263,17 +271,8 @@ class OneStep:
         posterior, density = self.posterior, self.posterior.density
         at = Cdf(float(density.quantile(t)))
         seen, _, _ = self._sight(posterior, at.expand(density).influence)
-        x, cdf, features = posterior.grid, density.cdf(posterior.grid), seen.cdf_features(posterior.grid)
-        unseen = posterior.cdf_features - features @ seen.reach
-        if density.atoms[1] > 0:  # it jumps at upper: there stands what is below, too, or the jump would be a slope
-            below = np.append(features[-1, :-1], 0.0)
-            x, cdf = np.append(x, x[-1]), np.insert(cdf, -1, 1 - density.atoms[1])
-            features = np.insert(features, -1, below, axis=0)
-            unseen = np.insert(unseen, -1, unseen[-2], axis=0)
-        errors = np.hypot(standard_errors(features, seen.covariance), standard_errors(unseen, posterior.covariance))
-        reach = self._points.reach(x) if self.discreteness.is_seen else None
-        value, error, low, high = invert_band(x, cdf + features @ seen.correction, errors, t, confidence, reach)
-        return Corrected(value, error, low, high).widened(self._cells.width, confidence)
+        found = quantiles.corrected(posterior, seen, self._points, t, confidence)
+        return found.widened(self._cells.width, confidence)
 
     def _distance(self, functional: Functional, confidence: float) -> Corrected:
         """The plug-in, and how far the law is from the fit at most."""

@@ -17,6 +17,8 @@ _SMOOTH, _SMOOTH_SHARE = (0.93, 0.97), 0.85
 _ATOMIC, _ATOMIC_SHARE = 0.93, 0.90
 _BAND_SHARE = 0.90
 _ENOUGH, _SURELY_BELOW, _SURE = 200, 0.92, 0.99  # returned numbers; coverage; of Clopper and Pearson's interval
+_WRONG = 0.08  # of all rounds of a cell, refused ones among them
+_PLAIN = ("beta_2_5", "beta_10_10", "bimodal", "uniform", "lognormal")  # of which little may be refused
 _REFUSED = {"dyadic_wave": 0.10, "wavelet_laplace": 0.30}
 _LOG_OR_RATIO = ("entropy", "kullback_leibler", "fisher_information")
 _FEW, _FORGIVEN = 100_000, "wavelet_laplace"  # n epsilon^2 at which this method may refuse logarithms and ratios
@@ -29,8 +31,9 @@ def judged(cells: pd.DataFrame) -> pd.DataFrame:
     """Return rows of the view `coverage_cells` with what is known without measuring, and what follows.
 
     kind: 'smooth', 'atomic' or 'band'.  is_regular: whether the influence function is bounded there.
-    low, high: Clopper and Pearson's 95 % interval of the coverage; surely: the upper end of the 99 % one; both as if all points
-    of a repetition's band were one.
+    low, high: Clopper and Pearson's 95 % interval of the coverage; surely: the upper end of the 99 % one; wrong: the lower end of
+    the 99 % one of the share of all rounds that gave an interval without the truth; all as if the points of a repetition's band
+    were one.
     long: length over 3.92 standard deviations.  biased: |bias| in standard errors.
     """
     cells = cells.copy()
@@ -43,6 +46,7 @@ def judged(cells: pd.DataFrame) -> pd.DataFrame:
     k = cells["coverage"].fillna(0.0).to_numpy(float) * n
     cells["low"], cells["high"] = binomial_interval(k, n, coverage.CONFIDENCE)
     cells["surely"] = binomial_interval(k, n, _SURE)[1]
+    cells["wrong"] = binomial_interval(n - k, cells["repetitions"].to_numpy(float), _SURE)[0]
     cells["long"] = cells["length"] / (_DEVIATIONS * cells["deviation"].where(cells["deviation"] > 0))
     cells["biased"] = cells["bias"].abs() / cells["standard_error"].where(cells["standard_error"] > 0)
     return cells
@@ -51,13 +55,14 @@ def judged(cells: pd.DataFrame) -> pd.DataFrame:
 def verdicts(cells: pd.DataFrame) -> list[Verdict]:
     """Return the aims with what was found; cells: as `judged` gives them."""
     seen = cells[~cells["refused"]]
-    smooth, atomic = (seen[seen["kind"] == kind]["coverage"] for kind in ("smooth", "atomic"))
+    smooth = seen[(seen["kind"] == "smooth") & seen["is_regular"]]["coverage"]
+    atomic = seen[seen["kind"] == "atomic"]["coverage"]
     straight = seen[(seen["kind"] == "smooth") & ~(seen["second_order"] >= _BENT)]  # where nobody said: judged
     debiased = seen[seen["functional"].isin(_DEBIASED)]
     low = cells[(cells["returned"] >= _ENOUGH) & (cells["surely"] < _SURELY_BELOW)]
     aims = [
         Verdict(
-            f"smooth: share of cells with coverage {_SMOOTH[0]:.0%} to {_SMOOTH[1]:.0%}",
+            f"smooth: share of regular cells with coverage {_SMOOTH[0]:.0%} to {_SMOOTH[1]:.0%}",
             _share(smooth.between(*_SMOOTH)),
             _SMOOTH_SHARE,
             at_least=True,
@@ -82,13 +87,21 @@ def verdicts(cells: pd.DataFrame) -> list[Verdict]:
             float(len(low)) if (cells["returned"] >= _ENOUGH).any() else None,
             0,
         ),
+        Verdict(
+            f"cells in which surely more than {_WRONG:.0%} of all rounds gave an interval without the truth",
+            float((cells["wrong"] > _WRONG).sum()),
+            0,
+        ),
     ]
     aims.append(Verdict("numbers that are not finite", float(cells["broken"].sum()), 0))
     for method, most in _REFUSED.items():
         few = cells["clients"] * cells["epsilon"] ** 2 <= _FEW
         forgiven = few & cells["functional"].str.split("(").str[0].isin(_LOG_OR_RATIO) & (method == _FORGIVEN)
-        asked = cells[(cells["method"] == method) & cells["is_regular"] & ~forgiven]
-        aims.append(Verdict(f"{method}: share of regular cells refused", _share(asked["refused"]), most))
+        plain = cells["is_regular"] & cells["target"].isin(_PLAIN)
+        asked = cells[(cells["method"] == method) & plain & ~forgiven]
+        aims.append(
+            Verdict(f"{method}: share of regular cells of {', '.join(_PLAIN)} refused", _share(asked["refused"]), most)
+        )
     aims.append(_worst("smooth: longest interval, over 3.92 sd", straight, "long", _LONG))
     aims.append(_worst("int f^2 and entropy: bias in standard errors", debiased, "biased", _BIASED))
     return aims

@@ -1,0 +1,50 @@
+"""Quantiles of a corrected distribution function: where its band holds them, and at the ends of the range, where atoms may be.
+
+An atom that is told from none makes the function jump, and the quantile stands at it.  One too small to be told is read as a
+density that piles up at the end, and a quantile that it holds would stand just short of it: where an interval all but reaches
+an end, and reports leave an atom possible that holds the share asked for, the interval reaches it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from dpcore.estimation.estimators import rules, span
+from dpcore.estimation.estimators.bands import invert_band, standard_errors
+from dpcore.estimation.estimators.corrected import Corrected, Points
+from dpcore.estimation.estimators.posterior import Posterior
+from dpcore.estimation.estimators.span import Span
+from dpcore.estimation.functional_estimate import normal_quantile
+
+
+def corrected(posterior: Posterior, seen: Span, points: Points, t: float, confidence: float) -> Corrected:
+    """Return the t-quantile of the fit, corrected by what a span sees; points: what a value may stand for."""
+    density = posterior.density
+    x, cdf, features = posterior.grid, density.cdf(posterior.grid), seen.cdf_features(posterior.grid)
+    unseen = posterior.cdf_features - features @ seen.reach
+    if density.atoms[1] > 0:  # it jumps at upper: there stands what is below, too, or the jump would be a slope
+        below = features[-1] - seen.masses[1]
+        x, cdf = np.append(x, x[-1]), np.insert(cdf, -1, 1 - density.atoms[1])
+        features = np.insert(features, -1, below, axis=0)
+        unseen = np.insert(unseen, -1, unseen[-2], axis=0)
+    errors = np.hypot(standard_errors(features, seen.covariance), standard_errors(unseen, posterior.covariance))
+    reach = points.reach(x) if points.found.is_seen else None
+    value, error, low, high = invert_band(x, cdf + features @ seen.correction, errors, t, confidence, reach)
+    return _to_ends(posterior, Corrected(value, error, low, high), t, confidence)
+
+
+def _to_ends(posterior: Posterior, found: Corrected, t: float, confidence: float) -> Corrected:
+    """The same with an interval up to an end that it all but reaches, where an atom may hold the quantile."""
+    lower, upper = posterior.density.lower, posterior.density.upper
+    piece = (upper - lower) / 2**rules.LEVEL
+    is_near = np.array([found.low < lower + piece, found.high > upper - piece])
+    if not np.any(is_near):
+        return found
+    seen, inputs = span.of(posterior, rules.COARSEST, np.arange(2)), posterior.likelihood.inputs
+    even = posterior.likelihood.expected(np.full(inputs, 1 / inputs))  # without atoms: what is seen is the law's
+    atoms = seen.masses @ seen.solve @ posterior.likelihood.residual(even)
+    most = atoms + normal_quantile(confidence) * standard_errors(seen.masses, seen.covariance)
+    to_lower, to_upper = is_near & (np.array([t, 1 - t]) <= most)
+    return replace(found, low=lower if to_lower else found.low, high=upper if to_upper else found.high)
