@@ -33,8 +33,8 @@ changed: $(VENV)/.ok  ## the quick tests of the rooms that have changed, and of 
 quick: $(VENV)/.ok  ## the tests to run before a commit
 	$(BIN)/python -m pytest $(BOTH) -m "not slow and not flows"
 
-flows: $(VENV)/.ok  ## the tests that need a server of Prefect; they share one, so one process
-	$(BIN)/python -m pytest -m "flows and not slow"
+flows: $(VENV)/.ok  ## the tests that need a server of Prefect, which those of a process share
+	$(BIN)/python -m pytest $(BOTH) -m "flows and not slow"
 
 test: quick flows  ## both: what `.ci/run` runs first
 

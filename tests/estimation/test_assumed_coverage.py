@@ -68,12 +68,21 @@ def summary(rows: list[dict[str, object]]) -> pd.DataFrame:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["beta_2_5", "claw"])
-def test_assumed_intervals_hold_as_often_as_they_say(name: str) -> None:
-    """Fewer than 33 of 40 rounds would come of 95 % once in a thousand times; lengths are about what they were."""
-    table = summary([row for seed in range(40) for row in one_round(name, 100_000, seed)])
-    assert (table["holds"] >= 33 / 40).all(), table
-    assert (table["rejected"] <= 4 / 40).all(), table
+@pytest.mark.parametrize(
+    ("name", "rounds", "least"),
+    [
+        ("claw", 12, 9),  # whose bias is the largest
+        *(pytest.param(name, 40, 33, marks=pytest.mark.nightly("a study")) for name in ("beta_2_5", "claw")),
+    ],
+)
+def test_assumed_intervals_hold_as_often_as_they_say(name: str, rounds: int, least: int) -> None:
+    """Fewer than 33 of 40 rounds would come of 95 % once in a thousand times; lengths are about what they were.
+
+    By day, of 12, fewer than 9 hold twice in a thousand times; what leaves the bias out holds the claw's peak next to never.
+    """
+    table = summary([row for seed in range(rounds) for row in one_round(name, 100_000, seed)])
+    assert (table["holds"] >= least / rounds).all(), table
+    assert (table["rejected"] <= 0.1).all(), table
     at_point = table.index.get_level_values("number").str.startswith("derivative")
     assert (table["ratio"][~at_point] < 1.5).all(), table
 

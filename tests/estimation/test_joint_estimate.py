@@ -45,7 +45,7 @@ def test_what_is_shown_has_the_single_estimates_as_its_margins(name: str) -> Non
     assert ((table["low"] <= table["share"]) & (table["share"] <= table["high"])).all()
 
 
-@pytest.mark.parametrize("name", ["table", pytest.param("groups", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["table", pytest.param("groups", marks=pytest.mark.nightly("a study"))])
 def test_intervals_hold_the_truth_and_those_a_third_too_short_do_not(name: str) -> None:
     """Of every number asked; fewer hold where standard errors are 30 % too small."""
     law = joint_laws()[name]

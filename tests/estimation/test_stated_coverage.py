@@ -12,7 +12,7 @@ from dpcore.mechanisms.reports import Reports
 from dpcore.mechanisms.unary_encoding import packed
 from dpcore.protocol.aggregates import Aggregate
 
-ROUNDS, CLIENTS, K = 600, 1500, 6
+CLIENTS, K = 1500, 6
 LAW = np.array([0.4, 0.25, 0.15, 0.1, 0.07, 0.03])
 F, P, Q = 0.5, 0.5, 0.75
 RATE = 0.4
@@ -28,11 +28,10 @@ def scheme(form: str, rates: str) -> dp.Scheme:
 def rappor(value: int, random: np.random.Generator) -> list[int]:
     """One report of the paper [Erlingsson2014, section 2]: signal B, permanent bits B', and what is sent, S."""
     report = []
-    for bit in range(K):
+    for bit, (u, v) in enumerate(random.random((K, 2)).tolist()):
         b = int(bit == value)
-        u = random.random()
         permanent = 1 if u < F / 2 else 0 if u < F else b
-        report.append(int(random.random() < (Q if permanent else P)))
+        report.append(int(v < (Q if permanent else P)))
     return report
 
 
@@ -56,17 +55,19 @@ TWINS: dict[str, tuple[dp.Scheme, Callable[..., object], Callable[..., Reports]]
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("rounds", [200, pytest.param(600, marks=pytest.mark.nightly("a study"))])
 @pytest.mark.parametrize("name", TWINS)
-def test_the_intervals_hold_as_often_as_they_say(name: str) -> None:
+def test_the_intervals_hold_as_often_as_they_say(name: str, rounds: int) -> None:
+    """Errors 30 % too small hold .87, which 200 rounds reject in all but one of a million times; those too large hold .99."""
     asked, one, together = TWINS[name]
     mechanism, held = asked.attributes["a"].mechanism, 0
     random = np.random.default_rng(5)
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         values = random.choice(K, CLIENTS, p=LAW)
         statistics = mechanism.statistics(together([one(value, random) for value in values.tolist()]))
         low, high = dp.estimate(Aggregate(asked, CLIENTS, {"a": statistics}, {}, {"a": CLIENTS}), "a").interval(0.95)
         held += int(np.sum((low <= LAW) & (high >= LAW)))
-    assert 0.93 <= held / (ROUNDS * K) <= 0.97
+    assert 0.93 <= held / (rounds * K) <= 0.97
 
 
 @pytest.mark.parametrize("name", TWINS)

@@ -82,12 +82,21 @@ def summary(rows: list[dict[str, object]]) -> pd.DataFrame:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["beta_2_5", "uniform"])
-def test_two_rounds_err_less_than_one_and_hold_as_often_as_they_say(name: str) -> None:
-    """Of 40 rounds of 95 % fewer than 33 hold once in a thousand times; an error of .66 is within .8 as surely."""
-    table = summary([one_round(name, 100_000, "1", seed) for seed in range(40)]).iloc[0]
+@pytest.mark.parametrize(
+    ("name", "rounds", "least"),
+    [
+        ("beta_2_5", 16, 12),
+        *(pytest.param(name, 40, 33, marks=pytest.mark.nightly("a study")) for name in ("beta_2_5", "uniform")),
+    ],
+)
+def test_two_rounds_err_less_than_one_and_hold_as_often_as_they_say(name: str, rounds: int, least: int) -> None:
+    """Of 40 rounds of 95 % fewer than 33 hold once in a thousand times; an error of .66 is within .8 as surely.
+
+    By day, of 16, fewer than 12 hold as seldom, and what misses half of the time is rejected with a power of .96.
+    """
+    table = summary([one_round(name, 100_000, "1", seed) for seed in range(rounds)]).iloc[0]
     assert table["ratio"] < 0.8, table
-    assert min(table["both_holds"], table["both_mean_holds"]) >= 33 / 40, table
+    assert min(table["both_holds"], table["both_mean_holds"]) >= least / rounds, table
     assert name != "beta_2_5" or table["both_error"] < 0.0025, table
 
 

@@ -1,6 +1,7 @@
-"""One Prefect server for all flow tests (it takes a quarter of a minute to start), and a small scheme with several shards.
+"""A Prefect server for the flow tests of a process (it takes a quarter of a minute to start), and a scheme of several shards.
 
-LDPFLOW_TEST_DATABASE=postgresql lets every server of these tests keep its history in a private PostgreSQL, not in SQLite.
+LDPFLOW_TEST_DATABASE=postgresql lets every server of these tests keep its history in a private PostgreSQL, not in SQLite, and
+leaves out the tests that ask no server: they are the same on either.
 """
 
 from __future__ import annotations
@@ -20,6 +21,15 @@ if TYPE_CHECKING:
     from prefect.client.orchestration import SyncPrefectClient
 
 CLIENTS = 200_000  # four blocks, so two shards
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """On PostgreSQL only what asks a server of Prefect differs from SQLite."""
+    if os.environ.get("LDPFLOW_TEST_DATABASE") == "postgresql":
+        asked = {"harness", "new_database"}
+        alike = [each for each in items if each.get_closest_marker("flows") and not asked & {*each.fixturenames}]  # type: ignore[attr-defined]
+        config.hook.pytest_deselected(items=alike)
+        items[:] = [each for each in items if each not in alike]
 
 
 @pytest.fixture(scope="session")
@@ -76,6 +86,26 @@ def client(harness: None) -> Iterator[SyncPrefectClient]:
         while runs := found.read_flow_runs():
             for run in runs:
                 found.delete_flow_run(run.id)
+
+
+@pytest.fixture
+def only_daily(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of what there is to deploy the daily round alone: the server takes seconds for all of it, once for each test."""
+    from ldpflow_flows import deploying
+
+    daily = [one for one in deploying._declared() if one["name"] == deploying.DAILY]
+    monkeypatch.setattr(deploying, "_declared", lambda: daily)
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounds without pictures, for tests that do not look at any: they are a second of each."""
+    from dpcore.rounds import landing
+
+    def draw(_: object) -> dict[str, Path]:  # tasks are found by their functions' names
+        return {}
+
+    monkeypatch.setattr(landing, "draw", draw)
 
 
 @pytest.fixture(scope="session")

@@ -99,6 +99,7 @@ def test_the_flow_gives_the_same_bits_as_the_command_and_shows_what_it_found(
     assert "# Consumer expenditure, round 2026-11-20" in str(front.data)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_task_that_fails_after_its_effect_counts_nobody_twice(
     scheme_file: Path, by_command: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -113,6 +114,7 @@ def test_a_task_that_fails_after_its_effect_counts_nobody_twice(
     assert list(runs_in(tmp_path)["accepted"]) == [200_000]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_shards_of_another_size_give_the_same_bits(
     scheme_file: Path, by_command: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -120,6 +122,7 @@ def test_shards_of_another_size_give_the_same_bits(
     assert same_aggregate(rounds.run_round(settings_of(scheme_file, tmp_path)), by_command)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_records_that_are_privatized_twice_are_reported_once(
     scheme_file: Path, records_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -142,6 +145,7 @@ def test_records_that_are_privatized_twice_are_reported_once(
     assert (run["source"], run["randomness"], run["accepted"]) == ("records", "secure", 5000)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_records_of_a_run_that_is_retried_after_landing_are_not_privatized_again(
     scheme_file: Path, records_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

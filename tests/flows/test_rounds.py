@@ -26,7 +26,7 @@ from ldpflow_flows.settings import BackfillSettings, CleanupSettings, CollectSet
 from ldpflow_flows.simulate import simulate
 from tests.flows.artifacts import shown
 
-pytestmark = [pytest.mark.flows, pytest.mark.usefixtures("harness")]
+pytestmark = [pytest.mark.flows, pytest.mark.usefixtures("harness", "undrawn")]
 FLOWS = ("round", "simulate", "estimate", "collect")
 
 

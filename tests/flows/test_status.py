@@ -36,6 +36,7 @@ def said() -> dict[str, tuple[str, bool]]:
     return {line.what: (line.said, line.is_well) for line in status.of_server()[0]}
 
 
+@pytest.mark.usefixtures("only_daily")
 def test_what_the_server_knows(folder: Path, client: SyncPrefectClient) -> None:
     deploying.ensure(Project.of())
     first = said()
@@ -55,6 +56,7 @@ def test_what_the_server_knows(folder: Path, client: SyncPrefectClient) -> None:
     client.delete_flow_run(run.id)
 
 
+@pytest.mark.usefixtures("only_daily")
 def test_a_run_that_ended_badly_is_named(folder: Path, client: SyncPrefectClient) -> None:
     from prefect.states import Crashed, Failed, Running
 
@@ -70,6 +72,7 @@ def test_a_run_that_ended_badly_is_named(folder: Path, client: SyncPrefectClient
     assert "second (Crashed)" in told
 
 
+@pytest.mark.usefixtures("only_daily")
 def test_a_round_that_was_due_and_has_not_landed_is_told(
     by_command: Path, folder: Path, client: SyncPrefectClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,6 +147,7 @@ def test_what_a_server_does_not_say_has_a_reason(
     assert status.Line("runs", said, False) in status.of_server()[0]
 
 
+@pytest.mark.usefixtures("only_daily")
 def test_beside_a_server_of_ones_own_a_worker_is_what_is_started(
     folder: Path, client: SyncPrefectClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

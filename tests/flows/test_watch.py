@@ -122,6 +122,7 @@ ITS_SERVER_DIED = (
 )
 
 
+@pytest.mark.usefixtures("only_daily")
 @pytest.mark.parametrize("death", [Crashed(), Failed(message=ITS_SERVER_DIED)], ids=["itself", "its server"])
 @pytest.mark.parametrize("is_told", [True, False])
 def test_a_run_that_died_is_told_and_begun_again_twice(

@@ -21,7 +21,10 @@ def test_names_are_said_once() -> None:
 def test_each_can_be_planted(file: str) -> None:
     for bug in (bug for bug in BUGS if bug.file == file):
         assert bug.planted(ROOT) != (ROOT / file).read_text(encoding="utf-8")
-        assert all((ROOT / test).exists() for test in bug.tests), bug.name
+        for test in bug.tests:
+            path, _, name = test.partition("::")
+            assert (ROOT / path).exists(), bug.name
+            assert not name or f"\ndef {name}(" in (ROOT / path).read_text(encoding="utf-8"), bug.name
 
 
 def test_a_bug_whose_text_is_not_there_or_not_once_is_told(tmp_path: Path) -> None:

@@ -130,6 +130,7 @@ def test_from_init_to_a_landed_round(installed: Path, environment: dict[str, str
     assert not (own / "data/schemes").exists()
 
 
+@pytest.mark.nightly("waits")
 @pytest.mark.skipif(chromium.BINARY is None, reason="needs Debian's chromium: apt-get install chromium")
 def test_an_older_folder_is_taken_over_with_what_was_set_in_it(
     installed: Path, environment: dict[str, str], tmp_path: Path

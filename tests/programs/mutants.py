@@ -35,7 +35,7 @@ QUICK = "not slow and not flows and not nightly"
 
 @dataclass(frozen=True)
 class Bug:
-    """A planted bug.  old stands once in file, a path from the root; tests are files or folders of tests."""
+    """A planted bug.  old stands once in file, a path from the root; tests are files, folders, or one of a file, FILE::NAME."""
 
     name: str
     file: str

@@ -29,6 +29,7 @@ from dpcore.rounds.run import Run
 from tests.helpers import collectors, landed, undrawn
 
 pytestmark = pytest.mark.slow  # dozens of small rounds
+AT_NIGHT = pytest.mark.nightly("every case")
 
 SCHEME = """
 name = "consumer_expenditure"
@@ -89,7 +90,11 @@ def in_order(scheme_file: Path, tmp_path_factory: pytest.TempPathFactory) -> dic
     return found
 
 
-@pytest.mark.parametrize("order", [(2, 0, 1), (1, 2, 0), (0, 1, 2, 1), (0, 1, 2, 0, 2)], ids=str)
+@pytest.mark.parametrize(
+    "order",
+    [(2, 0, 1), (0, 1, 2, 1), *(pytest.param(each, marks=AT_NIGHT) for each in ((1, 2, 0), (0, 1, 2, 0, 2)))],
+    ids=str,
+)
 def test_rounds_in_another_order_or_run_again_end_in_the_same_tables(
     scheme_file: Path, tmp_path: Path, in_order: dict[str, pd.DataFrame], order: tuple[int, ...]
 ) -> None:
