@@ -16,6 +16,7 @@ import numpy as np
 
 from dpcore.errors import NotEstimable
 from dpcore.estimation.densities import Spline, cell_masses
+from dpcore.estimation.estimators.bands import massless
 from dpcore.estimation.estimators.consistency import project_density
 from dpcore.estimation.estimators.ladder import Rung
 from dpcore.estimation.estimators.likelihood import CERTAINTY
@@ -44,12 +45,13 @@ def project(
     spaces = [*((degree, coarser) for coarser in range(level, -1, -1)), (1, 0)]
     for degree, level in spaces:
         information, right, noise = _normal_equations(channel, tables, weights, fit, degree, level)
-        if np.linalg.cond(information) <= _TOLD:
+        mass = bspline.integrals(degree, level)
+        free = massless(mass)
+        if np.linalg.cond(free.T @ information @ free) <= _TOLD:
             break
     else:
         raise NotEstimable("the reports cannot tell a law of this attribute from another; use more cells")
     inverse = np.linalg.inv(information)
-    mass = bspline.integrals(degree, level)
     raw, covariance = _condition(inverse @ right, inverse @ noise @ inverse, inverse, mass)
     lower, upper = bounds
     proper = project_density(raw, degree, level)

@@ -89,10 +89,15 @@ class Cells:
         """Whether one of many holds so much that its values may be a single one: a density of them could be anything."""
         return self._fullest >= max(1 / _FEW, _TAIL / self.inputs)
 
-    @property
-    def are_few(self) -> bool:
-        """Whether they are so few that B-splines over two of them each look like an atom: a finer span may tell more."""
-        return self.inputs < 2 ** (rules.COARSEST + 1) + DEGREE
+    def finer_may_tell(self, x: np.ndarray) -> np.ndarray:
+        """Return whether a finer span may tell more of what ends at x (n,), (n,).
+
+        Few cells hardly tell an atom from the coarsest span's B-splines.  But what a finer one says within an end cell, where
+        the atom is, nobody has seen.
+        """
+        place = (np.asarray(x, dtype=np.float64) - self.density.lower) / self.density.width * self.inputs
+        is_hidden = ((place > 0) & (place < 1)) | ((place > self.inputs - 1) & (place < self.inputs))
+        return (self.inputs < 2 ** (rules.COARSEST + 1) + DEGREE) & ~is_hidden
 
     @cached_property
     def _fullest(self) -> float:

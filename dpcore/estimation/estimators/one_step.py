@@ -153,8 +153,7 @@ class OneStep:
             taken = open_ & (~is_enough | does & (found < variance))
             value[taken], variance[taken] = (features @ seen.correction)[taken], found[taken]
             is_enough |= taken & does
-            if not self._cells.are_few:
-                open_ &= ~is_enough
+            open_ &= ~is_enough | self._cells.finer_may_tell(x)
         return density.cdf(x) + value, np.hypot(np.sqrt(variance), self._cells.shares(x))
 
     def _tried(self, functional: Functional, confidence: float) -> tuple[float, Corrected | None]:
@@ -232,11 +231,12 @@ class OneStep:
     def _sight(self, posterior: Posterior, own: Influence, *others: Influence) -> tuple[Span, np.ndarray, float]:
         """The span that a functional is corrected in, T of its functions, and the first-order variance.
 
-        The coarsest that leaves little unseen, or of few cells the surest; but none that makes the error more than twice that
-        of the one before.
+        The coarsest that leaves little unseen, or the surest where a finer one may tell more; but none that makes the error
+        more than twice that of the one before.
         own: the functional's derivative.  others: what may be corrected by in its place; the one with the least variance is.
         """
         along = posterior.along(own)
+        goes_on = bool(np.all(self._cells.finer_may_tell(np.array(own.breaks))))
 
         def read(seen: Span, influence: Influence) -> tuple[float, float, np.ndarray]:
             t = seen.along(influence, posterior.density.breakpoints)
@@ -253,7 +253,7 @@ class OneStep:
             candidates.append((seen, t, variance))
             if left <= rules.SMALL * variance:
                 enough.append(candidates[-1])
-                if not self._cells.are_few:
+                if not goes_on:
                     break
         return min(enough, key=itemgetter(2), default=candidates[-1])
 

@@ -37,14 +37,18 @@ def corrected(posterior: Posterior, seen: Span, points: Points, t: float, confid
 
 def _to_ends(posterior: Posterior, found: Corrected, t: float, confidence: float) -> Corrected:
     """The same with an interval up to an end that it all but reaches, where an atom may hold the quantile."""
-    lower, upper = posterior.density.lower, posterior.density.upper
-    piece = (upper - lower) / 2**rules.LEVEL
+    lower, upper, inputs = posterior.density.lower, posterior.density.upper, posterior.likelihood.inputs
+    piece, z = (upper - lower) / min(2**rules.LEVEL, inputs), normal_quantile(confidence)
     is_near = np.array([found.low < lower + piece, found.high > upper - piece])
     if not np.any(is_near):
         return found
-    seen, inputs = span.of(posterior, rules.COARSEST, np.arange(2)), posterior.likelihood.inputs
+    level = max(
+        0, min(rules.COARSEST, inputs.bit_length() - 2)
+    )  # two cells a piece at least, or they do not tell its atom
+    seen = span.of(posterior, level, np.arange(2))
     even = posterior.likelihood.expected(np.full(inputs, 1 / inputs))  # without atoms: what is seen is the law's
     atoms = seen.masses @ seen.solve @ posterior.likelihood.residual(even)
-    most = atoms + normal_quantile(confidence) * standard_errors(seen.masses, seen.covariance)
+    most = atoms + z * standard_errors(seen.masses, seen.covariance)
     to_lower, to_upper = is_near & (np.array([t, 1 - t]) <= most)
-    return replace(found, low=lower if to_lower else found.low, high=upper if to_upper else found.high)
+    low, high = lower if to_lower else found.low, upper if to_upper else found.high
+    return replace(found, low=low, high=high, error=max(found.error, (high - low) / (2 * z)))

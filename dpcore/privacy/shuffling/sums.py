@@ -69,7 +69,10 @@ def _transform(waves: np.ndarray, length: int, reach: int, start: float, tilt: f
     """
     roots = _roots(length)
     ratio, last = math.exp(-tilt) * roots[waves], math.exp(-tilt * reach) * roots[waves * reach % length]
-    left = 1 - ratio[1:]
+    turn, shrunk = np.pi / length * waves[1:], math.exp(-tilt)
+    left = -math.expm1(-tilt) + shrunk * (
+        2 * np.sin(turn) ** 2 - 1j * np.sin(2 * turn)
+    )  # 1 - ratio, where both are near 1, too
     values = np.empty(len(waves), dtype=complex)
     values[1:] = ((1 - last[1:]) * (start + ratio[1:] / left) - reach * last[1:]) / left
     steps = np.arange(reach)
