@@ -89,15 +89,21 @@ class Cells:
         """Whether one of many holds so much that its values may be a single one: a density of them could be anything."""
         return self._fullest >= max(1 / _FEW, _TAIL / self.inputs)
 
-    def finer_may_tell(self, x: np.ndarray) -> np.ndarray:
-        """Return whether a finer span may tell more of what ends at x (n,), (n,).
+    @property
+    def are_few(self) -> bool:
+        """Whether they hardly tell an atom from the coarsest span's B-splines: a finer span may tell more."""
+        return self.inputs < 2 ** (rules.COARSEST + 1) + DEGREE
 
-        Few cells hardly tell an atom from the coarsest span's B-splines.  But what a finer one says within an end cell, where
-        the atom is, nobody has seen.
-        """
-        place = (np.asarray(x, dtype=np.float64) - self.density.lower) / self.density.width * self.inputs
-        is_hidden = ((place > 0) & (place < 1)) | ((place > self.inputs - 1) & (place < self.inputs))
-        return (self.inputs < 2 ** (rules.COARSEST + 1) + DEGREE) & ~is_hidden
+    @property
+    def inner(self) -> np.ndarray:
+        """Where the first cell ends and the last one begins, (2,)."""
+        own = self.density.width / self.inputs
+        return np.array([self.density.lower + own, self.density.upper - own])
+
+    def is_hidden(self, x: np.ndarray) -> np.ndarray:
+        """Return whether x (n,) lies within an end cell, where an atom may be: what a finer span says there nobody has seen."""
+        begin, end = self.inner
+        return ((self.density.lower < x) & (x < begin)) | ((end < x) & (x < self.density.upper))
 
     @cached_property
     def _fullest(self) -> float:

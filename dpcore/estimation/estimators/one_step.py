@@ -133,7 +133,15 @@ class OneStep:
     def cdf_band(self, x: np.ndarray, deviations: Deviations) -> tuple[np.ndarray, np.ndarray]:
         """Return low and high, (n,), of the corrected distribution function at x (n,): at each what `Cdf` has there."""
         (below, less), (above, more) = (self._cdf(at) for at in self._points.reach(x))
-        return below - deviations * less, above + deviations * more
+        low, high = below - deviations * less, above + deviations * more
+        if (
+            self._cells.are_few
+        ):  # within an end cell hardly anything was seen: no less than where it begins, no more than at its end
+            value, errors = self._cdf(self._cells.inner)
+            at, half = self._cells.inner, np.max(deviations) * errors
+            low = np.where(x > at[1], np.maximum(low, value[1] - half[1]), low)
+            high = np.where(x < at[0], np.minimum(high, value[0] + half[0]), high)
+        return low, high
 
     def _cdf(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The corrected distribution function at x, and its standard errors."""
@@ -142,6 +150,7 @@ class OneStep:
             [np.interp(x, posterior.grid, features) for features in posterior.cdf_features.T]
         ).T  # by parameter
         value, variance = np.empty(len(x)), np.full(len(x), np.inf)
+        may_go_on = self._cells.are_few & ~self._cells.is_hidden(x)
         open_, is_enough = np.ones(len(x), dtype=bool), np.zeros(len(x), dtype=bool)
         for level in _LEVELS:
             seen = self._span(posterior, level)
@@ -153,7 +162,7 @@ class OneStep:
             taken = open_ & (~is_enough | does & (found < variance))
             value[taken], variance[taken] = (features @ seen.correction)[taken], found[taken]
             is_enough |= taken & does
-            open_ &= ~is_enough | self._cells.finer_may_tell(x)
+            open_ &= ~is_enough | may_go_on
         return density.cdf(x) + value, np.hypot(np.sqrt(variance), self._cells.shares(x))
 
     def _tried(self, functional: Functional, confidence: float) -> tuple[float, Corrected | None]:
@@ -236,7 +245,8 @@ class OneStep:
         own: the functional's derivative.  others: what may be corrected by in its place; the one with the least variance is.
         """
         along = posterior.along(own)
-        goes_on = bool(np.all(self._cells.finer_may_tell(np.array(own.breaks))))
+        breaks = np.array(own.breaks if own.of_law else ())  # of a density's weight they are the fit's own knots
+        may_go_on = self._cells.are_few and not np.any(self._cells.is_hidden(breaks))
 
         def read(seen: Span, influence: Influence) -> tuple[float, float, np.ndarray]:
             t = seen.along(influence, posterior.density.breakpoints)
@@ -253,7 +263,7 @@ class OneStep:
             candidates.append((seen, t, variance))
             if left <= rules.SMALL * variance:
                 enough.append(candidates[-1])
-                if not goes_on:
+                if not may_go_on:
                     break
         return min(enough, key=itemgetter(2), default=candidates[-1])
 
