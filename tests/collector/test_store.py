@@ -431,9 +431,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 def test_a_full_disk_takes_nothing_and_loses_nothing(disk: Path) -> None:
     """Batches until there is no room; then room; all that was accepted, and nothing twice."""
     ballast = disk / "ballast"
-    ballast.write_bytes(
-        bytes(5 << 19)
-    )  # of four megabytes; without it there is room for the log and for what moves out of it
+    ballast.write_bytes(bytes(5 << 19))  # of 4 MiB; without it there is room for the log and for what moves out of it
     contents = {seed: collectors.stream(500, seed) for seed in range(1, 121)}
     accepted, failed = set(), []
     with collector(disk / "into", seconds=3600) as sender:

@@ -6,8 +6,7 @@ linear in the density: with shares y_l of each level's reports and N the B-splin
     raw = (M' W M)^{-1} M' W y,    M_l = A_l N,  W = diag(n_l / p),
 
 p the shares expected under the fit.  The covariance is that of multinomial shares, sandwiched, level by level.  j is as asked,
-or coarser, with lines at last, where few cells cannot tell so
-many functions apart.
+or coarser, with lines at last, where few cells cannot tell so many functions apart.
 """
 
 from __future__ import annotations

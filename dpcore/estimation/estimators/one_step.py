@@ -134,13 +134,12 @@ class OneStep:
         """Return low and high, (n,), of the corrected distribution function at x (n,): at each what `Cdf` has there."""
         (below, less), (above, more) = (self._cdf(at) for at in self._points.reach(x))
         low, high = below - deviations * less, above + deviations * more
-        if (
-            self._cells.are_few
-        ):  # within an end cell hardly anything was seen: no less than where it begins, no more than at its end
-            value, errors = self._cdf(self._cells.inner)
-            at, half = self._cells.inner, np.max(deviations) * errors
-            low = np.where(x > at[1], np.maximum(low, value[1] - half[1]), low)
-            high = np.where(x < at[0], np.minimum(high, value[0] + half[0]), high)
+        if self._cells.are_few:  # within an end cell hardly anything was seen but what is known at its inner edge
+            begin, end = edges = self._cells.inner
+            value, errors = self._cdf(edges)
+            half = np.max(deviations) * errors
+            low = np.where(x > end, np.maximum(low, value[1] - half[1]), low)
+            high = np.where(x < begin, np.minimum(high, value[0] + half[0]), high)
         return low, high
 
     def _cdf(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -68,13 +68,13 @@ def _transform(waves: np.ndarray, length: int, reach: int, start: float, tilt: f
     It is a geometric sum; waves but the first, 0, and the last, length / 2, count twice, as half of them are not told.
     """
     roots = _roots(length)
-    ratio, last = math.exp(-tilt) * roots[waves], math.exp(-tilt * reach) * roots[waves * reach % length]
-    turn, shrunk = np.pi / length * waves[1:], math.exp(-tilt)
-    left = -math.expm1(-tilt) + shrunk * (
-        2 * np.sin(turn) ** 2 - 1j * np.sin(2 * turn)
-    )  # 1 - ratio, where both are near 1, too
+    falls, turn = math.exp(-tilt), np.pi / length * waves[1:]
+    ratio, last = falls * roots[waves[1:]], math.exp(-tilt * reach) * roots[waves[1:] * reach % length]
+    left = falls * (2 * np.sin(turn) ** 2 - 1j * np.sin(2 * turn)) - math.expm1(
+        -tilt
+    )  # 1 - ratio, where that is near 0, too
     values = np.empty(len(waves), dtype=complex)
-    values[1:] = ((1 - last[1:]) * (start + ratio[1:] / left) - reach * last[1:]) / left
+    values[1:] = ((1 - last) * (start + ratio / left) - reach * last) / left
     steps = np.arange(reach)
     values[0] = (start + steps) @ np.exp(-tilt * steps)
     return math.exp(-tilt * start) * np.where(waves % (length // 2), 2, 1) * values

@@ -16,7 +16,6 @@ from typing import Any
 import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Text
@@ -114,14 +113,10 @@ def svg(figure: Figure) -> str:
 
 def _take_literally(figure: Figure) -> None:
     """Let a name with two dollar signs be no formula, as the powers on a logarithmic axis are."""
-    formulas = [label for axes in figure.axes for axis in (axes.xaxis, axes.yaxis) for label in _powers(axis)]
-    for text in figure.findobj(Text):
-        if isinstance(text, Text) and text not in formulas:
-            text.set_parse_math(False)
-
-
-def _powers(axis: Axis) -> list[Text]:
-    return [*axis.get_ticklabels(which="both")] if axis.get_scale() == "log" else []
+    every = [axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)]
+    powers = {label for axis in every if axis.get_scale() == "log" for label in axis.get_ticklabels(which="both")}
+    for text in {*figure.findobj(Text)} - powers:
+        text.set(parse_math=False)
 
 
 def dress(axes: Axes, *, title: str, subtitle: str = "", rules: str = "y") -> None:
