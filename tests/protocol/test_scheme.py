@@ -56,6 +56,20 @@ def test_a_client_spends_the_sum(small: Scheme, small_text: str) -> None:
     assert small.epsilon == pytest.approx(1.5 + np.log(3))
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_dearest_unit_is_found_where_floats_tell_no_difference(order: int) -> None:
+    above = Budget.parse("1.0986122886681096914")
+    epsilons = ['"ln 3"', above.text][::order]
+    assert float(above) == float(Budget.parse("ln 3"))
+    tables = [
+        f'[attributes.a{place}]\ntype = "categorical"\ncategories = ["x", "y"]\nepsilon = {epsilon}\n'
+        for place, epsilon in enumerate(epsilons)
+    ]
+    scheme = Scheme.from_toml("\n".join(['name = "near"\nreporting = "one"', *tables]))
+    assert scheme.budget == above
+    assert all(scheme.budget.covers(attribute.budget) for attribute in scheme.attributes.values())
+
+
 def test_reporting_one_spends_the_dearest_unit(small_text: str) -> None:
     one = Scheme.from_toml('reporting = "one"\n' + small_text)
     assert one.units == (("side", "height"), ("colour",))
@@ -168,6 +182,19 @@ def test_a_whole_number_is_one_within_its_bounds(key: Option) -> None:
     for bad in (key.least - 1, key.most + 1, True, False, str(key.least), "1.0", None):
         with pytest.raises(SchemeError, match=rf"{key.name}(\[0\])? must be a whole number between"):
             said(bad)
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        lambda text: text + "x = " + "[" * 9000,
+        lambda text: text.replace("epsilon = 0.5", f'epsilon = "{" + ".join(3000 * ["0.1"])}"'),
+    ],
+)
+def test_a_text_that_goes_too_deep_is_refused_in_one_line(of: Callable[[str], str], small_text: str) -> None:
+    with pytest.raises(SchemeError) as refused:
+        Scheme.from_toml(of(small_text))
+    assert "\n" not in str(refused.value)
 
 
 def test_a_missing_scheme_file_is_one_line() -> None:
