@@ -172,6 +172,24 @@ def test_delta_is_charged_of_the_dearest_unit_or_of_all(reporting: str, pairs: s
         dp.Client(scheme, dp.secure(), ledger=ledger).report(record)
 
 
+@pytest.mark.parametrize(
+    ("total", "costs", "beyond"),
+    [
+        ("ln 3", [], "1.0986122886681096914"),
+        ("0.3", ["0.1", "0.1", "0.1"], "1e-40"),
+        ("1 + ln 2", ["0.5", "ln 2"], "0.5000000000000000000000000001"),
+    ],
+)
+def test_a_total_is_kept_where_floats_tell_no_difference(total: str, costs: list[str], beyond: str) -> None:
+    ledger = Ledger(Budget.parse(total), InMemory())
+    for cost in costs:
+        ledger.charge([Charge(attribute="a", cost=Budget.parse(cost))])
+    spent = ledger.spent()
+    with pytest.raises(BudgetExceeded):
+        ledger.charge([Charge(attribute="a", cost=Budget.parse(beyond))])
+    assert ledger.spent() == spent
+
+
 def test_nobody_writes_between_what_is_read_and_what_is_charged() -> None:
     class Kept(InMemory):
         is_held = False
