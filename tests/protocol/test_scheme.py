@@ -330,3 +330,39 @@ def test_options_that_no_mechanism_has_together_are_refused(options: str, said: 
 def test_a_name_with_a_line_break_is_refused(told: str) -> None:
     with pytest.raises(SchemeError, match="lower-case letters"):
         Scheme.from_toml(f'{told}\ntype = "numeric"\nlower = 0\nupper = 1\nepsilon = 1\ncolumn = "x"\n')
+
+
+_LATTICE = 'type = "numeric"\nlower = 0\nupper = 9\nstep = 1\nepsilon = 1'
+_DENSITY = 'type = "numeric"\nlower = 0\nupper = 9\nepsilon = 1'
+_BINS = 'type = "categorical"\nbins = [1, 2]\nepsilon = 1'
+_NAMES = 'type = "categorical"\ncategories = ["a", "b", "other"]\nepsilon = 1'
+_PLANE = 'type = "numeric"\nof = ["x", "y"]\nlower = [0, 0]\nupper = [1, 1]\nepsilon = 1'
+_PAIRS = 'type = "categorical"\nof = ["x", "y"]\ncategories = [["a", "b"], ["a", "b"]]\nepsilon = 1'
+_LABEL = 'type = "categorical"\ncategories = ["a", "b"]\nepsilon = 1\n\n[labels.l]\ncategories = ["a", "b", "other"]'
+SAID = {
+    _LATTICE: [
+        'outside = "refuse"', 'missing = "category"', 'codes = { -1 = "missing" }', 'unit = "m"', "heaps = [3]", 'column = "c"'
+    ],
+    _DENSITY: [
+        'outside = "refuse"', 'missing = "category"', 'codes = { -1 = "missing" }', 'unit = "m"', 'column = "c"',
+        "assume = { second_derivative = 2 }", 'intervals = ["distribution_free"]', 'functionals = ["mean"]',
+        'estimator = "ems"', 'estimator = "projection"',
+    ],
+    _BINS: ['missing = "category"', 'codes = { -1 = "missing" }', 'unit = "m"', "values = [0, 1, 2]", 'column = "c"'],
+    _NAMES: [
+        'missing = "category"', 'codes = { 1 = "a" }', 'outside = "other"', "values = [0, 1, 2]", 'column = "c"',
+        'mechanism = "unary_encoding"',
+    ],
+    _PLANE: ['outside = "refuse"', 'units = ["m", ""]', "cells = 16"],
+    _PAIRS: ['mechanism = "unary_encoding"'],
+    _LABEL: ['missing = "category"', 'codes = { 1 = "a" }', 'outside = "other"', 'column = "c"'],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("table", "said"), [(table, said) for table, lines in SAID.items() for said in lines])
+def test_whatever_is_said_of_an_attribute_or_label_is_in_the_digest(table: str, said: str) -> None:
+    """What the digest does not cover one client may read otherwise than another, and the collector than both."""
+    plain, other = (Scheme.from_toml(f'name = "s"\n\n[attributes.a]\n{text}\n') for text in (table, f"{table}\n{said}"))
+    assert plain.digest != other.digest
+    for scheme in (plain, other):
+        assert Scheme.from_toml(scheme.canonical).canonical == scheme.canonical
