@@ -92,6 +92,15 @@ def charged(scheme: Scheme) -> pd.DataFrame:
     return tables_of(pipeline.Round(aggregate, {}, {}, {}))["budgets"]
 
 
+def test_what_lands_of_a_budget_is_what_its_mechanism_says() -> None:
+    scheme = Scheme.from_toml(PETS.format('"ln 3"'))
+    for row in charged(scheme).to_dict("records"):
+        mechanism = scheme.attributes[row["attribute"]].mechanism
+        assert row["certificate"] == mechanism.certificate().text
+        assert (row["stated"], row["epsilon"]) == (mechanism.budget.text, float(mechanism.budget))
+        assert (row["delta"], row["charges"], row["states"]) == (0.0, 203, states(mechanism))
+
+
 def landed(file: Path, scheme: Scheme, round_: str, known: Known | None) -> None:
     """A round of 203 collected reports in the warehouse, as far as what clients spend is concerned."""
     warehouses.put(file)
