@@ -11,7 +11,8 @@ import math
 import re
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add
 
 from dpcore.errors import SchemeError, exact
 
@@ -53,8 +54,7 @@ class Budget:
             return value
         text = str(value).strip()
         if isinstance(value, str) and " + " in text:
-            left, right = text.split(" + ", 1)
-            return cls.parse(left) + cls.parse(right)
+            return reduce(add, map(cls.parse, text.split(" + ")))
         try:
             logarithm = _LOGARITHM.match(text)
             if logarithm:

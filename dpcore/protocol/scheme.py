@@ -55,7 +55,7 @@ class Scheme:
         text = source if isinstance(source, str) and "\n" in source else _read(Path(source))
         try:
             document = tomllib.loads(text, parse_float=str)  # decimals stay exactly as written
-        except tomllib.TOMLDecodeError as error:
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
             raise SchemeError(f"the scheme is not valid TOML: {error}") from None
         return cls(**canonical.read(document))
 
@@ -107,7 +107,7 @@ class Scheme:
     def budget(self) -> Budget:
         """What one client spends in one round, exact: the sum over attributes, or over the dearest unit."""
         totals = [reduce(add, (self.attributes[name].budget for name in unit)) for unit in self.units]
-        return reduce(add, totals) if self.reporting == "all" else max(totals, key=float)
+        return reduce(add if self.reporting == "all" else _dearer, totals)
 
     @property
     def epsilon(self) -> float:
@@ -147,6 +147,11 @@ class Scheme:
         if len(lengths) > 1:
             raise InvalidRecord(f"all columns must have the same length, got lengths {sorted(lengths)}")
         return cells
+
+
+def _dearer(one: Budget, other: Budget) -> Budget:
+    """The larger of two, exact: `ln 3` and a decimal just above it are one float."""
+    return one if one.covers(other) else other
 
 
 def _read(path: Path) -> str:

@@ -8,6 +8,7 @@ unknown level.  What a report may be is the mechanism's to say (`accepts`), and 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -32,11 +33,14 @@ from dpcore.wire.schema import (
     report_schema,
     sizes_of,
 )
+from dpcore.wire.single import ROUND_NAME
 
 UNKNOWN_LEVEL = 255  # no mechanism has so many
 PART = 1 << 17  # reports read at a time, twice a pipeline's block
 _SHARE = 1 << 17  # ids whose first 47 bits are hardly ever those of another's
 _WIDE = 1 << 16  # values of an integer, beyond which a dictionary of them is longer than they are
+_REASON = re.compile(r"[a-z_]{1,63}")  # for which a collector refuses reports
+_MOST_REFUSED = 10**12  # for one reason: as many as clients that may be planned for
 
 
 def write_reports(path: Path, scheme: Scheme, batch: ReportBatch, sent_for: str = "") -> None:
@@ -216,17 +220,23 @@ def read_stamp(path: Path, scheme: Scheme) -> tuple[str, int]:
     Raises what `read_reports` does, but for the columns.
     """
     footer, held = _stamp(path, scheme)
-    return held.get(ROUND, b"").decode(), int(footer.num_rows)
+    sent_for = held.get(ROUND, b"").decode("latin-1")
+    if not ROUND_NAME.fullmatch(sent_for):
+        raise InvalidReport(f"{path} does not say which round it is for; put back the file as it was written")
+    return sent_for, int(footer.num_rows)
 
 
 def read_refused(path: Path, scheme: Scheme) -> dict[str, int]:
     """Return how many reports a collector refused beside those in its file, by reason; raises what `read_stamp` does."""
     _, held = _stamp(path, scheme)
     try:
-        refused = {str(reason): int(count) for reason, count in json.loads(held.get(REFUSED, b"{}")).items()}
-    except (ValueError, TypeError, AttributeError):
-        refused = {"": 0}
-    if any(count < 1 for count in refused.values()):
+        refused = json.loads(held.get(REFUSED, b"{}"))
+    except (ValueError, RecursionError):
+        refused = None
+    if not isinstance(refused, dict) or not all(
+        _REASON.fullmatch(reason) and type(count) is int and 1 <= count <= _MOST_REFUSED
+        for reason, count in refused.items()
+    ):
         raise InvalidReport(f"{path} does not say how many reports were refused; put back the file as it was written")
     return refused
 
@@ -296,7 +306,8 @@ def check_stamp(path: Path, scheme: Scheme, kind: str, held: Mapping[bytes, byte
     if held.get(KIND) != kind.encode():
         raise InvalidReport(f"{path} is not a file of {kind} that ldpflow wrote")
     if held.get(DIGEST) != scheme.digest.encode():
-        other = held.get(DIGEST, b"").decode()[:12]
+        other = held.get(DIGEST, b"")[:12].decode("latin-1")
+        other = other if other.isascii() and other.isalnum() else "none"  # somebody may have written two lines
         raise SchemeMismatch(
             f"{path} belongs to scheme {other}, expected {scheme.digest[:12]}; use the scheme it was made under"
         )

@@ -73,7 +73,7 @@ def read_aggregate(path: Path, scheme: Scheme) -> Aggregate:
     except (pa.ArrowException, OSError) as error:
         raise unreadable(path, error) from None
     check_stamp(path, scheme, "aggregate", table.schema.metadata or {})
-    if not table.schema.equals(AGGREGATE):
+    if not table.schema.equals(AGGREGATE) or any(column.null_count for column in table.columns):
         raise InvalidReport(f"{path} does not have the columns of an aggregate; aggregate the reports anew")
     kinds = np.asarray(table.column("statistic").to_pylist())
     names = np.asarray(table.column("attribute").to_pylist())
@@ -100,7 +100,7 @@ def read_aggregate(path: Path, scheme: Scheme) -> Aggregate:
         )
         pairs[name, other] = np.stack([block(name, one_of, size) for one_of in given])
     _fill_pairs(path, scheme, pairs, statistics, table.filter(pa.array(kinds == "pair")))
-    return Aggregate(
+    whole = Aggregate(
         scheme,
         one("clients").get("", 0),
         statistics,
@@ -112,8 +112,25 @@ def read_aggregate(path: Path, scheme: Scheme) -> Aggregate:
             str(name): values[(kinds == "marginal") & (names == name)]
             for name in sorted(set(names[kinds == "marginal"]))
         },
-        _filled(zero.labelled, table.filter(pa.array(kinds == "labelled"))),
+        _filled(path, zero.labelled, table.filter(pa.array(kinds == "labelled"))),
     )
+    if not _adds_up(whole):
+        raise InvalidReport(f"{path} has counts that contradict one another; aggregate the reports anew")
+    return whole
+
+
+def _adds_up(whole: Aggregate) -> bool:
+    """Whether no more answered than there are clients, and the tables by label are parts of the others."""
+    counted = [whole.n, *whole.answered.values(), *whole.rejected.values(), *whole.examples.values()]
+    if min(counted) < 0 or whole.answered.keys() != whole.statistics.keys() or max(whole.answered.values()) > whole.n:
+        return False
+    parts = whole.labelled
+    if parts is None:
+        return True
+    answered = [whole.answered[name] for name in parts.answered]
+    others = [*(whole.statistics[name] for name in parts.statistics), *(whole.pairs[pair] for pair in parts.pairs)]
+    of_all: list[int | np.ndarray] = [whole.n, *answered, *others]
+    return all(np.array_equal(table.sum(axis=0), own) for table, own in zip(parts.tables(), of_all, strict=True))
 
 
 def _fill_pairs(
@@ -157,11 +174,14 @@ def _agrees(scheme: Scheme, pair: Pair, table: np.ndarray, statistics: Mapping[s
     return all(np.array_equal(*sums) for sums in told) and not (is_counted and np.any(table < 0))
 
 
-def _filled(zero: Labelled | None, rows: pa.Table) -> Labelled | None:
-    """The tables by label, from their entries that are not zero."""
+def _filled(path: Path, zero: Labelled | None, rows: pa.Table) -> Labelled | None:
+    """The tables by label, from their entries that are not zero; raises InvalidReport where one is of none of them."""
     if zero is None:
         return None
     numbers, cells, values = (rows.column(name).to_numpy() for name in ("level", "cell", "value"))
     for number, table in enumerate(zero.tables()):
-        table.reshape(-1)[cells[numbers == number]] = values[numbers == number]
+        own = numbers == number
+        if np.any((cells[own] < 0) | (cells[own] >= table.size)):
+            raise InvalidReport(f"{path} has counts of no label of its scheme; aggregate the reports anew")
+        table.reshape(-1)[cells[own]] = values[own]
     return zero

@@ -263,3 +263,13 @@ def test_two_configurations_have_one_digest_only_where_they_are_equal(small_text
 
     first, second = digests(small_text), digests(small_text.replace("epsilon = 0.5", "epsilon = 0.6"))
     assert [a == b for a, b in zip(first, second, strict=True)] == [True, False, True]
+
+
+def test_integers_of_one_kind_have_another_digest_under_another_promise(small_text: str) -> None:
+    first, second = (
+        Scheme.from_toml(small_text).canonical.replace('"0.5"', epsilon) for epsilon in ('"0.5"', '"0.75"')
+    )
+    audits = [audit_scheme(Scheme.from_toml(text)).attributes for text in (first, second)]
+    (changed,) = [one for one, other in zip(*audits, strict=True) if one.digest != other.digest]
+    assert changed.promised.text == "0.5"
+    assert dict(changed.configuration) in [dict(other.configuration) for other in audits[1]]

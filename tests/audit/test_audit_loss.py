@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcore.audit import Loss
+from dpcore.audit import Loss, at_most
 from dpcore.privacy.budget import Budget
 
 rationals = st.fractions(min_value=0, max_value=20, max_denominator=10**6)
@@ -31,6 +31,9 @@ def test_comparison_agrees_with_floats_where_floats_can_tell(
 @given(rationals, ratios)
 def test_a_bracket_holds_the_loss_and_is_as_narrow_as_floats_allow(a: Fraction, r: Fraction) -> None:
     low, high = Loss(a, r).bracket
+    assert Loss(Fraction(low)).is_within(Loss(a, r))
+    assert Loss(a, r).is_within(Loss(Fraction(high)))
+    assert Loss(a, r).is_within(Loss(Fraction(at_most(Loss(a, r)))))
     assert low <= float(Loss(a, r)) <= high
     assert high in (low, math.nextafter(low, math.inf))
     assert low == pytest.approx(float(a) + math.log(r), rel=1e-12, abs=1e-12)

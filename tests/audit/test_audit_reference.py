@@ -123,3 +123,12 @@ def test_the_tables_of_splines_give_what_branch_and_bound_finds(degree: int) -> 
     assert largest_loss(tables, scales)[0] == joint_loss(tables, scales)
     for table in tables:
         assert largest_loss([table], [1])[0] == joint_loss([table], [1])
+
+
+def test_fractions_decide_where_floats_tell_no_difference() -> None:
+    """Cells 1 and 2 are farther apart than 0 and 1 by 1 / (t t'), far below the last bit of either."""
+    t, other = (1 << 30) - 35, (1 << 30) - 41
+    step, less = pow(other, -1, t), -pow(t, -1, other) % other
+    assert step * other - less * t == 1
+    tables = [np.array([[0], [4 * t], [-step]]), np.array([[0], [4 * other], [less]])]
+    assert largest_loss(tables, [t, other]) == (8 + Fraction(1, t * other), (1, 2))

@@ -67,6 +67,7 @@ SEEN_AT_ONCE = (
     "the_lowest_bit_of_the_last_coefficient_says_whether_the_value_is_in_the_middle",
     "people_seventeen_places_apart_share_their_noise",
     "ids_end_with_the_pet",
+    "tokens_end_with_the_pet",
 )
 
 

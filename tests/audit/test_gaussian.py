@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from fractions import Fraction
 from math import exp, sqrt
 
@@ -58,3 +59,21 @@ def test_a_client_whose_arithmetic_understates_concentration_is_found(monkeypatc
     assert audit.digest != scheme.digest
     assert not audit.proven
     assert 1.002 < float(audit.kept) < 1.01
+
+
+@pytest.mark.parametrize("delta", DELTAS)
+def test_what_the_audit_says_is_rounded_up(delta: Fraction) -> None:
+    """Near the best order the curve is flat: any order beside it gives as much, and fifty digits more than are kept."""
+    surprise = -(Decimal(delta.numerator) / Decimal(delta.denominator)).ln()
+
+    def epsilon(rho: Fraction, log_beyond: Decimal) -> Decimal:
+        beyond = log_beyond.exp()
+        lost = (1 + beyond) * ((1 + beyond) / beyond).ln() + beyond.ln()
+        return (1 + beyond) * Decimal(rho.numerator) / Decimal(rho.denominator) + (surprise - lost) / beyond
+
+    for number in range(1, 9):
+        rho, low, high = Fraction(number, 9), Decimal(-8), Decimal(16)
+        for _ in range(60):
+            one, other = low + (high - low) / 3, high - (high - low) / 3
+            low, high = (low, other) if epsilon(rho, one) < epsilon(rho, other) else (one, high)
+        assert approximate_epsilon(rho, delta) >= Fraction(epsilon(rho, low)) - Fraction(1, 10**16)

@@ -69,9 +69,11 @@ def test_every_two_that_can_be_listed_spend_nothing_together(one: str, other: st
 
 def test_levels_are_listed_with_levels() -> None:
     waves = DyadicWave.design(ONE, cells=4, levels=3), DyadicWave.design(Budget.parse("1/2"), cells=4, levels=2)
-    found = _both(*waves)
+    uneven = replace(waves[0], weights=((4, 3), waves[0].weights[1], (4, 3)))
     assert len(waves[0].sizes) > 1
-    assert found.kept == found.spent
+    for wave in (waves[0], uneven):
+        found = _both(wave, waves[1])
+        assert found.kept == found.spent
 
 
 def test_what_cannot_be_listed_is_the_sum_of_both() -> None:

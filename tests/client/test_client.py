@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import traceback
+from collections.abc import Mapping
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,6 +12,7 @@ import pytest
 import dpcore as dp
 from dpcore import wire
 from dpcore._random import WORD, Source
+from dpcore.audit.averaging import values_of
 from dpcore.errors import InvalidRecord
 from dpcore.protocol import tokens
 from dpcore.protocol.report import batch_of
@@ -105,9 +110,66 @@ def test_a_token_fixes_level_and_unit_for_life(small_text: str) -> None:
 @pytest.mark.parametrize("count", [0, 2, 50])
 def test_a_client_reports_one_record_only(small: Scheme, count: int) -> None:
     source = Counting()
-    with pytest.raises(InvalidRecord):
+    with pytest.raises(InvalidRecord) as refused:
         dp.Client(small, random=source).report({name: [value] * count for name, value in RECORD.items()})
     assert source.drawn == 0
+    assert not any(str(value) in str(refused.value) for value in RECORD.values())
+
+
+def test_a_client_shows_neither_its_secret_nor_its_token(small: Scheme) -> None:
+    secret = b"a secret of mine"
+    client = dp.Client(small, dp.secure(), secret=secret)
+    shown = [repr(client), str(client), repr(client._memory)]
+    token = tokens.token_of(secret, small.digest)
+    for text in shown:
+        assert not any(hidden in text for hidden in (token, secret.decode(), secret.hex()))
+
+
+MARK = "7125"  # digits of every value that must never be seen in an error
+UNSEEN: tuple[Any, ...] = (
+    f"x{MARK}",
+    f"{MARK}e999",
+    f"x{MARK}".encode(),
+    [f"x{MARK}"],
+    [[f"x{MARK}"]],
+    np.array([f"x{MARK}", f"x{MARK}"]),
+    np.array([f"x{MARK}".encode()]),
+    {f"x{MARK}": 1},
+    -7125e9,
+    7.125e300,
+    float(f"1{MARK}"),
+    int(MARK) * 10**400,
+    Fraction(int(MARK)) ** 400,
+    complex(int(MARK), 1),
+    np.datetime64("7125-01-01"),
+)
+
+
+@pytest.mark.parametrize("name", client_cases.SCHEMES)
+def test_no_error_of_a_record_shows_a_value_and_nothing_is_drawn(name: str) -> None:
+    scheme = Scheme.from_toml(client_cases.SCHEMES[name])
+    record: dict[str, Any] = {label.column: label.categories[0] for label in scheme.labels.values()}
+    for attribute in scheme.attributes.values():
+        record |= values_of(attribute, int(attribute.cells[0]))
+    source = Counting()
+    client, refused = dp.Client(scheme, source), 0
+
+    def said(asked: Mapping[str, Any]) -> str | None:
+        try:
+            client.report(asked)
+        except InvalidRecord as error:
+            return "".join(traceback.format_exception(error))
+        return None
+
+    assert said(record) is None
+    for column in record:
+        for value in UNSEEN:
+            before = source.drawn
+            if (text := said(record | {column: value})) is not None:
+                refused += 1
+                assert MARK not in text
+                assert source.drawn == before
+    assert refused > len(record)
 
 
 @pytest.mark.parametrize("value", [{"a": 1}, 10**400, b"red"])

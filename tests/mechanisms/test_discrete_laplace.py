@@ -243,3 +243,27 @@ def test_a_million_draws_take_about_a_quarter_second() -> None:
     start = time.process_time()
     sample(230_000, 250_000, seeded(1))
     assert time.process_time() - start < 1.5 / 4
+
+
+class Far(Source):
+    """Words by which every trial of 1/e succeeds so many times, and then none; the sign is minus."""
+
+    def __init__(self, successes: int) -> None:
+        self._asked, self._last = 0, 2 * successes + 1
+
+    def words(self, count: int) -> np.ndarray:
+        self._asked += 1
+        is_zero = self._asked - 1 <= self._last and self._asked % 2
+        return np.full(count, 0 if is_zero else 1, dtype=np.uint32)
+
+    def generator(self) -> np.random.Generator:
+        raise AssertionError("a client must not ask for a numpy generator")
+
+    def spawn(self, *key: int) -> Source:
+        return self
+
+
+@pytest.mark.parametrize("t", [1, 7, 1 << 20, WORD])
+def test_noise_has_no_end(t: int) -> None:
+    """A report that one value cannot lead to tells it from all others, however seldom it is sent."""
+    assert sample(t, 3, Far(300)).tolist() == [-300 * t] * 3

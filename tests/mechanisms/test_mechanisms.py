@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import dpcore as dp
+from dpcore._random import Source
 from dpcore.audit import audit_mechanism
 from dpcore.audit.likelihood import hard_pairs, log_ratio
 from dpcore.audit.lower_bound import lower_bound
-from dpcore.errors import SchemeError
+from dpcore.errors import InvalidRecord, SchemeError
 from dpcore.mechanisms import Mechanism, Reports, hadamard_response, oracle
 from dpcore.mechanisms.named import BY_KIND, BY_TYPE
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
@@ -57,6 +58,54 @@ def test_levels_are_one_for_each_client_and_there_are_no_others(mechanism: Any) 
     for wrong in ([0, 0, last + 1], [0, -1, 0], [0, 0], [256, 0, 0]):
         with pytest.raises(SchemeError, match="levels must be one per client"):
             mechanism.privatize(cells, dp.seeded(1), np.array(wrong))
+
+
+@every
+def test_what_is_no_input_cell_is_refused(mechanism: Any, type_: str) -> None:
+    for wrong in ([-1], [mechanism.inputs], [0, 1 << 40], [0.0], [np.nan], [True], ["0"]):
+        for level in range(len(mechanism.sizes)):
+            with pytest.raises(InvalidRecord, match="input cells must be integers in 0"):
+                mechanism.privatize(np.array(wrong), dp.seeded(1), np.full(len(wrong), level))
+    last = np.array([mechanism.inputs - 1], dtype=np.uint64)
+    assert mechanism.accepts(mechanism.privatize(last, dp.seeded(1))).all()
+
+
+class Unread:
+    """Input cells that say whether anybody has looked."""
+
+    def __init__(self, cells: np.ndarray) -> None:
+        self._cells, self.is_read = cells, False
+
+    def __len__(self) -> int:
+        return len(self._cells)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        self.is_read = True
+        return self._cells.astype(dtype or self._cells.dtype)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"allocation": "split"}, {"noise": "discrete_gaussian", "delta": Fraction(1, 10**6)}]
+)
+def test_noise_that_takes_a_random_time_is_drawn_before_anybody_looks(options: Any) -> None:
+    design = WaveletLaplace.design(ONE, clients=1000, **options, **LARGE["wavelet_laplace"])
+    cells = Unread(np.arange(5))
+
+    class Watching(Source):
+        def words(self, count: int) -> np.ndarray:
+            assert not cells.is_read
+            return inner.words(count)
+
+        def generator(self) -> np.random.Generator:
+            raise AssertionError("a client must not ask for a numpy generator")
+
+        def spawn(self, *key: int) -> Source:
+            return self
+
+    inner = dp.seeded(1)
+    sent = design.privatize(cells, Watching())  # type: ignore[arg-type]
+    assert cells.is_read
+    assert np.array_equal(sent.values, design.privatize(np.arange(5), dp.seeded(1)).values)
 
 
 @every

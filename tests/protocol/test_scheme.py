@@ -56,6 +56,20 @@ def test_a_client_spends_the_sum(small: Scheme, small_text: str) -> None:
     assert small.epsilon == pytest.approx(1.5 + np.log(3))
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_dearest_unit_is_found_where_floats_tell_no_difference(order: int) -> None:
+    above = Budget.parse("1.0986122886681096914")
+    epsilons = ['"ln 3"', above.text][::order]
+    assert float(above) == float(Budget.parse("ln 3"))
+    tables = [
+        f'[attributes.a{place}]\ntype = "categorical"\ncategories = ["x", "y"]\nepsilon = {epsilon}\n'
+        for place, epsilon in enumerate(epsilons)
+    ]
+    scheme = Scheme.from_toml("\n".join(['name = "near"\nreporting = "one"', *tables]))
+    assert scheme.budget == above
+    assert all(scheme.budget.covers(attribute.budget) for attribute in scheme.attributes.values())
+
+
 def test_reporting_one_spends_the_dearest_unit(small_text: str) -> None:
     one = Scheme.from_toml('reporting = "one"\n' + small_text)
     assert one.units == (("side", "height"), ("colour",))
@@ -168,6 +182,19 @@ def test_a_whole_number_is_one_within_its_bounds(key: Option) -> None:
     for bad in (key.least - 1, key.most + 1, True, False, str(key.least), "1.0", None):
         with pytest.raises(SchemeError, match=rf"{key.name}(\[0\])? must be a whole number between"):
             said(bad)
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        lambda text: text + "x = " + "[" * 9000,
+        lambda text: text.replace("epsilon = 0.5", f'epsilon = "{" + ".join(3000 * ["0.1"])}"'),
+    ],
+)
+def test_a_text_that_goes_too_deep_is_refused_in_one_line(of: Callable[[str], str], small_text: str) -> None:
+    with pytest.raises(SchemeError) as refused:
+        Scheme.from_toml(of(small_text))
+    assert "\n" not in str(refused.value)
 
 
 def test_a_missing_scheme_file_is_one_line() -> None:
@@ -303,3 +330,39 @@ def test_options_that_no_mechanism_has_together_are_refused(options: str, said: 
 def test_a_name_with_a_line_break_is_refused(told: str) -> None:
     with pytest.raises(SchemeError, match="lower-case letters"):
         Scheme.from_toml(f'{told}\ntype = "numeric"\nlower = 0\nupper = 1\nepsilon = 1\ncolumn = "x"\n')
+
+
+_LATTICE = 'type = "numeric"\nlower = 0\nupper = 9\nstep = 1\nepsilon = 1'
+_DENSITY = 'type = "numeric"\nlower = 0\nupper = 9\nepsilon = 1'
+_BINS = 'type = "categorical"\nbins = [1, 2]\nepsilon = 1'
+_NAMES = 'type = "categorical"\ncategories = ["a", "b", "other"]\nepsilon = 1'
+_PLANE = 'type = "numeric"\nof = ["x", "y"]\nlower = [0, 0]\nupper = [1, 1]\nepsilon = 1'
+_PAIRS = 'type = "categorical"\nof = ["x", "y"]\ncategories = [["a", "b"], ["a", "b"]]\nepsilon = 1'
+_LABEL = 'type = "categorical"\ncategories = ["a", "b"]\nepsilon = 1\n\n[labels.l]\ncategories = ["a", "b", "other"]'
+SAID = {
+    _LATTICE: [
+        'outside = "refuse"', 'missing = "category"', 'codes = { -1 = "missing" }', 'unit = "m"', "heaps = [3]", 'column = "c"'
+    ],
+    _DENSITY: [
+        'outside = "refuse"', 'missing = "category"', 'codes = { -1 = "missing" }', 'unit = "m"', 'column = "c"',
+        "assume = { second_derivative = 2 }", 'intervals = ["distribution_free"]', 'functionals = ["mean"]',
+        'estimator = "ems"', 'estimator = "projection"',
+    ],
+    _BINS: ['missing = "category"', 'codes = { -1 = "missing" }', 'unit = "m"', "values = [0, 1, 2]", 'column = "c"'],
+    _NAMES: [
+        'missing = "category"', 'codes = { 1 = "a" }', 'outside = "other"', "values = [0, 1, 2]", 'column = "c"',
+        'mechanism = "unary_encoding"',
+    ],
+    _PLANE: ['outside = "refuse"', 'units = ["m", ""]', "cells = 16"],
+    _PAIRS: ['mechanism = "unary_encoding"'],
+    _LABEL: ['missing = "category"', 'codes = { 1 = "a" }', 'outside = "other"', 'column = "c"'],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("table", "said"), [(table, said) for table, lines in SAID.items() for said in lines])
+def test_whatever_is_said_of_an_attribute_or_label_is_in_the_digest(table: str, said: str) -> None:
+    """What the digest does not cover one client may read otherwise than another, and the collector than both."""
+    plain, other = (Scheme.from_toml(f'name = "s"\n\n[attributes.a]\n{text}\n') for text in (table, f"{table}\n{said}"))
+    assert plain.digest != other.digest
+    for scheme in (plain, other):
+        assert Scheme.from_toml(scheme.canonical).canonical == scheme.canonical

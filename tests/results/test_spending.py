@@ -92,19 +92,28 @@ def charged(scheme: Scheme) -> pd.DataFrame:
     return tables_of(pipeline.Round(aggregate, {}, {}, {}))["budgets"]
 
 
-def landed(file: Path, scheme: Scheme, round_: str, known: Known | None) -> None:
-    """A round of 203 collected reports in the warehouse, as far as what clients spend is concerned."""
+def test_what_lands_of_a_budget_is_what_its_mechanism_says() -> None:
+    scheme = Scheme.from_toml(PETS.format('"ln 3"'))
+    for row in charged(scheme).to_dict("records"):
+        mechanism = scheme.attributes[row["attribute"]].mechanism
+        assert row["certificate"] == mechanism.certificate().text
+        assert (row["stated"], row["epsilon"]) == (mechanism.budget.text, float(mechanism.budget))
+        assert (row["delta"], row["charges"], row["states"]) == (0.0, 203, states(mechanism))
+
+
+def landed(file: Path, scheme: Scheme, round_: str, known: Known | None, source: str = "reports") -> None:
+    """A round of 203 reports, as a rule collected, in the warehouse, as far as what clients spend is concerned."""
     warehouses.put(file)
     budgets = charged(scheme)
     if known is not None:
         budgets = spending.beside(budgets, dict.fromkeys(scheme.attributes, known))
     moment = datetime(2026, 11, 21, tzinfo=UTC)
     run = warehouse.RunRow(
-        run_id=warehouse.run_id(scheme.digest, round_, "reports"),
+        run_id=warehouse.run_id(scheme.digest, round_, source),
         scheme=scheme.name,
         scheme_digest=scheme.digest,
         round=round_,
-        source="reports",
+        source=source,
         randomness="secure",
         started_at=moment,
         finished_at=moment,
@@ -141,6 +150,28 @@ def test_rounds_add_up_for_fresh_noise_and_not_for_answers_that_last(tmp_path: P
     assert "has spent ε = 6.5" in page
     assert "has spent ε = 3 where nothing changed, and at most 5.75" in page
     assert "2 in this round, nobody spent more than ε = 2.5 in it" in page
+
+
+def test_records_that_were_drawn_twice_are_paid_twice_and_simulated_people_have_their_own_account(
+    tmp_path: Path,
+) -> None:
+    file, scheme = tmp_path / "w.duckdb", Scheme.from_toml(PETS.format("1"))
+    landed(file, scheme, "1", None, "simulated")
+    landed(file, scheme, "2", None)
+    rows = [
+        {"drawing": drawing, "round": "3", "attribute": name, "epsilon": epsilon, "delta": 0.0, "states": None}
+        for drawing in ("a run that failed", "the next one")
+        for name, epsilon in (("", 1.75), ("kind", 0.75), ("colour", 1.0))
+    ]
+    stamp = {"scheme": scheme.name, "scheme_digest": scheme.digest, "source": "records"}
+    warehouse.charge(file, pd.DataFrame(rows).assign(**stamp).astype({"states": "Int64"}))
+    told = warehouse.query(file, "from composed_budgets where attribute = '' order by round")
+    columns = ["round", "drawings", "fresh", "memoized_least", "memoized_most"]
+    assert told[columns].to_numpy().tolist() == [
+        ["1", 1, 1.75, 1.75, 1.75],
+        ["2", 1, 1.75, 1.75, 1.75],
+        ["3", 3, 5.25, 5.25, 5.25],
+    ]
 
 
 def test_a_client_that_reports_one_unit_spends_at_most_the_dearest(tmp_path: Path) -> None:

@@ -16,12 +16,13 @@ import pytest
 
 import dpcore as dp
 from dpcore import wire
-from dpcore.errors import DPCoreError, InvalidReport
+from dpcore.errors import DPCoreError, InvalidReport, SchemeMismatch
 from dpcore.protocol.report import in_order, with_ids
 from dpcore.protocol.scheme import Scheme
 from dpcore.protocol.tokens import to_text
 from dpcore.wire import inbox
 from dpcore.wire.codec import order_of
+from dpcore.wire.schema import DIGEST, KIND, ROUND
 
 People = Callable[..., dict[str, np.ndarray]]
 
@@ -56,7 +57,24 @@ def test_a_file_of_other_columns_is_refused(change: Callable[[pa.Table], pa.Tabl
         wire.read_reports(sent, small)
 
 
-@pytest.mark.parametrize("text", [b'{"a": 0}', b'{"a": -1}', b"["])
+NO_COUNTS = {
+    "none": b'{"a": 0}',
+    "negative": b'{"a": -1}',
+    "cut short": b"[",
+    "a list": b"[1]",
+    "half": b'{"a": 1.5}',
+    "true": b'{"a": true}',
+    "infinite": b'{"a": Infinity}',
+    "beyond 64 bits": b'{"a": 18446744073709551616}',
+    "beyond 64 bits in all": b'{"a": 4611686018427387904}',
+    "deep": b"[" * 100_000,
+    "two lines": b'{"a\\nldpflow: b": 1}',
+    "half a pair": b'{"\\ud800": 1}',
+    "no text": b"\xff",
+}
+
+
+@pytest.mark.parametrize("text", NO_COUNTS.values(), ids=NO_COUNTS)
 def test_what_a_collector_refused_is_a_count_of_each_reason(text: bytes, sent: Path, small: Scheme) -> None:
     assert wire.read_refused(sent, small) == {}
     table = pq.read_table(sent)
@@ -66,6 +84,18 @@ def test_what_a_collector_refused_is_a_count_of_each_reason(text: bytes, sent: P
             assert wire.read_refused(sent, small) == told
     with pytest.raises(InvalidReport, match="does not say how many reports were refused"):
         wire.read_refused(sent, small)
+
+
+@pytest.mark.parametrize("key", [ROUND, DIGEST, KIND])
+@pytest.mark.parametrize("said", [b"\xff\xfe", b"2026\nldpflow: all is well", b"../../x", b"9" * 100_000])
+def test_a_stamp_that_nobody_writes_is_refused_in_one_line(key: bytes, said: bytes, sent: Path, small: Scheme) -> None:
+    table = pq.read_table(sent)
+    pq.write_table(table.replace_schema_metadata({**table.schema.metadata, key: said}), sent)
+    with pytest.raises((InvalidReport, SchemeMismatch)) as refused:
+        inbox.batches_of(sent.parent, small)
+    line = str(refused.value).removeprefix(str(sent))
+    assert line.isprintable()
+    assert len(line) < 120
 
 
 def test_answers_of_few_values_go_by_dictionary_and_noise_by_differences(tmp_path: Path) -> None:

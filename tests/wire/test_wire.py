@@ -19,6 +19,7 @@ from dpcore.protocol.scheme import Scheme
 from dpcore.wire import inbox
 from dpcore.wire.codec import order_of
 from dpcore.wire.ids import read_names, repeated
+from tests.helpers.client_cases import LABELLED
 
 People = Callable[..., dict[str, np.ndarray]]
 
@@ -119,6 +120,36 @@ def test_files_of_another_scheme_of_another_kind_or_cut_short_are_refused(
         wire.read_reports(path, small)
     with pytest.raises(InvalidReport, match="no reports at"):
         wire.read_reports(tmp_path / "none.parquet", small)
+
+
+@pytest.mark.parametrize(
+    ("statistic", "column", "value"),
+    [
+        *(
+            (name, "value", value)
+            for name in ("clients", "answered", "rejected", "example", "labelled")
+            for value in (None, -1)
+        ),
+        *((name, "value", 1 << 62) for name in ("clients", "answered", "labelled")),
+        *(("labelled", "cell", cell) for cell in (-1, 1 << 40)),
+    ],
+)
+def test_sums_that_contradict_one_another_are_refused(
+    tmp_path: Path, statistic: str, column: str, value: int | None
+) -> None:
+    scheme, path = Scheme.from_toml(LABELLED), tmp_path / "a.parquet"
+    records = {"pet": ["cat"] * 9, "income": [1.0] * 9, "Region": ["north"] * 9, "version": ["c0"] * 9}
+    batch = dp.privatize(scheme, records, dp.seeded(1))
+    batch.of("version").reports.values[0] = 999  # one reject
+    wire.write_aggregate(path, dp.aggregate(scheme, batch))
+    assert wire.read_aggregate(path, scheme).n == 8
+    table = pq.read_table(path)
+    rows = table.to_pydict()
+    for row in [place for place, kind in enumerate(rows["statistic"]) if kind == statistic][:1]:
+        rows[column][row] = value
+    pq.write_table(pa.Table.from_pydict(rows, schema=table.schema), path)
+    with pytest.raises(InvalidReport, match="aggregate the reports anew"):
+        wire.read_aggregate(path, scheme)
 
 
 def test_malformed_reports_are_counted_and_the_rest_kept(tmp_path: Path, small: Scheme, people: People) -> None:
