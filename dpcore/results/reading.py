@@ -166,7 +166,7 @@ def rounded(value: float, spread: float, beside: float | None = None) -> str:
         spread = abs(value) / 100
     if spread == 0:
         return "0"
-    largest = max(abs(value if beside is None else beside), spread)
+    largest = max(abs(value if beside is None else beside), spread / 2)
     if not _SHORT <= largest < _LONG:
         power = math.floor(math.log10(largest))
         unit = 10.0**power
