@@ -39,8 +39,8 @@ class GoodnessOfFit:
 class Evidence:
     """Whether reports contradict a bound on a second derivative.
 
-    statistic: how much better a density twice as rough explains them, in chi-squared.  threshold: what that exceeds once in a
-    hundred rounds of a density of the class.
+    statistic: how much better rougher densities explain them, in standard deviations of what they do by chance.  threshold:
+    what that exceeds once in a hundred rounds of a density of the class.
     """
 
     statistic: float
@@ -53,7 +53,7 @@ class Evidence:
 
     def __str__(self) -> str:
         return (
-            f"a density twice as rough explains the reports better by chi-squared {self.statistic:.1f}, and by more than "
+            f"rougher densities explain the reports better by {self.statistic:.1f} standard deviations, and by more than "
             f"{self.threshold:.1f} once in a hundred rounds by chance"
         )
 

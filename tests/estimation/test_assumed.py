@@ -10,7 +10,7 @@ import dpcore as dp
 from dpcore._random import seeded
 from dpcore.errors import SchemeError
 from dpcore.estimation.densities import cell_masses
-from dpcore.estimation.estimators import assumed_curved, smooth_class
+from dpcore.estimation.estimators import assumed, assumed_curved, smooth_class
 from dpcore.estimation.estimators.likelihood import Counts
 from dpcore.functionals import FunctionDensity, parse
 from dpcore.laboratory.studies.targets import Target, target
@@ -43,13 +43,15 @@ def estimate(name: str, n: int = 100_000, seed: int = 1, mechanism: str = "dyadi
     return dp.estimate(dp.simulate(scheme(n=n, mechanism=mechanism), target(name), seeded((30, seed)), n), "x")
 
 
+def class_of(law: Target, n: int, bound: float) -> smooth_class.SmoothClass:
+    """The class of that bound around expected counts of n clients, whose noise is the law's own."""
+    model, cells = scheme(n=n).attributes["x"].mechanism.model(), law.cells
+    counts = model.expected(cells(model.inputs), n * model.level_law)
+    return smooth_class.of(Counts(model, counts), model.probabilities(cells(model.inputs)), 0, 1, bound)
+
+
 def known(name: str, n: int = 100_000, times: float = 1.0) -> smooth_class.SmoothClass:
-    """The class around expected counts, whose noise is the law's own."""
-    model = scheme(n=n).attributes["x"].mechanism.model()
-    counts = model.expected(target(name).cells(model.inputs), n * model.level_law)
-    return smooth_class.of(
-        Counts(model, counts), model.probabilities(target(name).cells(model.inputs)), 0, 1, times * bend(name)
-    )
+    return class_of(target(name), n, times * bend(name))
 
 
 @pytest.mark.parametrize("text", NUMBERS[:5])
@@ -182,7 +184,23 @@ def test_a_density_much_rougher_than_assumed_is_noticed_and_one_at_the_bound_is_
     assert one.assumption(bend("bimodal")).passed
     wrong = one.assumption(bend("bimodal") / 3)
     assert not wrong.passed
-    assert "twice as rough" in str(wrong)
+    assert "rougher densities" in str(wrong)
+
+
+def rejected(found: smooth_class.SmoothClass, rounds: int) -> int:
+    """How many of that many rounds around it contradict its bound."""
+    noise = np.random.default_rng(3).standard_normal((rounds, len(found.seen)))
+    drawn = [replace(found, score=found.score + np.sqrt(found.seen) * errors) for errors in noise]
+    return sum(not assumed.Assumed(None, one).evidence().passed for one in drawn)
+
+
+def test_a_bound_far_below_the_truth_is_noticed_more_often_than_by_densities_at_twice_it():
+    """A claw said to be 33 times smoother is 4.6 deviations from that, in directions that few of those have anything of."""
+    assert rejected(known("claw", times=0.03), 20) >= 8  # by densities twice as rough alone, one in five
+
+
+def test_a_bound_that_is_true_is_next_to_never_rejected():
+    assert rejected(known("beta_10_10"), 20) <= 2
 
 
 def test_a_scheme_says_what_is_assumed_and_tables_hold_it():
