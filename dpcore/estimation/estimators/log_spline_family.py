@@ -16,6 +16,7 @@ _PIECES = 256  # of the finest level
 _FINEST = 512  # blocks at least, on which laws are integrated
 _NULL_SPREAD = 2.0  # tau: standard deviation of the log density's null part, root mean square over the interval
 _MOST_SPREAD = 15.0  # the same of every other part, however small lambda: what is e^15 times rarer is not seen
+_SQUARE_OF_MASS = 1 / 3  # of an atom on average, beforehand: a uniform mass's
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +39,10 @@ class Prior:
         """Return the prior's precision of each coordinate, shape (K - 1,)."""
         null, least = (1 / (spread**2 * len(self.axes)) for spread in (_NULL_SPREAD, _MOST_SPREAD))
         return np.where(self.roughness > 0, np.maximum(penalty * self.roughness, least), null)
+
+    def cost(self, eta: np.ndarray) -> float:
+        """Return the roughness of a spline, of which a penalty is a multiple; eta: its K - 1 coordinates first."""
+        return float(self.roughness @ eta[: len(self.roughness)] ** 2)
 
 
 @dataclass(frozen=True)
@@ -107,6 +112,10 @@ class Family:
     def start(self) -> np.ndarray:
         """The uniform density, without atoms."""
         return np.zeros(self.smooth + self.atoms)
+
+    def precision(self, penalty: float) -> np.ndarray:
+        """Return the prior's precision of each coordinate and of each atom's mass, shape (D,)."""
+        return np.append(self.prior.precision(penalty), np.full(self.atoms, 1 / _SQUARE_OF_MASS))
 
     def law(self, eta: np.ndarray) -> np.ndarray:
         """Return the masses of the points and of the atoms, shape (points + atoms,)."""

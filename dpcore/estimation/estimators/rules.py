@@ -44,7 +44,7 @@ SCARCE = 0.1
 # Of the distribution function, by which the law that is fitted may be off from the density shown.  Half and twice: nothing.
 UNRESOLVED = 5e-5
 
-# Of a penalty that was best elsewhere, from where on falling ones are tried; if that is too near, the path is walked whole.
+# Times the penalty at which a likely spline is as dear as elsewhere: from there penalties fall, and grow while they count.
 # A tenth and ten times: nothing but time.
 ABOVE = 1e2
 

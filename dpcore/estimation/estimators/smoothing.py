@@ -17,8 +17,8 @@ contradict the best of all these models, the spline is given twice as many piece
 integrated on so many points that the one that is fitted is that of the density that is shown.
 
 Values clipped to the bounds sit at the ends of the interval.  Where a first look, with third differences penalised and atoms
-allowed at both ends, tells one from none, models with that atom are tried too, its mass uniform beforehand; the average is
-over those with it or over those without, whichever explain the data better together.
+allowed at both ends, tells one from none, models with that atom are tried too, its mass half a normal beforehand, as
+large as a uniform one; the average is over those with it or over those without, whichever explain the data better together.
 
 Many densities vanish at an end, as a power of the distance: few people are at a bound that is far out.  Their logarithm has no
 bound, and differences call it rough.  Where a second look tells such a power from none, the logarithm of the distance is one
@@ -30,7 +30,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import ceil, log, log2, log10, pi
+from math import ceil, log, log2, log10
 
 import numpy as np
 import scipy
@@ -154,11 +154,14 @@ def fit(likelihood: Likelihood, level: int, orders: tuple[int, ...]) -> Fit:
 
 def _fit(likelihood: Likelihood, level: int, orders: tuple[int, ...], nodes: int, before: Fit | None = None) -> Fit:
     """The average in one space, its models looked for near those of another fit."""
-    near = before.tried if before else ()
     both = Family(likelihood, prior_of(level, DEGREE), (True, True), nodes)
-    look = _most_likely(_path(both, level, near))
+    looks = _path(both, level, before.tried if before else ())
+    look = _most_likely(looks)
+    # where the smoothest counts beside the best, both may be likely and far apart
+    is_told = looks[0].evidence < look.evidence - rules.behind()
+    near = before.tried if before else (look,) * is_told
     ends = _told(look, np.eye(2, len(look.eta), len(look.eta) - 2))
-    falling = before.falling if before else _told_to_fall(likelihood, level, ends, nodes)
+    falling = before.falling if before else _told_to_fall(likelihood, level, ends, nodes, near)
     falling = falling[0] and not ends[0], falling[1] and not ends[1]
     models = _models(likelihood, level, orders, falling, ends, nodes, near)
     if any(ends):
@@ -173,10 +176,13 @@ def _most_likely(models: Iterable[Model]) -> Model:
     return max(models, key=lambda model: model.evidence)
 
 
-def _told_to_fall(likelihood: Likelihood, level: int, ends: tuple[bool, bool], nodes: int) -> tuple[bool, bool]:
+def _told_to_fall(
+    likelihood: Likelihood, level: int, ends: tuple[bool, bool], nodes: int, near: tuple[Model, ...]
+) -> tuple[bool, bool]:
     """The ends at which the density is told to vanish, where any power of both distances is smooth."""
     family = Family(likelihood, prior_of(level, DEGREE, (True, True)), ends, nodes)
-    return _told(_most_likely(_path(family, level)), np.hstack([family.prior.powers, np.zeros((2, family.atoms))]))
+    look = _most_likely(_path(family, level, near))
+    return _told(look, np.hstack([family.prior.powers, np.zeros((2, family.atoms))]))
 
 
 def _told(look: Model, numbers: np.ndarray) -> tuple[bool, bool]:
@@ -249,17 +255,23 @@ def _spread(ends: tuple[bool, bool], present: np.ndarray) -> tuple[bool, bool]:
 def _path(family: Family, level: int, near: tuple[Model, ...] = (), best: float = -np.inf) -> list[Model]:
     """The models of one order, from the largest penalty down; those too far below another order's best are left out.
 
-    near: the most likely ones of another fit; where one is of this order, penalties larger than `rules.ABOVE` times its own
-    are not looked at, unless the first of the others is the most likely.
+    near: likely models of the same data; penalties larger than `rules.ABOVE` times the one at which such a spline is as dear as
+    it was there are looked at, from there up, while they count.
     """
     penalties = _penalties(family.likelihood.n, level, family.prior.order)
-    begin = next((model for model in near if model.family.prior.order == family.prior.order), None)
-    if begin is not None:
-        later = [penalty for penalty in penalties if penalty <= rules.ABOVE * begin.penalty]
-        found = list(_walk(family, later, _moved(begin, family), best))
-        if not found or _most_likely(found).penalty < later[0]:
-            return found
-    return list(_walk(family, penalties, family.start, best))
+    begin = next((model for model in near if model.family.prior.order == family.prior.order), near[0] if near else None)
+    if begin is None:
+        return list(_walk(family, penalties, family.start, best))
+    eta = _moved(begin, family)
+    dear = rules.ABOVE * begin.penalty * begin.family.prior.cost(begin.eta)
+    earlier = [penalty for penalty in penalties[:-1] if penalty * family.prior.cost(eta) > dear]
+    later = penalties[len(earlier) :]
+    found = list(_walk(family, later, eta, best))
+    best = max([best, *(model.evidence for model in found)])
+    while earlier and found and found[0].penalty == later[0]:
+        later = [earlier.pop()]
+        found = list(_walk(family, later, found[0].eta, best)) + found
+    return found
 
 
 def _moved(model: Model, family: Family) -> np.ndarray:
@@ -274,11 +286,9 @@ def _walk(family: Family, penalties: list[float], eta: np.ndarray, best: float) 
     """The models of falling penalties, each started where the last one ended."""
     information, highest = None, -np.inf
     for penalty in penalties:
-        precision = family.prior.precision(penalty)
-        constant = float(np.sum(np.log(precision))) / 2
-        constant += family.atoms * log(2 * pi) / 2  # masses are uniform; of the spline's, prior and posterior cancel it
-        free = np.append(precision, np.zeros(family.atoms))
-        maximum = maximise(family, free, eta, information, max(best, highest) - rules.behind() - constant)
+        precision = family.precision(penalty)
+        constant = float(np.sum(np.log(precision))) / 2 + family.atoms * log(2)  # of masses there is half a normal law
+        maximum = maximise(family, precision, eta, information, max(best, highest) - rules.behind() - constant)
         eta, information, evidence = maximum.eta, maximum.information, maximum.value + constant
         if not maximum.is_behind:
             yield Model(family, penalty, eta, maximum.factor, evidence)
