@@ -113,7 +113,9 @@ def read(row: Mapping[str, Any], unit: str) -> Line:
     def told(number: float | None) -> str:
         if number is None:
             return ""
-        return separated(number) if is_point else rounded(wording.factor * number, spread)
+        if is_point:
+            return separated(number)
+        return rounded(wording.factor * number, spread, None if value is None else wording.factor * value)
 
     return Line(
         attribute=in_words(row.get("attribute") or "").capitalize(),
@@ -152,10 +154,11 @@ def _spread(factor: float, low: float | None, high: float | None, beside: float 
     return spread
 
 
-def rounded(value: float, spread: float) -> str:
+def rounded(value: float, spread: float, beside: float | None = None) -> str:
     """Return the number to two significant digits of its spread: what the interval leaves standing.
 
     Without a spread above zero and finite, a hundredth of the value stands in for it.
+    beside: the estimate, of an end of its interval or of a truth, which then has the same power of ten or none.
     """
     if not math.isfinite(value):
         return "–"
@@ -163,10 +166,11 @@ def rounded(value: float, spread: float) -> str:
         spread = abs(value) / 100
     if spread == 0:
         return "0"
-    largest = max(abs(value), spread)
+    largest = max(abs(value if beside is None else beside), spread / 2)
     if not _SHORT <= largest < _LONG:
         power = math.floor(math.log10(largest))
-        return f"{rounded(value / 10.0**power, spread / 10.0**power)} × 10{str(power).translate(_RAISED)}"
+        unit = 10.0**power
+        return f"{rounded(value / unit, spread / unit, largest / unit)} × 10{str(power).translate(_RAISED)}"
     digits = 1 - math.floor(math.log10(spread))
     value = round(value, digits) + 0.0
     return separated(value) if digits <= 0 else f"{value:,.{digits}f}".replace("-", "−")

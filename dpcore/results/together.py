@@ -85,7 +85,7 @@ def read_number(row: Mapping[str, Any], first: Side, second: Side) -> Line:
     spread = float("nan") if low is None or high is None else high - low
 
     def told(number: float | None) -> str:
-        return "" if number is None else rounded(number, spread)
+        return "" if number is None else rounded(number, spread, value)
 
     return Line(
         attribute=f"{first.words} and {second.words}".capitalize(),

@@ -85,6 +85,23 @@ def test_numbers_show_what_their_interval_leaves_standing(value, spread, text):
     assert rounded(value, spread) == text
 
 
+@pytest.mark.parametrize(
+    ("estimate", "low", "high", "texts"),
+    [
+        (9.5e-5, 8.3e-5, 1.03e-4, ["9.5 × 10⁻⁵", "8.3 × 10⁻⁵", "10.3 × 10⁻⁵"]),
+        (8.2e-5, 3e-5, 1.24e-4, ["8.2 × 10⁻⁵", "3.0 × 10⁻⁵", "12.4 × 10⁻⁵"]),
+        (1.2e-4, 9.5e-5, 1.4e-4, ["0.000120", "0.000095", "0.000140"]),
+        (8e6, 6e6, 1.1e7, ["8,000,000", "6,000,000", "11,000,000"]),
+        (0.0, -2e-6, 2e-6, ["0.0 × 10⁻⁶", "−2.0 × 10⁻⁶", "2.0 × 10⁻⁶"]),
+    ],
+)
+def test_an_interval_has_the_power_of_ten_of_its_estimate(
+    estimate: float, low: float, high: float, texts: list[str]
+) -> None:
+    found = read(a_row(functional="derivative(0, 8000)", estimate=estimate, low=low, high=high), "USD")
+    assert [found.estimate, found.low, found.high] == texts
+
+
 def test_ticks_have_separators_and_a_true_minus():
     assert [separated(value) for value in (250_000.0, -1500.0, 0.30000000000000004)] == ["250,000", "−1,500", "0.3"]
 

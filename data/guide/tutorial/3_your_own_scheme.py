@@ -64,8 +64,8 @@ functionals = ["mean", "cdf(15)"]      # cdf(15): the share at or below 15
 # ldpflow run clinic.toml --records data/samples/health_insurance.parquet
 
 # %% [markdown]
-# The groups have wider intervals than everyone: fewer people are in each, and nobody knows for sure who, since that answer is
-# noisy, too. The second table says whether two groups differ more than noise explains.
+# Means of groups have wider intervals than everyone's: fewer people are in each, and nobody knows for sure who, since that
+# answer is noisy, too. The second table says whether two groups differ more than noise explains.
 #
 # ## Look at the checks
 #
@@ -75,9 +75,11 @@ functionals = ["mean", "cdf(15)"]      # cdf(15): the share at or below 15
 # ldpflow query "select name, detail from latest_checks where scheme = 'clinic' and not passed"
 
 # %% [markdown]
-# The index takes 31 values only, and the program has noticed from the reports. Means and shares are still right. A curve through
-# such values would not be, so numbers that need one would be refused. For a histogram instead, write
-# `mechanism = "wavelet_laplace"` and `degree = 0`, as the scheme of step 1 does.
+# The index takes 31 values only, and the program has noticed from the reports. Means are still right. The share at or below 15
+# depends on which side of 15 a whole value's people are: everyone's interval counts that in, and is wide for it. Reports of one
+# group are too few to show the values, so that its interval takes a smooth curve for granted. Where values are seen, numbers
+# that need a curve are refused. For a histogram instead, write `mechanism = "wavelet_laplace"` and `degree = 0`, as the scheme
+# of step 1 does.
 #
 # ## How much does epsilon buy?
 #
