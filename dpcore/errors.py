@@ -111,6 +111,16 @@ def check_within(low: float, high: float, **named: float | Fraction) -> None:
             raise SchemeError(f"{name} must lie between {low} and {high}, got {value}")
 
 
+def check_bend(lower: float | Fraction, upper: float | Fraction, **named: float | Fraction) -> None:
+    """Refuse bounds on the root of int f''^2 that no density of values in [lower, upper] comes near, such as of another unit.
+
+    A line bent by a hundredth of the uniform density is not told from straight; a bump of a thousandth of the range has 10^7.
+    """
+    check_positive(**named)
+    unit = float(upper - lower) ** 2.5
+    check_within(float(f"{1e-2 / unit:.1g}"), float(f"{1e8 / unit:.1g}"), **named)
+
+
 def check_whole(low: int, high: int, **named: object) -> None:
     """Refuse any value that is not a whole number in the closed interval [low, high]."""
     for name, value in named.items():

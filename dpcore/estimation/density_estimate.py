@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from dpcore._random import Source
-from dpcore.errors import SchemeError, check_positive, check_within
+from dpcore.errors import SchemeError, check_bend, check_within
 from dpcore.estimation.densities import DensityOnInterval, Spline
 from dpcore.estimation.frequency_estimate import FrequencyEstimate
 from dpcore.estimation.functional_estimate import FunctionalEstimate, check_confidence, normal_quantile, refused
@@ -230,7 +230,7 @@ class DensityEstimate(OfGroup):
         return self.any_law()
 
     def _assuming(self, second_derivative: float) -> Assumption:
-        check_positive(second_derivative=second_derivative)
+        check_bend(self.lower, self.upper, second_derivative=second_derivative)
         if self.assumed is None:
             raise SchemeError(
                 "a bound on the second derivative goes with the estimator log_spline, without weights and missing answers"

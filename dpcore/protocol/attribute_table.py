@@ -13,7 +13,7 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
-from dpcore.errors import SchemeError, check_positive, exact
+from dpcore.errors import SchemeError, check_bend, exact
 from dpcore.mechanisms import Mechanism
 from dpcore.mechanisms.named import IN_SCHEMES
 from dpcore.protocol import bins, crossed, keys, lattice
@@ -95,7 +95,7 @@ def _assumed(entries: Mapping[str, Any]) -> Fraction | None:
             f'"{entries["estimator"]}" and missing = "{entries["missing"]}"'
         )
     bound = exact(**{f"assume.{SECOND_DERIVATIVE}": said[SECOND_DERIVATIVE]})
-    check_positive(**{f"assume.{SECOND_DERIVATIVE}": bound})
+    check_bend(entries["lower"], entries["upper"], **{f"assume.{SECOND_DERIVATIVE}": bound})
     return bound
 
 

@@ -150,8 +150,9 @@ class Scheme:
 
 
 def _dearer(one: Budget, other: Budget) -> Budget:
-    """The larger of two, exact: `ln 3` and a decimal just above it are one float."""
-    return one if one.covers(other) else other
+    """The larger of two: `ln 3` and a decimal just above it are one float; `covers` has its margin on the other's side."""
+    first, second = sorted((one, other), key=lambda budget: budget.rational)
+    return second if second.covers(first) else first
 
 
 def _read(path: Path) -> str:

@@ -105,7 +105,7 @@ def read(row: Mapping[str, Any], unit: str) -> Line:
     if low is not None and high is not None:
         verdict = verdict_of(row) if is_difference else ""
         holds = None if truth is None else low <= truth <= high
-    spread = _spread(wording.factor, low, high, 0.0 if is_difference else truth)
+    spread = _spread(wording.factor, value, low, high, 0.0 if is_difference else truth)
 
     # A quantile of a number that says which values there are is one of them, and so are the ends of its interval.
     is_point = name.startswith("quantile(") and row.get("estimator") == "log_linear" and not is_difference
@@ -140,15 +140,17 @@ def verdict_of(row: Mapping[str, Any]) -> str:
     return "no" if row["low"] <= 0 <= row["high"] else "perhaps"
 
 
-def _spread(factor: float, low: float | None, high: float | None, beside: float | None) -> float:
+def _spread(factor: float, value: float | None, low: float | None, high: float | None, beside: float | None) -> float:
     """What a number's digits are two of: the interval or, where that leaves a number out and would not show it, less."""
     if low is None or high is None:
         return math.nan
     spread = factor * (high - low)
     if beside is None or low <= beside <= high:
         return spread
+    estimate = None if value is None else factor * value
     for _ in range(_MORE_DIGITS):
-        if rounded(factor * beside, spread) not in (rounded(factor * low, spread), rounded(factor * high, spread)):
+        truth, *ends = (rounded(factor * number, spread, estimate) for number in (beside, low, high))
+        if truth not in ends:
             break
         spread /= 10
     return spread
@@ -166,7 +168,7 @@ def rounded(value: float, spread: float, beside: float | None = None) -> str:
         spread = abs(value) / 100
     if spread == 0:
         return "0"
-    largest = max(abs(value if beside is None else beside), spread / 2)
+    largest = max(abs(value if beside is None or not math.isfinite(beside) else beside), spread / 2)
     if not _SHORT <= largest < _LONG:
         power = math.floor(math.log10(largest))
         unit = 10.0**power

@@ -120,10 +120,14 @@ def read_aggregate(path: Path, scheme: Scheme) -> Aggregate:
 
 
 def _adds_up(whole: Aggregate) -> bool:
-    """Whether no more answered than there are clients, and the tables by label are parts of the others."""
+    """Whether no more were counted than answered, nor answered than there are, and tables by label are parts of the others."""
     counted = [whole.n, *whole.answered.values(), *whole.rejected.values(), *whole.examples.values()]
     if min(counted) < 0 or whole.answered.keys() != whole.statistics.keys() or max(whole.answered.values()) > whole.n:
         return False
+    for name, own in whole.statistics.items():
+        counts = own[whole.scheme.attributes[name].mechanism.labels().statistic == "count"]
+        if np.any((counts < 0) | (counts > whole.answered[name])):
+            return False
     parts = whole.labelled
     if parts is None:
         return True
@@ -179,7 +183,10 @@ def _filled(path: Path, zero: Labelled | None, rows: pa.Table) -> Labelled | Non
     if zero is None:
         return None
     numbers, cells, values = (rows.column(name).to_numpy() for name in ("level", "cell", "value"))
-    for number, table in enumerate(zero.tables()):
+    tables = zero.tables()
+    if np.any((numbers < 0) | (numbers >= len(tables))):
+        raise InvalidReport(f"{path} has counts of no label of its scheme; aggregate the reports anew")
+    for number, table in enumerate(tables):
         own = numbers == number
         if np.any((cells[own] < 0) | (cells[own] >= table.size)):
             raise InvalidReport(f"{path} has counts of no label of its scheme; aggregate the reports anew")

@@ -177,6 +177,8 @@ def test_what_a_bound_says_nothing_of_is_refused():
     assert clipped.kind == "assumed"
     with pytest.raises(SchemeError, match="above 0"):
         one.functional(parse("mean"), second_derivative=0.0)
+    with pytest.raises(SchemeError, match="must lie between"):  # of another unit
+        one.assumption(1e-8)
 
 
 def test_a_density_much_rougher_than_assumed_is_noticed_and_one_at_the_bound_is_not():
@@ -226,6 +228,7 @@ def test_a_scheme_says_what_is_assumed_and_tables_hold_it():
     ("lines", "message"),
     [
         ("assume = { second_derivative = 0 }", "above 0"),
+        ("assume = { second_derivative = 1e-8 }", "must lie between"),
         ("assume = { third_derivative = 1 }", "second_derivative = M"),
         ('assume = { second_derivative = 1 }\nmissing = "category"', "missing"),
     ],

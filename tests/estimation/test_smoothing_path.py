@@ -8,9 +8,13 @@ import numpy as np
 import pytest
 from scipy.linalg import cho_solve
 
+import dpcore as dp
+from dpcore._random import seeded
 from dpcore.estimation.estimators import penalised_likelihood, smoothing
 from dpcore.estimation.estimators.likelihood import Counts
 from dpcore.estimation.estimators.log_spline_family import Family, prior_of
+from dpcore.laboratory.studies.accuracy_aims import METHOD
+from dpcore.laboratory.studies.contestants import ATTRIBUTE, contestants
 from dpcore.laboratory.studies.targets import target
 from tests.estimation.test_assumed import scheme
 
@@ -19,6 +23,13 @@ def counts(law: str, n: int, lines: str = "") -> Counts:
     """What n clients report of a law on average, in whole numbers."""
     model = scheme(lines, n=n).attributes["x"].mechanism.model()
     return Counts(model, np.round(model.expected(target(law).cells(model.inputs), n * model.level_law)))
+
+
+def drawn(law: str, n: int, seed: int) -> Counts:
+    """What n clients report in one round of the studies' dyadic wave."""
+    asked = next(one for one in contestants() if one.name == METHOD).scheme(n, 1)
+    simulated = dp.simulate(asked, target(law), seeded((n, seed, 77)), n)
+    return Counts(asked.attributes[ATTRIBUTE].mechanism.model(), simulated.statistics[ATTRIBUTE])
 
 
 def test_a_path_begun_at_a_likely_spline_of_another_order_finds_the_models_that_count(monkeypatch):
@@ -52,3 +63,26 @@ def test_no_model_has_an_atom_less_certain_than_any_mass_is():
     likelihood = counts("lognormal", 200, "cells = 16")
     for found in smoothing._path(Family(likelihood, prior_of(6, 2), (False, True)), 6):
         assert cho_solve(found.factor, np.eye(len(found.eta)))[-1, -1] <= 1 / 3 + 1e-9
+
+
+def test_where_the_smoothest_counts_every_path_is_walked_whole(monkeypatch):
+    """Of a uniform law a smooth model may be likely beside a rough one, far apart; no path of another order may lose it."""
+    likelihood = drawn("uniform", 100_000, 4)
+    found, walk = smoothing.fit(likelihood, 6, (1, 2, 3, 4)), smoothing._path
+    monkeypatch.setattr(smoothing, "_path", lambda family, level, near=(), best=-np.inf: walk(family, level, (), best))
+    slow = smoothing.fit(likelihood, 6, (1, 2, 3, 4))
+    assert (found.ends, found.falling) == (slow.ends, slow.falling)
+    assert found.cells == pytest.approx(slow.cells, abs=1e-6)
+
+
+@pytest.mark.parametrize(("n", "seed"), [(30, 4), (10, 2)])
+def test_a_finer_quadrature_loses_no_model_of_few_people(n, seed):
+    """There are several maxima; a path that climbed from one begins anew at its top."""
+    model = scheme("", n=n).attributes["x"].mechanism.model()
+    expected = model.expected(target("lognormal").cells(model.inputs), n * model.level_law)
+    likelihood = Counts(model, np.random.default_rng((7, seed)).poisson(expected))
+    found = smoothing.fit(likelihood, 6, (1, 2, 3, 4))
+    for order in (1, 2, 3, 4):
+        whole = smoothing._path(Family(likelihood, prior_of(6, order, found.falling), found.ends, found.nodes), 6)
+        best = max(model.evidence for model in whole)
+        assert max([m.evidence for m in found.models if m.family.prior.order == order], default=best) >= best - 0.3

@@ -132,6 +132,8 @@ def test_files_of_another_scheme_of_another_kind_or_cut_short_are_refused(
         ),
         *((name, "value", 1 << 62) for name in ("clients", "answered", "labelled")),
         *(("labelled", "cell", cell) for cell in (-1, 1 << 40)),
+        *(("labelled", "level", level) for level in (-1, 99)),
+        *(("count", "value", value) for value in (-1, 1 << 62)),
     ],
 )
 def test_sums_that_contradict_one_another_are_refused(
@@ -145,8 +147,8 @@ def test_sums_that_contradict_one_another_are_refused(
     assert wire.read_aggregate(path, scheme).n == 8
     table = pq.read_table(path)
     rows = table.to_pydict()
-    for row in [place for place, kind in enumerate(rows["statistic"]) if kind == statistic][:1]:
-        rows[column][row] = value
+    row = rows["statistic"].index(statistic)
+    rows[column][row] = value
     pq.write_table(pa.Table.from_pydict(rows, schema=table.schema), path)
     with pytest.raises(InvalidReport, match="aggregate the reports anew"):
         wire.read_aggregate(path, scheme)

@@ -40,8 +40,8 @@ class Prior:
         null, least = (1 / (spread**2 * len(self.axes)) for spread in (_NULL_SPREAD, _MOST_SPREAD))
         return np.where(self.roughness > 0, np.maximum(penalty * self.roughness, least), null)
 
-    def cost(self, eta: np.ndarray) -> float:
-        """Return the roughness of a spline, of which a penalty is a multiple; eta: its K - 1 coordinates first."""
+    def roughness_of(self, eta: np.ndarray) -> float:
+        """Return |D^m theta|^2 of a spline, which the prior charges a penalty for; eta: its K - 1 coordinates first."""
         return float(self.roughness @ eta[: len(self.roughness)] ** 2)
 
 

@@ -2,8 +2,8 @@
 
 `smoothing`, `one_step` and `scarce` decide by these twelve alone.  Beside each stands where it comes from, and what half and
 twice of it do to lengths in the same rounds of ten laws at three places, one each (`python -m tests.estimation.test_rules`):
-intervals hold as often, give or take one of thirty.  The prior's two spreads are in `log_spline_family`, what a lattice must
-be worth in `discreteness`.
+intervals hold as often, give or take one of thirty.  The prior's two spreads and an atom's mean square are in
+`log_spline_family`, what a lattice must be worth in `discreteness`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ SCARCE = 0.1
 # Of the distribution function, by which the law that is fitted may be off from the density shown.  Half and twice: nothing.
 UNRESOLVED = 5e-5
 
-# Times the penalty at which a likely spline is as dear as elsewhere: from there penalties fall, and grow while they count.
+# Times the penalty at which a likely spline's roughness costs what it does elsewhere: from there penalties fall, and grow while
+# they count.
 # A tenth and ten times: nothing but time.
 ABOVE = 1e2
 

@@ -11,10 +11,11 @@ marginal likelihood by Laplace's method,
 
     l(eta) - eta' Q eta / 2 + log det Q / 2 - log det(I + Q) / 2,
 
-Q the prior's precision on the complement of the constants, I the Fisher information.  Coefficients are averaged with these
-weights, and so is their covariance, the spread between models included.  Nothing is tuned to a density.  Where the data
-contradict the best of all these models, the spline is given twice as many pieces, so that the basis never decides.  Laws are
-integrated on so many points that the one that is fitted is that of the density that is shown.
+and log 2 for each atom; Q the prior's precision on the complement of the constants and of the atoms' masses, I the Fisher
+information.  Coefficients are averaged with these weights, and so is their covariance, the spread between models included.
+Nothing is tuned to a density.  Where the data contradict the best of all these models, the spline is given twice as many
+pieces, so that the basis never decides.  Laws are integrated on so many points that the one that is fitted is that of the
+density that is shown.
 
 Values clipped to the bounds sit at the ends of the interval.  Where a first look, with third differences penalised and atoms
 allowed at both ends, tells one from none, models with that atom are tried too, its mass half a normal beforehand, as
@@ -157,9 +158,8 @@ def _fit(likelihood: Likelihood, level: int, orders: tuple[int, ...], nodes: int
     both = Family(likelihood, prior_of(level, DEGREE), (True, True), nodes)
     looks = _path(both, level, before.tried if before else ())
     look = _most_likely(looks)
-    # where the smoothest counts beside the best, both may be likely and far apart
-    is_told = looks[0].evidence < look.evidence - rules.behind()
-    near = before.tried if before else (look,) * is_told
+    is_rough = looks[0].evidence < look.evidence - rules.behind()  # else a smooth law may be as likely, far from it
+    near = before.tried if before else (look,) if is_rough else ()
     ends = _told(look, np.eye(2, len(look.eta), len(look.eta) - 2))
     falling = before.falling if before else _told_to_fall(likelihood, level, ends, nodes, near)
     falling = falling[0] and not ends[0], falling[1] and not ends[1]
@@ -255,22 +255,25 @@ def _spread(ends: tuple[bool, bool], present: np.ndarray) -> tuple[bool, bool]:
 def _path(family: Family, level: int, near: tuple[Model, ...] = (), best: float = -np.inf) -> list[Model]:
     """The models of one order, from the largest penalty down; those too far below another order's best are left out.
 
-    near: likely models of the same data; penalties larger than `rules.ABOVE` times the one at which such a spline is as dear as
-    it was there are looked at, from there up, while they count.
+    near: likely models of the same data; the path begins at the spline of the one that is most alike, `rules.ABOVE` times above
+    the penalty at which its roughness costs what it did there, or further up while models count.
     """
     penalties = _penalties(family.likelihood.n, level, family.prior.order)
-    begin = next((model for model in near if model.family.prior.order == family.prior.order), near[0] if near else None)
+    begin = min(
+        near, key=lambda m: (m.family.prior.order != family.prior.order, m.family.ends != family.ends), default=None
+    )
     if begin is None:
         return list(_walk(family, penalties, family.start, best))
     eta = _moved(begin, family)
-    dear = rules.ABOVE * begin.penalty * begin.family.prior.cost(begin.eta)
-    earlier = [penalty for penalty in penalties[:-1] if penalty * family.prior.cost(eta) > dear]
-    later = penalties[len(earlier) :]
-    found = list(_walk(family, later, eta, best))
-    best = max([best, *(model.evidence for model in found)])
-    while earlier and found and found[0].penalty == later[0]:
-        later = [earlier.pop()]
-        found = list(_walk(family, later, found[0].eta, best)) + found
+    dear = rules.ABOVE * begin.penalty * begin.family.prior.roughness_of(begin.eta)
+    first = sum(penalty * family.prior.roughness_of(eta) > dear for penalty in penalties[:-1])
+    found = list(_walk(family, penalties[first:], eta, best))
+    highest, top = max([best, *(model.evidence for model in found)]), found[:1]
+    while first > 0 and top and top[0].penalty == penalties[first]:
+        first -= 1
+        top = list(_walk(family, [penalties[first]], top[0].eta, highest)) or top
+    if top and top[0].penalty > found[0].penalty:  # on the way down from there may be a better maximum
+        found = list(_walk(family, penalties[penalties.index(top[0].penalty) :], top[0].eta, best))
     return found
 
 
