@@ -105,7 +105,8 @@ def read(row: Mapping[str, Any], unit: str) -> Line:
     if low is not None and high is not None:
         verdict = verdict_of(row) if is_difference else ""
         holds = None if truth is None else low <= truth <= high
-    spread = _spread(wording.factor, value, low, high, 0.0 if is_difference else truth)
+    estimate = None if value is None else wording.factor * value
+    spread = _spread(wording.factor, estimate, low, high, 0.0 if is_difference else truth)
 
     # A quantile of a number that says which values there are is one of them, and so are the ends of its interval.
     is_point = name.startswith("quantile(") and row.get("estimator") == "log_linear" and not is_difference
@@ -115,7 +116,7 @@ def read(row: Mapping[str, Any], unit: str) -> Line:
             return ""
         if is_point:
             return separated(number)
-        return rounded(wording.factor * number, spread, None if value is None else wording.factor * value)
+        return rounded(wording.factor * number, spread, estimate)
 
     return Line(
         attribute=in_words(row.get("attribute") or "").capitalize(),
@@ -140,14 +141,15 @@ def verdict_of(row: Mapping[str, Any]) -> str:
     return "no" if row["low"] <= 0 <= row["high"] else "perhaps"
 
 
-def _spread(factor: float, value: float | None, low: float | None, high: float | None, beside: float | None) -> float:
+def _spread(
+    factor: float, estimate: float | None, low: float | None, high: float | None, beside: float | None
+) -> float:
     """What a number's digits are two of: the interval or, where that leaves a number out and would not show it, less."""
     if low is None or high is None:
         return math.nan
     spread = factor * (high - low)
     if beside is None or low <= beside <= high:
         return spread
-    estimate = None if value is None else factor * value
     for _ in range(_MORE_DIGITS):
         truth, *ends = (rounded(factor * number, spread, estimate) for number in (beside, low, high))
         if truth not in ends:

@@ -184,11 +184,10 @@ def _filled(path: Path, zero: Labelled | None, rows: pa.Table) -> Labelled | Non
         return None
     numbers, cells, values = (rows.column(name).to_numpy() for name in ("level", "cell", "value"))
     tables = zero.tables()
-    if np.any((numbers < 0) | (numbers >= len(tables))):
+    sizes = np.array([table.size for table in tables])
+    is_one = (numbers >= 0) & (numbers < len(tables)) & (cells >= 0)
+    if not np.all(is_one) or np.any(cells >= sizes[numbers]):
         raise InvalidReport(f"{path} has counts of no label of its scheme; aggregate the reports anew")
     for number, table in enumerate(tables):
-        own = numbers == number
-        if np.any((cells[own] < 0) | (cells[own] >= table.size)):
-            raise InvalidReport(f"{path} has counts of no label of its scheme; aggregate the reports anew")
-        table.reshape(-1)[cells[own]] = values[own]
+        table.reshape(-1)[cells[numbers == number]] = values[numbers == number]
     return zero

@@ -266,7 +266,8 @@ def _path(family: Family, level: int, near: tuple[Model, ...] = (), best: float 
         return list(_walk(family, penalties, family.start, best))
     eta = _moved(begin, family)
     dear = rules.ABOVE * begin.penalty * begin.family.prior.roughness_of(begin.eta)
-    first = sum(penalty * family.prior.roughness_of(eta) > dear for penalty in penalties[:-1])
+    roughness = family.prior.roughness_of(eta)
+    first = sum(penalty * roughness > dear for penalty in penalties[:-1])
     found = list(_walk(family, penalties[first:], eta, best))
     highest, top = max([best, *(model.evidence for model in found)]), found[:1]
     while first > 0 and top and top[0].penalty == penalties[first]:
