@@ -3,9 +3,7 @@
 A document is {section: {"columns": [...], "rows": [[...], ...]}}: a table of the warehouse, lines of a terminal or a page, or
 digests.  Nothing here knows the modules of a round: it asks `dpcore`'s public names, the command `ldpflow` and the DuckDB file.
 
-Integers and texts are compared exactly.  Floats are kept to twelve digits and compared to nine: BLAS adds in another order on
-another machine, and digits beyond are nobody's promise.  Where an iteration ends, or a number is divided by nearly nothing,
-they are compared to six: a processor of another kind (OPENBLAS_CORETYPE=Nehalem plays one) leaves no more of them.
+Floats are kept to twelve digits; how they are compared, `tests/helpers/comparison.py` says.
 
 What depends on the clock, on the version of ldpflow, or on the bytes that a version of Parquet's library writes is put as its
 name.  Pictures are drawn by a version of matplotlib, which the lock holds: of those on a page the digest is taken of the text
@@ -19,7 +17,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from importlib.metadata import entry_points
@@ -33,7 +31,7 @@ from PIL import Image
 
 import dpcore as dp
 from dpcore import wire
-from tests.helpers import client_cases, schemes
+from tests.helpers import client_cases, comparison, schemes
 
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[1]
@@ -46,8 +44,7 @@ Document = dict[str, Section]
 
 _SHIPPED = {path.stem: path for path in sorted((ROOT / "data/schemes").glob("*.toml"))}
 _OF_TESTS = {"small": schemes.SMALL, "households": schemes.HOUSEHOLDS, "question": schemes.QUESTION}
-_DIGITS, _TOLERANCE, _WIDER_TOLERANCE = 12, 1e-9, 1e-6
-_WIDER = ("table densities", "sums of densities", "table sensitivities", "view pooled_estimates")
+_DIGITS = 12
 _CLIENTS = 20_000
 _VARYING = ("started_at", "finished_at", "applied_at", "measured_at", "version")  # an integer `version` does not
 _THIN = 32  # of tables of curves every so many rows are kept, and the sums of all
@@ -216,45 +213,22 @@ def differences(name: str, found: Document) -> list[str]:
     told = [f"{name}: there is no {section!r} any more" for section in frozen if section not in found]
     told += [f"{name}: {section!r} is new" for section in found if section not in frozen]
     for section in (each for each in frozen if each in found):
-        is_wider = section in _WIDER or name == "awkward"  # of so few reports that fits end far from each other
-        tolerance = _WIDER_TOLERANCE if is_wider else _TOLERANCE
         told += [
-            f"{name}, {section}: {difference}" for difference in _compared(frozen[section], found[section], tolerance)
+            f"{name}, {section}: {difference}" for difference in _compared(section, frozen[section], found[section])
         ]
     return told
 
 
-def _compared(was: Section, is_: Section, tolerance: float) -> Iterator[str]:
+def _compared(section: str, was: Section, is_: Section) -> Iterator[str]:
     if was["columns"] != is_["columns"]:
         yield f"the columns were {was['columns']} and are {is_['columns']}"
-        return
-    if len(was["rows"]) != len(is_["rows"]):
+    elif len(was["rows"]) != len(is_["rows"]):
         yield f"there were {len(was['rows'])} rows and are {len(is_['rows'])}"
-        before, now = ([_short(row) for row in each["rows"]] for each in (was, is_))
+        before, now = ([comparison.shortened(row) for row in each["rows"]] for each in (was, is_))
         yield from (f"gone is row {number}, {row}" for number, row in enumerate(before) if row not in now)
         yield from (f"new is row {number}, {row}" for number, row in enumerate(now) if row not in before)
-        return
-    sizes = [_size(row[place] for row in was["rows"]) for place in range(len(was["columns"]))]
-    for number, (before, now) in enumerate(zip(was["rows"], is_["rows"], strict=True)):
-        for column, size, old, new in zip(was["columns"], sizes, before, now, strict=True):
-            if not _same(old, new, size, tolerance):
-                yield f"row {number}, column {column!r}: was {old!r}, is {new!r}; the row was {_short(before)}"
-
-
-def _same(old: Any, new: Any, size: float, tolerance: float) -> bool:
-    """Whether two values are one; a float that cancels out to nearly zero is judged beside the largest of its column."""
-    if isinstance(old, float) and isinstance(new, float):
-        return math.isclose(old, new, rel_tol=tolerance, abs_tol=1e-3 * tolerance * size)
-    return type(old) is type(new) and bool(old == new)
-
-
-def _size(values: Iterable[Any]) -> float:
-    return max((abs(value) for value in values if isinstance(value, float) and math.isfinite(value)), default=0.0)
-
-
-def _short(row: list[Any]) -> str:
-    text = _json([value for value in row if not isinstance(value, float)])
-    return text if len(text) < 200 else f"{text[:200]}..."
+    else:
+        yield from comparison.compared(section, was["columns"], was["rows"], is_["rows"])
 
 
 # how it is found

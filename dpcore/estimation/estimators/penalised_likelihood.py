@@ -10,11 +10,13 @@ import scipy
 from dpcore.estimation.estimators.likelihood import Counts
 from dpcore.estimation.estimators.log_spline_family import Family
 
-_STEPS, _HALVINGS = 20, 30
+_STEPS, _SHORTENINGS = 20, 30
 _MEMORY = 12  # steps that one Fisher information leads
-_CONVERGED = 1e-2  # squared step, in posterior standard deviations: the last one taken
-_CLOSE = 1e-3  # the same, where the Fisher information is computed again
-_NOTHING = 1e-6  # what rounding may take from a log-likelihood
+_ENOUGH = 1e-4  # of the gain that a slope promises: less is no step [NocedalWright2006], 3.1
+# Squared step, in posterior standard deviations, after which the maximum is found.  Two processors add in another order and
+# reach it by other steps; a thousandth of a standard error is promised, and 1e-4 left by the last step is a tenth of that.
+_CONVERGED = 1e-8
+_ROUNDING = 1e-14  # of a log-likelihood: what adding it up in another order may take from it
 _MOST_ATOMS = 0.999  # mass of the atoms together, at most
 
 
@@ -38,49 +40,60 @@ def maximise(
     information: np.ndarray | None = None,
     least: float = -np.inf,
 ) -> Maximum:
-    """Return the posterior's maximum, by Fisher scoring with step halving; in between, quasi-Newton steps.
+    """Return the posterior's maximum, by Fisher scoring and, between two Fisher informations, quasi-Newton steps.
 
-    The Fisher information is what costs.  It is kept while limited-memory BFGS steps, whose first guess it is, lead to
-    the maximum; there it is computed again, and the last step is a Fisher step.
+    The Fisher information is what costs.  It is the first guess of limited-memory BFGS steps, which lead to the maximum;
+    there it is computed again, and the search ends where a Fisher step, too, would be short.
 
     precision: (D,) of the prior.  information: (D, D), of a place nearby.  least: below which a value need not be exact.
     """
     law, expected, value = _seen(family, precision, eta)
     gradient = family.gradient(law, expected) - precision * eta
     lowest = float(np.sum(np.log(precision[precision > 0]))) / 2  # of half log det(I + Q)
-    memory: list[tuple[np.ndarray, np.ndarray, float]] = []
     is_here = information is None
     for _ in range(_STEPS):
         if information is None or is_here:
-            information, memory = family.information(law, expected), []
+            information = family.information(law, expected)
         factor = _factor(information, precision)
         half = float(np.sum(np.log(np.diagonal(factor[0]))))
+        memory: list[tuple[np.ndarray, np.ndarray, float]] = []
         for _ in range(_MEMORY):
             step = _direction(factor, memory, gradient)
             left = float(gradient @ step)
-            if (is_here or left < _CLOSE) and value + 2 * left - (half if is_here else lowest) < least:
+            if (is_here or left < _CONVERGED) and value + 2 * left - (half if is_here else lowest) < least:
                 return Maximum(eta, factor, value - half, information, True)
-            if left < _CLOSE and not is_here:
+            tried = _climbed(family, precision, eta, step, value, left) if left >= _CONVERGED else None
+            if tried is None:  # converged, or as far as rounding lets see
                 break
-            for _ in range(_HALVINGS if is_here else 1):
-                tried = _seen(family, precision, eta + step)
-                if tried[2] >= value - _NOTHING:
-                    break
-                step = step / 2
-            else:
-                if is_here:
-                    return Maximum(eta, factor, value - half, information, False)
-                break
-            eta, (law, expected, value) = eta + step, tried
-            if is_here and left < _CONVERGED:
-                return Maximum(eta, factor, value - half, information, False)
+            length, (law, expected, value) = tried
+            step, eta = length * step, eta + length * step
             before, gradient = gradient, family.gradient(law, expected) - precision * eta
             lost = before - gradient
             if (curvature := float(lost @ step)) > 0:
                 memory.append((step, lost, curvature))
             is_here = False
+        if is_here:
+            break
         is_here = True
     return Maximum(eta, factor, value - half, information, False)
+
+
+def _climbed(
+    family: Family, precision: np.ndarray, eta: np.ndarray, step: np.ndarray, value: float, left: float
+) -> tuple[float, tuple[np.ndarray, np.ndarray, float]] | None:
+    """Return how much of a step is taken, and what is seen there; None where none of it leads up.
+
+    left: the slope along the step.  What is tried is shortened to where a parabola is highest [NocedalWright2006], 3.5.
+    """
+    length = 1.0
+    for _ in range(_SHORTENINGS):
+        seen = _seen(family, precision, eta + length * step)
+        gained = seen[2] - value
+        if gained >= _ENOUGH * length * left - _ROUNDING * abs(value):
+            return length, seen
+        highest = left * length / (2 * (left * length - gained)) if np.isfinite(gained) else 0.0
+        length *= min(max(highest, 0.1), 0.5)
+    return None
 
 
 def _seen(family: Family, precision: np.ndarray, eta: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:

@@ -45,9 +45,9 @@ SCARCE = 0.1
 UNRESOLVED = 5e-5
 
 # Times the penalty at which a likely spline's roughness costs what it does elsewhere: from there penalties fall, and grow while
-# they count.
+# they count.  Half a decade off the decades that are tried: on one of them rounding would choose where a path begins.
 # A tenth and ten times: nothing but time.
-ABOVE = 1e2
+ABOVE = 10**1.5
 
 # Of a density, where it is said how many reports would do; more than there are people are not asked for.
 DERIVATIVES = 2
