@@ -45,9 +45,10 @@ class Weighed:
 
 @dataclass(frozen=True, eq=False)
 class Told:
-    """What a likelihood tells of any law."""
+    """What a likelihood tells of any law; expected: (S,), where weights have the least variance, of the uniform law if None."""
 
     likelihood: Likelihood
+    expected: np.ndarray | None = None
 
     @property
     def inputs(self) -> int:
@@ -71,7 +72,8 @@ class Told:
     @cached_property
     def _solve(self) -> np.ndarray:
         """W^{1/2} (B B')^+ B, (S, inputs)."""
-        root = np.sqrt(self.likelihood.weights(self.uniform))[:, None]
+        expected = self.uniform if self.expected is None else self.expected
+        root = np.sqrt(self.likelihood.weights(expected))[:, None]
         told = root * (self._matrix - self.uniform[:, None])
         return np.asarray(root * (np.linalg.pinv(told @ told.T, rcond=_SINGULAR, hermitian=True) @ told))
 

@@ -48,6 +48,7 @@ from dpcore.estimation.estimators.log_spline_family import DEGREE
 from dpcore.estimation.estimators.posterior import Posterior
 from dpcore.estimation.estimators.scarce import influences
 from dpcore.estimation.estimators.span import Span
+from dpcore.estimation.estimators.unbiased_moments import OFFERED, UnbiasedMoments
 from dpcore.estimation.functional_estimate import FunctionalEstimate, normal_quantile, refused
 from dpcore.estimation.support import Deviations, Discreteness
 from dpcore.functionals import Cdf, Curvature, Expansion, Functional, Influence, Quantile
@@ -80,7 +81,8 @@ class OneStep:
         if reason is not None:
             return refused(functional, reason, confidence)
         try:
-            plug_in, corrected = self._tried(functional, confidence)
+            plug_in, smooth = self._tried(functional, confidence)
+            corrected = self._moments.joined(functional, smooth, confidence)
         except NotEstimable as why:
             return refused(functional, str(why), confidence)
         if corrected is None:
@@ -119,7 +121,8 @@ class OneStep:
             return None
         moved = (along - seen.reach.T @ t) @ posterior.covariance @ posterior.slope.T
         weights = moved * posterior.likelihood.weights(posterior.expected) + t @ seen.solve
-        return posterior.likelihood.of_reports(scale * weights), False
+        smooth = self._tried(functional, 0.95)[1] if isinstance(functional, OFFERED) else None
+        return posterior.likelihood.of_reports(self._moments.weights(functional, smooth, scale * weights)), False
 
     def density_errors(self, x: np.ndarray) -> np.ndarray:
         """Return the standard errors of the corrected density's average over an eighth of the range around x, (n,)."""
@@ -320,6 +323,10 @@ class OneStep:
         if len(self.posterior.ends) and not is_of_law and not functional.expand(density).influence.of_law:
             return min(least, 0.0), np.inf  # the density beside atoms has less mass than one
         return least, most
+
+    @cached_property
+    def _moments(self) -> UnbiasedMoments:
+        return UnbiasedMoments(self.posterior.likelihood, self.posterior.density, self.posterior.expected)
 
     @cached_property
     def _cells(self) -> Cells:

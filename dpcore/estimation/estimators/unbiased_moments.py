@@ -1,0 +1,133 @@
+"""Means, moments and the variance whatever the distribution: weights without bias, joined with the smooth estimate.
+
+A corrected functional sees what a smooth fit leaves in a span of B-splines.  Values that sit at few points leave more than a
+span holds, and its estimate is biased.  Weights of what was observed whose mean is the functional for every distribution
+(`exact_weights`) have no bias.  With T_s, s the smooth estimate and its standard error, T_u, u the unbiased ones, D = T_u - T_s
+estimates minus the bias of T_s, and where that is zero and T_s efficient its variance is v = u^2 - s^2 [Hausman1978].  So
+
+    T = T_s + w D,    SE^2 = (1 - w) s^2 + w u^2 + w (1 - w) D^2,    w = 1 / (1 + exp((c^2 - D^2 / v) / 2)),
+
+the average of two models by the likelihood ratio of D, even where a test of D rejects (c standard errors, `rules.told`).  Where
+u is at most 1.1 s, w is one: unbiased weights cost less there than a doubt is worth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import exp
+
+import numpy as np
+import scipy
+
+from dpcore.estimation.densities import DensityOnInterval
+from dpcore.estimation.estimators import rules
+from dpcore.estimation.estimators.corrected import Corrected
+from dpcore.estimation.estimators.exact_weights import Told
+from dpcore.estimation.estimators.likelihood import Likelihood
+from dpcore.estimation.functional_estimate import normal_quantile
+from dpcore.functionals import Functional, Mean, Moment, Variance
+
+OFFERED = Mean | Moment | Variance
+
+
+@dataclass(frozen=True)
+class Unbiased:
+    """An unbiased estimate; error: its standard error.  within: the standard deviation that places within input cells add.
+
+    weights: (S,), of what was observed.
+    """
+
+    value: float
+    error: float
+    within: float
+    weights: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class UnbiasedMoments:
+    """Moments through a likelihood, of values on the interval of a fitted density; expected: (S,), under the fit."""
+
+    likelihood: Likelihood
+    density: DensityOnInterval
+    expected: np.ndarray
+
+    def joined(self, functional: Functional, smooth: Corrected | None, confidence: float) -> Corrected | None:
+        """Return the average of the smooth and the unbiased estimate, or the one that there is."""
+        unbiased = self.estimate(functional)
+        if unbiased is None:
+            return smooth
+        share, value, variance = 1.0, unbiased.value, unbiased.error**2
+        if smooth is not None:
+            share, difference = share_of(smooth, unbiased), value - smooth.value
+            value = smooth.value + share * difference
+            variance = (1 - share) * smooth.error**2 + share * variance + share * (1 - share) * difference**2
+        error = float(np.hypot(np.sqrt(variance), unbiased.within))
+        half = normal_quantile(confidence) * error
+        return Corrected(value, error, value - half, value + half)
+
+    def weights(self, functional: Functional, smooth: Corrected | None, weights: np.ndarray) -> np.ndarray:
+        """Return the weights of what was observed, (S,), in the average, from those in the smooth estimate."""
+        unbiased = self.estimate(functional)
+        if unbiased is None or smooth is None:
+            return weights
+        return weights + share_of(smooth, unbiased) * (unbiased.weights - weights)
+
+    def estimate(self, functional: Functional) -> Unbiased | None:
+        """Return a mean, moment or variance; None of another functional, or where no weights have its mean."""
+        if isinstance(functional, Variance):
+            mean = self._moment(1, 0.0)
+            square = self._moment(2, mean.value) if mean else None
+            # squares around an estimated mean are less by its variance
+            return replace(square, value=square.value + mean.error**2) if mean and square else None
+        return self._moment(functional.k, 0.0) if isinstance(functional, Mean | Moment) else None
+
+    def _moment(self, k: int, centre: float) -> Unbiased | None:
+        """The mean of (x - centre)^k, values as likely at one place of a cell as at another."""
+        edges = self.density.lower - centre + self.density.width * np.arange(self.inputs + 1) / self.inputs
+        means, squares = (np.diff(edges ** (power + 1)) / (power + 1) / np.diff(edges) for power in (k, 2 * k))
+        for end, share in zip((0, -1), self._clipped, strict=True):  # a clipped value is at the end itself
+            means[end] += share * (edges[end] ** k - means[end])
+            squares[end] += share * (edges[end] ** (2 * k) - squares[end])
+        weighed = self._told.weigh(means[None])
+        error = float(self._told.deviations(weighed, self._told.observed)[0])
+        if not np.max(np.abs(weighed.means[0] - means)) <= rules.SMALL * error:
+            return None
+        within = float(np.sqrt(np.maximum(squares - means**2, 0.0) @ self._cells**2))
+        return Unbiased(float(self._told.values(weighed)[0]), error, within, weighed.weights[0])
+
+    @property
+    def inputs(self) -> int:
+        """How many input cells there are."""
+        return self.likelihood.inputs
+
+    @cached_property
+    def _told(self) -> Told:
+        return Told(self.likelihood, self.expected)
+
+    @cached_property
+    def _clipped(self) -> np.ndarray:
+        """Of each end cell's mass the part that the fit has at the end of the range, (2,)."""
+        atoms, width = np.array(self.density.atoms), self.density.width / self.inputs
+        first = self.density.cdf(self.density.lower + width)
+        last = 1 - self.density.cdf(self.density.upper - width)
+        return np.asarray(atoms / np.where(atoms > 0, [first, last], 1.0))
+
+    @cached_property
+    def _cells(self) -> np.ndarray:
+        """Masses of the input cells, (inputs,), that explain the reports best: of few cells, as noise never spreads them."""
+        root = np.sqrt(self.likelihood.weights(self.expected))
+        matrix = root[:, None] * self.likelihood.expected(np.eye(self.inputs))
+        masses = scipy.optimize.nnls(matrix, root * self._told.observed, maxiter=10 * matrix.shape[1])[0]
+        return np.asarray(masses / masses.sum())
+
+
+def share_of(smooth: Corrected, unbiased: Unbiased) -> float:
+    """Return w, the weight of the unbiased estimate."""
+    more = unbiased.error**2 - smooth.error**2
+    if more <= 0:
+        return 1.0
+    difference = (unbiased.value - smooth.value) ** 2 / more
+    by_evidence = 1 / (1 + exp(min((rules.told() ** 2 - difference) / 2, 100.0)))
+    cost = unbiased.error / smooth.error - 1
+    return by_evidence + (1 - by_evidence) * min(1.0, max(0.0, 2 - cost / rules.SMALL))
