@@ -56,39 +56,38 @@ def test_classes_of_reports_give_what_the_list_gives(
     assert by_classes.kept == listed.kept
 
 
-@pytest.mark.parametrize("oracle", ORACLES, ids=lambda kind: kind.name)
-def test_ten_thousand_categories_are_enumerated_by_classes(oracle: type) -> None:
-    mechanism = oracle.design(Budget.parse("1"), categories=10_000)
-    found = audit_mechanism(mechanism)
-    assert found.kept == Loss(ratio=mechanism.certificate().kept)
-    assert "any two categories" in found.how
+def test_ten_thousand_categories_are_enumerated_by_classes(subtests: pytest.Subtests) -> None:
+    for oracle in ORACLES:
+        with subtests.test(oracle=oracle):
+            mechanism = oracle.design(Budget.parse("1"), categories=10_000)
+            found = audit_mechanism(mechanism)
+            assert found.kept == Loss(ratio=mechanism.certificate().kept)
+            assert "any two categories" in found.how
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "draws"),
-    [
+def test_the_clients_own_code_leads_to_the_audited_ratio(subtests: pytest.Subtests) -> None:
+    """Every draw a client can make, counted: no channel, no certificate."""
+    for mechanism, draws in [
         (RandomizedResponse(Budget.parse("1"), 4, 5, 2), 11),
         (HadamardResponse(Budget.parse("1"), 3, 5, 2), 4 * 7),
         (LocalHashing(Budget.parse("1"), 3, 5, 3, 5, 2), 4 * 5 * 9),
-    ],
-    ids=lambda value: getattr(value, "name", ""),
-)
-def test_the_clients_own_code_leads_to_the_audited_ratio(mechanism: Mechanism, draws: int) -> None:
-    """Every draw a client can make, counted: no channel, no certificate."""
-    laws = [law_of_clients(mechanism, true, draws) for true in range(mechanism.inputs)]
-    reports = sorted(set().union(*laws))
-    counted = np.array([[law.get(report, 0) for report in reports] for law in laws])
-    assert audit_mechanism(mechanism).kept == Loss(ratio=largest_ratio(counted).ratio)
+    ]:
+        with subtests.test(mechanism=mechanism, draws=draws):
+            laws = [law_of_clients(mechanism, true, draws) for true in range(mechanism.inputs)]
+            reports = sorted(set().union(*laws))
+            counted = np.array([[law.get(report, 0) for report in reports] for law in laws])
+            assert audit_mechanism(mechanism).kept == Loss(ratio=largest_ratio(counted).ratio)
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize("wave", [SquareWave, DyadicWave], ids=lambda kind: kind.name)
-def test_waves_keep_exactly_what_they_certify(wave: type, epsilon: str) -> None:
-    mechanism = wave.design(Budget.parse(epsilon))
-    found = audit_mechanism(mechanism)
-    assert found.kept == Loss(ratio=mechanism.certificate().kept)
-    assert found.kept.is_within(Loss.of(mechanism.budget))
-    assert found.doubts == ()
+def test_waves_keep_exactly_what_they_certify(subtests: pytest.Subtests) -> None:
+    for epsilon in EPSILONS:
+        for wave in [SquareWave, DyadicWave]:
+            with subtests.test(epsilon=epsilon, wave=wave):
+                mechanism = wave.design(Budget.parse(epsilon))
+                found = audit_mechanism(mechanism)
+                assert found.kept == Loss(ratio=mechanism.certificate().kept)
+                assert found.kept.is_within(Loss.of(mechanism.budget))
+                assert found.doubts == ()
 
 
 def test_the_clients_own_code_of_a_wave_leads_to_the_audited_ratio() -> None:
@@ -110,14 +109,15 @@ def test_wavelets_keep_exactly_what_they_certify(allocation: str, degree: int) -
     assert found.doubts == ()
 
 
-@pytest.mark.parametrize("basis", ["bior1.3", "bior2.4", "bior3.9"])
-def test_wavelets_around_a_circle_keep_exactly_what_they_certify(basis: str) -> None:
+def test_wavelets_around_a_circle_keep_exactly_what_they_certify(subtests: pytest.Subtests) -> None:
     """Their functions go over the end, where the first and the last cell are neighbours."""
-    mechanism = WaveletLaplace.design(Budget.parse("1"), basis=basis, finest_level=4, cells=512)
-    found = audit_mechanism(mechanism)
-    assert found.kept == Loss(mechanism.certificate().kept)
-    assert found.sensitivity == mechanism.certificate().sensitivity
-    assert found.doubts == ()
+    for basis in ["bior1.3", "bior2.4", "bior3.9"]:
+        with subtests.test(basis=basis):
+            mechanism = WaveletLaplace.design(Budget.parse("1"), basis=basis, finest_level=4, cells=512)
+            found = audit_mechanism(mechanism)
+            assert found.kept == Loss(mechanism.certificate().kept)
+            assert found.sensitivity == mechanism.certificate().sensitivity
+            assert found.doubts == ()
 
 
 def test_a_weight_one_unit_too_large_is_found() -> None:

@@ -49,22 +49,22 @@ def _every_ratio(one: Mechanism, other: Mechanism) -> Fraction:
     return max(max(column) / min(column) for column in zip(*rows, strict=True))
 
 
-@pytest.mark.parametrize(
-    ("one", "other"), [("response", "bits"), ("symbols", "response"), ("wave", "subset"), ("hash", "wave")]
-)
-def test_two_reports_lose_the_product_of_both_ratios(one: str, other: str) -> None:
-    found = _both(SMALL[one], SMALL[other])
-    assert found.kept == Loss(ratio=_every_ratio(SMALL[one], SMALL[other])) == found.spent
-    assert found.holds
-    assert found.how.startswith("all ")
-    assert "nothing beyond what both reports spend already" in found.words
+def test_two_reports_lose_the_product_of_both_ratios(subtests: pytest.Subtests) -> None:
+    for one, other in [("response", "bits"), ("symbols", "response"), ("wave", "subset"), ("hash", "wave")]:
+        with subtests.test(one=one, other=other):
+            found = _both(SMALL[one], SMALL[other])
+            assert found.kept == Loss(ratio=_every_ratio(SMALL[one], SMALL[other])) == found.spent
+            assert found.holds
+            assert found.how.startswith("all ")
+            assert "nothing beyond what both reports spend already" in found.words
 
 
-@pytest.mark.parametrize(("one", "other"), list(product(SMALL, SMALL)))
-def test_every_two_that_can_be_listed_spend_nothing_together(one: str, other: str) -> None:
-    found = _both(SMALL[one], SMALL[other])
-    assert found.kept == found.spent
-    assert found.how.startswith("all ")
+def test_every_two_that_can_be_listed_spend_nothing_together(subtests: pytest.Subtests) -> None:
+    for one, other in list(product(SMALL, SMALL)):
+        with subtests.test(one=one, other=other):
+            found = _both(SMALL[one], SMALL[other])
+            assert found.kept == found.spent
+            assert found.how.startswith("all ")
 
 
 def test_levels_are_listed_with_levels() -> None:

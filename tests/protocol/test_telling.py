@@ -136,20 +136,18 @@ def test_a_team_has_a_language_of_its_own(tmp_path: Path, scheme: Scheme) -> Non
     assert told(scheme, str(tmp_path / "fr.toml")).questions["unary_encoding"].sentence.startswith("De deux réponses")
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "says"),
-    [
+def test_texts_that_lack_something_are_refused(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for old, new, says in [
         ('code = "en"', "", "at code"),
         ("{worst} times of 100 at most, where", "73 times of 100 at most, where", "at sentence"),
         ("[paragraph]", "[paragraphs]", "at paragraph"),
         ('code = "en"', 'code = "<b>"', "language's tag"),
         ("[numbers]", "[numbers", "as TOML"),
-    ],
-)
-def test_texts_that_lack_something_are_refused(tmp_path: Path, old: str, new: str, says: str) -> None:
-    (tmp_path / "own.toml").write_text(files_of("en").replace(old, new), "utf-8")
-    with pytest.raises(SchemeError, match=says):
-        texts_of(str(tmp_path / "own.toml"))
+    ]:
+        with subtests.test(old=old, new=new, says=says):
+            (tmp_path / "own.toml").write_text(files_of("en").replace(old, new), "utf-8")
+            with pytest.raises(SchemeError, match=says):
+                texts_of(str(tmp_path / "own.toml"))
 
 
 def test_a_language_that_is_not_there_is_refused() -> None:

@@ -254,17 +254,16 @@ def test_a_failed_write_is_told_and_what_it_left_is_no_trap(tmp_path: Path, monk
     assert spent(path) == 3
 
 
-@pytest.mark.parametrize(
-    "data", [b"", b"\n", b"mine\n", b"ldpflow ledger 2 ", b"ldpflow ledger 3 \n", OLD[:20], b"\xff\n"]
-)
-def test_what_is_no_ledger_is_refused_in_one_line(tmp_path: Path, data: bytes) -> None:
+def test_what_is_no_ledger_is_refused_in_one_line(tmp_path: Path, subtests: pytest.Subtests) -> None:
     path = tmp_path / "ledger"
-    path.write_bytes(data)
-    for use in (ledger_of(path).spent, lambda: ledger_of(path).charge([charge("1")])):
-        with pytest.raises(DPCoreError, match="what was spent is unknown") as refused:
-            use()
-        assert "\n" not in str(refused.value)
-    assert path.read_bytes() == data
+    for data in [b"", b"\n", b"mine\n", b"ldpflow ledger 2 ", b"ldpflow ledger 3 \n", OLD[:20], b"\xff\n"]:
+        with subtests.test(data=data):
+            path.write_bytes(data)
+            for use in (ledger_of(path).spent, lambda: ledger_of(path).charge([charge("1")])):
+                with pytest.raises(DPCoreError, match="what was spent is unknown") as refused:
+                    use()
+                assert "\n" not in str(refused.value)
+            assert path.read_bytes() == data
 
 
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
