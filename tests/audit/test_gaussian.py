@@ -31,6 +31,7 @@ noise = "discrete_gaussian"
 delta = 0.000001
 """
 RHOS = [Fraction(1, 10**4), Fraction(1, 100), Fraction(1, 3), Fraction(5)]
+GOLDEN = (Decimal(5).sqrt() - 1) / 2  # of a search that works out the curve once a step
 DELTAS = [Fraction(1, 100), Fraction(1, 10**6), Fraction(1, 10**12)]
 
 
@@ -77,8 +78,14 @@ def test_what_the_audit_says_is_rounded_up(subtests: pytest.Subtests) -> None:
         surprise = -(Decimal(delta.numerator) / Decimal(delta.denominator)).ln()
         for rho in (Fraction(number, 9) for number in range(1, 9)):
             low, high = Decimal(-8), Decimal(16)
-            for _ in range(60):
-                one, other = low + (high - low) / 3, high - (high - low) / 3
-                low, high = (low, other) if epsilon(rho, surprise, one) < epsilon(rho, surprise, other) else (one, high)
+            one, other = low + (1 - GOLDEN) * (high - low), low + GOLDEN * (high - low)
+            at_one, at_other = epsilon(rho, surprise, one), epsilon(rho, surprise, other)
+            for _ in range(50):  # to 1e-9 of the order's logarithm, of which the curve's error is the square
+                if at_one < at_other:
+                    high, other, at_other = other, one, at_one
+                    at_one = epsilon(rho, surprise, one := low + (1 - GOLDEN) * (high - low))
+                else:
+                    low, one, at_one = one, other, at_other
+                    at_other = epsilon(rho, surprise, other := low + GOLDEN * (high - low))
             with subtests.test(delta=delta, rho=rho):
                 assert approximate_epsilon(rho, delta) >= Fraction(epsilon(rho, surprise, low)) - Fraction(1, 10**16)

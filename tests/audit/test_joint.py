@@ -79,7 +79,8 @@ def test_levels_are_listed_with_levels() -> None:
 def test_what_cannot_be_listed_is_the_sum_of_both() -> None:
     noise = (
         dp.Scheme.from_toml(
-            'name = "s"\n[attributes.a]\ntype = "numeric"\nlower = 0\nupper = 1\nepsilon = "1"\nmechanism = "wavelet_laplace"\n'
+            'name = "s"\n[attributes.a]\ntype = "numeric"\nlower = 0\nupper = 1\nepsilon = "1"\n'
+            'mechanism = "wavelet_laplace"\ndegree = 1\nfinest_level = 3\n'
         )
         .attributes["a"]
         .mechanism

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterable
 from fractions import Fraction
+from functools import reduce
 from itertools import combinations_with_replacement, permutations
 
 import numpy as np
@@ -38,28 +40,46 @@ CHANNELS = {
 }
 
 
-def multiset_law(rows: list[list[Fraction]]) -> dict[tuple[int, ...], Fraction]:
+Multisets = dict[tuple[int, ...], int]  # how many say each output -> its probability, in parts of what all laws share
+
+
+def with_one_more(law: Multisets, row: list[int]) -> Multisets:
+    """The law of how many say each output when somebody comes whose output has this law."""
+    grown: Multisets = {}
+    for counts, mass in law.items():
+        for z, probability in enumerate(row):
+            more = (*counts[:z], counts[z] + 1, *counts[z + 1 :])
+            grown[more] = grown.get(more, 0) + mass * probability
+    return grown
+
+
+def law_of_all(rows: list[list[int]]) -> Multisets:
     """The exact law of how many of the people say each output."""
-    law = {(0,) * len(rows[0]): Fraction(1)}
-    for row in rows:
-        grown: dict[tuple[int, ...], Fraction] = {}
-        for counts, mass in law.items():
-            for z, probability in enumerate(row):
-                more = (*counts[:z], counts[z] + 1, *counts[z + 1 :])
-                grown[more] = grown.get(more, Fraction(0)) + mass * probability
-        law = grown
-    return law
+    return reduce(with_one_more, rows, {(0,) * len(rows[0]): 1})
+
+
+def in_parts(laws: Iterable[Iterable[float | Fraction]]) -> tuple[list[list[int]], int]:
+    """Probabilities as whole numbers of parts, and how many parts are one."""
+    exact = [[Fraction(p) for p in law] for law in laws]
+    parts = math.lcm(*(p.denominator for law in exact for p in law))
+    return [[int(p * parts) for p in law] for law in exact], parts
+
+
+def gained(one: Multisets, other: Multisets, epsilon: float, whole: int) -> Fraction:
+    """The delta of one direction, term by term: what is likelier than e^epsilon times as likely."""
+    factor = Fraction(math.exp(epsilon))
+    total = sum(max(m * factor.denominator - factor.numerator * other[c], 0) for c, m in one.items())
+    return Fraction(total, factor.denominator * whole)
 
 
 def brute_force(weights: np.ndarray, reports: int, epsilon: float) -> float:
     """The largest delta over the person's two values and everything that others may hold."""
-    rows = [[Fraction(int(w), int(row.sum())) for w in row] for row in weights]
-    factor, worst = Fraction(math.exp(epsilon)), Fraction(0)
+    rows, parts = in_parts([[Fraction(int(w), int(row.sum())) for w in row] for row in weights])
+    worst = Fraction(0)
     for others in combinations_with_replacement(range(len(rows)), reports - 1):
-        crowd = [rows[value] for value in others]
-        laws = [multiset_law([*crowd, row]) for row in rows]
-        for p, q in permutations(laws, 2):
-            worst = max(worst, sum((max(m - factor * q[c], Fraction(0)) for c, m in p.items()), Fraction(0)))
+        crowd = law_of_all([rows[value] for value in others]) if others else {(0,) * len(rows[0]): 1}
+        laws = [with_one_more(crowd, row) for row in rows]
+        worst = max(worst, *(gained(p, q, epsilon, parts**reports) for p, q in permutations(laws, 2)))
     return float(worst)
 
 
@@ -90,14 +110,17 @@ def test_of_two_categories_the_law_of_counts_is_exact(subtests):
                     assert level.above(reports, epsilon) == pytest.approx(truth, rel=3e-3, abs=1e-12)
 
 
+def one_among(laws: Iterable[Iterable[float]], reports: int, epsilon: float) -> float:
+    """The delta of one who has the first law or the second, among others of the third."""
+    (one, other, others), parts = in_parts(laws)
+    crowd = law_of_all([others] * (reports - 1))
+    return float(gained(with_one_more(crowd, one), with_one_more(crowd, other), epsilon, parts**reports))
+
+
 def trinomial(contrast: Contrast, reports: int, epsilon: float) -> float:
     """The delta of one direction, term by term."""
     laws = [(*law, 1 - sum(law)) for law in (contrast.one, contrast.other, contrast.others)]
-    mine = [
-        multiset_law([[Fraction(p) for p in law]] + [[Fraction(p) for p in laws[2]]] * (reports - 1))
-        for law in laws[:2]
-    ]
-    return float(sum(max(m - Fraction(math.exp(epsilon)) * mine[1][c], 0) for c, m in mine[0].items()))
+    return one_among(laws, reports, epsilon)
 
 
 def test_a_contrast_is_the_trinomial_law(subtests):
@@ -123,11 +146,8 @@ def test_many_kinds_are_at_most_the_law_of_counts_and_close_to_it(subtests):
             with subtests.test(share=share, name=name):
                 kinds = Kinds(*(tuple(w / 16 for w in law) for law in KINDS[name])).among(share)
                 assert sum(kinds.others) == pytest.approx(1)  # who is not there is of the first kind
-                laws = [[Fraction(p) for p in law] for law in (kinds.one, kinds.other, kinds.others)]
-                mine = [multiset_law([law, *[laws[2]] * 11]) for law in laws[:2]]
                 for epsilon in EPSILONS:
-                    factor = Fraction(math.exp(epsilon))
-                    truth = float(sum(max(mass - factor * mine[1][c], 0) for c, mass in mine[0].items()))
+                    truth = one_among((kinds.one, kinds.other, kinds.others), 12, epsilon)
                     found = kinds.below(12, epsilon)
                     assert found <= truth + 1e-15
                     assert found >= 0.97 * truth - 2e-5  # of far ends what might be folded is taken off
