@@ -109,13 +109,13 @@ def test_a_shipped_channel_tells_no_more_than_any_and_bounds_are_close(subtests)
             with subtests.test(budget=budget, any_channel=any_channel, name=name):
                 found = shown_by(name, budget)
                 figure = published([replace(level, share=1.0) for level in found[:1]], N, DELTA)
-                assert figure.epsilon <= any_channel
+                assert 0 < figure.low < figure.epsilon <= any_channel
                 assert 1 <= figure.epsilon / figure.low <= LOOSE.get((budget, name), 1.02)
 
 
-def test_an_attack_on_every_shipped_channel_is_landed(subtests):
-    """What `budgets.published_least` holds, where each reports one of several; where all do, levels are still apart."""
-    for name in MECHANISMS:
+def test_an_attack_is_landed_where_each_reports_one_of_several_and_on_levels_apart(subtests):
+    """What `budgets.published_least` holds, by each kind of attack; of the other channels, where all report, as above."""
+    for name in ("randomized_response", "of two", "unary_encoding", "dyadic_wave", "crossed_wave"):
         with subtests.test(name=name):
             found = shown_by(name, ONE)
             assert published(found, 5_000, DELTA, 0.5).low > 0

@@ -115,6 +115,8 @@ pairs = [["expenditure", "rich"]]
 type = "numeric"
 lower = 0
 upper = 35000
+mechanism = "square_wave"
+cells = 32
 epsilon = 1
 [attributes.rich]
 type = "categorical"
@@ -159,9 +161,9 @@ def test_what_is_true_of_simulated_people_and_of_groups_of_them_lands() -> None:
     """Of groups by a range as of all: the mean of who is in it."""
     people = populations.by_scheme("consumer_expenditure")
     read = dp.Scheme.from_toml(PAIR.replace("rich", "income").replace('column = "income"\n', ""))
-    round_ = pipeline.estimate_all(dp.simulate(read, people, dp.seeded(6), 100_000))
+    round_ = pipeline.estimate_all(dp.simulate(read, people, dp.seeded(6), 20_000))
     true = truths(round_, people).set_index(["attribute", "given", "quantity"])["value"]
-    drawn = people.records(400_000, dp.seeded(7))
+    drawn = people.records(200_000, dp.seeded(7))
     rich = drawn["income"] >= 60_000
     assert true["income", "", "frequency(60000 and above)"] == pytest.approx(rich.mean(), abs=0.005)
     for given, whom in (("income=below 60000", ~rich), ("income=60000 and above", rich)):

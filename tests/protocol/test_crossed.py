@@ -273,8 +273,8 @@ def test_a_round_of_two_numbers_runs_through_and_says_what_to_ask() -> None:
     law = category_law(read.attributes["money"], people)
     drawn = read.encode(people.records(200_000, dp.seeded(5)))["money"]
     assert law_agrees(np.bincount(drawn, minlength=1024), law)
-    aggregate = dp.simulate(read, people, dp.seeded(6), 100_000)
-    round_ = pipeline.estimate_all(aggregate)
+    read = dp.Scheme.from_toml(NUMBERS + "cells = 8\n")
+    round_ = pipeline.estimate_all(dp.simulate(read, people, dp.seeded(6), 100_000))
     assert 'ask dp.joint(aggregate, "income", "expenditure")' in round_.unavailable["money"]
     tables = tables_of(round_, people)
     assert tables["attributes"][["lower", "upper"]].isna().all(axis=None)

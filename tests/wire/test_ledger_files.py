@@ -151,11 +151,11 @@ def changed(whole: bytes) -> Iterator[bytes]:
 
 def test_no_loss_and_no_change_reads_as_less_than_was_charged(tmp_path: Path) -> None:
     path = tmp_path / "ledger"
-    whole = charged(path, "1", "2", "4", "8")
+    whole = charged(path, "1", "2", "4")
     newer, older, *lines = whole.splitlines(keepends=True)
     for data in changed(whole):
         path.write_bytes(data)
-        assert spent(path) in (None, 15), data
+        assert spent(path) in (None, 7), data
     for damaged in (b"x" * len(newer) + older, newer + b"x" * len(older), bytes(len(newer)) + older):
         for count in range(len(lines)):  # a head that cannot be read does not hide a line that is missing
             path.write_bytes(damaged + b"".join(lines[:count]))
