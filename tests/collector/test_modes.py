@@ -119,6 +119,7 @@ def test_a_runs_own_reports_are_not_in_the_order_of_its_records(tmp_path: Path) 
     people.to_csv(tmp_path / "people.csv")
     (tmp_path / "colours.toml").write_text(collectors.TEXT, encoding="utf-8")
     for seed in (None, 7):
+        warehouses.put(tmp_path / f"{seed}" / "warehouse.duckdb")
         run = preparing.prepare(
             tmp_path / "colours.toml", records=tmp_path / "people.csv", data=tmp_path / f"{seed}", seed=seed
         )

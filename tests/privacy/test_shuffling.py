@@ -194,14 +194,13 @@ def test_two_categories_have_the_exact_law():
 
 
 def test_a_million_reports_take_less_than_a_second(subtests):
-    for epsilon in [1, 4]:
-        for categories in [2, 3]:
-            with subtests.test(epsilon=epsilon, categories=categories):
-                level = level_of(randomized_response(categories, epsilon))
-                begun = time.process_time()
-                least = min(published([level], 1_000_000, DELTA).epsilon, float("inf"))
-                assert time.process_time() - begun < 1.0
-                assert least < 0.04
+    for categories, epsilon in [(2, 1), (3, 4)]:  # the law of counts, and the bound
+        with subtests.test(epsilon=epsilon, categories=categories):
+            level = level_of(randomized_response(categories, epsilon))
+            begun = time.process_time()
+            least = min(published([level], 1_000_000, DELTA).epsilon, float("inf"))
+            assert time.process_time() - begun < 1.0
+            assert least < 0.04
 
 
 def test_who_is_at_a_rare_level_hides_among_those_at_it():

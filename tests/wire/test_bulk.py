@@ -148,7 +148,14 @@ def test_what_is_no_stream_is_refused_whole() -> None:
         wire.write_stream(batch_of([Report(scheme.digest, reports_of("one_of_three")[0].answers)]), scheme)
 
 
-@pytest.mark.parametrize("count", [300, pytest.param(30_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "count",
+    [
+        300,
+        pytest.param(5_000, marks=pytest.mark.slow),
+        pytest.param(30_000, marks=pytest.mark.nightly("every case")),
+    ],
+)
 def test_a_mutated_stream_is_refused_or_holds_what_clients_can_send(count: int) -> None:
     rng = random.Random(7)
     contents = {name: stream(wire.rows_of(reports_of(name), scheme).columns) for name, scheme in SCHEMES.items()}
