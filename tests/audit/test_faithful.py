@@ -129,7 +129,7 @@ def test_ranks_of_noise_are_even_at_its_own_scale_alone(name: str) -> None:
 def test_what_is_plainly_dishonest_is_seen_at_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     CLIENTS[name](monkeypatch)
     asked = asking({attribute: TABLES[attribute] for attribute in SEEN_AT_ONCE[name]})
-    assert not faithfulness(asked, seeded(2), trials=6000).holds
+    assert not faithfulness(asked, seeded(2), trials=10_000).holds
 
 
 @pytest.mark.nightly("every case")
