@@ -27,26 +27,18 @@ Privatize = Callable[[Any, np.ndarray, Source, Any], Reports]
 
 _NUMERIC = 'type = "numeric"\nlower = 0\nupper = 1\nepsilon = 1\n'
 _COEFFICIENTS = f'{_NUMERIC}mechanism = "wavelet_laplace"\ndegree = 0\nfinest_level = 2\ncells = 64\n'
-TEXT = f"""
-name = "kinds"
-[attributes.pet]
-type = "categorical"
+TABLES = {
+    "pet": """type = "categorical"
 categories = ["cat", "dog", "fish", "bird", "none"]
 mechanism = "randomized_response"
 epsilon = 1
-[attributes.weight]
-{_NUMERIC}mechanism = "dyadic_wave"
-cells = 64
-levels = 3
-[attributes.height]
-{_NUMERIC}mechanism = "dyadic_wave"
-cells = 64
-levels = 3
-[attributes.income]
-{_COEFFICIENTS}[attributes.rent]
-{_COEFFICIENTS}noise = "discrete_gaussian"
-delta = 0.000001
-"""
+""",
+    "weight": f'{_NUMERIC}mechanism = "dyadic_wave"\ncells = 64\nlevels = 3\n',
+    "height": f'{_NUMERIC}mechanism = "dyadic_wave"\ncells = 64\nlevels = 3\n',
+    "income": _COEFFICIENTS,
+    "rent": f'{_COEFFICIENTS}noise = "discrete_gaussian"\ndelta = 0.000001\n',
+}
+TEXT = 'name = "kinds"\n' + "".join(f"[attributes.{name}]\n{table}" for name, table in TABLES.items())
 CLIENTS: dict[str, Callable[[Patch], None]] = {}
 
 

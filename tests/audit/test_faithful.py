@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -21,54 +22,35 @@ from dpcore.mechanisms import named
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.protocol.scheme import Scheme
 from dpcore.rounds import certify
-from tests.audit.dishonest import CLIENTS, TEXT
+from tests.audit.dishonest import CLIENTS, TABLES, TEXT
 from tests.helpers.cases import of_each_kind
 
 SCHEME = Scheme.from_toml(TEXT)
 KINDS = {name: kind for kinds in named.BY_TYPE.values() for name, kind in kinds.items()}
-OTHERS = (
-    """
-name = "others"
-"""
-    + "".join(
-        f"""
-[attributes.{name}]
-type = "categorical"
-categories = ["cat", "dog", "fish", "bird", "none"]
-mechanism = "{name}"
-epsilon = 1
-"""
-        for name in ("hadamard_response", "local_hashing", "subset_selection", "unary_encoding")
-    )
-    + """
-[attributes.square_wave]
-type = "numeric"
-lower = 0
-upper = 1
-epsilon = 1
-mechanism = "square_wave"
-cells = 64
-[attributes.split]
-type = "numeric"
-lower = 0
-upper = 1
-epsilon = 1
-mechanism = "wavelet_laplace"
-allocation = "split"
-degree = 0
-finest_level = 2
-cells = 64
-"""
-)
-SEEN_AT_ONCE = (
-    "the_level_of_the_last_cell_is_the_coarsest",
-    "answers_are_remembered_by_level_alone",
-    "two_attributes_share_their_noise",
-    "the_lowest_bit_of_the_last_coefficient_says_whether_the_value_is_in_the_middle",
-    "people_seventeen_places_apart_share_their_noise",
-    "ids_end_with_the_pet",
-    "tokens_end_with_the_pet",
-)
+_CATEGORIES = 'type = "categorical"\ncategories = ["cat", "dog", "fish", "bird", "none"]\nepsilon = 1\n'
+_NUMBER = 'type = "numeric"\nlower = 0\nupper = 1\nepsilon = 1\ncells = 64\n'
+OTHERS = {
+    name: f'{_CATEGORIES}mechanism = "{name}"\n'
+    for name in ("hadamard_response", "local_hashing", "subset_selection", "unary_encoding")
+} | {
+    "square_wave": f'{_NUMBER}mechanism = "square_wave"\n',
+    "split": f'{_NUMBER}mechanism = "wavelet_laplace"\nallocation = "split"\ndegree = 0\nfinest_level = 2\n',
+}
+# The attributes whose answers show it: of a scheme of these alone reports are drawn, one by one, in a fifth of the time.
+SEEN_AT_ONCE = {
+    "the_level_of_the_last_cell_is_the_coarsest": ("weight", "height"),
+    "answers_are_remembered_by_level_alone": ("weight", "height"),
+    "two_attributes_share_their_noise": ("weight", "height"),
+    "the_lowest_bit_of_the_last_coefficient_says_whether_the_value_is_in_the_middle": ("income",),
+    "people_seventeen_places_apart_share_their_noise": ("pet",),
+    "ids_end_with_the_pet": ("pet", "weight"),
+    "tokens_end_with_the_pet": ("pet", "weight"),
+}
+
+
+def asking(tables: Mapping[str, str]) -> Scheme:
+    """A scheme of these attributes."""
+    return Scheme.from_toml('name = "asked"\n' + "".join(f"[attributes.{name}]\n{tables[name]}" for name in tables))
 
 
 PURPOSE = """
@@ -105,7 +87,7 @@ def test_honest_clients_follow_the_law_and_are_heard() -> None:
 
 
 def test_every_mechanism_has_an_order_in_which_its_reports_are_uniform() -> None:
-    others = Scheme.from_toml(OTHERS)
+    others = asking(OTHERS)
     assert {a.mechanism.name for scheme in (SCHEME, others) for a in scheme.attributes.values()} == {*KINDS}
     found = faithfulness(others, seeded(3), trials=20_000)
     assert found.holds, found.words
@@ -128,7 +110,7 @@ def test_of_each_a_value_in_ten_in_place_of_another_is_seen(name: str, monkeypat
         )
 
     monkeypatch.setattr(kind, "privatize", moved)
-    assert not faithfulness(Scheme.from_toml(OTHERS), seeded(4), trials=60_000).holds
+    assert not faithfulness(asking({name: OTHERS[name]}), seeded(4), trials=60_000).holds
 
 
 @pytest.mark.parametrize("name", ["income", "rent"])
@@ -146,7 +128,8 @@ def test_ranks_of_noise_are_even_at_its_own_scale_alone(name: str) -> None:
 @pytest.mark.parametrize("name", SEEN_AT_ONCE)
 def test_what_is_plainly_dishonest_is_seen_at_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     CLIENTS[name](monkeypatch)
-    assert not faithfulness(SCHEME, seeded(2), trials=6000).holds
+    asked = asking({attribute: TABLES[attribute] for attribute in SEEN_AT_ONCE[name]})
+    assert not faithfulness(asked, seeded(2), trials=10_000).holds
 
 
 @pytest.mark.nightly("every case")
@@ -183,5 +166,5 @@ epsilon = 2
 
 def test_values_of_one_state_are_answered_alike_by_who_remembers_honestly() -> None:
     """A wave's neighbouring cells are one state at its coarse levels; at epsilon 2 a window of 15 cells shows it at once."""
-    found = faithfulness(Scheme.from_toml(NEAR), seeded(5), trials=800_000)
+    found = faithfulness(Scheme.from_toml(NEAR), seeded(5), trials=400_000)
     assert found.holds, found.words

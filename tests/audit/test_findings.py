@@ -34,11 +34,12 @@ def shown(epsilon: float) -> LowerBound:
     return LowerBound(epsilon=epsilon, confidence=0.99, trials=1000, hits=(9, 1), values=(0, 1), event="what it says")
 
 
-@pytest.mark.parametrize(("epsilon", "holds"), [(1.99, True), (2.01, False), (3.9, False)])
-def test_what_reports_show_beyond_the_promise_forbids_it(audit: SchemeAudit, epsilon: float, holds: bool) -> None:
-    found = of_attribute(audit, measured=shown(epsilon))
-    assert (found.holds, bool(found.broken)) == (holds, not holds)
-    assert holds or "reports show an epsilon of at least" in found.broken[0]
+def test_what_reports_show_beyond_the_promise_forbids_it(audit: SchemeAudit, subtests: pytest.Subtests) -> None:
+    for epsilon, holds in [(1.99, True), (2.01, False), (3.9, False)]:
+        with subtests.test(epsilon=epsilon, holds=holds):
+            found = of_attribute(audit, measured=shown(epsilon))
+            assert (found.holds, bool(found.broken)) == (holds, not holds)
+            assert holds or "reports show an epsilon of at least" in found.broken[0]
 
 
 def test_a_doubt_forbids_it(audit: SchemeAudit) -> None:
@@ -54,11 +55,12 @@ def test_what_strays_forbids_it(audit: SchemeAudit) -> None:
     assert "clients do not draw as the scheme says (the category of home" in found.broken[0]
 
 
-@pytest.mark.parametrize(("changed", "last", "holds"), [(0, 0.8, True), (1, 0.8, False), (0, 0.81, False)])
-def test_what_asking_again_tells_forbids_it(audit: SchemeAudit, changed: int, last: float, holds: bool) -> None:
-    again = Averaging(people=20, right=(0.8, last), fresh=(0.8, 0.9), changed=changed)
-    found = replace(audit, averaging=again)
-    assert (found.holds, bool(found.broken)) == (holds, not holds)
+def test_what_asking_again_tells_forbids_it(audit: SchemeAudit, subtests: pytest.Subtests) -> None:
+    for changed, last, holds in [(0, 0.8, True), (1, 0.8, False), (0, 0.81, False)]:
+        with subtests.test(changed=changed, last=last, holds=holds):
+            again = Averaging(people=20, right=(0.8, last), fresh=(0.8, 0.9), changed=changed)
+            found = replace(audit, averaging=again)
+            assert (found.holds, bool(found.broken)) == (holds, not holds)
 
 
 def test_a_whole_beyond_its_promise_forbids_it_though_every_attribute_holds(audit: SchemeAudit) -> None:

@@ -130,30 +130,32 @@ def test_ends_are_those_of_the_exact_intervals() -> None:
     assert float(clopper_pearson(np.array(50), np.array(3), 100, confidence=0.9, delta=0.6)) == 0
 
 
-@pytest.mark.parametrize("mechanism", [*finite("1"), NOISE, GAUSSIAN], ids=lambda mechanism: mechanism.name)
-def test_the_likelihood_ratio_is_that_of_the_channel(mechanism: Mechanism) -> None:
-    for pair in hard_pairs(mechanism)[:2]:
-        levels = None if pair.level is None else np.full(50, pair.level, dtype=np.uint8)
-        reports = mechanism.privatize(np.full(50, pair.first), seeded(5), levels)
-        found = log_ratio(mechanism, reports, pair)
-        assert np.array_equal(found, -log_ratio(mechanism, reports, pair.turned))
-        assert mechanism is GAUSSIAN or np.abs(found).max() <= 1 + 1e-9
-        channel = mechanism.channel()
-        if channel is not None and mechanism.sizes[0] == 1 and not isinstance(mechanism, HadamardResponse):
-            chosen = [
-                channel[level][[pair.first, pair.second], value]
-                for level, value in zip(reports.level, reports.values, strict=True)
-            ]
-            if not isinstance(mechanism, UnaryEncoding):
-                assert found == pytest.approx([math.log(first / second) for first, second in chosen])
+def test_the_likelihood_ratio_is_that_of_the_channel(subtests: pytest.Subtests) -> None:
+    for mechanism in [*finite("1"), NOISE, GAUSSIAN]:
+        with subtests.test(mechanism=mechanism):
+            for pair in hard_pairs(mechanism)[:2]:
+                levels = None if pair.level is None else np.full(50, pair.level, dtype=np.uint8)
+                reports = mechanism.privatize(np.full(50, pair.first), seeded(5), levels)
+                found = log_ratio(mechanism, reports, pair)
+                assert np.array_equal(found, -log_ratio(mechanism, reports, pair.turned))
+                assert mechanism is GAUSSIAN or np.abs(found).max() <= 1 + 1e-9
+                channel = mechanism.channel()
+                if channel is not None and mechanism.sizes[0] == 1 and not isinstance(mechanism, HadamardResponse):
+                    chosen = [
+                        channel[level][[pair.first, pair.second], value]
+                        for level, value in zip(reports.level, reports.values, strict=True)
+                    ]
+                    if not isinstance(mechanism, UnaryEncoding):
+                        assert found == pytest.approx([math.log(first / second) for first, second in chosen])
 
 
-@pytest.mark.parametrize("epsilon", ["1", "2", "6"])
-def test_windows_of_the_pair_are_disjoint_at_every_level(epsilon: str) -> None:
-    mechanism = DyadicWave.design(Budget.parse(epsilon))
-    (pair,) = hard_pairs(mechanism)
-    for weights in mechanism.channel() or ():
-        assert not np.any((weights[pair.first] == weights.max()) & (weights[pair.second] == weights.max()))
+def test_windows_of_the_pair_are_disjoint_at_every_level(subtests: pytest.Subtests) -> None:
+    for epsilon in ["1", "2", "6"]:
+        with subtests.test(epsilon=epsilon):
+            mechanism = DyadicWave.design(Budget.parse(epsilon))
+            (pair,) = hard_pairs(mechanism)
+            for weights in mechanism.channel() or ():
+                assert not np.any((weights[pair.first] == weights.max()) & (weights[pair.second] == weights.max()))
 
 
 def test_lowest_bits_are_those_of_the_binary_digits() -> None:

@@ -107,13 +107,14 @@ def test_a_token_fixes_level_and_unit_for_life(small_text: str) -> None:
     assert len({tuple(report.answers.items()) for report in reports}) > 1  # the noise is fresh
 
 
-@pytest.mark.parametrize("count", [0, 2, 50])
-def test_a_client_reports_one_record_only(small: Scheme, count: int) -> None:
-    source = Counting()
-    with pytest.raises(InvalidRecord) as refused:
-        dp.Client(small, random=source).report({name: [value] * count for name, value in RECORD.items()})
-    assert source.drawn == 0
-    assert not any(str(value) in str(refused.value) for value in RECORD.values())
+def test_a_client_reports_one_record_only(small: Scheme, subtests: pytest.Subtests) -> None:
+    for count in [0, 2, 50]:
+        with subtests.test(count=count):
+            source = Counting()
+            with pytest.raises(InvalidRecord) as refused:
+                dp.Client(small, random=source).report({name: [value] * count for name, value in RECORD.items()})
+            assert source.drawn == 0
+            assert not any(str(value) in str(refused.value) for value in RECORD.values())
 
 
 def test_a_client_shows_neither_its_secret_nor_its_token(small: Scheme) -> None:
@@ -145,38 +146,41 @@ UNSEEN: tuple[Any, ...] = (
 )
 
 
-@pytest.mark.parametrize("name", client_cases.SCHEMES)
-def test_no_error_of_a_record_shows_a_value_and_nothing_is_drawn(name: str) -> None:
-    scheme = Scheme.from_toml(client_cases.SCHEMES[name])
-    record: dict[str, Any] = {label.column: label.categories[0] for label in scheme.labels.values()}
-    for attribute in scheme.attributes.values():
-        record |= values_of(attribute, int(attribute.cells[0]))
-    source = Counting()
-    client, refused = dp.Client(scheme, source), 0
-
-    def said(asked: Mapping[str, Any]) -> str | None:
-        try:
-            client.report(asked)
-        except InvalidRecord as error:
-            return "".join(traceback.format_exception(error))
-        return None
-
-    assert said(record) is None
-    for column in record:
-        for value in UNSEEN:
-            before = source.drawn
-            if (text := said(record | {column: value})) is not None:
-                refused += 1
-                assert MARK not in text
-                assert source.drawn == before
-    assert refused > len(record)
+def refusal_of(client: dp.Client, record: Mapping[str, Any]) -> str | None:
+    """What the client says of a record that it refuses, with all that led to it."""
+    try:
+        client.report(record)
+    except InvalidRecord as error:
+        return "".join(traceback.format_exception(error))
+    return None
 
 
-@pytest.mark.parametrize("value", [{"a": 1}, 10**400, b"red"])
-def test_odd_values_are_refused_in_one_line(small: Scheme, value: object) -> None:
-    for column in ("colour", "height"):
-        with pytest.raises(InvalidRecord, match=column):
-            dp.Client(small, random=dp.secure()).report(RECORD | {column: value})
+def test_no_error_of_a_record_shows_a_value_and_nothing_is_drawn(subtests: pytest.Subtests) -> None:
+    for name, text in client_cases.SCHEMES.items():
+        with subtests.test(name):
+            scheme = Scheme.from_toml(text)
+            record: dict[str, Any] = {label.column: label.categories[0] for label in scheme.labels.values()}
+            for attribute in scheme.attributes.values():
+                record |= values_of(attribute, int(attribute.cells[0]))
+            source = Counting()
+            client, refused = dp.Client(scheme, source), 0
+            assert refusal_of(client, record) is None
+            for column in record:
+                for value in UNSEEN:
+                    before = source.drawn
+                    if (said := refusal_of(client, record | {column: value})) is not None:
+                        refused += 1
+                        assert MARK not in said
+                        assert source.drawn == before
+            assert refused > len(record)
+
+
+def test_odd_values_are_refused_in_one_line(small: Scheme, subtests: pytest.Subtests) -> None:
+    for value in [{"a": 1}, 10**400, b"red"]:
+        with subtests.test(value=value):
+            for column in ("colour", "height"):
+                with pytest.raises(InvalidRecord, match=column):
+                    dp.Client(small, random=dp.secure()).report(RECORD | {column: value})
 
 
 def test_one_reports_travel_from_client_to_aggregate(small_text: str, tmp_path: Path) -> None:

@@ -58,10 +58,11 @@ def accounted_for(name: str, n: int, *, compiled: bool) -> None:
     assert all((found[0][name] == other) == (name in scheme.labels) for name, other in found[2].items())
 
 
-@pytest.mark.parametrize("compiled", [False, True])
-@pytest.mark.parametrize("name", SCHEMES)
-def test_reports_are_a_function_of_the_operating_systems_bytes(name: str, compiled: bool, loops: None) -> None:
-    accounted_for(name, 40, compiled=compiled)
+def test_reports_are_a_function_of_the_operating_systems_bytes(loops: None, subtests: pytest.Subtests) -> None:
+    for compiled in [False, True]:
+        for name in SCHEMES:
+            with subtests.test(compiled=compiled, name=name):
+                accounted_for(name, 40, compiled=compiled)
 
 
 def test_so_are_those_of_many_whose_words_a_cipher_makes() -> None:
@@ -76,18 +77,19 @@ def test_and_those_of_machine_code(name: str) -> None:
     accounted_for(name, 5_000, compiled=True)
 
 
-@pytest.mark.parametrize("name", SCHEMES)
-def test_a_client_alone_draws_as_the_slow_twin_says(name: str) -> None:
-    scheme, record = SCHEMES[name], client_cases.RECORDS[name][0]
-    tape, slow = Tape(1), Tape(1)
-    with only(tape):
-        report = dp.Client(scheme, secure()).report(record)
-    twin = dp.Client(scheme, Written(slow)).report(record)
-    assert wire.write_report(report, scheme) == wire.write_report(twin, scheme)
-    assert tape.asked == slow.asked
-    with only(other := Tape(2)):
-        assert dp.Client(scheme, secure()).report(record).answers != report.answers
-    assert other.asked[0] == 16  # the id's
+def test_a_client_alone_draws_as_the_slow_twin_says(subtests: pytest.Subtests) -> None:
+    for name in SCHEMES:
+        with subtests.test(name=name):
+            scheme, record = SCHEMES[name], client_cases.RECORDS[name][0]
+            tape, slow = Tape(1), Tape(1)
+            with only(tape):
+                report = dp.Client(scheme, secure()).report(record)
+            twin = dp.Client(scheme, Written(slow)).report(record)
+            assert wire.write_report(report, scheme) == wire.write_report(twin, scheme)
+            assert tape.asked == slow.asked
+            with only(other := Tape(2)):
+                assert dp.Client(scheme, secure()).report(record).answers != report.answers
+            assert other.asked[0] == 16  # the id's
 
 
 def test_categories_are_what_the_words_say_one_by_one() -> None:

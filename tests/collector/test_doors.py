@@ -189,37 +189,38 @@ def test_doors_end_who_waits_longest_and_leave_who_works() -> None:
         assert len(doors) == 4
 
 
-@pytest.mark.parametrize(
-    ("lengths", "line"),
-    [
-        ("Content-Length: 5\r\nTransfer-Encoding: chunked", b"HTTP/1.1 400 Bad Request"),
-        ("Transfer-Encoding: chunked\r\nContent-Length: 5", b"HTTP/1.1 400 Bad Request"),
-        ("content-length: 0\r\ntransfer-encoding: CHUNKED", b"HTTP/1.1 400 Bad Request"),
-        ("Content-Length: 5\r\nContent-Length: 6", b"HTTP/1.1 400 Bad Request"),
-        ("Content-Length: 5, 6", b"HTTP/1.1 400 Bad Request"),
-        ("Content-Length: +5", b"HTTP/1.1 400 Bad Request"),
-        ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", b"HTTP/1.1 400 Bad Request"),
-        ("Transfer-Encoding: gzip, chunked", b"HTTP/1.1 400 Bad Request"),
-        ("Content-Length: 5", b"HTTP/1.1 422 "),  # the rest of the test would find a fault here
-    ],
-)
-def test_a_length_that_is_said_twice_over_closes_the_connection(tmp_path: Path, lengths: str, line: bytes) -> None:
+LENGTHS = {
+    "Content-Length: 5\r\nTransfer-Encoding: chunked": b"HTTP/1.1 400 Bad Request",
+    "Transfer-Encoding: chunked\r\nContent-Length: 5": b"HTTP/1.1 400 Bad Request",
+    "content-length: 0\r\ntransfer-encoding: CHUNKED": b"HTTP/1.1 400 Bad Request",
+    "Content-Length: 5\r\nContent-Length: 6": b"HTTP/1.1 400 Bad Request",
+    "Content-Length: 5, 6": b"HTTP/1.1 400 Bad Request",
+    "Content-Length: +5": b"HTTP/1.1 400 Bad Request",
+    "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked": b"HTTP/1.1 400 Bad Request",
+    "Transfer-Encoding: gzip, chunked": b"HTTP/1.1 400 Bad Request",
+    "Content-Length: 5": b"HTTP/1.1 422 ",  # the rest of the test would find a fault here
+}  # what a request says of its length, and the first line of the answer
+
+
+def test_a_length_that_is_said_twice_over_closes_the_connection(tmp_path: Path, subtests: pytest.Subtests) -> None:
     """What follows could be a request that a proxy took for the body."""
-    head = f"POST {PATH}/reports HTTP/1.1\r\nHost: {HOST}\r\nContent-Type: application/json\r\n{lengths}\r\n\r\n"
-    with collector(tmp_path) as sender, connected(sender.port) as connection:
-        connection.sendall(head.encode() + b"0\r\n\r\n" + WHOLE)
-        found = b""
-        connection.settimeout(2)
-        while more := connection.recv(65536):
-            found += more
-            if found.count(b"HTTP/1.1 ") == 2 and found.endswith(b"}"):
-                break
-        assert found.startswith(line)
-        assert found.count(b"HTTP/1.1 ") == (1 if b"400" in line else 2)
-        if b"400" in line:
-            head, _, content = found.partition(b"\r\n\r\n")
-            assert b"connection: close" in head.lower()
-            assert json.loads(content) == {"answer": "not taken", "reason": "not understood"}
+    with collector(tmp_path) as sender:
+        for lengths, line in LENGTHS.items():
+            with subtests.test(lengths), connected(sender.port) as connection:
+                head = f"POST {PATH}/reports HTTP/1.1\r\nHost: {HOST}\r\nContent-Type: application/json\r\n{lengths}\r\n\r\n"
+                connection.sendall(head.encode() + b"0\r\n\r\n" + WHOLE)
+                found = b""
+                connection.settimeout(2)
+                while more := connection.recv(65536):
+                    found += more
+                    if found.count(b"HTTP/1.1 ") == 2 and found.endswith(b"}"):
+                        break
+                assert found.startswith(line)
+                assert found.count(b"HTTP/1.1 ") == (1 if b"400" in line else 2)
+                if b"400" in line:
+                    headers, _, content = found.partition(b"\r\n\r\n")
+                    assert b"connection: close" in headers.lower()
+                    assert json.loads(content) == {"answer": "not taken", "reason": "not understood"}
 
 
 def test_what_asks_for_another_host_is_refused(tmp_path: Path) -> None:

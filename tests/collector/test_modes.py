@@ -15,10 +15,12 @@ from dpcore.collector.handing import Handing
 from dpcore.collector.sealing import Sealer
 from dpcore.collector.shares import Share
 from dpcore.collector.store import Store
+from dpcore.protocol.scheme import Scheme
 from dpcore.rounds import estimating, landing, outbox, preparing, privatizing, sequence
 from tests.helpers import collectors, warehouses
 from tests.helpers.collectors import SCHEME, collector
 
+COLOUR = collectors.TEXT.partition("[attributes.height]")[0]
 FOR_OTHERS = ("warehouse", "figures")  # tables and pictures, of which none holds a report
 
 
@@ -85,13 +87,13 @@ def test_what_privatize_leaves_is_its_owners(tmp_path: Path, target: str) -> Non
 
 @pytest.mark.parametrize("source", ["records", "reports"])
 def test_a_round_leaves_nothing_open_but_what_is_for_others(tmp_path: Path, source: str) -> None:
-    """Its run, before and after it lands, and the ids that it has counted."""
+    """Its run, before and after it lands, and the ids that it has counted; of a category: no density has files of its own."""
     people, data = tmp_path / "people.csv", tmp_path / "data"
-    pd.DataFrame({"colour": ["red", "blue", "green"] * 400, "height": [0.5, 1.5, 1.1] * 400}).to_csv(people)
-    (tmp_path / "colours.toml").write_text(collectors.TEXT, encoding="utf-8")
+    pd.DataFrame({"colour": ["red", "blue", "green"] * 400}).to_csv(people)
+    (tmp_path / "colours.toml").write_text(COLOUR, encoding="utf-8")
     given = {"records": people}
     if source == "reports":
-        outbox.send(SCHEME, people, tmp_path / "sent")
+        outbox.send(Scheme.from_toml(COLOUR), people, tmp_path / "sent")
         given = {"reports": tmp_path / "sent"}
     warehouses.put(data / "warehouse.duckdb")
     run = preparing.prepare(tmp_path / "colours.toml", round_="r1", data=data, **given)
@@ -117,6 +119,7 @@ def test_a_runs_own_reports_are_not_in_the_order_of_its_records(tmp_path: Path) 
     people.to_csv(tmp_path / "people.csv")
     (tmp_path / "colours.toml").write_text(collectors.TEXT, encoding="utf-8")
     for seed in (None, 7):
+        warehouses.put(tmp_path / f"{seed}" / "warehouse.duckdb")
         run = preparing.prepare(
             tmp_path / "colours.toml", records=tmp_path / "people.csv", data=tmp_path / f"{seed}", seed=seed
         )

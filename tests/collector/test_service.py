@@ -300,9 +300,8 @@ def test_a_key_is_the_one_whose_whole_hash_is_held(tmp_path: Path) -> None:
     assert (tmp_path / "new.toml").stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_a_file_of_keys_that_says_something_else_is_refused(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for text in [
         "anyone = 7",
         'anyone = ["everything"]',
         "other = 1",
@@ -311,14 +310,13 @@ def test_a_key_is_the_one_whose_whole_hash_is_held(tmp_path: Path) -> None:
         f'[keys."Clinic 1"]\nsha256 = "{"0" * 64}"',
         f'[keys.clinic]\nsha256 = "{"0" * 64}"\nrate = 0',
         "not toml",
-    ],
-)
-def test_a_file_of_keys_that_says_something_else_is_refused(tmp_path: Path, text: str) -> None:
-    (tmp_path / "keys.toml").write_text(text, encoding="utf-8")
-    with pytest.raises(SchemeError) as refused:
-        Access.read(tmp_path / "keys.toml")
-    assert "\n" not in str(refused.value)
-    assert "secret" not in str(refused.value)
+    ]:
+        with subtests.test(text=text):
+            (tmp_path / "keys.toml").write_text(text, encoding="utf-8")
+            with pytest.raises(SchemeError) as refused:
+                Access.read(tmp_path / "keys.toml")
+            assert "\n" not in str(refused.value)
+            assert "secret" not in str(refused.value)
 
 
 def test_who_sends_too_often_is_told_when_to_come_again(tmp_path: Path) -> None:
@@ -525,18 +523,15 @@ def test_what_is_written_is_sent_at_once(host: str) -> None:
         assert asyncio.run(is_sent_at_once(listener))
 
 
-@pytest.mark.parametrize(
-    ("told", "why"),
-    [
+def test_a_wording_of_odds_that_cannot_be_told_is_refused(subtests: pytest.Subtests) -> None:
+    for told, why in [
         ({"language": "fr"}, "en, de, es or a TOML file"),
         ({"language": 1}, "must be a text"),
         ({"rounds": "12"}, "whole number"),
         ({"rounds": 0}, "rounds must lie"),
-    ],
-)
-def test_a_wording_of_odds_that_cannot_be_told_is_refused(told: dict[str, object], why: str) -> None:
-    with pytest.raises(SchemeError, match=why):
-        Offer.of(Scheme.from_toml(HOUSEHOLDS), told)
+    ]:
+        with subtests.test(told=told, why=why), pytest.raises(SchemeError, match=why):
+            Offer.of(Scheme.from_toml(HOUSEHOLDS), told)
 
 
 def test_texts_of_a_surveys_own_lie_beside_its_wording(tmp_path: Path) -> None:

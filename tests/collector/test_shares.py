@@ -68,16 +68,17 @@ def carry(folder: Path, share: Share, *, seal: bool = True) -> int:
     return accepted
 
 
-@pytest.mark.parametrize("of", [1, 2, 3, 7, MOST])
-def test_every_id_has_one_owner_and_all_own_alike(of: int) -> None:
+def test_every_id_has_one_owner_and_all_own_alike(subtests: pytest.Subtests) -> None:
     """Beside the rule said once more, in whole numbers."""
-    ids = np.random.default_rng(of).integers(0, 256, (20_000, 16), dtype=np.uint8)
-    ids[:2] = [[0] * 16, [255] * 16]
-    owners = Share(of=of).owners(ids)
-    assert owners.tolist() == [1 + int.from_bytes(name[:2].tobytes(), "big") * of // 65536 for name in ids]
-    assert (owners[0], owners[1]) == (1, of)
-    counts = np.bincount(owners, minlength=of + 1)[1:]
-    assert np.all(np.abs(counts - 20_000 / of) < 6 * np.sqrt(20_000 / of))
+    for of in [1, 2, 3, 7, MOST]:
+        with subtests.test(of=of):
+            ids = np.random.default_rng(of).integers(0, 256, (20_000, 16), dtype=np.uint8)
+            ids[:2] = [[0] * 16, [255] * 16]
+            owners = Share(of=of).owners(ids)
+            assert owners.tolist() == [1 + int.from_bytes(name[:2].tobytes(), "big") * of // 65536 for name in ids]
+            assert (owners[0], owners[1]) == (1, of)
+            counts = np.bincount(owners, minlength=of + 1)[1:]
+            assert np.all(np.abs(counts - 20_000 / of) < 6 * np.sqrt(20_000 / of))
 
 
 def test_a_share_is_read_or_refused_in_one_line() -> None:
@@ -140,7 +141,7 @@ class Killed(BaseException):
     """In place of kill -9: nobody catches it."""
 
 
-@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("after", [False, pytest.param(True, marks=pytest.mark.slow)])  # as before the next, all but
 def test_a_kill_at_any_step_of_handing_on_counts_each_report_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: bool
 ) -> None:

@@ -6,6 +6,7 @@ import errno
 from inspect import signature
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -27,26 +28,24 @@ from tests.helpers.flow_cases import FLOWS, TASKS
 from tests.helpers.tapes import Tape, Written, only
 
 
-@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
-def test_every_task_retries_has_a_limit_and_caches_nothing(task) -> None:  # type: ignore[no-untyped-def]
-    assert task.retries == 3
-    assert task.retry_delay_seconds == [1, 2, 4]
-    assert task.retry_jitter_factor > 0
-    assert task.retry_condition_fn is is_transient
-    if task in (steps.privatize_batch, steps.aggregate_batch):
-        assert task.timeout_seconds is None  # they run in threads, where Prefect can only warn
-    else:
-        assert task.timeout_seconds >= 60
-    assert not task.persist_result
-    assert type(task.cache_policy).__name__ == "_None"
+def test_every_task_retries_has_a_limit_and_caches_nothing() -> None:
+    for task in TASKS:
+        assert task.retries == 3, task.name
+        assert task.retry_delay_seconds == [1, 2, 4], task.name
+        assert task.retry_jitter_factor > 0, task.name
+        assert task.retry_condition_fn is is_transient, task.name
+        if task in (steps.privatize_batch, steps.aggregate_batch):
+            assert task.timeout_seconds is None  # they run in threads, where Prefect can only warn
+        else:
+            assert task.timeout_seconds >= 60, task.name
+        assert not task.persist_result, task.name
+        assert type(task.cache_policy).__name__ == "_None", task.name
 
 
-@pytest.mark.parametrize(
-    ("error", "expected"),
-    [(OSError("gone"), True), (TimeoutError(), True), (SchemeError("no"), False), (WarehouseError("locked"), False)],
-)
-def test_only_what_may_pass_is_retried(error: Exception, expected: bool) -> None:
-    assert is_transient(None, None, SimpleNamespace(data=error)) is expected
+def test_only_what_may_pass_is_retried() -> None:
+    transient, permanent = (OSError("gone"), TimeoutError()), (SchemeError("no"), WarehouseError("locked"))
+    for error in (*transient, *permanent):
+        assert is_transient(None, None, SimpleNamespace(data=error)) is (error in transient), repr(error)
 
 
 def test_keys_of_artifacts_have_the_letters_prefect_allows() -> None:
@@ -54,34 +53,33 @@ def test_keys_of_artifacts_have_the_letters_prefect_allows() -> None:
     assert key("größe", "Zeit (h)") == "gr-e-zeit-h"
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"clients": 0}, {"clients": 10**13}, {"seed": -1}, {"seed": 2**63}, {"round": ""}, {"client": 5}]
-)
-def test_settings_refuse_what_does_not_fit(wrong: dict[str, object]) -> None:
-    with pytest.raises(ValidationError):
-        RoundSettings(**wrong)  # type: ignore[arg-type]
+def test_settings_refuse_what_does_not_fit() -> None:
+    wrong: dict[str, Any]
+    for wrong in ({"clients": 0}, {"clients": 10**13}, {"seed": -1}, {"seed": 2**63}, {"round": ""}, {"client": 5}):
+        with pytest.raises(ValidationError, match=next(iter(wrong))):
+            RoundSettings(**wrong)
 
 
-@pytest.mark.parametrize("flow", FLOWS, ids=lambda flow: flow.name)
-def test_every_field_of_the_form_is_described_and_bounded(flow) -> None:  # type: ignore[no-untyped-def]
+def test_every_field_of_the_form_is_described_and_bounded() -> None:
     """What `prefect deploy` sends for the UI's form: help for each field, a range for each number, a list for each name."""
-    schema = flow.parameters.model_dump()
-    [form] = [
-        schema["definitions"][name]
-        for name in schema["definitions"]
-        if name.endswith("Settings") or name == "NamedRound"
-    ]
-    assert schema["properties"]["settings"]
-    for definition in schema["definitions"].values():
-        for name, field in definition["properties"].items():
-            assert field.get("description"), name
-            kinds = [kind for option in field.get("anyOf", [field]) for kind in (option, option.get("items", {}))]
-            for kind in kinds:
-                if kind.get("type") in ("integer", "number"):
-                    assert {"minimum", "maximum"} <= set(kind), name
-                if kind.get("type") == "string" and name in ("targets", "methods"):
-                    assert kind["enum"], name
-    assert form["additionalProperties"] is False
+    for flow in FLOWS:
+        schema = flow.parameters.model_dump()
+        [form] = [
+            schema["definitions"][name]
+            for name in schema["definitions"]
+            if name.endswith("Settings") or name == "NamedRound"
+        ]
+        assert schema["properties"]["settings"]
+        for definition in schema["definitions"].values():
+            for name, field in definition["properties"].items():
+                assert field.get("description"), (flow.name, name)
+                kinds = [kind for option in field.get("anyOf", [field]) for kind in (option, option.get("items", {}))]
+                for kind in kinds:
+                    if kind.get("type") in ("integer", "number"):
+                        assert {"minimum", "maximum"} <= set(kind), (flow.name, name)
+                    if kind.get("type") == "string" and name in ("targets", "methods"):
+                        assert kind["enum"], (flow.name, name)
+        assert form["additionalProperties"] is False, flow.name
 
 
 def test_preparing_passes_every_setting_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -135,24 +133,22 @@ def test_a_run_that_failed_is_found_by_its_flow_run_or_by_the_round_it_was_told(
     assert run_of("absent", {"data": str(tmp_path / "nowhere")}) is None
 
 
-@pytest.mark.parametrize(
-    ("error", "said"),
-    [
+def test_the_page_of_a_failure_says_what_to_do_about_this_one() -> None:
+    for error, said in (
         (OSError(errno.ENOSPC, "No space left on device", "reports/00001.parquet"), "**Make room**"),
         (OSError("gone"), "Every task was tried four times"),
         (Locked("w.duckdb is locked by another program"), "**Press Retry** when it has ended"),
         (WarehouseError("w.duckdb is not a DuckDB file"), "**Correct what the message names"),
-    ],
-)
-def test_the_page_of_a_failure_says_what_to_do_about_this_one(error: Exception, said: str) -> None:
-    assert said in advice(Failed(data=error))
+    ):
+        assert said in advice(Failed(data=error)), repr(error)
 
 
-@pytest.mark.parametrize("flow", FLOWS, ids=lambda flow: flow.name)
-def test_every_flow_has_a_limit_and_hooks_that_a_worker_can_call_by_the_names_it_uses(flow) -> None:  # type: ignore[no-untyped-def]
-    assert flow.timeout_seconds >= 3600
-    for hooks in (flow.on_failure_hooks, flow.on_crashed_hooks, flow.on_cancellation_hooks):
-        assert [list(signature(hook).parameters) for hook in hooks] == [["flow", "flow_run", "state"]]
+def test_every_flow_has_a_limit_and_hooks_that_a_worker_can_call_by_the_names_it_uses() -> None:
+    for flow in FLOWS:
+        assert flow.timeout_seconds >= 3600, flow.name
+        for hooks in (flow.on_failure_hooks, flow.on_crashed_hooks, flow.on_cancellation_hooks):
+            called_with = [list(signature(hook).parameters) for hook in hooks]
+            assert called_with == [["flow", "flow_run", "state"]], flow.name
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -16,6 +17,22 @@ import dpcore as dp
 
 PYTHON = sorted(p for d in ("dpcore", "flows") for p in (Path(__file__).parents[2] / d).rglob("*.py"))
 ROOMS = sorted((Path(__file__).parents[2] / "dpcore").glob("*/__init__.py"))
+
+
+@cache
+def text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(text(path))
+
+
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    """The imports and classes of a file, wherever they stand."""
+    return [node for node in ast.walk(tree(path)) if isinstance(node, ast.Import | ast.ImportFrom | ast.ClassDef)]
 
 
 def test_imports_point_back_up_the_story(root: Path) -> None:
@@ -30,7 +47,7 @@ def test_no_file_is_imported_by_what_it_imports(root: Path) -> None:
     graph: dict[str, set[str]] = {}
     for module, path in files.items():
         named = []
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(path):
             if isinstance(node, ast.Import):
                 named += [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom):
@@ -50,29 +67,26 @@ def test_public_names_are_documented_and_exported() -> None:
         _ = dp.budget
 
 
-@pytest.mark.parametrize("path", PYTHON, ids=lambda p: str(p.name))
-def test_every_module_opens_with_what_it_is(path: Path) -> None:
-    assert re.match(r'"""[A-Z`].{20,}', path.read_text()), path
+def test_every_module_opens_with_what_it_is() -> None:
+    assert [path for path in PYTHON if not re.match(r'"""[A-Z`].{20,}', text(path))] == []
 
 
-@pytest.mark.parametrize("room", ROOMS, ids=lambda p: p.parent.name)
-def test_a_room_says_what_belongs_there_and_what_it_may_import(room: Path) -> None:
-    told = ast.get_docstring(ast.parse(room.read_text(encoding="utf-8")), clean=True) or ""
-    assert len(told.splitlines()) <= 6, "five lines, and a blank one after the first"
-    for words in ("Here:", "Not here:", "May import"):
-        assert words in " ".join(told.split()), words
+def test_a_room_says_what_belongs_there_and_what_it_may_import() -> None:
+    for room in ROOMS:
+        told = ast.get_docstring(tree(room), clean=True) or ""
+        assert len(told.splitlines()) <= 6, f"{room}: five lines, and a blank one after the first"
+        for words in ("Here:", "Not here:", "May import"):
+            assert words in " ".join(told.split()), (room, words)
 
 
 def test_the_lock_holds_no_host(root: Path) -> None:
-    text = (root / "requirements.lock").read_text()
-    assert "://" not in text
+    assert "://" not in text(root / "requirements.lock")
     assert not (root / "uv.lock").exists()
 
 
 def test_all_that_is_installed_is_pinned_and_has_hashes(root: Path) -> None:
     """What installs the lock and what builds this package stand in it, too: a fresh checkout runs nothing unchecked."""
-    text = (root / "requirements.lock").read_text()
-    entries = re.split(r"\n(?=\S)", text.removesuffix("\n"))
+    entries = re.split(r"\n(?=\S)", text(root / "requirements.lock").removesuffix("\n"))
     for entry in entries:
         assert re.fullmatch(r"[a-z0-9-]+==\S+( ; [^\\\n]+)?( \\\n    --hash=sha256:[0-9a-f]{64})+", entry), entry[:80]
     names = {entry.split("==")[0] for entry in entries}
@@ -125,8 +139,8 @@ for file in sys.argv[2:]:
 
 def test_every_citation_resolves_both_ways(root: Path) -> None:
     keys = set(re.findall(r"@\w+\{(\w+),", (root / "dpcore/references.bib").read_text()))
-    text = "\n".join(path.read_text() for path in PYTHON)
-    cited = set(re.findall(r"\[([A-Z][A-Za-z]+(?:(?:19|20)\d\d|Overview))\]", text))
+    code = "\n".join(map(text, PYTHON))
+    cited = set(re.findall(r"\[([A-Z][A-Za-z]+(?:(?:19|20)\d\d|Overview))\]", code))
     assert cited <= keys, cited - keys
     assert keys <= cited, keys - cited
 
@@ -139,9 +153,9 @@ def test_nothing_on_the_clients_path_asks_for_a_generator_or_a_float(root: Path)
 
     for name, kind in {name: kind for kinds in BY_KIND.values() for name, kind in kinds.items()}.items():
         assert Path(str(inspect.getsourcefile(kind))) == root / f"dpcore/mechanisms/{name}.py"
-        tree = ast.parse(Path(str(inspect.getsourcefile(kind.privatize))).read_text())  # its own file, or one it shares
+        file = Path(str(inspect.getsourcefile(kind.privatize)))  # its own file, or one it shares
         client = ("privatize", "draw_levels", "draw")
-        found = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name in client]
+        found = [n for n in ast.walk(tree(file)) if isinstance(n, ast.FunctionDef) and n.name in client]
         assert "privatize" in {function.name for function in found}
         for function in found:
             for node in ast.walk(function):
@@ -154,7 +168,7 @@ def test_what_a_dataclass_holds_is_not_changed() -> None:
     """But of two: a connection that waits, and a ledger that is open."""
     changing = []
     for path in PYTHON:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path):
             if isinstance(node, ast.ClassDef):
                 told = [ast.unparse(one) for one in node.decorator_list]
                 changing += [node.name for one in told if one.startswith("dataclass") and "frozen=True" not in one]

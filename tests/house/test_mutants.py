@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,14 +18,14 @@ def test_names_are_said_once() -> None:
     assert [name for name, times in Counter(bug.name for bug in BUGS).items() if times > 1] == []
 
 
-@pytest.mark.parametrize("file", sorted({bug.file for bug in BUGS}))
-def test_each_can_be_planted(file: str) -> None:
-    for bug in (bug for bug in BUGS if bug.file == file):
-        assert bug.planted(ROOT) != (ROOT / file).read_text(encoding="utf-8")
+def test_each_can_be_planted() -> None:
+    read = cache(lambda path: (ROOT / path).read_text(encoding="utf-8"))
+    for bug in BUGS:
+        assert bug.planted(ROOT) != read(bug.file), bug.name
         for test in bug.tests:
             path, _, name = test.partition("::")
             assert (ROOT / path).exists(), bug.name
-            assert not name or f"\ndef {name}(" in (ROOT / path).read_text(encoding="utf-8"), bug.name
+            assert not name or f"\ndef {name}(" in read(path), bug.name
 
 
 def test_a_bug_whose_text_is_not_there_or_not_once_is_told(tmp_path: Path) -> None:
@@ -53,9 +54,13 @@ def test_samples_can_be_planted_and_are_those_of_their_seed() -> None:
         assert mutants.Bug(**(vars(bug))) == bug
 
 
-def test_samples_are_of_files_too_and_leave_out_guards_and_named_arguments() -> None:
+def test_edits_leave_out_guards_and_named_arguments() -> None:
     edits = [new for _, new in mutants._edits("if bad:\n    raise ValueError\nf(1, a=2, b=g)\n")]
     assert {"if False:\n", "f(1, b=g)\n", "f(1, a=2)\n"} <= set(edits)
+
+
+@pytest.mark.slow
+def test_samples_are_of_files_too() -> None:
     some = mutants.sampled(["dpcore/client.py", "dpcore/_random.py"], 4, 1)
     assert {(bug.file, bug.tests[:1]) for bug in some} == {
         ("dpcore/client.py", ("tests/client",)),

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 from tests.programs.reference.markdown import MADE
 from tests.programs.reference.pages import pages
 
-PAGES = pages()
+made = cache(pages)
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_a_page_is_what_it_is_made_of(name: str, root: Path) -> None:
-    assert (root / name).read_text(encoding="utf-8") == PAGES[name], f"{name} has changed: make reference"
+def test_a_page_is_what_it_is_made_of(root: Path) -> None:
+    for name, text in made().items():
+        assert (root / name).read_text(encoding="utf-8") == text, f"{name} has changed: make reference"
 
 
 def test_every_page_of_the_reference_is_made_or_run(root: Path) -> None:
@@ -24,7 +23,7 @@ def test_every_page_of_the_reference_is_made_or_run(root: Path) -> None:
         f"data/guide/reference/{name}.md"
         for name in ("README", "questions", "questions_of_pairs", "questions_of_rounds")
     }
-    assert there - set(PAGES) == written
+    assert there - set(made()) == written
     everywhere = (path for folder in ("data", "dpcore", "flows", "tests") for path in (root / folder).rglob("*.md"))
-    made = {path.relative_to(root).as_posix() for path in everywhere if MADE in path.read_text(encoding="utf-8")}
-    assert made <= set(PAGES), "what says that it is made of the code is made of it"
+    marked = {path.relative_to(root).as_posix() for path in everywhere if MADE in path.read_text(encoding="utf-8")}
+    assert marked <= set(made()), "what says that it is made of the code is made of it"

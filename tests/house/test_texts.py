@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from importlib import import_module
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).parents[2]
 WHAT_IS_NOT = {"test_texts.py", "test_systems.py"}  # these name, on purpose, what there is not
@@ -32,6 +31,7 @@ def names_in(source: str) -> set[tuple[str, str]]:
     return found
 
 
+@cache
 def is_there(module: str, name: str) -> bool:
     """Whether there is such a module with such a name, or such a thing in a module; flows are not asked for their things."""
     place = ROOT.joinpath(*module.replace("ldpflow_flows", "flows").split("."))
@@ -44,12 +44,10 @@ def is_there(module: str, name: str) -> bool:
     return module.startswith("ldpflow_flows") or hasattr(import_module(module), name)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT / "tests")))
-def test_texts_name_modules_that_there_are(path: Path) -> None:
-    gone = {
-        f"{module} {name}".strip() for module, name in names_in(path.read_text("utf-8")) if not is_there(module, name)
-    }
-    assert not gone
+def test_texts_name_modules_that_there_are() -> None:
+    for path in FILES:
+        named = names_in(path.read_text("utf-8"))
+        assert {f"{module} {name}".strip() for module, name in named if not is_there(module, name)} == set(), path
 
 
 def test_a_name_that_is_gone_is_seen() -> None:

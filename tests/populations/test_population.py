@@ -38,29 +38,31 @@ def integral(law: NumericLaw, of: object = None) -> float:
     return float(np.sum(values * weights * (high - low) / 2))
 
 
-@pytest.mark.parametrize("attribute", NUMERIC)
-@pytest.mark.parametrize("given", GIVENS)
-def test_truth_integrates_to_one_and_quantiles_invert(attribute: str, given: str | None) -> None:
-    law = PEOPLE.truth(attribute, given)
-    assert integral(law) == pytest.approx(1, abs=1e-12)
-    t = np.concatenate([[1e-9, 1 - 1e-9], np.linspace(0.001, 0.999, 97)])
-    np.testing.assert_allclose(law.cdf(law.quantile(t)), t, atol=1e-12)
-    assert law.quantile(0.0) == law.lower
-    assert law.cdf(law.lower) == 0
-    assert law.cdf(law.upper) == 1
-    assert np.all(law.pdf([law.lower - 1, law.upper + 1]) == 0)
+def test_truth_integrates_to_one_and_quantiles_invert(subtests: pytest.Subtests) -> None:
+    for attribute in NUMERIC:
+        for given in GIVENS:
+            with subtests.test(attribute=attribute, given=given):
+                law = PEOPLE.truth(attribute, given)
+                assert integral(law) == pytest.approx(1, abs=1e-12)
+                t = np.concatenate([[1e-9, 1 - 1e-9], np.linspace(0.001, 0.999, 97)])
+                np.testing.assert_allclose(law.cdf(law.quantile(t)), t, atol=1e-12)
+                assert law.quantile(0.0) == law.lower
+                assert law.cdf(law.lower) == 0
+                assert law.cdf(law.upper) == 1
+                assert np.all(law.pdf([law.lower - 1, law.upper + 1]) == 0)
 
 
-@pytest.mark.parametrize("attribute", NUMERIC)
-@pytest.mark.parametrize("order", [1, 2, 3])
-def test_derivatives_are_those_of_the_density(attribute: str, order: int) -> None:
-    law = PEOPLE.truth(attribute)
-    x = np.linspace(law.lower, law.upper, 203)[1:-1]
-    step = (law.upper - law.lower) * 1e-5
-    below = law.derivative(order - 1)
-    numeric = (below(x + step) - below(x - step)) / (2 * step)
-    exact = law.derivative(order)(x)
-    np.testing.assert_allclose(exact, numeric, atol=1e-6 * np.abs(exact).max())
+def test_derivatives_are_those_of_the_density(subtests: pytest.Subtests) -> None:
+    for attribute in NUMERIC:
+        for order in [1, 2, 3]:
+            with subtests.test(attribute=attribute, order=order):
+                law = PEOPLE.truth(attribute)
+                x = np.linspace(law.lower, law.upper, 203)[1:-1]
+                step = (law.upper - law.lower) * 1e-5
+                below = law.derivative(order - 1)
+                numeric = (below(x + step) - below(x - step)) / (2 * step)
+                exact = law.derivative(order)(x)
+                np.testing.assert_allclose(exact, numeric, atol=1e-6 * np.abs(exact).max())
 
 
 def test_density_and_slope_vanish_at_the_bounds() -> None:
@@ -92,17 +94,20 @@ def test_given_another_category_is_bayes() -> None:
         PEOPLE.probabilities("race", categories, "race=martian")
 
 
-@pytest.mark.parametrize("given", GIVENS)
-@pytest.mark.parametrize("cells", [1, 7, 4096])
-def test_cell_probabilities_are_the_mass_of_the_density(given: str | None, cells: int) -> None:
-    found = PEOPLE.cell_probabilities("income", 0, 250_000, cells, given)
-    assert found.shape == (cells,)
-    assert np.all(found >= 0)
-    assert found.sum() == pytest.approx(1, abs=1e-12)
-    nodes, weights = np.polynomial.legendre.leggauss(20)
-    width = 250_000 / cells
-    x = (np.arange(cells)[:, None] + (1 + nodes) / 2) * width
-    np.testing.assert_allclose(found, PEOPLE.truth("income", given).pdf(x) @ weights * width / 2, atol=1e-13)
+def test_cell_probabilities_are_the_mass_of_the_density(subtests: pytest.Subtests) -> None:
+    for given in GIVENS:
+        for cells in [1, 7, 4096]:
+            with subtests.test(given=given, cells=cells):
+                found = PEOPLE.cell_probabilities("income", 0, 250_000, cells, given)
+                assert found.shape == (cells,)
+                assert np.all(found >= 0)
+                assert found.sum() == pytest.approx(1, abs=1e-12)
+                nodes, weights = np.polynomial.legendre.leggauss(20)
+                width = 250_000 / cells
+                x = (np.arange(cells)[:, None] + (1 + nodes) / 2) * width
+                np.testing.assert_allclose(
+                    found, PEOPLE.truth("income", given).pdf(x) @ weights * width / 2, atol=1e-13
+                )
 
 
 def test_cell_probabilities_put_what_is_outside_in_the_end_cells() -> None:
@@ -162,9 +167,8 @@ def test_registry_knows_who_answers_what() -> None:
         by_scheme("health_insurance")
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
+def test_what_cannot_be_is_refused(subtests: pytest.Subtests) -> None:
+    for call, message in [
         (lambda: PEOPLE.truth("age"), "no attribute 'age'"),
         (lambda: PEOPLE.truth("race"), "categorical"),
         (lambda: PEOPLE.truth("income", "suburban"), "given must be one of urban, rural"),
@@ -186,8 +190,6 @@ def test_registry_knows_who_answers_what() -> None:
             lambda: two_groups(x={"left": BETA, "right": NumericLaw(0.0, 2.0, ((1.0, Beta(3, 3, 0, 2)),))}),
             "share their bounds",
         ),
-    ],
-)
-def test_what_cannot_be_is_refused(call: object, message: str) -> None:
-    with pytest.raises(SchemeError, match=message):
-        call()  # type: ignore[operator]
+    ]:
+        with subtests.test(call=call, message=message), pytest.raises(SchemeError, match=message):
+            call()  # type: ignore[operator]

@@ -24,9 +24,8 @@ def f(x: float) -> float:
     return float(LAW.pdf(x))
 
 
-@pytest.mark.parametrize(
-    ("name", "truth"),
-    [
+def test_values_of_a_truth(subtests: pytest.Subtests) -> None:
+    for name, truth in [
         ("mean", lambda: quad(lambda x: x * f(x))),
         ("moment(2)", lambda: quad(lambda x: x * x * f(x))),
         ("entropy", lambda: quad(lambda x: -f(x) * np.log(f(x)) if f(x) > 0 else 0.0)),
@@ -35,7 +34,6 @@ def f(x: float) -> float:
         ("cdf(50000)", lambda: float(LAW.cdf(50_000))),
         ("quantile(0.5)", lambda: float(LAW.quantile(0.5))),
         ("derivative(1, 41000)", lambda: float(LAW.derivative(1)(41_000))),
-    ],
-)
-def test_values_of_a_truth(name: str, truth: object) -> None:
-    assert parse(name).value(LAW) == pytest.approx(truth(), rel=1e-8)  # type: ignore[operator]
+    ]:
+        with subtests.test(name=name, truth=truth):
+            assert parse(name).value(LAW) == pytest.approx(truth(), rel=1e-8)  # type: ignore[operator]

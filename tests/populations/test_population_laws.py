@@ -15,27 +15,29 @@ COLUMNS = PEOPLE.records_block(3, N, seeded(20))
 LIMIT = 1e-9
 
 
-@pytest.mark.parametrize("attribute", ["income", "expenditure"])
-@pytest.mark.parametrize("group", ["urban", "rural", None])
-def test_numbers_follow_their_law(attribute: str, group: str | None) -> None:
-    drawn = COLUMNS[attribute] if group is None else COLUMNS[attribute][COLUMNS["urban_rural"] == group]
-    law = PEOPLE.truth(attribute, group)
-    assert scipy.stats.kstest(drawn, law.cdf).pvalue > LIMIT
-    for scale in (0.7, 1.3):
-        assert scipy.stats.kstest(drawn * scale, law.cdf).pvalue < LIMIT
+def test_numbers_follow_their_law(subtests: pytest.Subtests) -> None:
+    for attribute in ["income", "expenditure"]:
+        for group in ["urban", "rural", None]:
+            with subtests.test(attribute=attribute, group=group):
+                drawn = COLUMNS[attribute] if group is None else COLUMNS[attribute][COLUMNS["urban_rural"] == group]
+                law = PEOPLE.truth(attribute, group)
+                assert scipy.stats.kstest(drawn, law.cdf).pvalue > LIMIT
+                for scale in (0.7, 1.3):
+                    assert scipy.stats.kstest(drawn * scale, law.cdf).pvalue < LIMIT
 
 
-@pytest.mark.parametrize("attribute", ["race", "kids_count"])
-@pytest.mark.parametrize("group", ["urban", "rural"])
-def test_categories_follow_their_law(attribute: str, group: str) -> None:
-    members = COLUMNS["urban_rural"] == group
-    categories = list(PEOPLE.laws[attribute][group].categories)  # type: ignore[union-attr]
-    counts = np.array([np.sum(COLUMNS[attribute][members] == category) for category in categories])
-    assert counts.sum() == members.sum()
-    truth = PEOPLE.probabilities(attribute, categories, group)
-    assert scipy.stats.chisquare(counts, counts.sum() * truth).pvalue > LIMIT
-    wrong = truth * np.where(np.arange(len(truth)) == 0, 0.7, 1.0)
-    assert scipy.stats.chisquare(counts, counts.sum() * wrong / wrong.sum()).pvalue < LIMIT
+def test_categories_follow_their_law(subtests: pytest.Subtests) -> None:
+    for attribute in ["race", "kids_count"]:
+        for group in ["urban", "rural"]:
+            with subtests.test(attribute=attribute, group=group):
+                members = COLUMNS["urban_rural"] == group
+                categories = list(PEOPLE.laws[attribute][group].categories)  # type: ignore[union-attr]
+                counts = np.array([np.sum(COLUMNS[attribute][members] == category) for category in categories])
+                assert counts.sum() == members.sum()
+                truth = PEOPLE.probabilities(attribute, categories, group)
+                assert scipy.stats.chisquare(counts, counts.sum() * truth).pvalue > LIMIT
+                wrong = truth * np.where(np.arange(len(truth)) == 0, 0.7, 1.0)
+                assert scipy.stats.chisquare(counts, counts.sum() * wrong / wrong.sum()).pvalue < LIMIT
 
 
 def test_group_sizes_follow_the_weights() -> None:

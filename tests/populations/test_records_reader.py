@@ -59,29 +59,29 @@ def text(path: Path, content: str | bytes) -> Path:
     return path
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl", ".CSV"])
-def test_only_the_schemes_columns_come(tmp_path: Path, suffix: str) -> None:
-    frame = people(20)
-    path = tmp_path / f"people{suffix}"
-    write(path, frame) if suffix != ".CSV" else frame.to_csv(path, index=False)
-    found = read_records(path, SCHEME)
-    assert list(found) == ["Income", "Place"]
-    assert found["Income"].dtype == np.float64
-    assert found["Income"].tolist() == frame["Income"].tolist()
-    assert found["Place"].tolist() == frame["Place"].tolist()
+def test_only_the_schemes_columns_come(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for suffix in [".csv", ".parquet", ".jsonl", ".CSV"]:
+        with subtests.test(suffix=suffix):
+            frame = people(20)
+            path = tmp_path / f"people{suffix}"
+            write(path, frame) if suffix != ".CSV" else frame.to_csv(path, index=False)
+            found = read_records(path, SCHEME)
+            assert list(found) == ["Income", "Place"]
+            assert found["Income"].dtype == np.float64
+            assert found["Income"].tolist() == frame["Income"].tolist()
+            assert found["Place"].tolist() == frame["Place"].tolist()
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
-@pytest.mark.parametrize(
-    ("n", "sizes"), [(0, [0]), (1, [1]), (9, [9]), (10, [10]), (25, [10, 10, 5]), (30, [10, 10, 10])]
-)
-def test_blocks_have_exactly_the_size_asked(tmp_path: Path, suffix: str, n: int, sizes: list[int]) -> None:
-    path = write(tmp_path / f"people{suffix}", people(n))
-    blocks = list(read_blocks(path, SCHEME, size=10))
-    assert [len(block) for block in blocks] == sizes
-    joined = pa.concat_tables(blocks)
-    assert joined["Income"].to_pylist() == people(n)["Income"].tolist()
-    assert blocks[0].column_names == ["Income", "Place"]
+def test_blocks_have_exactly_the_size_asked(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for suffix in [".csv", ".parquet", ".jsonl"]:
+        for n, sizes in [(0, [0]), (1, [1]), (9, [9]), (10, [10]), (25, [10, 10, 5]), (30, [10, 10, 10])]:
+            with subtests.test(suffix=suffix, n=n, sizes=sizes):
+                path = write(tmp_path / f"people{suffix}", people(n))
+                blocks = list(read_blocks(path, SCHEME, size=10))
+                assert [len(block) for block in blocks] == sizes
+                joined = pa.concat_tables(blocks)
+                assert joined["Income"].to_pylist() == people(n)["Income"].tolist()
+                assert blocks[0].column_names == ["Income", "Place"]
 
 
 @pytest.mark.slow
@@ -100,15 +100,16 @@ def test_codes_stay_text_and_quotes_hold(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found["Income"], [1, 2.5, np.nan, 1000, np.nan])
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
-def test_codes_of_a_number_that_are_texts_say_that_there_is_none(tmp_path: Path, suffix: str) -> None:
-    coded = scheme(Income="numeric", Place="categorical")
-    coded.reported["income"].questions[0].codes = {"don't know": "missing", "-9": "missing"}
-    rows = pd.DataFrame({"Income": ["1", "don't know", "2.5", "", "-9"], "Place": list("abcde")})
-    found = read_records(write(tmp_path / f"a{suffix}", rows), coded)["Income"]
-    assert found.isna().tolist() == [False, True, False, True, True]
-    with pytest.raises(InvalidRecord, match="record 1 does not"):
-        read_records(write(tmp_path / f"b{suffix}", rows[1:]), SCHEME)
+def test_codes_of_a_number_that_are_texts_say_that_there_is_none(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for suffix in [".csv", ".parquet", ".jsonl"]:
+        with subtests.test(suffix=suffix):
+            coded = scheme(Income="numeric", Place="categorical")
+            coded.reported["income"].questions[0].codes = {"don't know": "missing", "-9": "missing"}
+            rows = pd.DataFrame({"Income": ["1", "don't know", "2.5", "", "-9"], "Place": list("abcde")})
+            found = read_records(write(tmp_path / f"a{suffix}", rows), coded)["Income"]
+            assert found.isna().tolist() == [False, True, False, True, True]
+            with pytest.raises(InvalidRecord, match="record 1 does not"):
+                read_records(write(tmp_path / f"b{suffix}", rows[1:]), SCHEME)
 
 
 def test_json_numbers_texts_and_nulls_come_through(tmp_path: Path) -> None:
@@ -119,25 +120,28 @@ def test_json_numbers_texts_and_nulls_come_through(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found["Income"], [2.5, np.nan, 1000])
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        b"",
-        b"[1]",
-        b'{"Income":1,"Pl',
-        b'{"Income":1}',
-        b'{"Income":[1],"Place":"1"}',
-        b'{"Income":true,"Place":"1"}',
-        b"\xff",
-    ]
-    + [b'{"Income":1,"Place":"\\ud800"}', b"[" * 100_000, b'{"Income":"much","Place":"1"}'],
-)
-def test_a_bad_line_of_json_is_refused_in_one_line_without_a_value(tmp_path: Path, line: bytes) -> None:
-    path = text(tmp_path / "a.jsonl", b'{"Income":1,"Place":"1"}\n' + line + b"\n")
-    with pytest.raises(InvalidRecord, match=r"record 2") as refused:
-        read_records(path, SCHEME)
-    assert "\n" not in str(refused.value)
-    assert "much" not in str(refused.value)
+BAD_LINES = [
+    b"",
+    b"[1]",
+    b'{"Income":1,"Pl',
+    b'{"Income":1}',
+    b'{"Income":[1],"Place":"1"}',
+    b'{"Income":true,"Place":"1"}',
+    b"\xff",
+    b'{"Income":1,"Place":"\\ud800"}',
+    b"[" * 100_000,
+    b'{"Income":"much","Place":"1"}',
+]
+
+
+def test_a_bad_line_of_json_is_refused_in_one_line_without_a_value(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for line in BAD_LINES:
+        with subtests.test(line=line[:40]):
+            path = text(tmp_path / "a.jsonl", b'{"Income":1,"Place":"1"}\n' + line + b"\n")
+            with pytest.raises(InvalidRecord, match=r"record 2") as refused:
+                read_records(path, SCHEME)
+            assert "\n" not in str(refused.value)
+            assert "much" not in str(refused.value)
 
 
 def test_parquet_types_of_every_kind_come_through(tmp_path: Path) -> None:
@@ -255,16 +259,16 @@ def damage(path: Path) -> Path:
     return text(path, bytes(content))
 
 
-@pytest.mark.parametrize("case", list(BAD))
-def test_bad_files_are_refused_in_one_line_without_a_value(tmp_path: Path, case: str) -> None:
-    make, message = BAD[case]
-    path = make(tmp_path)
-    with pytest.raises(InvalidRecord, match=message) as caught:
-        read_records(path, SCHEME)
-    said = str(caught.value)
-    assert "\n" not in said
-    assert SECRET not in said
-    assert caught.value.__cause__ is None
+def test_bad_files_are_refused_in_one_line_without_a_value(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for number, (case, (make, message)) in enumerate(BAD.items()):
+        with subtests.test(case):
+            (folder := tmp_path / str(number)).mkdir()
+            with pytest.raises(InvalidRecord, match=message) as caught:
+                read_records(make(folder), SCHEME)
+            said = str(caught.value)
+            assert "\n" not in said
+            assert SECRET not in said
+            assert caught.value.__cause__ is None
 
 
 def test_positions_count_from_the_files_start(tmp_path: Path) -> None:
@@ -310,15 +314,18 @@ def test_any_text_survives_both_formats(tmp_path: Path, places: list[str], size:
         assert found["Income"].to_pylist() == frame["Income"].tolist()
 
 
-@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())])
-def test_texts_of_parquet_come_as_categories_whatever_its_row_groups(tmp_path: Path, kind: pa.DataType) -> None:
-    places = ["01", None, "b", "01", "c", "b", "d", "01"]
-    table = pa.table(
-        {"Place": pa.array(places).cast(kind), "Income": pa.array([1.0] * 8), "who": pa.array(list("abcdefgh"))}
-    )
-    pq.write_table(table, tmp_path / "a.parquet", row_group_size=3)
-    blocks = list(read_blocks(tmp_path / "a.parquet", SCHEME, size=5, also=("who",)))
-    assert all(pa.types.is_dictionary(block["Place"].type) for block in blocks)
-    assert [place for block in blocks for place in block["Place"].to_pylist()] == places
-    assert [who for block in blocks for who in block["who"].to_pylist()] == list("abcdefgh")
-    assert not any(pa.types.is_dictionary(block["who"].type) for block in blocks)  # which may be as many as people
+def test_texts_of_parquet_come_as_categories_whatever_its_row_groups(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for kind in [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())]:
+        with subtests.test(kind=kind):
+            places = ["01", None, "b", "01", "c", "b", "d", "01"]
+            table = pa.table(
+                {"Place": pa.array(places).cast(kind), "Income": pa.array([1.0] * 8), "who": pa.array(list("abcdefgh"))}
+            )
+            pq.write_table(table, tmp_path / "a.parquet", row_group_size=3)
+            blocks = list(read_blocks(tmp_path / "a.parquet", SCHEME, size=5, also=("who",)))
+            assert all(pa.types.is_dictionary(block["Place"].type) for block in blocks)
+            assert [place for block in blocks for place in block["Place"].to_pylist()] == places
+            assert [who for block in blocks for who in block["who"].to_pylist()] == list("abcdefgh")
+            assert not any(
+                pa.types.is_dictionary(block["who"].type) for block in blocks
+            )  # which may be as many as people

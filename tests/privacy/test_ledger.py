@@ -151,43 +151,44 @@ def test_a_drawn_unit_is_charged_as_the_dearest() -> None:
     assert len(of_life) == 1
 
 
-@pytest.mark.parametrize(
-    ("reporting", "pairs", "cost", "delta"),
-    [("one", "", "1", 3), ("all", "", "3", 4), ("one", 'pairs = [["x", "side"], ["y", "side"]]\n', "3", 4)],
-)
-def test_delta_is_charged_of_the_dearest_unit_or_of_all(reporting: str, pairs: str, cost: str, delta: int) -> None:
-    text = f'name = "deltas"\nreporting = "{reporting}"\nclients = 1000\n{pairs}'
-    for name, its_own in (("x", 1), ("y", 3)):
-        text += (
-            f'[attributes.{name}]\ntype = "numeric"\nlower = 0\nupper = 1\nepsilon = 1\nmechanism = "wavelet_laplace"\n'
-        )
-        text += f'degree = 1\nfinest_level = 3\ncells = 128\nnoise = "discrete_gaussian"\ndelta = {its_own}e-6\n'
-    text += '[attributes.side]\ntype = "categorical"\ncategories = ["left", "right"]\nepsilon = 1\n'
-    scheme, ledger = Scheme.from_toml(text), Ledger(Budget.parse("9"), InMemory(), Fraction(5, 10**6))
-    assert (scheme.budget, scheme.delta) == (Budget.parse(cost), Fraction(delta, 10**6))
-    record = {"x": 0.5, "y": 0.5, "side": "left"}
-    dp.Client(scheme, dp.secure(), ledger=ledger).report(record)
-    assert (ledger.spent(), ledger.spent_delta()) == (scheme.budget, scheme.delta)
-    with pytest.raises(BudgetExceeded, match="total delta"):
-        dp.Client(scheme, dp.secure(), ledger=ledger).report(record)
+def test_delta_is_charged_of_the_dearest_unit_or_of_all(subtests: pytest.Subtests) -> None:
+    for reporting, pairs, cost, delta in [
+        ("one", "", "1", 3),
+        ("all", "", "3", 4),
+        ("one", 'pairs = [["x", "side"], ["y", "side"]]\n', "3", 4),
+    ]:
+        with subtests.test(reporting=reporting, pairs=pairs, cost=cost, delta=delta):
+            text = f'name = "deltas"\nreporting = "{reporting}"\nclients = 1000\n{pairs}'
+            for name, its_own in (("x", 1), ("y", 3)):
+                text += f'[attributes.{name}]\ntype = "numeric"\nlower = 0\nupper = 1\nepsilon = 1\n'
+                text += 'mechanism = "wavelet_laplace"\n'
+                text += (
+                    f'degree = 1\nfinest_level = 3\ncells = 128\nnoise = "discrete_gaussian"\ndelta = {its_own}e-6\n'
+                )
+            text += '[attributes.side]\ntype = "categorical"\ncategories = ["left", "right"]\nepsilon = 1\n'
+            scheme, ledger = Scheme.from_toml(text), Ledger(Budget.parse("9"), InMemory(), Fraction(5, 10**6))
+            assert (scheme.budget, scheme.delta) == (Budget.parse(cost), Fraction(delta, 10**6))
+            record = {"x": 0.5, "y": 0.5, "side": "left"}
+            dp.Client(scheme, dp.secure(), ledger=ledger).report(record)
+            assert (ledger.spent(), ledger.spent_delta()) == (scheme.budget, scheme.delta)
+            with pytest.raises(BudgetExceeded, match="total delta"):
+                dp.Client(scheme, dp.secure(), ledger=ledger).report(record)
 
 
-@pytest.mark.parametrize(
-    ("total", "costs", "beyond"),
-    [
+def test_a_total_is_kept_where_floats_tell_no_difference(subtests: pytest.Subtests) -> None:
+    for total, costs, beyond in [
         ("ln 3", [], "1.0986122886681096914"),
         ("0.3", ["0.1", "0.1", "0.1"], "1e-40"),
         ("1 + ln 2", ["0.5", "ln 2"], "0.5000000000000000000000000001"),
-    ],
-)
-def test_a_total_is_kept_where_floats_tell_no_difference(total: str, costs: list[str], beyond: str) -> None:
-    ledger = Ledger(Budget.parse(total), InMemory())
-    for cost in costs:
-        ledger.charge([Charge(attribute="a", cost=Budget.parse(cost))])
-    spent = ledger.spent()
-    with pytest.raises(BudgetExceeded):
-        ledger.charge([Charge(attribute="a", cost=Budget.parse(beyond))])
-    assert ledger.spent() == spent
+    ]:
+        with subtests.test(total=total, costs=costs, beyond=beyond):
+            ledger = Ledger(Budget.parse(total), InMemory())
+            for cost in costs:
+                ledger.charge([Charge(attribute="a", cost=Budget.parse(cost))])
+            spent = ledger.spent()
+            with pytest.raises(BudgetExceeded):
+                ledger.charge([Charge(attribute="a", cost=Budget.parse(beyond))])
+            assert ledger.spent() == spent
 
 
 def test_nobody_writes_between_what_is_read_and_what_is_charged() -> None:

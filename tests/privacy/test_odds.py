@@ -37,11 +37,12 @@ def channels(draw: st.DrawFn) -> tuple[Law, Law]:
     return tuple([Fraction(weight, sum(row)) for weight in row] for row in rows)  # type: ignore[return-value]
 
 
-@pytest.mark.parametrize("pairs", [(COIN,), (COIN, COIN), (COIN, OF_FOUR), (OF_FOUR, OF_FOUR, COIN)])
-def test_reports_of_two_weights_are_together_what_enumeration_says(pairs: tuple[tuple[Law, Law], ...]) -> None:
-    found, expected = together(odds_of(*pair) for pair in pairs), all_at_once(*pairs)
-    assert found.ratio == expected.ratio
-    assert expected.variation <= found.variation <= expected.variation + _SLACK
+def test_reports_of_two_weights_are_together_what_enumeration_says(subtests: pytest.Subtests) -> None:
+    for pairs in [(COIN,), (COIN, COIN), (COIN, OF_FOUR), (OF_FOUR, OF_FOUR, COIN)]:
+        with subtests.test(pairs=pairs):
+            found, expected = together(odds_of(*pair) for pair in pairs), all_at_once(*pairs)
+            assert found.ratio == expected.ratio
+            assert expected.variation <= found.variation <= expected.variation + _SLACK
 
 
 def test_rounds_are_questions_asked_again() -> None:
@@ -88,12 +89,10 @@ def test_a_thousand_rounds_take_no_time() -> None:
             together([odds_of(*COIN)], rounds=rounds)
 
 
-@pytest.mark.parametrize(
-    "numbers", [(Fraction(1, 2), Fraction(0)), (Fraction(3), Fraction(3, 5)), (Fraction(3), Fraction(-1))]
-)
-def test_what_no_channel_has_is_refused(numbers: tuple[Fraction, Fraction]) -> None:
-    with pytest.raises(CalibrationError, match="no channel has"):
-        Odds(*numbers)
+def test_what_no_channel_has_is_refused(subtests: pytest.Subtests) -> None:
+    for numbers in [(Fraction(1, 2), Fraction(0)), (Fraction(3), Fraction(3, 5)), (Fraction(3), Fraction(-1))]:
+        with subtests.test(numbers=numbers), pytest.raises(CalibrationError, match="no channel has"):
+            Odds(*numbers)
 
 
 def test_an_epsilon_is_the_largest_that_has_the_odds() -> None:

@@ -26,18 +26,20 @@ COLUMNS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("kind", COLUMNS)
-def test_cells_are_those_of_a_list(kind: str) -> None:
-    assert X.encode(COLUMNS[kind]).tolist() == X.encode(np.array(SAID)).tolist()
-    assert COLUMNS[kind].to_pylist() in (SAID, list(map(str, SAID)))  # as they were
+def test_cells_are_those_of_a_list(subtests: pytest.Subtests) -> None:
+    for kind in COLUMNS:
+        with subtests.test(kind=kind):
+            assert X.encode(COLUMNS[kind]).tolist() == X.encode(np.array(SAID)).tolist()
+            assert COLUMNS[kind].to_pylist() in (SAID, list(map(str, SAID)))  # as they were
 
 
-@pytest.mark.parametrize("column", [pa.array([0.5, None]), pa.chunked_array([[0.5], [None]]), pa.array([0.5, np.nan])])
-def test_no_value_is_told_by_its_place(column: Any) -> None:
-    with pytest.raises(InvalidRecord, match="column 'x' has no value at record 2"):
-        X.encode(column)
+def test_no_value_is_told_by_its_place(subtests: pytest.Subtests) -> None:
+    for column in [pa.array([0.5, None]), pa.chunked_array([[0.5], [None]]), pa.array([0.5, np.nan])]:
+        with subtests.test(column=column), pytest.raises(InvalidRecord, match="column 'x' has no value at record 2"):
+            X.encode(column)
 
 
-@pytest.mark.parametrize("column", [pa.chunked_array([], pa.float64()), pa.array([], pa.float64())])
-def test_nobody(column: Any) -> None:
-    assert X.encode(column).tolist() == []
+def test_nobody(subtests: pytest.Subtests) -> None:
+    for column in [pa.chunked_array([], pa.float64()), pa.array([], pa.float64())]:
+        with subtests.test(column=column):
+            assert X.encode(column).tolist() == []

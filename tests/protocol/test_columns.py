@@ -48,48 +48,59 @@ def _job(column: Any, *more: str) -> np.ndarray:
     return dp.Scheme.from_toml("\n".join((SCHEME, *more)) + "\n").encode({"job": column})["job"]
 
 
-@pytest.mark.parametrize("holder", FULL)
-def test_cells_are_those_of_a_list(holder: str) -> None:
-    assert _job(FULL[holder](NAMES)).tolist() == [1, 0, 2, 1, 1, 0]
-    assert _job(FULL[holder](["clerk"] * 3)).tolist() == [0, 0, 0]
+def test_cells_are_those_of_a_list(subtests: pytest.Subtests) -> None:
+    for holder in FULL:
+        with subtests.test(holder=holder):
+            assert _job(FULL[holder](NAMES)).tolist() == [1, 0, 2, 1, 1, 0]
+            assert _job(FULL[holder](["clerk"] * 3)).tolist() == [0, 0, 0]
 
 
-@pytest.mark.parametrize("holder", FULL)
-def test_an_unknown_name_is_refused_by_its_position(holder: str) -> None:
-    with pytest.raises(InvalidRecord, match="not one of the scheme's categories at record 4"):
-        _job(FULL[holder]([*NAMES[:3], "pilot", "nurse"]))
-    assert _job(FULL[holder]([*NAMES[:3], "pilot"]), 'outside = "other"').tolist() == [1, 0, 2, 3]
+def test_an_unknown_name_is_refused_by_its_position(subtests: pytest.Subtests) -> None:
+    for holder in FULL:
+        with subtests.test(holder=holder):
+            with pytest.raises(InvalidRecord, match="not one of the scheme's categories at record 4"):
+                _job(FULL[holder]([*NAMES[:3], "pilot", "nurse"]))
+            assert _job(FULL[holder]([*NAMES[:3], "pilot"]), 'outside = "other"').tolist() == [1, 0, 2, 3]
 
 
-@pytest.mark.parametrize("holder", HOLDERS)
-def test_a_missing_value_is_refused_or_a_category(holder: str) -> None:
-    with pytest.raises(InvalidRecord, match="has no value"):
-        _job(HOLDERS[holder]([*NAMES, None]))
-    assert _job(HOLDERS[holder]([*NAMES[:3], None, "clerk"]), 'missing = "category"').tolist() == [1, 0, 2, 4, 0]
+def test_a_missing_value_is_refused_or_a_category(subtests: pytest.Subtests) -> None:
+    for holder in HOLDERS:
+        with subtests.test(holder=holder):
+            with pytest.raises(InvalidRecord, match="has no value"):
+                _job(HOLDERS[holder]([*NAMES, None]))
+            assert _job(HOLDERS[holder]([*NAMES[:3], None, "clerk"]), 'missing = "category"').tolist() == [
+                1,
+                0,
+                2,
+                4,
+                0,
+            ]
 
 
 X = dp.Scheme.from_toml('name = "x"\n[attributes.x]\ntype = "numeric"\nlower = 0\nupper = 8\nepsilon = 1\ncells = 64\n')
 
 
-@pytest.mark.parametrize("column", [["clerk", "nurse"], np.array(["clerk", 2], dtype=object), [7, 2]])
-def test_what_stands_below_a_mask_is_not_read(column: Any) -> None:
-    masked = np.ma.array(column, mask=[True, False])
-    assert _job(masked, 'missing = "category"').tolist() == [4, 1]
-    with pytest.raises(InvalidRecord, match="has no value at record 1"):
-        _job(masked)
+def test_what_stands_below_a_mask_is_not_read(subtests: pytest.Subtests) -> None:
+    for column in [["clerk", "nurse"], np.array(["clerk", 2], dtype=object), [7, 2]]:
+        with subtests.test(column=column):
+            masked = np.ma.array(column, mask=[True, False])
+            assert _job(masked, 'missing = "category"').tolist() == [4, 1]
+            with pytest.raises(InvalidRecord, match="has no value at record 1"):
+                _job(masked)
 
 
-@pytest.mark.parametrize("kind", [np.int32, np.float64])
-def test_what_stands_below_a_mask_of_numbers_is_not_read(kind: type[np.number]) -> None:
-    assert X.encode({"x": np.ma.array([1, 2], kind)})["x"].tolist() == X.encode({"x": [1, 2]})["x"].tolist()
-    with pytest.raises(InvalidRecord, match="has no value at record 2"):
-        X.encode({"x": np.ma.array([1, 2], kind, mask=[False, True])})
+def test_what_stands_below_a_mask_of_numbers_is_not_read(subtests: pytest.Subtests) -> None:
+    for kind in [np.int32, np.float64]:
+        with subtests.test(kind=kind):
+            assert X.encode({"x": np.ma.array([1, 2], kind)})["x"].tolist() == X.encode({"x": [1, 2]})["x"].tolist()
+            with pytest.raises(InvalidRecord, match="has no value at record 2"):
+                X.encode({"x": np.ma.array([1, 2], kind, mask=[False, True])})
 
 
-@pytest.mark.parametrize("column", [pa.array([[1], [2]]), pa.array([True, False]), [{"clerk"}, "clerk"]])
-def test_what_is_neither_text_nor_number_is_refused(column: Any) -> None:
-    with pytest.raises(InvalidRecord, match="must hold texts or numbers"):
-        _job(column)
+def test_what_is_neither_text_nor_number_is_refused(subtests: pytest.Subtests) -> None:
+    for column in [pa.array([[1], [2]]), pa.array([True, False]), [{"clerk"}, "clerk"]]:
+        with subtests.test(column=column), pytest.raises(InvalidRecord, match="must hold texts or numbers"):
+            _job(column)
 
 
 def test_codes_that_are_numbers_are_read_from_arrow_as_from_lists() -> None:
@@ -102,19 +113,25 @@ CODED = (
 )
 
 
-@pytest.mark.parametrize("kind", [np.int8, np.int16, np.int64, np.uint8, np.uint64])
-def test_numpys_codes_are_those_of_a_list(kind: type[np.integer]) -> None:
-    scheme = dp.Scheme.from_toml(CODED)
-    codes = [7, 7, -3, 7] if np.iinfo(kind).min < 0 else [7, 250, 250, 7]
-    for column in (np.array(codes * 200, dtype=kind), pd.Series(codes * 200, dtype=kind), np.array(codes, dtype=kind)):
-        listed = scheme.encode({"job": column.tolist()})["job"]
-        assert scheme.encode({"job": column})["job"].tolist() == listed.tolist()
+def test_numpys_codes_are_those_of_a_list(subtests: pytest.Subtests) -> None:
+    for kind in [np.int8, np.int16, np.int64, np.uint8, np.uint64]:
+        with subtests.test(kind=kind):
+            scheme = dp.Scheme.from_toml(CODED)
+            codes = [7, 7, -3, 7] if np.iinfo(kind).min < 0 else [7, 250, 250, 7]
+            for column in (
+                np.array(codes * 200, dtype=kind),
+                pd.Series(codes * 200, dtype=kind),
+                np.array(codes, dtype=kind),
+            ):
+                listed = scheme.encode({"job": column.tolist()})["job"]
+                assert scheme.encode({"job": column})["job"].tolist() == listed.tolist()
 
 
-@pytest.mark.parametrize("code", [8, 100, -128, 127])
-def test_a_code_that_nobody_listed_is_refused_by_its_position(code: int) -> None:
-    with pytest.raises(InvalidRecord, match="not one of the scheme's categories at record 601"):
-        dp.Scheme.from_toml(CODED).encode({"job": np.array([7] * 600 + [code], dtype=np.int8)})
+def test_a_code_that_nobody_listed_is_refused_by_its_position(subtests: pytest.Subtests) -> None:
+    words = "not one of the scheme's categories at record 601"
+    for code in [8, 100, -128, 127]:
+        with subtests.test(code=code), pytest.raises(InvalidRecord, match=words):
+            dp.Scheme.from_toml(CODED).encode({"job": np.array([7] * 600 + [code], dtype=np.int8)})
 
 
 def test_codes_beyond_what_an_index_counts_are_looked_up_one_by_one() -> None:

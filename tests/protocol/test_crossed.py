@@ -37,20 +37,21 @@ def attribute(said: str = OF + CATEGORIES, more: str = "") -> Any:
     return scheme(said, more).attributes["job_region"]
 
 
-@pytest.mark.parametrize("name", [*BY_KIND["crossed"], "auto", ""])
-def test_every_mechanism_of_categories_answers_for_two_columns(name: str) -> None:
-    read = scheme(more=f'mechanism = "{name}"\n' if name else "")
-    again = dp.Scheme.from_toml(read.canonical)
-    assert again.canonical == read.canonical
-    a = again.attributes["job_region"]
-    assert (a.of, a.parts, a.kind) == (("job", "region"), (JOBS, REGIONS), "crossed")
-    assert a.categories == tuple(f"{one} & {other}" for one in JOBS for other in REGIONS)
-    assert a.mechanism.inputs == 20
-    assert a.mechanism.name == (name if name not in ("auto", "") else choose(a.budget, categories=20).name)
-    for cell in a.cells:
-        values = values_of(a, int(cell))
-        assert a.categories[cell] == f"{values['job']} & {values['region']}"
-        assert a.encode([[values["job"]], [values["region"]]]).tolist() == [cell]
+def test_every_mechanism_of_categories_answers_for_two_columns(subtests: pytest.Subtests) -> None:
+    for name in [*BY_KIND["crossed"], "auto", ""]:
+        with subtests.test(name=name):
+            read = scheme(more=f'mechanism = "{name}"\n' if name else "")
+            again = dp.Scheme.from_toml(read.canonical)
+            assert again.canonical == read.canonical
+            a = again.attributes["job_region"]
+            assert (a.of, a.parts, a.kind) == (("job", "region"), (JOBS, REGIONS), "crossed")
+            assert a.categories == tuple(f"{one} & {other}" for one in JOBS for other in REGIONS)
+            assert a.mechanism.inputs == 20
+            assert a.mechanism.name == (name if name not in ("auto", "") else choose(a.budget, categories=20).name)
+            for cell in a.cells:
+                values = values_of(a, int(cell))
+                assert a.categories[cell] == f"{values['job']} & {values['region']}"
+                assert a.encode([[values["job"]], [values["region"]]]).tolist() == [cell]
 
 
 def test_a_cell_is_the_place_of_the_first_times_how_many_the_others_are_and_the_place_of_the_second() -> None:
@@ -65,9 +66,8 @@ def test_a_cell_is_the_place_of_the_first_times_how_many_the_others_are_and_the_
     assert read.encode({"job": "c", "region": "s"})["job_region"].tolist() == [12]
 
 
-@pytest.mark.parametrize(
-    ("records", "words"),
-    [
+def test_a_record_that_lacks_one_is_refused_and_not_shown(subtests: pytest.Subtests) -> None:
+    for records, words in [
         ({"job": ["a"]}, "column 'region' (attribute job_region) is missing"),
         ({"job": ["a", None], "region": ["n", "n"]}, "column 'job' has no value at record 2"),
         (
@@ -76,18 +76,16 @@ def test_a_cell_is_the_place_of_the_first_times_how_many_the_others_are_and_the_
         ),
         ({"job": ["a", "b"], "region": ["n"]}, "must have the same length, got 2 and 1"),
         ({"job_region": ["a & n"]}, "column 'job' (attribute job_region) is missing"),
-    ],
-)
-def test_a_record_that_lacks_one_is_refused_and_not_shown(records: dict[str, Any], words: str) -> None:
-    with pytest.raises(InvalidRecord) as refused:
-        scheme().encode(records)
-    assert words in str(refused.value)
-    assert "secret" not in str(refused.value)
+    ]:
+        with subtests.test(records=records, words=words):
+            with pytest.raises(InvalidRecord) as refused:
+                scheme().encode(records)
+            assert words in str(refused.value)
+            assert "secret" not in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    ("said", "words"),
-    [
+def test_what_cannot_be_asked_together_is_refused_in_one_line(subtests: pytest.Subtests) -> None:
+    for said, words in [
         ('of = ["job"]\n' + CATEGORIES, "of must be a list of at least 2"),
         ('of = ["job", "region", "age"]\n' + CATEGORIES, "of must list two columns' names, which differ"),
         ('of = ["job", "job"]\n' + CATEGORIES, "of must list two columns' names, which differ"),
@@ -105,13 +103,12 @@ def test_a_record_that_lacks_one_is_refused_and_not_shown(records: dict[str, Any
         (OF + CATEGORIES + 'column = "x"\n', "unknown key 'column'"),
         (OF + CATEGORIES + "values = [1, 2]\n", "unknown key 'values'"),
         (OF + CATEGORIES + 'mechanism = "dyadic_wave"\n', "mechanism must be one of"),
-    ],
-)
-def test_what_cannot_be_asked_together_is_refused_in_one_line(said: str, words: str) -> None:
-    with pytest.raises(SchemeError) as refused:
-        scheme(said)
-    assert words in str(refused.value)
-    assert "\n" not in str(refused.value)
+    ]:
+        with subtests.test(said=said, words=words):
+            with pytest.raises(SchemeError) as refused:
+                scheme(said)
+            assert words in str(refused.value)
+            assert "\n" not in str(refused.value)
 
 
 def test_there_are_no_more_pairs_than_a_mechanism_takes() -> None:
@@ -236,9 +233,8 @@ def test_two_numbers_are_a_cell_of_the_plane() -> None:
         assert a.encode([[values["income"]], [values["expenditure"]]]).tolist() == [cell]
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "words"),
-    [
+def test_numbers_that_cannot_be_asked_together_are_refused_in_one_line(subtests: pytest.Subtests) -> None:
+    for old, new, words in [
         ("lower = [0, 0]", "lower = [0]", "lower must be a list of at least 2"),
         ("lower = [0, 0]", "lower = 0", "lower must be a list of at least 2"),
         ("lower = [0, 0]", "lower = [0, 0, 0]", "lower must list two columns' lower"),
@@ -251,13 +247,12 @@ def test_two_numbers_are_a_cell_of_the_plane() -> None:
         ("epsilon", 'mechanism = "dyadic_wave"\nepsilon', "mechanism must be one of 'crossed_wave'"),
         ("epsilon", "cells = 64\nepsilon", "cells must be one of 8, 16, 32"),
         ("epsilon", "widths = [3, 5, 4, 5]\nepsilon", "widths must be odd numbers"),
-    ],
-)
-def test_numbers_that_cannot_be_asked_together_are_refused_in_one_line(old: str, new: str, words: str) -> None:
-    with pytest.raises(SchemeError) as refused:
-        dp.Scheme.from_toml(NUMBERS.replace(old, new, 1))
-    assert words in str(refused.value)
-    assert "\n" not in str(refused.value)
+    ]:
+        with subtests.test(old=old, new=new, words=words):
+            with pytest.raises(SchemeError) as refused:
+                dp.Scheme.from_toml(NUMBERS.replace(old, new, 1))
+            assert words in str(refused.value)
+            assert "\n" not in str(refused.value)
 
 
 def test_numbers_outside_are_clipped_or_refused_and_not_shown() -> None:
@@ -278,8 +273,8 @@ def test_a_round_of_two_numbers_runs_through_and_says_what_to_ask() -> None:
     law = category_law(read.attributes["money"], people)
     drawn = read.encode(people.records(200_000, dp.seeded(5)))["money"]
     assert law_agrees(np.bincount(drawn, minlength=1024), law)
-    aggregate = dp.simulate(read, people, dp.seeded(6), 100_000)
-    round_ = pipeline.estimate_all(aggregate)
+    read = dp.Scheme.from_toml(NUMBERS + "cells = 8\n")
+    round_ = pipeline.estimate_all(dp.simulate(read, people, dp.seeded(6), 100_000))
     assert 'ask dp.joint(aggregate, "income", "expenditure")' in round_.unavailable["money"]
     tables = tables_of(round_, people)
     assert tables["attributes"][["lower", "upper"]].isna().all(axis=None)

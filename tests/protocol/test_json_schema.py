@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import jsonschema
 import pytest
@@ -47,44 +46,49 @@ def test_it_is_a_schema() -> None:
     assert json.loads(json.dumps(SCHEMA)) == SCHEMA
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_what_is_shipped_is_taken_as_written_and_as_it_is_resolved(file: Path) -> None:
-    CHECK.validate(tomllib.loads(file.read_text(encoding="utf-8")))
-    CHECK.validate(tomllib.loads(Scheme.from_toml(file).canonical))
+def test_what_is_shipped_is_taken_as_written_and_as_it_is_resolved(subtests: pytest.Subtests) -> None:
+    for file in FILES:
+        with subtests.test(file=file):
+            CHECK.validate(tomllib.loads(file.read_text(encoding="utf-8")))
+            CHECK.validate(tomllib.loads(Scheme.from_toml(file).canonical))
 
 
-@pytest.mark.parametrize("options", ["", "finest_level = 3", "level_law = [0.5, 0.5]", "cells = 512"])
-def test_a_number_without_a_mechanism_is_taken(options: str) -> None:
-    text = f'name = "s"\n[attributes.x]\ntype = "numeric"\nlower = 0\nupper = 1\nepsilon = 1\n{options}'
-    CHECK.validate(tomllib.loads(text))
-    Scheme.from_toml(text)
+def test_a_number_without_a_mechanism_is_taken(subtests: pytest.Subtests) -> None:
+    for options in ["", "finest_level = 3", "level_law = [0.5, 0.5]", "cells = 512"]:
+        with subtests.test(options=options):
+            text = f'name = "s"\n[attributes.x]\ntype = "numeric"\nlower = 0\nupper = 1\nepsilon = 1\n{options}'
+            CHECK.validate(tomllib.loads(text))
+            Scheme.from_toml(text)
 
 
-@pytest.mark.parametrize("slip", SLIPS)
-def test_what_the_reader_refuses_of_one_key_it_refuses(slip: str) -> None:
-    old, new = SLIPS[slip]
-    assert old in SMALL
-    CHECK.validate(tomllib.loads(SMALL))
-    text = SMALL.replace(old, new, 1)
-    with pytest.raises(jsonschema.ValidationError):
-        CHECK.validate(tomllib.loads(text))
-    with pytest.raises(SchemeError):
-        Scheme.from_toml(text)
+def test_what_the_reader_refuses_of_one_key_it_refuses(subtests: pytest.Subtests) -> None:
+    for slip in SLIPS:
+        with subtests.test(slip=slip):
+            old, new = SLIPS[slip]
+            assert old in SMALL
+            CHECK.validate(tomllib.loads(SMALL))
+            text = SMALL.replace(old, new, 1)
+            with pytest.raises(jsonschema.ValidationError):
+                CHECK.validate(tomllib.loads(text))
+            with pytest.raises(SchemeError):
+                Scheme.from_toml(text)
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_every_functional_is_taken(kind: Any) -> None:
-    CHECK.validate(tomllib.loads(f'functionals = ["{kind.example or kind.name}"]\n{SMALL}'))
+def test_every_functional_is_taken(subtests: pytest.Subtests) -> None:
+    for kind in KINDS:
+        with subtests.test(kind=kind):
+            CHECK.validate(tomllib.loads(f'functionals = ["{kind.example or kind.name}"]\n{SMALL}'))
 
 
-@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, named in IN_SCHEMES.items() for name in named])
-def test_every_key_of_every_mechanism_is_in_it(kind: str, name: str) -> None:
-    said = [each["then"] for each in SCHEMA["properties"]["attributes"]["additionalProperties"]["allOf"]]
-    table = dict(zip(IN_SCHEMES, said, strict=True))[kind]
-    case = next(c for c in table["allOf"] if c["if"]["properties"]["mechanism"]["const"] == name)
-    for key in keys.of_attribute(kind, name):
-        own = case["then"]["properties"].get(key.name, table["properties"].get(key.name))
-        assert own["description"] == key.words
+def test_every_key_of_every_mechanism_is_in_it(subtests: pytest.Subtests) -> None:
+    for kind, name in [(kind, name) for kind, named in IN_SCHEMES.items() for name in named]:
+        with subtests.test(kind=kind, name=name):
+            said = [each["then"] for each in SCHEMA["properties"]["attributes"]["additionalProperties"]["allOf"]]
+            table = dict(zip(IN_SCHEMES, said, strict=True))[kind]
+            case = next(c for c in table["allOf"] if c["if"]["properties"]["mechanism"]["const"] == name)
+            for key in keys.of_attribute(kind, name):
+                own = case["then"]["properties"].get(key.name, table["properties"].get(key.name))
+                assert own["description"] == key.words
 
 
 STATED = 'name = "s"\n[attributes.a]\ntype = "categorical"\ncategories = ["yes", "no"]\nmechanism = "stated"\n'

@@ -34,22 +34,25 @@ def attribute(said: str, more: str = "") -> Any:
     return scheme(said, more).attributes["a"]
 
 
-@pytest.mark.parametrize("said", [STEPS, LISTED, LISTED + SILENT, STEPS + SILENT])
-@pytest.mark.parametrize("name", [*BY_KIND["lattice"], "auto"])
-def test_every_mechanism_that_fits_gives_each_value_a_cell_of_its_own(said: str, name: str) -> None:
-    read = scheme(said, f'mechanism = "{name}"\n')
-    again = dp.Scheme.from_toml(read.canonical)
-    assert again.canonical == read.canonical
-    a = again.attributes["a"]
-    assert np.all(np.diff(a.cells) > 0)
-    assert 0 <= a.cells[0] <= a.cells[-1] < a.mechanism.inputs
-    assert len(a.cells) == len(a.categories) == len(a.points) + (a.missing == "category")
-    assert a.estimator == "log_linear"
-    values = [float(point) for point in a.points]
-    assert a.encode(values).tolist() == a.cells[: len(values)].tolist()
-    if a.missing == "category":
-        assert set(a.encode([None, "", -9, "-9", "-9.0", "no idea", float("nan")]).tolist()) == {a.cells[-1]}
-        assert set(a.encode(np.array([-9.0, np.nan])).tolist()) == {a.cells[-1]}
+def test_every_mechanism_that_fits_gives_each_value_a_cell_of_its_own(subtests: pytest.Subtests) -> None:
+    for said in [STEPS, LISTED, LISTED + SILENT, STEPS + SILENT]:
+        for name in [*BY_KIND["lattice"], "auto"]:
+            with subtests.test(said=said, name=name):
+                read = scheme(said, f'mechanism = "{name}"\n')
+                again = dp.Scheme.from_toml(read.canonical)
+                assert again.canonical == read.canonical
+                a = again.attributes["a"]
+                assert np.all(np.diff(a.cells) > 0)
+                assert 0 <= a.cells[0] <= a.cells[-1] < a.mechanism.inputs
+                assert len(a.cells) == len(a.categories) == len(a.points) + (a.missing == "category")
+                assert a.estimator == "log_linear"
+                values = [float(point) for point in a.points]
+                assert a.encode(values).tolist() == a.cells[: len(values)].tolist()
+                if a.missing == "category":
+                    assert set(a.encode([None, "", -9, "-9", "-9.0", "no idea", float("nan")]).tolist()) == {
+                        a.cells[-1]
+                    }
+                    assert set(a.encode(np.array([-9.0, np.nan])).tolist()) == {a.cells[-1]}
 
 
 @pytest.mark.parametrize("said", [STEPS, LISTED])
@@ -70,9 +73,8 @@ def test_silence_is_behind_an_empty_quarter_of_a_wave() -> None:
     assert spread(384, 512, True)[-2:].tolist() == [383, 511]
 
 
-@pytest.mark.parametrize(
-    ("said", "words"),
-    [
+def test_what_is_no_lattice_is_refused_in_one_line(subtests: pytest.Subtests) -> None:
+    for said, words in [
         ("lower = 0\nstep = 1\n", "give both"),
         ("lower = 0\nupper = 10\nstep = 3\n", "without rest"),
         ("lower = 0\nupper = 10\nstep = 0\n", "above 0"),
@@ -98,27 +100,27 @@ def test_silence_is_behind_an_empty_quarter_of_a_wave() -> None:
             'lower = 0\nupper = 999\nstep = 1\nmissing = "category"\nmechanism = "square_wave"\n',
             "at most 1,024 cells, and 1,335 are needed; take dyadic_wave",
         ),
-    ],
-)
-def test_what_is_no_lattice_is_refused_in_one_line(said: str, words: str) -> None:
-    with pytest.raises(SchemeError) as refused:
-        scheme(said)
-    assert words in str(refused.value)
-    assert "\n" not in str(refused.value)
+    ]:
+        with subtests.test(said=said, words=words):
+            with pytest.raises(SchemeError) as refused:
+                scheme(said)
+            assert words in str(refused.value)
+            assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("heaps", ["[0.5, 1]", '["1/2"]', "[]"])
-def test_what_people_round_to_is_of_the_analysis_and_in_the_text(heaps: str) -> None:
-    plain, said = scheme(STEPS), scheme(STEPS, f"heaps = {heaps}\n")
-    a, again = said.attributes["a"], dp.Scheme.from_toml(said.canonical).attributes["a"]
-    assert a.heaps == again.heaps == tuple(Fraction(1, 2 - i) for i in range(len(a.heaps)))
-    assert said.digest != plain.digest
-    assert "heaps" not in plain.canonical
-    assert plain.attributes["a"].heaps is None
-    assert a.mechanism == plain.attributes["a"].mechanism
-    assert revise(plain, said).alike == ("a",)
-    answers = [dp.privatize(asked, {"a": [0.5, 2.0]}, dp.seeded(1)).of("a").reports for asked in (plain, said)]
-    assert answers[0].values.tolist() == answers[1].values.tolist()
+def test_what_people_round_to_is_of_the_analysis_and_in_the_text(subtests: pytest.Subtests) -> None:
+    for heaps in ["[0.5, 1]", '["1/2"]', "[]"]:
+        with subtests.test(heaps=heaps):
+            plain, said = scheme(STEPS), scheme(STEPS, f"heaps = {heaps}\n")
+            a, again = said.attributes["a"], dp.Scheme.from_toml(said.canonical).attributes["a"]
+            assert a.heaps == again.heaps == tuple(Fraction(1, 2 - i) for i in range(len(a.heaps)))
+            assert said.digest != plain.digest
+            assert "heaps" not in plain.canonical
+            assert plain.attributes["a"].heaps is None
+            assert a.mechanism == plain.attributes["a"].mechanism
+            assert revise(plain, said).alike == ("a",)
+            answers = [dp.privatize(asked, {"a": [0.5, 2.0]}, dp.seeded(1)).of("a").reports for asked in (plain, said)]
+            assert answers[0].values.tolist() == answers[1].values.tolist()
 
 
 def test_points_in_a_pair_are_counted_and_have_no_groups() -> None:
@@ -128,17 +130,18 @@ def test_points_in_a_pair_are_counted_and_have_no_groups() -> None:
     assert asked.grouped == ()
 
 
-@pytest.mark.parametrize("said", [STEPS, LISTED, "lower = 0\nupper = 200\n"])
-def test_a_code_without_an_answer_is_refused_as_one_that_is_missing(said: str) -> None:
-    a = attribute(said, 'codes = { 99 = "missing", "no idea" = "missing" }\n')
-    assert a.missing == "refuse"
-    for column in ([1, 99], [1, "99.0"], [1, "no idea"], np.array([1.0, 99.0]), [1, None]):
-        with pytest.raises(
-            InvalidRecord, match=r"has no value at record 2 \(1 in all\); expected a number in"
-        ) as refused:
-            a.encode(column)
-        assert "99" not in str(refused.value)
-    assert a.encode([1]).tolist() == attribute(said).encode([1]).tolist()
+def test_a_code_without_an_answer_is_refused_as_one_that_is_missing(subtests: pytest.Subtests) -> None:
+    for said in [STEPS, LISTED, "lower = 0\nupper = 200\n"]:
+        with subtests.test(said=said):
+            a = attribute(said, 'codes = { 99 = "missing", "no idea" = "missing" }\n')
+            assert a.missing == "refuse"
+            for column in ([1, 99], [1, "99.0"], [1, "no idea"], np.array([1.0, 99.0]), [1, None]):
+                with pytest.raises(
+                    InvalidRecord, match=r"has no value at record 2 \(1 in all\); expected a number in"
+                ) as refused:
+                    a.encode(column)
+                assert "99" not in str(refused.value)
+            assert a.encode([1]).tolist() == attribute(said).encode([1]).tolist()
 
 
 def test_absence_is_refused_where_it_is_no_answer_and_no_value_is_shown() -> None:
@@ -156,30 +159,31 @@ DENSITIES = [("lower = -1\nupper = 3\n", "dyadic_wave"), ("lower = -1\nupper = 3
 
 
 @pytest.mark.parametrize("compiled", ["0", "1"])
-@pytest.mark.parametrize(("said", "name"), [*((STEPS, name) for name in BY_KIND["lattice"]), *DENSITIES])
 def test_who_is_silent_is_as_well_hidden_as_the_others(
-    said: str, name: str, compiled: str, monkeypatch: pytest.MonkeyPatch
+    compiled: str, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
     """Reports of silent clients have the law that the channel says, which the certificate enumerates, levels included."""
     monkeypatch.setenv("LDPFLOW_COMPILED", compiled)
-    a = attribute(said + SILENT, f'mechanism = "{name}"\n')
-    mechanism, n = a.mechanism, 60_000
-    cells = a.encode([None] * n)
-    reports = mechanism.privatize(cells, dp.seeded(1))
-    counts = mechanism.statistics(reports)
-    law = np.zeros(mechanism.inputs)
-    law[a.cells[-1]] = 1.0
-    model = mechanism.model()
-    if isinstance(model, FiniteChannel):
-        for seen, expected in zip(model.split(counts), model.split(model.probabilities(law)), strict=True):
-            assert law_agrees(seen, expected)
-        assert len(model.levels) == 1 or law_agrees(model.reports(counts), model.level_law)
-        channel = mechanism.channel()
-        assert all(np.all(rows > 0) for rows in channel)
-    else:
-        off = model.frequencies(counts, n) - law
-        assert np.all(np.abs(off) <= 7 * np.sqrt(model.variance(law, n)))
-    assert mechanism.certificate().holds
+    for said, name in (*((STEPS, name) for name in BY_KIND["lattice"]), *DENSITIES):
+        with subtests.test(name=name, said=said):
+            a = attribute(said + SILENT, f'mechanism = "{name}"\n')
+            mechanism, n = a.mechanism, 60_000
+            cells = a.encode([None] * n)
+            reports = mechanism.privatize(cells, dp.seeded(1))
+            counts = mechanism.statistics(reports)
+            law = np.zeros(mechanism.inputs)
+            law[a.cells[-1]] = 1.0
+            model = mechanism.model()
+            if isinstance(model, FiniteChannel):
+                for seen, expected in zip(model.split(counts), model.split(model.probabilities(law)), strict=True):
+                    assert law_agrees(seen, expected)
+                assert len(model.levels) == 1 or law_agrees(model.reports(counts), model.level_law)
+                channel = mechanism.channel()
+                assert all(np.all(rows > 0) for rows in channel)
+            else:
+                off = model.frequencies(counts, n) - law
+                assert np.all(np.abs(off) <= 7 * np.sqrt(model.variance(law, n)))
+            assert mechanism.certificate().holds
 
 
 class Uniform:

@@ -92,29 +92,34 @@ TYPED: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("form", [*FORMS, *TYPED])
-@pytest.mark.parametrize("known", [FEW, [*FEW, *MANY]], ids=["few", "many"])
-def test_texts_codes_and_what_is_none_in_every_form(form: str, known: list[str]) -> None:
-    said = ["one", "é", "1", "02", "three", "\U0001f600"]
-    for values in (said, said * 50, [*said, "four"], [*said, "2"], [*said, ""], [*said, None]):
-        if (form == "numpy texts" and None in values) or (form == "arrow bytes as places" and "" in values):
-            continue
-        cells = Names("x", known, CODED).cells((FORMS | TYPED)[form](values))
-        assert cells.dtype == np.int64
-        assert cells.tolist() == obvious(known, values, CODED)
+def test_texts_codes_and_what_is_none_in_every_form(subtests: pytest.Subtests) -> None:
+    for form in [*FORMS, *TYPED]:
+        for known in [FEW, [*FEW, *MANY]]:
+            with subtests.test(form=form, known=known):
+                said = ["one", "é", "1", "02", "three", "\U0001f600"]
+                for values in (said, said * 50, [*said, "four"], [*said, "2"], [*said, ""], [*said, None]):
+                    if (form == "numpy texts" and None in values) or (form == "arrow bytes as places" and "" in values):
+                        continue
+                    cells = Names("x", known, CODED).cells((FORMS | TYPED)[form](values))
+                    assert cells.dtype == np.int64
+                    assert cells.tolist() == obvious(known, values, CODED)
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_numbers_among_texts(form: str) -> None:
-    values = ["one", 1, 1.0, -3, np.int8(2), np.str_("two"), 2, None, math.nan, 5, 1.5]
-    assert Names("x", FEW, CODED).cells(FORMS[form](values)).tolist() == obvious(FEW, values, CODED)
+def test_numbers_among_texts(subtests: pytest.Subtests) -> None:
+    for form in FORMS:
+        with subtests.test(form=form):
+            values = ["one", 1, 1.0, -3, np.int8(2), np.str_("two"), 2, None, math.nan, 5, 1.5]
+            assert Names("x", FEW, CODED).cells(FORMS[form](values)).tolist() == obvious(FEW, values, CODED)
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("odd", [True, False, np.True_, ["one"], {"one"}])
-def test_what_is_neither_text_nor_number_is_refused_among_names(form: str, odd: Any) -> None:
-    values = np.empty(3, dtype=object)
-    values[:] = ["one", "two", None]
-    values[2] = odd
-    with pytest.raises(InvalidRecord, match="column 'x' must hold texts or numbers"):
-        Names("x", FEW, CODED | {"0": "two"}).cells(FORMS[form](list(values)) if form != "objects" else values)
+def test_what_is_neither_text_nor_number_is_refused_among_names(subtests: pytest.Subtests) -> None:
+    for form in FORMS:
+        for odd in [True, False, np.True_, ["one"], {"one"}]:
+            with subtests.test(form=form, odd=odd):
+                values = np.empty(3, dtype=object)
+                values[:] = ["one", "two", None]
+                values[2] = odd
+                with pytest.raises(InvalidRecord, match="column 'x' must hold texts or numbers"):
+                    Names("x", FEW, CODED | {"0": "two"}).cells(
+                        FORMS[form](list(values)) if form != "objects" else values
+                    )

@@ -78,18 +78,19 @@ ALLOWED = [
 ]
 
 
-@pytest.mark.parametrize("pair", ALLOWED, ids="-".join)
-def test_a_table_is_what_each_client_adds(pair: tuple[str, str], tmp_path: Path) -> None:
-    asked = scheme(pair)
-    batch = dp.privatize(asked, people(asked, 300), dp.seeded(1))
-    whole = dp.aggregate(asked, batch)
-    assert np.array_equal(whole.pairs[pair], by_hand(asked, batch, pair))
-    for name, attribute in asked.attributes.items():
-        assert np.array_equal(whole.statistics[name], attribute.mechanism.statistics(batch.of(name).reports))
-    wire.write_aggregate(tmp_path / "a.parquet", whole)
-    read = wire.read_aggregate(tmp_path / "a.parquet", asked)
-    assert read.equals(whole)
-    assert read.fingerprint == whole.fingerprint
+def test_a_table_is_what_each_client_adds(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for pair in ALLOWED:
+        with subtests.test(pair=pair):
+            asked = scheme(pair)
+            batch = dp.privatize(asked, people(asked, 100), dp.seeded(1))
+            whole = dp.aggregate(asked, batch)
+            assert np.array_equal(whole.pairs[pair], by_hand(asked, batch, pair))
+            for name, attribute in asked.attributes.items():
+                assert np.array_equal(whole.statistics[name], attribute.mechanism.statistics(batch.of(name).reports))
+            wire.write_aggregate(tmp_path / "a.parquet", whole)
+            read = wire.read_aggregate(tmp_path / "a.parquet", asked)
+            assert read.equals(whole)
+            assert read.fingerprint == whole.fingerprint
 
 
 def _part(of: dp.Scheme, batch: ReportBatch, clients: np.ndarray) -> ReportBatch:
@@ -178,11 +179,12 @@ def test_groups_are_of_a_density_and_of_reports_that_name_a_category() -> None:
     assert asked.grouped == (("levels", "named"),)
     assert dp.Scheme.from_toml(asked.canonical).digest == asked.digest
     assert dp.Scheme.from_toml(asked.canonical).pairs == asked.pairs
+    with pytest.raises(SchemeError, match="has no groups"):
+        dp.estimate(dp.aggregate(asked, dp.privatize(asked, people(asked, 10), dp.seeded(6))), "named", given="wave")
+    asked = scheme(("wave", "named"), ("points", "named"))
     whole = dp.aggregate(asked, dp.privatize(asked, people(asked, 4000), dp.seeded(6)))
     round_ = pipeline.estimate_all(whole)
-    assert {(group.attribute, group.group.attribute) for group in round_.groups} == {("levels", "named")}
-    with pytest.raises(SchemeError, match="has no groups"):
-        dp.estimate(whole, "named", given="wave")
+    assert {(group.attribute, group.group.attribute) for group in round_.groups} == {("wave", "named")}
 
 
 REFUSED = {
@@ -197,18 +199,19 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("case", REFUSED)
-def test_what_cannot_be_paired_is_refused_in_one_line(case: str) -> None:
-    asked, words = REFUSED[case]
-    text = scheme(("named", "wave"), ("hashed", "wave"), ("noisy", "wave"), labels=LABELS).canonical
-    kinds = "".join(
-        f"[attributes.{name}]\nepsilon = 1\n{KINDS[name]}\n" for name in ("named", "wave", "hashed", "noisy")
-    )
-    kinds += f"[attributes.noise]\nepsilon = 1\n{KINDS['noisy']}\n"
-    assert text
-    with pytest.raises(SchemeError, match=words) as refused:
-        dp.Scheme.from_toml(f'name = "s"\npairs = [{asked}]\n{kinds}{LABELS}')
-    assert "\n" not in str(refused.value)
+def test_what_cannot_be_paired_is_refused_in_one_line(subtests: pytest.Subtests) -> None:
+    for case in REFUSED:
+        with subtests.test(case=case):
+            asked, words = REFUSED[case]
+            text = scheme(("named", "wave"), ("hashed", "wave"), ("noisy", "wave"), labels=LABELS).canonical
+            kinds = "".join(
+                f"[attributes.{name}]\nepsilon = 1\n{KINDS[name]}\n" for name in ("named", "wave", "hashed", "noisy")
+            )
+            kinds += f"[attributes.noise]\nepsilon = 1\n{KINDS['noisy']}\n"
+            assert text
+            with pytest.raises(SchemeError, match=words) as refused:
+                dp.Scheme.from_toml(f'name = "s"\npairs = [{asked}]\n{kinds}{LABELS}')
+            assert "\n" not in str(refused.value)
 
 
 def test_tables_that_are_too_large_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -258,7 +261,8 @@ def _row(columns: dict[str, list], pair: tuple[str, str]) -> int:
     return list(rows).index((*pair, "pair"))
 
 
-HURT = {
+Hurt = Callable[[dict[str, list], int], object]
+HURT: dict[str, Hurt] = {
     "an entry is another's": lambda columns, row: columns["value"].__setitem__(row, columns["value"][row] + 1),
     "a row is outside": lambda columns, row: columns["level"].__setitem__(row, 1 << 20),
     "a column is before the first": lambda columns, row: columns["cell"].__setitem__(row, -1),
@@ -273,23 +277,22 @@ HURT = {
 }
 
 
-@pytest.mark.parametrize("pair", [("levels", "wave"), ("points", "binned")], ids="-".join)
-@pytest.mark.parametrize("hurt", HURT)
-def test_a_file_whose_joint_counts_are_not_those_is_refused(hurt: str, pair: tuple[str, str], tmp_path: Path) -> None:
+def test_a_file_whose_joint_counts_are_not_those_is_refused(tmp_path: Path, subtests: pytest.Subtests) -> None:
     asked, file = scheme(*MANY), tmp_path / "a.parquet"
     whole = dp.aggregate(asked, dp.privatize(asked, people(asked, 400), dp.seeded(7)))
     wire.write_aggregate(file, whole)
     assert wire.read_aggregate(file, asked).equals(whole)
-    if pair == ("points", "binned") and hurt in ("an entry is another's", "an entry is missing"):
-        hurt, change = (
-            "counts are more than there are",
-            lambda columns: columns["value"].__setitem__(_row(columns, pair), 401),
-        )
-    else:
-        change = lambda columns: HURT[hurt](columns, _row(columns, pair))  # noqa: E731
-    _change(file, change)
-    with pytest.raises(InvalidReport, match="joint counts"):
-        wire.read_aggregate(file, asked)
+    content = file.read_bytes()
+    more: Hurt = lambda columns, row: columns["value"].__setitem__(row, 401)  # noqa: E731
+    unseen = ("an entry is another's", "an entry is missing")  # in sums that are not the table's margins
+    of_sets = {name: hurt for name, hurt in HURT.items() if name not in unseen}
+    for pair, changes in {("levels", "wave"): HURT, ("points", "binned"): {**of_sets, "more than all": more}}.items():
+        for name, hurt in changes.items():
+            with subtests.test(pair=pair, hurt=name):
+                file.write_bytes(content)
+                _change(file, lambda columns, pair=pair, hurt=hurt: hurt(columns, _row(columns, pair)))
+                with pytest.raises(InvalidReport, match="joint counts"):
+                    wire.read_aggregate(file, asked)
 
 
 def test_only_entries_that_are_not_zero_are_written(tmp_path: Path) -> None:

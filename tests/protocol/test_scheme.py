@@ -56,21 +56,20 @@ def test_a_client_spends_the_sum(small: Scheme, small_text: str) -> None:
     assert small.epsilon == pytest.approx(1.5 + np.log(3))
 
 
-@pytest.mark.parametrize("order", [1, -1])
-@pytest.mark.parametrize(
-    ("decimal", "is_dearer"), [("1.0986122886681096914", True), ("1.09861228866810969139524523692", False)]
-)
-def test_the_dearest_unit_is_found_where_floats_tell_no_difference(order: int, decimal: str, is_dearer: bool) -> None:
+def test_the_dearest_unit_is_found_where_floats_tell_no_difference(subtests: pytest.Subtests) -> None:
     """ln 3 is 1.098612288668109691395245236922..."""
-    near, logarithm = Budget.parse(decimal), Budget.parse("ln 3")
-    epsilons = ['"ln 3"', near.text][::order]
-    assert float(near) == float(logarithm)
-    tables = [
-        f'[attributes.a{place}]\ntype = "categorical"\ncategories = ["x", "y"]\nepsilon = {epsilon}\n'
-        for place, epsilon in enumerate(epsilons)
-    ]
-    scheme = Scheme.from_toml("\n".join(['name = "near"\nreporting = "one"', *tables]))
-    assert scheme.budget == (near if is_dearer else logarithm)
+    for order in [1, -1]:
+        for decimal, is_dearer in [("1.0986122886681096914", True), ("1.09861228866810969139524523692", False)]:
+            with subtests.test(order=order, decimal=decimal, is_dearer=is_dearer):
+                near, logarithm = Budget.parse(decimal), Budget.parse("ln 3")
+                epsilons = ['"ln 3"', near.text][::order]
+                assert float(near) == float(logarithm)
+                tables = [
+                    f'[attributes.a{place}]\ntype = "categorical"\ncategories = ["x", "y"]\nepsilon = {epsilon}\n'
+                    for place, epsilon in enumerate(epsilons)
+                ]
+                scheme = Scheme.from_toml("\n".join(['name = "near"\nreporting = "one"', *tables]))
+                assert scheme.budget == (near if is_dearer else logarithm)
 
 
 def test_reporting_one_spends_the_dearest_unit(small_text: str) -> None:
@@ -131,35 +130,35 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("case", BAD, ids=str)
-def test_a_bad_scheme_names_the_field_the_value_and_what_would_do(case: str, small_text: str) -> None:
-    old, new, parts = BAD[case]
-    assert old in small_text
-    with pytest.raises(SchemeError) as caught:
-        Scheme.from_toml(small_text.replace(old, new, 1))
-    message = str(caught.value)
-    assert "\n" not in message
-    for part in parts:
-        assert part in message
+def test_a_bad_scheme_names_the_field_the_value_and_what_would_do(small_text: str, subtests: pytest.Subtests) -> None:
+    for case in BAD:
+        with subtests.test(case=case):
+            old, new, parts = BAD[case]
+            assert old in small_text
+            with pytest.raises(SchemeError) as caught:
+                Scheme.from_toml(small_text.replace(old, new, 1))
+            message = str(caught.value)
+            assert "\n" not in message
+            for part in parts:
+                assert part in message
 
 
 ALIEN = {str: "[[1]]", int: "-1", Fraction: "[1]", Budget: "[1]", dict: '"nowhere"'}  # no value of such a key
 KEYS = [(kind, key) for kind in BY_TYPE for key in keys.of_attribute(kind, next(iter(BY_TYPE[kind])))]
 
 
-@pytest.mark.parametrize(("kind", "key"), KEYS, ids=lambda part: getattr(part, "name", part))
-def test_what_no_key_can_be_is_refused_by_its_path(kind: str, key: Option) -> None:
+def test_what_no_key_can_be_is_refused_by_its_path(subtests: pytest.Subtests) -> None:
     """The contract of every declared key, the options of the default mechanisms among them."""
-    said = {"type": f'"{kind}"', "epsilon": "1", "lower": "0", "upper": "1", "categories": '["a", "b"]'}
-    said = {name: value for name, value in said.items() if name in keys_of(kind)}
-    for wrong in (ALIEN.get(key.type, '"nowhere"'), None):
-        lines = said | {key.name: wrong}
-        text = "".join(f"{name} = {value}\n" for name, value in lines.items() if value is not None)
-        if wrong is None and not key.is_needed:
-            continue
-        with pytest.raises(SchemeError, match=rf"^attributes\.x(\.|: ){key.name} ") as caught:
-            Scheme.from_toml(f'name = "s"\n[attributes.x]\n{text}')
-        assert "\n" not in str(caught.value)
+    values = {"type": "", "epsilon": "1", "lower": "0", "upper": "1", "categories": '["a", "b"]'}
+    for kind, key in KEYS:
+        said = {name: value for name, value in values.items() if name in keys_of(kind)} | {"type": f'"{kind}"'}
+        for wrong in (ALIEN.get(key.type, '"nowhere"'), None) if key.is_needed else (ALIEN.get(key.type, '"nowhere"'),):
+            lines = said | {key.name: wrong}
+            text = "".join(f"{name} = {value}\n" for name, value in lines.items() if value is not None)
+            with subtests.test(kind=kind, key=key.name, value=wrong):
+                with pytest.raises(SchemeError, match=rf"^attributes\.x(\.|: ){key.name} ") as caught:
+                    Scheme.from_toml(f'name = "s"\n[attributes.x]\n{text}')
+                assert "\n" not in str(caught.value)
 
 
 def keys_of(kind: str) -> set[str]:
@@ -175,16 +174,17 @@ WHOLE = {
 }
 
 
-@pytest.mark.parametrize("key", WHOLE.values(), ids=WHOLE)
-def test_a_whole_number_is_one_within_its_bounds(key: Option) -> None:
-    def said(value: Any) -> Any:
+def test_a_whole_number_is_one_within_its_bounds(subtests: pytest.Subtests) -> None:
+    def said(key: Option, value: Any) -> Any:
         return keys.value_of(key, value if key.type is int else [value])
 
-    for good in (key.least, key.most):
-        assert said(good) == (good if key.type is int else [good])
-    for bad in (key.least - 1, key.most + 1, True, False, str(key.least), "1.0", None):
-        with pytest.raises(SchemeError, match=rf"{key.name}(\[0\])? must be a whole number between"):
-            said(bad)
+    for name, key in WHOLE.items():
+        with subtests.test(key=name):
+            for good in (key.least, key.most):
+                assert said(key, good) == (good if key.type is int else [good])
+            for bad in (key.least - 1, key.most + 1, True, False, str(key.least), "1.0", None):
+                with pytest.raises(SchemeError, match=rf"{key.name}(\[0\])? must be a whole number between"):
+                    said(key, bad)
 
 
 @pytest.mark.parametrize(
@@ -232,28 +232,24 @@ def test_values_outside_are_clipped_or_refused(small: Scheme, small_text: str) -
 SECRET = "7.125"  # a value that must never be seen in a message
 
 
-@pytest.mark.parametrize(
-    ("column", "values", "parts"),
-    [
+def test_a_bad_record_names_column_and_position_and_never_the_value(small: Scheme, subtests: pytest.Subtests) -> None:
+    for column, values, parts in [
         ("height", [1.0, np.nan, np.nan], ["'height'", "record 2", "2 in all"]),
         ("height", [1.0, "tall" + SECRET, 1.0], ["'height'", "numbers"]),
         ("side", ["left", None, "right"], ["'side'", "no value", "record 2"]),
         ("side", ["left", "up" + SECRET, "right"], ["'side'", "categories", "record 2", "left, right"]),
         ("colour", ["red", "red"], ["same length"]),
-    ],
-)
-def test_a_bad_record_names_column_and_position_and_never_the_value(
-    small: Scheme, column: str, values: list[Any], parts: list[str]
-) -> None:
-    columns: dict[str, list[Any]] = {"side": ["left"] * 3, "colour": ["red"] * 3, "height": [1.0] * 3}
-    columns[column] = values
-    with pytest.raises(InvalidRecord) as caught:
-        small.encode(columns)
-    message = str(caught.value)
-    assert SECRET not in message
-    assert "\n" not in message
-    for part in parts:
-        assert part in message
+    ]:
+        with subtests.test(column=column, values=values, parts=parts):
+            columns: dict[str, list[Any]] = {"side": ["left"] * 3, "colour": ["red"] * 3, "height": [1.0] * 3}
+            columns[column] = values
+            with pytest.raises(InvalidRecord) as caught:
+                small.encode(columns)
+            message = str(caught.value)
+            assert SECRET not in message
+            assert "\n" not in message
+            for part in parts:
+                assert part in message
 
 
 def test_a_missing_column_is_named(small: Scheme) -> None:
@@ -261,13 +257,12 @@ def test_a_missing_column_is_named(small: Scheme) -> None:
         small.encode({"side": ["left"], "height": [1.0]})
 
 
-@pytest.mark.parametrize(
-    "of", [list, np.array, pd.Series, pd.Categorical, pa.array, lambda said: pa.chunked_array([said])]
-)
-def test_categories_are_read_from_whatever_holds_a_column(small: Scheme, of: Callable[[list[str]], Any]) -> None:
-    side = small.attributes["side"]
-    said = [side.categories[c] for c in (1, 0, 1)]
-    assert side.encode(of(said)).tolist() == [1, 0, 1]
+def test_categories_are_read_from_whatever_holds_a_column(small: Scheme, subtests: pytest.Subtests) -> None:
+    for of in [list, np.array, pd.Series, pd.Categorical, pa.array, lambda said: pa.chunked_array([said])]:
+        with subtests.test(of=of):
+            side = small.attributes["side"]
+            said = [side.categories[c] for c in (1, 0, 1)]
+            assert side.encode(of(said)).tolist() == [1, 0, 1]
 
 
 def test_records_may_be_a_table_of_arrows(small: Scheme) -> None:
@@ -307,26 +302,24 @@ MEANT = {
 }
 
 
-@pytest.mark.parametrize("options", MEANT, ids=str)
-def test_a_number_without_a_mechanism_gets_the_first_that_has_its_options(options: str) -> None:
-    told = NUMBER.format('name = "s"\n', options)
-    attribute = Scheme.from_toml(told).attributes["x"]
-    named = options if "mechanism" in options else f'{options}\nmechanism = "{MEANT[options]}"'
-    assert attribute.mechanism.name == MEANT[options]
-    assert Scheme.from_toml(told).digest == Scheme.from_toml(NUMBER.format('name = "s"\n', named)).digest
+def test_a_number_without_a_mechanism_gets_the_first_that_has_its_options(subtests: pytest.Subtests) -> None:
+    for options in MEANT:
+        with subtests.test(options=options):
+            told = NUMBER.format('name = "s"\n', options)
+            attribute = Scheme.from_toml(told).attributes["x"]
+            named = options if "mechanism" in options else f'{options}\nmechanism = "{MEANT[options]}"'
+            assert attribute.mechanism.name == MEANT[options]
+            assert Scheme.from_toml(told).digest == Scheme.from_toml(NUMBER.format('name = "s"\n', named)).digest
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
+def test_options_that_no_mechanism_has_together_are_refused(subtests: pytest.Subtests) -> None:
+    for options, said in [
         ("finest_level = 3\nlevels = 2", "goes with mechanism = "),
         ('finest_level = 3\nestimator = "ems"', "goes with mechanism = "),
         ('level_rule = "undersmoothed"', 'go with estimator = "projection" only, got estimator = "log_spline"'),
-    ],
-)
-def test_options_that_no_mechanism_has_together_are_refused(options: str, said: str) -> None:
-    with pytest.raises(SchemeError, match=said):
-        Scheme.from_toml(NUMBER.format('name = "s"\n', options))
+    ]:
+        with subtests.test(options=options, said=said), pytest.raises(SchemeError, match=said):
+            Scheme.from_toml(NUMBER.format('name = "s"\n', options))
 
 
 @pytest.mark.parametrize("told", ['name = "s\\n"\n[attributes.x]', 'name = "s"\n[attributes."x\\n"]'])
@@ -362,10 +355,11 @@ SAID = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("table", "said"), [(table, said) for table, lines in SAID.items() for said in lines])
-def test_whatever_is_said_of_an_attribute_or_label_is_in_the_digest(table: str, said: str) -> None:
+def test_whatever_is_said_of_an_attribute_or_label_is_in_the_digest(subtests: pytest.Subtests) -> None:
     """What the digest does not cover one client may read otherwise than another, and the collector than both."""
-    plain, other = (Scheme.from_toml(f'name = "s"\n\n[attributes.a]\n{text}\n') for text in (table, f"{table}\n{said}"))
-    assert plain.digest != other.digest
-    for scheme in (plain, other):
-        assert Scheme.from_toml(scheme.canonical).canonical == scheme.canonical
+    for table, lines in SAID.items():
+        found = [Scheme.from_toml(f'name = "s"\n\n[attributes.a]\n{table}\n{said}\n') for said in ("", *lines)]
+        for said, scheme in zip(("", *lines), found, strict=True):
+            with subtests.test(table=table, said=said):
+                assert Scheme.from_toml(scheme.canonical).canonical == scheme.canonical
+                assert not said or scheme.digest != found[0].digest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from functools import reduce
+from functools import cache, reduce
 from operator import mul
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import pytest
 from dpcore.audit import audit_scheme
 from dpcore.errors import SchemeError
 from dpcore.privacy.odds import exp_above
-from dpcore.protocol.odds import scheme_odds
+from dpcore.protocol.odds import SchemeOdds, scheme_odds
 from dpcore.protocol.scheme import Scheme
 from dpcore.protocol.telling import LANGUAGES, Line, Telling, tell, texts_of, times
 
@@ -57,8 +57,13 @@ def ratios(scheme: Scheme) -> dict[str, Fraction]:
     }
 
 
-def told(scheme: Scheme, language: str) -> Telling:
-    return tell(scheme_odds(scheme, ROUNDS), texts_of(language))
+@cache
+def odds_of(text: str) -> SchemeOdds:
+    return scheme_odds(Scheme.from_toml(text), ROUNDS)
+
+
+def told(text: str, language: str) -> Telling:
+    return tell(odds_of(text), texts_of(language))
 
 
 def is_up(printed: str, exact: Fraction) -> bool:
@@ -80,7 +85,7 @@ def as_printed(cell: str, exact: Fraction) -> bool:
 def test_numbers_are_those_that_the_audit_enumerates(
     language: str, scheme: Scheme, ratios: dict[str, Fraction]
 ) -> None:
-    lines, odds = told(scheme, language), scheme_odds(scheme, ROUNDS)
+    lines, odds = told(EVERY, language), odds_of(EVERY)
     whole = reduce(mul, ratios.values())
     assert list(lines.questions) == list(scheme.attributes)
     cases: list[tuple[Line, Fraction, Fraction]] = [
@@ -124,32 +129,30 @@ def test_of_several_units_one_is_reported_and_the_worst_is_told() -> None:
 
 def test_gaussian_noise_says_the_chance_that_it_leaves() -> None:
     noisy = EVERY.replace("degree = 1", 'noise = "discrete_gaussian"\ndelta = 0.000001\ndegree = 1')
-    line = told(Scheme.from_toml(noisy), "de").questions["wavelet_laplace"]
+    line = told(noisy, "de").questions["wavelet_laplace"]
     assert line.sentence.endswith(
         "Das gilt bis auf eine Wahrscheinlichkeit von 0,000001, mit der das Gesendete mehr verraten kann."
     )
 
 
-def test_a_team_has_a_language_of_its_own(tmp_path: Path, scheme: Scheme) -> None:
+def test_a_team_has_a_language_of_its_own(tmp_path: Path) -> None:
     texts = files_of("en").replace('code = "en"', 'code = "fr"').replace("Of two answers", "De deux réponses")
     (tmp_path / "fr.toml").write_text(texts, "utf-8")
-    assert told(scheme, str(tmp_path / "fr.toml")).questions["unary_encoding"].sentence.startswith("De deux réponses")
+    assert told(EVERY, str(tmp_path / "fr.toml")).questions["unary_encoding"].sentence.startswith("De deux réponses")
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "says"),
-    [
+def test_texts_that_lack_something_are_refused(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for old, new, says in [
         ('code = "en"', "", "at code"),
         ("{worst} times of 100 at most, where", "73 times of 100 at most, where", "at sentence"),
         ("[paragraph]", "[paragraphs]", "at paragraph"),
         ('code = "en"', 'code = "<b>"', "language's tag"),
         ("[numbers]", "[numbers", "as TOML"),
-    ],
-)
-def test_texts_that_lack_something_are_refused(tmp_path: Path, old: str, new: str, says: str) -> None:
-    (tmp_path / "own.toml").write_text(files_of("en").replace(old, new), "utf-8")
-    with pytest.raises(SchemeError, match=says):
-        texts_of(str(tmp_path / "own.toml"))
+    ]:
+        with subtests.test(old=old, new=new, says=says):
+            (tmp_path / "own.toml").write_text(files_of("en").replace(old, new), "utf-8")
+            with pytest.raises(SchemeError, match=says):
+                texts_of(str(tmp_path / "own.toml"))
 
 
 def test_a_language_that_is_not_there_is_refused() -> None:
@@ -165,6 +168,6 @@ def files_of(language: str) -> str:
 
 def test_what_is_sent_in_clear_is_said_to_be_left_out() -> None:
     region = '[labels.home_region]\ncategories = ["north", "south"]\n'
-    told_of = told(Scheme.from_toml(EVERY + region), "en").all
+    told_of = told(EVERY + region, "en").all
     for text in (told_of.sentence, told_of.paragraph):
         assert text.endswith("What is sent in clear (home region) is not in this: whoever sees it knows it.")

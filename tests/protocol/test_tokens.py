@@ -16,11 +16,12 @@ TEXT = 'name = "{name}"\nclients = 10\n' + "".join(
 )
 
 
-@pytest.mark.parametrize("byte", range(16))
-def test_a_name_is_there_if_any_of_its_bytes_is(byte: int) -> None:
-    names = np.zeros((2, 16), dtype=np.uint8)
-    names[1, byte] = 1
-    assert tokens.are_there(names).tolist() == [False, True]
+def test_a_name_is_there_if_any_of_its_bytes_is(subtests: pytest.Subtests) -> None:
+    for byte in range(16):
+        with subtests.test(byte=byte):
+            names = np.zeros((2, 16), dtype=np.uint8)
+            names[1, byte] = 1
+            assert tokens.are_there(names).tolist() == [False, True]
 
 
 def test_a_token_needs_a_secret_that_nobody_guesses() -> None:

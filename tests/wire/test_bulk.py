@@ -49,34 +49,36 @@ def changed(rows: wire.Rows, column: str, row: int, value: object) -> pa.RecordB
     )
 
 
-@pytest.mark.parametrize("name", SCHEMES)
-@pytest.mark.parametrize("tokened", [True, False])
-def test_rows_come_back_as_they_were_sent(name: str, tokened: bool, tmp_path: Path) -> None:
-    scheme, reports = SCHEMES[name], reports_of(name, tokened=tokened)
-    rows = wire.read_stream(wire.write_stream(batch_of(reports), scheme, "2026-11-20"), scheme)
-    assert (len(rows), rows.sent_for) == (8, "2026-11-20")
-    assert not wire.judge(rows).any()
-    assert rows.columns.equals(wire.rows_of(reports, scheme).columns)
-    assert [tokens.to_text(row.tobytes()) for row in rows.ids] == [report.id for report in reports]
-    first = rows.where(np.arange(8) < 3)
-    file = tmp_path / "segment.parquet"
-    file.write_bytes(wire.write_segment(scheme, "r", [first.to_bytes(), rows.to_bytes()], {"not_json": 2}))
-    assert (wire.read_stamp(file, scheme), wire.read_refused(file, scheme)) == (("r", 11), {"not_json": 2})
-    whole = dp.aggregate(scheme, wire.read_reports(file, scheme))
-    assert whole.equals(dp.aggregate(scheme, batch_of([*reports[:3], *reports])))
+def test_rows_come_back_as_they_were_sent(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for name in SCHEMES:
+        for tokened in [True, False]:
+            with subtests.test(name=name, tokened=tokened):
+                scheme, reports = SCHEMES[name], reports_of(name, tokened=tokened)
+                rows = wire.read_stream(wire.write_stream(batch_of(reports), scheme, "2026-11-20"), scheme)
+                assert (len(rows), rows.sent_for) == (8, "2026-11-20")
+                assert not wire.judge(rows).any()
+                assert rows.columns.equals(wire.rows_of(reports, scheme).columns)
+                assert [tokens.to_text(row.tobytes()) for row in rows.ids] == [report.id for report in reports]
+                first = rows.where(np.arange(8) < 3)
+                file = tmp_path / "segment.parquet"
+                file.write_bytes(wire.write_segment(scheme, "r", [first.to_bytes(), rows.to_bytes()], {"not_json": 2}))
+                assert (wire.read_stamp(file, scheme), wire.read_refused(file, scheme)) == (("r", 11), {"not_json": 2})
+                whole = dp.aggregate(scheme, wire.read_reports(file, scheme))
+                assert whole.equals(dp.aggregate(scheme, batch_of([*reports[:3], *reports])))
 
 
-@pytest.mark.parametrize("parts", [(8,), (3, 5), (2, 2, 4), ()])
-def test_a_stream_may_come_in_batches(parts: tuple[int, ...]) -> None:
-    scheme = SCHEMES["one_of_three"]
-    columns = wire.rows_of(reports_of("one_of_three"), scheme).columns
-    sink, begin = pa.BufferOutputStream(), 0
-    with pa.ipc.new_stream(sink, columns.schema) as writer:
-        for part in parts:
-            writer.write_batch(columns.slice(begin, part))
-            begin += part
-    rows = wire.read_stream(sink.getvalue().to_pybytes(), scheme)
-    assert rows.columns.equals(columns.slice(0, begin))
+def test_a_stream_may_come_in_batches(subtests: pytest.Subtests) -> None:
+    for parts in [(8,), (3, 5), (2, 2, 4), ()]:
+        with subtests.test(parts=parts):
+            scheme = SCHEMES["one_of_three"]
+            columns = wire.rows_of(reports_of("one_of_three"), scheme).columns
+            sink, begin = pa.BufferOutputStream(), 0
+            with pa.ipc.new_stream(sink, columns.schema) as writer:
+                for part in parts:
+                    writer.write_batch(columns.slice(begin, part))
+                    begin += part
+            rows = wire.read_stream(sink.getvalue().to_pybytes(), scheme)
+            assert rows.columns.equals(columns.slice(0, begin))
 
 
 def test_every_row_is_judged_by_itself_for_its_first_fault() -> None:
@@ -146,7 +148,14 @@ def test_what_is_no_stream_is_refused_whole() -> None:
         wire.write_stream(batch_of([Report(scheme.digest, reports_of("one_of_three")[0].answers)]), scheme)
 
 
-@pytest.mark.parametrize("count", [300, pytest.param(30_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "count",
+    [
+        300,
+        pytest.param(5_000, marks=pytest.mark.slow),
+        pytest.param(30_000, marks=pytest.mark.nightly("every case")),
+    ],
+)
 def test_a_mutated_stream_is_refused_or_holds_what_clients_can_send(count: int) -> None:
     rng = random.Random(7)
     contents = {name: stream(wire.rows_of(reports_of(name), scheme).columns) for name, scheme in SCHEMES.items()}

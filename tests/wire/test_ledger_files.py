@@ -136,8 +136,8 @@ def test_nine_charges_do_not_read_as_three(tmp_path: Path) -> None:
         ledger_of(path).charge([charge("1")])
 
 
-def changed(whole: bytes) -> Iterator[bytes]:
-    """All prefixes; any of the lines, in their order; the lines in any order; every bit changed; every byte taken out."""
+def changed(whole: bytes, bits: int) -> Iterator[bytes]:
+    """All prefixes; any of the lines, in their order; the lines in any order; every byte taken out or changed."""
     yield from (whole[:cut] for cut in range(len(whole)))
     lines = whole.splitlines(keepends=True)
     subsets = chain.from_iterable(combinations(lines, count) for count in range(len(lines)))
@@ -145,17 +145,19 @@ def changed(whole: bytes) -> Iterator[bytes]:
     yield from (b"".join(order) for order in permutations(lines))
     yield from (b"".join([*lines[:at], lines[at], *lines[at:]]) for at in range(len(lines)))
     for at, byte in enumerate(whole):
-        yield from (whole[:at] + bytes([byte ^ 1 << bit]) + whole[at + 1 :] for bit in range(8))
+        some = ((at + step * 8 // bits) % 8 for step in range(bits))
+        yield from (whole[:at] + bytes([byte ^ 1 << bit]) + whole[at + 1 :] for bit in some)
         yield whole[:at] + whole[at + 1 :]
 
 
-def test_no_loss_and_no_change_reads_as_less_than_was_charged(tmp_path: Path) -> None:
+@pytest.mark.parametrize("bits", [2, pytest.param(8, marks=pytest.mark.slow)])
+def test_no_loss_and_no_change_reads_as_less_than_was_charged(tmp_path: Path, bits: int) -> None:
     path = tmp_path / "ledger"
-    whole = charged(path, "1", "2", "4", "8")
+    whole = charged(path, "1", "2", "4")
     newer, older, *lines = whole.splitlines(keepends=True)
-    for data in changed(whole):
+    for data in changed(whole, bits):
         path.write_bytes(data)
-        assert spent(path) in (None, 15), data
+        assert spent(path) in (None, 7), data
     for damaged in (b"x" * len(newer) + older, newer + b"x" * len(older), bytes(len(newer)) + older):
         for count in range(len(lines)):  # a head that cannot be read does not hide a line that is missing
             path.write_bytes(damaged + b"".join(lines[:count]))
@@ -254,17 +256,16 @@ def test_a_failed_write_is_told_and_what_it_left_is_no_trap(tmp_path: Path, monk
     assert spent(path) == 3
 
 
-@pytest.mark.parametrize(
-    "data", [b"", b"\n", b"mine\n", b"ldpflow ledger 2 ", b"ldpflow ledger 3 \n", OLD[:20], b"\xff\n"]
-)
-def test_what_is_no_ledger_is_refused_in_one_line(tmp_path: Path, data: bytes) -> None:
+def test_what_is_no_ledger_is_refused_in_one_line(tmp_path: Path, subtests: pytest.Subtests) -> None:
     path = tmp_path / "ledger"
-    path.write_bytes(data)
-    for use in (ledger_of(path).spent, lambda: ledger_of(path).charge([charge("1")])):
-        with pytest.raises(DPCoreError, match="what was spent is unknown") as refused:
-            use()
-        assert "\n" not in str(refused.value)
-    assert path.read_bytes() == data
+    for data in [b"", b"\n", b"mine\n", b"ldpflow ledger 2 ", b"ldpflow ledger 3 \n", OLD[:20], b"\xff\n"]:
+        with subtests.test(data=data):
+            path.write_bytes(data)
+            for use in (ledger_of(path).spent, lambda: ledger_of(path).charge([charge("1")])):
+                with pytest.raises(DPCoreError, match="what was spent is unknown") as refused:
+                    use()
+                assert "\n" not in str(refused.value)
+            assert path.read_bytes() == data
 
 
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:

@@ -122,23 +122,20 @@ def test_files_of_another_scheme_of_another_kind_or_cut_short_are_refused(
         wire.read_reports(tmp_path / "none.parquet", small)
 
 
-@pytest.mark.parametrize(
-    ("statistic", "column", "value"),
-    [
-        *(
-            (name, "value", value)
-            for name in ("clients", "answered", "rejected", "example", "labelled")
-            for value in (None, -1)
-        ),
-        *((name, "value", 1 << 62) for name in ("clients", "answered", "labelled")),
-        *(("labelled", "cell", cell) for cell in (-1, 1 << 40)),
-        *(("labelled", "level", level) for level in (-1, 99)),
-        *(("count", "value", value) for value in (-1, 1 << 62)),
-    ],
-)
-def test_sums_that_contradict_one_another_are_refused(
-    tmp_path: Path, statistic: str, column: str, value: int | None
-) -> None:
+CONTRADICTIONS: list[tuple[str, str, int | None]] = [
+    *(
+        (name, "value", value)
+        for name in ("clients", "answered", "rejected", "example", "labelled")
+        for value in (None, -1)
+    ),
+    *((name, "value", 1 << 62) for name in ("clients", "answered", "labelled")),
+    *(("labelled", "cell", cell) for cell in (-1, 1 << 40)),
+    *(("labelled", "level", level) for level in (-1, 99)),
+    *(("count", "value", value) for value in (-1, 1 << 62)),
+]  # a statistic, a column of its first row, and what is put there
+
+
+def test_sums_that_contradict_one_another_are_refused(tmp_path: Path, subtests: pytest.Subtests) -> None:
     scheme, path = Scheme.from_toml(LABELLED), tmp_path / "a.parquet"
     records = {"pet": ["cat"] * 9, "income": [1.0] * 9, "Region": ["north"] * 9, "version": ["c0"] * 9}
     batch = dp.privatize(scheme, records, dp.seeded(1))
@@ -146,12 +143,13 @@ def test_sums_that_contradict_one_another_are_refused(
     wire.write_aggregate(path, dp.aggregate(scheme, batch))
     assert wire.read_aggregate(path, scheme).n == 8
     table = pq.read_table(path)
-    rows = table.to_pydict()
-    row = rows["statistic"].index(statistic)
-    rows[column][row] = value
-    pq.write_table(pa.Table.from_pydict(rows, schema=table.schema), path)
-    with pytest.raises(InvalidReport, match="aggregate the reports anew"):
-        wire.read_aggregate(path, scheme)
+    for statistic, column, value in CONTRADICTIONS:
+        with subtests.test(statistic=statistic, column=column, value=value):
+            rows = table.to_pydict()
+            rows[column][rows["statistic"].index(statistic)] = value
+            pq.write_table(pa.Table.from_pydict(rows, schema=table.schema), path)
+            with pytest.raises(InvalidReport, match="aggregate the reports anew"):
+                wire.read_aggregate(path, scheme)
 
 
 def test_malformed_reports_are_counted_and_the_rest_kept(tmp_path: Path, small: Scheme, people: People) -> None:
