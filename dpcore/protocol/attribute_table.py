@@ -149,7 +149,9 @@ def _mechanism(of: str, entries: Mapping[str, Any], table: Mapping[str, Any], to
 
         return design(kind, entries["epsilon"], told, {option.name: entries[option.name] for option in options})
     if kind is None:
-        raise SchemeError('a client table goes with the mechanism it belongs to; remove it, or mechanism = "auto"')
+        raise SchemeError(
+            "a client table goes with the mechanism that it is of; name that mechanism, or leave the table out"
+        )
     for option in options:
         if not option.is_kept:
             raise SchemeError(f"a client table holds what came of {option.name}; remove one of the two")

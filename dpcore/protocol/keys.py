@@ -193,16 +193,16 @@ _OWN[PLANE] = (
 
 _DEFAULTS = {
     "numeric": "none is named, and it is the default, of the least error",
-    "categorical": "none is named, and it is the default, which groups need",
+    "categorical": "none is named, and it has the options that are given",
 }
 _AUTOMATIC = {
-    "categorical": "auto took the smallest report within 1 % of the least variance",
+    "categorical": "of all within 1 % of the least variance it has the smallest report",
     LATTICE: "it has the least error that is to be expected of the planned clients",
 }
 _DEFAULTS[BINNED], _AUTOMATIC[BINNED] = _DEFAULTS["categorical"], _AUTOMATIC["categorical"]
 _AUTOMATIC[CROSSED] = _AUTOMATIC["categorical"]
 _DEFAULTS[PLANE] = "none is named, and it is the only one for two numbers"
-_CHOSEN = (LATTICE, CROSSED)  # whose mechanism is chosen where none is named
+_CHOSEN = ("categorical", BINNED, LATTICE, CROSSED)  # whose mechanism is chosen where none is named
 
 
 def kind_of(table: Mapping[str, Any]) -> str:
