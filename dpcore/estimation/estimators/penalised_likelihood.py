@@ -10,7 +10,8 @@ import scipy
 from dpcore.estimation.estimators.likelihood import Counts
 from dpcore.estimation.estimators.log_spline_family import Family
 
-_STEPS, _SHORTENINGS = 20, 30
+_STEPS = 20  # Fisher informations
+_SHORTENINGS, _QUASI_SHORTENINGS = 30, 2  # of a Fisher step, and of a quasi-Newton step, beyond which a Fisher step is better
 _MEMORY = 12  # steps that one Fisher information leads
 _ENOUGH = 1e-4  # of the gain that a slope promises: less is no step [NocedalWright2006], 3.1
 # Squared step, in posterior standard deviations, after which the maximum is found.  Two processors add in another order and
@@ -62,7 +63,8 @@ def maximise(
             left = float(gradient @ step)
             if (is_here or left < _CONVERGED) and value + 2 * left - (half if is_here else lowest) < least:
                 return Maximum(eta, factor, value - half, information, True)
-            tried = _climbed(family, precision, eta, step, value, left) if left >= _CONVERGED else None
+            tries = _SHORTENINGS if is_here else _QUASI_SHORTENINGS
+            tried = _climbed(family, precision, eta, step, value, left, tries) if left >= _CONVERGED else None
             if tried is None:  # converged, or as far as rounding lets see
                 break
             length, (law, expected, value) = tried
@@ -79,14 +81,14 @@ def maximise(
 
 
 def _climbed(
-    family: Family, precision: np.ndarray, eta: np.ndarray, step: np.ndarray, value: float, left: float
+    family: Family, precision: np.ndarray, eta: np.ndarray, step: np.ndarray, value: float, left: float, tries: int
 ) -> tuple[float, tuple[np.ndarray, np.ndarray, float]] | None:
     """Return how much of a step is taken, and what is seen there; None where none of it leads up.
 
     left: the slope along the step.  What is tried is shortened to where a parabola is highest [NocedalWright2006], 3.5.
     """
     length = 1.0
-    for _ in range(_SHORTENINGS):
+    for _ in range(tries):
         seen = _seen(family, precision, eta + length * step)
         gained = seen[2] - value
         if gained >= _ENOUGH * length * left - _ROUNDING * abs(value):
