@@ -11,7 +11,10 @@ from dpcore.estimation.estimators.likelihood import Counts
 from dpcore.estimation.estimators.log_spline_family import Family
 
 _STEPS = 20  # Fisher informations
-_SHORTENINGS, _QUASI_SHORTENINGS = 30, 2  # of a Fisher step, and of a quasi-Newton step, beyond which a Fisher step is better
+_SHORTENINGS, _QUASI_SHORTENINGS = (
+    30,
+    2,
+)  # of a Fisher step, and of a quasi-Newton step, beyond which a Fisher step is better
 _MEMORY = 12  # steps that one Fisher information leads
 _ENOUGH = 1e-4  # of the gain that a slope promises: less is no step [NocedalWright2006], 3.1
 # Squared step, in posterior standard deviations, after which the maximum is found.  Two processors add in another order and
