@@ -51,7 +51,7 @@ def test_the_mean_of_a_few_points_covers():
         (1.00, 0.0, 0.0, 0.2),  # in doubt it stays with the smaller error
         (1.00, 0.66 * rules.told(), 0.45, 0.55),  # where a test would just reject, in the middle
         (1.00, 5.0, 0.999, 1.0),
-        (1.10, 0.0, 1.0, 1.0),  # an error a tenth larger is no price
+        (1.15, 0.0, 1.0, 1.0),  # an error a twentieth larger is no price
         (1.30, 9.0, 1.0, 1.0),  # the smooth one has the larger error
     ],
 )

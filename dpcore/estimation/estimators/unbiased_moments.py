@@ -8,7 +8,7 @@ estimates minus the bias of T_s, and where that is zero and T_s efficient its va
     T = T_s + w D,    SE^2 = (1 - w) s^2 + w u^2 + w (1 - w) D^2,    w = 1 / (1 + exp((c^2 - D^2 / v) / 2)),
 
 the average of two models by the likelihood ratio of D, even where a test of D rejects (c standard errors, `rules.told`).  Where
-u is at most 1.1 s, w is one: unbiased weights cost less there than a doubt is worth.
+u is below 1.1 s, w grows, to one at 1.05 s: unbiased weights cost less there than a doubt is worth.
 """
 
 from __future__ import annotations
@@ -130,4 +130,4 @@ def share_of(smooth: Corrected, unbiased: Unbiased) -> float:
     difference = (unbiased.value - smooth.value) ** 2 / more
     by_evidence = 1 / (1 + exp(min((rules.told() ** 2 - difference) / 2, 100.0)))
     cost = unbiased.error / smooth.error - 1
-    return by_evidence + (1 - by_evidence) * min(1.0, max(0.0, 2 - cost / rules.SMALL))
+    return by_evidence + (1 - by_evidence) * min(1.0, max(0.0, 2 - 2 * cost / rules.SMALL))
