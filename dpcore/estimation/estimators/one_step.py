@@ -48,7 +48,7 @@ from dpcore.estimation.estimators.log_spline_family import DEGREE
 from dpcore.estimation.estimators.posterior import Posterior
 from dpcore.estimation.estimators.scarce import influences
 from dpcore.estimation.estimators.span import Span
-from dpcore.estimation.estimators.unbiased_moments import OFFERED, UnbiasedMoments
+from dpcore.estimation.estimators.unbiased_moments import CONFIDENCE, OFFERED, UnbiasedMoments
 from dpcore.estimation.functional_estimate import FunctionalEstimate, normal_quantile, refused
 from dpcore.estimation.support import Deviations, Discreteness
 from dpcore.functionals import Cdf, Curvature, Expansion, Functional, Influence, Quantile
@@ -121,7 +121,7 @@ class OneStep:
             return None
         moved = (along - seen.reach.T @ t) @ posterior.covariance @ posterior.slope.T
         weights = moved * posterior.likelihood.weights(posterior.expected) + t @ seen.solve
-        smooth = self._tried(functional, 0.95)[1] if isinstance(functional, OFFERED) else None
+        smooth = self._tried(functional, CONFIDENCE)[1] if isinstance(functional, OFFERED) else None
         return posterior.likelihood.of_reports(self._moments.weights(functional, smooth, scale * weights)), False
 
     def density_errors(self, x: np.ndarray) -> np.ndarray:

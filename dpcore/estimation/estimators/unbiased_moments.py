@@ -30,6 +30,8 @@ from dpcore.functionals import Functional, Mean, Moment, Variance
 
 OFFERED = Mean | Moment | Variance
 
+CONFIDENCE = 0.95  # of an interval whose length does not matter
+
 
 @dataclass(frozen=True)
 class Unbiased:
@@ -57,12 +59,13 @@ class UnbiasedMoments:
         unbiased = self.estimate(functional)
         if unbiased is None:
             return smooth
-        share, value, variance = 1.0, unbiased.value, unbiased.error**2
+        value, variance, within = unbiased.value, unbiased.error**2, unbiased.within**2
         if smooth is not None:
             share, difference = share_of(smooth, unbiased), value - smooth.value
             value = smooth.value + share * difference
             variance = (1 - share) * smooth.error**2 + share * variance + share * (1 - share) * difference**2
-        error = float(np.hypot(np.sqrt(variance), unbiased.within))
+            within *= doubt(smooth, unbiased)  # a smooth density is smooth within cells, too
+        error = float(np.sqrt(variance + within))
         half = normal_quantile(confidence) * error
         return Corrected(value, error, value - half, value + half)
 
@@ -122,12 +125,17 @@ class UnbiasedMoments:
         return np.asarray(masses / masses.sum())
 
 
+def doubt(smooth: Corrected, unbiased: Unbiased) -> float:
+    """Return the weight of the evidence that the smooth estimate is biased, 0..1.
+
+    The difference is looked at through a tenth of the unbiased variance at least: of equal errors none is as small as it seems.
+    """
+    variance = max(unbiased.error**2 - smooth.error**2, rules.SMALL * unbiased.error**2)
+    difference = (unbiased.value - smooth.value) ** 2 / variance
+    return 1 / (1 + exp(min((rules.told() ** 2 - difference) / 2, 100.0)))
+
+
 def share_of(smooth: Corrected, unbiased: Unbiased) -> float:
-    """Return w, the weight of the unbiased estimate."""
-    more = unbiased.error**2 - smooth.error**2
-    if more <= 0:
-        return 1.0
-    difference = (unbiased.value - smooth.value) ** 2 / more
-    by_evidence = 1 / (1 + exp(min((rules.told() ** 2 - difference) / 2, 100.0)))
-    cost = unbiased.error / smooth.error - 1
+    """Return w, the weight of the unbiased estimate: that of a doubt, and what is left of one where it costs little."""
+    by_evidence, cost = doubt(smooth, unbiased), unbiased.error / smooth.error - 1
     return by_evidence + (1 - by_evidence) * min(1.0, max(0.0, 2 - 2 * cost / rules.SMALL))
