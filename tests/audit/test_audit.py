@@ -31,8 +31,22 @@ from dpcore.protocol.scheme import Scheme
 from tests.helpers.cases import every_value_once
 from tests.helpers.enumeration import law_of_clients
 from tests.helpers.planted import CutDyadicWave, CutWave, CutWindow, OneTooMany, TellingLevel, lies
+from tests.helpers.schemes import SMALL
 
 ORACLES = (RandomizedResponse, UnaryEncoding, SubsetSelection, HadamardResponse, LocalHashing)
+
+
+@pytest.fixture(scope="module")
+def small_text() -> str:
+    """The small scheme with few cells: an audit of its number looks at every two of them."""
+    return SMALL.replace("degree = 1", "degree = 1\ncells = 256")
+
+
+@pytest.fixture(scope="module")
+def small(small_text: str) -> Scheme:
+    return Scheme.from_toml(small_text)
+
+
 EPSILONS = ("0.1", "1", "ln 3", "2.5", "6")
 
 
@@ -160,7 +174,7 @@ def test_a_level_that_depends_on_the_value_forbids_a_signature() -> None:
     honest = RandomizedResponse.design(Budget.parse("1"), categories=4)
     telling = TellingLevel(honest.budget, 4, honest.weight_in, honest.weight_out)
     assert "level" in audit_mechanism(telling).doubts[0]
-    assert audit_mechanism(WaveletLaplace.design(Budget.parse("1"), degree=1, finest_level=3)).doubts == ()
+    assert audit_mechanism(WaveletLaplace.design(Budget.parse("1"), degree=1, finest_level=3, cells=256)).doubts == ()
 
 
 def test_noise_that_is_too_small_and_sensitivities_that_are_too_small_are_found(

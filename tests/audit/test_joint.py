@@ -85,7 +85,7 @@ def test_what_cannot_be_listed_is_the_sum_of_both() -> None:
     noise = (
         dp.Scheme.from_toml(
             'name = "s"\n[attributes.a]\ntype = "numeric"\nlower = 0\nupper = 1\nepsilon = "1"\n'
-            'mechanism = "wavelet_laplace"\ndegree = 1\nfinest_level = 3\n'
+            'mechanism = "wavelet_laplace"\ndegree = 1\nfinest_level = 3\ncells = 256\n'
         )
         .attributes["a"]
         .mechanism

@@ -102,10 +102,10 @@ def pets_of_the_north_are_not_hidden(patch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "dishonest",
     [
-        the_label_has_the_incomes_bin,
-        the_label_is_the_pet,
+        pytest.param(the_label_has_the_incomes_bin, marks=pytest.mark.slow),  # seen as the few labels are
+        pytest.param(the_label_is_the_pet, marks=pytest.mark.slow),
         few_labels_say_whether_there_is_a_dog,
-        labels_change_places,
+        pytest.param(labels_change_places, marks=pytest.mark.slow),
         the_level_is_the_labels,
         pets_of_the_north_are_not_hidden,
     ],

@@ -313,7 +313,7 @@ def test_a_line_that_no_ledger_wrote_is_refused_in_one_line(line: str) -> None:
 
 def test_the_overdraft_of_delta_is_refused_beside_that_of_epsilon(tmp_path: Path) -> None:
     scheme = Scheme.from_toml(
-        'name = "relaxed"\n[attributes.x]\ntype = "numeric"\nlower = 0\nupper = 1\nepsilon = 1\nfinest_level = 3\n'
+        'name = "relaxed"\n[attributes.x]\ntype = "numeric"\nlower = 0\nupper = 1\nepsilon = 1\nfinest_level = 3\ncells = 128\n'
         'mechanism = "wavelet_laplace"\nnoise = "discrete_gaussian"\ndelta = 1e-6\n'
     )
     words, store = Counting(), FileStore(tmp_path / "ledger")

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from scipy import stats
+import scipy
 
 import dpcore as dp
 from dpcore import pipeline, populations, wire
@@ -25,7 +25,7 @@ from dpcore.protocol.report import Answers, ReportBatch, batch_of
 KINDS = {
     "wave": 'type = "numeric"\nlower = 0\nupper = 100\nmechanism = "square_wave"\ncells = 16',
     "levels": 'type = "numeric"\nlower = 0\nupper = 100\nmechanism = "dyadic_wave"',
-    "noisy": 'type = "numeric"\nlower = 0\nupper = 100\nmechanism = "wavelet_laplace"\ndegree = 1\nfinest_level = 3',
+    "noisy": 'type = "numeric"\nlower = 0\nupper = 100\ndegree = 1\nfinest_level = 3\ncells = 128',
     "silent": 'type = "numeric"\nlower = 0\nupper = 100\nmissing = "category"',
     "points": 'type = "numeric"\nlower = 0\nupper = 4\nstep = 1\nmechanism = "unary_encoding"',
     "binned": 'type = "categorical"\nbins = [20, 40]\nmechanism = "hadamard_response"',
@@ -372,7 +372,7 @@ def test_the_two_reports_of_a_client_are_independent_given_its_record(path: str,
     (weights,) = asked.attributes["a"].mechanism.channel() or ()
     row = weights[1] / weights[1].sum()
     assert table.sum() == n
-    assert stats.chisquare(table.ravel(), n * np.outer(row, row).ravel()).pvalue > 1e-9
+    assert scipy.stats.chisquare(table.ravel(), n * np.outer(row, row).ravel()).pvalue > 1e-9
 
 
 def test_clients_that_answered_one_of_a_pair_alone_are_no_pair() -> None:

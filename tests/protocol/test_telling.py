@@ -36,7 +36,7 @@ EVERY = "\n".join(
             f'[attributes.{mechanism}]\ntype = "numeric"\nlower = 0\nupper = 10\nmechanism = "{mechanism}"\nepsilon = 0.5'
             for mechanism in ("square_wave", "dyadic_wave", "wavelet_laplace")
         ),
-        "degree = 1\nfinest_level = 3\n",
+        "degree = 1\nfinest_level = 3\ncells = 256\n",
     ]
 )
 ROUNDS = 3
