@@ -9,7 +9,7 @@ export OPENBLAS_NUM_THREADS = 1
 # What is imported is compiled once: otherwise every process compiles what it imports, three times the cost of its start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run changed quick flows test slow nightly mutants shaken coverage seconds soak faults fuzz hostile scaling peers lock check format \
+.PHONY: run changed quick flows test slow nightly mutants portable shaken coverage seconds soak faults fuzz hostile scaling peers lock check format \
 	reference dist up key help
 
 help:  ## list the verbs
@@ -36,7 +36,8 @@ quick: $(VENV)/.ok  ## the tests to run before a commit
 flows: $(VENV)/.ok  ## the tests that need a server of Prefect, which those of a process share
 	$(BIN)/python -m pytest $(BOTH) -m "flows and not slow"
 
-test: quick flows  ## both: what `.ci/run` runs first
+test: $(VENV)/.ok  ## both, the second even if the first fails: what `.ci/run` runs first
+	@failed=0; $(MAKE) quick || failed=1; $(MAKE) flows || failed=1; exit $$failed
 
 slow: $(VENV)/.ok  ## what `.ci/run` runs besides: browser, doors, kills, whole rounds; screenshots stay in build/screenshots
 	LDPFLOW_SCREENSHOTS=$${LDPFLOW_SCREENSHOTS:-build/screenshots} $(BIN)/python -m pytest $(BOTH) \
@@ -45,11 +46,14 @@ slow: $(VENV)/.ok  ## what `.ci/run` runs besides: browser, doors, kills, whole 
 nightly: $(VENV)/.ok  ## what `.ci/run` leaves out: studies, every case, kills, long fuzzing, coverage; hours
 	LDPFLOW_SCREENSHOTS=$${LDPFLOW_SCREENSHOTS:-build/screenshots} $(BIN)/python -m pytest $(BOTH) -m nightly --durations=15
 	$(BIN)/python -m pytest $(BOTH) -m "hypothesis and not flows" --hypothesis-profile=night
-	$(MAKE) coverage mutants shaken faults fuzz hostile soak
+	$(MAKE) coverage mutants portable shaken faults fuzz hostile soak
 	$(MAKE) doors REPORTS=100000000 KILLS=100
 
 mutants: $(VENV)/.ok  ## plant the bugs of tests/mutants in a copy, one at a time: the tests must see each; CI=1 plants some
 	$(BIN)/python -m tests.programs.mutants $(if $(CI),--ci)
+
+portable: $(VENV)/.ok  ## the tests that compare floats, and rounds, under five BLAS kernels and without numpy's extensions; CI=1 two
+	$(BIN)/python -m tests.programs.portable $(if $(CI),--ci)
 
 shaken: $(VENV)/.ok  ## quick tests and flows on one core, in random order, beside two busy processes, on another day far away
 	$(BIN)/python -m tests.programs.shaken
