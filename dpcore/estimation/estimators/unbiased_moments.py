@@ -31,6 +31,7 @@ from dpcore.functionals import Functional, Mean, Moment, Variance
 OFFERED = Mean | Moment | Variance
 
 CONFIDENCE = 0.95  # of an interval whose length does not matter
+_LEAST = 1e-300  # in the place of an error of zero, where all reports are alike
 
 
 @dataclass(frozen=True)
@@ -118,10 +119,19 @@ class UnbiasedMoments:
 
     @cached_property
     def _cells(self) -> np.ndarray:
-        """Masses of the input cells, (inputs,), that explain the reports best: of few cells, as noise never spreads them."""
+        """Masses of the input cells, (inputs,), that explain the reports best: few cells, since noise spreads none of them.
+
+        Those of the fit where the least squares do not end.
+        """
         root = np.sqrt(self.likelihood.weights(self.expected))
         matrix = root[:, None] * self.likelihood.expected(np.eye(self.inputs))
-        masses = scipy.optimize.nnls(matrix, root * self._told.observed, maxiter=10 * matrix.shape[1])[0]
+        try:
+            masses = scipy.optimize.nnls(matrix, root * self._told.observed, maxiter=10 * self.inputs)[0]
+        except RuntimeError:
+            masses = np.zeros(self.inputs)
+        if not masses.any():
+            edges = np.linspace(self.density.lower, self.density.upper, self.inputs + 1)
+            masses = np.diff(self.density.cdf(edges))
         return np.asarray(masses / masses.sum())
 
 
@@ -130,12 +140,12 @@ def doubt(smooth: Corrected, unbiased: Unbiased) -> float:
 
     The difference is looked at through a tenth of the unbiased variance at least: of equal errors none is as small as it seems.
     """
-    variance = max(unbiased.error**2 - smooth.error**2, rules.SMALL * unbiased.error**2)
+    variance = max(unbiased.error**2 - smooth.error**2, rules.SMALL * unbiased.error**2, _LEAST)
     difference = (unbiased.value - smooth.value) ** 2 / variance
     return 1 / (1 + exp(min((rules.told() ** 2 - difference) / 2, 100.0)))
 
 
 def share_of(smooth: Corrected, unbiased: Unbiased) -> float:
     """Return w, the weight of the unbiased estimate: that of a doubt, and what is left of one where it costs little."""
-    by_evidence, cost = doubt(smooth, unbiased), unbiased.error / smooth.error - 1
+    by_evidence, cost = doubt(smooth, unbiased), unbiased.error / max(smooth.error, _LEAST) - 1
     return by_evidence + (1 - by_evidence) * min(1.0, max(0.0, 2 - 2 * cost / rules.SMALL))
