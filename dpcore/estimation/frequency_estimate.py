@@ -120,6 +120,42 @@ class FrequencyEstimate(OfGroup):
         """Return one category's frequency."""
         return float(self.values[self._position(category)])
 
+    def __call__(self, x: Any) -> np.ndarray:
+        """Return the probability of each number x (any shape), 0 of a number that no category has; see `cdf` for errors.
+
+        The estimate of a density (`DensityEstimate`) returns its density at x instead.
+        """
+        numbers, shares = self._law
+        x = np.asarray(x, dtype=np.float64)
+        place = np.minimum(np.searchsorted(numbers, x), len(numbers) - 1)
+        return np.where(numbers[place] == x, shares[place], 0.0)
+
+    def cdf(self, x: Any) -> np.ndarray:
+        """Return the share of numbers at or below x (any shape), of `values`, among those who gave an answer.
+
+        Raises SchemeError where the categories have no numbers.
+        """
+        numbers, shares = self._law
+        below = np.concatenate([[0.0], np.minimum(np.cumsum(shares), 1.0)])
+        below[-1] = 1.0
+        return below[np.searchsorted(numbers, np.asarray(x, dtype=np.float64), side="right")]
+
+    def quantile(self, t: Any) -> np.ndarray:
+        """Return the least number with cdf >= t, t in [0, 1] (any shape); raises SchemeError for other t, and as `cdf` does."""
+        t = np.asarray(t, dtype=np.float64)
+        if not np.all((t >= 0) & (t <= 1)):
+            raise SchemeError("t of a quantile must lie between 0 and 1")
+        numbers, _ = self._law
+        return numbers[np.minimum(np.searchsorted(self.cdf(numbers), t), len(numbers) - 1)]
+
+    @cached_property
+    def _law(self) -> tuple[np.ndarray, np.ndarray]:
+        """The categories' numbers, rising and each once, and the shares that are shown of them."""
+        if self.numbers is None:
+            raise SchemeError(f"the categories of {self.attribute} have no numbers; give `values` in the scheme")
+        numbers, places = np.unique(np.asarray(self.numbers, dtype=np.float64), return_inverse=True)
+        return numbers, np.bincount(places, self.answered.values, len(numbers))
+
     def _position(self, category: str) -> int:
         if category not in self.categories:
             raise SchemeError(f"{self.attribute} has no category {category!r}; it has {', '.join(self.categories)}")
