@@ -61,8 +61,8 @@ _TOLERANCES: dict[str, dict[str, Tolerance]] = {
     "sensitivities": {"sensitivity": _of_itself("sensitivity")},
     # sums over a curve, whose points move by a thousandth of a band each; bands are at least a hundredth of their curve
     "sums of densities": {"sum": _of_itself("sum", 1e-5), "sum of squares": _of_itself("sum of squares", 2e-5)},
-    # coordinates of a picture: those of a band, within some hundred times its half width
-    "drawn": {column: _of_itself(column, 1e-5) for column in ("x", "y", "x by place", "y by place")},
+    # sums of coordinates of a picture, among them differences in standard errors, which move as "deviations" do
+    "drawn": {column: _of_itself(column, SHARE) for column in ("x", "y", "x by place", "y by place")},
 }
 
 

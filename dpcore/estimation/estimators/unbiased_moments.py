@@ -121,12 +121,14 @@ class UnbiasedMoments:
     def _cells(self) -> np.ndarray:
         """Masses of the input cells, (inputs,), that explain the reports best: few cells, since noise spreads none of them.
 
-        Those of the fit where the least squares do not end.
+        Those of the fit where the least squares do not end.  A ridge of one report a cell makes them unique.
         """
         root = np.sqrt(self.likelihood.weights(self.expected))
         matrix = root[:, None] * self.likelihood.expected(np.eye(self.inputs))
+        matrix = np.vstack([matrix, np.eye(self.inputs)])
+        observed = np.concatenate([root * self._told.observed, np.zeros(self.inputs)])
         try:
-            masses = scipy.optimize.nnls(matrix, root * self._told.observed, maxiter=10 * self.inputs)[0]
+            masses = scipy.optimize.nnls(matrix, observed, maxiter=10 * self.inputs)[0]
         except RuntimeError:
             masses = np.zeros(self.inputs)
         if not masses.any():

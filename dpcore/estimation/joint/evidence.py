@@ -74,7 +74,7 @@ class Paired(Evidence):
 
     @cached_property
     def n(self) -> int:  # type: ignore[override]
-        return int(self.sums[0, 0])
+        return round(float(self.sums[0, 0]))
 
     @cached_property
     def _average(self) -> np.ndarray:
@@ -141,7 +141,7 @@ class Together(Evidence):
 
     @cached_property
     def n(self) -> int:  # type: ignore[override]
-        return int(self.sums[0])
+        return round(float(self.sums[0]))
 
     def means(self, first: np.ndarray, second: np.ndarray, near: Near | None = None) -> tuple[np.ndarray, np.ndarray]:
         functions = np.einsum("ri,rj->rij", first, second).reshape(len(first), -1)
