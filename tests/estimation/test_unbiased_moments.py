@@ -13,6 +13,7 @@ from dpcore import functionals
 from dpcore.estimation.estimators import rules
 from dpcore.estimation.estimators.corrected import Corrected
 from dpcore.estimation.estimators.unbiased_moments import Unbiased, share_of
+from dpcore.estimation.functional_estimate import normal_quantile
 
 POINTS, SHARES = np.array([2.0, 3, 7, 19, 26]), [0.4, 0.25, 0.2, 0.1, 0.05]
 N = 100_000
@@ -49,7 +50,7 @@ def test_the_mean_of_a_few_points_covers():
     ("smooth_error", "difference", "low", "high"),
     [
         (1.00, 0.0, 0.0, 0.2),  # in doubt it stays with the smaller error
-        (1.00, 0.66 * rules.told(), 0.45, 0.55),  # where a test would just reject, in the middle
+        (1.00, 0.66 * normal_quantile(1 - rules.ERROR), 0.45, 0.55),  # where a test would just reject, in the middle
         (1.00, 5.0, 0.999, 1.0),
         (1.15, 0.0, 1.0, 1.0),  # an error a twentieth larger is no price
         (1.30, 9.0, 1.0, 1.0),  # the smooth one has the larger error

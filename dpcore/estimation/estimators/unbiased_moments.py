@@ -7,8 +7,9 @@ estimates minus the bias of T_s, and where that is zero and T_s efficient its va
 
     T = T_s + w D,    SE^2 = (1 - w) s^2 + w u^2 + w (1 - w) D^2,    w = 1 / (1 + exp((c^2 - D^2 / v) / 2)),
 
-the average of two models by the likelihood ratio of D, even where a test of D rejects (c standard errors, `rules.told`).  Where
-u is below 1.1 s, w grows, to one at 1.05 s: unbiased weights cost less there than a doubt is worth.
+the average of two models by the likelihood ratio of D.  Both count alike where D is c standard errors from zero, beyond which a
+two-sided test errs in `rules.ERROR` of rounds.  Where u is below 1.1 s, w grows, to one at 1.05 s: unbiased weights cost less
+there than a doubt is worth.
 """
 
 from __future__ import annotations
@@ -144,7 +145,7 @@ def doubt(smooth: Corrected, unbiased: Unbiased) -> float:
     """
     variance = max(unbiased.error**2 - smooth.error**2, rules.SMALL * unbiased.error**2, _LEAST)
     difference = (unbiased.value - smooth.value) ** 2 / variance
-    return 1 / (1 + exp(min((rules.told() ** 2 - difference) / 2, 100.0)))
+    return 1 / (1 + exp(min((normal_quantile(1 - rules.ERROR) ** 2 - difference) / 2, 100.0)))
 
 
 def share_of(smooth: Corrected, unbiased: Unbiased) -> float:
