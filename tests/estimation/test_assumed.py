@@ -103,16 +103,17 @@ def test_half_lengths_hold_a_biased_normal_as_often_as_they_say():
         assert scipy.stats.norm.cdf(half - ratio) - scipy.stats.norm.cdf(-half - ratio) == pytest.approx(0.9, abs=1e-3)
 
 
-@pytest.mark.parametrize("mechanism", ["dyadic_wave", "wavelet_laplace"])
-def test_numbers_of_a_density_that_keeps_the_bound(mechanism):
-    one, law = estimate("beta_2_5", mechanism=mechanism), truth("beta_2_5")
-    for text in NUMBERS:
-        found = one.functional(parse(text), second_derivative=bend("beta_2_5"))
-        assert found.kind == "assumed"
-        assert found.low <= parse(text).value(law) <= found.high
-        other = one.functional(parse(text))
-        assert found.high - found.low < 1.2 * (other.high - other.low)
-        assert one.functional(parse(text)) == other  # what is assumed changes nothing else
+def test_numbers_of_a_density_that_keeps_the_bound(subtests):
+    for mechanism in ["dyadic_wave", "wavelet_laplace"]:
+        with subtests.test(mechanism=mechanism):
+            one, law = estimate("beta_2_5", mechanism=mechanism), truth("beta_2_5")
+            for text in NUMBERS:
+                found = one.functional(parse(text), second_derivative=bend("beta_2_5"))
+                assert found.kind == "assumed"
+                assert found.low <= parse(text).value(law) <= found.high
+                other = one.functional(parse(text))
+                assert found.high - found.low < 1.2 * (other.high - other.low)
+                assert one.functional(parse(text)) == other  # what is assumed changes nothing else
 
 
 def test_the_square_of_a_claw_is_told_where_smoothness_found_from_reports_misses_it():
@@ -224,18 +225,15 @@ def test_a_scheme_says_what_is_assumed_and_tables_hold_it():
     assert "at most 73.2" in check["detail"]
 
 
-@pytest.mark.parametrize(
-    ("lines", "message"),
-    [
+def test_assumptions_that_cannot_be_are_refused_in_a_line(subtests):
+    for lines, message in [
         ("assume = { second_derivative = 0 }", "above 0"),
         ("assume = { second_derivative = 1e-8 }", "must lie between"),
         ("assume = { third_derivative = 1 }", "second_derivative = M"),
         ('assume = { second_derivative = 1 }\nmissing = "category"', "missing"),
-    ],
-)
-def test_assumptions_that_cannot_be_are_refused_in_a_line(lines, message):
-    with pytest.raises(SchemeError, match=message):
-        scheme(lines)
+    ]:
+        with subtests.test(lines=lines, message=message), pytest.raises(SchemeError, match=message):
+            scheme(lines)
 
 
 def coverage(name, text, n, rounds, without_bias=False):

@@ -48,88 +48,88 @@ def estimated(name: str, clients: int, epsilon: int, seed: int) -> DensityEstima
     return dp.estimate(dp.aggregate(scheme, dp.privatize(scheme, {"x": people}, dp.seeded([seed, 2]))), "x")
 
 
-@pytest.mark.parametrize(
-    ("name", "clients", "epsilon", "lattice"),
-    [
+def test_a_lattice_is_seen_and_its_shares_hold(subtests: pytest.Subtests) -> None:
+    """At 0609a21 the share at or below a value held .39 of the times, and nothing was refused."""
+    for name, clients, epsilon, lattice in [
         ("ten", 10_000, 1, 10),
         ("thirty-one", 100_000, 1, 30),
         ("counts", 100_000, 1, 30),
         ("ages", 100_000, 4, 100),
         ("incomes", 100_000, 4, 150),
-    ],
-)
-def test_a_lattice_is_seen_and_its_shares_hold(name: str, clients: int, epsilon: int, lattice: int) -> None:
-    """At 0609a21 the share at or below a value held .39 of the times, and nothing was refused."""
-    estimate = estimated(name, clients, epsilon, 1)
-    found, (values, often) = estimate.discreteness, POINTS[name]
-    assert found is not None
-    assert found.is_seen
-    assert found.lattice == lattice
-    assert f"values {1000 / lattice:.4g} EUR apart" in found.text(1000.0, "EUR")
-    below = np.cumsum(often / often.sum())
-    for place in np.searchsorted(below, [0.2, 0.5, 0.8]):
-        share = estimate.functional(parse(f"cdf({float(values[place])!r})"))
-        assert share.low <= below[place] <= share.high
-        low, high = estimate.cdf_band(values[place])
-        assert low[0] <= below[place] <= high[0]
-    median = estimate.functional(parse("quantile(0.5)"))
-    assert median.low <= values[np.searchsorted(below, 0.5)] <= median.high
-    for text in ("entropy", "integrated_square(0)", "derivative(0, 0.3)"):
-        refused = estimate.functional(parse(text))
-        assert refused.is_refused
-        assert "few points" in refused.reason or "few input cells" in refused.reason
-    assert not estimate.functional(parse("mean")).is_refused
+    ]:
+        with subtests.test(name=name, clients=clients, epsilon=epsilon, lattice=lattice):
+            estimate = estimated(name, clients, epsilon, 1)
+            found, (values, often) = estimate.discreteness, POINTS[name]
+            assert found is not None
+            assert found.is_seen
+            assert found.lattice == lattice
+            assert f"values {1000 / lattice:.4g} EUR apart" in found.text(1000.0, "EUR")
+            below = np.cumsum(often / often.sum())
+            for place in np.searchsorted(below, [0.2, 0.5, 0.8]):
+                share = estimate.functional(parse(f"cdf({float(values[place])!r})"))
+                assert share.low <= below[place] <= share.high
+                low, high = estimate.cdf_band(values[place])
+                assert low[0] <= below[place] <= high[0]
+            median = estimate.functional(parse("quantile(0.5)"))
+            assert median.low <= values[np.searchsorted(below, 0.5)] <= median.high
+            for text in ("entropy", "integrated_square(0)", "derivative(0, 0.3)"):
+                refused = estimate.functional(parse(text))
+                assert refused.is_refused
+                assert "few points" in refused.reason or "few input cells" in refused.reason
+            assert not estimate.functional(parse("mean")).is_refused
 
 
-@pytest.mark.parametrize(
-    ("name", "clients", "epsilon", "at"), [("zeros inside", 10_000, 1, 0.25), ("a spike", 100_000, 4, 0.4)]
-)
-def test_a_value_of_many_people_is_seen(name: str, clients: int, epsilon: int, at: float) -> None:
-    estimate = estimated(name, clients, epsilon, 3)
-    found = estimate.discreteness
-    assert found is not None
-    assert found.is_seen
-    first, last = (float(end[0]) for end in found.reach(np.array([at])))
-    assert first < at < last
-    assert found.lattice or "cannot be told from one value each" in found.text(1.0)
-    own = 0.4 if at == 0.25 else 0.05
-    truth = own + (1 - own) * float(scipy.stats.beta(2, 2).cdf(at))
-    share = estimate.functional(parse(f"cdf({at})"))
-    assert share.low <= truth <= share.high
-    assert share.low <= share.value <= share.high
-    assert share.high - share.low <= 5 * share.standard_error
-    assert abs(share.value - share.plug_in) <= 0.2 * share.standard_error  # nobody knows better
-    assert estimate.functional(parse("integrated_square(0)")).is_refused
+def test_a_value_of_many_people_is_seen(subtests: pytest.Subtests) -> None:
+    for name, clients, epsilon, at in [("zeros inside", 10_000, 1, 0.25), ("a spike", 100_000, 4, 0.4)]:
+        with subtests.test(name=name, clients=clients, epsilon=epsilon, at=at):
+            estimate = estimated(name, clients, epsilon, 3)
+            found = estimate.discreteness
+            assert found is not None
+            assert found.is_seen
+            first, last = (float(end[0]) for end in found.reach(np.array([at])))
+            assert first < at < last
+            assert found.lattice or "cannot be told from one value each" in found.text(1.0)
+            own = 0.4 if at == 0.25 else 0.05
+            truth = own + (1 - own) * float(scipy.stats.beta(2, 2).cdf(at))
+            share = estimate.functional(parse(f"cdf({at})"))
+            assert share.low <= truth <= share.high
+            assert share.low <= share.value <= share.high
+            assert share.high - share.low <= 5 * share.standard_error
+            assert abs(share.value - share.plug_in) <= 0.2 * share.standard_error  # nobody knows better
+            assert estimate.functional(parse("integrated_square(0)")).is_refused
 
 
-@pytest.mark.parametrize("name", ["skew", "ten"])
-def test_of_few_reports_nothing_is_told(name: str) -> None:
+def test_of_few_reports_nothing_is_told(subtests: pytest.Subtests) -> None:
     """Fifty people are the smallest round: everything looks like a single value, and like a density."""
-    for seed in range(5):
-        found = estimated(name, 50, 1, seed).discreteness
-        assert found is not None
-        assert not found.is_seen
+    for name in ["skew", "ten"]:
+        with subtests.test(name=name):
+            for seed in range(5):
+                found = estimated(name, 50, 1, seed).discreteness
+                assert found is not None
+                assert not found.is_seen
 
 
-@pytest.mark.parametrize("name", SMOOTH)
-@pytest.mark.parametrize(("clients", "epsilon"), [(10_000, 1), (100_000, 4)])
-def test_a_density_is_left_in_peace(name: str, clients: int, epsilon: int) -> None:
-    estimate = estimated(name, clients, epsilon, 5)
-    found = estimate.discreteness
-    assert found is not None
-    assert not found.is_seen
-    assert "as well as" in found.text(1.0)
-    x = np.linspace(0.1, 0.9, 5)
-    assert np.array_equal(np.array(found.reach(x)), np.array([x, x]))
+def test_a_density_is_left_in_peace(subtests: pytest.Subtests) -> None:
+    for name in SMOOTH:
+        for clients, epsilon in [(10_000, 1), (100_000, 4)]:
+            with subtests.test(name=name, clients=clients, epsilon=epsilon):
+                estimate = estimated(name, clients, epsilon, 5)
+                found = estimate.discreteness
+                assert found is not None
+                assert not found.is_seen
+                assert "as well as" in found.text(1.0)
+                x = np.linspace(0.1, 0.9, 5)
+                assert np.array_equal(np.array(found.reach(x)), np.array([x, x]))
 
 
-@pytest.mark.parametrize(("clients", "epsilon"), [(10_000, 1), (100_000, 4)])
-def test_what_may_be_infinite_at_an_end_is_refused(clients: int, epsilon: int) -> None:
+def test_what_may_be_infinite_at_an_end_is_refused(subtests: pytest.Subtests) -> None:
     """At 0609a21 the integral of the square of Beta(.5, .5), which is infinite, was 1.1 to 1.3."""
-    estimate = estimated("endless", clients, epsilon, 1)
-    for text in ("entropy", "integrated_square(0)"):
-        assert estimate.functional(parse(text)).is_refused
-    assert not estimate.functional(parse("cdf(0.3)")).is_refused
+    for clients, epsilon in [(10_000, 1), (100_000, 4)]:
+        with subtests.test(clients=clients, epsilon=epsilon):
+            estimate = estimated("endless", clients, epsilon, 1)
+            for text in ("entropy", "integrated_square(0)"):
+                assert estimate.functional(parse(text)).is_refused
+            assert not estimate.functional(parse("cdf(0.3)")).is_refused
 
 
 def test_a_weight_is_evened_where_a_value_may_be() -> None:

@@ -25,24 +25,27 @@ def _joint(law: JointLaw, repetition: int, n: int = N, epsilon: float = 2.0):
     return dp.joint(dp.aggregate(scheme, dp.privatize(scheme, people, dp.seeded(repetition))), "x", "y")
 
 
-@pytest.mark.parametrize("name", ["curve", "groups", "table_unary"])
-def test_what_is_shown_has_the_single_estimates_as_its_margins(name: str) -> None:
-    law = joint_laws()[name]
-    scheme = dp.Scheme.from_toml(law.scheme(2.0, N))
-    aggregate = dp.aggregate(scheme, dp.privatize(scheme, law.people(N, np.random.default_rng(1)), dp.seeded(1)))
-    found = dp.joint(aggregate, "x", "y")
-    for axis, sums in ((found.first, found.law.sum(axis=1)), (found.second, found.law.sum(axis=0))):
-        single = dp.estimate(aggregate, axis.name)
-        if axis.edges is None:
-            np.testing.assert_allclose(sums, single.values, atol=1e-6)
-        else:
-            np.testing.assert_allclose(np.cumsum(sums)[:-1], single.cdf(axis.edges[1:-1]), atol=1e-6)
-    turned = dp.joint(aggregate, "y", "x")
-    np.testing.assert_allclose(turned.law, found.law.T, atol=1e-9)
-    table = found.to_frame()
-    assert table["share"].sum() == pytest.approx(1)
-    assert table["estimate"].sum() == pytest.approx(1, abs=1e-6)
-    assert ((table["low"] <= table["share"]) & (table["share"] <= table["high"])).all()
+def test_what_is_shown_has_the_single_estimates_as_its_margins(subtests: pytest.Subtests) -> None:
+    for name in ["curve", "groups", "table_unary"]:
+        with subtests.test(name=name):
+            law = joint_laws()[name]
+            scheme = dp.Scheme.from_toml(law.scheme(2.0, N))
+            aggregate = dp.aggregate(
+                scheme, dp.privatize(scheme, law.people(N, np.random.default_rng(1)), dp.seeded(1))
+            )
+            found = dp.joint(aggregate, "x", "y")
+            for axis, sums in ((found.first, found.law.sum(axis=1)), (found.second, found.law.sum(axis=0))):
+                single = dp.estimate(aggregate, axis.name)
+                if axis.edges is None:
+                    np.testing.assert_allclose(sums, single.values, atol=1e-6)
+                else:
+                    np.testing.assert_allclose(np.cumsum(sums)[:-1], single.cdf(axis.edges[1:-1]), atol=1e-6)
+            turned = dp.joint(aggregate, "y", "x")
+            np.testing.assert_allclose(turned.law, found.law.T, atol=1e-9)
+            table = found.to_frame()
+            assert table["share"].sum() == pytest.approx(1)
+            assert table["estimate"].sum() == pytest.approx(1, abs=1e-6)
+            assert ((table["low"] <= table["share"]) & (table["share"] <= table["high"])).all()
 
 
 @pytest.mark.parametrize("name", ["table", pytest.param("groups", marks=pytest.mark.nightly("a study"))])
@@ -129,18 +132,19 @@ def test_a_pair_of_which_one_category_alone_is_estimated_is_refused_and_the_roun
         assert "goes with nothing; collect more" in pair.reason
 
 
-@pytest.mark.parametrize("where", [0, 5, -1])
-def test_functions_of_an_axis_with_silence_vary_where_the_margin_does(where: int) -> None:
-    numbers = np.append(np.arange(10.0), 0.0)
-    axis = Axis(name="x", unit="", answered=np.append(np.ones(10), 0.0), numbers=numbers, squares=numbers**2)
-    margin = np.full(11, 1e-10)
-    margin[where] = 1 - 1e-9
-    assert len(Functions.of(axis, margin).values) == 0
-    margin[[2, 3]] += 0.1
-    functions = Functions.of(axis, margin / margin.sum()).values
-    gram = (functions * margin / margin.sum()) @ functions.T
-    np.testing.assert_allclose(gram, np.eye(len(gram)), atol=1e-6)
-    assert len(functions) == 2
+def test_functions_of_an_axis_with_silence_vary_where_the_margin_does(subtests: pytest.Subtests) -> None:
+    for where in [0, 5, -1]:
+        with subtests.test(where=where):
+            numbers = np.append(np.arange(10.0), 0.0)
+            axis = Axis(name="x", unit="", answered=np.append(np.ones(10), 0.0), numbers=numbers, squares=numbers**2)
+            margin = np.full(11, 1e-10)
+            margin[where] = 1 - 1e-9
+            assert len(Functions.of(axis, margin).values) == 0
+            margin[[2, 3]] += 0.1
+            functions = Functions.of(axis, margin / margin.sum()).values
+            gram = (functions * margin / margin.sum()) @ functions.T
+            np.testing.assert_allclose(gram, np.eye(len(gram)), atol=1e-6)
+            assert len(functions) == 2
 
 
 def test_few_reports_are_refused_in_a_line_and_twenty_have_a_test() -> None:

@@ -28,20 +28,18 @@ def told(counts: np.ndarray, groups: dict[str, np.ndarray], seen: set[str]) -> i
     return least
 
 
-@pytest.mark.parametrize(
-    ("counts", "hidden"),
-    [
+def test_of_one_label(subtests: pytest.Subtests) -> None:
+    for counts, hidden in [
         ([1000, 40], {"0:0", "0:1"}),  # everyone less the other
         ([1000, 40, 60], {"0:1", "0:2"}),  # the next smallest keeps it company
         ([1000, 40, 45], {"0:1", "0:2"}),  # two small ones do that for each other
         ([1000, 20, 20], {"0:0", "0:1", "0:2"}),  # but not where they are few together
         ([1000, 0, 60], set()),  # nobody is in it
         ([1000, 50, 60], set()),
-    ],
-)
-def test_of_one_label(counts: list[int], hidden: set[str]) -> None:
-    groups = groups_of((len(counts),))
-    assert set(groups) - shown(np.array(counts), groups, FEWEST) == hidden
+    ]:
+        with subtests.test(counts=counts, hidden=hidden):
+            groups = groups_of((len(counts),))
+            assert set(groups) - shown(np.array(counts), groups, FEWEST) == hidden
 
 
 def test_groups_of_two_labels_that_differ_in_few_are_not_shown_together() -> None:
@@ -59,15 +57,16 @@ def test_nothing_is_hidden_where_no_least_count_is_asked() -> None:
     assert shown(counts, groups, 0) == set(groups)
 
 
-@pytest.mark.parametrize("shape", [(3,), (5,), (2, 2), (3, 2), (3, 3), (2, 2, 2)])
-def test_no_sum_or_difference_tells_few(shape: tuple[int, ...]) -> None:
-    groups = groups_of(shape)
-    random = np.random.default_rng([3, *shape])
-    shown_at_all = 0
-    for _ in range(60):
-        scale = random.choice([0, 3, 30, 70, 1000], size=int(np.prod(shape)), p=[0.3, 0.15, 0.1, 0.15, 0.3])
-        counts = random.poisson(scale)
-        seen = shown(counts, groups, FEWEST)
-        assert counts.sum() < FEWEST or told(counts, groups, seen) >= FEWEST
-        shown_at_all += sum(counts[groups[name]].sum() > 0 for name in seen)
-    assert shown_at_all > 30
+def test_no_sum_or_difference_tells_few(subtests: pytest.Subtests) -> None:
+    for shape in [(3,), (5,), (2, 2), (3, 2), (3, 3), (2, 2, 2)]:
+        with subtests.test(shape=shape):
+            groups = groups_of(shape)
+            random = np.random.default_rng([3, *shape])
+            shown_at_all = 0
+            for _ in range(60):
+                scale = random.choice([0, 3, 30, 70, 1000], size=int(np.prod(shape)), p=[0.3, 0.15, 0.1, 0.15, 0.3])
+                counts = random.poisson(scale)
+                seen = shown(counts, groups, FEWEST)
+                assert counts.sum() < FEWEST or told(counts, groups, seen) >= FEWEST
+                shown_at_all += sum(counts[groups[name]].sum() > 0 for name in seen)
+            assert shown_at_all > 30

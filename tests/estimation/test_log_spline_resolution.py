@@ -33,21 +33,23 @@ def test_thirty_one_atoms_are_told_apart() -> None:
     assert np.abs(np.cumsum(fit.cells) - np.cumsum(law)).mean() < 0.0015
 
 
-@pytest.mark.parametrize("target", ["beta_2_5", "claw", "age"])
-def test_smooth_densities_stay_where_they_are(target: str) -> None:
-    fit, _ = _fit(target, "2", 1_000_000)
-    assert fit.level == 6
-    assert fit.chance > rules.NEGLIGIBLE
+def test_smooth_densities_stay_where_they_are(subtests: pytest.Subtests) -> None:
+    for target in ["beta_2_5", "claw", "age"]:
+        with subtests.test(target=target):
+            fit, _ = _fit(target, "2", 1_000_000)
+            assert fit.level == 6
+            assert fit.chance > rules.NEGLIGIBLE
 
 
-@pytest.mark.parametrize("target", ["claw", "beta_2_5"])
-def test_a_path_that_begins_near_another_fits_best_finds_the_same(target: str) -> None:
-    fit, _ = _fit(target, "2", 100_000)
-    for model in fit.tried[1:]:
-        family = Family(fit.likelihood, prior_of(7, model.family.prior.order), nodes=12)
-        whole, near = (smoothing._most_likely(smoothing._path(family, 7, begun)) for begun in ((), fit.tried))
-        assert near.penalty == whole.penalty
-        assert near.evidence == pytest.approx(whole.evidence, abs=0.01)
+def test_a_path_that_begins_near_another_fits_best_finds_the_same(subtests: pytest.Subtests) -> None:
+    for target in ["claw", "beta_2_5"]:
+        with subtests.test(target=target):
+            fit, _ = _fit(target, "2", 100_000)
+            for model in fit.tried[1:]:
+                family = Family(fit.likelihood, prior_of(7, model.family.prior.order), nodes=12)
+                whole, near = (smoothing._most_likely(smoothing._path(family, 7, begun)) for begun in ((), fit.tried))
+                assert near.penalty == whole.penalty
+                assert near.evidence == pytest.approx(whole.evidence, abs=0.01)
 
 
 def test_the_chance_of_a_true_law_is_uniform_and_that_of_a_wrong_one_is_none() -> None:

@@ -42,13 +42,14 @@ def statistics(*levels: int) -> np.ndarray:
     return counts
 
 
-@pytest.mark.parametrize("levels", [(0, 1, 2, 3), (0,), (2, 3)])
-def test_either_number_is_told_by_places_and_by_reports_of_it_alone(levels: tuple[int, ...]) -> None:
-    for name, found in zip("xy", plane.densities(ATTRIBUTE, statistics(*levels)), strict=True):
-        mean = found.functional(f.Mean())
-        assert mean.standard_error is not None
-        assert mean.value == pytest.approx(np.clip(PEOPLE[name], 0, 1).mean(), abs=4 * mean.standard_error)
-        assert mean.standard_error < 0.01
+def test_either_number_is_told_by_places_and_by_reports_of_it_alone(subtests: pytest.Subtests) -> None:
+    for levels in [(0, 1, 2, 3), (0,), (2, 3)]:
+        with subtests.test(levels=levels):
+            for name, found in zip("xy", plane.densities(ATTRIBUTE, statistics(*levels)), strict=True):
+                mean = found.functional(f.Mean())
+                assert mean.standard_error is not None
+                assert mean.value == pytest.approx(np.clip(PEOPLE[name], 0, 1).mean(), abs=4 * mean.standard_error)
+                assert mean.standard_error < 0.01
 
 
 def test_both_together_tell_what_both_tell_alone() -> None:

@@ -41,21 +41,22 @@ def aggregate(silent: float, seed: int = 0, n: int = 100_000, of: dp.Scheme = SC
     return dp.simulate(of, {"x": people(n, silent, seed)}, dp.seeded(seed + 1))
 
 
-@pytest.mark.parametrize("name", ["dyadic_wave", "square_wave"])
-@pytest.mark.parametrize("silent", [0.02, 0.6])
-def test_the_share_and_the_numbers_of_those_who_answered_are_found(silent: float, name: str) -> None:
-    estimate = dp.estimate(aggregate(silent, 3, of=scheme(f'mechanism = "{name}"\n')), "x")
-    share = estimate.silence
-    assert share.categories == ("missing",)
-    assert abs(share.raw[0] - silent) < 5 * share.standard_errors[0]
-    assert 1.0 < share.standard_errors[0] * 100_000**0.5 < 2.5
-    for functional, true in NUMBERS.items():
-        found = estimate.functional(functional)
-        assert abs(found.value - true) < 5 * found.standard_error
-    assert estimate.fit.passed
-    (low, high), true = estimate.cdf_band(np.array([0.1, 0.3])), LAW.cdf([0.1, 0.3])
-    assert np.all(np.abs(true - (low + high) / 2) < 2.5 * (high - low) / 2)  # five standard errors
-    assert estimate.curve_sensitivity(np.array([0.3]))[0] > 0
+def test_the_share_and_the_numbers_of_those_who_answered_are_found(subtests: pytest.Subtests) -> None:
+    for name in ["dyadic_wave", "square_wave"]:
+        for silent in [0.02, 0.6]:
+            with subtests.test(name=name, silent=silent):
+                estimate = dp.estimate(aggregate(silent, 3, of=scheme(f'mechanism = "{name}"\n')), "x")
+                share = estimate.silence
+                assert share.categories == ("missing",)
+                assert abs(share.raw[0] - silent) < 5 * share.standard_errors[0]
+                assert 1.0 < share.standard_errors[0] * 100_000**0.5 < 2.5
+                for functional, true in NUMBERS.items():
+                    found = estimate.functional(functional)
+                    assert abs(found.value - true) < 5 * found.standard_error
+                assert estimate.fit.passed
+                (low, high), true = estimate.cdf_band(np.array([0.1, 0.3])), LAW.cdf([0.1, 0.3])
+                assert np.all(np.abs(true - (low + high) / 2) < 2.5 * (high - low) / 2)  # five standard errors
+                assert estimate.curve_sensitivity(np.array([0.3]))[0] > 0
 
 
 def test_the_share_is_unbiased_whatever_the_law_in_its_span_is() -> None:
@@ -139,21 +140,19 @@ def test_what_lands_is_the_density_and_one_share() -> None:
     assert set(tables["functionals"]["functional"]) == {"mean", "quantile(0.5)"}
 
 
-@pytest.mark.parametrize(
-    ("more", "words"),
-    [
+def test_what_could_not_be_read_is_refused_in_one_line(subtests: pytest.Subtests) -> None:
+    for more, words in [
         ('mechanism = "wavelet_laplace"\n', "needs mechanism = dyadic_wave or square_wave, got wavelet_laplace"),
         ("degree = 2\n", "needs mechanism = dyadic_wave or square_wave, got wavelet_laplace"),
         ('estimator = "ems"\n', 'estimator = "log_spline", got "ems"'),
         ('mechanism = "square_wave"\ncells = 4\n', "needs 8 input cells"),
         ('codes = { 9 = "none" }\n', "who gives no answer"),
-    ],
-)
-def test_what_could_not_be_read_is_refused_in_one_line(more: str, words: str) -> None:
-    with pytest.raises(SchemeError) as refused:
-        scheme(more)
-    assert words in str(refused.value)
-    assert "\n" not in str(refused.value)
+    ]:
+        with subtests.test(more=more, words=words):
+            with pytest.raises(SchemeError) as refused:
+                scheme(more)
+            assert words in str(refused.value)
+            assert "\n" not in str(refused.value)
 
 
 def test_groups_are_of_a_number_that_everybody_gives() -> None:
