@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 import scipy
@@ -12,6 +14,7 @@ from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.estimation.estimators import discreteness
 from dpcore.functionals import parse
 from dpcore.functionals.base import FunctionDensity, Influence
+from tests.helpers.cases import of_each_kind
 
 ROUNDS = 200
 PLACES = np.arange(31) / 30
@@ -48,35 +51,41 @@ def estimated(name: str, clients: int, epsilon: int, seed: int) -> DensityEstima
     return dp.estimate(dp.aggregate(scheme, dp.privatize(scheme, {"x": people}, dp.seeded([seed, 2]))), "x")
 
 
-def test_a_lattice_is_seen_and_its_shares_hold(subtests: pytest.Subtests) -> None:
-    """At 0609a21 the share at or below a value held .39 of the times, and nothing was refused."""
-    for name, clients, epsilon, lattice in [
+@pytest.mark.parametrize(
+    ("name", "clients", "epsilon", "lattice"),
+    of_each_kind(
+        [
+            ("ten", 10_000, 1, 10),
+            ("thirty-one", 100_000, 1, 30),
+            ("counts", 100_000, 1, 30),
+            ("ages", 100_000, 4, 100),
+            ("incomes", 100_000, 4, 150),
+        ],
         ("ten", 10_000, 1, 10),
-        ("thirty-one", 100_000, 1, 30),
-        ("counts", 100_000, 1, 30),
-        ("ages", 100_000, 4, 100),
         ("incomes", 100_000, 4, 150),
-    ]:
-        with subtests.test(name=name, clients=clients, epsilon=epsilon, lattice=lattice):
-            estimate = estimated(name, clients, epsilon, 1)
-            found, (values, often) = estimate.discreteness, POINTS[name]
-            assert found is not None
-            assert found.is_seen
-            assert found.lattice == lattice
-            assert f"values {1000 / lattice:.4g} EUR apart" in found.text(1000.0, "EUR")
-            below = np.cumsum(often / often.sum())
-            for place in np.searchsorted(below, [0.2, 0.5, 0.8]):
-                share = estimate.functional(parse(f"cdf({float(values[place])!r})"))
-                assert share.low <= below[place] <= share.high
-                low, high = estimate.cdf_band(values[place])
-                assert low[0] <= below[place] <= high[0]
-            median = estimate.functional(parse("quantile(0.5)"))
-            assert median.low <= values[np.searchsorted(below, 0.5)] <= median.high
-            for text in ("entropy", "integrated_square(0)", "derivative(0, 0.3)"):
-                refused = estimate.functional(parse(text))
-                assert refused.is_refused
-                assert "few points" in refused.reason or "few input cells" in refused.reason
-            assert not estimate.functional(parse("mean")).is_refused
+    ),
+)
+def test_a_lattice_is_seen_and_its_shares_hold(name: str, clients: int, epsilon: int, lattice: int) -> None:
+    """At 0609a21 the share at or below a value held .39 of the times, and nothing was refused."""
+    estimate = estimated(name, clients, epsilon, 1)
+    found, (values, often) = estimate.discreteness, POINTS[name]
+    assert found is not None
+    assert found.is_seen
+    assert found.lattice == lattice
+    assert f"values {1000 / lattice:.4g} EUR apart" in found.text(1000.0, "EUR")
+    below = np.cumsum(often / often.sum())
+    for place in np.searchsorted(below, [0.2, 0.5, 0.8]):
+        share = estimate.functional(parse(f"cdf({float(values[place])!r})"))
+        assert share.low <= below[place] <= share.high
+        low, high = estimate.cdf_band(values[place])
+        assert low[0] <= below[place] <= high[0]
+    median = estimate.functional(parse("quantile(0.5)"))
+    assert median.low <= values[np.searchsorted(below, 0.5)] <= median.high
+    for text in ("entropy", "integrated_square(0)", "derivative(0, 0.3)"):
+        refused = estimate.functional(parse(text))
+        assert refused.is_refused
+        assert "few points" in refused.reason or "few input cells" in refused.reason
+    assert not estimate.functional(parse("mean")).is_refused
 
 
 def test_a_value_of_many_people_is_seen(subtests: pytest.Subtests) -> None:
@@ -99,27 +108,31 @@ def test_a_value_of_many_people_is_seen(subtests: pytest.Subtests) -> None:
             assert estimate.functional(parse("integrated_square(0)")).is_refused
 
 
-def test_of_few_reports_nothing_is_told(subtests: pytest.Subtests) -> None:
+@pytest.mark.parametrize(("name", "seed"), of_each_kind(product(["skew", "ten"], range(5)), ("skew", 0), ("ten", 1)))
+def test_of_few_reports_nothing_is_told(name: str, seed: int) -> None:
     """Fifty people are the smallest round: everything looks like a single value, and like a density."""
-    for name in ["skew", "ten"]:
-        with subtests.test(name=name):
-            for seed in range(5):
-                found = estimated(name, 50, 1, seed).discreteness
-                assert found is not None
-                assert not found.is_seen
+    found = estimated(name, 50, 1, seed).discreteness
+    assert found is not None
+    assert not found.is_seen
 
 
-def test_a_density_is_left_in_peace(subtests: pytest.Subtests) -> None:
-    for name in SMOOTH:
-        for clients, epsilon in [(10_000, 1), (100_000, 4)]:
-            with subtests.test(name=name, clients=clients, epsilon=epsilon):
-                estimate = estimated(name, clients, epsilon, 5)
-                found = estimate.discreteness
-                assert found is not None
-                assert not found.is_seen
-                assert "as well as" in found.text(1.0)
-                x = np.linspace(0.1, 0.9, 5)
-                assert np.array_equal(np.array(found.reach(x)), np.array([x, x]))
+@pytest.mark.parametrize(
+    ("name", "clients", "epsilon"),
+    of_each_kind(
+        [(name, *people) for name in SMOOTH for people in [(10_000, 1), (100_000, 4)]],
+        ("skew", 10_000, 1),
+        ("exponential", 100_000, 4),
+        ("two per cent", 100_000, 4),
+    ),
+)
+def test_a_density_is_left_in_peace(name: str, clients: int, epsilon: int) -> None:
+    estimate = estimated(name, clients, epsilon, 5)
+    found = estimate.discreteness
+    assert found is not None
+    assert not found.is_seen
+    assert "as well as" in found.text(1.0)
+    x = np.linspace(0.1, 0.9, 5)
+    assert np.array_equal(np.array(found.reach(x)), np.array([x, x]))
 
 
 def test_what_may_be_infinite_at_an_end_is_refused(subtests: pytest.Subtests) -> None:

@@ -14,15 +14,18 @@ from dpcore.functionals import Cdf, Derivative, Mean, Quantile, Variance, parse
 from dpcore.mechanisms.bases import bspline
 from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.budget import Budget
+from tests.helpers.cases import of_each_kind
 from tests.helpers.estimate_cases import SMOOTH, draw, mechanism
 
+DEGREES = of_each_kind([0, 1, 2, 3], 0, 2)
 
-@pytest.fixture(scope="module", params=[0, 1, 2, 3])
+
+@pytest.fixture(scope="module", params=DEGREES)
 def estimate(request):
     return Projection().estimate(draw(mechanism(request.param), SMOOTH["raised"], 3_000_000, seed=request.param), "x")
 
 
-@pytest.fixture(scope="module", params=[0, 1, 2, 3])
+@pytest.fixture(scope="module", params=DEGREES)
 def fixed(request):
     """At a level that somebody chose, functionals are the raw spline's, by the delta method."""
     rule = Projection(level_rule=Fixed(4))

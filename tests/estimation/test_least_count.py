@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -20,12 +21,14 @@ def groups_of(shape: tuple[int, ...]) -> dict[str, np.ndarray]:
 def told(counts: np.ndarray, groups: dict[str, np.ndarray], seen: set[str]) -> int:
     """The fewest reports that any sum or difference of what is shown, none above one of a person, is of: every one is tried."""
     rows = [np.ones(len(counts), dtype=np.int64), *(groups[name].astype(np.int64) for name in sorted(seen))]
-    there, least = counts > 0, int(counts.sum())
-    for signs in product((-1, 0, 1), repeat=len(rows)):
-        total = np.dot(signs, rows)[there]
-        if np.abs(total).max() == 1:
-            least = min(least, int(counts[there] @ np.abs(total)))
-    return least
+    there = counts > 0
+    totals = np.abs(_signs(len(rows)) @ np.array(rows)[:, there])
+    return min([int(counts.sum()), *(totals[totals.max(axis=1) == 1] @ counts[there]).tolist()])
+
+
+@cache
+def _signs(rows: int) -> np.ndarray:
+    return np.array(list(product((-1, 0, 1), repeat=rows)))
 
 
 def test_of_one_label(subtests: pytest.Subtests) -> None:

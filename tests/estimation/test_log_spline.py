@@ -162,6 +162,7 @@ def test_the_same_aggregate_twice_gives_the_same_numbers(name):
     assert again.functional(parse("entropy")) == _estimate(name).functional(parse("entropy"))
 
 
+@pytest.mark.parametrize("name", of_each_kind(MECHANISMS, "dyadic_wave"))
 def test_groups_are_near_their_own_truths(name):
     found = pipeline.estimate(_aggregate(name), "height", given="side")
     assert set(found) == {"left", "right"}  # nobody is in the middle

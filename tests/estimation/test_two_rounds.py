@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import dpcore as dp
 from dpcore._random import seeded
 from dpcore.errors import DPCoreError, NotEstimable
 from dpcore.estimation import two_rounds
+from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.estimation.functional_estimate import FunctionalEstimate, refused
 from dpcore.functionals import Cdf, Quantile
 from dpcore.laboratory.studies.targets import target
@@ -19,8 +21,14 @@ from tests.estimation.test_two_rounds_coverage import answered, ranges, scheme, 
 LAW = target("beta_2_5")
 
 
+@cache
 def first(n: int = 50_000, seed: int = 1) -> dp.Aggregate:
     return dp.simulate(wave(n), LAW, seeded((40, seed)), n)
+
+
+@cache
+def first_estimate(n: int = 50_000) -> DensityEstimate:
+    return dp.estimate(first(n), "x")
 
 
 def test_a_level_says_what_people_of_the_law_would(subtests: pytest.Subtests) -> None:
@@ -44,7 +52,7 @@ def test_a_share_that_was_asked_is_known_by_inverse_variances() -> None:
     """At an edge both rounds' numbers of one share, which `revision` says may be averaged, give what one likelihood does."""
     edge, n = Cdf(0.265625), 50_000
     one, other = first(n), answered(ranges("0.265625", n), LAW, n, 1)
-    alone = dp.estimate(one, "x").functional(edge)
+    alone = first_estimate().functional(edge)
     said = dp.estimate(other, "x")
     numbers = np.array([alone.value, said.raw[0]])
     weights = np.array([alone.standard_error, said.standard_errors[0]]) ** -2.0
@@ -84,12 +92,12 @@ def test_two_questions_of_one_column_are_both_read() -> None:
     people = {"x": seeded((3,)).generator().beta(2, 5, 50_000)}
     found = two_rounds.combine(first(), dp.aggregate(both, dp.privatize(both, people, seeded((4,)))), "x")
     for edge in (0.2, 0.45):
-        alone = dp.estimate(first(), "x").functional(Cdf(edge))
+        alone = first_estimate().functional(Cdf(edge))
         assert found.functional(Cdf(edge)).standard_error < 0.65 * alone.standard_error
 
 
 def test_two_populations_show() -> None:
-    before = dp.estimate(first(), "x")
+    before = first_estimate()
     alike, other = (answered(ranges("0.2, 0.265", 50_000), law, 50_000, 1) for law in (LAW, target("beta_10_10")))
     assert max(two_rounds.deviations(before, alike, "x")) < 3.5
     assert min(two_rounds.deviations(before, other, "x")) > 10

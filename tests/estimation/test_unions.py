@@ -15,8 +15,14 @@ from dpcore.privacy.budget import Budget
 from tests.estimation.test_frequency import _aggregate, _channel
 from tests.estimation.test_frequency_coverage import ORACLES, _estimates, _truth
 
-QUICK = [("randomized_response", 8), ("unary_optimized", 8)]
-BY_DAY = [("subset_selection", 8), ("hadamard_response", 8), ("unary_symmetric", 40), ("randomized_response", 40)]
+QUICK = [("unary_optimized", 8)]
+BY_DAY = [
+    ("randomized_response", 8),
+    ("subset_selection", 8),
+    ("hadamard_response", 8),
+    ("unary_symmetric", 40),
+    ("randomized_response", 40),
+]
 
 
 def _one(oracle: str, k: int = 8, n: int = 20_000) -> tuple[FrequencyEstimate, np.ndarray]:

@@ -45,6 +45,9 @@ KINDS = {
 }
 
 
+SLOW = ("wavelet_laplace", "wavelet_laplace log_spline")
+
+
 @cache
 def scheme_of(kind: str, epsilon: float, others: str = "") -> dp.Scheme:
     mechanism = "dyadic_wave" if kind == "points" else kind.split()[0]
@@ -110,10 +113,7 @@ def weighted(aggregate: Any, *, together: bool = False, weights: Weights | None 
 
 @pytest.mark.parametrize(
     "kind",
-    [
-        pytest.param(kind, marks=pytest.mark.slow if kind.startswith(("square", "wavelet_laplace ")) else ())
-        for kind in KINDS
-    ],
+    [pytest.param(kind, marks=pytest.mark.slow if kind.startswith("square") or kind in SLOW else ()) for kind in KINDS],
 )
 def test_equal_weights_change_nothing(kind: str) -> None:
     """Values, errors, intervals, bands and what one report can do: to 1e-12, whatever the mechanism."""
