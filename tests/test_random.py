@@ -20,10 +20,10 @@ def test_words_past_the_last_whole_multiple_are_drawn_again() -> None:
     assert Given([2**32 - 1]).below(2**32, 1).tolist() == [2**32 - 1]
 
 
-@pytest.mark.parametrize("bound", [0, 2**32 + 1])
-def test_bounds_outside_32_bits_are_refused(bound: int) -> None:
-    with pytest.raises(ValueError, match="bound"):
-        seeded(1).below(bound, 1)
+def test_bounds_outside_32_bits_are_refused(subtests: pytest.Subtests) -> None:
+    for bound in [0, 2**32 + 1]:
+        with subtests.test(bound=bound), pytest.raises(ValueError, match="bound"):
+            seeded(1).below(bound, 1)
 
 
 def test_seeded_streams_are_named_by_their_key_alone() -> None:
@@ -45,19 +45,20 @@ def test_seeded_words_are_numpys_whatever_the_pieces() -> None:
         assert source.generator().integers(10) == numpys.integers(10)  # which takes half a draw
 
 
-@pytest.mark.parametrize("bound", [1, 2, 3, 1000, 1 << 16, (1 << 31) + 1, (1 << 32) - 1, 1 << 32])
-def test_numbers_below_a_bound_are_words_modulo_it_and_late_ones_are_drawn_again(bound: int) -> None:
-    count, limit = 70_001, (1 << 32) - (1 << 32) % bound
-    words = seeded(3)
-    drawn = words.words(count).astype(np.int64)
-    late = np.flatnonzero(drawn >= limit)
-    while late.size:
-        drawn[late] = words.words(late.size)
-        late = late[drawn[late] >= limit]
-    residues = seeded(3).residues(bound, count)
-    assert residues.dtype == np.uint32
-    assert np.array_equal(residues, drawn % bound)
-    assert np.array_equal(seeded(3).below(bound, count), residues)
+def test_numbers_below_a_bound_are_words_modulo_it_and_late_ones_are_drawn_again(subtests: pytest.Subtests) -> None:
+    for bound in [1, 2, 3, 1000, 1 << 16, (1 << 31) + 1, (1 << 32) - 1, 1 << 32]:
+        with subtests.test(bound=bound):
+            count, limit = 70_001, (1 << 32) - (1 << 32) % bound
+            words = seeded(3)
+            drawn = words.words(count).astype(np.int64)
+            late = np.flatnonzero(drawn >= limit)
+            while late.size:
+                drawn[late] = words.words(late.size)
+                late = late[drawn[late] >= limit]
+            residues = seeded(3).residues(bound, count)
+            assert residues.dtype == np.uint32
+            assert np.array_equal(residues, drawn % bound)
+            assert np.array_equal(seeded(3).below(bound, count), residues)
 
 
 def test_keyed_streams_do_not_depend_on_how_they_are_read() -> None:
@@ -134,10 +135,11 @@ class Kept(Source):
         return self
 
 
-@pytest.mark.parametrize("count", [64, 5000])
-def test_a_forked_process_never_meets_the_same_words(count: int) -> None:
-    assert not repeats_after_a_fork(secure(), count)
-    assert repeats_after_a_fork(Kept(), count)
+def test_a_forked_process_never_meets_the_same_words(subtests: pytest.Subtests) -> None:
+    for count in [64, 5000]:
+        with subtests.test(count=count):
+            assert not repeats_after_a_fork(secure(), count)
+            assert repeats_after_a_fork(Kept(), count)
 
 
 def test_neither_does_a_spawned_or_a_pickled_stream() -> None:
@@ -167,9 +169,10 @@ def test_without_a_cipher_all_words_are_the_operating_systems(monkeypatch: pytes
     assert len(np.unique(secure().words(50_000))) > 49_980
 
 
-@pytest.mark.parametrize("count", [4096, 50_001])
-def test_many_secure_words_cover_the_range_evenly(count: int) -> None:
-    words = secure().words(count)
-    assert len(words) == count
-    for low_bits in (words & 15, words >> 28):
-        assert law_agrees(np.bincount(low_bits, minlength=16), np.ones(16))
+def test_many_secure_words_cover_the_range_evenly(subtests: pytest.Subtests) -> None:
+    for count in [4096, 50_001]:
+        with subtests.test(count=count):
+            words = secure().words(count)
+            assert len(words) == count
+            for low_bits in (words & 15, words >> 28):
+                assert law_agrees(np.bincount(low_bits, minlength=16), np.ones(16))

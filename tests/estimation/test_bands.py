@@ -20,10 +20,13 @@ def test_standard_errors_are_those_of_each_point():
     assert standard_errors(features, np.zeros((4, 4))) == pytest.approx(np.zeros(7))
 
 
-@pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
-def test_a_curve_that_is_one_number_needs_the_pointwise_value(confidence):
-    features = np.outer(np.linspace(0.5, 2.0, 30), np.ones(3))  # its length varies, its direction does not
-    assert critical_value(features, np.eye(3), confidence) == pytest.approx(scipy.stats.norm.ppf((1 + confidence) / 2))
+def test_a_curve_that_is_one_number_needs_the_pointwise_value(subtests):
+    for confidence in [0.8, 0.95, 0.99]:
+        with subtests.test(confidence=confidence):
+            features = np.outer(np.linspace(0.5, 2.0, 30), np.ones(3))  # its length varies, its direction does not
+            assert critical_value(features, np.eye(3), confidence) == pytest.approx(
+                scipy.stats.norm.ppf((1 + confidence) / 2)
+            )
 
 
 def test_a_circle_has_the_law_of_its_radius():
@@ -37,21 +40,22 @@ def test_a_circle_has_the_law_of_its_radius():
         assert found > scipy.stats.norm.ppf((1 + confidence) / 2) + 0.2
 
 
-@pytest.mark.parametrize(("confidence", "slack"), [(0.8, 0.05), (0.95, 0.01)])
-def test_splines_with_a_correlated_error_are_held_as_often_as_it_says(confidence, slack):
-    rng = np.random.default_rng(2)
-    u = np.linspace(0, 1, 151)
-    features = bspline.evaluate(u, 3, 3)
-    root = rng.normal(size=(features.shape[1],) * 2) * np.linspace(0.1, 2, features.shape[1])
-    S = root @ root.T
-    found = critical_value(features, S, confidence)
-    curves = rng.standard_normal((DRAWS, len(root))) @ root.T @ features.T / standard_errors(features, S)
-    largest = np.abs(curves).max(axis=1)
-    held = np.mean(largest <= found)
-    sd = np.sqrt(confidence * (1 - confidence) / DRAWS)
-    assert confidence - 5 * sd <= held <= confidence + slack + 5 * sd  # a bound, closer the rarer
-    assert np.mean(largest <= 0.85 * found) < confidence - 10 * sd
-    assert critical_value(features, 7 * S, confidence) == pytest.approx(found)
+def test_splines_with_a_correlated_error_are_held_as_often_as_it_says(subtests):
+    for confidence, slack in [(0.8, 0.05), (0.95, 0.01)]:
+        with subtests.test(confidence=confidence, slack=slack):
+            rng = np.random.default_rng(2)
+            u = np.linspace(0, 1, 151)
+            features = bspline.evaluate(u, 3, 3)
+            root = rng.normal(size=(features.shape[1],) * 2) * np.linspace(0.1, 2, features.shape[1])
+            S = root @ root.T
+            found = critical_value(features, S, confidence)
+            curves = rng.standard_normal((DRAWS, len(root))) @ root.T @ features.T / standard_errors(features, S)
+            largest = np.abs(curves).max(axis=1)
+            held = np.mean(largest <= found)
+            sd = np.sqrt(confidence * (1 - confidence) / DRAWS)
+            assert confidence - 5 * sd <= held <= confidence + slack + 5 * sd  # a bound, closer the rarer
+            assert np.mean(largest <= 0.85 * found) < confidence - 10 * sd
+            assert critical_value(features, 7 * S, confidence) == pytest.approx(found)
 
 
 def test_points_without_error_do_not_disturb():

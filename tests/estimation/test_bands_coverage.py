@@ -115,25 +115,26 @@ def test_bands_that_hold_whatever_the_law_hold_as_often_as_they_say(name: str) -
     assert (rows[["any_law", *NUMBERS]].mean() >= 33 / 40).all()
 
 
-@pytest.mark.parametrize("kind", ["density", "cdf"])
-def test_bands_of_smooth_densities_hold_at_once_because_they_count_the_bias(kind: str) -> None:
+def test_bands_of_smooth_densities_hold_at_once_because_they_count_the_bias(subtests: pytest.Subtests) -> None:
     """Of a claw, whose bias is the largest there may be nearly everywhere; scores are drawn with the channel's noise."""
-    there, law = known("claw"), target("claw")
-    one = Assumed(SimpleNamespace(told=np.array([])), there)  # type: ignore[arg-type]
-    along = there.features if kind == "density" else there.below
-    truth = law.pdf(AT) if kind == "density" else law.cdf(AT)
-    trade, deviations = one.shortest(along, 0.95, True)
-    found, noise = there.alike(along(AT), trade), there.noise(along(AT), trade)
-    drawn = found.value + np.random.default_rng(5).standard_normal((2000, noise.shape[1])) @ noise.T
-    low, high = (one.density_band if kind == "density" else one.cdf_band)(AT, 0.95, True)
-    half = (high - low) / 2
-    assert half == pytest.approx(found.bias + deviations * found.deviation)
-    held = np.all(np.abs(drawn - truth) <= half + 1e-12, axis=1).mean()
-    assert held >= 0.94
-    noise_alone = np.all(np.abs(drawn - found.value) <= deviations * found.deviation + 1e-12, axis=1).mean()
-    assert 0.935 <= noise_alone <= 0.97
-    if kind == "density":  # of the cdf noise is most of it
-        assert np.all(np.abs(drawn - truth) <= deviations * found.deviation + 1e-12, axis=1).mean() < 0.93
+    for kind in ["density", "cdf"]:
+        with subtests.test(kind=kind):
+            there, law = known("claw"), target("claw")
+            one = Assumed(SimpleNamespace(told=np.array([])), there)  # type: ignore[arg-type]
+            along = there.features if kind == "density" else there.below
+            truth = law.pdf(AT) if kind == "density" else law.cdf(AT)
+            trade, deviations = one.shortest(along, 0.95, True)
+            found, noise = there.alike(along(AT), trade), there.noise(along(AT), trade)
+            drawn = found.value + np.random.default_rng(5).standard_normal((2000, noise.shape[1])) @ noise.T
+            low, high = (one.density_band if kind == "density" else one.cdf_band)(AT, 0.95, True)
+            half = (high - low) / 2
+            assert half == pytest.approx(found.bias + deviations * found.deviation)
+            held = np.all(np.abs(drawn - truth) <= half + 1e-12, axis=1).mean()
+            assert held >= 0.94
+            noise_alone = np.all(np.abs(drawn - found.value) <= deviations * found.deviation + 1e-12, axis=1).mean()
+            assert 0.935 <= noise_alone <= 0.97
+            if kind == "density":  # of the cdf noise is most of it
+                assert np.all(np.abs(drawn - truth) <= deviations * found.deviation + 1e-12, axis=1).mean() < 0.93
 
 
 if __name__ == "__main__":

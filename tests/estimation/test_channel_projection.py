@@ -31,20 +31,21 @@ def spline_law(inputs: int, degree: int = 2, level: int = 3) -> tuple[np.ndarray
     return coefficients, np.diff(Spline(*UNIT, degree, level, coefficients).cdf(np.arange(inputs + 1) / inputs))
 
 
-@pytest.mark.parametrize("mechanism", WAVES, ids=lambda mechanism: f"{mechanism.name} {mechanism.waves[0].window}")
-def test_expected_counts_give_a_spline_back_whatever_the_fit(mechanism: WaveMechanism) -> None:
-    coefficients, law = spline_law(mechanism.inputs)
-    model = mechanism.model()
-    counts = model.expected(law, 1e6 * model.level_law)[:, None]
-    for fit in (law, np.full(mechanism.inputs, 1 / mechanism.inputs)):
-        rung = project(model, counts, np.ones(1), fit, 2, 3, UNIT)
-        np.testing.assert_allclose(rung.raw.coefficients, coefficients, rtol=1e-7, atol=1e-7)
-        mass = bspline.integrals(2, 3)
-        assert mass @ rung.covariance @ mass == pytest.approx(0, abs=1e-12)  # known to be one
-    lower, upper = -3.0, 5.0
-    moved = project(model, counts, np.ones(1), law, 2, 3, (lower, upper)).raw
-    assert moved.cdf(upper) == pytest.approx(1)
-    assert moved.pdf(1.0) == pytest.approx(Spline(*UNIT, 2, 3, coefficients).pdf(0.5) / 8)
+def test_expected_counts_give_a_spline_back_whatever_the_fit(subtests: pytest.Subtests) -> None:
+    for mechanism in WAVES:
+        with subtests.test(mechanism=mechanism):
+            coefficients, law = spline_law(mechanism.inputs)
+            model = mechanism.model()
+            counts = model.expected(law, 1e6 * model.level_law)[:, None]
+            for fit in (law, np.full(mechanism.inputs, 1 / mechanism.inputs)):
+                rung = project(model, counts, np.ones(1), fit, 2, 3, UNIT)
+                np.testing.assert_allclose(rung.raw.coefficients, coefficients, rtol=1e-7, atol=1e-7)
+                mass = bspline.integrals(2, 3)
+                assert mass @ rung.covariance @ mass == pytest.approx(0, abs=1e-12)  # known to be one
+            lower, upper = -3.0, 5.0
+            moved = project(model, counts, np.ones(1), law, 2, 3, (lower, upper)).raw
+            assert moved.cdf(upper) == pytest.approx(1)
+            assert moved.pdf(1.0) == pytest.approx(Spline(*UNIT, 2, 3, coefficients).pdf(0.5) / 8)
 
 
 @pytest.mark.slow
@@ -107,23 +108,21 @@ def test_levels_without_reports_are_left_out() -> None:
         project(model, np.zeros_like(counts), np.ones(1), law, 2, 3, UNIT)
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "space"),
-    [
+def test_a_few_cells_tell_a_coarser_space(subtests: pytest.Subtests) -> None:
+    """Of sixteen pieces 18 functions would be told by 16 cells: a singular matrix, or errors of any size, by rounding."""
+    for mechanism, space in [
         (SquareWave.design(TWO, cells=2), (1, 0)),
         (SquareWave.design(TWO, cells=16), (2, 3)),
         (DyadicWave.design(TWO, cells=4), (2, 2)),
-    ],
-)
-def test_a_few_cells_tell_a_coarser_space(mechanism, space) -> None:
-    """Of sixteen pieces 18 functions would be told by 16 cells: a singular matrix, or errors of any size, by rounding."""
-    degree, level = space
-    coefficients, law = spline_law(mechanism.inputs, degree, level)
-    model = mechanism.model()
-    rung = project(model, model.expected(law, 1e6 * model.level_law)[:, None], np.ones(1), law, 2, 4, UNIT)
-    assert (rung.raw.degree, rung.raw.level) == space
-    np.testing.assert_allclose(rung.raw.coefficients, coefficients, rtol=1e-6, atol=1e-6)
-    assert np.sqrt(np.diagonal(rung.covariance)).max() < 1
+    ]:
+        with subtests.test(mechanism=mechanism, space=space):
+            degree, level = space
+            coefficients, law = spline_law(mechanism.inputs, degree, level)
+            model = mechanism.model()
+            rung = project(model, model.expected(law, 1e6 * model.level_law)[:, None], np.ones(1), law, 2, 4, UNIT)
+            assert (rung.raw.degree, rung.raw.level) == space
+            np.testing.assert_allclose(rung.raw.coefficients, coefficients, rtol=1e-6, atol=1e-6)
+            assert np.sqrt(np.diagonal(rung.covariance)).max() < 1
 
 
 def test_half_the_reports_have_twice_the_variance() -> None:

@@ -182,27 +182,26 @@ class NoInfluence(dp.functionals.Entropy):
         raise SchemeError("no influence where the density is zero")
 
 
-@pytest.mark.parametrize(
-    "functional", [dp.functionals.Quantile(0.5), dp.functionals.IntegratedSquare(0), dp.functionals.Variance()]
-)
-def test_the_alignment_is_that_of_the_influences_under_the_estimate_s_covariance(functional: Any) -> None:
-    made = aggregate(5, 50_000)
-    groups: Any = dp.estimate(made, "height", given="side")
-    left, right = groups["left"], groups["right"]
-    weights = related(left, right, MEAN)[0]
-    wanted = []
-    for side in (left, right):
-        psi, phi = (
-            functional.expand(each.density).influence.on(side.raw.features, each.density.breakpoints)
-            for each in (left, right)
-        )
-        S = side.covariance
-        wanted.append(weights * (psi @ S @ phi) / np.sqrt((psi @ S @ psi) * (phi @ S @ phi)))
-    assert related(left, right, functional)[0] == pytest.approx(min(wanted), rel=1e-3)
-    assert related(left, right, NoInfluence()) == (
-        weights,
-        "both groups are made of the same reports: the largest error that their weights allow is used",
-    )
+def test_the_alignment_is_that_of_the_influences_under_the_estimate_s_covariance(subtests: pytest.Subtests) -> None:
+    for functional in [dp.functionals.Quantile(0.5), dp.functionals.IntegratedSquare(0), dp.functionals.Variance()]:
+        with subtests.test(functional=functional):
+            made = aggregate(5, 50_000)
+            groups: Any = dp.estimate(made, "height", given="side")
+            left, right = groups["left"], groups["right"]
+            weights = related(left, right, MEAN)[0]
+            wanted = []
+            for side in (left, right):
+                psi, phi = (
+                    functional.expand(each.density).influence.on(side.raw.features, each.density.breakpoints)
+                    for each in (left, right)
+                )
+                S = side.covariance
+                wanted.append(weights * (psi @ S @ phi) / np.sqrt((psi @ S @ psi) * (phi @ S @ phi)))
+            assert related(left, right, functional)[0] == pytest.approx(min(wanted), rel=1e-3)
+            assert related(left, right, NoInfluence()) == (
+                weights,
+                "both groups are made of the same reports: the largest error that their weights allow is used",
+            )
 
 
 class Jittery:

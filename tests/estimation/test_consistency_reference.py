@@ -34,14 +34,15 @@ def _raw(degree: int, level: int, seed: int) -> np.ndarray:
     return 30 * u * (1 - u) ** 4 + rng.choice([0.2, 1.0, 3.0]) * rng.standard_normal(size)
 
 
-@pytest.mark.parametrize("degree", [0, 1, 2, 3])
-@pytest.mark.parametrize("seed", range(5))
-def test_the_projection_is_the_slow_solvers(degree, seed):
-    raw = _raw(degree, 3, seed)
-    fast, slow = project_density(raw, degree, 3), _slow_projection(raw, degree, 3)
-    gram = bspline.gram(degree, 3)
-    assert (fast - raw) @ gram @ (fast - raw) <= (slow - raw) @ gram @ (slow - raw) * (1 + 1e-6) + 1e-9
-    np.testing.assert_allclose(fast, slow, atol=2e-3 * np.abs(raw).max())
+def test_the_projection_is_the_slow_solvers(subtests):
+    for degree in [0, 1, 2, 3]:
+        for seed in range(5):
+            with subtests.test(degree=degree, seed=seed):
+                raw = _raw(degree, 3, seed)
+                fast, slow = project_density(raw, degree, 3), _slow_projection(raw, degree, 3)
+                gram = bspline.gram(degree, 3)
+                assert (fast - raw) @ gram @ (fast - raw) <= (slow - raw) @ gram @ (slow - raw) * (1 + 1e-6) + 1e-9
+                np.testing.assert_allclose(fast, slow, atol=2e-3 * np.abs(raw).max())
 
 
 @pytest.mark.parametrize(("degree", "level"), every_value_once([0, 1, 2, 3], [3, 5, 7, 8]))
@@ -54,25 +55,27 @@ def test_projections_are_densities(degree, level):
         np.testing.assert_allclose(project_density(projected, degree, level), projected, atol=1e-9)
 
 
-@pytest.mark.parametrize("degree", [1, 2, 3])
-def test_a_density_is_left_alone_and_a_multiple_of_it_too(degree):
-    size = bspline.size(degree, 4)
-    density = 0.5 + np.random.default_rng(1).random(size)
-    density /= bspline.integrals(degree, 4) @ density
-    np.testing.assert_allclose(project_density(density, degree, 4), density, atol=1e-12)
+def test_a_density_is_left_alone_and_a_multiple_of_it_too(subtests):
+    for degree in [1, 2, 3]:
+        with subtests.test(degree=degree):
+            size = bspline.size(degree, 4)
+            density = 0.5 + np.random.default_rng(1).random(size)
+            density /= bspline.integrals(degree, 4) @ density
+            np.testing.assert_allclose(project_density(density, degree, 4), density, atol=1e-12)
 
 
-@pytest.mark.parametrize("degree", [0, 2, 3])
-def test_no_density_is_further_from_the_projection_than_from_the_raw_estimate(degree):
-    rng = np.random.default_rng(3)
-    gram, mass = bspline.gram(degree, 4), bspline.integrals(degree, 4)
-    for seed in range(5):
-        raw = _raw(degree, 4, seed)
-        projected = project_density(raw, degree, 4)
-        truth = rng.gamma(0.3, size=len(raw))
-        truth /= mass @ truth
-        before, after = raw - truth, projected - truth
-        assert after @ gram @ after <= before @ gram @ before + 1e-9
+def test_no_density_is_further_from_the_projection_than_from_the_raw_estimate(subtests):
+    for degree in [0, 2, 3]:
+        with subtests.test(degree=degree):
+            rng = np.random.default_rng(3)
+            gram, mass = bspline.gram(degree, 4), bspline.integrals(degree, 4)
+            for seed in range(5):
+                raw = _raw(degree, 4, seed)
+                projected = project_density(raw, degree, 4)
+                truth = rng.gamma(0.3, size=len(raw))
+                truth /= mass @ truth
+                before, after = raw - truth, projected - truth
+                assert after @ gram @ after <= before @ gram @ before + 1e-9
 
 
 def test_nonnegative_quadratics_with_negative_coefficients_are_kept():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 import scipy
@@ -12,6 +14,7 @@ from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.estimation.estimators import discreteness
 from dpcore.functionals import parse
 from dpcore.functionals.base import FunctionDensity, Influence
+from tests.helpers.cases import of_each_kind
 
 ROUNDS = 200
 PLACES = np.arange(31) / 30
@@ -50,13 +53,17 @@ def estimated(name: str, clients: int, epsilon: int, seed: int) -> DensityEstima
 
 @pytest.mark.parametrize(
     ("name", "clients", "epsilon", "lattice"),
-    [
+    of_each_kind(
+        [
+            ("ten", 10_000, 1, 10),
+            ("thirty-one", 100_000, 1, 30),
+            ("counts", 100_000, 1, 30),
+            ("ages", 100_000, 4, 100),
+            ("incomes", 100_000, 4, 150),
+        ],
         ("ten", 10_000, 1, 10),
-        ("thirty-one", 100_000, 1, 30),
-        ("counts", 100_000, 1, 30),
-        ("ages", 100_000, 4, 100),
         ("incomes", 100_000, 4, 150),
-    ],
+    ),
 )
 def test_a_lattice_is_seen_and_its_shares_hold(name: str, clients: int, epsilon: int, lattice: int) -> None:
     """At 0609a21 the share at or below a value held .39 of the times, and nothing was refused."""
@@ -81,38 +88,43 @@ def test_a_lattice_is_seen_and_its_shares_hold(name: str, clients: int, epsilon:
     assert not estimate.functional(parse("mean")).is_refused
 
 
-@pytest.mark.parametrize(
-    ("name", "clients", "epsilon", "at"), [("zeros inside", 10_000, 1, 0.25), ("a spike", 100_000, 4, 0.4)]
-)
-def test_a_value_of_many_people_is_seen(name: str, clients: int, epsilon: int, at: float) -> None:
-    estimate = estimated(name, clients, epsilon, 3)
-    found = estimate.discreteness
-    assert found is not None
-    assert found.is_seen
-    first, last = (float(end[0]) for end in found.reach(np.array([at])))
-    assert first < at < last
-    assert found.lattice or "cannot be told from one value each" in found.text(1.0)
-    own = 0.4 if at == 0.25 else 0.05
-    truth = own + (1 - own) * float(scipy.stats.beta(2, 2).cdf(at))
-    share = estimate.functional(parse(f"cdf({at})"))
-    assert share.low <= truth <= share.high
-    assert share.low <= share.value <= share.high
-    assert share.high - share.low <= 5 * share.standard_error
-    assert abs(share.value - share.plug_in) <= 0.2 * share.standard_error  # nobody knows better
-    assert estimate.functional(parse("integrated_square(0)")).is_refused
+def test_a_value_of_many_people_is_seen(subtests: pytest.Subtests) -> None:
+    for name, clients, epsilon, at in [("zeros inside", 10_000, 1, 0.25), ("a spike", 100_000, 4, 0.4)]:
+        with subtests.test(name=name, clients=clients, epsilon=epsilon, at=at):
+            estimate = estimated(name, clients, epsilon, 3)
+            found = estimate.discreteness
+            assert found is not None
+            assert found.is_seen
+            first, last = (float(end[0]) for end in found.reach(np.array([at])))
+            assert first < at < last
+            assert found.lattice or "cannot be told from one value each" in found.text(1.0)
+            own = 0.4 if at == 0.25 else 0.05
+            truth = own + (1 - own) * float(scipy.stats.beta(2, 2).cdf(at))
+            share = estimate.functional(parse(f"cdf({at})"))
+            assert share.low <= truth <= share.high
+            assert share.low <= share.value <= share.high
+            assert share.high - share.low <= 5 * share.standard_error
+            assert abs(share.value - share.plug_in) <= 0.2 * share.standard_error  # nobody knows better
+            assert estimate.functional(parse("integrated_square(0)")).is_refused
 
 
-@pytest.mark.parametrize("name", ["skew", "ten"])
-def test_of_few_reports_nothing_is_told(name: str) -> None:
+@pytest.mark.parametrize(("name", "seed"), of_each_kind(product(["skew", "ten"], range(5)), ("skew", 0), ("ten", 1)))
+def test_of_few_reports_nothing_is_told(name: str, seed: int) -> None:
     """Fifty people are the smallest round: everything looks like a single value, and like a density."""
-    for seed in range(5):
-        found = estimated(name, 50, 1, seed).discreteness
-        assert found is not None
-        assert not found.is_seen
+    found = estimated(name, 50, 1, seed).discreteness
+    assert found is not None
+    assert not found.is_seen
 
 
-@pytest.mark.parametrize("name", SMOOTH)
-@pytest.mark.parametrize(("clients", "epsilon"), [(10_000, 1), (100_000, 4)])
+@pytest.mark.parametrize(
+    ("name", "clients", "epsilon"),
+    of_each_kind(
+        [(name, *people) for name in SMOOTH for people in [(10_000, 1), (100_000, 4)]],
+        ("skew", 10_000, 1),
+        ("exponential", 100_000, 4),
+        ("two per cent", 100_000, 4),
+    ),
+)
 def test_a_density_is_left_in_peace(name: str, clients: int, epsilon: int) -> None:
     estimate = estimated(name, clients, epsilon, 5)
     found = estimate.discreteness
@@ -123,13 +135,14 @@ def test_a_density_is_left_in_peace(name: str, clients: int, epsilon: int) -> No
     assert np.array_equal(np.array(found.reach(x)), np.array([x, x]))
 
 
-@pytest.mark.parametrize(("clients", "epsilon"), [(10_000, 1), (100_000, 4)])
-def test_what_may_be_infinite_at_an_end_is_refused(clients: int, epsilon: int) -> None:
+def test_what_may_be_infinite_at_an_end_is_refused(subtests: pytest.Subtests) -> None:
     """At 0609a21 the integral of the square of Beta(.5, .5), which is infinite, was 1.1 to 1.3."""
-    estimate = estimated("endless", clients, epsilon, 1)
-    for text in ("entropy", "integrated_square(0)"):
-        assert estimate.functional(parse(text)).is_refused
-    assert not estimate.functional(parse("cdf(0.3)")).is_refused
+    for clients, epsilon in [(10_000, 1), (100_000, 4)]:
+        with subtests.test(clients=clients, epsilon=epsilon):
+            estimate = estimated("endless", clients, epsilon, 1)
+            for text in ("entropy", "integrated_square(0)"):
+                assert estimate.functional(parse(text)).is_refused
+            assert not estimate.functional(parse("cdf(0.3)")).is_refused
 
 
 def test_a_weight_is_evened_where_a_value_may_be() -> None:

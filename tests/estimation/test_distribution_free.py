@@ -59,19 +59,22 @@ def true(text: str, values: np.ndarray, shares: np.ndarray) -> float:
     return parse(text).of_probabilities(shares, values) if text != "atom(1)" else float(shares[values == 1.0].sum())
 
 
-@pytest.mark.parametrize("name", LAWS)
-def test_without_noise_no_law_escapes(name: str) -> None:
+def test_without_noise_no_law_escapes(subtests: pytest.Subtests) -> None:
     """Where counts are as expected, what weights miss of a number is left, which limits must hold wherever values sit."""
-    law, values, shares = LAWS[name]
-    found = inferred(law)
-    for text in NUMBERS:
-        one, value = found.estimate(parse(text), NOTHING), true(text, values, shares)
-        assert one.low - 1e-9 <= value <= one.high + 1e-9, text
-    x = np.sort(np.concatenate([np.linspace(0, 1, 129), values, np.nextafter(values, -1), values[values < 1] + 1e-6]))
-    cdf = (values <= x[:, None]) @ shares
-    low, high = found.cdf_band(x, NOTHING, False)
-    assert np.all(low - 1e-9 <= cdf)
-    assert np.all(cdf <= high + 1e-9)
+    for name in LAWS:
+        with subtests.test(name=name):
+            law, values, shares = LAWS[name]
+            found = inferred(law)
+            for text in NUMBERS:
+                one, value = found.estimate(parse(text), NOTHING), true(text, values, shares)
+                assert one.low - 1e-9 <= value <= one.high + 1e-9, text
+            x = np.sort(
+                np.concatenate([np.linspace(0, 1, 129), values, np.nextafter(values, -1), values[values < 1] + 1e-6])
+            )
+            cdf = (values <= x[:, None]) @ shares
+            low, high = found.cdf_band(x, NOTHING, False)
+            assert np.all(low - 1e-9 <= cdf)
+            assert np.all(cdf <= high + 1e-9)
 
 
 def test_what_weights_tell_surely_is_told() -> None:
@@ -145,51 +148,54 @@ def test_no_other_weights_of_the_same_means_have_less_noise() -> None:
         assert ours[row] == pytest.approx(other @ covariance @ other, rel=1e-6)
 
 
-@pytest.mark.parametrize("name", ["inside a cell", "uniform"])
-def test_critical_values_hold_all_edges_at_once_as_often_as_they_say(name: str) -> None:
-    law = np.full(512, 1 / 512) if name == "uniform" else LAWS[name][0]
-    likelihood = counts_of(law)
-    shares, model = Shares(Told(likelihood), 64, 2), likelihood.channel
-    random = np.random.default_rng(3)
-    drawn = np.hstack(
-        [
-            random.multinomial(round(n), p, 4000) / round(n)
-            for n, p in zip(N * model.level_law, model.split(model.probabilities(law)), strict=True)
-        ]
-    )
-    errors = (drawn - model.probabilities(law)) @ shares.weighed.weights.T
-    deviations = np.sqrt(np.diagonal(likelihood.covariance(shares.weighed.weights, model.probabilities(law))))
-    seen = deviations > 1e-9
-    largest = np.abs(errors[:, seen] / deviations[seen]).max(axis=1)
-    c = shares.critical_value(0.95)
-    assert 3.1 < c < 3.5
-    assert np.mean(largest <= c) == pytest.approx(0.95, abs=0.015)
-    assert np.mean(largest <= 0.85 * c) < 0.9
+def test_critical_values_hold_all_edges_at_once_as_often_as_they_say(subtests: pytest.Subtests) -> None:
+    for name in ["inside a cell", "uniform"]:
+        with subtests.test(name=name):
+            law = np.full(512, 1 / 512) if name == "uniform" else LAWS[name][0]
+            likelihood = counts_of(law)
+            shares, model = Shares(Told(likelihood), 64, 2), likelihood.channel
+            random = np.random.default_rng(3)
+            drawn = np.hstack(
+                [
+                    random.multinomial(round(n), p, 4000) / round(n)
+                    for n, p in zip(N * model.level_law, model.split(model.probabilities(law)), strict=True)
+                ]
+            )
+            errors = (drawn - model.probabilities(law)) @ shares.weighed.weights.T
+            deviations = np.sqrt(np.diagonal(likelihood.covariance(shares.weighed.weights, model.probabilities(law))))
+            seen = deviations > 1e-9
+            largest = np.abs(errors[:, seen] / deviations[seen]).max(axis=1)
+            c = shares.critical_value(0.95)
+            assert 3.1 < c < 3.5
+            assert np.mean(largest <= c) == pytest.approx(0.95, abs=0.015)
+            assert np.mean(largest <= 0.85 * c) < 0.9
 
 
-@pytest.mark.parametrize("mechanism", ["dyadic_wave", "wavelet_laplace", "square_wave"])
-def test_every_estimator_of_a_density_has_them(mechanism: str) -> None:
-    if mechanism == "square_wave":
-        agreed = dp.Scheme.from_toml(
-            'name = "s"\n[attributes.x]\ntype = "numeric"\nlower = 0\nupper = 1\nepsilon = 1\nmechanism = "square_wave"\n'
-        )
-    else:
-        agreed = scheme(mechanism=mechanism)
-    values = np.random.default_rng(1).choice([0.2, 0.37, 0.95], 50_000, p=[0.2, 0.5, 0.3])
-    one = dp.estimate(dp.aggregate(agreed, dp.privatize(agreed, {"x": values}, seeded((7,)))), "x")
-    x = np.linspace(0, 1, 201)
-    low, high = one.cdf_band(x, simultaneous=True, distribution_free=True)
-    cdf = np.mean(values <= x[:, None], axis=1)
-    assert np.all((low <= cdf) & (cdf <= high))
-    assert np.all(np.diff(low) >= 0)
-    assert np.all(np.diff(high) >= 0)
-    assert np.mean(high - low) < (0.2 if mechanism == "dyadic_wave" else 0.5)
-    found = one.functional(parse("quantile(0.5)"), distribution_free=True)
-    assert found.kind == "distribution_free"
-    assert found.low <= 0.37 <= found.high
-    frame = one.to_frame(11, distribution_free=True)
-    assert frame["low"].isna().all()
-    assert frame["cdf_high"].iloc[-1] == 1.0
+def test_every_estimator_of_a_density_has_them(subtests: pytest.Subtests) -> None:
+    for mechanism in ["dyadic_wave", "wavelet_laplace", "square_wave"]:
+        with subtests.test(mechanism=mechanism):
+            if mechanism == "square_wave":
+                agreed = dp.Scheme.from_toml(
+                    'name = "s"\n[attributes.x]\ntype = "numeric"\nlower = 0\nupper = 1\nepsilon = 1\n'
+                    'mechanism = "square_wave"\n'
+                )
+            else:
+                agreed = scheme(mechanism=mechanism)
+            values = np.random.default_rng(1).choice([0.2, 0.37, 0.95], 50_000, p=[0.2, 0.5, 0.3])
+            one = dp.estimate(dp.aggregate(agreed, dp.privatize(agreed, {"x": values}, seeded((7,)))), "x")
+            x = np.linspace(0, 1, 201)
+            low, high = one.cdf_band(x, simultaneous=True, distribution_free=True)
+            cdf = np.mean(values <= x[:, None], axis=1)
+            assert np.all((low <= cdf) & (cdf <= high))
+            assert np.all(np.diff(low) >= 0)
+            assert np.all(np.diff(high) >= 0)
+            assert np.mean(high - low) < (0.2 if mechanism == "dyadic_wave" else 0.5)
+            found = one.functional(parse("quantile(0.5)"), distribution_free=True)
+            assert found.kind == "distribution_free"
+            assert found.low <= 0.37 <= found.high
+            frame = one.to_frame(11, distribution_free=True)
+            assert frame["low"].isna().all()
+            assert frame["cdf_high"].iloc[-1] == 1.0
 
 
 def test_what_is_not_offered_is_refused_in_a_line() -> None:
@@ -245,16 +251,13 @@ def test_a_scheme_asks_for_them_and_tables_hold_them() -> None:
     assert not list(CURVE.parts(before["densities"].query("estimator == 'log_spline'")))
 
 
-@pytest.mark.parametrize(
-    ("lines", "message"),
-    [
+def test_intervals_that_there_are_not_are_refused_in_a_line(subtests: pytest.Subtests) -> None:
+    for lines, message in [
         ('intervals = ["honest"]', "distribution_free"),
         ('intervals = ["distribution_free"]\nmissing = "category"', "missing"),
-    ],
-)
-def test_intervals_that_there_are_not_are_refused_in_a_line(lines: str, message: str) -> None:
-    with pytest.raises(SchemeError, match=message):
-        scheme(lines)
+    ]:
+        with subtests.test(lines=lines, message=message), pytest.raises(SchemeError, match=message):
+            scheme(lines)
 
 
 @pytest.mark.parametrize("seed", [17, 43])

@@ -27,27 +27,29 @@ def estimated(name: str):
     return dp.estimate(dp.simulate(scheme, {"x": values}, dp.seeded(4)), "x")
 
 
-@pytest.mark.parametrize("name", DECLARED)
-def test_cdf_and_quantile_are_of_one_distribution(name):
-    estimate, x = estimated(name), np.linspace(-1, 5, 121)
-    cdf = estimate.cdf(x)
-    assert np.all(np.diff(cdf) >= 0)
-    assert (cdf[0], cdf[-1]) == (0, pytest.approx(1))
-    for t in (0.05, 0.5, 0.95):
-        at = float(estimate.quantile(t))
-        assert estimate.cdf(at) >= t - 1e-9
-        assert estimate.cdf(at - 1e-6) <= t + 1e-6
-    assert estimate(x).shape == x.shape
-    with pytest.raises(SchemeError, match="between 0 and 1"):
-        estimate.quantile(1.5)
+def test_cdf_and_quantile_are_of_one_distribution(subtests):
+    for name in DECLARED:
+        with subtests.test(name=name):
+            estimate, x = estimated(name), np.linspace(-1, 5, 121)
+            cdf = estimate.cdf(x)
+            assert np.all(np.diff(cdf) >= 0)
+            assert (cdf[0], cdf[-1]) == (0, pytest.approx(1))
+            for t in (0.05, 0.5, 0.95):
+                at = float(estimate.quantile(t))
+                assert estimate.cdf(at) >= t - 1e-9
+                assert estimate.cdf(at - 1e-6) <= t + 1e-6
+            assert estimate(x).shape == x.shape
+            with pytest.raises(SchemeError, match="between 0 and 1"):
+                estimate.quantile(1.5)
 
 
-@pytest.mark.parametrize("name", ["points", "lattice", "nonresponse", "categories"])
-def test_a_distribution_on_points_has_probabilities(name):
-    estimate, numbers = estimated(name), np.array([0.0, 1.0, 4.0])
-    assert estimate(numbers) == pytest.approx([0.2, 0.5, 0.3], abs=0.05)
-    assert estimate(np.array([0.5, -1.0, 9.0])).tolist() == [0, 0, 0]
-    assert np.cumsum(estimate(np.array([0.0, 1.0]))) == pytest.approx(estimate.cdf(np.array([0.0, 1.0])))
+def test_a_distribution_on_points_has_probabilities(subtests):
+    for name in ["points", "lattice", "nonresponse", "categories"]:
+        with subtests.test(name=name):
+            estimate, numbers = estimated(name), np.array([0.0, 1.0, 4.0])
+            assert estimate(numbers) == pytest.approx([0.2, 0.5, 0.3], abs=0.05)
+            assert estimate(np.array([0.5, -1.0, 9.0])).tolist() == [0, 0, 0]
+            assert np.cumsum(estimate(np.array([0.0, 1.0]))) == pytest.approx(estimate.cdf(np.array([0.0, 1.0])))
 
 
 def test_categories_without_numbers_have_none():

@@ -43,18 +43,20 @@ def test_cumulated_are_the_integrals_of_the_basis(degree):
     assert table[-1] == pytest.approx(bspline.integrals(degree, 2), abs=1e-14)
 
 
-@pytest.mark.parametrize("atoms", [(0.0, 0.0), (0.1, 0.0), (0.0, 0.25), ATOMS])
-def test_the_density_has_the_mass_that_atoms_leave(atoms):
-    density = _density(atoms)
-    assert _integral(density.pdf) == pytest.approx(1 - sum(atoms), abs=1e-10)
-    assert np.all(density.pdf(INSIDE) > 0)
-    assert np.all(density.pdf([LOWER - 0.01, UPPER + 0.01]) == 0)
+def test_the_density_has_the_mass_that_atoms_leave(subtests):
+    for atoms in [(0.0, 0.0), (0.1, 0.0), (0.0, 0.25), ATOMS]:
+        with subtests.test(atoms=atoms):
+            density = _density(atoms)
+            assert _integral(density.pdf) == pytest.approx(1 - sum(atoms), abs=1e-10)
+            assert np.all(density.pdf(INSIDE) > 0)
+            assert np.all(density.pdf([LOWER - 0.01, UPPER + 0.01]) == 0)
 
 
-@pytest.mark.parametrize("shift", [-2000.0, 0.0, 2000.0])
-def test_a_constant_in_the_exponent_does_not_matter(shift):
+def test_a_constant_in_the_exponent_does_not_matter(subtests):
     """Nor does it overflow."""
-    assert _density(ATOMS, shift=shift).pdf(INSIDE) == pytest.approx(_density(ATOMS).pdf(INSIDE), rel=1e-9)
+    for shift in [-2000.0, 0.0, 2000.0]:
+        with subtests.test(shift=shift):
+            assert _density(ATOMS, shift=shift).pdf(INSIDE) == pytest.approx(_density(ATOMS).pdf(INSIDE), rel=1e-9)
 
 
 def test_the_log_density_is_the_spline():
@@ -77,42 +79,47 @@ def test_units_are_those_of_the_attribute():
     assert wide.quantile(u) == pytest.approx(LOWER + 1000 * narrow.quantile(u), rel=1e-9)
 
 
-@pytest.mark.parametrize("atoms", [(0.0, 0.0), ATOMS])
-def test_the_distribution_function_is_the_integral_and_holds_the_atoms(atoms):
-    density = _density(atoms)
-    for x in (-0.9, 0.0, 0.123, 1.5, 2.99):
-        assert density.cdf(x) == pytest.approx(atoms[0] + _integral(density.pdf, LOWER, x), abs=1e-10)
-    assert density.cdf([LOWER - 1e-9, LOWER, UPPER, UPPER + 5]) == pytest.approx([0.0, atoms[0], 1.0, 1.0], abs=1e-12)
-    assert density.cdf(UPPER - 1e-12) == pytest.approx(1 - atoms[1], abs=1e-10)
+def test_the_distribution_function_is_the_integral_and_holds_the_atoms(subtests):
+    for atoms in [(0.0, 0.0), ATOMS]:
+        with subtests.test(atoms=atoms):
+            density = _density(atoms)
+            for x in (-0.9, 0.0, 0.123, 1.5, 2.99):
+                assert density.cdf(x) == pytest.approx(atoms[0] + _integral(density.pdf, LOWER, x), abs=1e-10)
+            assert density.cdf([LOWER - 1e-9, LOWER, UPPER, UPPER + 5]) == pytest.approx(
+                [0.0, atoms[0], 1.0, 1.0], abs=1e-12
+            )
+            assert density.cdf(UPPER - 1e-12) == pytest.approx(1 - atoms[1], abs=1e-10)
 
 
-@pytest.mark.parametrize("atoms", [(0.0, 0.0), (0.1, 0.0), (0.0, 0.25), ATOMS])
-def test_quantiles_are_the_smallest_x_with_that_much_below(atoms):
-    density = _density(atoms)
-    assert density.quantile(density.cdf(INSIDE)) == pytest.approx(INSIDE, abs=1e-8)
-    t = np.linspace(atoms[0] + 1e-6, 1 - atoms[1] - 1e-6, 31)
-    assert density.cdf(density.quantile(t)) == pytest.approx(t, abs=1e-10)
-    assert density.quantile([0.0, atoms[0], 0.9 * atoms[0]]) == pytest.approx([LOWER] * 3, abs=1e-12)
-    assert density.quantile([1 - 0.9 * atoms[1], 1.0]) == pytest.approx([UPPER] * 2, abs=1e-6)
-    assert density.quantile(np.full((2, 3), 0.5)).shape == (2, 3)
-    for wrong in (-0.1, 1.1, np.nan):
-        with pytest.raises(SchemeError, match="between 0 and 1"):
-            density.quantile(wrong)
+def test_quantiles_are_the_smallest_x_with_that_much_below(subtests):
+    for atoms in [(0.0, 0.0), (0.1, 0.0), (0.0, 0.25), ATOMS]:
+        with subtests.test(atoms=atoms):
+            density = _density(atoms)
+            assert density.quantile(density.cdf(INSIDE)) == pytest.approx(INSIDE, abs=1e-8)
+            t = np.linspace(atoms[0] + 1e-6, 1 - atoms[1] - 1e-6, 31)
+            assert density.cdf(density.quantile(t)) == pytest.approx(t, abs=1e-10)
+            assert density.quantile([0.0, atoms[0], 0.9 * atoms[0]]) == pytest.approx([LOWER] * 3, abs=1e-12)
+            assert density.quantile([1 - 0.9 * atoms[1], 1.0]) == pytest.approx([UPPER] * 2, abs=1e-6)
+            assert density.quantile(np.full((2, 3), 0.5)).shape == (2, 3)
+            for wrong in (-0.1, 1.1, np.nan):
+                with pytest.raises(SchemeError, match="between 0 and 1"):
+                    density.quantile(wrong)
 
 
-@pytest.mark.parametrize("order", [0, 1, 2, 3, 4])
-def test_derivatives_are_limits_of_differences(order):
-    density, step = _density(ATOMS, size=0.7), 1e-5
-    below, above = (density.derivative(order)(INSIDE + sign * step) for sign in (-1, 1))
-    exact = density.derivative(order + 1)(INSIDE)
-    assert (above - below) / (2 * step) == pytest.approx(exact, rel=1e-5, abs=1e-5 * np.abs(exact).max())
-    assert np.all(density.derivative(order)([LOWER - 0.1, UPPER + 0.1]) == 0)
+def test_derivatives_are_limits_of_differences(subtests):
+    for order in [0, 1, 2, 3, 4]:
+        with subtests.test(order=order):
+            density, step = _density(ATOMS, size=0.7), 1e-5
+            below, above = (density.derivative(order)(INSIDE + sign * step) for sign in (-1, 1))
+            exact = density.derivative(order + 1)(INSIDE)
+            assert (above - below) / (2 * step) == pytest.approx(exact, rel=1e-5, abs=1e-5 * np.abs(exact).max())
+            assert np.all(density.derivative(order)([LOWER - 0.1, UPPER + 0.1]) == 0)
 
 
-@pytest.mark.parametrize("order", [-1, 17])
-def test_impossible_orders_are_refused(order):
-    with pytest.raises(SchemeError, match="order"):
-        _density().derivative(order)
+def test_impossible_orders_are_refused(subtests):
+    for order in [-1, 17]:
+        with subtests.test(order=order), pytest.raises(SchemeError, match="order"):
+            _density().derivative(order)
 
 
 def test_a_log_density_of_huge_range_stays_proper():

@@ -53,17 +53,18 @@ def test_two_coins_are_twice_the_mean_less_a_half():
     assert estimate.n == 1000
 
 
-@pytest.mark.parametrize("categories", [2, 3, 6])
-def test_expected_counts_give_the_truth_and_the_known_variance(categories):
-    mechanism = RandomizedResponse.design(Budget.parse("1"), categories=categories)
-    truth = np.arange(1, categories + 1) / np.arange(1, categories + 1).sum()
-    n = 10_000_000
-    estimate = Frequency().estimate(_aggregate(mechanism, n * mechanism.model().means(truth)), "c")
-    np.testing.assert_allclose(estimate.raw, truth, atol=1e-12)
-    np.testing.assert_allclose(estimate.values, truth, atol=1e-12)
-    expected = [mechanism.variance(f, n) for f in truth]
-    np.testing.assert_allclose(estimate.standard_errors**2, expected, rtol=1e-5)
-    assert np.abs(estimate.covariance.sum()) < 1e-15  # frequencies sum to one exactly
+def test_expected_counts_give_the_truth_and_the_known_variance(subtests):
+    for categories in [2, 3, 6]:
+        with subtests.test(categories=categories):
+            mechanism = RandomizedResponse.design(Budget.parse("1"), categories=categories)
+            truth = np.arange(1, categories + 1) / np.arange(1, categories + 1).sum()
+            n = 10_000_000
+            estimate = Frequency().estimate(_aggregate(mechanism, n * mechanism.model().means(truth)), "c")
+            np.testing.assert_allclose(estimate.raw, truth, atol=1e-12)
+            np.testing.assert_allclose(estimate.values, truth, atol=1e-12)
+            expected = [mechanism.variance(f, n) for f in truth]
+            np.testing.assert_allclose(estimate.standard_errors**2, expected, rtol=1e-5)
+            assert np.abs(estimate.covariance.sum()) < 1e-15  # frequencies sum to one exactly
 
 
 def test_covariance_is_that_of_the_clients_one_by_one():
@@ -91,16 +92,17 @@ def test_a_channel_with_more_outputs_than_inputs_is_inverted_too():
         left_inverse(np.full((4, 2), 0.25))
 
 
-@pytest.mark.parametrize("categories", [2, 3, 7])
-def test_score_sums_and_the_channels_inverse_agree(categories):
+def test_score_sums_and_the_channels_inverse_agree(subtests):
     """Two roads to one estimate: closed form, and a k x k inverse."""
-    mechanism = RandomizedResponse.design(Budget.parse("1"), categories=categories)
-    counts = np.random.default_rng(categories).multinomial(5_000, np.full(categories, 1 / categories))
-    fast = Frequency().estimate(_aggregate(mechanism, counts), "c")
-    slow = Frequency().estimate(_aggregate(_channel(mechanism), counts), "c")
-    np.testing.assert_allclose(fast.raw, slow.raw, atol=1e-12)
-    np.testing.assert_allclose(fast.covariance, slow.covariance, atol=1e-15)
-    np.testing.assert_allclose(fast.standard_errors, slow.standard_errors, rtol=1e-9)
+    for categories in [2, 3, 7]:
+        with subtests.test(categories=categories):
+            mechanism = RandomizedResponse.design(Budget.parse("1"), categories=categories)
+            counts = np.random.default_rng(categories).multinomial(5_000, np.full(categories, 1 / categories))
+            fast = Frequency().estimate(_aggregate(mechanism, counts), "c")
+            slow = Frequency().estimate(_aggregate(_channel(mechanism), counts), "c")
+            np.testing.assert_allclose(fast.raw, slow.raw, atol=1e-12)
+            np.testing.assert_allclose(fast.covariance, slow.covariance, atol=1e-15)
+            np.testing.assert_allclose(fast.standard_errors, slow.standard_errors, rtol=1e-9)
 
 
 def test_moments_of_scores_are_those_of_clients_one_by_one():
@@ -225,29 +227,31 @@ def test_no_representation_shows_a_frequency():
     assert f"{estimate.values[0]:.3f}" not in repr(estimate)
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_the_simplex_projection_is_nearest(seed):
-    rng = np.random.default_rng(seed)
-    values = rng.normal(size=rng.integers(2, 9))
-    projected = project_simplex(values)
-    assert projected.min() >= 0
-    assert projected.sum() == pytest.approx(1, abs=1e-15)
-    for other in rng.dirichlet(np.ones(len(values)), size=200):  # obtuse angle to every frequency vector
-        assert (values - projected) @ (other - projected) <= 1e-12
+def test_the_simplex_projection_is_nearest(subtests):
+    for seed in range(20):
+        with subtests.test(seed=seed):
+            rng = np.random.default_rng(seed)
+            values = rng.normal(size=rng.integers(2, 9))
+            projected = project_simplex(values)
+            assert projected.min() >= 0
+            assert projected.sum() == pytest.approx(1, abs=1e-15)
+            for other in rng.dirichlet(np.ones(len(values)), size=200):  # obtuse angle to every frequency vector
+                assert (values - projected) @ (other - projected) <= 1e-12
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_cumulative_frequencies_are_the_nearest_nondecreasing_ones(seed):
-    rng = np.random.default_rng(seed)
-    values = rng.normal(size=rng.integers(2, 9))
-    projected = project_cumulative(values)
-    assert projected.min() >= 0
-    assert projected.sum() == pytest.approx(1, abs=1e-15)
-    raw, near = np.cumsum(values)[:-1], np.cumsum(projected)[:-1]
-    for other in rng.dirichlet(np.ones(len(values)), size=200):
-        assert (raw - near) @ (np.cumsum(other)[:-1] - near) <= 1e-12
-    truth = rng.dirichlet(np.ones(len(values)))
-    np.testing.assert_allclose(project_cumulative(truth), truth, atol=1e-15)
+def test_cumulative_frequencies_are_the_nearest_nondecreasing_ones(subtests):
+    for seed in range(20):
+        with subtests.test(seed=seed):
+            rng = np.random.default_rng(seed)
+            values = rng.normal(size=rng.integers(2, 9))
+            projected = project_cumulative(values)
+            assert projected.min() >= 0
+            assert projected.sum() == pytest.approx(1, abs=1e-15)
+            raw, near = np.cumsum(values)[:-1], np.cumsum(projected)[:-1]
+            for other in rng.dirichlet(np.ones(len(values)), size=200):
+                assert (raw - near) @ (np.cumsum(other)[:-1] - near) <= 1e-12
+            truth = rng.dirichlet(np.ones(len(values)))
+            np.testing.assert_allclose(project_cumulative(truth), truth, atol=1e-15)
 
 
 def test_ordered_categories_may_be_made_consistent_in_order():

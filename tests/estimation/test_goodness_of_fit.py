@@ -105,23 +105,22 @@ def test_pearsons_statistic_counts_cells_less_one_a_level_and_leaves_rare_levels
     assert found.statistic == pytest.approx(float(np.sum(900 / expected)))
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "estimator"),
-    [
+def test_a_right_model_fits(subtests: pytest.Subtests) -> None:
+    for mechanism, estimator in [
         ("dyadic_wave", dp.LogSpline()),
         ("square_wave", dp.ExpectationMaximization()),
         ("wavelet_laplace", dp.Projection()),
         ("wavelet_laplace", dp.LogSpline()),
-    ],
-    ids=["wave", "ems", "projection", "laplace"],
-)
-def test_a_right_model_fits(mechanism: str, estimator: Any) -> None:
-    rng = np.random.default_rng(2)
-    records = {"x": -1 + 4 * rng.beta(2, 5, 60_000)}
-    found: Any = dp.estimate(dp.simulate(scheme(mechanism), records, random=dp.seeded(2)), "x", estimator=estimator)
-    assert found.fit.passed
-    assert found.fit.p_value > 1e-6
-    assert abs(found.fit.statistic - found.fit.degrees) < 5 * np.sqrt(2 * found.fit.degrees)
+    ]:
+        with subtests.test(mechanism=mechanism, estimator=estimator):
+            rng = np.random.default_rng(2)
+            records = {"x": -1 + 4 * rng.beta(2, 5, 60_000)}
+            found: Any = dp.estimate(
+                dp.simulate(scheme(mechanism), records, random=dp.seeded(2)), "x", estimator=estimator
+            )
+            assert found.fit.passed
+            assert found.fit.p_value > 1e-6
+            assert abs(found.fit.statistic - found.fit.degrees) < 5 * np.sqrt(2 * found.fit.degrees)
 
 
 @pytest.mark.slow

@@ -35,24 +35,26 @@ def _side(mechanism: str) -> Side:
     return Side.of(attribute, cells, law)
 
 
-@pytest.mark.parametrize("mechanism", [*CATEGORIES, *NUMBERS])
-def test_weights_say_functions_of_each_cell(mechanism: str) -> None:
-    side = _side(mechanism)
-    functions = np.vstack([np.ones(len(side.law)), np.random.default_rng(4).normal(size=(3, len(side.law)))])
-    np.testing.assert_allclose(side.means(side.unbiased(functions)), functions, atol=1e-8)
+def test_weights_say_functions_of_each_cell(subtests: pytest.Subtests) -> None:
+    for mechanism in [*CATEGORIES, *NUMBERS]:
+        with subtests.test(mechanism=mechanism):
+            side = _side(mechanism)
+            functions = np.vstack([np.ones(len(side.law)), np.random.default_rng(4).normal(size=(3, len(side.law)))])
+            np.testing.assert_allclose(side.means(side.unbiased(functions)), functions, atol=1e-8)
 
 
-@pytest.mark.parametrize("mechanism", [*CATEGORIES, *NUMBERS])
-def test_weights_of_scores_have_mean_zero_and_tell_of_small_changes(mechanism: str) -> None:
+def test_weights_of_scores_have_mean_zero_and_tell_of_small_changes(subtests: pytest.Subtests) -> None:
     """Their mean under a changed law is their covariance with the change: that of scores of a likelihood."""
-    side = _side(mechanism)
-    functions = np.random.default_rng(5).normal(size=(2, len(side.law)))
-    functions = functions - (functions @ side.law)[:, None]
-    means = side.means(side.scores(functions))
-    np.testing.assert_allclose(means @ side.law, 0, atol=1e-10)
-    information = means @ (functions * side.law).T
-    np.testing.assert_allclose(information, information.T, atol=1e-10)
-    assert np.all(np.linalg.eigvalsh(information) > 0)
+    for mechanism in [*CATEGORIES, *NUMBERS]:
+        with subtests.test(mechanism=mechanism):
+            side = _side(mechanism)
+            functions = np.random.default_rng(5).normal(size=(2, len(side.law)))
+            functions = functions - (functions @ side.law)[:, None]
+            means = side.means(side.scores(functions))
+            np.testing.assert_allclose(means @ side.law, 0, atol=1e-10)
+            information = means @ (functions * side.law).T
+            np.testing.assert_allclose(information, information.T, atol=1e-10)
+            assert np.all(np.linalg.eigvalsh(information) > 0)
 
 
 def _law_of_reports(mechanism: Mechanism, cell: int) -> tuple[np.ndarray, np.ndarray]:
@@ -65,48 +67,51 @@ def _law_of_reports(mechanism: Mechanism, cell: int) -> tuple[np.ndarray, np.nda
     return np.array(reports), weights[cell] / weights[cell].sum()
 
 
-@pytest.mark.parametrize("mechanism", ["randomized_response", "hadamard_response"])
-def test_products_of_weights_are_those_of_every_report(mechanism: str) -> None:
-    attribute, side = _attribute(mechanism), _side(mechanism)
-    generator = np.random.default_rng(6)
-    width = 1 + len(side.channel)
-    g, h = generator.normal(size=(2, 3, width))
-    said = side.means(side.product(g, h))
-    for cell in range(4):
-        statistics, chances = _law_of_reports(attribute.mechanism, cell)
-        reports = np.hstack([np.ones((len(statistics), 1)), statistics])
-        np.testing.assert_allclose(said[:, cell], ((reports @ g.T) * (reports @ h.T)).T @ chances, atol=1e-9)
+def test_products_of_weights_are_those_of_every_report(subtests: pytest.Subtests) -> None:
+    for mechanism in ["randomized_response", "hadamard_response"]:
+        with subtests.test(mechanism=mechanism):
+            attribute, side = _attribute(mechanism), _side(mechanism)
+            generator = np.random.default_rng(6)
+            width = 1 + len(side.channel)
+            g, h = generator.normal(size=(2, 3, width))
+            said = side.means(side.product(g, h))
+            for cell in range(4):
+                statistics, chances = _law_of_reports(attribute.mechanism, cell)
+                reports = np.hstack([np.ones((len(statistics), 1)), statistics])
+                np.testing.assert_allclose(said[:, cell], ((reports @ g.T) * (reports @ h.T)).T @ chances, atol=1e-9)
 
 
-@pytest.mark.parametrize("mechanism", ["unary_encoding", "subset_selection"])
-def test_products_of_weights_are_those_of_many_reports(mechanism: str) -> None:
-    from dpcore import seeded
+def test_products_of_weights_are_those_of_many_reports(subtests: pytest.Subtests) -> None:
+    for mechanism in ["unary_encoding", "subset_selection"]:
+        with subtests.test(mechanism=mechanism):
+            from dpcore import seeded
 
-    attribute, side, n = _attribute(mechanism), _side(mechanism), 20_000
-    generator = np.random.default_rng(7)
-    g, h = generator.normal(size=(2, 2, 5))
-    said = side.means(side.product(g, h))
-    for cell in range(4):
-        made = attribute.mechanism.privatize(np.full(n, cell), seeded(cell))
-        each = attribute.mechanism.statistics_by(made, np.arange(n), n)
-        reports = np.hstack([np.ones((n, 1)), each])
-        products = (reports @ g.T) * (reports @ h.T)
-        np.testing.assert_array_less(
-            np.abs(products.mean(axis=0) - said[:, cell]), 4.5 * products.std(axis=0) / np.sqrt(n)
-        )
+            attribute, side, n = _attribute(mechanism), _side(mechanism), 20_000
+            generator = np.random.default_rng(7)
+            g, h = generator.normal(size=(2, 2, 5))
+            said = side.means(side.product(g, h))
+            for cell in range(4):
+                made = attribute.mechanism.privatize(np.full(n, cell), seeded(cell))
+                each = attribute.mechanism.statistics_by(made, np.arange(n), n)
+                reports = np.hstack([np.ones((n, 1)), each])
+                products = (reports @ g.T) * (reports @ h.T)
+                np.testing.assert_array_less(
+                    np.abs(products.mean(axis=0) - said[:, cell]), 4.5 * products.std(axis=0) / np.sqrt(n)
+                )
 
 
-@pytest.mark.parametrize(("first", "second"), list(product(["randomized_response", "dyadic_wave"], repeat=2)))
-def test_means_of_products_are_exact_at_expected_sums(first: str, second: str) -> None:
-    sides = _side(first), _side(second)
-    law = np.random.default_rng(8).dirichlet(np.ones(len(sides[0].law) * len(sides[1].law)))
-    law = law.reshape(len(sides[0].law), -1)
-    inside = [np.vstack([np.ones(len(side.law)), side.channel]) for side in sides]
-    evidence = Paired(*sides, 10_000 * inside[0] @ law @ inside[1].T)
-    a, b = (np.random.default_rng(9).normal(size=(3, len(side.law))) for side in sides)
-    means, covariance = evidence.means(a, b)
-    np.testing.assert_allclose(means, np.einsum("ri,ij,rj->r", a, law, b), atol=1e-7)
-    assert np.all(np.linalg.eigvalsh(covariance) > 0)
+def test_means_of_products_are_exact_at_expected_sums(subtests: pytest.Subtests) -> None:
+    for first, second in list(product(["randomized_response", "dyadic_wave"], repeat=2)):
+        with subtests.test(first=first, second=second):
+            sides = _side(first), _side(second)
+            law = np.random.default_rng(8).dirichlet(np.ones(len(sides[0].law) * len(sides[1].law)))
+            law = law.reshape(len(sides[0].law), -1)
+            inside = [np.vstack([np.ones(len(side.law)), side.channel]) for side in sides]
+            evidence = Paired(*sides, 10_000 * inside[0] @ law @ inside[1].T)
+            a, b = (np.random.default_rng(9).normal(size=(3, len(side.law))) for side in sides)
+            means, covariance = evidence.means(a, b)
+            np.testing.assert_allclose(means, np.einsum("ri,ij,rj->r", a, law, b), atol=1e-7)
+            assert np.all(np.linalg.eigvalsh(covariance) > 0)
 
 
 def _axis(size: int, has_numbers: bool) -> Axis:

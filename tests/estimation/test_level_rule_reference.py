@@ -30,14 +30,15 @@ def _values(rungs, level: int, order: int = 0) -> np.ndarray:
     return Spline(0.0, 1.0, rungs.basis.degree, level, rungs.coefficients(level)).derivative(order)(GRID)
 
 
-@pytest.mark.parametrize("degree", [0, 1, 2, 3])
-def test_distances_are_those_of_the_functions(degree):
-    rungs = _ladder(degree)
-    table = distances(rungs.energies)
-    for i, j in enumerate(rungs.levels):
-        for k, l in enumerate(rungs.levels):
-            slow = np.sqrt(np.mean((_values(rungs, l) - _values(rungs, j)) ** 2)) if l > j else 0.0
-            assert table[i, k] == pytest.approx(slow, rel=1e-4)
+def test_distances_are_those_of_the_functions(subtests):
+    for degree in [0, 1, 2, 3]:
+        with subtests.test(degree=degree):
+            rungs = _ladder(degree)
+            table = distances(rungs.energies)
+            for i, j in enumerate(rungs.levels):
+                for k, l in enumerate(rungs.levels):
+                    slow = np.sqrt(np.mean((_values(rungs, l) - _values(rungs, j)) ** 2)) if l > j else 0.0
+                    assert table[i, k] == pytest.approx(slow, rel=1e-4)
 
 
 def test_thresholds_are_quantiles_of_simulated_noise():
@@ -100,12 +101,11 @@ def test_a_larger_constant_never_chooses_a_finer_level():
     assert levels[-1] == rungs.levels[0] < levels[0]
 
 
-@pytest.mark.parametrize(
-    ("degree", "n", "level"), [(1, 10**3, 2), (1, 10**6, 4), (0, 10**5, 4), (0, 10**9, 5), (2, 10**6, 4)]
-)
-def test_the_undersmoothed_level_is_its_formula(degree, n, level):
+def test_the_undersmoothed_level_is_its_formula(subtests):
     """epsilon = 1: the floor j0; the cap 2^(19.9/4); the cap 2^(16.6/4); the finest level; ceil(19.9/8) + 1."""
-    assert Undersmoothed().select(_ladder(degree, n))[0] == level
+    for degree, n, level in [(1, 10**3, 2), (1, 10**6, 4), (0, 10**5, 4), (0, 10**9, 5), (2, 10**6, 4)]:
+        with subtests.test(degree=degree, n=n, level=level):
+            assert Undersmoothed().select(_ladder(degree, n))[0] == level
 
 
 def test_the_literal_window_is_empty_until_9e19_and_says_both_ends():
@@ -133,12 +133,15 @@ def test_the_literal_window_where_it_is_not_empty():
             PaperUndersmoothed(**wrong)
 
 
-@pytest.mark.parametrize("k", [2, 5, 40])
-def test_one_weight_is_a_chi_square(k):
-    law = ChiSquareMixture(np.full(k, 0.7))
-    for probability in (1e-4, 0.025, 0.5, 0.9875, 1 - 1e-6):
-        assert law.quantile(probability) == pytest.approx(0.7 * scipy.stats.chi2.ppf(probability, k), rel=0.12 / k)
-        assert law.tail(0.7 * scipy.stats.chi2.isf(probability, k)) == pytest.approx(probability, rel=0.09 / k)
+def test_one_weight_is_a_chi_square(subtests):
+    for k in [2, 5, 40]:
+        with subtests.test(k=k):
+            law = ChiSquareMixture(np.full(k, 0.7))
+            for probability in (1e-4, 0.025, 0.5, 0.9875, 1 - 1e-6):
+                assert law.quantile(probability) == pytest.approx(
+                    0.7 * scipy.stats.chi2.ppf(probability, k), rel=0.12 / k
+                )
+                assert law.tail(0.7 * scipy.stats.chi2.isf(probability, k)) == pytest.approx(probability, rel=0.09 / k)
 
 
 def test_quantiles_and_tails_are_inverse_and_agree_with_simulation():

@@ -36,31 +36,35 @@ def people(n: int, random: np.random.Generator, silent: float = 0.0) -> dict[str
     return {"a": np.where(random.random(n) < silent, np.nan, values)}
 
 
-@pytest.mark.parametrize("name", BY_KIND["lattice"])
-@pytest.mark.parametrize("more", ["", 'missing = "category"\n'])
-def test_every_mechanism_that_fits_gives_the_law(name: str, more: str) -> None:
-    silent = SILENT_SHARE if more else 0.0
-    asked = scheme(name, 2, more)
-    found = dp.estimate(dp.simulate(asked, people(400_000, np.random.default_rng(1), silent), dp.seeded(2)), "a")
-    truth = np.append(LAW * (1 - silent), [silent] if more else [])
-    assert found.values.sum() == pytest.approx(1)
-    assert np.all(np.abs(found.raw - truth) <= 5 * found.standard_errors)
-    assert np.all(found.standard_errors < 0.02)
-    for functional in (Mean(), Cdf(2), Probability(1, 3), Variance(), Quantile(0.5)):
-        result, true = found.functional(functional), functional.of_probabilities(LAW, POINTS)
-        assert result.standard_error is not None
-        assert abs(result.value - true) <= 5 * result.standard_error
-    assert found.functional(Quantile(0.5)).value == 2
+def test_every_mechanism_that_fits_gives_the_law(subtests: pytest.Subtests) -> None:
+    for name in BY_KIND["lattice"]:
+        for more in ["", 'missing = "category"\n']:
+            with subtests.test(name=name, more=more):
+                silent = SILENT_SHARE if more else 0.0
+                asked = scheme(name, 2, more)
+                found = dp.estimate(
+                    dp.simulate(asked, people(400_000, np.random.default_rng(1), silent), dp.seeded(2)), "a"
+                )
+                truth = np.append(LAW * (1 - silent), [silent] if more else [])
+                assert found.values.sum() == pytest.approx(1)
+                assert np.all(np.abs(found.raw - truth) <= 5 * found.standard_errors)
+                assert np.all(found.standard_errors < 0.02)
+                for functional in (Mean(), Cdf(2), Probability(1, 3), Variance(), Quantile(0.5)):
+                    result, true = found.functional(functional), functional.of_probabilities(LAW, POINTS)
+                    assert result.standard_error is not None
+                    assert abs(result.value - true) <= 5 * result.standard_error
+                assert found.functional(Quantile(0.5)).value == 2
 
 
-@pytest.mark.parametrize("name", ["subset_selection", "hadamard_response"])
-def test_of_much_data_an_oracles_errors_are_those_of_its_unbiased_frequencies(name: str) -> None:
-    asked, n = scheme(name, 2), 1_000_000
-    found = dp.estimate(dp.simulate(asked, people(n, np.random.default_rng(1)), dp.seeded(2)), "a")
-    own, shared, weights = asked.attributes["a"].mechanism.model().covariance(found.values, n)
-    exact = np.diag(own) + shared.T @ weights @ shared
-    centred = POINTS - POINTS.mean()
-    assert found.spread.along(centred) == pytest.approx(centred @ exact @ centred, rel=0.05)
+def test_of_much_data_an_oracles_errors_are_those_of_its_unbiased_frequencies(subtests: pytest.Subtests) -> None:
+    for name in ["subset_selection", "hadamard_response"]:
+        with subtests.test(name=name):
+            asked, n = scheme(name, 2), 1_000_000
+            found = dp.estimate(dp.simulate(asked, people(n, np.random.default_rng(1)), dp.seeded(2)), "a")
+            own, shared, weights = asked.attributes["a"].mechanism.model().covariance(found.values, n)
+            exact = np.diag(own) + shared.T @ weights @ shared
+            centred = POINTS - POINTS.mean()
+            assert found.spread.along(centred) == pytest.approx(centred @ exact @ centred, rel=0.05)
 
 
 @pytest.mark.slow
@@ -169,30 +173,32 @@ def test_corrections_do_not_assume_what_beliefs_do_not_agree_on() -> None:
     assert unlike - alike == pytest.approx(4 * apart.T @ apart)
 
 
-@pytest.mark.parametrize("told", [6, 2])
-def test_the_mode_is_where_nothing_pulls(told: int) -> None:
+def test_the_mode_is_where_nothing_pulls(subtests: pytest.Subtests) -> None:
     """Of all six points, and of two numbers of them, whose Newton steps are taken in two dimensions."""
-    seen = np.random.default_rng(1).random((6, 6))[:told]
-    family, clear = Family(POINTS), seen.T @ known(seen @ LAW, 500).matrix @ seen
-    information = Information(clear, clear @ LAW)
-    assert information.root.shape == (told, 6)
-    belief = Belief(2, 0.1, free=0.3)
-    mode, columns = fit(family, belief, information), family.of(belief)
-    moved = slope(columns, mode.law)
-    pull, curvature = moved.T @ information.score(mode.law) - mode.coordinates, moved.T @ clear @ moved
-    curvature += np.eye(len(pull))
-    assert pull @ np.linalg.solve(curvature, pull) < 1e-2
-    left = information.numbers - information.root @ mode.law
-    determinant = np.linalg.slogdet(curvature)[1]
-    exact = -(left @ left + mode.coordinates @ mode.coordinates + determinant) / 2
-    assert mode.evidence == pytest.approx(exact, abs=0.05)
-    assert told < 6 or mode.evidence > fit(family, Belief(1, 100.0), information).evidence
+    for told in [6, 2]:
+        with subtests.test(told=told):
+            seen = np.random.default_rng(1).random((6, 6))[:told]
+            family, clear = Family(POINTS), seen.T @ known(seen @ LAW, 500).matrix @ seen
+            information = Information(clear, clear @ LAW)
+            assert information.root.shape == (told, 6)
+            belief = Belief(2, 0.1, free=0.3)
+            mode, columns = fit(family, belief, information), family.of(belief)
+            moved = slope(columns, mode.law)
+            pull, curvature = moved.T @ information.score(mode.law) - mode.coordinates, moved.T @ clear @ moved
+            curvature += np.eye(len(pull))
+            assert pull @ np.linalg.solve(curvature, pull) < 1e-2
+            left = information.numbers - information.root @ mode.law
+            determinant = np.linalg.slogdet(curvature)[1]
+            exact = -(left @ left + mode.coordinates @ mode.coordinates + determinant) / 2
+            assert mode.evidence == pytest.approx(exact, abs=0.05)
+            assert told < 6 or mode.evidence > fit(family, Belief(1, 100.0), information).evidence
 
 
-@pytest.mark.parametrize(("t", "least"), [(0.05, 0), (0.051, 1), (0.35, 1), (0.36, 2), (0.98, 5)])
-def test_a_quantile_is_the_least_value_that_so_many_do_not_exceed(t: float, least: float) -> None:
-    assert Quantile(t).of_probabilities(LAW, POINTS) == least
-    assert Quantile(t).of_probabilities(LAW[::-1], POINTS[::-1]) == least
+def test_a_quantile_is_the_least_value_that_so_many_do_not_exceed(subtests: pytest.Subtests) -> None:
+    for t, least in [(0.05, 0), (0.051, 1), (0.35, 1), (0.36, 2), (0.98, 5)]:
+        with subtests.test(t=t, least=least):
+            assert Quantile(t).of_probabilities(LAW, POINTS) == least
+            assert Quantile(t).of_probabilities(LAW[::-1], POINTS[::-1]) == least
 
 
 def test_what_it_does_not_read_is_refused() -> None:
@@ -220,17 +226,20 @@ def test_no_report_moves_a_number_further_than_is_told() -> None:
     assert 0 < moved < 1.5 * bound.bias(200 / 50_200)
 
 
-@pytest.mark.parametrize("name", ["randomized_response", "dyadic_wave"])
-def test_numbers_of_those_who_answered_are_refused_where_hardly_anyone_did(name: str) -> None:
+def test_numbers_of_those_who_answered_are_refused_where_hardly_anyone_did(subtests: pytest.Subtests) -> None:
     """They are divided by a share that is zero but for noise, and below it as often as not."""
-    asked = scheme(name, 2, 'missing = "category"\n')
-    for seed in range(5):
-        found = dp.estimate(dp.simulate(asked, people(5000, np.random.default_rng(seed), 1.0), dp.seeded(seed)), "a")
-        assert found["missing"] > 0.9
-        for functional in (Mean(), Quantile(0.5), Cdf(2)):
-            result = found.functional(functional)
-            assert result.is_refused
-            assert "gave no answer" in result.reason
-            assert found.sensitivity(functional) is None
-    half = dp.estimate(dp.simulate(asked, people(5000, np.random.default_rng(1), 0.5), dp.seeded(1)), "a")
-    assert not half.functional(Mean()).is_refused
+    for name in ["randomized_response", "dyadic_wave"]:
+        with subtests.test(name=name):
+            asked = scheme(name, 2, 'missing = "category"\n')
+            for seed in range(5):
+                found = dp.estimate(
+                    dp.simulate(asked, people(5000, np.random.default_rng(seed), 1.0), dp.seeded(seed)), "a"
+                )
+                assert found["missing"] > 0.9
+                for functional in (Mean(), Quantile(0.5), Cdf(2)):
+                    result = found.functional(functional)
+                    assert result.is_refused
+                    assert "gave no answer" in result.reason
+                    assert found.sensitivity(functional) is None
+            half = dp.estimate(dp.simulate(asked, people(5000, np.random.default_rng(1), 0.5), dp.seeded(1)), "a")
+            assert not half.functional(Mean()).is_refused

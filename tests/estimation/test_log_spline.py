@@ -137,21 +137,22 @@ def test_bands_hold_the_density_and_are_nested(name):
     assert np.any(all_high > 1.1 * high)
 
 
-@pytest.mark.parametrize("text", FUNCTIONALS)
-def test_functionals_are_within_their_ranges_and_intervals(name, text):
-    functional, truth = parse(text), PEOPLE.truth("height")
-    found = _estimate(name).functional(functional)
-    least, most = functional.range_on(LOWER, UPPER)
-    assert not found.is_refused
-    assert least <= found.low <= found.value <= found.high <= most
-    assert least <= found.plug_in <= most
-    assert found.functional == text
-    exact = functional.value(truth)
-    assert abs(found.value - exact) < 5 * found.standard_error
-    assert abs(found.plug_in - exact) < 5 * found.standard_error
-    wider = _estimate(name).functional(functional, 0.99)
-    assert wider.low <= found.low <= found.high <= wider.high
-    assert (wider.value, wider.standard_error) == pytest.approx((found.value, found.standard_error), rel=0.05)
+def test_functionals_are_within_their_ranges_and_intervals(name, subtests):
+    for text in FUNCTIONALS:
+        with subtests.test(text=text):
+            functional, truth = parse(text), PEOPLE.truth("height")
+            found = _estimate(name).functional(functional)
+            least, most = functional.range_on(LOWER, UPPER)
+            assert not found.is_refused
+            assert least <= found.low <= found.value <= found.high <= most
+            assert least <= found.plug_in <= most
+            assert found.functional == text
+            exact = functional.value(truth)
+            assert abs(found.value - exact) < 5 * found.standard_error
+            assert abs(found.plug_in - exact) < 5 * found.standard_error
+            wider = _estimate(name).functional(functional, 0.99)
+            assert wider.low <= found.low <= found.high <= wider.high
+            assert (wider.value, wider.standard_error) == pytest.approx((found.value, found.standard_error), rel=0.05)
 
 
 def test_the_same_aggregate_twice_gives_the_same_numbers(name):
@@ -161,6 +162,7 @@ def test_the_same_aggregate_twice_gives_the_same_numbers(name):
     assert again.functional(parse("entropy")) == _estimate(name).functional(parse("entropy"))
 
 
+@pytest.mark.parametrize("name", of_each_kind(MECHANISMS, "dyadic_wave"))
 def test_groups_are_near_their_own_truths(name):
     found = pipeline.estimate(_aggregate(name), "height", given="side")
     assert set(found) == {"left", "right"}  # nobody is in the middle
@@ -196,11 +198,12 @@ def test_a_handful_of_reports_gives_wide_bands_and_no_nonsense(name):
     assert np.mean(high - low) > 0.2
 
 
-@pytest.mark.parametrize("attribute", ["side", "colour"])
-def test_categories_are_refused_in_one_line(attribute):
-    with pytest.raises(SchemeError, match=f"log_spline needs a numeric attribute; {attribute} has ") as caught:
-        pipeline.estimate(_aggregate("dyadic_wave"), attribute, LogSpline())
-    assert "\n" not in str(caught.value)
+def test_categories_are_refused_in_one_line(subtests):
+    for attribute in ["side", "colour"]:
+        with subtests.test(attribute=attribute):
+            with pytest.raises(SchemeError, match=f"log_spline needs a numeric attribute; {attribute} has ") as caught:
+                pipeline.estimate(_aggregate("dyadic_wave"), attribute, LogSpline())
+            assert "\n" not in str(caught.value)
 
 
 def test_a_pair_that_is_not_kept_is_refused_in_one_line():
@@ -219,11 +222,12 @@ def test_repr_shows_no_coefficient(name):
     assert "array" not in text
 
 
-@pytest.mark.parametrize("changes", [{"level": 2}, {"level": 9}, {"orders": ()}, {"orders": (0,)}, {"orders": (2, 5)}])
-def test_a_wrong_choice_is_refused_in_one_line(changes):
-    with pytest.raises(SchemeError) as caught:
-        LogSpline(**changes)
-    assert "\n" not in str(caught.value)
+def test_a_wrong_choice_is_refused_in_one_line(subtests):
+    for changes in [{"level": 2}, {"level": 9}, {"orders": ()}, {"orders": (0,)}, {"orders": (2, 5)}]:
+        with subtests.test(changes=changes):
+            with pytest.raises(SchemeError) as caught:
+                LogSpline(**changes)
+            assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["dyadic_wave", "spline wavelets"])

@@ -43,32 +43,34 @@ def _logarithms(level: int, falling: tuple[bool, bool]) -> np.ndarray:
     return np.array([scipy.linalg.lstsq((splines.T * d).T, d * np.log(d))[0] for d in distances]).T
 
 
-@pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("falling", ENDS)
-def test_powers_of_the_distance_are_smooth_and_known(order, falling):
+def test_powers_of_the_distance_are_smooth_and_known(subtests):
     """theta = 1.5 log x and the like, and any polynomial below the order: no roughness, that power."""
-    prior, logs = prior_of(LEVEL, order, falling), _logarithms(LEVEL, falling)
-    wanted = np.array([1.5, -0.4])[: sum(falling)]
-    theta = logs @ wanted + np.polyval(np.arange(1.0, order + 1), np.arange(len(logs)) / len(logs))
-    eta = prior.axes.T @ theta
-    assert prior.powers @ eta == pytest.approx(wanted)
-    assert prior.roughness @ eta**2 == pytest.approx(0, abs=1e-9)
-    assert prior_of(LEVEL, order).roughness @ (prior_of(LEVEL, order).axes.T @ theta) ** 2 > 0.01
-    assert np.sum(prior.roughness == 0) == order - 1 + sum(falling)
+    for order in ORDERS:
+        for falling in ENDS:
+            with subtests.test(order=order, falling=falling):
+                prior, logs = prior_of(LEVEL, order, falling), _logarithms(LEVEL, falling)
+                wanted = np.array([1.5, -0.4])[: sum(falling)]
+                theta = logs @ wanted + np.polyval(np.arange(1.0, order + 1), np.arange(len(logs)) / len(logs))
+                eta = prior.axes.T @ theta
+                assert prior.powers @ eta == pytest.approx(wanted)
+                assert prior.roughness @ eta**2 == pytest.approx(0, abs=1e-9)
+                assert prior_of(LEVEL, order).roughness @ (prior_of(LEVEL, order).axes.T @ theta) ** 2 > 0.01
+                assert np.sum(prior.roughness == 0) == order - 1 + sum(falling)
 
 
-@pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("falling", ENDS)
-def test_anything_else_is_as_rough_as_without_its_best_power(order, falling):
+def test_anything_else_is_as_rough_as_without_its_best_power(subtests):
     """Against least squares of the differences."""
-    prior, logs = prior_of(LEVEL, order, falling), _logarithms(LEVEL, falling)
-    assert prior.axes.T @ prior.axes == pytest.approx(np.eye(len(logs) - 1), abs=1e-7)
-    assert prior.axes.sum(axis=0) == pytest.approx(np.zeros(len(logs) - 1), abs=1e-7)
-    eta = np.random.default_rng(order).normal(size=len(logs) - 1)
-    left, right = (np.diff(columns, order, axis=0) for columns in (prior.axes @ eta, logs))
-    rest = left - right @ scipy.linalg.lstsq(right, left)[0]
-    scale = (2**LEVEL / (2 * np.pi)) ** (2 * order) / 2**LEVEL
-    assert prior.roughness @ eta**2 == pytest.approx(scale * rest @ rest, rel=1e-6)
+    for order in ORDERS:
+        for falling in ENDS:
+            with subtests.test(order=order, falling=falling):
+                prior, logs = prior_of(LEVEL, order, falling), _logarithms(LEVEL, falling)
+                assert prior.axes.T @ prior.axes == pytest.approx(np.eye(len(logs) - 1), abs=1e-7)
+                assert prior.axes.sum(axis=0) == pytest.approx(np.zeros(len(logs) - 1), abs=1e-7)
+                eta = np.random.default_rng(order).normal(size=len(logs) - 1)
+                left, right = (np.diff(columns, order, axis=0) for columns in (prior.axes @ eta, logs))
+                rest = left - right @ scipy.linalg.lstsq(right, left)[0]
+                scale = (2**LEVEL / (2 * np.pi)) ** (2 * order) / 2**LEVEL
+                assert prior.roughness @ eta**2 == pytest.approx(scale * rest @ rest, rel=1e-6)
 
 
 LAWS = {
@@ -80,14 +82,15 @@ LAWS = {
 }
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_an_end_is_told_to_vanish_where_it_does(law):
-    cdf, vanishes = LAWS[law]
-    fit = smoothing.fit(_counts(cdf, 1_000_000, 7), LEVEL, ORDERS)
-    assert fit.falling[0] == vanishes
-    assert vanishes or not fit.falling[1]
-    assert all(model.family.prior.falling == fit.falling for model in fit.models)
-    assert fit.ends[1] == (law == "clipped")
+def test_an_end_is_told_to_vanish_where_it_does(subtests):
+    for law in LAWS:
+        with subtests.test(law=law):
+            cdf, vanishes = LAWS[law]
+            fit = smoothing.fit(_counts(cdf, 1_000_000, 7), LEVEL, ORDERS)
+            assert fit.falling[0] == vanishes
+            assert vanishes or not fit.falling[1]
+            assert all(model.family.prior.falling == fit.falling for model in fit.models)
+            assert fit.ends[1] == (law == "clipped")
 
 
 def test_an_end_that_has_an_atom_has_no_power():

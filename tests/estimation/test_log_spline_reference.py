@@ -96,60 +96,68 @@ def _precision(family: Family, penalty: float) -> np.ndarray:
     )  # a uniform mass's mean square is a third
 
 
-@pytest.mark.parametrize("order", [1, 2, 3, 4])
-def test_the_prior_is_the_one_of_differences(order):
-    prior = prior_of(LEVEL, order)
-    assert prior.axes.T @ prior.axes == pytest.approx(np.eye(SIZE - 1), abs=1e-12)
-    assert prior.axes.sum(axis=0) == pytest.approx(np.zeros(SIZE - 1), abs=1e-12)
-    assert np.sum(prior.roughness == 0) == order - 1
-    eta = np.random.default_rng(order).normal(size=SIZE - 1)
-    scale = (2**LEVEL / (2 * np.pi)) ** (2 * order) / 2**LEVEL
-    assert prior.roughness @ eta**2 == pytest.approx(scale * np.sum(np.diff(prior.axes @ eta, order) ** 2))
+def test_the_prior_is_the_one_of_differences(subtests):
+    for order in [1, 2, 3, 4]:
+        with subtests.test(order=order):
+            prior = prior_of(LEVEL, order)
+            assert prior.axes.T @ prior.axes == pytest.approx(np.eye(SIZE - 1), abs=1e-12)
+            assert prior.axes.sum(axis=0) == pytest.approx(np.zeros(SIZE - 1), abs=1e-12)
+            assert np.sum(prior.roughness == 0) == order - 1
+            eta = np.random.default_rng(order).normal(size=SIZE - 1)
+            scale = (2**LEVEL / (2 * np.pi)) ** (2 * order) / 2**LEVEL
+            assert prior.roughness @ eta**2 == pytest.approx(scale * np.sum(np.diff(prior.axes @ eta, order) ** 2))
 
 
-@pytest.mark.parametrize("order", [1, 2, 3, 4])
-@pytest.mark.parametrize("level", [5, 7])
-def test_the_roughness_of_a_wave_does_not_depend_on_the_basis(order, level):
+def test_the_roughness_of_a_wave_does_not_depend_on_the_basis(subtests):
     """About k^(2 order) a^2 / 2 for amplitude a and frequency k."""
-    prior = prior_of(level, order)
-    theta = 1.5 * np.sin(2 * np.pi * 3 * (np.arange(len(prior.axes)) - 1) / 2**level)
-    rough = prior.roughness @ (prior.axes.T @ theta) ** 2
-    assert rough == pytest.approx(3 ** (2 * order) * 1.5**2 / 2, rel=0.15)
+    for order in [1, 2, 3, 4]:
+        for level in [5, 7]:
+            with subtests.test(order=order, level=level):
+                prior = prior_of(level, order)
+                theta = 1.5 * np.sin(2 * np.pi * 3 * (np.arange(len(prior.axes)) - 1) / 2**level)
+                rough = prior.roughness @ (prior.axes.T @ theta) ** 2
+                assert rough == pytest.approx(3 ** (2 * order) * 1.5**2 / 2, rel=0.15)
 
 
-@pytest.mark.parametrize("kind", LIKELIHOODS)
-@pytest.mark.parametrize("ends", ENDS)
-def test_the_slope_is_the_derivative_of_what_is_expected(kind, ends):
-    family = Family(LIKELIHOODS[kind](1), prior_of(LEVEL, 2), ends)
-    eta, step = _point(family, 1), 1e-5
-    slope = family.slope(family.law(eta))
-    for k, along in enumerate(np.eye(len(eta)) * step):
-        above, below = (family.expected(family.law(eta + sign * along)) for sign in (1, -1))
-        assert (above - below) / (2 * step) == pytest.approx(slope[:, k], abs=1e-7 * np.abs(slope).max())
+def test_the_slope_is_the_derivative_of_what_is_expected(subtests):
+    for kind in LIKELIHOODS:
+        for ends in ENDS:
+            with subtests.test(kind=kind, ends=ends):
+                family = Family(LIKELIHOODS[kind](1), prior_of(LEVEL, 2), ends)
+                eta, step = _point(family, 1), 1e-5
+                slope = family.slope(family.law(eta))
+                for k, along in enumerate(np.eye(len(eta)) * step):
+                    above, below = (family.expected(family.law(eta + sign * along)) for sign in (1, -1))
+                    assert (above - below) / (2 * step) == pytest.approx(slope[:, k], abs=1e-7 * np.abs(slope).max())
 
 
-@pytest.mark.parametrize("kind", LIKELIHOODS)
-@pytest.mark.parametrize("ends", ENDS)
-def test_score_and_weights_are_first_and_expected_second_derivative(kind, ends):
-    family = Family(LIKELIHOODS[kind](2), prior_of(LEVEL, 2), ends)
-    likelihood, eta, step = family.likelihood, _point(family, 2), 1e-5
-    expected, slope = family.expected(family.law(eta)), family.slope(family.law(eta))
-    gradient = slope.T @ likelihood.score(expected)
-    nothing = np.zeros(len(eta))
-    numeric = [
-        (_value(family, nothing, eta + along) - _value(family, nothing, eta - along)) / (2 * step)
-        for along in np.eye(len(eta)) * step
-    ]
-    assert numeric == pytest.approx(gradient, rel=1e-4, abs=1e-4 * np.abs(gradient).max())
-    if isinstance(likelihood, Counts):  # information: the covariance of the score, the counts multinomial in each level
-        ends_of = np.cumsum([0] + [wave.outputs for wave in CHANNEL.levels])
-        covariance = np.zeros((len(expected),) * 2)
-        for start, stop in pairwise(ends_of):
-            p, n = expected[start:stop], likelihood.counts[start:stop].sum()
-            covariance[start:stop, start:stop] = n * (np.diag(p) - np.outer(p, p))
-        scores = slope / expected[:, None]
-        information = scores.T @ covariance @ scores
-        assert (slope.T * likelihood.weights(expected)) @ slope == pytest.approx(information, rel=1e-9, abs=1e-9)
+def test_score_and_weights_are_first_and_expected_second_derivative(subtests):
+    for kind in LIKELIHOODS:
+        for ends in ENDS:
+            with subtests.test(kind=kind, ends=ends):
+                family = Family(LIKELIHOODS[kind](2), prior_of(LEVEL, 2), ends)
+                likelihood, eta, step = family.likelihood, _point(family, 2), 1e-5
+                expected, slope = family.expected(family.law(eta)), family.slope(family.law(eta))
+                gradient = slope.T @ likelihood.score(expected)
+                nothing = np.zeros(len(eta))
+                numeric = [
+                    (_value(family, nothing, eta + along) - _value(family, nothing, eta - along)) / (2 * step)
+                    for along in np.eye(len(eta)) * step
+                ]
+                assert numeric == pytest.approx(gradient, rel=1e-4, abs=1e-4 * np.abs(gradient).max())
+                if isinstance(
+                    likelihood, Counts
+                ):  # information: the covariance of the score, the counts multinomial in each level
+                    ends_of = np.cumsum([0] + [wave.outputs for wave in CHANNEL.levels])
+                    covariance = np.zeros((len(expected),) * 2)
+                    for start, stop in pairwise(ends_of):
+                        p, n = expected[start:stop], likelihood.counts[start:stop].sum()
+                        covariance[start:stop, start:stop] = n * (np.diag(p) - np.outer(p, p))
+                    scores = slope / expected[:, None]
+                    information = scores.T @ covariance @ scores
+                    assert (slope.T * likelihood.weights(expected)) @ slope == pytest.approx(
+                        information, rel=1e-9, abs=1e-9
+                    )
 
 
 @pytest.mark.parametrize(
@@ -181,21 +189,23 @@ def test_what_counts_expect_is_what_the_channels_matrices_say(shape, largest, mo
     assert counts.adjoint(scores) == pytest.approx(whole.T @ scores)
 
 
-@pytest.mark.parametrize("memory", [0, 1, 4])
-def test_a_quasi_newton_step_is_that_of_the_updated_inverse(memory):
+def test_a_quasi_newton_step_is_that_of_the_updated_inverse(subtests):
     """BFGS on whole matrices."""
-    rng = np.random.default_rng(memory)
-    root, gradient = rng.normal(size=(6, 6)), rng.normal(size=6)
-    curvature, other = root @ root.T, np.diag(rng.random(6))
-    steps = [
-        (step, (curvature + other) @ step, step @ (curvature + other) @ step) for step in rng.normal(size=(memory, 6))
-    ]
-    inverse = np.linalg.inv(curvature)
-    for step, lost, _ in steps:
-        left = np.eye(6) - np.outer(step, lost) / (step @ lost)
-        inverse = left @ inverse @ left.T + np.outer(step, step) / (step @ lost)
-    factor = penalised_likelihood._factor(curvature, np.zeros(6))
-    assert penalised_likelihood._direction(factor, steps, gradient) == pytest.approx(inverse @ gradient)
+    for memory in [0, 1, 4]:
+        with subtests.test(memory=memory):
+            rng = np.random.default_rng(memory)
+            root, gradient = rng.normal(size=(6, 6)), rng.normal(size=6)
+            curvature, other = root @ root.T, np.diag(rng.random(6))
+            steps = [
+                (step, (curvature + other) @ step, step @ (curvature + other) @ step)
+                for step in rng.normal(size=(memory, 6))
+            ]
+            inverse = np.linalg.inv(curvature)
+            for step, lost, _ in steps:
+                left = np.eye(6) - np.outer(step, lost) / (step @ lost)
+                inverse = left @ inverse @ left.T + np.outer(step, step) / (step @ lost)
+            factor = penalised_likelihood._factor(curvature, np.zeros(6))
+            assert penalised_likelihood._direction(factor, steps, gradient) == pytest.approx(inverse @ gradient)
 
 
 @pytest.mark.parametrize(("kind", "atoms"), every_value_once(LIKELIHOODS, [(0.0, 0.05), (0.0, 0.0)]))
@@ -309,17 +319,18 @@ def test_the_average_is_over_models_with_the_atom_or_over_those_without(mass, is
     assert fit.covariance.shape == (SIZE + sum(fit.ends), SIZE + sum(fit.ends))
 
 
-@pytest.mark.parametrize("rank", [4, 6])
-def test_whitened_averages_have_the_likelihood_of_their_covariance(rank):
-    rng = np.random.default_rng(rank)
-    root, features = rng.normal(size=(6, rank)), rng.normal(size=(6, INPUTS))
-    S, law = root @ root.T, _law(2, 3)
-    values = features @ law + root @ rng.standard_normal(rank)
-    found = whiten(features, values, S, 100.0)
-    assert found.features.shape == (rank, INPUTS)
-    left = values - features @ law
-    assert found.log_likelihood(found.expected(law)) == pytest.approx(-0.5 * left @ np.linalg.pinv(S) @ left)
-    assert found.features.T @ found.features == pytest.approx(features.T @ np.linalg.pinv(S) @ features)
+def test_whitened_averages_have_the_likelihood_of_their_covariance(subtests):
+    for rank in [4, 6]:
+        with subtests.test(rank=rank):
+            rng = np.random.default_rng(rank)
+            root, features = rng.normal(size=(6, rank)), rng.normal(size=(6, INPUTS))
+            S, law = root @ root.T, _law(2, 3)
+            values = features @ law + root @ rng.standard_normal(rank)
+            found = whiten(features, values, S, 100.0)
+            assert found.features.shape == (rank, INPUTS)
+            left = values - features @ law
+            assert found.log_likelihood(found.expected(law)) == pytest.approx(-0.5 * left @ np.linalg.pinv(S) @ left)
+            assert found.features.T @ found.features == pytest.approx(features.T @ np.linalg.pinv(S) @ features)
 
 
 RESPONSE = np.array([[0.75, 0.25], [0.25, 0.75]])

@@ -40,25 +40,25 @@ def _estimate(method: str, target: str, n: int, epsilon: float, seed: int = 1) -
     return dp.estimate(dp.simulate(_scheme(method, n, epsilon), people, dp.seeded(seed), n), "x")
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize(
-    "text", ["entropy", "integrated_square(0)", "kullback_leibler(uniform)", "power_integral(1.5)"]
-)
-def test_a_uniform_density_is_known_well_enough_for_its_second_order_terms(method, text):
-    found = _estimate(method, "uniform", 200_000, 2.0).functional(parse(text))
-    truth = 1.0 if "integra" in text else 0.0
-    assert not found.is_refused
-    assert found.low - 1e-9 <= truth <= found.high + 1e-9
-    assert found.high - found.low < 0.05
+def test_a_uniform_density_is_known_well_enough_for_its_second_order_terms(subtests):
+    for method in METHODS:
+        for text in ["entropy", "integrated_square(0)", "kullback_leibler(uniform)", "power_integral(1.5)"]:
+            with subtests.test(method=method, text=text):
+                found = _estimate(method, "uniform", 200_000, 2.0).functional(parse(text))
+                truth = 1.0 if "integra" in text else 0.0
+                assert not found.is_refused
+                assert found.low - 1e-9 <= truth <= found.high + 1e-9
+                assert found.high - found.low < 0.05
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("p", [1, 2])
-def test_a_distance_of_nothing_has_an_interval_from_zero(method, p):
-    found = _estimate(method, "uniform", 200_000, 2.0).functional(parse(f"wasserstein({p}, uniform)"))
-    assert not found.is_refused
-    assert found.low == 0.0
-    assert 0.0 < found.high < 0.05
+def test_a_distance_of_nothing_has_an_interval_from_zero(subtests):
+    for method in METHODS:
+        for p in [1, 2]:
+            with subtests.test(method=method, p=p):
+                found = _estimate(method, "uniform", 200_000, 2.0).functional(parse(f"wasserstein({p}, uniform)"))
+                assert not found.is_refused
+                assert found.low == 0.0
+                assert 0.0 < found.high < 0.05
 
 
 def test_a_distance_away_from_equality_is_linear():
@@ -97,12 +97,13 @@ def test_the_interval_of_a_point_holds_the_corrected_value_and_the_plug_in():
         assert found.value + 1.9 * found.standard_error <= found.high
 
 
-@pytest.mark.parametrize("method", ["square_wave", "wavelet_laplace"])
-def test_whatever_density_is_shown_its_plug_in_is_kept_beside_the_corrected_value(method):
-    estimate = _estimate(method, "beta_2_5", 200_000, 2.0)
-    found = estimate.functional(parse("integrated_square(0)"))
-    assert found.plug_in == pytest.approx(parse("integrated_square(0)").value(estimate.density))
-    assert found.value != found.plug_in
+def test_whatever_density_is_shown_its_plug_in_is_kept_beside_the_corrected_value(subtests):
+    for method in ["square_wave", "wavelet_laplace"]:
+        with subtests.test(method=method):
+            estimate = _estimate(method, "beta_2_5", 200_000, 2.0)
+            found = estimate.functional(parse("integrated_square(0)"))
+            assert found.plug_in == pytest.approx(parse("integrated_square(0)").value(estimate.density))
+            assert found.value != found.plug_in
 
 
 @pytest.mark.slow

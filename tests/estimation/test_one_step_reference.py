@@ -255,26 +255,32 @@ def _moved_all(posterior: Posterior, by: float) -> Posterior:
     )
 
 
-@pytest.mark.parametrize("kind", ["counts", "averages"])
-@pytest.mark.parametrize("atoms", ATOMS)
-@pytest.mark.parametrize("t", [0.3, 0.6])
-def test_a_quantile_is_where_the_corrected_distribution_function_is(kind, atoms, t):
-    posterior = _posterior(atoms, kind)
-    posterior = replace(posterior, covariance=1e-6 * posterior.covariance)  # nothing is left unseen
-    found = _inference(posterior).estimate(parse(f"quantile({t})"), 0.95)
-    x = np.linspace(LOWER, UPPER, 4097)
-    u = (x - LOWER) / WIDTH
-    below = np.stack([spline.antiderivative()(u) for spline in _cubic(4)], axis=1)
-    steps = [(u >= end)[:, None] * 1.0 for end in (0, 1) if atoms[end] > 0]
-    below = np.hstack([below, *steps])
-    correction, covariance, _ = _least_squares(posterior)
-    cdf = posterior.density.cdf(x) + below @ correction
-    half = scipy.stats.norm.ppf(0.975) * np.sqrt(np.maximum(np.einsum("nk,kl,nl->n", below, covariance, below), 0))
-    inside = x[np.abs(cdf - t) <= half]
-    cell = scipy.stats.norm.ppf(0.975) * _bend(posterior.density) * WIDTH / INPUTS / np.sqrt(12)
-    ends = (found.value + sign * np.hypot(inside[end] - found.value, cell) for end, sign in ((0, -1), (-1, 1)))
-    assert (found.low, found.high) == pytest.approx(tuple(ends), abs=3 * WIDTH / 4096)
-    assert found.value == pytest.approx(x[np.argmin(np.abs(cdf - t))], abs=3 * WIDTH / 4096)
+def test_a_quantile_is_where_the_corrected_distribution_function_is(subtests):
+    for kind in ["counts", "averages"]:
+        for atoms in ATOMS:
+            for t in [0.3, 0.6]:
+                with subtests.test(kind=kind, atoms=atoms, t=t):
+                    posterior = _posterior(atoms, kind)
+                    posterior = replace(posterior, covariance=1e-6 * posterior.covariance)  # nothing is left unseen
+                    found = _inference(posterior).estimate(parse(f"quantile({t})"), 0.95)
+                    x = np.linspace(LOWER, UPPER, 4097)
+                    u = (x - LOWER) / WIDTH
+                    below = np.stack([spline.antiderivative()(u) for spline in _cubic(4)], axis=1)
+                    steps = [(u >= end)[:, None] * 1.0 for end in (0, 1) if atoms[end] > 0]
+                    below = np.hstack([below, *steps])
+                    correction, covariance, _ = _least_squares(posterior)
+                    cdf = posterior.density.cdf(x) + below @ correction
+                    half = scipy.stats.norm.ppf(0.975) * np.sqrt(
+                        np.maximum(np.einsum("nk,kl,nl->n", below, covariance, below), 0)
+                    )
+                    inside = x[np.abs(cdf - t) <= half]
+                    cell = scipy.stats.norm.ppf(0.975) * _bend(posterior.density) * WIDTH / INPUTS / np.sqrt(12)
+                    ends = (
+                        found.value + sign * np.hypot(inside[end] - found.value, cell)
+                        for end, sign in ((0, -1), (-1, 1))
+                    )
+                    assert (found.low, found.high) == pytest.approx(tuple(ends), abs=3 * WIDTH / 4096)
+                    assert found.value == pytest.approx(x[np.argmin(np.abs(cdf - t))], abs=3 * WIDTH / 4096)
 
 
 @pytest.mark.parametrize("atoms", ATOMS)
@@ -291,17 +297,18 @@ def test_densities_move_with_their_parameters_as_differences_say(atoms, order):
         assert posterior.log_features(X) == pytest.approx(logs, abs=2e-5 * np.abs(logs).max())
 
 
-@pytest.mark.parametrize("atoms", ATOMS)
-def test_a_distribution_functions_band_is_the_functionals_intervals(atoms):
-    inference = _inference(_posterior(atoms, "counts"))
-    x = X[::3]
-    low, high = inference.cdf_band(x, scipy.stats.norm.ppf(0.975))
-    found = [inference.estimate(parse(f"cdf({at!r})"), 0.95) for at in x.tolist()]
-    assert low == pytest.approx([each.low for each in found], abs=1e-4)
-    assert high == pytest.approx([each.high for each in found], abs=1e-4)
-    assert np.ptp(inference.cdf_band(np.array([UPPER]), 2.0)) == pytest.approx(0.0, abs=1e-7)
-    first = np.ptp(inference.cdf_band(np.array([LOWER]), 2.0))
-    assert (first > 0) == (atoms[0] > 0)  # at the lower bound all that can err is its atom
+def test_a_distribution_functions_band_is_the_functionals_intervals(subtests):
+    for atoms in ATOMS:
+        with subtests.test(atoms=atoms):
+            inference = _inference(_posterior(atoms, "counts"))
+            x = X[::3]
+            low, high = inference.cdf_band(x, scipy.stats.norm.ppf(0.975))
+            found = [inference.estimate(parse(f"cdf({at!r})"), 0.95) for at in x.tolist()]
+            assert low == pytest.approx([each.low for each in found], abs=1e-4)
+            assert high == pytest.approx([each.high for each in found], abs=1e-4)
+            assert np.ptp(inference.cdf_band(np.array([UPPER]), 2.0)) == pytest.approx(0.0, abs=1e-7)
+            first = np.ptp(inference.cdf_band(np.array([LOWER]), 2.0))
+            assert (first > 0) == (atoms[0] > 0)  # at the lower bound all that can err is its atom
 
 
 def test_where_a_density_is_sure_its_band_is_that_of_its_logarithm():

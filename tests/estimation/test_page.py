@@ -7,10 +7,13 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from dpcore.functionals import FunctionDensity
 from dpcore.populations import consumer_expenditure
 
 
+@pytest.mark.slow  # seconds of rounds; what it calls has quick tests
 def test_the_python_runs_and_finds_what_is_true(root: Path) -> None:
     page = (root / "dpcore/estimation/README.md").read_text(encoding="utf-8")
     names: dict[str, Any] = {"__name__": "__main__"}

@@ -135,19 +135,27 @@ def test_few_reports_keep_a_pair_back_with_a_reason() -> None:
     assert all(pair.reason.startswith(f"{pair.first}: ") for pair in nothing.joints)
 
 
-@pytest.mark.parametrize(
-    ("axis", "parts"),
-    [
-        (Axis(name="x", unit="", answered=np.ones(6), numbers=np.array([3.0, 1, 2, 5, 4, 6]), categories=tuple("cabedf")),
-         ["1 to 2", "3 to 4", "5 to 6"]),
-        (Axis(name="x", unit="", answered=np.ones(4), numbers=np.arange(4.0), edges=np.linspace(0, 1e6, 5)),
-         ["0 to 333333", "333333 to 666667", "666667 to 1000000"]),
+def test_parts_are_in_order_and_of_answers(subtests: pytest.Subtests) -> None:
+    for axis, parts in [
+        (
+            Axis(
+                name="x",
+                unit="",
+                answered=np.ones(6),
+                numbers=np.array([3.0, 1, 2, 5, 4, 6]),
+                categories=tuple("cabedf"),
+            ),
+            ["1 to 2", "3 to 4", "5 to 6"],
+        ),
+        (
+            Axis(name="x", unit="", answered=np.ones(4), numbers=np.arange(4.0), edges=np.linspace(0, 1e6, 5)),
+            ["0 to 333333", "333333 to 666667", "666667 to 1000000"],
+        ),
         (Axis(name="x", unit="", answered=np.array([1.0, 1, 0]), categories=("a", "b", "missing")), ["a", "b"]),
         (Axis(name="x", unit="", answered=np.ones(5), numbers=np.arange(5.0)), ["0 to 1", "2 to 3", "4"]),
-    ],
-)  # fmt: skip
-def test_parts_are_in_order_and_of_answers(axis: Axis, parts: list[str]) -> None:
-    assert [name for name, _ in axis.parts(3)] == parts
-    shares = np.sum([share for _, share in axis.ranges(3)], axis=0)
-    if axis.edges is None:
-        np.testing.assert_array_equal(shares, axis.answered)
+    ]:
+        with subtests.test(axis=axis, parts=parts):
+            assert [name for name, _ in axis.parts(3)] == parts
+            shares = np.sum([share for _, share in axis.ranges(3)], axis=0)
+            if axis.edges is None:
+                np.testing.assert_array_equal(shares, axis.answered)

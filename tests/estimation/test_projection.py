@@ -22,22 +22,23 @@ from dpcore.privacy.budget import Budget
 from tests.helpers.estimate_cases import SMOOTH, FakeAggregate, cell_law, draw, mechanism, noiseless
 
 
-@pytest.mark.parametrize("degree", [0, 1, 2, 3])
-@pytest.mark.parametrize("level", [3, 4])
-def test_without_noise_the_raw_estimate_is_the_least_squares_projection(degree, level):
+def test_without_noise_the_raw_estimate_is_the_least_squares_projection(subtests):
     """Twin: dense least squares on the cells, which knows no wavelet and no dual."""
-    of = mechanism(degree)
-    law = cell_law(of, SMOOTH["bimodal"])
-    estimate = Projection(level_rule=Fixed(level)).estimate(noiseless(of, law), "x")
-    centres = (np.arange(of.inputs) + 0.5) / of.inputs
-    design = bspline.evaluate(centres, degree, level)
-    slow, *_ = np.linalg.lstsq(design, law * of.inputs, rcond=None)
-    tolerance = 2e-3 * np.abs(slow).max()  # rounding of the integer tables
-    np.testing.assert_allclose(estimate.raw.coefficients, slow, atol=tolerance)
-    x = np.linspace(-0.9, 2.9, 7)
-    np.testing.assert_allclose(
-        estimate.raw.pdf(x), bspline.evaluate((x + 1) / 4, degree, level) @ slow / 4, atol=tolerance
-    )
+    for degree in [0, 1, 2, 3]:
+        for level in [3, 4]:
+            with subtests.test(degree=degree, level=level):
+                of = mechanism(degree)
+                law = cell_law(of, SMOOTH["bimodal"])
+                estimate = Projection(level_rule=Fixed(level)).estimate(noiseless(of, law), "x")
+                centres = (np.arange(of.inputs) + 0.5) / of.inputs
+                design = bspline.evaluate(centres, degree, level)
+                slow, *_ = np.linalg.lstsq(design, law * of.inputs, rcond=None)
+                tolerance = 2e-3 * np.abs(slow).max()  # rounding of the integer tables
+                np.testing.assert_allclose(estimate.raw.coefficients, slow, atol=tolerance)
+                x = np.linspace(-0.9, 2.9, 7)
+                np.testing.assert_allclose(
+                    estimate.raw.pdf(x), bspline.evaluate((x + 1) / 4, degree, level) @ slow / 4, atol=tolerance
+                )
 
 
 @pytest.mark.parametrize(
@@ -110,10 +111,10 @@ def test_too_few_reports_are_said_so():
     assert Projection().estimate(one, "x").n == 200
 
 
-@pytest.mark.parametrize("level", [1, 7])
-def test_a_level_outside_the_basis_is_the_callers_error(level):
-    with pytest.raises(SchemeError, match="between 2 and 5"):
-        Projection(level_rule=Fixed(level)).estimate(draw(mechanism(1), SMOOTH["beta"], 1000, seed=1), "x")
+def test_a_level_outside_the_basis_is_the_callers_error(subtests):
+    for level in [1, 7]:
+        with subtests.test(level=level), pytest.raises(SchemeError, match="between 2 and 5"):
+            Projection(level_rule=Fixed(level)).estimate(draw(mechanism(1), SMOOTH["beta"], 1000, seed=1), "x")
 
 
 def test_the_levels_table_tells_the_choice():

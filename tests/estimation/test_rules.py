@@ -130,7 +130,8 @@ def test_there_are_no_more_than_twelve_and_none_elsewhere() -> None:
 
 
 def test_what_stands_beside_itself_has_not_changed() -> None:
-    rows = pd.DataFrame(one_round("jump", "1e4@1", 0) + one_round("jump", "1e4@1", 1))
+    one = pd.DataFrame(one_round("jump", "1e4@1", 0))
+    rows = pd.concat([one, one.assign(seed=1, length=1.1 * one["length"])], ignore_index=True)
     longer = rows.assign(length=rows["length"] * 2, covered=0.0)
     same, other = beside(rows, rows, ["number"]), beside(rows, longer, ["number"])
     assert (same["more"].dropna() == 0).all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from dpcore.functionals import Cdf, Mean, Quantile
 from dpcore.mechanisms.bases import bspline
 from dpcore.protocol.aggregates import Aggregate
 from dpcore.results.tables import tables_of
+from tests.helpers.cases import of_each_kind
 
 LAW = beta(2, 5)
 NUMBERS = {Mean(): LAW.mean(), Cdf(0.3): LAW.cdf(0.3), Quantile(0.5): LAW.ppf(0.5)}
@@ -41,9 +43,11 @@ def aggregate(silent: float, seed: int = 0, n: int = 100_000, of: dp.Scheme = SC
     return dp.simulate(of, {"x": people(n, silent, seed)}, dp.seeded(seed + 1))
 
 
-@pytest.mark.parametrize("name", ["dyadic_wave", "square_wave"])
-@pytest.mark.parametrize("silent", [0.02, 0.6])
-def test_the_share_and_the_numbers_of_those_who_answered_are_found(silent: float, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "silent"),
+    of_each_kind(product(["dyadic_wave", "square_wave"], [0.02, 0.6]), ("square_wave", 0.02), ("dyadic_wave", 0.6)),
+)
+def test_the_share_and_the_numbers_of_those_who_answered_are_found(name: str, silent: float) -> None:
     estimate = dp.estimate(aggregate(silent, 3, of=scheme(f'mechanism = "{name}"\n')), "x")
     share = estimate.silence
     assert share.categories == ("missing",)
@@ -139,21 +143,19 @@ def test_what_lands_is_the_density_and_one_share() -> None:
     assert set(tables["functionals"]["functional"]) == {"mean", "quantile(0.5)"}
 
 
-@pytest.mark.parametrize(
-    ("more", "words"),
-    [
+def test_what_could_not_be_read_is_refused_in_one_line(subtests: pytest.Subtests) -> None:
+    for more, words in [
         ('mechanism = "wavelet_laplace"\n', "needs mechanism = dyadic_wave or square_wave, got wavelet_laplace"),
         ("degree = 2\n", "needs mechanism = dyadic_wave or square_wave, got wavelet_laplace"),
         ('estimator = "ems"\n', 'estimator = "log_spline", got "ems"'),
         ('mechanism = "square_wave"\ncells = 4\n', "needs 8 input cells"),
         ('codes = { 9 = "none" }\n', "who gives no answer"),
-    ],
-)
-def test_what_could_not_be_read_is_refused_in_one_line(more: str, words: str) -> None:
-    with pytest.raises(SchemeError) as refused:
-        scheme(more)
-    assert words in str(refused.value)
-    assert "\n" not in str(refused.value)
+    ]:
+        with subtests.test(more=more, words=words):
+            with pytest.raises(SchemeError) as refused:
+                scheme(more)
+            assert words in str(refused.value)
+            assert "\n" not in str(refused.value)
 
 
 def test_groups_are_of_a_number_that_everybody_gives() -> None:

@@ -70,15 +70,16 @@ def test_the_intervals_hold_as_often_as_they_say(name: str, rounds: int) -> None
     assert 0.93 <= held / (rounds * K) <= 0.97
 
 
-@pytest.mark.parametrize("name", TWINS)
-def test_the_mechanism_draws_as_the_documents_do(name: str) -> None:
+def test_the_mechanism_draws_as_the_documents_do(subtests: pytest.Subtests) -> None:
     """Each share of what is said, given the value, is that of the twin, to five standard errors."""
-    asked, one, together = TWINS[name]
-    mechanism, random, n = asked.attributes["a"].mechanism, np.random.default_rng(6), 4000
-    for value in (0, K - 1):
-        theirs = mechanism.statistics(together([one(value, random) for _ in range(n)])) / n
-        ours = mechanism.statistics(mechanism.privatize(np.full(n, value), dp.seeded(7))) / n
-        assert np.all(np.abs(theirs - ours) < 5 * np.sqrt(0.5 / n))
-        counts = np.zeros(K, dtype=np.int64)
-        counts[value] = n
-        assert np.all(np.abs(theirs - mechanism.simulate(counts, dp.seeded(8)) / n) < 5 * np.sqrt(0.5 / n))
+    for name in TWINS:
+        with subtests.test(name=name):
+            asked, one, together = TWINS[name]
+            mechanism, random, n = asked.attributes["a"].mechanism, np.random.default_rng(6), 4000
+            for value in (0, K - 1):
+                theirs = mechanism.statistics(together([one(value, random) for _ in range(n)])) / n
+                ours = mechanism.statistics(mechanism.privatize(np.full(n, value), dp.seeded(7))) / n
+                assert np.all(np.abs(theirs - ours) < 5 * np.sqrt(0.5 / n))
+                counts = np.zeros(K, dtype=np.int64)
+                counts[value] = n
+                assert np.all(np.abs(theirs - mechanism.simulate(counts, dp.seeded(8)) / n) < 5 * np.sqrt(0.5 / n))

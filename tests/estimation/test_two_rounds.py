@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import dpcore as dp
 from dpcore._random import seeded
 from dpcore.errors import DPCoreError, NotEstimable
 from dpcore.estimation import two_rounds
+from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.estimation.functional_estimate import FunctionalEstimate, refused
 from dpcore.functionals import Cdf, Quantile
 from dpcore.laboratory.studies.targets import target
@@ -19,29 +21,38 @@ from tests.estimation.test_two_rounds_coverage import answered, ranges, scheme, 
 LAW = target("beta_2_5")
 
 
+@cache
 def first(n: int = 50_000, seed: int = 1) -> dp.Aggregate:
     return dp.simulate(wave(n), LAW, seeded((40, seed)), n)
 
 
-@pytest.mark.parametrize("edges", ["0.25", "0.1, 0.25, 0.2511", "-1, 0.7, 3"])
-def test_a_level_says_what_people_of_the_law_would(edges: str) -> None:
+@cache
+def first_estimate(n: int = 50_000) -> DensityEstimate:
+    return dp.estimate(first(n), "x")
+
+
+def test_a_level_says_what_people_of_the_law_would(subtests: pytest.Subtests) -> None:
     """A slow twin: each person's number, the range that the scheme reads it in, and randomized response of that."""
-    numeric, question = wave(1000).attributes["x"], ranges(edges, 1000).attributes["x"]
-    level = two_rounds._level(numeric, question)
-    fine = 64  # people to an input cell, spread over its width
-    people = (np.arange(level.inputs * fine) + 0.5) / (level.inputs * fine)
-    law = LAW.cells(level.inputs)
-    ones = np.eye(len(question.categories))[question.encode(people)]
-    told = np.repeat(law / fine, fine) @ ones @ question.mechanism.model().response().T
-    np.testing.assert_allclose(level.probabilities(law), told, atol=2e-4 if "0.2511" in edges else 1e-5)
-    assert np.max(level.table.max(axis=0) / level.table.min(axis=0)) <= np.exp(1)  # never more than was promised
+    for edges in ["0.25", "0.1, 0.25, 0.2511", "-1, 0.7, 3"]:
+        with subtests.test(edges=edges):
+            numeric, question = wave(1000).attributes["x"], ranges(edges, 1000).attributes["x"]
+            level = two_rounds._level(numeric, question)
+            fine = 64  # people to an input cell, spread over its width
+            people = (np.arange(level.inputs * fine) + 0.5) / (level.inputs * fine)
+            law = LAW.cells(level.inputs)
+            ones = np.eye(len(question.categories))[question.encode(people)]
+            told = np.repeat(law / fine, fine) @ ones @ question.mechanism.model().response().T
+            np.testing.assert_allclose(level.probabilities(law), told, atol=2e-4 if "0.2511" in edges else 1e-5)
+            assert np.max(level.table.max(axis=0) / level.table.min(axis=0)) <= np.exp(
+                1
+            )  # never more than was promised
 
 
 def test_a_share_that_was_asked_is_known_by_inverse_variances() -> None:
     """At an edge both rounds' numbers of one share, which `revision` says may be averaged, give what one likelihood does."""
     edge, n = Cdf(0.265625), 50_000
     one, other = first(n), answered(ranges("0.265625", n), LAW, n, 1)
-    alone = dp.estimate(one, "x").functional(edge)
+    alone = first_estimate().functional(edge)
     said = dp.estimate(other, "x")
     numbers = np.array([alone.value, said.raw[0]])
     weights = np.array([alone.standard_error, said.standard_errors[0]]) ** -2.0
@@ -81,34 +92,32 @@ def test_two_questions_of_one_column_are_both_read() -> None:
     people = {"x": seeded((3,)).generator().beta(2, 5, 50_000)}
     found = two_rounds.combine(first(), dp.aggregate(both, dp.privatize(both, people, seeded((4,)))), "x")
     for edge in (0.2, 0.45):
-        alone = dp.estimate(first(), "x").functional(Cdf(edge))
+        alone = first_estimate().functional(Cdf(edge))
         assert found.functional(Cdf(edge)).standard_error < 0.65 * alone.standard_error
 
 
 def test_two_populations_show() -> None:
-    before = dp.estimate(first(), "x")
+    before = first_estimate()
     alike, other = (answered(ranges("0.2, 0.265", 50_000), law, 50_000, 1) for law in (LAW, target("beta_10_10")))
     assert max(two_rounds.deviations(before, alike, "x")) < 3.5
     assert min(two_rounds.deviations(before, other, "x")) > 10
 
 
-@pytest.mark.parametrize(
-    ("value", "error", "round_"),
-    [
+def test_thresholds_are_round_and_near(subtests: pytest.Subtests) -> None:
+    for value, error, round_ in [
         (0.2644, 0.006, "0.265"),
         (41_234.0, 12.0, "41235"),
         (9_234.5, 98.0, "9250"),
         (0.0, 1.0, "0"),
         (-3.3, 0.2, "-3.3"),
-    ],
-)
-def test_thresholds_are_round_and_near(value: float, error: float, round_: str) -> None:
-    numbers = {"functional": "quantile(0.5)", "confidence": 0.95, "plug_in": value, "kind": "smooth"}
-    found = two_rounds.threshold(
-        FunctionalEstimate(value=value, standard_error=error, low=value - error, high=value + error, **numbers)
-    )
-    assert found == Fraction(round_)
-    assert abs(float(found) - value) <= error / 4
+    ]:
+        with subtests.test(value=value, error=error, round_=round_):
+            numbers = {"functional": "quantile(0.5)", "confidence": 0.95, "plug_in": value, "kind": "smooth"}
+            found = two_rounds.threshold(
+                FunctionalEstimate(value=value, standard_error=error, low=value - error, high=value + error, **numbers)
+            )
+            assert found == Fraction(round_)
+            assert abs(float(found) - value) <= error / 4
 
 
 def test_a_quantile_that_is_not_known_is_nowhere_to_ask() -> None:
@@ -116,9 +125,8 @@ def test_a_quantile_that_is_not_known_is_nowhere_to_ask() -> None:
         two_rounds.threshold(refused(Quantile(0.5), "too few", 0.95))
 
 
-@pytest.mark.parametrize(
-    ("asks", "message"),
-    [
+def test_what_has_no_curve_of_a_wave_cannot_be_followed(subtests: pytest.Subtests) -> None:
+    for asks, message in [
         (
             'type = "numeric"\nlower = 0\nupper = 1\nmechanism = "wavelet_laplace"',
             "cannot be followed .* wavelet_laplace",
@@ -130,25 +138,20 @@ def test_a_quantile_that_is_not_known_is_nowhere_to_ask() -> None:
         ('type = "numeric"\nlower = 0\nupper = 1\nmissing = "category"', "cannot be followed"),
         ('type = "numeric"\nlower = 0\nupper = 9\nstep = 1', "no number with a density"),
         ('type = "categorical"\ncategories = ["a", "b"]', "no number with a density"),
-    ],
-)
-def test_what_has_no_curve_of_a_wave_cannot_be_followed(asks: str, message: str) -> None:
-    with pytest.raises(DPCoreError, match=f"^x .*{message}.*$"):
-        two_rounds.asked(scheme(asks, 1000, "1"), "x")
+    ]:
+        with subtests.test(asks=asks, message=message), pytest.raises(DPCoreError, match=f"^x .*{message}.*$"):
+            two_rounds.asked(scheme(asks, 1000, "1"), "x")
 
 
-@pytest.mark.parametrize(
-    ("asks", "message"),
-    [
+def test_what_asks_for_no_ranges_is_no_second_round(subtests: pytest.Subtests) -> None:
+    for asks, message in [
         ('type = "numeric"\nlower = 0\nupper = 1', "asks nobody for ranges"),
         ('type = "categorical"\nbins = [0.5]\ncolumn = "y"', "asks nobody for ranges"),
         ('type = "categorical"\nbins = [0.5]\nmissing = "category"', "asks nobody for ranges"),
         ('type = "categorical"\nbins = [0.5]\nmechanism = "unary_encoding"', "asks by randomized_response"),
-    ],
-)
-def test_what_asks_for_no_ranges_is_no_second_round(asks: str, message: str) -> None:
-    with pytest.raises(DPCoreError, match=message):
-        two_rounds.combine(first(1000), dp.Aggregate.zero(scheme(asks, 1000, "1")), "x")
+    ]:
+        with subtests.test(asks=asks, message=message), pytest.raises(DPCoreError, match=message):
+            two_rounds.combine(first(1000), dp.Aggregate.zero(scheme(asks, 1000, "1")), "x")
 
 
 def test_a_round_without_reports_is_refused() -> None:

@@ -46,20 +46,18 @@ def test_the_mean_of_a_few_points_covers():
     assert abs(np.mean(errors)) < 4 / 6**0.5
 
 
-@pytest.mark.parametrize(
-    ("smooth_error", "difference", "low", "high"),
-    [
+def test_the_weight_follows_the_difference_and_the_cost(subtests):
+    for smooth_error, difference, low, high in [
         (1.00, 0.0, 0.0, 0.2),  # in doubt it stays with the smaller error
         (1.00, 0.66 * normal_quantile(1 - rules.ERROR), 0.45, 0.55),  # where a test would just reject, in the middle
         (1.00, 5.0, 0.999, 1.0),
         (1.15, 0.0, 1.0, 1.0),  # an error a twentieth larger is no price
         (1.30, 9.0, 1.0, 1.0),  # the smooth one has the larger error
-    ],
-)
-def test_the_weight_follows_the_difference_and_the_cost(smooth_error, difference, low, high):
-    smooth = Corrected(5.0, smooth_error, 4.0, 6.0)
-    unbiased = Unbiased(5.0 + difference, 1.2, 0.0, np.zeros(3))
-    assert low <= share_of(smooth, unbiased) <= high
+    ]:
+        with subtests.test(smooth_error=smooth_error, difference=difference, low=low, high=high):
+            smooth = Corrected(5.0, smooth_error, 4.0, 6.0)
+            unbiased = Unbiased(5.0 + difference, 1.2, 0.0, np.zeros(3))
+            assert low <= share_of(smooth, unbiased) <= high
 
 
 def test_what_one_report_does_to_the_mean_is_its_derivative():

@@ -45,6 +45,9 @@ KINDS = {
 }
 
 
+SLOW = ("wavelet_laplace", "wavelet_laplace log_spline")
+
+
 @cache
 def scheme_of(kind: str, epsilon: float, others: str = "") -> dp.Scheme:
     mechanism = "dyadic_wave" if kind == "points" else kind.split()[0]
@@ -110,10 +113,7 @@ def weighted(aggregate: Any, *, together: bool = False, weights: Weights | None 
 
 @pytest.mark.parametrize(
     "kind",
-    [
-        pytest.param(kind, marks=pytest.mark.slow if kind.startswith(("square", "wavelet_laplace ")) else ())
-        for kind in KINDS
-    ],
+    [pytest.param(kind, marks=pytest.mark.slow if kind.startswith("square") or kind in SLOW else ()) for kind in KINDS],
 )
 def test_equal_weights_change_nothing(kind: str) -> None:
     """Values, errors, intervals, bands and what one report can do: to 1e-12, whatever the mechanism."""
@@ -160,13 +160,16 @@ def slow_variance(aggregate: Any, weights: Weights, g: np.ndarray) -> float:
     return float(np.sum(w**2 * residual**2 / (1 - hat)))
 
 
-@pytest.mark.parametrize("kind", ["dyadic_wave", "square_wave", "randomized_response"])
-def test_variances_are_those_of_residuals_report_by_report(kind: str) -> None:
-    aggregate = drawn(scheme_of(kind, 1), 3000, 3)
-    weights = rake(aggregate.labelled.n, margins_of(aggregate.scheme))
-    g = np.random.default_rng(1).normal(size=(4, len(aggregate.statistics["x"])))
-    strata = Strata.of(aggregate, "x", weights)
-    np.testing.assert_allclose(strata.variance(g), [slow_variance(aggregate, weights, row) for row in g], rtol=1e-10)
+def test_variances_are_those_of_residuals_report_by_report(subtests: pytest.Subtests) -> None:
+    for kind in ["dyadic_wave", "square_wave", "randomized_response"]:
+        with subtests.test(kind=kind):
+            aggregate = drawn(scheme_of(kind, 1), 3000, 3)
+            weights = rake(aggregate.labelled.n, margins_of(aggregate.scheme))
+            g = np.random.default_rng(1).normal(size=(4, len(aggregate.statistics["x"])))
+            strata = Strata.of(aggregate, "x", weights)
+            np.testing.assert_allclose(
+                strata.variance(g), [slow_variance(aggregate, weights, row) for row in g], rtol=1e-10
+            )
 
 
 def number(scheme: dp.Scheme) -> np.ndarray:
@@ -241,31 +244,32 @@ def test_densities_have_the_errors_of_the_cells() -> None:
     assert high[0] - low[0] == pytest.approx(share.high - share.low, rel=0.02)
 
 
-@pytest.mark.parametrize("together", [False, True])
-@pytest.mark.parametrize("kind", ["randomized_response", "unary_encoding"])
-def test_one_more_report_is_worth_at_most_what_is_said(kind: str, together: bool) -> None:
+def test_one_more_report_is_worth_at_most_what_is_said(subtests: pytest.Subtests) -> None:
     """Weights readjust to every report: of all that one client can send, in all cells, the worst is what is said, or less."""
-    aggregate = drawn(scheme_of(kind, 1), 50_000, 1)
-    said = weighted(aggregate, together=together)
-    mechanism, held, worst = aggregate.scheme.attributes["x"].mechanism, aggregate.labelled, np.zeros(4)
-    for cell, sent in product(
-        range(6), np.vstack([np.eye(4), 1 - np.eye(4)]) if kind == "unary_encoding" else np.eye(4)
-    ):
-        one = np.zeros(6)
-        one[cell] = 1
-        tables = held.statistics["x"] + one[:, None] * sent
-        counts = held.n + one
-        weights = rake(counts, margins_of(aggregate.scheme, together=together))
-        raw = mechanism.model().frequencies(weights.values @ tables, counts.sum())
-        worst = np.maximum(worst, np.abs(raw - said.raw) * counts.sum())
-    plain = exposed(named(aggregate.scheme.attributes["x"]).estimate(aggregate, "x"), aggregate, "x")
-    heaviest = rake(held.n, margins_of(aggregate.scheme, together=together)).values.max()
-    assert np.all(worst <= said.sensitivities * 1.001)
-    assert np.all(said.sensitivities <= 1.25 * worst)
-    assert np.all(said.sensitivities >= 0.9 * heaviest * plain.sensitivities)
-    mean = said.sensitivity(parse("mean"))
-    assert not mean.is_exact
-    assert mean.value >= 0.9 * heaviest * plain.sensitivity(parse("mean")).value
+    for together in [False, True]:
+        for kind in ["randomized_response", "unary_encoding"]:
+            with subtests.test(together=together, kind=kind):
+                aggregate = drawn(scheme_of(kind, 1), 50_000, 1)
+                said = weighted(aggregate, together=together)
+                mechanism, held, worst = aggregate.scheme.attributes["x"].mechanism, aggregate.labelled, np.zeros(4)
+                for cell, sent in product(
+                    range(6), np.vstack([np.eye(4), 1 - np.eye(4)]) if kind == "unary_encoding" else np.eye(4)
+                ):
+                    one = np.zeros(6)
+                    one[cell] = 1
+                    tables = held.statistics["x"] + one[:, None] * sent
+                    counts = held.n + one
+                    weights = rake(counts, margins_of(aggregate.scheme, together=together))
+                    raw = mechanism.model().frequencies(weights.values @ tables, counts.sum())
+                    worst = np.maximum(worst, np.abs(raw - said.raw) * counts.sum())
+                plain = exposed(named(aggregate.scheme.attributes["x"]).estimate(aggregate, "x"), aggregate, "x")
+                heaviest = rake(held.n, margins_of(aggregate.scheme, together=together)).values.max()
+                assert np.all(worst <= said.sensitivities * 1.001)
+                assert np.all(said.sensitivities <= 1.25 * worst)
+                assert np.all(said.sensitivities >= 0.9 * heaviest * plain.sensitivities)
+                mean = said.sensitivity(parse("mean"))
+                assert not mean.is_exact
+                assert mean.value >= 0.9 * heaviest * plain.sensitivity(parse("mean")).value
 
 
 def test_a_weighted_estimate_says_whose_it_is() -> None:

@@ -142,13 +142,14 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("case", WRONG)
-def test_margins_that_cannot_be_are_refused_in_one_line(case: str) -> None:
-    rows, line = WRONG[case]
-    with pytest.raises(SchemeError) as error:
-        margins(*rows)
-    assert line in str(error.value)
-    assert "\n" not in str(error.value)
+def test_margins_that_cannot_be_are_refused_in_one_line(subtests: pytest.Subtests) -> None:
+    for case in WRONG:
+        with subtests.test(case=case):
+            rows, line = WRONG[case]
+            with pytest.raises(SchemeError) as error:
+                margins(*rows)
+            assert line in str(error.value)
+            assert "\n" not in str(error.value)
 
 
 def without(*cells: int) -> np.ndarray:
@@ -175,10 +176,11 @@ IMPOSSIBLE = {
 }
 
 
-@pytest.mark.parametrize("case", IMPOSSIBLE)
-def test_reports_that_no_weights_fit_are_refused_in_one_line(case: str) -> None:
-    counts, rows, line = IMPOSSIBLE[case]
-    with pytest.raises(NotEstimable) as error:
-        rake(counts, margins(*rows))
-    assert line in str(error.value)
-    assert "\n" not in str(error.value)
+def test_reports_that_no_weights_fit_are_refused_in_one_line(subtests: pytest.Subtests) -> None:
+    for case in IMPOSSIBLE:
+        with subtests.test(case=case):
+            counts, rows, line = IMPOSSIBLE[case]
+            with pytest.raises(NotEstimable) as error:
+                rake(counts, margins(*rows))
+            assert line in str(error.value)
+            assert "\n" not in str(error.value)

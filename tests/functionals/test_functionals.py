@@ -117,27 +117,29 @@ def _mass_zero(law: _Law, step: _Law) -> _Law:
 LAWS = {name: (law, _mass_zero(law, step)) for name, (law, step) in _laws().items()}
 
 
-@pytest.mark.parametrize("text", TEXTS)
-def test_names_are_read_back(text):
-    assert str(parse(text)) == text
-    assert parse(str(parse(text))) == parse(text)
+def test_names_are_read_back(subtests):
+    for text in TEXTS:
+        with subtests.test(text=text):
+            assert str(parse(text)) == text
+            assert parse(str(parse(text))) == parse(text)
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_each_declares_all_that_is_asked_of_it(kind):
-    functional = parse(kind.example or kind.name)
-    assert type(functional) is kind
-    assert functional.unit in ("%", "nats") or float(functional.unit) != 0
-    values = {field.name: "3" for field in fields(kind)}
-    said = functional.phrase.format(**values, unit="USD")
-    assert "{" not in said
-    assert (said == "") or said[0].islower() or said[0].isdigit()
-    least, most = functional.range_on(LOWER, UPPER)
-    assert least < most
-    numbers = np.array([0.0, 1.0, 2.5])
-    if functional.refuses_probabilities() is None:
-        least, most = functional.range_of_numbers(numbers)
-        assert least <= functional.of_probabilities(np.array([0.5, 0.3, 0.2]), numbers) <= most
+def test_each_declares_all_that_is_asked_of_it(subtests):
+    for kind in KINDS:
+        with subtests.test(kind=kind):
+            functional = parse(kind.example or kind.name)
+            assert type(functional) is kind
+            assert functional.unit in ("%", "nats") or float(functional.unit) != 0
+            values = {field.name: "3" for field in fields(kind)}
+            said = functional.phrase.format(**values, unit="USD")
+            assert "{" not in said
+            assert (said == "") or said[0].islower() or said[0].isdigit()
+            least, most = functional.range_on(LOWER, UPPER)
+            assert least < most
+            numbers = np.array([0.0, 1.0, 2.5])
+            if functional.refuses_probabilities() is None:
+                least, most = functional.range_of_numbers(numbers)
+                assert least <= functional.of_probabilities(np.array([0.5, 0.3, 0.2]), numbers) <= most
 
 
 @pytest.mark.parametrize("text", EXAMPLES)
@@ -158,9 +160,8 @@ def test_a_scheme_may_ask_for_each(text):
     check_estimates(scheme)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_other_names_are_refused(subtests):
+    for text in [
         "median",
         "mean(1)",
         "cdf",
@@ -178,11 +179,9 @@ def test_a_scheme_may_ask_for_each(text):
         "kullback_leibler(1)",
         "fisher_information(0)",
         "",
-    ],
-)
-def test_other_names_are_refused(text):
-    with pytest.raises(SchemeError):
-        parse(text)
+    ]:
+        with subtests.test(text=text), pytest.raises(SchemeError):
+            parse(text)
 
 
 @pytest.mark.parametrize(("text", "name"), every_value_once(TEXTS, LAWS))
@@ -223,23 +222,25 @@ def test_curvature_is_half_the_second_derivative(text, name):
         assert functional.value(law.moved(step, 1.0)) == pytest.approx(exact, rel=1e-10)
 
 
-@pytest.mark.parametrize("text", ["entropy", "power_integral(1.5)", "power_integral(3)", "integrated_square(0)"])
-def test_integrals_are_expanded_in_directions_that_change_the_mass_too(text):
+def test_integrals_are_expanded_in_directions_that_change_the_mass_too(subtests):
     """Inference expands around a density kept above its noise, whose mass is not one."""
-    functional, (density, _) = parse(text), _density_and_step()
-    expansion = functional.expand(_spline(density))
-    value, influence = expansion.value, expansion.influence
-    step = _spline(np.full(len(density), 1e-4))
-    change = functional.value(_spline(density + 1e-4)) - value
-    assert influence(step) == pytest.approx(change, rel=1e-2)
+    for text in ["entropy", "power_integral(1.5)", "power_integral(3)", "integrated_square(0)"]:
+        with subtests.test(text=text):
+            functional, (density, _) = parse(text), _density_and_step()
+            expansion = functional.expand(_spline(density))
+            value, influence = expansion.value, expansion.influence
+            step = _spline(np.full(len(density), 1e-4))
+            change = functional.value(_spline(density + 1e-4)) - value
+            assert influence(step) == pytest.approx(change, rel=1e-2)
 
 
-@pytest.mark.parametrize("text", TEXTS)
-def test_influence_on_a_basis_agrees_with_influence_of_functions(text):
-    density, step = _density_and_step()
-    influence = parse(text).expand(_spline(density)).influence
-    on_basis = influence.on(_spline(density).features, _spline(density).breakpoints)
-    assert on_basis @ step == pytest.approx(influence(_spline(step)), rel=1e-9, abs=1e-12)
+def test_influence_on_a_basis_agrees_with_influence_of_functions(subtests):
+    for text in TEXTS:
+        with subtests.test(text=text):
+            density, step = _density_and_step()
+            influence = parse(text).expand(_spline(density)).influence
+            on_basis = influence.on(_spline(density).features, _spline(density).breakpoints)
+            assert on_basis @ step == pytest.approx(influence(_spline(step)), rel=1e-9, abs=1e-12)
 
 
 def _quad(of) -> float:
@@ -269,12 +270,13 @@ def test_values_of_a_known_density_in_the_attributes_units():
         assert parse(text).value(truth) == pytest.approx(float(value), rel=1e-6), text
 
 
-@pytest.mark.parametrize("text", TEXTS)
-def test_values_lie_within_the_stated_range(text):
-    functional = parse(text)
-    least, most = functional.range_on(LOWER, UPPER)
-    density, _ = _density_and_step()
-    assert least <= functional.value(_spline(density)) <= most
+def test_values_lie_within_the_stated_range(subtests):
+    for text in TEXTS:
+        with subtests.test(text=text):
+            functional = parse(text)
+            least, most = functional.range_on(LOWER, UPPER)
+            density, _ = _density_and_step()
+            assert least <= functional.value(_spline(density)) <= most
 
 
 def test_a_uniform_density_attains_the_bounds_of_entropy_and_squares():

@@ -45,17 +45,18 @@ def _means(functional: f.JointFunctional, law: np.ndarray) -> np.ndarray:
     return np.einsum("ri,ij,rj->r", found.first, law, found.second)
 
 
-@pytest.mark.parametrize("functional", ALL, ids=str)
-def test_gradients_are_those_of_differences(functional: f.JointFunctional) -> None:
-    found, m = functional.means(X, Y, LAW), _means(functional, LAW)
-    _, gradient = found.combine(m)
-    steps = 1e-6 * np.eye(len(m))
-    by_hand = [(found.combine(m + step)[0] - found.combine(m - step)[0]) / 2e-6 for step in steps]
-    np.testing.assert_allclose(gradient, by_hand, rtol=1e-5, atol=1e-6)
-    divisors, slopes = found.divisors(m)
-    rows = np.array([(found.divisors(m + step)[0] - found.divisors(m - step)[0]) / 2e-6 for step in steps])
-    np.testing.assert_allclose(slopes, rows.T, rtol=1e-5, atol=1e-6)
-    assert np.all(divisors > 0)
+def test_gradients_are_those_of_differences(subtests: pytest.Subtests) -> None:
+    for functional in ALL:
+        with subtests.test(functional=functional):
+            found, m = functional.means(X, Y, LAW), _means(functional, LAW)
+            _, gradient = found.combine(m)
+            steps = 1e-6 * np.eye(len(m))
+            by_hand = [(found.combine(m + step)[0] - found.combine(m - step)[0]) / 2e-6 for step in steps]
+            np.testing.assert_allclose(gradient, by_hand, rtol=1e-5, atol=1e-6)
+            divisors, slopes = found.divisors(m)
+            rows = np.array([(found.divisors(m + step)[0] - found.divisors(m - step)[0]) / 2e-6 for step in steps])
+            np.testing.assert_allclose(slopes, rows.T, rtol=1e-5, atol=1e-6)
+            assert np.all(divisors > 0)
 
 
 def test_values_are_those_of_people_counted_by_hand() -> None:

@@ -22,15 +22,16 @@ def points(level: int) -> np.ndarray:
     return np.concatenate([[0.0, 1.0], inside, np.arange(1 << min(level, 4)) / (1 << min(level, 4))])
 
 
-@pytest.mark.parametrize(("degree", "level"), SPACES)
-def test_values_and_derivatives_are_scipys(degree: int, level: int) -> None:
-    x = points(level)
-    twin = BSpline(bspline.knots(degree, level), np.eye(bspline.size(degree, level)), degree)
-    for order in range(degree + 1):
-        wanted = (twin.derivative(order) if order else twin)(x)
-        scale = 2.0 ** (level * order)
-        assert np.allclose(bspline.evaluate(x, degree, level, order) / scale, wanted / scale, atol=1e-11)
-    assert not bspline.evaluate(x, degree, level, degree + 1).any()
+def test_values_and_derivatives_are_scipys(subtests: pytest.Subtests) -> None:
+    for degree, level in SPACES:
+        with subtests.test(degree=degree, level=level):
+            x = points(level)
+            twin = BSpline(bspline.knots(degree, level), np.eye(bspline.size(degree, level)), degree)
+            for order in range(degree + 1):
+                wanted = (twin.derivative(order) if order else twin)(x)
+                scale = 2.0 ** (level * order)
+                assert np.allclose(bspline.evaluate(x, degree, level, order) / scale, wanted / scale, atol=1e-11)
+            assert not bspline.evaluate(x, degree, level, degree + 1).any()
 
 
 @given(st.floats(0, 1), st.integers(0, 3), st.integers(0, 9))
@@ -41,30 +42,33 @@ def test_partition_of_unity_of_non_negative_functions(x: float, degree: int, lev
     assert np.count_nonzero(values) <= degree + 1
 
 
-@pytest.mark.parametrize("degree", [1, 2, 3])
-def test_derivatives_are_limits_of_differences(degree: int) -> None:
-    x = (np.arange(30) + 0.37) / 30  # inside cells of level 3
-    step = 1e-6
-    slope = (bspline.evaluate(x + step, degree, 3) - bspline.evaluate(x - step, degree, 3)) / (2 * step)
-    assert np.allclose(bspline.evaluate(x, degree, 3, order=1), slope, atol=1e-6)
+def test_derivatives_are_limits_of_differences(subtests: pytest.Subtests) -> None:
+    for degree in [1, 2, 3]:
+        with subtests.test(degree=degree):
+            x = (np.arange(30) + 0.37) / 30  # inside cells of level 3
+            step = 1e-6
+            slope = (bspline.evaluate(x + step, degree, 3) - bspline.evaluate(x - step, degree, 3)) / (2 * step)
+            assert np.allclose(bspline.evaluate(x, degree, 3, order=1), slope, atol=1e-6)
 
 
-@pytest.mark.parametrize(("degree", "level"), SPACES)
-def test_gram_and_integrals_are_quadratures(degree: int, level: int) -> None:
-    nodes, weights = np.polynomial.legendre.leggauss(degree + 1)
-    cells = 1 << level
-    x = ((np.arange(cells)[:, None] + (nodes + 1) / 2) / cells).ravel()
-    w = np.tile(weights / 2 / cells, cells)
-    values = bspline.evaluate(x, degree, level)
-    assert np.allclose(bspline.gram(degree, level) * cells, (values.T * w) @ values * cells, atol=1e-13)
-    assert np.allclose(bspline.integrals(degree, level) * cells, values.T @ w * cells, atol=1e-13)
+def test_gram_and_integrals_are_quadratures(subtests: pytest.Subtests) -> None:
+    for degree, level in SPACES:
+        with subtests.test(degree=degree, level=level):
+            nodes, weights = np.polynomial.legendre.leggauss(degree + 1)
+            cells = 1 << level
+            x = ((np.arange(cells)[:, None] + (nodes + 1) / 2) / cells).ravel()
+            w = np.tile(weights / 2 / cells, cells)
+            values = bspline.evaluate(x, degree, level)
+            assert np.allclose(bspline.gram(degree, level) * cells, (values.T * w) @ values * cells, atol=1e-13)
+            assert np.allclose(bspline.integrals(degree, level) * cells, values.T @ w * cells, atol=1e-13)
 
 
-@pytest.mark.parametrize(("degree", "level"), SPACES)
-def test_refinement_keeps_the_function(degree: int, level: int) -> None:
-    x = points(level + 1)
-    fine = bspline.evaluate(x, degree, level + 1)
-    assert np.allclose(fine @ bspline.refinement(degree, level), bspline.evaluate(x, degree, level), atol=1e-14)
+def test_refinement_keeps_the_function(subtests: pytest.Subtests) -> None:
+    for degree, level in SPACES:
+        with subtests.test(degree=degree, level=level):
+            x = points(level + 1)
+            fine = bspline.evaluate(x, degree, level + 1)
+            assert np.allclose(fine @ bspline.refinement(degree, level), bspline.evaluate(x, degree, level), atol=1e-14)
 
 
 def test_interior_refinement_is_the_binomial_mask() -> None:
@@ -98,12 +102,10 @@ def test_pieces_join_with_degree_minus_one_derivatives() -> None:
                 assert at_one == after[order] * np.prod(range(1, order + 1), dtype=object)
 
 
-@pytest.mark.parametrize(
-    ("x", "degree", "level"), [(1.01, 1, 2), (-0.01, 1, 2), (float("nan"), 1, 2), (0.5, 4, 2), (0.5, 1, -1)]
-)
-def test_out_of_range_is_refused(x: float, degree: int, level: int) -> None:
-    with pytest.raises(SchemeError, match="must lie between"):
-        bspline.evaluate(np.array([x]), degree, level)
+def test_out_of_range_is_refused(subtests: pytest.Subtests) -> None:
+    for x, degree, level in [(1.01, 1, 2), (-0.01, 1, 2), (float("nan"), 1, 2), (0.5, 4, 2), (0.5, 1, -1)]:
+        with subtests.test(x=x, degree=degree, level=level), pytest.raises(SchemeError, match="must lie between"):
+            bspline.evaluate(np.array([x]), degree, level)
 
 
 def test_cached_matrices_cannot_be_written_to() -> None:

@@ -74,24 +74,25 @@ def test_rescaling_never_exceeds_the_budget() -> None:
         assert joint_loss(tables, allocation.rescaled(epsilon, tables, [2, 3])) <= epsilon
 
 
-@pytest.mark.parametrize("a", ["1.5", "2", "1.01"])
-def test_paper_scales_are_the_printed_formula(a: str) -> None:
-    basis, epsilon, exponent = SplineWavelet(2, 3, 6), Fraction(1, 2), float(a)
-    tables = integer_tables(basis, 4096, unscaled(basis))
-    scales = allocation.paper_scales(epsilon, basis, tables, Fraction(a))
-    supremum = float(largest_wavelet_value(2))
-    half = float(epsilon) / 2
-    printed = [2 / half] + [
-        2 * 5 * supremum / (half * (exponent - 1) / exponent * level**-exponent) for level in range(3, 7)
-    ]
-    assert np.allclose(np.array(scales) / 2**16, printed, rtol=1e-9, atol=2**-16)
-    assert joint_loss(tables, scales) <= epsilon
+def test_paper_scales_are_the_printed_formula(subtests: pytest.Subtests) -> None:
+    for a in ["1.5", "2", "1.01"]:
+        with subtests.test(a=a):
+            basis, epsilon, exponent = SplineWavelet(2, 3, 6), Fraction(1, 2), float(a)
+            tables = integer_tables(basis, 4096, unscaled(basis))
+            scales = allocation.paper_scales(epsilon, basis, tables, Fraction(a))
+            supremum = float(largest_wavelet_value(2))
+            half = float(epsilon) / 2
+            printed = [2 / half] + [
+                2 * 5 * supremum / (half * (exponent - 1) / exponent * level**-exponent) for level in range(3, 7)
+            ]
+            assert np.allclose(np.array(scales) / 2**16, printed, rtol=1e-9, atol=2**-16)
+            assert joint_loss(tables, scales) <= epsilon
 
 
-@pytest.mark.parametrize("a", ["1", "0.5", "0", "-1", "17", "1.23456"])
-def test_exponents_that_do_not_sum_are_refused(a: str) -> None:
-    with pytest.raises(CalibrationError, match="1 < a"):
-        allocation.check_exponent(Fraction(a))
+def test_exponents_that_do_not_sum_are_refused(subtests: pytest.Subtests) -> None:
+    for a in ["1", "0.5", "0", "-1", "17", "1.23456"]:
+        with subtests.test(a=a), pytest.raises(CalibrationError, match="1 < a"):
+            allocation.check_exponent(Fraction(a))
 
 
 def test_powers_are_bounded_from_above_and_closely() -> None:
@@ -101,13 +102,14 @@ def test_powers_are_bounded_from_above_and_closely() -> None:
         assert float(bound) == pytest.approx(j ** float(a), rel=1e-12)
 
 
-@pytest.mark.parametrize("blocks", range(1, 17))
-def test_the_law_of_the_levels_is_half_even_and_half_by_noise(blocks: int) -> None:
-    weights = level_sampling.level_weights(blocks)
-    roots = 2 ** (np.arange(blocks) / 2)
-    assert sum(weights) == 1 << 16
-    assert np.abs(np.array(weights) / 2**16 - (1 / (2 * blocks) + roots / (2 * roots.sum()))).max() < 2**-16
-    assert list(weights) == sorted(weights)
+def test_the_law_of_the_levels_is_half_even_and_half_by_noise(subtests: pytest.Subtests) -> None:
+    for blocks in range(1, 17):
+        with subtests.test(blocks=blocks):
+            weights = level_sampling.level_weights(blocks)
+            roots = 2 ** (np.arange(blocks) / 2)
+            assert sum(weights) == 1 << 16
+            assert np.abs(np.array(weights) / 2**16 - (1 / (2 * blocks) + roots / (2 * roots.sum()))).max() < 2**-16
+            assert list(weights) == sorted(weights)
 
 
 def test_levels_are_drawn_from_their_law() -> None:
@@ -120,10 +122,10 @@ def test_levels_are_drawn_from_their_law() -> None:
     assert not law_agrees(counts, planted)
 
 
-@pytest.mark.parametrize("weights", [(1, 2), (65536,), (0, 65536), (65537, -1), (32768, 32767)])
-def test_weights_that_are_no_law_are_refused(weights: tuple[int, ...]) -> None:
-    with pytest.raises(CalibrationError, match="level_law"):
-        level_sampling.check_weights(weights, 2)
+def test_weights_that_are_no_law_are_refused(subtests: pytest.Subtests) -> None:
+    for weights in [(1, 2), (65536,), (0, 65536), (65537, -1), (32768, 32767)]:
+        with subtests.test(weights=weights), pytest.raises(CalibrationError, match="level_law"):
+            level_sampling.check_weights(weights, 2)
 
 
 def test_too_many_blocks_are_refused() -> None:

@@ -64,18 +64,19 @@ def test_every_block_of_the_basis_over_all_pairs_of_cells(degree: int, is_scaled
         assert sensitivity(table) == slow_sensitivity(table)
 
 
-@pytest.mark.parametrize("degree", range(4))
-def test_the_joint_loss_over_all_pairs_of_cells(degree: int) -> None:
-    coarsest = smallest_coarsest_level(degree)
-    basis = SplineWavelet(degree, coarsest, coarsest + 1)
-    tables = integer_tables(basis, 512, unscaled(basis))
-    scales = [100_003 + 7 * block for block in range(basis.blocks)]
-    common = int(np.lcm.reduce(scales))
-    worst = 0
-    for a in range(512):
-        losses = sum(np.abs(t - t[a]).sum(axis=1) * (common // s) for t, s in zip(tables, scales, strict=True))
-        worst = max(worst, int(np.max(losses)))
-    assert joint_loss(tables, scales) == Fraction(worst, common)
+def test_the_joint_loss_over_all_pairs_of_cells(subtests: pytest.Subtests) -> None:
+    for degree in range(4):
+        with subtests.test(degree=degree):
+            coarsest = smallest_coarsest_level(degree)
+            basis = SplineWavelet(degree, coarsest, coarsest + 1)
+            tables = integer_tables(basis, 512, unscaled(basis))
+            scales = [100_003 + 7 * block for block in range(basis.blocks)]
+            common = int(np.lcm.reduce(scales))
+            worst = 0
+            for a in range(512):
+                losses = sum(np.abs(t - t[a]).sum(axis=1) * (common // s) for t, s in zip(tables, scales, strict=True))
+                worst = max(worst, int(np.max(losses)))
+            assert joint_loss(tables, scales) == Fraction(worst, common)
 
 
 def test_splines_that_sum_to_one_differ_by_two() -> None:
@@ -92,10 +93,10 @@ def test_boundary_wavelets_set_the_sensitivity() -> None:
         assert sensitivity(table) > 1.3 * sensitivity(table[:, degree:-degree])
 
 
-@pytest.mark.parametrize("scales", [[1], [1, 0], [1, 1, 1]])
-def test_noise_scales_must_fit(scales: list[int]) -> None:
-    with pytest.raises(CalibrationError, match="noise scale"):
-        joint_loss([np.eye(2, dtype=np.int64)] * 2, scales)
+def test_noise_scales_must_fit(subtests: pytest.Subtests) -> None:
+    for scales in [[1], [1, 0], [1, 1, 1]]:
+        with subtests.test(scales=scales), pytest.raises(CalibrationError, match="noise scale"):
+            joint_loss([np.eye(2, dtype=np.int64)] * 2, scales)
 
 
 def test_a_pair_that_no_climb_finds_is_found() -> None:

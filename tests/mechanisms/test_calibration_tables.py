@@ -28,39 +28,42 @@ DIGESTS = {
 }
 
 
-@pytest.mark.parametrize("degree", range(4))
-def test_tables_are_the_rounded_means_over_the_cells(degree: int) -> None:
-    basis = SplineWavelet(degree, smallest_coarsest_level(degree), 5)
-    scales = tuple(tuple(256 - 30 * k - block for k in range(degree)) for block in range(basis.blocks - 1))
-    cells = default_cells(5)
-    nodes, weights = np.polynomial.legendre.leggauss(4)
-    x = ((np.arange(cells)[:, None] + (nodes + 1) / 2) / cells).ravel()
-    for block, table in enumerate(integer_tables(basis, cells, scales)):
-        means = np.einsum("cgk,g->ck", basis.evaluate(x, block).reshape(cells, 4, -1), weights / 2)
-        columns = np.ones(basis.size(block))
-        if block and degree:
-            columns[:degree] = np.array(scales[block - 1]) / 256
-            columns[-degree:] = columns[:degree][::-1]
-        exact = means * columns * 2 ** (16 - basis.level(block) / 2)
-        assert table.dtype == np.int64
-        assert np.abs(table - exact).max() <= 0.5 + 1e-6
+def test_tables_are_the_rounded_means_over_the_cells(subtests: pytest.Subtests) -> None:
+    for degree in range(4):
+        with subtests.test(degree=degree):
+            basis = SplineWavelet(degree, smallest_coarsest_level(degree), 5)
+            scales = tuple(tuple(256 - 30 * k - block for k in range(degree)) for block in range(basis.blocks - 1))
+            cells = default_cells(5)
+            nodes, weights = np.polynomial.legendre.leggauss(4)
+            x = ((np.arange(cells)[:, None] + (nodes + 1) / 2) / cells).ravel()
+            for block, table in enumerate(integer_tables(basis, cells, scales)):
+                means = np.einsum("cgk,g->ck", basis.evaluate(x, block).reshape(cells, 4, -1), weights / 2)
+                columns = np.ones(basis.size(block))
+                if block and degree:
+                    columns[:degree] = np.array(scales[block - 1]) / 256
+                    columns[-degree:] = columns[:degree][::-1]
+                exact = means * columns * 2 ** (16 - basis.level(block) / 2)
+                assert table.dtype == np.int64
+                assert np.abs(table - exact).max() <= 0.5 + 1e-6
 
 
-@pytest.mark.parametrize("degree", range(4))
-def test_every_machine_gets_the_same_tables(degree: int) -> None:
-    basis = SplineWavelet(degree, 3, 5)
-    assert tables_digest(integer_tables(basis, 4096, unscaled(basis))) == DIGESTS[degree]
+def test_every_machine_gets_the_same_tables(subtests: pytest.Subtests) -> None:
+    for degree in range(4):
+        with subtests.test(degree=degree):
+            basis = SplineWavelet(degree, 3, 5)
+            assert tables_digest(integer_tables(basis, 4096, unscaled(basis))) == DIGESTS[degree]
 
 
-@pytest.mark.parametrize("degree", range(4))
-def test_ends_mirror_and_a_uniform_density_has_no_wavelet_coefficients(degree: int) -> None:
-    basis = SplineWavelet(degree, 3, 6)
-    splines, *wavelets = integer_tables(basis, 4096, unscaled(basis))
-    assert np.array_equal(splines, splines[::-1, ::-1])
-    assert np.abs(splines.sum(axis=1) - module.LATTICE).max() <= 1
-    for table in wavelets:
-        assert np.array_equal(np.abs(table), np.abs(table[::-1, ::-1]))
-        assert np.abs(table.sum(axis=0)).max() <= 40  # 4096 roundings, up to 2^28 in all
+def test_ends_mirror_and_a_uniform_density_has_no_wavelet_coefficients(subtests: pytest.Subtests) -> None:
+    for degree in range(4):
+        with subtests.test(degree=degree):
+            basis = SplineWavelet(degree, 3, 6)
+            splines, *wavelets = integer_tables(basis, 4096, unscaled(basis))
+            assert np.array_equal(splines, splines[::-1, ::-1])
+            assert np.abs(splines.sum(axis=1) - module.LATTICE).max() <= 1
+            for table in wavelets:
+                assert np.array_equal(np.abs(table), np.abs(table[::-1, ::-1]))
+                assert np.abs(table.sum(axis=0)).max() <= 40  # 4096 roundings, up to 2^28 in all
 
 
 def test_the_largest_tables_take_less_than_two_seconds() -> None:
@@ -79,12 +82,13 @@ def test_no_float_takes_part(monkeypatch: pytest.MonkeyPatch) -> None:
     assert tables_digest(integer_tables.__wrapped__(basis, 4096, unscaled(basis))) == wanted
 
 
-@pytest.mark.parametrize("degree", range(4))
-def test_the_largest_wavelet_value_is_at_least_every_other(degree: int) -> None:
-    basis = SplineWavelet(degree, 3, 5)
-    x = np.linspace(0, 1, 4001)
-    seen = np.abs(basis.evaluate(x, 2)).max() / 4  # level 4: 2^{j/2} = 4
-    assert seen * (1 - 1e-9) <= float(largest_wavelet_value(degree)) <= seen * 1.001 + 2 / module.LATTICE
+def test_the_largest_wavelet_value_is_at_least_every_other(subtests: pytest.Subtests) -> None:
+    for degree in range(4):
+        with subtests.test(degree=degree):
+            basis = SplineWavelet(degree, 3, 5)
+            x = np.linspace(0, 1, 4001)
+            seen = np.abs(basis.evaluate(x, 2)).max() / 4  # level 4: 2^{j/2} = 4
+            assert seen * (1 - 1e-9) <= float(largest_wavelet_value(degree)) <= seen * 1.001 + 2 / module.LATTICE
 
 
 def test_the_digest_depends_on_every_entry_and_on_the_shape() -> None:
@@ -95,14 +99,15 @@ def test_the_digest_depends_on_every_entry_and_on_the_shape() -> None:
     assert len(digests) == 4
 
 
-@pytest.mark.parametrize("cells", [100, 4095, 1 << 8, 1 << 17])
-def test_cells_must_be_a_power_of_two_fine_enough(cells: int) -> None:
-    basis = SplineWavelet(1, 2, 5)
-    with pytest.raises(SchemeError, match="cells must"):
-        integer_tables(basis, cells, unscaled(basis))
+def test_cells_must_be_a_power_of_two_fine_enough(subtests: pytest.Subtests) -> None:
+    for cells in [100, 4095, 1 << 8, 1 << 17]:
+        with subtests.test(cells=cells):
+            basis = SplineWavelet(1, 2, 5)
+            with pytest.raises(SchemeError, match="cells must"):
+                integer_tables(basis, cells, unscaled(basis))
 
 
-@pytest.mark.parametrize("scales", [(), ((256,),), ((256,), (256, 256)), ((0,), (256,)), ((256,), (257,))])
-def test_scales_must_fit_the_basis(scales: tuple[tuple[int, ...], ...]) -> None:
-    with pytest.raises(SchemeError, match="scale"):
-        integer_tables(SplineWavelet(1, 2, 3), 4096, scales)
+def test_scales_must_fit_the_basis(subtests: pytest.Subtests) -> None:
+    for scales in [(), ((256,),), ((256,), (256, 256)), ((0,), (256,)), ((256,), (257,))]:
+        with subtests.test(scales=scales), pytest.raises(SchemeError, match="scale"):
+            integer_tables(SplineWavelet(1, 2, 3), 4096, scales)

@@ -69,19 +69,20 @@ def test_a_table_that_was_changed_for_the_worse_is_refused(name: str, key: str, 
             KINDS[name].from_parameters(ONE, table | {key: changed(table[key], change, entry)})
 
 
-@pytest.mark.parametrize("name", KINDS)
-def test_a_table_is_whole_and_of_its_own_budget(name: str) -> None:
-    kind, table = KINDS[name], TABLES[name]
-    for key in table:
-        if name == "wavelet_laplace" and key == "a":
-            continue
-        with pytest.raises(SchemeError):
-            kind.from_parameters(ONE, {other: value for other, value in table.items() if other != key})
-    with pytest.raises(CalibrationError):  # 0.9 is promised, and 1 is kept
-        kind.from_parameters(Budget.parse("0.9"), table)
-    for none in (None, [], "table", 1):
-        with pytest.raises(SchemeError, match="client must be a table"):
-            kind.from_parameters(ONE, none)
+def test_a_table_is_whole_and_of_its_own_budget(subtests: pytest.Subtests) -> None:
+    for name in KINDS:
+        with subtests.test(name=name):
+            kind, table = KINDS[name], TABLES[name]
+            for key in table:
+                if name == "wavelet_laplace" and key == "a":
+                    continue
+                with pytest.raises(SchemeError):
+                    kind.from_parameters(ONE, {other: value for other, value in table.items() if other != key})
+            with pytest.raises(CalibrationError):  # 0.9 is promised, and 1 is kept
+                kind.from_parameters(Budget.parse("0.9"), table)
+            for none in (None, [], "table", 1):
+                with pytest.raises(SchemeError, match="client must be a table"):
+                    kind.from_parameters(ONE, none)
 
 
 @pytest.mark.parametrize("name", [name for name, table in TABLES.items() if "weight_out" in table])
@@ -92,12 +93,15 @@ def test_weights_are_apart_whole_and_fit_a_word(name: str) -> None:
             kind.from_parameters(large, table | dict(zip(("weight_in", "weight_out"), weights, strict=True)))
 
 
-@pytest.mark.parametrize("name", BY_TYPE["categorical"])
-def test_of_categories_there_are_two_to_ten_thousand(name: str) -> None:
-    table = TABLES[name] | ({"prime": 10_007} if name == "local_hashing" else {})
-    for bad in (1, 10_001):
-        with pytest.raises(SchemeError):
-            KINDS[name].from_parameters(ONE, table | {"categories": bad} | ({"size": 1} if "size" in table else {}))
+def test_of_categories_there_are_two_to_ten_thousand(subtests: pytest.Subtests) -> None:
+    for name in BY_TYPE["categorical"]:
+        with subtests.test(name=name):
+            table = TABLES[name] | ({"prime": 10_007} if name == "local_hashing" else {})
+            for bad in (1, 10_001):
+                with pytest.raises(SchemeError):
+                    KINDS[name].from_parameters(
+                        ONE, table | {"categories": bad} | ({"size": 1} if "size" in table else {})
+                    )
 
 
 DOMAIN = {
@@ -115,44 +119,47 @@ def canonical(name: str) -> str:
     return Scheme.from_toml(said).canonical
 
 
-@pytest.mark.parametrize("name", KINDS)
-def test_a_table_is_never_left_out_of_account(name: str) -> None:
+def test_a_table_is_never_left_out_of_account(subtests: pytest.Subtests) -> None:
     """Neither for a design of options that stand beside it, nor for one that is chosen."""
-    text = canonical(name)
-    assert Scheme.from_toml(text).canonical == text
-    for option in KINDS[name].declared.options:
-        value = OPTIONS[option.type].format(*option.choices[-1:])
-        beside = text.replace("[attributes.a]", f"[attributes.a]\n{option.name} = {value}", 1)
-        if option.is_kept:  # it is written again beside the table
-            continue
-        with pytest.raises(SchemeError, match=f"a client table holds what came of {option.name}"):
-            Scheme.from_toml(beside)
-    if name in BY_TYPE["categorical"]:
-        with pytest.raises(SchemeError, match="client table goes with the mechanism"):
-            Scheme.from_toml(text.replace(f'mechanism = "{name}"', 'mechanism = "auto"', 1))
-
-
-@pytest.mark.parametrize("name", BY_TYPE["categorical"])
-def test_a_table_of_other_categories_is_refused(name: str) -> None:
-    text = canonical(name)
-    for other in ('"a"', '"a", "b", "c", "d"'):
-        changed = re.sub(r"^categories = \[.*?\]$", f"categories = [{other}]", text, count=1, flags=re.M | re.S)
-        assert changed != text
-        with pytest.raises(SchemeError, match="categories"):
-            Scheme.from_toml(changed)
-
-
-@pytest.mark.parametrize("name", KINDS)
-def test_an_option_of_another_mechanism_is_refused_not_ignored(name: str) -> None:
-    type_ = next(type_ for type_, kinds in EVERY.items() if name in kinds)
-    own = {option.name for option in KINDS[name].declared.options}
-    said = f'name = "s"\n[attributes.a]\nepsilon = 1\nmechanism = "{name}"\n{DOMAIN[type_]}\n'
-    for kind in EVERY[type_].values():
-        for option in kind.declared.options:
-            if option.name not in own:
+    for name in KINDS:
+        with subtests.test(name=name):
+            text = canonical(name)
+            assert Scheme.from_toml(text).canonical == text
+            for option in KINDS[name].declared.options:
                 value = OPTIONS[option.type].format(*option.choices[-1:])
-                with pytest.raises(SchemeError, match=f"{option.name} goes with mechanism = "):
-                    Scheme.from_toml(f"{said}{option.name} = {value}\n")
+                beside = text.replace("[attributes.a]", f"[attributes.a]\n{option.name} = {value}", 1)
+                if option.is_kept:  # it is written again beside the table
+                    continue
+                with pytest.raises(SchemeError, match=f"a client table holds what came of {option.name}"):
+                    Scheme.from_toml(beside)
+            if name in BY_TYPE["categorical"]:
+                with pytest.raises(SchemeError, match="client table goes with the mechanism"):
+                    Scheme.from_toml(text.replace(f'mechanism = "{name}"', 'mechanism = "auto"', 1))
+
+
+def test_a_table_of_other_categories_is_refused(subtests: pytest.Subtests) -> None:
+    for name in BY_TYPE["categorical"]:
+        with subtests.test(name=name):
+            text = canonical(name)
+            for other in ('"a"', '"a", "b", "c", "d"'):
+                changed = re.sub(r"^categories = \[.*?\]$", f"categories = [{other}]", text, count=1, flags=re.M | re.S)
+                assert changed != text
+                with pytest.raises(SchemeError, match="categories"):
+                    Scheme.from_toml(changed)
+
+
+def test_an_option_of_another_mechanism_is_refused_not_ignored(subtests: pytest.Subtests) -> None:
+    for name in KINDS:
+        with subtests.test(name=name):
+            type_ = next(type_ for type_, kinds in EVERY.items() if name in kinds)
+            own = {option.name for option in KINDS[name].declared.options}
+            said = f'name = "s"\n[attributes.a]\nepsilon = 1\nmechanism = "{name}"\n{DOMAIN[type_]}\n'
+            for kind in EVERY[type_].values():
+                for option in kind.declared.options:
+                    if option.name not in own:
+                        value = OPTIONS[option.type].format(*option.choices[-1:])
+                        with pytest.raises(SchemeError, match=f"{option.name} goes with mechanism = "):
+                            Scheme.from_toml(f"{said}{option.name} = {value}\n")
 
 
 def test_a_fraction_over_nothing_is_refused_as_a_table_is() -> None:

@@ -19,14 +19,15 @@ from tests.helpers.statistical import law_agrees
 TWO = Budget.parse("2")
 
 
-@pytest.mark.parametrize("epsilon", ["1/100", "1/2", "1", "ln 3", "2", "4", "8"])
-@pytest.mark.parametrize("cells", SIZES)
-def test_every_epsilon_has_windows_and_weights_that_keep_it(epsilon: str, cells: int) -> None:
-    mechanism = CrossedWave.design(Budget.parse(epsilon), cells=cells)
-    assert mechanism.certificate().holds
-    assert [window.total < 1 << 32 for window in mechanism.windows] == [True] * 4
-    again = CrossedWave.from_parameters(mechanism.budget, dict(mechanism.parameters()))
-    assert again == mechanism
+def test_every_epsilon_has_windows_and_weights_that_keep_it(subtests: pytest.Subtests) -> None:
+    for epsilon in ["1/100", "1/2", "1", "ln 3", "2", "4", "8"]:
+        for cells in SIZES:
+            with subtests.test(epsilon=epsilon, cells=cells):
+                mechanism = CrossedWave.design(Budget.parse(epsilon), cells=cells)
+                assert mechanism.certificate().holds
+                assert [window.total < 1 << 32 for window in mechanism.windows] == [True] * 4
+                again = CrossedWave.from_parameters(mechanism.budget, dict(mechanism.parameters()))
+                assert again == mechanism
 
 
 def test_a_row_is_a_square_around_the_place_and_a_stretch_around_the_product_and_around_either() -> None:
@@ -50,14 +51,15 @@ def test_a_row_is_a_square_around_the_place_and_a_stretch_around_the_product_and
             assert second[M * x + y].tolist() == [mechanism.weights[3][z != y] for z in range(8)]
 
 
-@pytest.mark.parametrize(("rows", "columns", "high", "wide"), [(5, 7, 2, 3), (1, 9, 1, 4), (4, 4, 4, 1), (6, 3, 2, 3)])
-def test_as_many_draws_lead_to_an_output_as_its_weight_says(rows: int, columns: int, high: int, wide: int) -> None:
-    starts = np.array([0, rows - 1, rows // 2]), np.array([columns - 1, 0, columns // 2])
-    window = Window(*starts, rows, columns, high, wide, 5, 2)
-    for value in range(3):
-        draws = np.arange(window.total)
-        reached = window.draw(np.full(window.total, value), draws)
-        assert np.array_equal(np.bincount(reached, minlength=window.outputs), window.weights()[value])
+def test_as_many_draws_lead_to_an_output_as_its_weight_says(subtests: pytest.Subtests) -> None:
+    for rows, columns, high, wide in [(5, 7, 2, 3), (1, 9, 1, 4), (4, 4, 4, 1), (6, 3, 2, 3)]:
+        with subtests.test(rows=rows, columns=columns, high=high, wide=wide):
+            starts = np.array([0, rows - 1, rows // 2]), np.array([columns - 1, 0, columns // 2])
+            window = Window(*starts, rows, columns, high, wide, 5, 2)
+            for value in range(3):
+                draws = np.arange(window.total)
+                reached = window.draw(np.full(window.total, value), draws)
+                assert np.array_equal(np.bincount(reached, minlength=window.outputs), window.weights()[value])
 
 
 def test_clients_draw_as_the_channel_says() -> None:
@@ -78,9 +80,8 @@ def test_simulated_counts_have_the_law_of_the_reports() -> None:
         assert law_agrees(part, clients / clients.sum() @ (weights / weights.sum(axis=1, keepdims=True)))
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
+def test_what_no_design_can_be_is_refused(subtests: pytest.Subtests) -> None:
+    for options, words in [
         ({"cells": 64}, "cells must be one of 8, 16, 32"),
         ({"cells": 12}, "cells must be one of 8, 16, 32"),
         ({"widths": [3, 5]}, "widths must be four numbers"),
@@ -88,11 +89,9 @@ def test_simulated_counts_have_the_law_of_the_reports() -> None:
         ({"level_law": [1, 1, 1]}, "level_law must be four numbers"),
         ({"level_law": [1, 1, 1, 0]}, "positive integers"),
         ({"widths": [601, 5, 3, 3]}, "needs 1 <= weight_out|a level has at most|does not fit"),
-    ],
-)
-def test_what_no_design_can_be_is_refused(options: dict[str, object], words: str) -> None:
-    with pytest.raises((SchemeError, CalibrationError), match=words):
-        CrossedWave.design(TWO, **options)  # type: ignore[arg-type]
+    ]:
+        with subtests.test(options=options, words=words), pytest.raises((SchemeError, CalibrationError), match=words):
+            CrossedWave.design(TWO, **options)  # type: ignore[arg-type]
 
 
 def gaussian(cells: int, correlation: float, deviation: float) -> np.ndarray:

@@ -229,20 +229,21 @@ def test_orthogonal_levels_are_the_identity_for_a_basis_that_has_them() -> None:
     assert np.allclose(np.abs(turn), np.eye(len(turn)), atol=1e-12)
 
 
-@pytest.mark.parametrize("blocks", [1, 2, 4])
-def test_the_turn_gives_inner_products_of_what_the_blocks_say(basis: FilterBank, blocks: int) -> None:
-    z = np.random.default_rng(blocks).normal(size=sum(basis.size(b) for b in range(blocks)))
-    level = basis.coarsest_level + blocks - 1
-    together = np.hstack([basis.synthesis(b, level) for b in range(blocks)]) @ z
-    gram = bspline.gram(basis.degree, level)
-    turn = to_orthogonal(basis, blocks)
-    assert turn is not None
-    found = np.split(turn @ z, np.cumsum([basis.orthogonal.size(b) for b in range(blocks)])[:-1])
-    for block, mine in enumerate(found):
-        functions = basis.orthogonal.refine(block)
-        for step in range(basis.coarsest_level + block, level):
-            functions = bspline.refinement(basis.degree, step) @ functions
-        assert np.allclose(mine, functions.T @ gram @ together, atol=1e-12)
+def test_the_turn_gives_inner_products_of_what_the_blocks_say(basis: FilterBank, subtests: pytest.Subtests) -> None:
+    for blocks in [1, 2, 4]:
+        with subtests.test(blocks=blocks):
+            z = np.random.default_rng(blocks).normal(size=sum(basis.size(b) for b in range(blocks)))
+            level = basis.coarsest_level + blocks - 1
+            together = np.hstack([basis.synthesis(b, level) for b in range(blocks)]) @ z
+            gram = bspline.gram(basis.degree, level)
+            turn = to_orthogonal(basis, blocks)
+            assert turn is not None
+            found = np.split(turn @ z, np.cumsum([basis.orthogonal.size(b) for b in range(blocks)])[:-1])
+            for block, mine in enumerate(found):
+                functions = basis.orthogonal.refine(block)
+                for step in range(basis.coarsest_level + block, level):
+                    functions = bspline.refinement(basis.degree, step) @ functions
+                assert np.allclose(mine, functions.T @ gram @ together, atol=1e-12)
 
 
 # Names
@@ -272,10 +273,10 @@ def test_names_become_bases() -> None:
             degree_of_any(name)
 
 
-@pytest.mark.parametrize("levels", [(2, 4), (3, 2), (3, 11)])
-def test_levels_out_of_range_are_refused(levels: tuple[int, int]) -> None:
-    with pytest.raises(SchemeError, match=r"coarsest_level|finest_level"):
-        FilterBank("bior3.5", *levels)
+def test_levels_out_of_range_are_refused(subtests: pytest.Subtests) -> None:
+    for levels in [(2, 4), (3, 2), (3, 11)]:
+        with subtests.test(levels=levels), pytest.raises(SchemeError, match=r"coarsest_level|finest_level"):
+            FilterBank("bior3.5", *levels)
 
 
 def test_blocks_and_spaces_out_of_range_are_refused() -> None:

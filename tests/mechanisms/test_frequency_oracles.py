@@ -144,22 +144,25 @@ DRIVEN = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "k"), DRIVEN)
-def test_the_clients_code_has_the_law_it_certifies(name: str, k: int) -> None:
-    mechanism = coarse(name, k)
-    laws = [law_of(mechanism, value) for value in range(k)]
-    assert all(sum(law.values()) == 1 for law in laws)
-    assert loss(laws) == mechanism.certificate().kept <= mechanism.budget.ratio_floor
-    assert sends_only_what_is_accepted(mechanism, laws)
-    weights = weights_of(mechanism)
-    assert weights is not None
-    for law, row in zip(laws, weights, strict=True):  # the same law, up to the order in which reports are listed
-        total = int(row.sum())
-        assert sorted(law.values()) == sorted(Fraction(int(weight), total) for weight in row)
-    model = mechanism.model()
-    for true, law in enumerate(laws):  # E of the scores, through the aggregator's own code
-        for said, expected in enumerate(_expected_scores(mechanism, law)):
-            assert expected == (model.true_mean if said == true else model.other_mean)
+def test_the_clients_code_has_the_law_it_certifies(subtests: pytest.Subtests) -> None:
+    for name, k in DRIVEN:
+        with subtests.test(name=name, k=k):
+            mechanism = coarse(name, k)
+            laws = [law_of(mechanism, value) for value in range(k)]
+            assert all(sum(law.values()) == 1 for law in laws)
+            assert loss(laws) == mechanism.certificate().kept <= mechanism.budget.ratio_floor
+            assert sends_only_what_is_accepted(mechanism, laws)
+            weights = weights_of(mechanism)
+            assert weights is not None
+            for law, row in zip(
+                laws, weights, strict=True
+            ):  # the same law, up to the order in which reports are listed
+                total = int(row.sum())
+                assert sorted(law.values()) == sorted(Fraction(int(weight), total) for weight in row)
+            model = mechanism.model()
+            for true, law in enumerate(laws):  # E of the scores, through the aggregator's own code
+                for said, expected in enumerate(_expected_scores(mechanism, law)):
+                    assert expected == (model.true_mean if said == true else model.other_mean)
 
 
 def _expected_scores(mechanism: Mechanism, law: Law) -> list[Fraction]:
@@ -211,16 +214,23 @@ def test_a_value_outside_the_domain_that_is_sent_is_caught(name: str) -> None:
     assert not sends_only_what_is_accepted(mechanism, laws)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_weights_rounded_the_wrong_way_or_swapped_are_refused(name: str) -> None:
-    kind: Any = CATEGORICAL[name]
-    mechanism = kind.design(Budget.parse("1"), categories=5)
-    parameters = mechanism.parameters()
-    favoured, other = ("weight_true", "weight_other") if name == "unary_encoding" else ("weight_in", "weight_out")
-    up = {favoured: parameters[favoured] + 1}
-    for wrong in (up, {other: parameters[other] - 1}, {favoured: parameters[other], other: parameters[favoured]}):
-        with pytest.raises(CalibrationError):
-            kind.from_parameters(mechanism.budget, {**parameters, **wrong})
+def test_weights_rounded_the_wrong_way_or_swapped_are_refused(subtests: pytest.Subtests) -> None:
+    for name in NAMES:
+        with subtests.test(name=name):
+            kind: Any = CATEGORICAL[name]
+            mechanism = kind.design(Budget.parse("1"), categories=5)
+            parameters = mechanism.parameters()
+            favoured, other = (
+                ("weight_true", "weight_other") if name == "unary_encoding" else ("weight_in", "weight_out")
+            )
+            up = {favoured: parameters[favoured] + 1}
+            for wrong in (
+                up,
+                {other: parameters[other] - 1},
+                {favoured: parameters[other], other: parameters[favoured]},
+            ):
+                with pytest.raises(CalibrationError):
+                    kind.from_parameters(mechanism.budget, {**parameters, **wrong})
 
 
 # --- from a scheme to an estimate ---------------------------------------------------------------------------------------------
@@ -285,37 +295,39 @@ def test_simulation_and_clients_have_the_same_moments(name: str) -> None:
     assert np.allclose(np.cov(clients.T) / scale, np.cov(drawn.T) / scale, atol=0.12)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_forged_reports_are_refused_and_counted(name: str) -> None:
-    scheme = scheme_of(name, 8)
-    mechanism = scheme.attributes["answer"].mechanism
-    size = mechanism.sizes[0]
-    batch = dp.privatize(scheme, {"answer": ["c1"] * 6}, random=dp.seeded(1))
-    values = batch.answers["answer"].reports.values.reshape(6, size)
-    values[1, -1], values[3, 0], values[4, size // 2] = 1 << 40, -1, 1 << 33
-    aggregate = dp.aggregate(scheme, batch)
-    assert aggregate.n == 3
-    assert sum(aggregate.rejected.values()) == 3
+def test_forged_reports_are_refused_and_counted(subtests: pytest.Subtests) -> None:
+    for name in NAMES:
+        with subtests.test(name=name):
+            scheme = scheme_of(name, 8)
+            mechanism = scheme.attributes["answer"].mechanism
+            size = mechanism.sizes[0]
+            batch = dp.privatize(scheme, {"answer": ["c1"] * 6}, random=dp.seeded(1))
+            values = batch.answers["answer"].reports.values.reshape(6, size)
+            values[1, -1], values[3, 0], values[4, size // 2] = 1 << 40, -1, 1 << 33
+            aggregate = dp.aggregate(scheme, batch)
+            assert aggregate.n == 3
+            assert sum(aggregate.rejected.values()) == 3
 
 
 # --- domains ------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_value_outside_the_domain_is_refused_or_becomes_the_declared_other(name: str) -> None:
-    labels = ["a", "b", "other"]
-    strict = scheme_of(name, 3, labels=labels)
-    with pytest.raises(InvalidRecord, match="not one of the scheme's categories") as caught:
-        dp.privatize(strict, {"answer": ["a", "zebra"]}, random=dp.seeded(1))
-    assert "zebra" not in str(caught.value)
-    open_ended = scheme_of(name, 3, labels=labels, extra='outside = "other"')
-    assert open_ended.attributes["answer"].encode(["a", "zebra", "other", 17, "b"]).tolist() == [0, 2, 2, 2, 1]
-    assert dp.privatize(open_ended, {"answer": ["a", "zebra"]}, random=dp.seeded(1)).n == 2
-    assert dp.Scheme.from_toml(open_ended.canonical).digest == open_ended.digest != strict.digest
-    with pytest.raises(InvalidRecord, match="has no value"):  # an absent value is not "other"
-        dp.privatize(open_ended, {"answer": ["a", None]}, random=dp.seeded(1))
-    both = scheme_of(name, 3, labels=labels, extra='outside = "other"\nmissing = "category"')
-    assert both.attributes["answer"].encode(["zebra", None, float("nan"), "a"]).tolist() == [2, 3, 3, 0]
+def test_a_value_outside_the_domain_is_refused_or_becomes_the_declared_other(subtests: pytest.Subtests) -> None:
+    for name in NAMES:
+        with subtests.test(name=name):
+            labels = ["a", "b", "other"]
+            strict = scheme_of(name, 3, labels=labels)
+            with pytest.raises(InvalidRecord, match="not one of the scheme's categories") as caught:
+                dp.privatize(strict, {"answer": ["a", "zebra"]}, random=dp.seeded(1))
+            assert "zebra" not in str(caught.value)
+            open_ended = scheme_of(name, 3, labels=labels, extra='outside = "other"')
+            assert open_ended.attributes["answer"].encode(["a", "zebra", "other", 17, "b"]).tolist() == [0, 2, 2, 2, 1]
+            assert dp.privatize(open_ended, {"answer": ["a", "zebra"]}, random=dp.seeded(1)).n == 2
+            assert dp.Scheme.from_toml(open_ended.canonical).digest == open_ended.digest != strict.digest
+            with pytest.raises(InvalidRecord, match="has no value"):  # an absent value is not "other"
+                dp.privatize(open_ended, {"answer": ["a", None]}, random=dp.seeded(1))
+            both = scheme_of(name, 3, labels=labels, extra='outside = "other"\nmissing = "category"')
+            assert both.attributes["answer"].encode(["zebra", None, float("nan"), "a"]).tolist() == [2, 3, 3, 0]
 
 
 def test_other_has_to_be_declared() -> None:
@@ -350,9 +362,8 @@ def test_randomized_response_stays_what_is_meant_where_nothing_is_said() -> None
     assert dp.Scheme.from_toml(text).attributes["a"].mechanism.name == "randomized_response"
 
 
-@pytest.mark.parametrize(
-    ("name", "extra", "match"),
-    [
+def test_what_a_scheme_may_not_say(subtests: pytest.Subtests) -> None:
+    for name, extra, match in [
         ("local_hashing", 'design = "two_coin"', "design goes with"),
         ("auto", 'variant = "symmetric"', "variant goes with"),
         ("unary_encoding", 'variant = "best"', "variant"),
@@ -367,11 +378,9 @@ def test_randomized_response_stays_what_is_meant_where_nothing_is_said() -> None
             "client.categories must be 3",
         ),
         ("hadamard_response", "client = 3", "client"),
-    ],
-)
-def test_what_a_scheme_may_not_say(name: str, extra: str, match: str) -> None:
-    with pytest.raises(SchemeError, match=match):
-        scheme_of(name, 3, extra=extra)
+    ]:
+        with subtests.test(name=name, extra=extra, match=match), pytest.raises(SchemeError, match=match):
+            scheme_of(name, 3, extra=extra)
 
 
 def test_noisy_numbers_go_with_reports_of_one_output() -> None:

@@ -21,36 +21,38 @@ def test_the_fast_transform_is_the_matrix() -> None:
         assert np.array_equal(walsh_hadamard(values), matrix @ values)
 
 
-@pytest.mark.parametrize("k", [2, 3, 5, 8, 64])
-def test_any_two_and_any_three_categories_are_supported_independently(k: int) -> None:
-    mechanism = HadamardResponse.design(Budget.parse("1"), categories=k)
-    rows = mechanism.supports(np.arange(mechanism.symbols), np.arange(k)[:, None]).astype(np.int64)
-    s = mechanism.columns
-    assert mechanism.symbols >= 2 * k > s  # no larger than it need be
-    assert np.array_equal(rows @ rows.T, np.where(np.eye(k), s, s // 2))
-    for x in range(min(k, 5)):  # within S_x, pairs of others: an eighth of all symbols each
-        others = np.delete(rows, x, axis=0)[:, rows[x] == 1]
-        both = others @ others.T
-        assert np.all(both[~np.eye(k - 1, dtype=bool)] == s // 4)
+def test_any_two_and_any_three_categories_are_supported_independently(subtests: pytest.Subtests) -> None:
+    for k in [2, 3, 5, 8, 64]:
+        with subtests.test(k=k):
+            mechanism = HadamardResponse.design(Budget.parse("1"), categories=k)
+            rows = mechanism.supports(np.arange(mechanism.symbols), np.arange(k)[:, None]).astype(np.int64)
+            s = mechanism.columns
+            assert mechanism.symbols >= 2 * k > s  # no larger than it need be
+            assert np.array_equal(rows @ rows.T, np.where(np.eye(k), s, s // 2))
+            for x in range(min(k, 5)):  # within S_x, pairs of others: an eighth of all symbols each
+                others = np.delete(rows, x, axis=0)[:, rows[x] == 1]
+                both = others @ others.T
+                assert np.all(both[~np.eye(k - 1, dtype=bool)] == s // 4)
 
 
-@pytest.mark.parametrize("k", [2, 3, 8])
-def test_moments_of_the_model_are_those_of_the_channel(k: int) -> None:
-    mechanism = HadamardResponse.design(Budget.parse("1"), categories=k)
-    model, channel = mechanism.model(), mechanism.channel()
-    assert channel is not None
-    (weights,) = channel
-    said = mechanism.supports(np.arange(mechanism.symbols), np.arange(k)[:, None]).astype(object)
-    law = weights.astype(object)
-    total = int(law[0].sum())
-    for x in range(min(k, 4)):
-        for y in range(min(k, 4)):
-            mean = Fraction(int((law[x] * said[y]).sum()), total)
-            assert mean == (model.true_mean if x == y else model.other_mean)
-            for z in range(y + 1, min(k, 4)):
-                cross = Fraction(int((law[x] * said[y] * said[z]).sum()), total)
-                assert cross == (model.true_cross if x in (y, z) else model.other_cross)
-    assert (model.true_square, model.other_square) == (model.true_mean, model.other_mean)
+def test_moments_of_the_model_are_those_of_the_channel(subtests: pytest.Subtests) -> None:
+    for k in [2, 3, 8]:
+        with subtests.test(k=k):
+            mechanism = HadamardResponse.design(Budget.parse("1"), categories=k)
+            model, channel = mechanism.model(), mechanism.channel()
+            assert channel is not None
+            (weights,) = channel
+            said = mechanism.supports(np.arange(mechanism.symbols), np.arange(k)[:, None]).astype(object)
+            law = weights.astype(object)
+            total = int(law[0].sum())
+            for x in range(min(k, 4)):
+                for y in range(min(k, 4)):
+                    mean = Fraction(int((law[x] * said[y]).sum()), total)
+                    assert mean == (model.true_mean if x == y else model.other_mean)
+                    for z in range(y + 1, min(k, 4)):
+                        cross = Fraction(int((law[x] * said[y] * said[z]).sum()), total)
+                        assert cross == (model.true_cross if x in (y, z) else model.other_cross)
+            assert (model.true_square, model.other_square) == (model.true_mean, model.other_mean)
 
 
 def test_closed_form_variance_accepts_the_truth_and_rejects_a_third_more() -> None:
@@ -82,13 +84,14 @@ def test_clients_follow_the_channel() -> None:
     assert not law_agrees(said, planted)
 
 
-@pytest.mark.parametrize("scale", [Fraction(13, 10), 1 + Fraction(1, 2**15)])
-def test_weights_that_break_the_promise_are_refused(scale: Fraction) -> None:
-    kept = HadamardResponse.design(Budget.parse("1"), categories=4)
-    with pytest.raises(CalibrationError, match="exceed"):
-        HadamardResponse(kept.budget, 4, int(kept.weight_in * scale), kept.weight_out)
-    with pytest.raises(CalibrationError, match="weight_out < weight_in"):
-        HadamardResponse(kept.budget, 4, kept.weight_out, kept.weight_in)  # p and q swapped
+def test_weights_that_break_the_promise_are_refused(subtests: pytest.Subtests) -> None:
+    for scale in [Fraction(13, 10), 1 + Fraction(1, 2**15)]:
+        with subtests.test(scale=scale):
+            kept = HadamardResponse.design(Budget.parse("1"), categories=4)
+            with pytest.raises(CalibrationError, match="exceed"):
+                HadamardResponse(kept.budget, 4, int(kept.weight_in * scale), kept.weight_out)
+            with pytest.raises(CalibrationError, match="weight_out < weight_in"):
+                HadamardResponse(kept.budget, 4, kept.weight_out, kept.weight_in)  # p and q swapped
 
 
 def test_what_no_client_could_send_is_not_accepted() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -25,30 +23,32 @@ def listed(channel: FiniteChannel) -> FiniteChannel:
     return FiniteChannel(tuple(Listed(wave.weights()) for wave in channel.levels), channel.level_law)  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("mechanism", WAVES, ids=lambda mechanism: mechanism.name)
-def test_a_list_of_a_waves_weights_is_the_wave(mechanism: Any) -> None:
-    model, random = mechanism.model(), np.random.default_rng(1)
-    other = listed(model)
-    law, scores = random.dirichlet(np.ones(model.inputs)), random.normal(size=sum(mechanism.outputs))
-    assert other.inputs == model.inputs
-    assert np.allclose(other.probabilities(law), model.probabilities(law))
-    assert np.allclose(other.adjoint(scores), model.adjoint(scores))
-    assert np.allclose(other.adjoint(np.eye(len(scores))), model.adjoint(np.eye(len(scores))))
-    for ours, theirs in zip(other.matrices, model.matrices, strict=True):
-        assert np.allclose(ours, theirs)
-        assert np.allclose(ours.sum(axis=0), 1.0)
-    assert np.allclose(listed(WAVES[0].model()).response(), WAVES[0].model().matrices[0])
+def test_a_list_of_a_waves_weights_is_the_wave(subtests: pytest.Subtests) -> None:
+    for mechanism in WAVES:
+        with subtests.test(mechanism=mechanism):
+            model, random = mechanism.model(), np.random.default_rng(1)
+            other = listed(model)
+            law, scores = random.dirichlet(np.ones(model.inputs)), random.normal(size=sum(mechanism.outputs))
+            assert other.inputs == model.inputs
+            assert np.allclose(other.probabilities(law), model.probabilities(law))
+            assert np.allclose(other.adjoint(scores), model.adjoint(scores))
+            assert np.allclose(other.adjoint(np.eye(len(scores))), model.adjoint(np.eye(len(scores))))
+            for ours, theirs in zip(other.matrices, model.matrices, strict=True):
+                assert np.allclose(ours, theirs)
+                assert np.allclose(ours.sum(axis=0), 1.0)
+            assert np.allclose(listed(WAVES[0].model()).response(), WAVES[0].model().matrices[0])
 
 
-@pytest.mark.parametrize("mechanism", [*ORACLES, *WAVES], ids=lambda mechanism: mechanism.name)
-def test_the_audits_own_formulas_are_those_of_the_list(mechanism: Any) -> None:
-    reports = mechanism.privatize(np.arange(200) % mechanism.inputs, seeded(1))
-    for pair in (Pair(0, mechanism.inputs - 1), Pair(2, 1)):
-        found = log_ratio.dispatch(Mechanism)(mechanism, reports, pair)
-        assert np.allclose(found, log_ratio(mechanism, reports, pair))
-    (pair,) = hard_pairs.dispatch(Mechanism)(mechanism)
-    weights = mechanism.channel()[pair.level or 0]
-    assert np.max(weights[pair.first] / weights[pair.second]) == largest_ratio(weights).ratio
+def test_the_audits_own_formulas_are_those_of_the_list(subtests: pytest.Subtests) -> None:
+    for mechanism in [*ORACLES, *WAVES]:
+        with subtests.test(mechanism=mechanism):
+            reports = mechanism.privatize(np.arange(200) % mechanism.inputs, seeded(1))
+            for pair in (Pair(0, mechanism.inputs - 1), Pair(2, 1)):
+                found = log_ratio.dispatch(Mechanism)(mechanism, reports, pair)
+                assert np.allclose(found, log_ratio(mechanism, reports, pair))
+            (pair,) = hard_pairs.dispatch(Mechanism)(mechanism)
+            weights = mechanism.channel()[pair.level or 0]
+            assert np.max(weights[pair.first] / weights[pair.second]) == largest_ratio(weights).ratio
 
 
 def test_a_channel_of_as_many_reports_as_inputs_leaves_no_contrast_to_tell_lies_by() -> None:

@@ -21,13 +21,16 @@ def slow_supports(mechanism: LocalHashing, rows: np.ndarray) -> np.ndarray:
     return np.array([np.sum(mechanism.hash(slope, shift, np.int64(x)) == said) for x in range(mechanism.categories)])
 
 
-@pytest.mark.parametrize(("k", "bins"), [(2, 2), (3, 2), (5, 3), (8, 5), (64, 4), (64, 67), (200, 17)])
-def test_fast_aggregation_is_the_obvious_loop(k: int, bins: int) -> None:
-    mechanism = LocalHashing.design(Budget.parse("1"), categories=k, bins=bins)
-    rows = np.random.default_rng(k).integers((1, 0, 0), (mechanism.prime, mechanism.prime, bins), size=(3000, 3))
-    for part in (rows, rows[:1], rows[:0]):
-        reports = Reports(np.zeros(len(part), dtype=np.uint8), part.reshape(-1))
-        assert np.array_equal(mechanism.statistics(reports), slow_supports(mechanism, part))
+def test_fast_aggregation_is_the_obvious_loop(subtests: pytest.Subtests) -> None:
+    for k, bins in [(2, 2), (3, 2), (5, 3), (8, 5), (64, 4), (64, 67), (200, 17)]:
+        with subtests.test(k=k, bins=bins):
+            mechanism = LocalHashing.design(Budget.parse("1"), categories=k, bins=bins)
+            rows = np.random.default_rng(k).integers(
+                (1, 0, 0), (mechanism.prime, mechanism.prime, bins), size=(3000, 3)
+            )
+            for part in (rows, rows[:1], rows[:0]):
+                reports = Reports(np.zeros(len(part), dtype=np.uint8), part.reshape(-1))
+                assert np.array_equal(mechanism.statistics(reports), slow_supports(mechanism, part))
 
 
 def test_aggregation_in_chunks_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,30 +43,31 @@ def test_aggregation_in_chunks_changes_nothing(monkeypatch: pytest.MonkeyPatch) 
         assert np.array_equal(mechanism.statistics(reports), whole)
 
 
-@pytest.mark.parametrize(("k", "bins"), [(2, 2), (3, 2), (3, 3), (5, 3), (7, 4)])
-def test_moments_of_the_model_are_those_of_the_channel(k: int, bins: int) -> None:
-    mechanism = LocalHashing.design(Budget.parse("1"), categories=k, bins=bins)
-    model, channel = mechanism.model(), mechanism.channel()
-    assert channel is not None
-    law = channel[0].astype(object)
-    p, g = mechanism.prime, mechanism.bins
-    slope, shift, said = (part.ravel() for part in np.indices((p - 1, p, g)))
-    supports = (mechanism.hash(slope + 1, shift, np.arange(k)[:, None]) == said).astype(object)
-    total = int(law[0].sum())
-    triples = []
-    for x in range(k):
-        for y in range(k):
-            mean = Fraction(int((law[x] * supports[y]).sum()), total)
-            assert mean == (model.true_mean if x == y else model.other_mean)
-            for z in range(y + 1, k):
-                cross = Fraction(int((law[x] * supports[y] * supports[z]).sum()), total)
-                if x in (y, z):
-                    assert cross == model.true_cross
-                else:
-                    triples.append(cross)
-    assert (model.true_square, model.other_square) == (model.true_mean, model.other_mean)
-    if triples and k == p:  # of a line only the average over triples is known
-        assert sum(triples, Fraction(0)) / len(triples) == model.other_cross
+def test_moments_of_the_model_are_those_of_the_channel(subtests: pytest.Subtests) -> None:
+    for k, bins in [(2, 2), (3, 2), (3, 3), (5, 3), (7, 4)]:
+        with subtests.test(k=k, bins=bins):
+            mechanism = LocalHashing.design(Budget.parse("1"), categories=k, bins=bins)
+            model, channel = mechanism.model(), mechanism.channel()
+            assert channel is not None
+            law = channel[0].astype(object)
+            p, g = mechanism.prime, mechanism.bins
+            slope, shift, said = (part.ravel() for part in np.indices((p - 1, p, g)))
+            supports = (mechanism.hash(slope + 1, shift, np.arange(k)[:, None]) == said).astype(object)
+            total = int(law[0].sum())
+            triples = []
+            for x in range(k):
+                for y in range(k):
+                    mean = Fraction(int((law[x] * supports[y]).sum()), total)
+                    assert mean == (model.true_mean if x == y else model.other_mean)
+                    for z in range(y + 1, k):
+                        cross = Fraction(int((law[x] * supports[y] * supports[z]).sum()), total)
+                        if x in (y, z):
+                            assert cross == model.true_cross
+                        else:
+                            triples.append(cross)
+            assert (model.true_square, model.other_square) == (model.true_mean, model.other_mean)
+            if triples and k == p:  # of a line only the average over triples is known
+                assert sum(triples, Fraction(0)) / len(triples) == model.other_cross
 
 
 def test_bins_are_near_the_odds_and_the_variance_is_that_of_the_paper_or_less() -> None:

@@ -174,22 +174,26 @@ def test_laws_and_variances_are_sums(noise: ModuleType, scale: int) -> None:
     assert noise.variance(scale) == pytest.approx(variance, rel=1e-6)
 
 
-@pytest.mark.parametrize("name", NOISY)
-def test_each_block_has_the_noise_of_its_scale_and_nothing_else(name: str) -> None:
+def test_each_block_has_the_noise_of_its_scale_and_nothing_else(subtests: pytest.Subtests) -> None:
     """What clients send, less their rows, is what the sampler draws of the same words."""
-    mechanism = NOISY[name]
-    noise = discrete_gaussian if mechanism.is_gaussian else discrete_laplace
-    values, sizes = np.arange(5), [mechanism.basis.size(block) for block in range(mechanism.basis.blocks)]
-    for level, blocks in enumerate(
-        [[block] for block in range(len(sizes))] if mechanism.is_sampled else [range(len(sizes))]
-    ):
-        sent = mechanism.privatize(values, seeded(level), np.full(5, level, dtype=np.uint8)).values.reshape(5, -1)
-        rows = np.concatenate([mechanism.tables[block][values] for block in blocks], axis=1)
-        source = seeded(level)
-        drawn = [
-            noise.sample(mechanism.noise_scales[block], 5 * sizes[block], source).reshape(5, -1) for block in blocks
-        ]
-        assert np.array_equal(sent - rows, np.concatenate(drawn, axis=1))
+    for name in NOISY:
+        with subtests.test(name=name):
+            mechanism = NOISY[name]
+            noise = discrete_gaussian if mechanism.is_gaussian else discrete_laplace
+            values, sizes = np.arange(5), [mechanism.basis.size(block) for block in range(mechanism.basis.blocks)]
+            for level, blocks in enumerate(
+                [[block] for block in range(len(sizes))] if mechanism.is_sampled else [range(len(sizes))]
+            ):
+                sent = mechanism.privatize(values, seeded(level), np.full(5, level, dtype=np.uint8)).values.reshape(
+                    5, -1
+                )
+                rows = np.concatenate([mechanism.tables[block][values] for block in blocks], axis=1)
+                source = seeded(level)
+                drawn = [
+                    noise.sample(mechanism.noise_scales[block], 5 * sizes[block], source).reshape(5, -1)
+                    for block in blocks
+                ]
+                assert np.array_equal(sent - rows, np.concatenate(drawn, axis=1))
 
 
 def test_what_is_followed_adds_up_and_what_is_compared_is_not_drawn_again() -> None:

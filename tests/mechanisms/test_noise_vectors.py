@@ -15,9 +15,10 @@ from tests.vectors.noise.freeze import FILE, draws, report
 FROZEN: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("case", FROZEN["draws"], ids=lambda case: f"{case['noise']} {case['scale']}")
-def test_the_same_words_are_the_same_noise(case: dict[str, Any]) -> None:
-    assert draws(case["noise"], case["scale"], case["words"]) == case
+def test_the_same_words_are_the_same_noise(subtests: pytest.Subtests) -> None:
+    for case in FROZEN["draws"]:
+        with subtests.test(case=case):
+            assert draws(case["noise"], case["scale"], case["words"]) == case
 
 
 def test_the_same_words_are_the_same_gaussian_report() -> None:

@@ -51,15 +51,16 @@ def by_pairs(mechanism: Mechanism) -> Fraction:
     return max(sum((abs(a - b) for a, b in zip(p, q, strict=True)), Fraction(0)) / 2 for p, q in pairs)
 
 
-@pytest.mark.parametrize("epsilon", ["0.5", "ln 3", "4"])
-@pytest.mark.parametrize("name", FINITE)
-def test_finite_channels_are_as_enumerated(name: str, epsilon: str) -> None:
-    mechanism = made(name, epsilon)
-    odds = odds_of(mechanism)
-    assert odds.ratio == audit_mechanism(mechanism).kept.ratio
-    assert odds.variation == by_pairs(mechanism)
-    assert odds.is_exact
-    assert odds.average <= odds.worst <= Fraction(1, 1) - 1 / (1 + mechanism.budget.ratio_floor)
+def test_finite_channels_are_as_enumerated(subtests: pytest.Subtests) -> None:
+    for epsilon in ["0.5", "ln 3", "4"]:
+        for name in FINITE:
+            with subtests.test(epsilon=epsilon, name=name):
+                mechanism = made(name, epsilon)
+                odds = odds_of(mechanism)
+                assert odds.ratio == audit_mechanism(mechanism).kept.ratio
+                assert odds.variation == by_pairs(mechanism)
+                assert odds.is_exact
+                assert odds.average <= odds.worst <= Fraction(1, 1) - 1 / (1 + mechanism.budget.ratio_floor)
 
 
 @pytest.mark.parametrize("categories", [2, 3, 5])
@@ -69,9 +70,8 @@ def test_oracles_of_few_categories(name: str, categories: int) -> None:
     assert total_variation(mechanism) == by_pairs(mechanism)
 
 
-@pytest.mark.parametrize(
-    "mechanism",
-    [
+def test_other_designs(subtests: pytest.Subtests) -> None:
+    for mechanism in [
         SubsetSelection.design(ONE, categories=7, size=3),
         LocalHashing.design(ONE, categories=5, bins=3),
         SquareWave.design(ONE, cells=8, widths=[15]),
@@ -81,10 +81,9 @@ def test_oracles_of_few_categories(name: str, categories: int) -> None:
         DyadicWave.design(ONE, cells=8, widths=[3, 5, 7]),
         DyadicWave(ONE, 8, (1, 2, 1), (30000, 20000, 15536), ((178145, 65536),) * 3, (1, 0, 4)),  # of no octaves
         DyadicWave.design(ONE, cells=8, widths=[5, 5, 3, 5]),  # no pair is as far apart as can be at every level
-    ],
-)
-def test_other_designs(mechanism: Mechanism) -> None:
-    assert total_variation(mechanism) == by_pairs(mechanism)
+    ]:
+        with subtests.test(mechanism=mechanism):
+            assert total_variation(mechanism) == by_pairs(mechanism)
 
 
 def test_a_mechanism_of_another_kind_is_read_by_its_channel() -> None:
@@ -92,30 +91,31 @@ def test_a_mechanism_of_another_kind_is_read_by_its_channel() -> None:
     assert total_variation.dispatch(Mechanism)(mechanism) == total_variation(mechanism)
 
 
-@pytest.mark.parametrize(
-    "told", [{}, {"allocation": "split"}, {"noise": "discrete_gaussian", "delta": Fraction(1, 10**6)}]
-)
-def test_noise_tells_no_more_than_its_bound(told: dict[str, Any]) -> None:
+def test_noise_tells_no_more_than_its_bound(subtests: pytest.Subtests) -> None:
     """By the likelihoods of drawn noise: for pairs of cells, the mean of max(0, 1 - Pr'(z) / Pr(z)) is the total variation."""
-    mechanism = made("wavelet_laplace", "2", **told)
-    assert isinstance(mechanism, WaveletLaplace)
-    odds = odds_of(mechanism)
-    kept = audit_mechanism(mechanism).kept.rational
-    assert 0 <= mechanism.loss - kept <= (1e-5 if mechanism.is_gaussian else 0)  # the audit's order is a better one
-    assert exp(mechanism.loss) * (1 - 1e-12) < odds.ratio < exp(mechanism.loss) * (1 + 1e-12)
-    most, generator = 0.0, np.random.default_rng(3)
-    tables, scales = mechanism.tables, mechanism.noise_scales
-    shares = np.array(mechanism.level_law) / TOTAL if mechanism.is_sampled else None
-    for first, second in generator.integers(0, mechanism.cells, (40, 2)):
-        steps = [(table[first] - table[second]) / scale for table, scale in zip(tables, scales, strict=True)]
-        each = [
-            _told(step, mechanism.is_gaussian, generator)
-            for step in (steps if shares is not None else [np.concatenate(steps)])
-        ]
-        most = max(most, float(shares @ each) if shares is not None else each[0])
-    assert 0.4 * float(odds.variation) < most < float(odds.variation) + 0.01
-    assert not odds.is_exact
-    assert odds.delta == mechanism.delta
+    for told in [{}, {"allocation": "split"}, {"noise": "discrete_gaussian", "delta": Fraction(1, 10**6)}]:
+        with subtests.test(told=told):
+            mechanism = made("wavelet_laplace", "2", **told)
+            assert isinstance(mechanism, WaveletLaplace)
+            odds = odds_of(mechanism)
+            kept = audit_mechanism(mechanism).kept.rational
+            assert (
+                0 <= mechanism.loss - kept <= (1e-5 if mechanism.is_gaussian else 0)
+            )  # the audit's order is a better one
+            assert exp(mechanism.loss) * (1 - 1e-12) < odds.ratio < exp(mechanism.loss) * (1 + 1e-12)
+            most, generator = 0.0, np.random.default_rng(3)
+            tables, scales = mechanism.tables, mechanism.noise_scales
+            shares = np.array(mechanism.level_law) / TOTAL if mechanism.is_sampled else None
+            for first, second in generator.integers(0, mechanism.cells, (40, 2)):
+                steps = [(table[first] - table[second]) / scale for table, scale in zip(tables, scales, strict=True)]
+                each = [
+                    _told(step, mechanism.is_gaussian, generator)
+                    for step in (steps if shares is not None else [np.concatenate(steps)])
+                ]
+                most = max(most, float(shares @ each) if shares is not None else each[0])
+            assert 0.4 * float(odds.variation) < most < float(odds.variation) + 0.01
+            assert not odds.is_exact
+            assert odds.delta == mechanism.delta
 
 
 def _told(step: np.ndarray, is_gaussian: bool, generator: np.random.Generator) -> float:

@@ -113,11 +113,12 @@ def uncompiled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(discrete_laplace, "_LOOPED", 1)
 
 
-@pytest.mark.parametrize("name", DESIGNS)
-def test_the_loops_do_what_numpy_does(name: str, uncompiled: None) -> None:
-    for number, design in enumerate(DESIGNS[name]):
-        for n in (0, 1, 40):
-            assert paths_agree(design(LN_3), n, number), (number, n)
+def test_the_loops_do_what_numpy_does(uncompiled: None, subtests: pytest.Subtests) -> None:
+    for name in DESIGNS:
+        with subtests.test(name=name):
+            for number, design in enumerate(DESIGNS[name]):
+                for n in (0, 1, 40):
+                    assert paths_agree(design(LN_3), n, number), (number, n)
 
 
 @pytest.mark.slow
@@ -137,21 +138,18 @@ def statistics_agree(mechanism: Mechanism, n: int) -> bool:
         return counted.dtype == np.int64 and np.array_equal(counted, mechanism.statistics(reports))
 
 
-@pytest.mark.parametrize(
-    "mechanism",
-    [
+def test_the_loops_count_as_numpy_does(uncompiled: None, subtests: pytest.Subtests) -> None:
+    for mechanism in [
         DyadicWave.design(LN_3, levels=1, cells=16),
         DyadicWave.design(LN_3, cells=32, levels=3),
         LocalHashing(LN_3, 2, 2, 2, 3, 1),
         LocalHashing(LN_3, 16, 17, 3, 3, 1),
         UnaryEncoding.design(LN_3, categories=2),
         UnaryEncoding.design(LN_3, categories=33),
-    ],
-    ids=repr,
-)
-def test_the_loops_count_as_numpy_does(mechanism: Mechanism, uncompiled: None) -> None:
-    for n in (0, 1, 255, 600):
-        assert statistics_agree(mechanism, n)
+    ]:
+        with subtests.test(mechanism=mechanism):
+            for n in (0, 1, 255, 600):
+                assert statistics_agree(mechanism, n)
 
 
 @pytest.mark.slow
@@ -184,33 +182,29 @@ def test_a_loop_with_a_wrong_bound_is_found(monkeypatch: pytest.MonkeyPatch) -> 
     assert not paths_agree(RandomizedResponse(LN_3, 7, 3, 1), 150, 1)
 
 
-@pytest.mark.parametrize("compiled", [True, False])
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        RandomizedResponse(LN_3, 4, 3, 1),
-        HadamardResponse(LN_3, 3, 3, 1),
-        LocalHashing(LN_3, 3, 3, 2, 3, 1),
-        SquareWave(LN_3, 4, 1, 3, 1),
-        DyadicWave(LN_3, 4, (1, 1), (1 << 15, 1 << 15), ((3, 1), (3, 1))),
-    ],
-    ids=lambda mechanism: mechanism.name,
-)
-def test_either_path_has_exactly_the_channel_that_is_certified(
-    mechanism: Mechanism, compiled: bool, uncompiled: None
-) -> None:
-    weights = mechanism.channel()
-    assert weights is not None
-    for level, table in enumerate(weights):
-        total = int(table[0].sum())
-        for true in range(mechanism.inputs):
-            source = EveryDraw()
-            with _kernels.compiled(compiled):
-                reports = mechanism.privatize(np.full(total, true), source, np.full(total, level))
-            assert source.combinations == total
-            assert (
-                np.bincount(outputs_of(mechanism, reports), minlength=table.shape[1]).tolist() == table[true].tolist()
-            )
+def test_either_path_has_exactly_the_channel_that_is_certified(uncompiled: None, subtests: pytest.Subtests) -> None:
+    for compiled in [True, False]:
+        for mechanism in [
+            RandomizedResponse(LN_3, 4, 3, 1),
+            HadamardResponse(LN_3, 3, 3, 1),
+            LocalHashing(LN_3, 3, 3, 2, 3, 1),
+            SquareWave(LN_3, 4, 1, 3, 1),
+            DyadicWave(LN_3, 4, (1, 1), (1 << 15, 1 << 15), ((3, 1), (3, 1))),
+        ]:
+            with subtests.test(compiled=compiled, mechanism=mechanism):
+                weights = mechanism.channel()
+                assert weights is not None
+                for level, table in enumerate(weights):
+                    total = int(table[0].sum())
+                    for true in range(mechanism.inputs):
+                        source = EveryDraw()
+                        with _kernels.compiled(compiled):
+                            reports = mechanism.privatize(np.full(total, true), source, np.full(total, level))
+                        assert source.combinations == total
+                        assert (
+                            np.bincount(outputs_of(mechanism, reports), minlength=table.shape[1]).tolist()
+                            == table[true].tolist()
+                        )
 
 
 def outputs_of(mechanism: Mechanism, reports: Reports) -> np.ndarray:

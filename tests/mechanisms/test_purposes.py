@@ -49,17 +49,18 @@ def test_the_gradient_is_the_criterion_s() -> None:
         assert -change / (2 * step) == pytest.approx(slope, rel=1e-4)
 
 
-@pytest.mark.parametrize(("purpose", "epsilon"), list(product(PRICES, [0.5, 1.0, 2.0])))
-def test_worse_designs_score_worse(purpose: str, epsilon: float) -> None:
-    problem, (chosen, shares) = Problem(PRICES[purpose]), table(purpose, epsilon)
-    best = problem.value(informations(epsilon, chosen), shares)
-    octaves, law = dyadic(epsilon)
-    assert problem.value(informations(epsilon, octaves), law) > best + 0.01
-    assert problem.value(informations(epsilon, chosen), shares[::-1]) > best + 1e-4
-    wider = tuple((k, h + 4) for k, h in chosen)
-    assert problem.value(informations(epsilon, wider), shares) > best + 0.01
-    assert min(shares) >= 0.02
-    assert len(chosen) <= 5
+def test_worse_designs_score_worse(subtests: pytest.Subtests) -> None:
+    for purpose, epsilon in list(product(PRICES, [0.5, 1.0, 2.0])):
+        with subtests.test(purpose=purpose, epsilon=epsilon):
+            problem, (chosen, shares) = Problem(PRICES[purpose]), table(purpose, epsilon)
+            best = problem.value(informations(epsilon, chosen), shares)
+            octaves, law = dyadic(epsilon)
+            assert problem.value(informations(epsilon, octaves), law) > best + 0.01
+            assert problem.value(informations(epsilon, chosen), shares[::-1]) > best + 1e-4
+            wider = tuple((k, h + 4) for k, h in chosen)
+            assert problem.value(informations(epsilon, wider), shares) > best + 0.01
+            assert min(shares) >= 0.02
+            assert len(chosen) <= 5
 
 
 @pytest.mark.slow
@@ -99,18 +100,22 @@ def test_a_budget_takes_the_nearest_row_and_none_above() -> None:
     assert wave_purposes.CELLS == purposes.CELLS
 
 
-@pytest.mark.parametrize(
-    ("harmonics", "words"),
-    [
+def test_harmonics_out_of_range_are_refused(subtests: pytest.Subtests) -> None:
+    for harmonics, words in [
         ((0, 2), "are the dyadic ones; leave them out"),
         ((0, 3), "a power of two"),
         ((0, -1), "0 of a line"),
         ((0,), "one for each of the 2 levels"),
         ((0, 512), "at most 4096"),
-    ],
-)
-def test_harmonics_out_of_range_are_refused(harmonics: tuple[int, ...], words: str) -> None:
-    parameters = {"cells": 16, "widths": [3, 3], "weights_in": [2, 2], "weights_out": [1, 1], "level_law": [65535, 1]}
-    assert DyadicWave.from_parameters(Budget.parse("1"), {**parameters, "harmonics": [1, 4]}).inputs == 64
-    with pytest.raises(SchemeError, match=words):
-        DyadicWave.from_parameters(Budget.parse("1"), {**parameters, "harmonics": list(harmonics)})
+    ]:
+        with subtests.test(harmonics=harmonics, words=words):
+            parameters = {
+                "cells": 16,
+                "widths": [3, 3],
+                "weights_in": [2, 2],
+                "weights_out": [1, 1],
+                "level_law": [65535, 1],
+            }
+            assert DyadicWave.from_parameters(Budget.parse("1"), {**parameters, "harmonics": [1, 4]}).inputs == 64
+            with pytest.raises(SchemeError, match=words):
+                DyadicWave.from_parameters(Budget.parse("1"), {**parameters, "harmonics": list(harmonics)})

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
@@ -69,17 +68,18 @@ def test_warner_two_coins() -> None:
     assert 2 * mean - 1 == p - Fraction(1, 2)
 
 
-@pytest.mark.parametrize(("epsilon", "k"), [("1.0986", 2), ("ln 3", 3)])
-def test_two_coins_are_for_two_categories_at_ln_3(epsilon: str, k: int) -> None:
-    with pytest.raises(SchemeError, match="two_coin"):
-        RandomizedResponse.design(Budget.parse(epsilon), categories=k, design="two_coin")
+def test_two_coins_are_for_two_categories_at_ln_3(subtests: pytest.Subtests) -> None:
+    for epsilon, k in [("1.0986", 2), ("ln 3", 3)]:
+        with subtests.test(epsilon=epsilon, k=k), pytest.raises(SchemeError, match="two_coin"):
+            RandomizedResponse.design(Budget.parse(epsilon), categories=k, design="two_coin")
 
 
-@pytest.mark.parametrize("scale", [Fraction(13, 10), 1 + Fraction(1, 2**15)])
-def test_weights_that_break_the_promise_are_refused(scale: Fraction) -> None:
-    kept = RandomizedResponse.design(Budget.parse("1"), categories=4)
-    with pytest.raises(CalibrationError, match="exceed"):
-        RandomizedResponse(kept.budget, 4, int(kept.weight_in * scale), kept.weight_out)
+def test_weights_that_break_the_promise_are_refused(subtests: pytest.Subtests) -> None:
+    for scale in [Fraction(13, 10), 1 + Fraction(1, 2**15)]:
+        with subtests.test(scale=scale):
+            kept = RandomizedResponse.design(Budget.parse("1"), categories=4)
+            with pytest.raises(CalibrationError, match="exceed"):
+                RandomizedResponse(kept.budget, 4, int(kept.weight_in * scale), kept.weight_out)
 
 
 def test_closed_form_variance_accepts_the_truth_and_rejects_a_third_more() -> None:
@@ -123,27 +123,30 @@ def test_what_no_client_could_send_is_not_accepted() -> None:
         assert mechanism.accepts(reports).tolist() == [True, True, False, True]
 
 
-@pytest.mark.parametrize("kind", [RandomizedResponse, HadamardResponse, LocalHashing, SubsetSelection])
-def test_a_small_epsilon_still_says_something(kind: Any) -> None:
-    for epsilon in ("0.00001", "0.000001"):
-        mechanism = kind.design(Budget.parse(epsilon), categories=2)
-        assert 1 < mechanism.certificate().kept <= mechanism.budget.ratio_floor
-    with pytest.raises(SchemeError, match="32-bit"):
-        kind.design(Budget.parse("1e-12"), categories=2)
+def test_a_small_epsilon_still_says_something(subtests: pytest.Subtests) -> None:
+    for kind in [RandomizedResponse, HadamardResponse, LocalHashing, SubsetSelection]:
+        with subtests.test(kind=kind):
+            for epsilon in ("0.00001", "0.000001"):
+                mechanism = kind.design(Budget.parse(epsilon), categories=2)
+                assert 1 < mechanism.certificate().kept <= mechanism.budget.ratio_floor
+            with pytest.raises(SchemeError, match="32-bit"):
+                kind.design(Budget.parse("1e-12"), categories=2)
 
 
-@pytest.mark.parametrize("kind", [RandomizedResponse, HadamardResponse, LocalHashing, SubsetSelection, UnaryEncoding])
-@pytest.mark.parametrize("bad", [-1, 5, 2**33, 1.7, float("nan")])
-def test_cells_outside_are_never_reported(kind: Any, bad: float) -> None:
-    mechanism = kind.design(Budget.parse("1"), categories=5)
-    with pytest.raises(InvalidRecord, match="input cells"):
-        mechanism.privatize(np.array([0, bad, 4]), seeded(1))
+def test_cells_outside_are_never_reported(subtests: pytest.Subtests) -> None:
+    for kind in [RandomizedResponse, HadamardResponse, LocalHashing, SubsetSelection, UnaryEncoding]:
+        for bad in [-1, 5, 2**33, 1.7, float("nan")]:
+            with subtests.test(kind=kind, bad=bad):
+                mechanism = kind.design(Budget.parse("1"), categories=5)
+                with pytest.raises(InvalidRecord, match="input cells"):
+                    mechanism.privatize(np.array([0, bad, 4]), seeded(1))
 
 
-@pytest.mark.parametrize("epsilon", ["0.00001", "0.0000011", "0.000000001"])
-def test_auto_finds_one_that_still_says_something(epsilon: str) -> None:
-    chosen = choose(Budget.parse(epsilon), categories=2)
-    assert 1 < chosen.certificate().kept <= chosen.budget.ratio_floor
+def test_auto_finds_one_that_still_says_something(subtests: pytest.Subtests) -> None:
+    for epsilon in ["0.00001", "0.0000011", "0.000000001"]:
+        with subtests.test(epsilon=epsilon):
+            chosen = choose(Budget.parse(epsilon), categories=2)
+            assert 1 < chosen.certificate().kept <= chosen.budget.ratio_floor
 
 
 def test_parameters_read_back(mechanism: RandomizedResponse) -> None:

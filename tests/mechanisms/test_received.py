@@ -34,11 +34,12 @@ def test_rows_are_within_their_bounds(kind, size, n, faults, seed):
         rows_are_judged_one_by_one(kind, size, n, faults, seed)
 
 
-@pytest.mark.parametrize("kind", [np.int64, np.int32])
-@pytest.mark.parametrize(("size", "n", "faults"), [(1, 600, 2), (3, 600, 1), (255, 9, 1), (256, 5, 0), (300, 4, 1)])
-def test_rows_of_many_integers_are_within_their_bounds(kind, size, n, faults):
-    for seed in range(4):
-        rows_are_judged_one_by_one(kind, size, n, faults, seed)
+def test_rows_of_many_integers_are_within_their_bounds(subtests):
+    for kind in [np.int64, np.int32]:
+        for size, n, faults in [(1, 600, 2), (3, 600, 1), (255, 9, 1), (256, 5, 0), (300, 4, 1)]:
+            with subtests.test(kind=kind, size=size, n=n, faults=faults):
+                for seed in range(4):
+                    rows_are_judged_one_by_one(kind, size, n, faults, seed)
 
 
 def rows_are_judged_one_by_one(kind, size, n, faults, seed):

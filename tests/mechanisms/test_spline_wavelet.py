@@ -143,18 +143,19 @@ def test_degree_zero_is_haar() -> None:
     )
 
 
-@pytest.mark.parametrize(("degree", "least"), [(0, 1), (1, 2), (2, 3), (3, 3)])
-def test_levels_too_coarse_for_the_wavelets_are_refused(degree: int, least: int) -> None:
-    SplineWavelet(degree, least, least)
-    for level in range(-1, least):
-        with pytest.raises(CalibrationError, match=f"at least {least}"):
-            SplineWavelet(degree, level, 5)
+def test_levels_too_coarse_for_the_wavelets_are_refused(subtests: pytest.Subtests) -> None:
+    for degree, least in [(0, 1), (1, 2), (2, 3), (3, 3)]:
+        with subtests.test(degree=degree, least=least):
+            SplineWavelet(degree, least, least)
+            for level in range(-1, least):
+                with pytest.raises(CalibrationError, match=f"at least {least}"):
+                    SplineWavelet(degree, level, 5)
 
 
-@pytest.mark.parametrize("arguments", [(4, 3, 4), (-1, 1, 3), (1, 3, 2), (1, 2, 40)])
-def test_other_ranges_are_refused(arguments: tuple[int, int, int]) -> None:
-    with pytest.raises(SchemeError, match="between"):
-        SplineWavelet(*arguments)
+def test_other_ranges_are_refused(subtests: pytest.Subtests) -> None:
+    for arguments in [(4, 3, 4), (-1, 1, 3), (1, 3, 2), (1, 2, 40)]:
+        with subtests.test(arguments=arguments), pytest.raises(SchemeError, match="between"):
+            SplineWavelet(*arguments)
 
 
 def test_blocks_and_spaces_out_of_range_are_refused() -> None:

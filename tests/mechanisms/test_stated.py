@@ -56,14 +56,15 @@ FORMS = [
 ]
 
 
-@pytest.mark.parametrize(("said", "rows"), FORMS)
-def test_a_form_is_the_channel_that_its_rates_say(said: str, rows: list[list[str]]) -> None:
-    mechanism = mechanism_of(SMOKED, said)
-    assert probabilities(mechanism) == [[Fraction(share) for share in row] for row in rows]
-    ratios = [Fraction(rows[x][z]) / Fraction(rows[y][z]) for x in (0, 1) for y in (0, 1) for z in (0, 1)]
-    assert mechanism.certificate().kept == max(ratios)
-    assert mechanism.budget == Budget(ratio=max(ratios))
-    assert audit_mechanism(mechanism).kept.ratio == max(ratios)
+def test_a_form_is_the_channel_that_its_rates_say(subtests: pytest.Subtests) -> None:
+    for said, rows in FORMS:
+        with subtests.test(said=said, rows=rows):
+            mechanism = mechanism_of(SMOKED, said)
+            assert probabilities(mechanism) == [[Fraction(share) for share in row] for row in rows]
+            ratios = [Fraction(rows[x][z]) / Fraction(rows[y][z]) for x in (0, 1) for y in (0, 1) for z in (0, 1)]
+            assert mechanism.certificate().kept == max(ratios)
+            assert mechanism.budget == Budget(ratio=max(ratios))
+            assert audit_mechanism(mechanism).kept.ratio == max(ratios)
 
 
 def test_rappors_bits_have_the_probabilities_of_its_paper() -> None:
@@ -115,21 +116,22 @@ def test_no_mechanism_of_ours_can_have_an_infinite_epsilon() -> None:
             dp.Scheme.from_toml(text)
 
 
-@pytest.mark.parametrize("said", ["channel = [[1, 0], [1, 1]]", 'form = "rappor"\nrates = { f = 0, p = 0.25, q = 1 }'])
-def test_what_is_certain_has_an_infinite_epsilon_and_a_near_design_that_is_not(said: str) -> None:
-    asked = scheme(SMOKED, said)
-    mechanism: Any = asked.attributes["a"].mechanism
-    assert mechanism.certificate().kept == inf
-    assert asked.budget == INFINITE == asked.budget + Budget.parse("1")
-    assert asked.epsilon == inf
-    assert audit_mechanism(mechanism).kept.ratio is None
-    (sentence,) = unbounded(asked)
-    assert mechanism.nearest.text in sentence
-    odds = scheme_odds(asked, rounds=2)
-    assert odds.all.worst == 1
-    assert odds.after.variation == 1 - (1 - odds.all.variation) ** 2
-    again = dp.Scheme.from_toml(asked.canonical)
-    assert again.budget == INFINITE
+def test_what_is_certain_has_an_infinite_epsilon_and_a_near_design_that_is_not(subtests: pytest.Subtests) -> None:
+    for said in ["channel = [[1, 0], [1, 1]]", 'form = "rappor"\nrates = { f = 0, p = 0.25, q = 1 }']:
+        with subtests.test(said=said):
+            asked = scheme(SMOKED, said)
+            mechanism: Any = asked.attributes["a"].mechanism
+            assert mechanism.certificate().kept == inf
+            assert asked.budget == INFINITE == asked.budget + Budget.parse("1")
+            assert asked.epsilon == inf
+            assert audit_mechanism(mechanism).kept.ratio is None
+            (sentence,) = unbounded(asked)
+            assert mechanism.nearest.text in sentence
+            odds = scheme_odds(asked, rounds=2)
+            assert odds.all.worst == 1
+            assert odds.after.variation == 1 - (1 - odds.all.variation) ** 2
+            again = dp.Scheme.from_toml(asked.canonical)
+            assert again.budget == INFINITE
 
 
 def test_the_near_design_is_what_mixing_gives() -> None:
@@ -143,9 +145,8 @@ def test_the_near_design_is_what_mixing_gives() -> None:
 # What is refused
 
 
-@pytest.mark.parametrize(
-    ("said", "why"),
-    [
+def test_what_is_no_channel_is_refused_in_a_line(subtests: pytest.Subtests) -> None:
+    for said, why in [
         ("", "needs channel, a table of weights, or form"),
         ("channel = [[3, 1], [1, 3]]\nform = 'rappor'\nrates = { f = 0.5 }", "and not both"),
         ("channel = [[3, 1], [1, 3], [1, 1]]", "a row for each of the 2 values, got 3"),
@@ -162,12 +163,11 @@ def test_the_near_design_is_what_mixing_gives() -> None:
         ("form = 'forced_response'\nrates = { yes = 0.6, no = 0.6 }", "must lie between 0 and 1"),
         ("form = 'opendp_randomized_response'\nrates = { prob = 'half' }", "prob must be a number"),
         ("cells = 8\nform = 'rappor'", "unknown key 'cells'|cells"),
-    ],
-)
-def test_what_is_no_channel_is_refused_in_a_line(said: str, why: str) -> None:
-    with pytest.raises(SchemeError, match=why) as refused:
-        scheme(SMOKED, said)
-    assert "\n" not in str(refused.value)
+    ]:
+        with subtests.test(said=said, why=why):
+            with pytest.raises(SchemeError, match=why) as refused:
+                scheme(SMOKED, said)
+            assert "\n" not in str(refused.value)
 
 
 def test_a_scheme_is_stated_or_is_asked() -> None:
@@ -243,26 +243,29 @@ def written(name: str, mechanism: Any) -> str:
     return f"channel = {[list(map(int, row)) for row in mechanism.channel()[0]]}"
 
 
-@pytest.mark.parametrize(("name", "variant"), OURS)
-def test_each_of_our_oracles_written_down_gives_the_same_numbers(name: str, variant: str) -> None:
-    categories = (
-        f"categories = {[f'c{i}' for i in range(K)]}"  # five, a prime: on which lines tell three categories alike
-    )
-    said = f'name = "s"\n[attributes.a]\ntype = "categorical"\n{categories}\nepsilon = 1\nmechanism = "{name}"\n{variant}\n'
-    ours = dp.Scheme.from_toml(said)
-    theirs = scheme(categories, written(name, ours.attributes["a"].mechanism))
-    our, their = ours.attributes["a"].mechanism, theirs.attributes["a"].mechanism
-    assert their.certificate().kept == our.certificate().kept
-    assert isinstance(their, StatedBits if name == "unary_encoding" else Stated)
-    values = np.random.default_rng(1).choice(K, 4000, p=[0.6, 0.3, 0.1, 0.0, 0.0])
-    said_by = their.privatize(values, seeded(2))
-    both = [our.statistics(reports_of(our, said_by.values)), their.statistics(said_by)]
-    assert np.array_equal(*both)
-    found = []
-    for asked, statistics in zip((ours, theirs), both, strict=True):
-        aggregate = Aggregate(asked, 4000, {"a": statistics}, {}, {"a": 4000})
-        found.append(dp.estimate(aggregate, "a"))
-    for each in ("raw", "values", "low", "high", "standard_errors", "covariance"):
-        assert np.allclose(getattr(found[0], each), getattr(found[1], each), rtol=1e-12, atol=1e-15), each
-    unions = [estimate.share_of(["c0", "c2"]) for estimate in found]
-    assert np.isclose(unions[0].low, unions[1].low, rtol=1e-12)
+def test_each_of_our_oracles_written_down_gives_the_same_numbers(subtests: pytest.Subtests) -> None:
+    for name, variant in OURS:
+        with subtests.test(name=name, variant=variant):
+            # five, a prime: on which lines tell three categories alike
+            categories = f"categories = {[f'c{i}' for i in range(K)]}"
+            said = (
+                f'name = "s"\n[attributes.a]\ntype = "categorical"\n{categories}\nepsilon = 1\n'
+                f'mechanism = "{name}"\n{variant}\n'
+            )
+            ours = dp.Scheme.from_toml(said)
+            theirs = scheme(categories, written(name, ours.attributes["a"].mechanism))
+            our, their = ours.attributes["a"].mechanism, theirs.attributes["a"].mechanism
+            assert their.certificate().kept == our.certificate().kept
+            assert isinstance(their, StatedBits if name == "unary_encoding" else Stated)
+            values = np.random.default_rng(1).choice(K, 4000, p=[0.6, 0.3, 0.1, 0.0, 0.0])
+            said_by = their.privatize(values, seeded(2))
+            both = [our.statistics(reports_of(our, said_by.values)), their.statistics(said_by)]
+            assert np.array_equal(*both)
+            found = []
+            for asked, statistics in zip((ours, theirs), both, strict=True):
+                aggregate = Aggregate(asked, 4000, {"a": statistics}, {}, {"a": 4000})
+                found.append(dp.estimate(aggregate, "a"))
+            for each in ("raw", "values", "low", "high", "standard_errors", "covariance"):
+                assert np.allclose(getattr(found[0], each), getattr(found[1], each), rtol=1e-12, atol=1e-15), each
+            unions = [estimate.share_of(["c0", "c2"]) for estimate in found]
+            assert np.isclose(unions[0].low, unions[1].low, rtol=1e-12)

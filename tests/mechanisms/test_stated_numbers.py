@@ -62,25 +62,28 @@ def ours(name: str) -> dp.Scheme:
 SAME = {"square_wave": (1e-9, 1e-9), "dyadic_wave": (0.02, 0.005)}
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-@pytest.mark.parametrize("name", SAME)
-def test_our_waves_written_down_give_the_same_numbers(name: str, estimator: str) -> None:
-    asked = ours(name)
-    mechanism: Any = asked.attributes["a"].mechanism
-    theirs = scheme("stated", f"channel = {stacked(mechanism)}")
-    assert theirs.budget == Budget(ratio=mechanism.certificate().kept)
-    cells = asked.attributes["a"].encode(np.random.default_rng(1).beta(2, 5, N))
-    statistics = mechanism.statistics(mechanism.privatize(cells, seeded(1)))
-    found = [
-        dp.estimate(Aggregate(each, N, {"a": statistics}, {}, {"a": N}), "a", estimator=ESTIMATORS[estimator])
-        for each in (asked, theirs)
-    ]
-    of_errors, of_lengths = SAME[name]
-    for functional in (dp.functionals.Mean(), dp.functionals.Quantile(0.5), dp.functionals.Cdf(0.3)):
-        first, second = (estimate.functional(functional) for estimate in found)
-        assert abs(first.value - second.value) <= of_errors * first.standard_error
-        assert first.standard_error == pytest.approx(second.standard_error, rel=of_lengths)
-    assert found[0](0.3) == pytest.approx(found[1](0.3), rel=1e-9 if name == "square_wave" else 0.01)
+def test_our_waves_written_down_give_the_same_numbers(subtests: pytest.Subtests) -> None:
+    for estimator in ESTIMATORS:
+        for name in SAME:
+            with subtests.test(estimator=estimator, name=name):
+                asked = ours(name)
+                mechanism: Any = asked.attributes["a"].mechanism
+                theirs = scheme("stated", f"channel = {stacked(mechanism)}")
+                assert theirs.budget == Budget(ratio=mechanism.certificate().kept)
+                cells = asked.attributes["a"].encode(np.random.default_rng(1).beta(2, 5, N))
+                statistics = mechanism.statistics(mechanism.privatize(cells, seeded(1)))
+                found = [
+                    dp.estimate(
+                        Aggregate(each, N, {"a": statistics}, {}, {"a": N}), "a", estimator=ESTIMATORS[estimator]
+                    )
+                    for each in (asked, theirs)
+                ]
+                of_errors, of_lengths = SAME[name]
+                for functional in (dp.functionals.Mean(), dp.functionals.Quantile(0.5), dp.functionals.Cdf(0.3)):
+                    first, second = (estimate.functional(functional) for estimate in found)
+                    assert abs(first.value - second.value) <= of_errors * first.standard_error
+                    assert first.standard_error == pytest.approx(second.standard_error, rel=of_lengths)
+                assert found[0](0.3) == pytest.approx(found[1](0.3), rel=1e-9 if name == "square_wave" else 0.01)
 
 
 def test_a_form_of_a_number_says_how_many_cells_there_are() -> None:
@@ -92,19 +95,16 @@ def test_a_form_of_a_number_says_how_many_cells_there_are() -> None:
     assert mean.low < 2 / 7 < mean.high
 
 
-@pytest.mark.parametrize(
-    ("said", "why"),
-    [
+def test_what_no_number_can_have_is_refused(subtests: pytest.Subtests) -> None:
+    for said, why in [
         ('form = "opendp_randomized_response"\nrates = { prob = 0.5 }', "cells goes with form"),
         ('form = "rappor"\nrates = { f = 0.5 }\ncells = 8', "rappor is for categories"),
         ("channel = [[2, 1], [1, 1], [1, 2]]", "a power of two of rows"),
         ('channel = [[2, 1], [1, 2]]\nestimator = "projection"', "estimator must be one of"),
         ('channel = [[2, 1], [1, 2]]\nmissing = "category"', "needs mechanism = "),
-    ],
-)
-def test_what_no_number_can_have_is_refused(said: str, why: str) -> None:
-    with pytest.raises(SchemeError, match=why):
-        scheme("stated", said)
+    ]:
+        with subtests.test(said=said, why=why), pytest.raises(SchemeError, match=why):
+            scheme("stated", said)
 
 
 def test_a_number_that_says_its_values_has_a_row_for_each() -> None:

@@ -24,52 +24,61 @@ def _subsets(mechanism: SubsetSelection) -> list[tuple[int, ...]]:
     return list(combinations(range(mechanism.categories), mechanism.size))
 
 
-@pytest.mark.parametrize(("k", "w"), [(2, 1), (3, 1), (3, 2), (4, 2), (5, 2), (5, 3), (5, 4), (8, 3)])
-def test_the_clients_code_has_exactly_the_channel_it_certifies(k: int, w: int) -> None:
-    mechanism = SubsetSelection(Budget.parse("ln 3"), k, w, 3, 1)  # small weights, so that all draws can be tried
-    (weights,) = mechanism.channel()
-    draws = mechanism.total * prod(range(k - w, k))
-    for true in range(k):
-        law = law_of_clients(mechanism, true, draws)
-        said = [law.get(subset, 0) for subset in _subsets(mechanism)]
-        assert sum(said) == draws  # every report is one of the sorted subsets
-        scale = Fraction(draws, int(weights[true].sum()))
-        assert said == [int(weight) * scale for weight in weights[true]]
+def test_the_clients_code_has_exactly_the_channel_it_certifies(subtests: pytest.Subtests) -> None:
+    for k, w in [(2, 1), (3, 1), (3, 2), (4, 2), (5, 2), (5, 3), (5, 4), (8, 3)]:
+        with subtests.test(k=k, w=w):
+            mechanism = SubsetSelection(
+                Budget.parse("ln 3"), k, w, 3, 1
+            )  # small weights, so that all draws can be tried
+            (weights,) = mechanism.channel()
+            draws = mechanism.total * prod(range(k - w, k))
+            for true in range(k):
+                law = law_of_clients(mechanism, true, draws)
+                said = [law.get(subset, 0) for subset in _subsets(mechanism)]
+                assert sum(said) == draws  # every report is one of the sorted subsets
+                scale = Fraction(draws, int(weights[true].sum()))
+                assert said == [int(weight) * scale for weight in weights[true]]
 
 
-@pytest.mark.parametrize("epsilon", ["0.1", "0.5", "1", "ln 3", "2", "4"])
-@pytest.mark.parametrize("k", [2, 3, 5, 8])
-def test_what_is_kept_is_the_largest_ratio_of_the_channel(k: int, epsilon: str) -> None:
-    mechanism = SubsetSelection.design(Budget.parse(epsilon), categories=k)
-    kept = largest_ratio(mechanism.channel()[0])
-    assert kept == mechanism.certificate().kept <= mechanism.budget.ratio_floor
-    assert kept >= mechanism.budget.ratio_floor * (1 - Fraction(1, 2**16))
-    assert SubsetSelection.from_parameters(mechanism.budget, mechanism.parameters()) == mechanism
+def test_what_is_kept_is_the_largest_ratio_of_the_channel(subtests: pytest.Subtests) -> None:
+    for epsilon in ["0.1", "0.5", "1", "ln 3", "2", "4"]:
+        for k in [2, 3, 5, 8]:
+            with subtests.test(epsilon=epsilon, k=k):
+                mechanism = SubsetSelection.design(Budget.parse(epsilon), categories=k)
+                kept = largest_ratio(mechanism.channel()[0])
+                assert kept == mechanism.certificate().kept <= mechanism.budget.ratio_floor
+                assert kept >= mechanism.budget.ratio_floor * (1 - Fraction(1, 2**16))
+                assert SubsetSelection.from_parameters(mechanism.budget, mechanism.parameters()) == mechanism
 
 
-@pytest.mark.parametrize(("k", "epsilon"), [(64, "1"), (1024, "2"), (10_000, "0.5")])
-def test_ratios_of_large_channels_by_formula(k: int, epsilon: str) -> None:
+def test_ratios_of_large_channels_by_formula(subtests: pytest.Subtests) -> None:
     """Of two categories, a subset holds both, one, the other, or none: four kinds of report are all there are."""
-    mechanism = SubsetSelection.design(Budget.parse(epsilon), categories=k)
-    assert k <= 64 or mechanism.channel() is None
-    w, p = mechanism.size, mechanism.truth_probability
-    with_truth, without = p / comb(k - 1, w - 1), (1 - p) / comb(k - 1, w)  # one subset's probability, of either kind
-    kinds = {(True, True): comb(k - 2, w - 2) if w > 1 else 0, (True, False): comb(k - 2, w - 1)}
-    kinds |= {(False, True): comb(k - 2, w - 1), (False, False): comb(k - 2, w)}
-    assert sum(number * (with_truth if x else without) for (x, _), number in kinds.items()) == 1
-    chances = {True: with_truth, False: without}
-    ratios = [chances[x] / chances[y] for (x, y), number in kinds.items() if number]
-    assert max(ratios) == mechanism.certificate().kept <= mechanism.budget.ratio_floor
+    for k, epsilon in [(64, "1"), (1024, "2"), (10_000, "0.5")]:
+        with subtests.test(k=k, epsilon=epsilon):
+            mechanism = SubsetSelection.design(Budget.parse(epsilon), categories=k)
+            assert k <= 64 or mechanism.channel() is None
+            w, p = mechanism.size, mechanism.truth_probability
+            with_truth, without = (
+                p / comb(k - 1, w - 1),
+                (1 - p) / comb(k - 1, w),
+            )  # one subset's probability, of either kind
+            kinds = {(True, True): comb(k - 2, w - 2) if w > 1 else 0, (True, False): comb(k - 2, w - 1)}
+            kinds |= {(False, True): comb(k - 2, w - 1), (False, False): comb(k - 2, w)}
+            assert sum(number * (with_truth if x else without) for (x, _), number in kinds.items()) == 1
+            chances = {True: with_truth, False: without}
+            ratios = [chances[x] / chances[y] for (x, y), number in kinds.items() if number]
+            assert max(ratios) == mechanism.certificate().kept <= mechanism.budget.ratio_floor
 
 
-@pytest.mark.parametrize(("k", "w"), [(2, 1), (3, 1), (3, 2), (5, 2), (6, 3), (6, 5)])
-def test_moments_of_the_model_are_those_of_the_channel(k: int, w: int) -> None:
-    mechanism = SubsetSelection.design(Budget.parse("1"), categories=k, size=w)
-    scores = np.array([[x in subset for x in range(k)] for subset in _subsets(mechanism)], dtype=np.int64)
-    (weights,) = mechanism.channel()
-    assert moments_agree(mechanism.model(), weights, scores)
-    wrong = SubsetSelection.design(Budget.parse("1.001"), categories=k, size=w)
-    assert not moments_agree(wrong.model(), weights, scores)
+def test_moments_of_the_model_are_those_of_the_channel(subtests: pytest.Subtests) -> None:
+    for k, w in [(2, 1), (3, 1), (3, 2), (5, 2), (6, 3), (6, 5)]:
+        with subtests.test(k=k, w=w):
+            mechanism = SubsetSelection.design(Budget.parse("1"), categories=k, size=w)
+            scores = np.array([[x in subset for x in range(k)] for subset in _subsets(mechanism)], dtype=np.int64)
+            (weights,) = mechanism.channel()
+            assert moments_agree(mechanism.model(), weights, scores)
+            wrong = SubsetSelection.design(Budget.parse("1.001"), categories=k, size=w)
+            assert not moments_agree(wrong.model(), weights, scores)
 
 
 def test_an_unsorted_subset_leaks_and_is_caught() -> None:
@@ -98,22 +107,23 @@ def test_an_unsorted_subset_leaks_and_is_caught() -> None:
     assert not refused.all()
 
 
-@pytest.mark.parametrize("k", [2, 3, 64, 10_000])
-def test_reports_are_sorted_subsets_with_the_right_chances(k: int) -> None:
-    mechanism = SubsetSelection.design(Budget.parse("1"), categories=k)
-    n = 500 if k == 10_000 else 5000
-    values = np.random.default_rng(k).integers(0, k, n)
-    reports = mechanism.privatize(values, seeded(k))
-    rows = reports.values.reshape(n, mechanism.size)
-    assert mechanism.accepts(reports).all()
-    assert np.all(np.diff(rows, axis=1) > 0)
-    p = float(mechanism.truth_probability)
-    own = np.any(rows == values[:, None], axis=1)
-    assert abs(own.mean() - p) < 6 * np.sqrt(p * (1 - p) / n)
-    assert np.array_equal(
-        mechanism.statistics(reports),
-        [(rows == x).sum() for x in range(k)] if k < 100 else np.bincount(rows.ravel(), minlength=k),
-    )
+def test_reports_are_sorted_subsets_with_the_right_chances(subtests: pytest.Subtests) -> None:
+    for k in [2, 3, 64, 10_000]:
+        with subtests.test(k=k):
+            mechanism = SubsetSelection.design(Budget.parse("1"), categories=k)
+            n = 500 if k == 10_000 else 5000
+            values = np.random.default_rng(k).integers(0, k, n)
+            reports = mechanism.privatize(values, seeded(k))
+            rows = reports.values.reshape(n, mechanism.size)
+            assert mechanism.accepts(reports).all()
+            assert np.all(np.diff(rows, axis=1) > 0)
+            p = float(mechanism.truth_probability)
+            own = np.any(rows == values[:, None], axis=1)
+            assert abs(own.mean() - p) < 6 * np.sqrt(p * (1 - p) / n)
+            assert np.array_equal(
+                mechanism.statistics(reports),
+                [(rows == x).sum() for x in range(k)] if k < 100 else np.bincount(rows.ravel(), minlength=k),
+            )
 
 
 @pytest.mark.parametrize("members", [1 << 18, 6, 1])
@@ -203,21 +213,19 @@ def test_closed_form_variance_accepts_the_truth_and_rejects_a_third_more() -> No
         assert not variance_agrees(estimates[:, category], variance * 0.7)
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "k", "expected"),
-    [
+def test_the_variances_of_the_literature(subtests: pytest.Subtests) -> None:
+    for epsilon, k, expected in [
         ("0.5", 32, 14.64),
         ("1", 32, 3.402),
         ("2", 32, 0.621),
         ("1", 1024, 3.674),
         ("2", 1024, 0.721),
         ("4", 1024, 0.074),
-    ],
-)
-def test_the_variances_of_the_literature(epsilon: str, k: int, expected: float) -> None:
-    mechanism = SubsetSelection.design(Budget.parse(epsilon), categories=k)
-    assert mechanism.variance(0.0, 1) == pytest.approx(expected, rel=0.01)
-    assert abs(mechanism.size - k / (exp(float(mechanism.budget)) + 1)) <= 1
+    ]:
+        with subtests.test(epsilon=epsilon, k=k, expected=expected):
+            mechanism = SubsetSelection.design(Budget.parse(epsilon), categories=k)
+            assert mechanism.variance(0.0, 1) == pytest.approx(expected, rel=0.01)
+            assert abs(mechanism.size - k / (exp(float(mechanism.budget)) + 1)) <= 1
 
 
 def test_the_size_is_the_one_of_least_variance() -> None:
@@ -242,25 +250,25 @@ def test_ten_thousand_categories_and_a_billion_clients_are_simulated() -> None:
     assert large.simulate(np.ones(10_000, dtype=np.int64), seeded(2)).sum() == 10_000 * large.size
 
 
-@pytest.mark.parametrize("scale", [Fraction(13, 10), 1 + Fraction(1, 2**15)])
-def test_weights_that_break_the_promise_are_refused(scale: Fraction) -> None:
-    kept = SubsetSelection.design(Budget.parse("1"), categories=9)
-    with pytest.raises(CalibrationError, match="exceed"):
-        replace(kept, weight_in=int(kept.weight_in * scale))
-    with pytest.raises(CalibrationError, match="weight_out < weight_in"):
-        replace(kept, weight_in=kept.weight_out, weight_out=kept.weight_in)
+def test_weights_that_break_the_promise_are_refused(subtests: pytest.Subtests) -> None:
+    for scale in [Fraction(13, 10), 1 + Fraction(1, 2**15)]:
+        with subtests.test(scale=scale):
+            kept = SubsetSelection.design(Budget.parse("1"), categories=9)
+            with pytest.raises(CalibrationError, match="exceed"):
+                replace(kept, weight_in=int(kept.weight_in * scale))
+            with pytest.raises(CalibrationError, match="weight_out < weight_in"):
+                replace(kept, weight_in=kept.weight_out, weight_out=kept.weight_in)
 
 
-@pytest.mark.parametrize(
-    ("k", "epsilon"), [(2, "0.0000001"), (300, "0.000001"), (10_000, "0.0001"), (10_000, "12"), (2, "21")]
-)
-def test_weights_fit_whatever_the_budget(k: int, epsilon: str) -> None:
-    mechanism = SubsetSelection.design(Budget.parse(epsilon), categories=k)
-    assert 1 < mechanism.certificate().kept <= mechanism.budget.ratio_floor
-    assert np.isfinite(mechanism.variance(0.0, 1))
+def test_weights_fit_whatever_the_budget(subtests: pytest.Subtests) -> None:
+    for k, epsilon in [(2, "0.0000001"), (300, "0.000001"), (10_000, "0.0001"), (10_000, "12"), (2, "21")]:
+        with subtests.test(k=k, epsilon=epsilon):
+            mechanism = SubsetSelection.design(Budget.parse(epsilon), categories=k)
+            assert 1 < mechanism.certificate().kept <= mechanism.budget.ratio_floor
+            assert np.isfinite(mechanism.variance(0.0, 1))
 
 
-@pytest.mark.parametrize("epsilon", ["0.0000000001", "40"])
-def test_a_budget_that_no_weights_fit_is_refused(epsilon: str) -> None:
-    with pytest.raises(SchemeError, match="32-bit weights"):
-        SubsetSelection.design(Budget.parse(epsilon), categories=9)
+def test_a_budget_that_no_weights_fit_is_refused(subtests: pytest.Subtests) -> None:
+    for epsilon in ["0.0000000001", "40"]:
+        with subtests.test(epsilon=epsilon), pytest.raises(SchemeError, match="32-bit weights"):
+            SubsetSelection.design(Budget.parse(epsilon), categories=9)

@@ -34,18 +34,19 @@ def _each_client(first: Mechanism, ours: Any, second: Mechanism, theirs: Any, ce
     return tables
 
 
-@pytest.mark.parametrize(("one", "other"), list(product(EVERY, EVERY)))
-def test_joint_counts_are_what_each_client_adds(one: str, other: str) -> None:
-    first, second = EVERY[one], EVERY[other]
-    generator = np.random.default_rng(3)
-    ours = first.privatize(generator.integers(0, first.inputs, N), dp.seeded(1))
-    theirs = second.privatize(generator.integers(0, second.inputs, N), dp.seeded(2))
-    cells = generator.choice([0, 2], N)  # nobody is in the cell between
-    expected = _each_client(first, ours, second, theirs, cells, 3)
-    assert np.array_equal(together.joint_counts(first, ours, second, theirs, cells, 3), expected)
-    whole = together.joint_counts(first, ours, second, theirs)
-    assert whole.dtype == np.int64
-    assert np.array_equal(whole, expected.sum(axis=0)[None])
+def test_joint_counts_are_what_each_client_adds(subtests: pytest.Subtests) -> None:
+    for one, other in list(product(EVERY, EVERY)):
+        with subtests.test(one=one, other=other):
+            first, second = EVERY[one], EVERY[other]
+            generator = np.random.default_rng(3)
+            ours = first.privatize(generator.integers(0, first.inputs, N), dp.seeded(1))
+            theirs = second.privatize(generator.integers(0, second.inputs, N), dp.seeded(2))
+            cells = generator.choice([0, 2], N)  # nobody is in the cell between
+            expected = _each_client(first, ours, second, theirs, cells, 3)
+            assert np.array_equal(together.joint_counts(first, ours, second, theirs, cells, 3), expected)
+            whole = together.joint_counts(first, ours, second, theirs)
+            assert whole.dtype == np.int64
+            assert np.array_equal(whole, expected.sum(axis=0)[None])
 
 
 @pytest.mark.parametrize("other", EVERY)

@@ -23,17 +23,20 @@ def _bits(mechanism: UnaryEncoding, reports: Reports) -> np.ndarray:
     return np.array([[int(row[x // 32]) >> (x % 32) & 1 for x in range(mechanism.categories)] for row in rows])
 
 
-@pytest.mark.parametrize(("true", "other"), [(2, 1), (3, 1), (3, 2)])
-@pytest.mark.parametrize("k", [2, 3])
-def test_the_clients_code_has_exactly_the_channel_it_certifies(k: int, true: int, other: int) -> None:
-    mechanism = UnaryEncoding(Budget.parse("ln 9"), k, 2, true, other)  # bits of two random bits: all can be tried
-    (weights,) = mechanism.channel()
-    combinations = 4 * (1 << k) ** 2  # the true bit's draw, and two words of which k bits matter
-    for x in range(k):
-        law = law_of_clients(mechanism, x, combinations, width=k)
-        said = [law.get((z,), 0) for z in range(1 << k)]
-        wasted = combinations // 4**k  # the coin of the true category's bit, overwritten
-        assert said == [int(weight) * wasted for weight in weights[x]]
+def test_the_clients_code_has_exactly_the_channel_it_certifies(subtests: pytest.Subtests) -> None:
+    for true, other in [(2, 1), (3, 1), (3, 2)]:
+        for k in [2, 3]:
+            with subtests.test(true=true, other=other, k=k):
+                mechanism = UnaryEncoding(
+                    Budget.parse("ln 9"), k, 2, true, other
+                )  # bits of two random bits: all can be tried
+                (weights,) = mechanism.channel()
+                combinations = 4 * (1 << k) ** 2  # the true bit's draw, and two words of which k bits matter
+                for x in range(k):
+                    law = law_of_clients(mechanism, x, combinations, width=k)
+                    said = [law.get((z,), 0) for z in range(1 << k)]
+                    wasted = combinations // 4**k  # the coin of the true category's bit, overwritten
+                    assert said == [int(weight) * wasted for weight in weights[x]]
 
 
 @pytest.mark.parametrize(
@@ -77,15 +80,16 @@ def test_a_coin_is_a_comparison_with_the_weight(variant: str) -> None:
             assert coins[integer] >> place & 1 == (uniform < mechanism.weight_other)
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("k", [2, 3, 5])
-def test_moments_of_the_model_are_those_of_the_channel(k: int, variant: str) -> None:
-    mechanism = UnaryEncoding.design(Budget.parse("1"), categories=k, variant=variant)
-    scores = np.array([[z >> x & 1 for x in range(k)] for z in range(1 << k)])
-    (weights,) = mechanism.channel()
-    assert moments_agree(mechanism.model(), weights, scores)
-    wrong = UnaryEncoding.design(Budget.parse("1.001"), categories=k, variant=variant)
-    assert not moments_agree(wrong.model(), weights, scores)
+def test_moments_of_the_model_are_those_of_the_channel(subtests: pytest.Subtests) -> None:
+    for variant in VARIANTS:
+        for k in [2, 3, 5]:
+            with subtests.test(variant=variant, k=k):
+                mechanism = UnaryEncoding.design(Budget.parse("1"), categories=k, variant=variant)
+                scores = np.array([[z >> x & 1 for x in range(k)] for z in range(1 << k)])
+                (weights,) = mechanism.channel()
+                assert moments_agree(mechanism.model(), weights, scores)
+                wrong = UnaryEncoding.design(Budget.parse("1.001"), categories=k, variant=variant)
+                assert not moments_agree(wrong.model(), weights, scores)
 
 
 @pytest.mark.parametrize(("k", "variant"), every_value_once([2, 31, 32, 33, 64, 10_000], VARIANTS))
@@ -142,19 +146,22 @@ def test_unused_bits_are_zero_and_no_client_sends_others() -> None:
     assert np.flatnonzero(~accepted).tolist() == [3]
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_closed_form_variance_accepts_the_truth_and_rejects_a_third_more(variant: str) -> None:
-    mechanism = UnaryEncoding.design(Budget.parse("1"), categories=5, variant=variant)
-    n, law = 10_000, np.array([0.5, 0.25, 0.15, 0.1, 0.0])
-    rng, random = np.random.default_rng(12), seeded(11)
-    said = np.array([mechanism.simulate(rng.multinomial(n, law), random) for _ in range(draws_for_variance(1.3))])
-    estimates = np.array([mechanism.model().frequencies(sums, n) for sums in said])
-    for category, frequency in enumerate(law):
-        variance = mechanism.variance(float(frequency), n)
-        assert mean_agrees(estimates[:, category], frequency)
-        assert variance_agrees(estimates[:, category], variance)
-        assert not variance_agrees(estimates[:, category], variance * 1.3)
-        assert not variance_agrees(estimates[:, category], variance * 0.7)
+def test_closed_form_variance_accepts_the_truth_and_rejects_a_third_more(subtests: pytest.Subtests) -> None:
+    for variant in VARIANTS:
+        with subtests.test(variant=variant):
+            mechanism = UnaryEncoding.design(Budget.parse("1"), categories=5, variant=variant)
+            n, law = 10_000, np.array([0.5, 0.25, 0.15, 0.1, 0.0])
+            rng, random = np.random.default_rng(12), seeded(11)
+            said = np.array(
+                [mechanism.simulate(rng.multinomial(n, law), random) for _ in range(draws_for_variance(1.3))]
+            )
+            estimates = np.array([mechanism.model().frequencies(sums, n) for sums in said])
+            for category, frequency in enumerate(law):
+                variance = mechanism.variance(float(frequency), n)
+                assert mean_agrees(estimates[:, category], frequency)
+                assert variance_agrees(estimates[:, category], variance)
+                assert not variance_agrees(estimates[:, category], variance * 1.3)
+                assert not variance_agrees(estimates[:, category], variance * 0.7)
 
 
 def test_the_variances_of_the_literature() -> None:
@@ -202,11 +209,12 @@ def test_weights_that_break_the_promise_are_refused() -> None:
         UnaryEncoding.design(Budget.parse("1"), categories=4, variant="best")
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("epsilon", ["0.0001", "8", "20", "45"])
-def test_any_budget_is_kept(epsilon: str, variant: str) -> None:
-    mechanism = UnaryEncoding.design(Budget.parse(epsilon), categories=4, variant=variant)
-    assert 1 < mechanism.certificate().kept <= mechanism.budget.ratio_floor
+def test_any_budget_is_kept(subtests: pytest.Subtests) -> None:
+    for variant in VARIANTS:
+        for epsilon in ["0.0001", "8", "20", "45"]:
+            with subtests.test(variant=variant, epsilon=epsilon):
+                mechanism = UnaryEncoding.design(Budget.parse(epsilon), categories=4, variant=variant)
+                assert 1 < mechanism.certificate().kept <= mechanism.budget.ratio_floor
 
 
 def test_a_budget_too_small_for_the_weights_is_refused() -> None:

@@ -19,15 +19,16 @@ def test_the_table_minimises_the_criterion(epsilon: float) -> None:
     assert criterion(chosen, epsilon) <= criterion(search(epsilon), epsilon) + 1e-3
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 4.0])
-def test_worse_designs_score_worse(epsilon: float) -> None:
-    chosen = wave_design.choose(Budget.parse(f"{epsilon:g}"))
-    best = criterion(chosen, epsilon)
-    assert criterion(replace(chosen, level_law=(300, 300, 200, 200)), epsilon) > best + 0.02
-    if epsilon < 3:  # above, nearly everybody answers the anchor
-        assert criterion(replace(chosen, level_law=(997, 1, 1, 1)), epsilon) > best
-    wide = (min(31, 2 * chosen.half_widths[0] + 6), *chosen.half_widths[1:])
-    assert criterion(replace(chosen, half_widths=wide), epsilon) > best + 0.01
+def test_worse_designs_score_worse(subtests: pytest.Subtests) -> None:
+    for epsilon in [0.5, 1.0, 2.0, 4.0]:
+        with subtests.test(epsilon=epsilon):
+            chosen = wave_design.choose(Budget.parse(f"{epsilon:g}"))
+            best = criterion(chosen, epsilon)
+            assert criterion(replace(chosen, level_law=(300, 300, 200, 200)), epsilon) > best + 0.02
+            if epsilon < 3:  # above, nearly everybody answers the anchor
+                assert criterion(replace(chosen, level_law=(997, 1, 1, 1)), epsilon) > best
+            wide = (min(31, 2 * chosen.half_widths[0] + 6), *chosen.half_widths[1:])
+            assert criterion(replace(chosen, half_widths=wide), epsilon) > best + 0.01
 
 
 def test_a_budget_takes_the_nearest_row() -> None:

@@ -43,19 +43,20 @@ WAVES = [
 ]
 
 
-@pytest.mark.parametrize("wave", WAVES, ids=range(len(WAVES)))
-def test_a_wave_is_its_dense_matrix(wave: Wave) -> None:
-    matrix, rng = dense(wave), np.random.default_rng(1)
-    np.testing.assert_allclose(wave.matrix(), matrix, rtol=1e-14)
-    np.testing.assert_allclose(wave.matrix().sum(axis=0), 1, rtol=1e-14)
-    assert wave.weights().sum(axis=1).tolist() == [wave.total] * wave.inputs
-    laws, scores = rng.normal(size=(wave.inputs, 3)), rng.normal(size=(wave.outputs, 3))
-    for pick in (slice(None), 1):  # many columns, and one
-        np.testing.assert_allclose(wave.probabilities(laws[:, pick]), matrix @ laws[:, pick], atol=1e-12)
-        np.testing.assert_allclose(wave.adjoint(scores[:, pick]), matrix.T @ scores[:, pick], atol=1e-12)
-    phases = (np.arange(wave.inputs) >> wave.shift) % wave.cells
-    np.testing.assert_allclose(wave.folded(laws[:, 0]), np.bincount(phases, laws[:, 0]), atol=1e-12)
-    assert wave.folded(np.ones(wave.inputs, dtype=np.int64)).dtype == np.int64  # counts stay integers
+def test_a_wave_is_its_dense_matrix(subtests: pytest.Subtests) -> None:
+    for wave in WAVES:
+        with subtests.test(wave=wave):
+            matrix, rng = dense(wave), np.random.default_rng(1)
+            np.testing.assert_allclose(wave.matrix(), matrix, rtol=1e-14)
+            np.testing.assert_allclose(wave.matrix().sum(axis=0), 1, rtol=1e-14)
+            assert wave.weights().sum(axis=1).tolist() == [wave.total] * wave.inputs
+            laws, scores = rng.normal(size=(wave.inputs, 3)), rng.normal(size=(wave.outputs, 3))
+            for pick in (slice(None), 1):  # many columns, and one
+                np.testing.assert_allclose(wave.probabilities(laws[:, pick]), matrix @ laws[:, pick], atol=1e-12)
+                np.testing.assert_allclose(wave.adjoint(scores[:, pick]), matrix.T @ scores[:, pick], atol=1e-12)
+            phases = (np.arange(wave.inputs) >> wave.shift) % wave.cells
+            np.testing.assert_allclose(wave.folded(laws[:, 0]), np.bincount(phases, laws[:, 0]), atol=1e-12)
+            assert wave.folded(np.ones(wave.inputs, dtype=np.int64)).dtype == np.int64  # counts stay integers
 
 
 def test_a_channel_is_its_levels_one_after_another() -> None:
@@ -72,9 +73,8 @@ def test_a_channel_is_its_levels_one_after_another() -> None:
     np.testing.assert_allclose(channel.split(expected)[1], 20 * dense(channel.levels[1]) @ law, rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
+def test_what_is_no_wave_is_refused(subtests: pytest.Subtests) -> None:
+    for changes, message in [
         ({"half_width": 2.5}, "no centre"),
         ({"half_width": -1}, "leave out a cell"),
         ({"half_width": 8, "circular": True}, "17 of 16"),
@@ -84,8 +84,6 @@ def test_a_channel_is_its_levels_one_after_another() -> None:
         ({"weight_out": 0}, "weight_out < weight_in"),
         ({"weight_in": 2**30}, r"below 2\^32"),
         ({"weight_in": 178144.0}, "integers"),
-    ],
-)
-def test_what_is_no_wave_is_refused(changes: dict[str, object], message: str) -> None:
-    with pytest.raises(CalibrationError, match=message):
-        anchor(**changes)
+    ]:
+        with subtests.test(changes=changes, message=message), pytest.raises(CalibrationError, match=message):
+            anchor(**changes)

@@ -49,9 +49,8 @@ def people(n: int, seed: int = 1) -> dict[str, np.ndarray]:
     }
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "extra", "designed"),
-    [
+def test_what_is_given_is_designed_and_the_canonical_text_reads_back(subtests: pytest.Subtests) -> None:
+    for mechanism, extra, designed in [
         ("dyadic_wave", "", DyadicWave.design(Budget.parse("2"))),
         ("dyadic_wave", "levels = 3\ncells = 32", DyadicWave.design(Budget.parse("2"), levels=3, cells=32)),
         ("dyadic_wave", "level_law = [0.5, 0.3, 0.2]", DyadicWave.design(Budget.parse("2"), level_law=[5, 3, 2])),
@@ -59,22 +58,18 @@ def people(n: int, seed: int = 1) -> dict[str, np.ndarray]:
         ("dyadic_wave", 'purpose = "both"', DyadicWave.design(Budget.parse("2"), purpose="both")),
         ("square_wave", "", SquareWave.design(Budget.parse("2"))),
         ("square_wave", "cells = 64\nwidths = [21]", SquareWave.design(Budget.parse("2"), cells=64, widths=[21])),
-    ],
-)
-def test_what_is_given_is_designed_and_the_canonical_text_reads_back(
-    mechanism: str, extra: str, designed: DyadicWave | SquareWave
-) -> None:
-    scheme = dp.Scheme.from_toml(text(mechanism, extra))
-    assert scheme.attributes["height"].mechanism == designed
-    again = dp.Scheme.from_toml(scheme.canonical)
-    assert again.digest == scheme.digest
-    assert again.attributes["height"].mechanism == designed
-    assert "level_rule" not in scheme.canonical
+    ]:
+        with subtests.test(mechanism=mechanism, extra=extra, designed=designed):
+            scheme = dp.Scheme.from_toml(text(mechanism, extra))
+            assert scheme.attributes["height"].mechanism == designed
+            again = dp.Scheme.from_toml(scheme.canonical)
+            assert again.digest == scheme.digest
+            assert again.attributes["height"].mechanism == designed
+            assert "level_rule" not in scheme.canonical
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "extra", "parts"),
-    [
+def test_a_bad_scheme_names_the_field_and_what_came(subtests: pytest.Subtests) -> None:
+    for mechanism, extra, parts in [
         ("dyadic_wave", "degree = 2", ["degree", "wavelet_laplace", "dyadic_wave"]),
         ("dyadic_wave", 'allocation = "sample"', ["allocation", "wavelet_laplace"]),
         ("square_wave", "levels = 3", ["levels", "dyadic_wave", "square_wave"]),
@@ -96,15 +91,14 @@ def test_what_is_given_is_designed_and_the_canonical_text_reads_back(
         ("square_wave", 'purpose = "both"', ["purpose", "dyadic_wave"]),
         ("dyadic_wave", "client = 3", ["client", "table"]),
         ("dyadic_wave", "client = { cells = 64 }", ["client", "weights_in"]),
-    ],
-)
-def test_a_bad_scheme_names_the_field_and_what_came(mechanism: str, extra: str, parts: list[str]) -> None:
-    with pytest.raises(SchemeError) as caught:
-        dp.Scheme.from_toml(text(mechanism, extra))
-    message = str(caught.value)
-    assert "\n" not in message
-    for part in ("attributes.height", *parts):
-        assert part in message
+    ]:
+        with subtests.test(mechanism=mechanism, extra=extra, parts=parts):
+            with pytest.raises(SchemeError) as caught:
+                dp.Scheme.from_toml(text(mechanism, extra))
+            message = str(caught.value)
+            assert "\n" not in message
+            for part in ("attributes.height", *parts):
+                assert part in message
 
 
 @pytest.mark.parametrize("mechanism", WAVES)
@@ -145,15 +139,16 @@ def test_pairs_are_simulated_as_clients_report_them(mechanism: str) -> None:
     assert np.abs(means[0][: len(means[0]) // 2] / means[0][len(means[0]) // 2 :] - 1).max() > 0.3  # groups do differ
 
 
-@pytest.mark.parametrize("mechanism", WAVES)
-def test_forged_reports_are_refused_and_counted(mechanism: str) -> None:
-    scheme = dp.Scheme.from_toml(text(mechanism))
-    batch = dp.privatize(scheme, people(8), random=dp.seeded(1))
-    answers = batch.answers["height"].reports
-    answers.values[2], answers.values[5] = -1, 1 << 20
-    aggregate = dp.aggregate(scheme, batch)
-    assert aggregate.n == 6
-    assert aggregate.rejected == {"height: out of range": 2}
+def test_forged_reports_are_refused_and_counted(subtests: pytest.Subtests) -> None:
+    for mechanism in WAVES:
+        with subtests.test(mechanism=mechanism):
+            scheme = dp.Scheme.from_toml(text(mechanism))
+            batch = dp.privatize(scheme, people(8), random=dp.seeded(1))
+            answers = batch.answers["height"].reports
+            answers.values[2], answers.values[5] = -1, 1 << 20
+            aggregate = dp.aggregate(scheme, batch)
+            assert aggregate.n == 6
+            assert aggregate.rejected == {"height: out of range": 2}
 
 
 @pytest.mark.parametrize(("mechanism", "smoothing"), every_value_once(WAVES, [True, False]))

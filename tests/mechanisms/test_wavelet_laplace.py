@@ -69,19 +69,20 @@ def test_the_loss_is_exact_and_all_of_the_budget_is_used(mechanism: WaveletLapla
         assert kept.kept >= budget.floor * (1 - Fraction(1, 1000))
 
 
-@pytest.mark.parametrize("basis", ["spline", "bior1.5", "bior2.4", "bior3.7"])
-def test_the_certificate_is_the_maximum_over_all_pairs_of_cells(basis: str) -> None:
+def test_the_certificate_is_the_maximum_over_all_pairs_of_cells(subtests: pytest.Subtests) -> None:
     """The slow twin: every pair of cells, every block, integers over a common denominator."""
-    for allocation in ALLOCATIONS if basis == "spline" else ("sample", "split"):
-        mechanism = WaveletLaplace.design(ONE, basis=basis, finest_level=3, allocation=allocation, cells=256)
-        scales = mechanism.noise_scales
-        common = math.lcm(*scales)
-        worst = 0
-        for a in range(mechanism.inputs):
-            distances = [np.abs(table - table[a]).sum(axis=1).astype(object) for table in mechanism.tables]
-            losses = [d * (common // t) for d, t in zip(distances, scales, strict=True)]
-            worst = max(worst, int(np.max(losses if mechanism.is_sampled else sum(losses))))
-        assert mechanism.certificate().kept == Fraction(worst, common)
+    for basis in ["spline", "bior1.5", "bior2.4", "bior3.7"]:
+        with subtests.test(basis=basis):
+            for allocation in ALLOCATIONS if basis == "spline" else ("sample", "split"):
+                mechanism = WaveletLaplace.design(ONE, basis=basis, finest_level=3, allocation=allocation, cells=256)
+                scales = mechanism.noise_scales
+                common = math.lcm(*scales)
+                worst = 0
+                for a in range(mechanism.inputs):
+                    distances = [np.abs(table - table[a]).sum(axis=1).astype(object) for table in mechanism.tables]
+                    losses = [d * (common // t) for d, t in zip(distances, scales, strict=True)]
+                    worst = max(worst, int(np.max(losses if mechanism.is_sampled else sum(losses))))
+                assert mechanism.certificate().kept == Fraction(worst, common)
 
 
 def test_the_privacy_loss_of_a_report_is_bounded_pointwise() -> None:
@@ -111,11 +112,12 @@ def test_halved_noise_is_refused(mechanism: WaveletLaplace) -> None:
         variant(mechanism, noise_scales=scales)
 
 
-@pytest.mark.parametrize("allocation", ["sample", "split"])
-def test_one_lattice_unit_less_noise_is_refused(allocation: str) -> None:
-    mechanism = WaveletLaplace.design(ONE, degree=2, finest_level=4, allocation=allocation)
-    with pytest.raises(CalibrationError, match="loss"):
-        variant(mechanism, noise_scales=tuple(t - 1 for t in mechanism.noise_scales))
+def test_one_lattice_unit_less_noise_is_refused(subtests: pytest.Subtests) -> None:
+    for allocation in ["sample", "split"]:
+        with subtests.test(allocation=allocation):
+            mechanism = WaveletLaplace.design(ONE, degree=2, finest_level=4, allocation=allocation)
+            with pytest.raises(CalibrationError, match="loss"):
+                variant(mechanism, noise_scales=tuple(t - 1 for t in mechanism.noise_scales))
 
 
 @pytest.mark.parametrize("degree", [2, pytest.param(3, marks=pytest.mark.slow)])
@@ -128,11 +130,11 @@ def test_sensitivity_from_interior_wavelets_only_is_refused(degree: int) -> None
         variant(honest, scales=unscaled(basis), noise_scales=tuple(interior))
 
 
-@pytest.mark.parametrize("degree", range(4))
-def test_coarsest_level_zero_in_paper_is_refused(degree: int) -> None:
+def test_coarsest_level_zero_in_paper_is_refused(subtests: pytest.Subtests) -> None:
     """The printed j^a is zero at level 0: that level would go out without noise."""
-    with pytest.raises(CalibrationError, match="coarsest_level"):
-        WaveletLaplace.design(ONE, degree=degree, coarsest_level=0, finest_level=4, allocation="paper")
+    for degree in range(4):
+        with subtests.test(degree=degree), pytest.raises(CalibrationError, match="coarsest_level"):
+            WaveletLaplace.design(ONE, degree=degree, coarsest_level=0, finest_level=4, allocation="paper")
 
 
 def audit(mechanism: WaveletLaplace, reports: Reports) -> bool:
@@ -258,12 +260,13 @@ def test_fixed_levels_are_used_and_checked() -> None:
             mechanism.privatize(np.zeros(4, dtype=int), seeded(1), levels=levels)
 
 
-@pytest.mark.parametrize("values", [[-1], [4096], [0.5], [float("nan")]])
-def test_values_that_are_no_cells_are_refused_unshown(values: list[float]) -> None:
-    mechanism = WaveletLaplace.design(ONE, degree=1, finest_level=3)
-    with pytest.raises(InvalidRecord) as caught:
-        mechanism.privatize(np.array(values), seeded(1))
-    assert str(values[0]) not in str(caught.value).replace("0..4095", "")
+def test_values_that_are_no_cells_are_refused_unshown(subtests: pytest.Subtests) -> None:
+    for values in [[-1], [4096], [0.5], [float("nan")]]:
+        with subtests.test(values=values):
+            mechanism = WaveletLaplace.design(ONE, degree=1, finest_level=3)
+            with pytest.raises(InvalidRecord) as caught:
+                mechanism.privatize(np.array(values), seeded(1))
+            assert str(values[0]) not in str(caught.value).replace("0..4095", "")
 
 
 def test_what_no_client_could_send_is_not_accepted() -> None:
@@ -451,9 +454,8 @@ def test_parameters_say_the_basis_where_it_is_not_the_sources() -> None:
         WaveletLaplace.from_parameters(Budget.parse("0.999999"), bank)
 
 
-@pytest.mark.parametrize(
-    ("options", "reason"),
-    [
+def test_filter_banks_that_cannot_be_used_are_refused_with_the_reason(subtests: pytest.Subtests) -> None:
+    for options, reason in [
         ({"basis": "bior2.2"}, "unbounded"),
         ({"basis": "bior3.1"}, "not square integrable"),
         ({"basis": "bior3.3"}, "unbounded"),
@@ -462,11 +464,9 @@ def test_parameters_say_the_basis_where_it_is_not_the_sources() -> None:
         ({"basis": "bior2.4", "degree": 2}, "leave degree out"),
         ({"basis": "bior2.4", "allocation": "paper"}, "'sample' or 'split'"),
         ({"basis": "bior3.5", "coarsest_level": 2}, "at least 3"),
-    ],
-)
-def test_filter_banks_that_cannot_be_used_are_refused_with_the_reason(options: dict, reason: str) -> None:
-    with pytest.raises(SchemeError, match=reason):
-        WaveletLaplace.design(ONE, finest_level=4, **options)
+    ]:
+        with subtests.test(options=options, reason=reason), pytest.raises(SchemeError, match=reason):
+            WaveletLaplace.design(ONE, finest_level=4, **options)
 
 
 TAMPERED = [
@@ -490,12 +490,13 @@ TAMPERED = [
 ]
 
 
-@pytest.mark.parametrize(("key", "change", "error"), TAMPERED)
-def test_tampered_parameters_are_refused(key: str, change, error: type[Exception]) -> None:  # type: ignore[no-untyped-def]
-    parameters = dict(WaveletLaplace.design(ONE, degree=2, finest_level=4).parameters())
-    parameters[key] = change(parameters.get(key))
-    with pytest.raises(error):
-        WaveletLaplace.from_parameters(ONE, parameters)
+def test_tampered_parameters_are_refused(subtests: pytest.Subtests) -> None:
+    for key, change, error in TAMPERED:
+        with subtests.test(key=key, change=change, error=error):
+            parameters = dict(WaveletLaplace.design(ONE, degree=2, finest_level=4).parameters())
+            parameters[key] = change(parameters.get(key))
+            with pytest.raises(error):
+                WaveletLaplace.from_parameters(ONE, parameters)
 
 
 def test_every_missing_parameter_is_refused() -> None:
@@ -511,9 +512,8 @@ def test_parameters_for_a_larger_budget_are_refused() -> None:
         WaveletLaplace.from_parameters(Budget.parse("0.999999"), parameters)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
+def test_designs_out_of_range_are_refused(subtests: pytest.Subtests) -> None:
+    for options in [
         {"degree": 4},
         {"degree": -1},
         {"finest_level": 2},
@@ -526,11 +526,9 @@ def test_parameters_for_a_larger_budget_are_refused() -> None:
         {"cells": 1000},
         {"cells": 64},
         {"clients": 0},
-    ],
-)
-def test_designs_out_of_range_are_refused(options: dict) -> None:
-    with pytest.raises(SchemeError):
-        WaveletLaplace.design(ONE, **({"degree": 2} | options))
+    ]:
+        with subtests.test(options=options), pytest.raises(SchemeError):
+            WaveletLaplace.design(ONE, **({"degree": 2} | options))
 
 
 def test_a_budget_too_small_for_32_bit_noise_is_refused() -> None:
@@ -538,12 +536,10 @@ def test_a_budget_too_small_for_32_bit_noise_is_refused() -> None:
         WaveletLaplace.design(Budget.parse("0.00001"), degree=2, finest_level=4)
 
 
-@pytest.mark.parametrize(
-    ("n", "epsilon", "level"),
-    [(10**6, 1, 5), (10**8, 1, 7), (10**12, 4, 9), (10, 1, 3), (10**6, 0.1, 3), (1000, 16, 3)],
-)
-def test_the_default_finest_level_is_what_the_clients_can_use(n: int, epsilon: float, level: int) -> None:
-    assert default_finest_level(n, epsilon, 2) == level
+def test_the_default_finest_level_is_what_the_clients_can_use(subtests: pytest.Subtests) -> None:
+    for n, epsilon, level in [(10**6, 1, 5), (10**8, 1, 7), (10**12, 4, 9), (10, 1, 3), (10**6, 0.1, 3), (1000, 16, 3)]:
+        with subtests.test(n=n, epsilon=epsilon, level=level):
+            assert default_finest_level(n, epsilon, 2) == level
 
 
 def test_nothing_private_is_printed(mechanism: WaveletLaplace) -> None:

@@ -75,18 +75,21 @@ def coarse(levels: int, cells: int = 4) -> WaveMechanism:
     return DyadicWave(Budget.parse("ln 3"), cells, (2, *[1] * (levels - 1)), law, ((3, 1),) * levels)
 
 
-@pytest.mark.parametrize("cells", [4, 8])
-@pytest.mark.parametrize("levels", [0, 1, 3])
-def test_the_clients_code_has_exactly_the_channel_it_certifies(levels: int, cells: int) -> None:
-    mechanism = coarse(levels, cells)
-    for level, weights in enumerate(mechanism.channel()):
-        total = mechanism.waves[level].total
-        for true in range(mechanism.inputs):
-            source = EveryDraw()
-            reports = mechanism.privatize(np.full(total, true), source, np.full(total, level))
-            assert source.combinations == total
-            assert mechanism.accepts(reports).all()
-            assert np.bincount(reports.values, minlength=weights.shape[1]).tolist() == weights[true].tolist()
+def test_the_clients_code_has_exactly_the_channel_it_certifies(subtests: pytest.Subtests) -> None:
+    for cells in [4, 8]:
+        for levels in [0, 1, 3]:
+            with subtests.test(cells=cells, levels=levels):
+                mechanism = coarse(levels, cells)
+                for level, weights in enumerate(mechanism.channel()):
+                    total = mechanism.waves[level].total
+                    for true in range(mechanism.inputs):
+                        source = EveryDraw()
+                        reports = mechanism.privatize(np.full(total, true), source, np.full(total, level))
+                        assert source.combinations == total
+                        assert mechanism.accepts(reports).all()
+                        assert (
+                            np.bincount(reports.values, minlength=weights.shape[1]).tolist() == weights[true].tolist()
+                        )
 
 
 def test_levels_are_drawn_from_their_law_without_a_value() -> None:
@@ -392,14 +395,19 @@ def test_tampered_parameters_are_refused(key: str, change: Callable[[Any], Any])
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [("cells", 255), ("width", 130), ("width", 0), ("weight_in", 178146), ("weight_out", 65535), ("weight_in", "many")],
-)
-def test_tampered_parameters_of_a_square_wave_are_refused(key: str, value: Any) -> None:
-    parameters = dict(SquareWave.design(ONE).parameters())
-    with pytest.raises(SchemeError):
-        SquareWave.from_parameters(ONE, parameters | {key: value})
+def test_tampered_parameters_of_a_square_wave_are_refused(subtests: pytest.Subtests) -> None:
+    for key, value in [
+        ("cells", 255),
+        ("width", 130),
+        ("width", 0),
+        ("weight_in", 178146),
+        ("weight_out", 65535),
+        ("weight_in", "many"),
+    ]:
+        with subtests.test(key=key, value=value):
+            parameters = dict(SquareWave.design(ONE).parameters())
+            with pytest.raises(SchemeError):
+                SquareWave.from_parameters(ONE, parameters | {key: value})
 
 
 def test_parameters_for_a_larger_budget_are_refused() -> None:
@@ -408,9 +416,8 @@ def test_parameters_for_a_larger_budget_are_refused() -> None:
             kind.from_parameters(Budget.parse("0.9999"), kind.design(ONE).parameters())
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
+def test_designs_out_of_range_are_refused(subtests: pytest.Subtests) -> None:
+    for options in [
         {"cells": 48},
         {"cells": 1},
         {"cells": 2048},
@@ -425,18 +432,17 @@ def test_parameters_for_a_larger_budget_are_refused() -> None:
         {"widths": [33, 24]},
         {"widths": [33, 65]},
         {"widths": [-1]},
-    ],
-)
-def test_designs_out_of_range_are_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(SchemeError) as caught:
-        DyadicWave.design(ONE, **options)
-    assert "\n" not in str(caught.value)
+    ]:
+        with subtests.test(options=options):
+            with pytest.raises(SchemeError) as caught:
+                DyadicWave.design(ONE, **options)
+            assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("options", [{"cells": 100}, {"widths": [3, 3]}, {"widths": [4]}, {"widths": []}])
-def test_square_wave_designs_out_of_range_are_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(SchemeError):
-        SquareWave.design(ONE, **options)
+def test_square_wave_designs_out_of_range_are_refused(subtests: pytest.Subtests) -> None:
+    for options in [{"cells": 100}, {"widths": [3, 3]}, {"widths": [4]}, {"widths": []}]:
+        with subtests.test(options=options), pytest.raises(SchemeError):
+            SquareWave.design(ONE, **options)
 
 
 def test_given_constants_are_kept() -> None:
@@ -454,13 +460,14 @@ def test_given_constants_are_kept() -> None:
     )
 
 
-@pytest.mark.parametrize(("epsilon", "b"), [("0.5", 0.358), ("1", 0.256), ("2", 0.129), ("4", 0.030)])
-def test_the_anchors_window_is_the_papers(epsilon: str, b: float) -> None:
-    e = np.exp(float(epsilon))
-    width = wave_design.square_wave_width(float(epsilon))
-    assert width == pytest.approx((float(epsilon) * e - e + 1) / (2 * e * (e - 1 - float(epsilon))), rel=1e-12)
-    assert width == pytest.approx(b, abs=5e-4)
-    assert SquareWave.design(Budget.parse(epsilon)).half_width == int(b * 256)
+def test_the_anchors_window_is_the_papers(subtests: pytest.Subtests) -> None:
+    for epsilon, b in [("0.5", 0.358), ("1", 0.256), ("2", 0.129), ("4", 0.030)]:
+        with subtests.test(epsilon=epsilon, b=b):
+            e = np.exp(float(epsilon))
+            width = wave_design.square_wave_width(float(epsilon))
+            assert width == pytest.approx((float(epsilon) * e - e + 1) / (2 * e * (e - 1 - float(epsilon))), rel=1e-12)
+            assert width == pytest.approx(b, abs=5e-4)
+            assert SquareWave.design(Budget.parse(epsilon)).half_width == int(b * 256)
 
 
 def test_the_papers_width_needs_no_difference_of_exponentials() -> None:
@@ -469,11 +476,12 @@ def test_the_papers_width_needs_no_difference_of_exponentials() -> None:
     assert wave_design.square_wave_width(60.0) == pytest.approx(59 / 2 * np.exp(-60.0), rel=1e-9)
 
 
-@pytest.mark.parametrize("epsilon", ["0.0000000001", "40"])
-def test_a_budget_that_no_weights_fit_is_refused(epsilon: str) -> None:
-    for kind in (DyadicWave, SquareWave):
-        with pytest.raises(SchemeError, match="32-bit weights"):
-            kind.design(Budget.parse(epsilon))
+def test_a_budget_that_no_weights_fit_is_refused(subtests: pytest.Subtests) -> None:
+    for epsilon in ["0.0000000001", "40"]:
+        with subtests.test(epsilon=epsilon):
+            for kind in (DyadicWave, SquareWave):
+                with pytest.raises(SchemeError, match="32-bit weights"):
+                    kind.design(Budget.parse(epsilon))
 
 
 def test_nothing_private_is_printed(mechanism: WaveMechanism) -> None:
