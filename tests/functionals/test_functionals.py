@@ -142,10 +142,11 @@ def test_each_declares_all_that_is_asked_of_it(subtests):
                 assert least <= functional.of_probabilities(np.array([0.5, 0.3, 0.2]), numbers) <= most
 
 
-@pytest.mark.parametrize("text", EXAMPLES)
-def test_a_scheme_may_ask_for_each(text):
-    scheme = Scheme.from_toml(
-        f"""
+def test_a_scheme_may_ask_for_each(subtests):
+    for text in EXAMPLES:
+        with subtests.test(text=text):
+            scheme = Scheme.from_toml(
+                f"""
         name = "asked"
         [attributes.x]
         type = "numeric"
@@ -154,10 +155,10 @@ def test_a_scheme_may_ask_for_each(text):
         epsilon = 1
         functionals = ["{text}"]
         """
-    )
-    assert scheme.attributes["x"].functionals == (text,)
-    assert Scheme.from_toml(scheme.canonical).digest == scheme.digest
-    check_estimates(scheme)
+            )
+            assert scheme.attributes["x"].functionals == (text,)
+            assert Scheme.from_toml(scheme.canonical).digest == scheme.digest
+            check_estimates(scheme)
 
 
 def test_other_names_are_refused(subtests):
@@ -325,17 +326,18 @@ def test_a_wrong_influence_would_be_caught():
         assert (abs(small) <= 0.02 * abs(large)) == is_right
 
 
-@pytest.mark.parametrize("text", [text for text in TEXTS if not parse(text).is_linear])
-def test_a_wrong_sign_would_be_caught(text):
+def test_a_wrong_sign_would_be_caught(subtests):
     """The pair to the tests above, for every functional with a remainder: T with a weight of the wrong sign, and Q."""
-    functional, (law, step) = parse(text), LAWS["wavy"]
-    expansion = functional.expand(law)
-    value, right = expansion.value, expansion.influence
-    signs = [(order, lambda x, weight=weight: -weight(x)) for order, weight in right.weights[:1]]
-    wrong = Influence(LOWER, UPPER, (*signs, *right.weights[1:]), right.points, right.breaks, right.of_law)
-    slope = wrong(step)
-    large, small = (functional.value(law.moved(step, t)) - value - t * slope for t in (1e-2, 1e-3))
-    assert abs(small) > 0.02 * abs(large)
+    for text in [text for text in TEXTS if not parse(text).is_linear]:
+        with subtests.test(text=text):
+            functional, (law, step) = parse(text), LAWS["wavy"]
+            expansion = functional.expand(law)
+            value, right = expansion.value, expansion.influence
+            signs = [(order, lambda x, weight=weight: -weight(x)) for order, weight in right.weights[:1]]
+            wrong = Influence(LOWER, UPPER, (*signs, *right.weights[1:]), right.points, right.breaks, right.of_law)
+            slope = wrong(step)
+            large, small = (functional.value(law.moved(step, t)) - value - t * slope for t in (1e-2, 1e-3))
+            assert abs(small) > 0.02 * abs(large)
 
 
 def test_the_index_of_atomic_functionals():

@@ -52,7 +52,7 @@ WEAKER: dict[str, tuple[tuple[str, ...], Callable[[Any], Any]]] = {
     "the truth of it": ((*HEAVY, *LIGHT, "degree"), bool),
 }
 CASES = [
-    pytest.param(name, key, change, id=f"{name}-{what}-{key}")
+    (name, what, key, change)
     for name, table in TABLES.items()
     for what, (told, change) in WEAKER.items()
     for key in told
@@ -60,13 +60,14 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "key", "change"), CASES)
-def test_a_table_that_was_changed_for_the_worse_is_refused(name: str, key: str, change: Callable[[Any], Any]) -> None:
-    table = TABLES[name]
-    assert KINDS[name].from_parameters(ONE, table).parameters() == table
-    for entry in (0, -1):
-        with pytest.raises(SchemeError):
-            KINDS[name].from_parameters(ONE, table | {key: changed(table[key], change, entry)})
+def test_a_table_that_was_changed_for_the_worse_is_refused(subtests: pytest.Subtests) -> None:
+    for name, what, key, change in CASES:
+        with subtests.test(mechanism=name, what=what, key=key):
+            table = TABLES[name]
+            assert KINDS[name].from_parameters(ONE, table).parameters() == table
+            for entry in (0, -1):
+                with pytest.raises(SchemeError):
+                    KINDS[name].from_parameters(ONE, table | {key: changed(table[key], change, entry)})
 
 
 def test_a_table_is_whole_and_of_its_own_budget(subtests: pytest.Subtests) -> None:
@@ -85,12 +86,13 @@ def test_a_table_is_whole_and_of_its_own_budget(subtests: pytest.Subtests) -> No
                     kind.from_parameters(ONE, none)
 
 
-@pytest.mark.parametrize("name", [name for name, table in TABLES.items() if "weight_out" in table])
-def test_weights_are_apart_whole_and_fit_a_word(name: str) -> None:
-    kind, table, large = KINDS[name], TABLES[name], Budget.parse("30")
-    for weights in ((1, 1), (1, 0), (0, 1), (2, 3), (1 << 32, 1 << 31)):
-        with pytest.raises(CalibrationError):
-            kind.from_parameters(large, table | dict(zip(("weight_in", "weight_out"), weights, strict=True)))
+def test_weights_are_apart_whole_and_fit_a_word(subtests: pytest.Subtests) -> None:
+    for name in [name for name, table in TABLES.items() if "weight_out" in table]:
+        with subtests.test(name=name):
+            kind, table, large = KINDS[name], TABLES[name], Budget.parse("30")
+            for weights in ((1, 1), (1, 0), (0, 1), (2, 3), (1 << 32, 1 << 31)):
+                with pytest.raises(CalibrationError):
+                    kind.from_parameters(large, table | dict(zip(("weight_in", "weight_out"), weights, strict=True)))
 
 
 def test_of_categories_there_are_two_to_ten_thousand(subtests: pytest.Subtests) -> None:

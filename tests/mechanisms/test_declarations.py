@@ -18,7 +18,7 @@ from dpcore.protocol.keys import LOG_LINEAR
 from dpcore.protocol.simulation import _answer_law
 
 EVERY = {**BY_TYPE, "plane": BY_KIND["plane"]}
-KINDS = [pytest.param(type_, kind, id=name) for type_, kinds in EVERY.items() for name, kind in kinds.items()]
+KINDS: list[tuple[str, Any]] = [(type_, kind) for type_, kinds in EVERY.items() for kind in kinds.values()]
 DOMAIN = {
     "numeric": 'type = "numeric"\nlower = 0\nupper = 1',
     "categorical": 'type = "categorical"\ncategories = ["a", "b", "c"]',
@@ -32,33 +32,36 @@ def scheme(type_: str, name: str, *lines: str) -> dp.Scheme:
     return dp.Scheme.from_toml(f"{said}\n{DOMAIN[type_]}\n")
 
 
-@pytest.mark.parametrize(("type_", "kind"), KINDS)
-def test_the_design_takes_what_is_declared(type_: str, kind: Any) -> None:
-    taken = inspect.signature(kind.design).parameters
-    assert kind.declared.name == kind.name
-    assert set(kind.declared.told) <= {"categories", "points", "clients"} & set(taken)
-    for option in kind.declared.options:
-        assert option.default == taken[option.name].default, option.name
-        assert option.default is None or not option.choices or option.default in option.choices
-        assert option.words
+def test_the_design_takes_what_is_declared(subtests: pytest.Subtests) -> None:
+    for _, kind in KINDS:
+        with subtests.test(mechanism=kind.name):
+            taken = inspect.signature(kind.design).parameters
+            assert kind.declared.name == kind.name
+            assert set(kind.declared.told) <= {"categories", "points", "clients"} & set(taken)
+            for option in kind.declared.options:
+                assert option.default == taken[option.name].default, option.name
+                assert option.default is None or not option.choices or option.default in option.choices
+                assert option.words
 
 
-@pytest.mark.parametrize(("type_", "kind"), KINDS)
-def test_what_no_option_can_be_is_refused_by_its_name(type_: str, kind: Any) -> None:
-    for option in kind.declared.options:
-        with pytest.raises(SchemeError, match=option.name):
-            scheme(type_, kind.name, f"{option.name} = {ALIEN[option.type]}")
+def test_what_no_option_can_be_is_refused_by_its_name(subtests: pytest.Subtests) -> None:
+    for type_, kind in KINDS:
+        with subtests.test(mechanism=kind.name):
+            for option in kind.declared.options:
+                with pytest.raises(SchemeError, match=option.name):
+                    scheme(type_, kind.name, f"{option.name} = {ALIEN[option.type]}")
 
 
-@pytest.mark.parametrize(("type_", "kind"), KINDS)
-def test_every_estimator_that_is_declared_is_made(type_: str, kind: Any) -> None:
-    assert scheme(type_, kind.name).attributes["a"].estimator == kind.declared.estimators[0]
-    for name in kind.declared.estimators:
-        attribute = scheme(type_, kind.name, f'estimator = "{name}"').attributes["a"]
-        assert name in named(attribute).titles
-        assert named(attribute)._reads(attribute.mechanism.model()) if type_ == "numeric" else True
-    with pytest.raises(SchemeError, match="estimator must be one of"):
-        scheme(type_, kind.name, 'estimator = "guess"')
+def test_every_estimator_that_is_declared_is_made(subtests: pytest.Subtests) -> None:
+    for type_, kind in KINDS:
+        with subtests.test(mechanism=kind.name):
+            assert scheme(type_, kind.name).attributes["a"].estimator == kind.declared.estimators[0]
+            for name in kind.declared.estimators:
+                attribute = scheme(type_, kind.name, f'estimator = "{name}"').attributes["a"]
+                assert name in named(attribute).titles
+                assert named(attribute)._reads(attribute.mechanism.model()) if type_ == "numeric" else True
+            with pytest.raises(SchemeError, match="estimator must be one of"):
+                scheme(type_, kind.name, 'estimator = "guess"')
 
 
 def test_every_estimator_that_is_found_is_declared_by_a_mechanism() -> None:
@@ -70,12 +73,13 @@ def test_every_estimator_that_is_found_is_declared_by_a_mechanism() -> None:
         assert by_name()[kind.name] is kind, name
 
 
-@pytest.mark.parametrize(("type_", "kind"), KINDS)
-def test_groups_take_what_names_one_category(type_: str, kind: Any) -> None:
-    if type_ != "categorical":
-        assert not kind.declared.names_one
-        return
-    text = f"""
+def test_groups_take_what_names_one_category(subtests: pytest.Subtests) -> None:
+    for type_, kind in KINDS:
+        with subtests.test(mechanism=kind.name):
+            if type_ != "categorical":
+                assert not kind.declared.names_one
+                continue
+            text = f"""
 name = "s"
 pairs = [["x", "a"]]
 [attributes.x]
@@ -88,24 +92,25 @@ epsilon = 1
 mechanism = "{kind.name}"
 {DOMAIN[type_]}
 """
-    if kind.declared.names_one:
-        asked, law = dp.Scheme.from_toml(text), np.array([0.5, 0.3, 0.2])
-        assert asked.grouped == asked.pairs
-        mechanism = asked.attributes["a"].mechanism
-        assert np.allclose(_answer_law(asked, "a", law), mechanism.model().response() @ law)
-        assert mechanism.sizes == (1,)
-        assert [int(end[0]) for end in mechanism.ranges(0)] == [0, 2]
-        return
-    asked = dp.Scheme.from_toml(text)
-    assert asked.pairs == (("x", "a"),)
-    assert asked.grouped == ()
+            if kind.declared.names_one:
+                asked, law = dp.Scheme.from_toml(text), np.array([0.5, 0.3, 0.2])
+                assert asked.grouped == asked.pairs
+                mechanism = asked.attributes["a"].mechanism
+                assert np.allclose(_answer_law(asked, "a", law), mechanism.model().response() @ law)
+                assert mechanism.sizes == (1,)
+                assert [int(end[0]) for end in mechanism.ranges(0)] == [0, 2]
+                continue
+            asked = dp.Scheme.from_toml(text)
+            assert asked.pairs == (("x", "a"),)
+            assert asked.grouped == ()
 
 
-@pytest.mark.parametrize(("type_", "kind"), KINDS)
-def test_people_can_look_it_up(type_: str, kind: Any, root: Path) -> None:
-    reference = (root / "data/guide/reference/scheme.md").read_text(encoding="utf-8")
-    assert f"| `{kind.name}`" in (root / "data/README.md").read_text(encoding="utf-8")
-    assert kind.declared.words
-    assert kind.declared.title
-    for option in kind.declared.options:
-        assert f"`{option.name}`" in reference, option.name
+def test_people_can_look_it_up(root: Path, subtests: pytest.Subtests) -> None:
+    for _, kind in KINDS:
+        with subtests.test(mechanism=kind.name):
+            reference = (root / "data/guide/reference/scheme.md").read_text(encoding="utf-8")
+            assert f"| `{kind.name}`" in (root / "data/README.md").read_text(encoding="utf-8")
+            assert kind.declared.words
+            assert kind.declared.title
+            for option in kind.declared.options:
+                assert f"`{option.name}`" in reference, option.name

@@ -15,10 +15,7 @@ from tests.helpers.statistical import draws_for_law, draws_for_variance, law_agr
 CASES = [("ln 3", 2), ("0.5", 2), ("1", 3), ("1", 6), ("2", 8), ("4", 64), ("0.1", 10)]
 
 
-@pytest.fixture(params=CASES, ids=str)
-def mechanism(request: pytest.FixtureRequest) -> RandomizedResponse:
-    epsilon, k = request.param
-    return RandomizedResponse.design(Budget.parse(epsilon), categories=k)
+MECHANISMS = {case: RandomizedResponse.design(Budget.parse(case[0]), categories=case[1]) for case in CASES}
 
 
 class EveryWord(Source):
@@ -34,26 +31,32 @@ class EveryWord(Source):
         return self
 
 
-def test_the_clients_code_has_exactly_the_channel_it_certifies(mechanism: RandomizedResponse) -> None:
-    (weights,) = mechanism.channel()
-    for true in {0, 1, mechanism.categories - 1} if mechanism.categories < 64 else {0, 63}:
-        reports = mechanism.privatize(np.full(mechanism.total, true), EveryWord())
-        assert np.array_equal(np.bincount(reports.values, minlength=mechanism.categories), weights[true])
-    ratio = max(Fraction(int(column.max()), int(column.min())) for column in weights.T)
-    assert ratio == mechanism.certificate().kept <= mechanism.budget.ratio_floor
-    assert len(set(weights.sum(axis=1).tolist())) == 1
+def test_the_clients_code_has_exactly_the_channel_it_certifies(subtests: pytest.Subtests) -> None:
+    for (epsilon, k), mechanism in MECHANISMS.items():
+        with subtests.test(epsilon=epsilon, k=k):
+            (weights,) = mechanism.channel()
+            for true in {0, 1, mechanism.categories - 1} if mechanism.categories < 64 else {0, 63}:
+                reports = mechanism.privatize(np.full(mechanism.total, true), EveryWord())
+                assert np.array_equal(np.bincount(reports.values, minlength=mechanism.categories), weights[true])
+            ratio = max(Fraction(int(column.max()), int(column.min())) for column in weights.T)
+            assert ratio == mechanism.certificate().kept <= mechanism.budget.ratio_floor
+            assert len(set(weights.sum(axis=1).tolist())) == 1
 
 
-def test_weights_waste_less_than_a_hundred_thousandth(mechanism: RandomizedResponse) -> None:
-    assert mechanism.certificate().kept >= mechanism.budget.ratio_floor * (1 - Fraction(1, 2**16))
+def test_weights_waste_less_than_a_hundred_thousandth(subtests: pytest.Subtests) -> None:
+    for (epsilon, k), mechanism in MECHANISMS.items():
+        with subtests.test(epsilon=epsilon, k=k):
+            assert mechanism.certificate().kept >= mechanism.budget.ratio_floor * (1 - Fraction(1, 2**16))
 
 
-def test_estimates_are_exactly_unbiased(mechanism: RandomizedResponse) -> None:
-    p, q, k = mechanism.truth_probability, mechanism.other_probability, mechanism.categories
-    assert p + (k - 1) * q == 1
-    truth = [Fraction(i + 1, k * (k + 1) // 2) for i in range(k)]
-    shares = [p * f + q * (1 - f) for f in truth]
-    assert [(share - q) / (p - q) for share in shares] == truth
+def test_estimates_are_exactly_unbiased(subtests: pytest.Subtests) -> None:
+    for (epsilon, k), mechanism in MECHANISMS.items():
+        with subtests.test(epsilon=epsilon, k=k):
+            p, q, k = mechanism.truth_probability, mechanism.other_probability, mechanism.categories
+            assert p + (k - 1) * q == 1
+            truth = [Fraction(i + 1, k * (k + 1) // 2) for i in range(k)]
+            shares = [p * f + q * (1 - f) for f in truth]
+            assert [(share - q) / (p - q) for share in shares] == truth
 
 
 def test_warner_two_coins() -> None:
@@ -149,5 +152,7 @@ def test_auto_finds_one_that_still_says_something(subtests: pytest.Subtests) -> 
             assert 1 < chosen.certificate().kept <= chosen.budget.ratio_floor
 
 
-def test_parameters_read_back(mechanism: RandomizedResponse) -> None:
-    assert RandomizedResponse.from_parameters(mechanism.budget, mechanism.parameters()) == mechanism
+def test_parameters_read_back(subtests: pytest.Subtests) -> None:
+    for (epsilon, k), mechanism in MECHANISMS.items():
+        with subtests.test(epsilon=epsilon, k=k):
+            assert RandomizedResponse.from_parameters(mechanism.budget, mechanism.parameters()) == mechanism

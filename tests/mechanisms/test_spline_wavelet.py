@@ -13,9 +13,7 @@ from dpcore.mechanisms.bases.spline_wavelet import smallest_coarsest_level, sten
 FINEST = 7  # blocks reach V_8
 
 
-@pytest.fixture(params=range(4), ids=lambda d: f"degree{d}", scope="module")
-def basis(request: pytest.FixtureRequest) -> SplineWavelet:
-    return SplineWavelet(request.param, smallest_coarsest_level(request.param), FINEST)
+BASES = [SplineWavelet(degree, smallest_coarsest_level(degree), FINEST) for degree in range(4)]
 
 
 class Quadrature:
@@ -37,103 +35,131 @@ def values(basis: SplineWavelet, rule: Quadrature) -> list[np.ndarray]:
     return [basis.evaluate(rule.x, block) for block in range(basis.blocks)]
 
 
-def test_sizes_add_up_to_the_dimension(basis: SplineWavelet) -> None:
-    for block in range(basis.blocks):
-        level = basis.coarsest_level + block
-        assert sum(basis.size(b) for b in range(block + 1)) == bspline.size(basis.degree, level)
+def test_sizes_add_up_to_the_dimension(subtests: pytest.Subtests) -> None:
+    for basis in BASES:
+        with subtests.test(degree=basis.degree):
+            for block in range(basis.blocks):
+                level = basis.coarsest_level + block
+                assert sum(basis.size(b) for b in range(block + 1)) == bspline.size(basis.degree, level)
 
 
-def test_levels_are_orthogonal(basis: SplineWavelet, rule: Quadrature) -> None:
-    blocks = values(basis, rule)
-    for a, left in enumerate(blocks):
-        for right in blocks[:a]:
-            assert np.abs((left.T * rule.w) @ right).max() < 1e-12
+def test_levels_are_orthogonal(rule: Quadrature, subtests: pytest.Subtests) -> None:
+    for basis in BASES:
+        with subtests.test(degree=basis.degree):
+            blocks = values(basis, rule)
+            for a, left in enumerate(blocks):
+                for right in blocks[:a]:
+                    assert np.abs((left.T * rule.w) @ right).max() < 1e-12
 
 
-def test_grams_are_inner_products_of_unit_norm_wavelets(basis: SplineWavelet, rule: Quadrature) -> None:
-    for block, functions in enumerate(values(basis, rule)):
-        gram = basis.gram(block)
-        assert np.allclose(gram, (functions.T * rule.w) @ functions, atol=1e-12)
-        assert np.array_equal(gram, gram.T)
-        if block:
-            assert np.allclose(np.diagonal(gram), 1, atol=1e-12)
-            assert np.linalg.cond(gram) < 6  # 1, 2.3, 3.6, 5.9: stable at every level
-    spline = bspline.evaluate(rule.x, basis.degree, basis.coarsest_level)
-    assert np.allclose(basis.evaluate(rule.x, 0), 2 ** (basis.coarsest_level / 2) * spline)
+def test_grams_are_inner_products_of_unit_norm_wavelets(rule: Quadrature, subtests: pytest.Subtests) -> None:
+    for basis in BASES:
+        with subtests.test(degree=basis.degree):
+            for block, functions in enumerate(values(basis, rule)):
+                gram = basis.gram(block)
+                assert np.allclose(gram, (functions.T * rule.w) @ functions, atol=1e-12)
+                assert np.array_equal(gram, gram.T)
+                if block:
+                    assert np.allclose(np.diagonal(gram), 1, atol=1e-12)
+                    assert np.linalg.cond(gram) < 6  # 1, 2.3, 3.6, 5.9: stable at every level
+            spline = bspline.evaluate(rule.x, basis.degree, basis.coarsest_level)
+            assert np.allclose(basis.evaluate(rule.x, 0), 2 ** (basis.coarsest_level / 2) * spline)
 
 
-def test_wavelets_have_degree_plus_one_vanishing_moments(basis: SplineWavelet, rule: Quadrature) -> None:
-    for functions in values(basis, rule)[1:]:
-        for power in range(basis.degree + 1):
-            assert np.abs(functions.T @ (rule.w * rule.x**power)).max() < 1e-12
-        assert np.abs(functions.T @ (rule.w * rule.x ** (basis.degree + 1))).max() > 1e-12
+def test_wavelets_have_degree_plus_one_vanishing_moments(rule: Quadrature, subtests: pytest.Subtests) -> None:
+    for basis in BASES:
+        with subtests.test(degree=basis.degree):
+            for functions in values(basis, rule)[1:]:
+                for power in range(basis.degree + 1):
+                    assert np.abs(functions.T @ (rule.w * rule.x**power)).max() < 1e-12
+                assert np.abs(functions.T @ (rule.w * rule.x ** (basis.degree + 1))).max() > 1e-12
 
 
-def test_synthesis_is_biorthogonal_to_the_block_and_blind_to_the_others(basis: SplineWavelet, rule: Quadrature) -> None:
-    level = FINEST + 1
-    splines = bspline.evaluate(rule.x, basis.degree, level)
-    blocks = values(basis, rule)
-    for block in range(basis.blocks):
-        dual = splines @ basis.synthesis(block, level)
-        for other, functions in enumerate(blocks):
-            wanted = np.eye(basis.size(block)) if other == block else 0
-            assert np.abs((dual.T * rule.w) @ functions - wanted).max() < 1e-10
+def test_synthesis_is_biorthogonal_to_the_block_and_blind_to_the_others(
+    rule: Quadrature, subtests: pytest.Subtests
+) -> None:
+    for basis in BASES:
+        with subtests.test(degree=basis.degree):
+            level = FINEST + 1
+            splines = bspline.evaluate(rule.x, basis.degree, level)
+            blocks = values(basis, rule)
+            for block in range(basis.blocks):
+                dual = splines @ basis.synthesis(block, level)
+                for other, functions in enumerate(blocks):
+                    wanted = np.eye(basis.size(block)) if other == block else 0
+                    assert np.abs((dual.T * rule.w) @ functions - wanted).max() < 1e-10
 
 
-def test_polynomials_up_to_the_degree_are_reproduced_in_every_space(basis: SplineWavelet, rule: Quadrature) -> None:
-    blocks = values(basis, rule)
-    for level in range(basis.coarsest_level, FINEST + 2):
-        splines = bspline.evaluate(rule.x, basis.degree, level)
-        for power in range(basis.degree + 1):
-            f = rule.x**power
-            coefficients = sum(
-                basis.synthesis(block, level) @ (blocks[block].T @ (rule.w * f))
-                for block in range(level - basis.coarsest_level + 1)
-            )
-            assert np.abs(splines @ coefficients - f).max() < 1e-10
-    # and the next power is not
-    f = rule.x ** (basis.degree + 1)
-    level = basis.coarsest_level
-    coefficients = basis.synthesis(0, level) @ (blocks[0].T @ (rule.w * f))
-    assert np.abs(bspline.evaluate(rule.x, basis.degree, level) @ coefficients - f).max() > 1e-7
+def test_polynomials_up_to_the_degree_are_reproduced_in_every_space(
+    rule: Quadrature, subtests: pytest.Subtests
+) -> None:
+    for basis in BASES:
+        with subtests.test(degree=basis.degree):
+            blocks = values(basis, rule)
+            for level in range(basis.coarsest_level, FINEST + 2):
+                splines = bspline.evaluate(rule.x, basis.degree, level)
+                for power in range(basis.degree + 1):
+                    f = rule.x**power
+                    coefficients = sum(
+                        basis.synthesis(block, level) @ (blocks[block].T @ (rule.w * f))
+                        for block in range(level - basis.coarsest_level + 1)
+                    )
+                    assert np.abs(splines @ coefficients - f).max() < 1e-10
+            # and the next power is not
+            f = rule.x ** (basis.degree + 1)
+            level = basis.coarsest_level
+            coefficients = basis.synthesis(0, level) @ (blocks[0].T @ (rule.w * f))
+            assert np.abs(bspline.evaluate(rule.x, basis.degree, level) @ coefficients - f).max() > 1e-7
 
 
-def test_projection_through_the_dual_is_the_projection_in_b_splines(basis: SplineWavelet, rule: Quadrature) -> None:
-    f = np.exp(-3 * rule.x) * (1 + np.sin(20 * rule.x))
-    for level in range(basis.coarsest_level, FINEST + 2):
-        splines = bspline.evaluate(rule.x, basis.degree, level)
-        direct = np.linalg.solve(bspline.gram(basis.degree, level), splines.T @ (rule.w * f))
-        by_blocks = sum(
-            basis.synthesis(block, level) @ (basis.evaluate(rule.x, block).T @ (rule.w * f))
-            for block in range(level - basis.coarsest_level + 1)
-        )
-        assert np.allclose(by_blocks, direct, atol=1e-10)
+def test_projection_through_the_dual_is_the_projection_in_b_splines(
+    rule: Quadrature, subtests: pytest.Subtests
+) -> None:
+    for basis in BASES:
+        with subtests.test(degree=basis.degree):
+            f = np.exp(-3 * rule.x) * (1 + np.sin(20 * rule.x))
+            for level in range(basis.coarsest_level, FINEST + 2):
+                splines = bspline.evaluate(rule.x, basis.degree, level)
+                direct = np.linalg.solve(bspline.gram(basis.degree, level), splines.T @ (rule.w * f))
+                by_blocks = sum(
+                    basis.synthesis(block, level) @ (basis.evaluate(rule.x, block).T @ (rule.w * f))
+                    for block in range(level - basis.coarsest_level + 1)
+                )
+                assert np.allclose(by_blocks, direct, atol=1e-10)
 
 
-def test_right_boundary_wavelets_mirror_the_left(basis: SplineWavelet) -> None:
-    x = np.linspace(0, 1, 101)[1:-1] + 1e-4
-    for block in range(1, basis.blocks):
-        left, right = basis.evaluate(x, block), basis.evaluate(1 - x, block)
-        for k in range(basis.degree):
-            assert np.allclose(left[:, k], right[:, -1 - k], atol=1e-9)
+def test_right_boundary_wavelets_mirror_the_left(subtests: pytest.Subtests) -> None:
+    for basis in BASES:
+        with subtests.test(degree=basis.degree):
+            x = np.linspace(0, 1, 101)[1:-1] + 1e-4
+            for block in range(1, basis.blocks):
+                left, right = basis.evaluate(x, block), basis.evaluate(1 - x, block)
+                for k in range(basis.degree):
+                    assert np.allclose(left[:, k], right[:, -1 - k], atol=1e-9)
 
 
-def test_supports_grow_by_one_cell(basis: SplineWavelet) -> None:
-    boundary, interior = stencils(basis.degree)
-    m = basis.degree + 1
-    assert [len(s.coefficients) for s in boundary] == [2 * window for window in range(m, 2 * m - 1)]
-    assert len(interior.coefficients) == 3 * m - 1
-    for block in range(1, basis.blocks):
-        gram, degree = basis.gram(block), basis.degree
-        assert np.allclose(gram[:degree, :degree], np.eye(degree), atol=1e-12)  # orthogonalised to the earlier ones
+def test_supports_grow_by_one_cell(subtests: pytest.Subtests) -> None:
+    for basis in BASES:
+        with subtests.test(degree=basis.degree):
+            boundary, interior = stencils(basis.degree)
+            m = basis.degree + 1
+            assert [len(s.coefficients) for s in boundary] == [2 * window for window in range(m, 2 * m - 1)]
+            assert len(interior.coefficients) == 3 * m - 1
+            for block in range(1, basis.blocks):
+                gram, degree = basis.gram(block), basis.degree
+                assert np.allclose(
+                    gram[:degree, :degree], np.eye(degree), atol=1e-12
+                )  # orthogonalised to the earlier ones
 
 
-def test_derivatives_are_limits_of_differences(basis: SplineWavelet) -> None:
-    x = (np.arange(50) + 0.413) / 50
-    step = 1e-7
-    for block in range(basis.blocks - 3):
-        slope = (basis.evaluate(x + step, block) - basis.evaluate(x - step, block)) / (2 * step)
-        assert np.allclose(basis.evaluate(x, block, order=1), slope, rtol=1e-4, atol=1e-3)
+def test_derivatives_are_limits_of_differences(subtests: pytest.Subtests) -> None:
+    for basis in BASES:
+        with subtests.test(degree=basis.degree):
+            x = (np.arange(50) + 0.413) / 50
+            step = 1e-7
+            for block in range(basis.blocks - 3):
+                slope = (basis.evaluate(x + step, block) - basis.evaluate(x - step, block)) / (2 * step)
+                assert np.allclose(basis.evaluate(x, block, order=1), slope, rtol=1e-4, atol=1e-3)
 
 
 def test_degree_zero_is_haar() -> None:
