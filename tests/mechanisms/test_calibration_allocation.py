@@ -28,7 +28,7 @@ def energies(basis: SplineWavelet, scales: Scales, cells: int = 4096) -> np.ndar
 
 @pytest.mark.parametrize("degree", [0, 1, 2, pytest.param(3, marks=pytest.mark.slow)])
 def test_scaled_levels_are_never_noisier(degree: int) -> None:
-    basis = SplineWavelet(degree, smallest_coarsest_level(degree), 6)
+    basis = SplineWavelet(degree, smallest_coarsest_level(degree), 5)
     tight, scaled = energies(basis, unscaled(basis)), energies(basis, allocation.boundary_scales(basis, 4096))
     assert np.all(scaled <= tight * (1 + 1e-12))
     if degree >= 2:
@@ -53,7 +53,7 @@ def test_scales_are_the_same_twice() -> None:
 @pytest.mark.parametrize("degree", range(4))
 def test_the_split_spends_the_budget_to_the_last_millionth(degree: int) -> None:
     basis = SplineWavelet(degree, smallest_coarsest_level(degree), 5)
-    tables = integer_tables(basis, 4096, unscaled(basis))
+    tables = integer_tables(basis, 1024, unscaled(basis))
     deltas = [sensitivity(table) for table in tables]
     for epsilon in (Fraction(1, 10), Fraction(1), Fraction(7, 2)):
         energy = allocation.noise_energies(basis, unscaled(basis), deltas)

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -47,7 +47,6 @@ def blocks(draw: st.DrawFn) -> tuple[list[np.ndarray], list[int]]:
 
 
 @given(blocks())
-@settings(max_examples=100)
 def test_any_tables(case: tuple[list[np.ndarray], list[int]]) -> None:
     tables, scales = case
     assert joint_loss(tables, scales) == slow_loss(tables, scales)

@@ -18,7 +18,10 @@ from dpcore.privacy.budget import Budget
 from dpcore.protocol.scheme import Scheme
 
 ONE = Budget.parse("1")
-LARGE = {"wavelet_laplace": {"cells": 128, "degree": 1, "finest_level": 3}}  # by default its tables are
+LARGE = {
+    "wavelet_laplace": {"cells": 128, "degree": 1, "finest_level": 3},
+    "crossed_wave": {"cells": 8},
+}  # by default its tables are
 TOLD = {"categories": 6, "points": 0, "clients": 10_000}
 EVERY = {**BY_TYPE, "plane": BY_KIND["plane"]}
 KINDS = {name: kind for kinds in EVERY.values() for name, kind in kinds.items()}

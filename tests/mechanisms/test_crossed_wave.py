@@ -21,7 +21,7 @@ TWO = Budget.parse("2")
 
 def test_every_epsilon_has_windows_and_weights_that_keep_it(subtests: pytest.Subtests) -> None:
     for epsilon in ["1/100", "1/2", "1", "ln 3", "2", "4", "8"]:
-        for cells in SIZES:
+        for cells in SIZES if epsilon == "1" else SIZES[:2]:
             with subtests.test(epsilon=epsilon, cells=cells):
                 mechanism = CrossedWave.design(Budget.parse(epsilon), cells=cells)
                 assert mechanism.certificate().holds

@@ -21,7 +21,10 @@ from dpcore.privacy.budget import Budget
 from dpcore.rounds.planner.expectation import expected_statistics
 
 ONE = Budget.parse("1")
-LARGE = {"wavelet_laplace": {"cells": 128, "degree": 1, "finest_level": 3}}  # by default its tables are
+LARGE = {
+    "wavelet_laplace": {"cells": 128, "degree": 1, "finest_level": 3},
+    "crossed_wave": {"cells": 8},
+}  # by default its tables are
 TOLD = {"categories": 6, "points": 0, "clients": 10_000}
 EVERY: dict[str, Any] = {
     name: kind.design(ONE, **{key: TOLD[key] for key in kind.declared.told}, **LARGE.get(name, {}))

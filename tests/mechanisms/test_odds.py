@@ -39,28 +39,15 @@ def by_pairs(mechanism: Mechanism) -> Fraction:
     channel = mechanism.channel()
     assert channel is not None
     law = getattr(mechanism, "level_law", (TOTAL,))
-    rows = [
-        [
-            Fraction(share, sum(law)) * Fraction(int(weight), sum(map(int, weights[cell])))
-            for share, weights in zip(law, channel, strict=True)
-            for weight in weights[cell]
-        ]
-        for cell in range(mechanism.inputs)
-    ]
-    pairs = ((p, q) for place, p in enumerate(rows) for q in rows[:place])
-    return max(sum((abs(a - b) for a, b in zip(p, q, strict=True)), Fraction(0)) / 2 for p, q in pairs)
-
-
-def test_finite_channels_are_as_enumerated(subtests: pytest.Subtests) -> None:
-    for epsilon in ["0.5", "ln 3", "4"]:
-        for name in FINITE:
-            with subtests.test(epsilon=epsilon, name=name):
-                mechanism = made(name, epsilon)
-                odds = odds_of(mechanism)
-                assert odds.ratio == audit_mechanism(mechanism).kept.ratio
-                assert odds.variation == by_pairs(mechanism)
-                assert odds.is_exact
-                assert odds.average <= odds.worst <= Fraction(1, 1) - 1 / (1 + mechanism.budget.ratio_floor)
+    levels = []
+    for share, weights in zip(law, channel, strict=True):
+        rows = weights.astype(object)
+        (total,) = set(rows.sum(axis=1))  # of every cell the same
+        differences = np.concatenate(
+            [np.abs(rows[cell + 1 :] - rows[cell]).sum(axis=1) for cell in range(len(rows) - 1)]
+        )
+        levels.append([Fraction(share * int(each), sum(law) * int(total)) for each in differences])
+    return max(map(sum, zip(*levels, strict=True))) / 2  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("categories", [2, 3, 5])
@@ -119,8 +106,8 @@ def test_noise_tells_no_more_than_its_bound(subtests: pytest.Subtests) -> None:
 
 
 def _told(step: np.ndarray, is_gaussian: bool, generator: np.random.Generator) -> float:
-    """The total variation of noise of scale one, and the same moved, by 20,000 draws."""
-    shape = (20_000, len(step))
+    """The total variation of noise of scale one, and the same moved, by 5,000 draws."""
+    shape = (5000, len(step))
     noise = generator.standard_normal(shape) if is_gaussian else generator.laplace(size=shape)
     losses = ((noise - step) ** 2 - noise**2) / 2 if is_gaussian else np.abs(noise - step) - np.abs(noise)
     return float(np.maximum(0, -np.expm1(-losses.sum(axis=1))).mean())
