@@ -24,6 +24,7 @@ lower = 0
 upper = {UPPER:g}
 epsilon = 2
 mechanism = "dyadic_wave"
+cells = 32
 functionals = ["mean", "quantile(0.95)", "cdf(10000)"]
 """
 

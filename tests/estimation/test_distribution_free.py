@@ -16,6 +16,7 @@ from dpcore.protocol.scheme import Scheme
 from dpcore.results.plots.distribution import CURVE
 from dpcore.results.tables import tables_of
 from tests.estimation.test_assumed import scheme
+from tests.helpers.cases import of_each_kind
 
 N, POINT, NOTHING = 100_000, 0.37, 1e-9  # the last a confidence at which intervals have no noise in them
 NUMBERS = (
@@ -171,31 +172,32 @@ def test_critical_values_hold_all_edges_at_once_as_often_as_they_say(subtests: p
             assert np.mean(largest <= 0.85 * c) < 0.9
 
 
-def test_every_estimator_of_a_density_has_them(subtests: pytest.Subtests) -> None:
-    for mechanism in ["dyadic_wave", "wavelet_laplace", "square_wave"]:
-        with subtests.test(mechanism=mechanism):
-            if mechanism == "square_wave":
-                agreed = dp.Scheme.from_toml(
-                    'name = "s"\n[attributes.x]\ntype = "numeric"\nlower = 0\nupper = 1\nepsilon = 1\n'
-                    'mechanism = "square_wave"\n'
-                )
-            else:
-                agreed = scheme(mechanism=mechanism)
-            values = np.random.default_rng(1).choice([0.2, 0.37, 0.95], 50_000, p=[0.2, 0.5, 0.3])
-            one = dp.estimate(dp.aggregate(agreed, dp.privatize(agreed, {"x": values}, seeded((7,)))), "x")
-            x = np.linspace(0, 1, 201)
-            low, high = one.cdf_band(x, simultaneous=True, distribution_free=True)
-            cdf = np.mean(values <= x[:, None], axis=1)
-            assert np.all((low <= cdf) & (cdf <= high))
-            assert np.all(np.diff(low) >= 0)
-            assert np.all(np.diff(high) >= 0)
-            assert np.mean(high - low) < (0.2 if mechanism == "dyadic_wave" else 0.5)
-            found = one.functional(parse("quantile(0.5)"), distribution_free=True)
-            assert found.kind == "distribution_free"
-            assert found.low <= 0.37 <= found.high
-            frame = one.to_frame(11, distribution_free=True)
-            assert frame["low"].isna().all()
-            assert frame["cdf_high"].iloc[-1] == 1.0
+@pytest.mark.parametrize(
+    "mechanism", of_each_kind(["dyadic_wave", "wavelet_laplace", "square_wave"], "dyadic_wave", "square_wave")
+)
+def test_every_estimator_of_a_density_has_them(mechanism: str) -> None:
+    if mechanism == "square_wave":
+        agreed = dp.Scheme.from_toml(
+            'name = "s"\n[attributes.x]\ntype = "numeric"\nlower = 0\nupper = 1\nepsilon = 1\n'
+            'mechanism = "square_wave"\n'
+        )
+    else:
+        agreed = scheme(mechanism=mechanism)
+    values = np.random.default_rng(1).choice([0.2, 0.37, 0.95], 50_000, p=[0.2, 0.5, 0.3])
+    one = dp.estimate(dp.aggregate(agreed, dp.privatize(agreed, {"x": values}, seeded((7,)))), "x")
+    x = np.linspace(0, 1, 65)
+    low, high = one.cdf_band(x, simultaneous=True, distribution_free=True)
+    cdf = np.mean(values <= x[:, None], axis=1)
+    assert np.all((low <= cdf) & (cdf <= high))
+    assert np.all(np.diff(low) >= 0)
+    assert np.all(np.diff(high) >= 0)
+    assert np.mean(high - low) < (0.2 if mechanism == "dyadic_wave" else 0.5)
+    found = one.functional(parse("quantile(0.5)"), distribution_free=True)
+    assert found.kind == "distribution_free"
+    assert found.low <= 0.37 <= found.high
+    frame = one.to_frame(5, distribution_free=True)
+    assert frame["low"].isna().all()
+    assert frame["cdf_high"].iloc[-1] == 1.0
 
 
 def test_what_is_not_offered_is_refused_in_a_line() -> None:
@@ -210,8 +212,8 @@ def test_what_is_not_offered_is_refused_in_a_line() -> None:
 
 def test_numbers_are_in_the_unit_of_the_values() -> None:
     values = np.random.default_rng(3).beta(2, 5, 50_000)
-    wide = scheme(bounds="lower = -10\nupper = 30")
-    one = dp.estimate(dp.simulate(scheme(), {"x": values}, seeded((1,))), "x")
+    wide = scheme("cells = 16", bounds="lower = -10\nupper = 30")
+    one = dp.estimate(dp.simulate(scheme("cells = 16"), {"x": values}, seeded((1,))), "x")
     other = dp.estimate(dp.simulate(wide, {"x": 40 * values - 10}, seeded((1,))), "x")
     for text, moved in (("mean", "mean"), ("quantile(0.5)", "quantile(0.5)"), ("cdf(0.5)", "cdf(10)")):
         small, large = (e.functional(parse(t), distribution_free=True) for e, t in ((one, text), (other, moved)))
@@ -222,7 +224,7 @@ def test_numbers_are_in_the_unit_of_the_values() -> None:
 
 
 def test_a_scheme_asks_for_them_and_tables_hold_them() -> None:
-    asked = 'functionals = ["mean", "entropy"]\nassume = { second_derivative = 73.2 }\n'
+    asked = 'cells = 32\nfunctionals = ["mean", "entropy"]\nassume = { second_derivative = 73.2 }\n'
     plain, said = scheme(asked), scheme(f'{asked}intervals = ["distribution_free"]')
     assert Scheme.from_toml(said.canonical).digest == said.digest != plain.digest
     assert "intervals" not in plain.canonical

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -18,6 +20,7 @@ DECLARED = {
 }
 
 
+@cache
 def estimated(name: str):
     scheme = dp.Scheme.from_toml(f'name = "s"\nclients = {N}\n[attributes.x]\n{DECLARED[name]}epsilon = 3\n')
     random = np.random.default_rng(5)

@@ -90,17 +90,15 @@ def test_a_number_that_does_not_vary_costs_nothing_and_units_only_scale() -> Non
     ("mechanism", "functional"),
     of_each_kind(
         product(["dyadic_wave", "square_wave", "wavelet_laplace"], ["mean", "variance", "quantile(0.5)", "cdf(0.3)"]),
-        ("dyadic_wave", "mean"),
-        ("square_wave", "variance"),
-        ("square_wave", "quantile(0.5)"),
         ("dyadic_wave", "cdf(0.3)"),
+        ("square_wave", "variance"),
         ("wavelet_laplace", "mean"),
     ),
 )
 def test_no_mechanism_of_ours_does_better(mechanism: str, functional: str) -> None:
     scheme = Scheme.from_toml(
         'name = "near"\nclients = 100_000\n[attributes.x]\ntype = "numeric"\nlower = 0\nupper = 1\nepsilon = 1\n'
-        f'mechanism = "{mechanism}"\n'
+        f'mechanism = "{mechanism}"\n{"" if mechanism == "wavelet_laplace" else "cells = 64"}\n'
     )
     estimate = pipeline.estimate(expected_aggregate(scheme, Assumed(), 100_000), "x")
     least = least_error(parse(functional), estimate.density, exp(1.0), 100_000)

@@ -273,7 +273,7 @@ def test_the_evidence_is_the_integral_of_prior_times_likelihood(kind, prior, end
     precision = _precision(family, model.penalty)
     covariance = cho_solve(model.factor, np.eye(len(model.eta)))
     proposal = scipy.stats.multivariate_t(model.eta, covariance, df=8, seed=5, allow_singular=True)
-    draws = proposal.rvs(4000)
+    draws = proposal.rvs(2000)
     logs = np.array([_value(family, precision, eta) for eta in draws])
     logs[np.any(draws[:, family.smooth :] < 0, axis=1)] = -np.inf
     prior = np.sum(np.log(precision)) / 2 - len(precision) * np.log(2 * np.pi) / 2 + family.atoms * np.log(2)

@@ -21,7 +21,7 @@ from dpcore.protocol.scheme import Scheme
 
 METHODS = {
     "dyadic_wave": 'mechanism = "dyadic_wave"',
-    "square_wave": 'mechanism = "square_wave"',
+    "square_wave": 'mechanism = "square_wave"\ncells = 64',
     "wavelet_laplace": 'mechanism = "wavelet_laplace"',
 }
 NIGHTLY = [pytest.mark.slow, pytest.mark.nightly("a study")]

@@ -22,6 +22,7 @@ type = "numeric"
 lower = 0
 upper = 100
 mechanism = "dyadic_wave"
+cells = 16
 epsilon = 3
 
 [attributes.wealth]
@@ -29,6 +30,9 @@ type = "numeric"
 lower = 0
 upper = 100
 mechanism = "wavelet_laplace"
+degree = 1
+finest_level = 3
+cells = 128
 epsilon = 1
 
 [attributes.age]

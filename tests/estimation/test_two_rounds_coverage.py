@@ -30,7 +30,7 @@ def scheme(asks: str, n: int, epsilon: str) -> dp.Scheme:
 
 
 def wave(n: int, epsilon: str = "1") -> dp.Scheme:
-    return scheme('type = "numeric"\nlower = 0\nupper = 1', n, epsilon)
+    return scheme('type = "numeric"\nlower = 0\nupper = 1\ncells = 32', n, epsilon)
 
 
 def ranges(edges: str, n: int, epsilon: str = "1") -> dp.Scheme:

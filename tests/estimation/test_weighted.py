@@ -36,16 +36,16 @@ KINDS = {
     "subset_selection": "",
     "hadamard_response": "",
     "local_hashing": "",
-    "dyadic_wave": "",
+    "dyadic_wave": "cells = 32\n",
     "square_wave": "",
     "wavelet_laplace": "",
     "wavelet_laplace log_spline": 'estimator = "log_spline"\n',
-    "wavelet_laplace split": 'allocation = "split"\n',
+    "wavelet_laplace split": 'allocation = "split"\ndegree = 1\nfinest_level = 3\ncells = 128\n',
     "points": "step = 1\n",
 }
 
 
-SLOW = ("wavelet_laplace", "wavelet_laplace log_spline")
+SLOW = ("wavelet_laplace", "wavelet_laplace log_spline", "unary_encoding", "subset_selection", "hadamard_response")
 
 
 @cache

@@ -84,6 +84,7 @@ def test_what_a_density_alone_has_is_refused_where_values_may_be_one(subtests: p
             assert "so few input cells" in found.reason
 
 
+@pytest.mark.slow  # the longest of all fits; laws that fill few cells are looked at above
 def test_one_persons_mean_is_no_number() -> None:
     """At 0609a21 it was .255 [0, 1]."""
     alone = dp.aggregate(SCHEME, dp.privatize(SCHEME, {"x": [0.3]}, dp.seeded(1)))
