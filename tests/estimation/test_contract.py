@@ -30,7 +30,7 @@ READ = [
     for estimator in kind.declared.estimators
     for options in ((FIXED, FINER) if estimator == "projection" else ("",))
 ]
-QUICK = [("wavelet_laplace", "projection", FIXED), ("dyadic_wave", "log_spline", ""), ("square_wave", "ems", "")]
+QUICK = [("wavelet_laplace", "projection", FIXED), ("dyadic_wave", "log_spline", "")]
 CASES = [
     pytest.param(*one, id=" ".join((*one[:2], one[2][14:19])), marks=() if one in QUICK else pytest.mark.slow)
     for one in READ

@@ -108,7 +108,7 @@ def test_a_value_of_many_people_is_seen(subtests: pytest.Subtests) -> None:
             assert estimate.functional(parse("integrated_square(0)")).is_refused
 
 
-@pytest.mark.parametrize(("name", "seed"), of_each_kind(product(["skew", "ten"], range(5)), ("skew", 0), ("ten", 1)))
+@pytest.mark.parametrize(("name", "seed"), of_each_kind(product(["skew", "ten"], range(5)), ("ten", 1)))
 def test_of_few_reports_nothing_is_told(name: str, seed: int) -> None:
     """Fifty people are the smallest round: everything looks like a single value, and like a density."""
     found = estimated(name, 50, 1, seed).discreteness
@@ -121,7 +121,6 @@ def test_of_few_reports_nothing_is_told(name: str, seed: int) -> None:
     of_each_kind(
         [(name, *people) for name in SMOOTH for people in [(10_000, 1), (100_000, 4)]],
         ("skew", 10_000, 1),
-        ("exponential", 100_000, 4),
         ("two per cent", 100_000, 4),
     ),
 )
@@ -135,14 +134,13 @@ def test_a_density_is_left_in_peace(name: str, clients: int, epsilon: int) -> No
     assert np.array_equal(np.array(found.reach(x)), np.array([x, x]))
 
 
-def test_what_may_be_infinite_at_an_end_is_refused(subtests: pytest.Subtests) -> None:
+@pytest.mark.parametrize(("clients", "epsilon"), of_each_kind([(10_000, 1), (100_000, 4)], (10_000, 1)))
+def test_what_may_be_infinite_at_an_end_is_refused(clients: int, epsilon: int) -> None:
     """At 0609a21 the integral of the square of Beta(.5, .5), which is infinite, was 1.1 to 1.3."""
-    for clients, epsilon in [(10_000, 1), (100_000, 4)]:
-        with subtests.test(clients=clients, epsilon=epsilon):
-            estimate = estimated("endless", clients, epsilon, 1)
-            for text in ("entropy", "integrated_square(0)"):
-                assert estimate.functional(parse(text)).is_refused
-            assert not estimate.functional(parse("cdf(0.3)")).is_refused
+    estimate = estimated("endless", clients, epsilon, 1)
+    for text in ("entropy", "integrated_square(0)"):
+        assert estimate.functional(parse(text)).is_refused
+    assert not estimate.functional(parse("cdf(0.3)")).is_refused
 
 
 def test_a_weight_is_evened_where_a_value_may_be() -> None:

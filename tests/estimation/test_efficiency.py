@@ -92,7 +92,6 @@ def test_a_number_that_does_not_vary_costs_nothing_and_units_only_scale() -> Non
         product(["dyadic_wave", "square_wave", "wavelet_laplace"], ["mean", "variance", "quantile(0.5)", "cdf(0.3)"]),
         ("dyadic_wave", "cdf(0.3)"),
         ("square_wave", "variance"),
-        ("wavelet_laplace", "mean"),
     ),
 )
 def test_no_mechanism_of_ours_does_better(mechanism: str, functional: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -19,8 +20,11 @@ from tests.helpers.statistical import most_seen
 N = 30_000
 
 
+_scheme = cache(dp.Scheme.from_toml)
+
+
 def _joint(law: JointLaw, repetition: int, n: int = N, epsilon: float = 2.0):
-    scheme = dp.Scheme.from_toml(law.scheme(epsilon, n))
+    scheme = _scheme(law.scheme(epsilon, n))
     people = law.people(n, np.random.default_rng(repetition))
     return dp.joint(dp.aggregate(scheme, dp.privatize(scheme, people, dp.seeded(repetition))), "x", "y")
 

@@ -31,7 +31,7 @@ def _values(rungs, level: int, order: int = 0) -> np.ndarray:
 
 
 def test_distances_are_those_of_the_functions(subtests):
-    for degree in [0, 1, 2, 3]:
+    for degree in [0, 2]:
         with subtests.test(degree=degree):
             rungs = _ladder(degree)
             table = distances(rungs.energies)

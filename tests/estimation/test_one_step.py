@@ -132,7 +132,7 @@ class _OnePlace:
 @pytest.mark.parametrize(
     ("method", "share"),
     [
-        ("dyadic_wave", 0.0),
+        pytest.param("dyadic_wave", 0.0, marks=pytest.mark.slow),
         pytest.param("square_wave", 0.37, marks=pytest.mark.slow),
         pytest.param("wavelet_laplace", 0.0, marks=pytest.mark.slow),
         pytest.param("dyadic_wave", 0.37, marks=NIGHTLY),

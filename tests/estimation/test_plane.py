@@ -67,7 +67,7 @@ def test_either_number_is_told_by_places_and_by_reports_of_it_alone(subtests: py
 
 def test_both_together_tell_what_both_tell_alone() -> None:
     """Their information adds up, but for how smooth the fits are."""
-    errors = np.array([[mean.standard_error for mean in means(*levels)] for levels in ((0, 2, 3), (0,), (2, 3))])
+    errors = np.array([[mean.standard_error for mean in means(*levels)] for levels in ((0, 1, 2, 3), (0,), (2, 3))])
     both, places, alone = errors**-2.0
     assert both == pytest.approx(places + alone, rel=0.2)
 

@@ -46,7 +46,7 @@ def aggregate(silent: float, seed: int = 0, n: int = 100_000, of: dp.Scheme = SC
 
 @pytest.mark.parametrize(
     ("name", "silent"),
-    of_each_kind(product(["dyadic_wave", "square_wave"], [0.02, 0.6]), ("square_wave", 0.02), ("dyadic_wave", 0.6)),
+    of_each_kind(product(["dyadic_wave", "square_wave"], [0.02, 0.6]), ("square_wave", 0.02)),
 )
 def test_the_share_and_the_numbers_of_those_who_answered_are_found(name: str, silent: float) -> None:
     estimate = dp.estimate(aggregate(silent, 3, of=scheme(f'mechanism = "{name}"\n')), "x")

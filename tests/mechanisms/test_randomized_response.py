@@ -35,7 +35,7 @@ def test_the_clients_code_has_exactly_the_channel_it_certifies(subtests: pytest.
     for (epsilon, k), mechanism in MECHANISMS.items():
         with subtests.test(epsilon=epsilon, k=k):
             (weights,) = mechanism.channel()
-            for true in {0, 1, mechanism.categories - 1} if mechanism.categories < 64 else {0, 63}:
+            for true in {0, mechanism.categories - 1}:
                 reports = mechanism.privatize(np.full(mechanism.total, true), EveryWord())
                 assert np.array_equal(np.bincount(reports.values, minlength=mechanism.categories), weights[true])
             ratio = max(Fraction(int(column.max()), int(column.min())) for column in weights.T)

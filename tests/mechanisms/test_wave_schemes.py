@@ -14,7 +14,7 @@ from dpcore.estimation.asked import check_estimates
 from dpcore.mechanisms import DyadicWave, SquareWave
 from dpcore.privacy.budget import Budget
 from dpcore.wire import read_aggregate, read_reports, write_aggregate, write_reports
-from tests.helpers.cases import every_value_once, of_each_kind
+from tests.helpers.cases import every_value_once
 
 WAVES = ("dyadic_wave", "square_wave")
 
@@ -176,7 +176,8 @@ def test_estimates_are_densities_near_the_truth(mechanism: str, smoothing: bool)
     assert np.all((frame.low <= frame.density) & (frame.density <= frame.high))
 
 
-@pytest.mark.parametrize("mechanism", of_each_kind(WAVES, "dyadic_wave"))
+@pytest.mark.slow  # groups of a log-spline have quick tests beside it
+@pytest.mark.parametrize("mechanism", WAVES)
 def test_groups_are_told_apart(mechanism: str) -> None:
     scheme = dp.Scheme.from_toml(text(mechanism, epsilon="4"))
     columns = people(100_000)

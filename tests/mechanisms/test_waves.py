@@ -19,6 +19,7 @@ from dpcore.mechanisms.calibration import level_sampling, wave_design
 from dpcore.mechanisms.observation import FiniteChannel, Wave
 from dpcore.mechanisms.wave import WaveMechanism, wave_weights
 from dpcore.privacy.budget import Budget
+from tests.helpers.cases import of_each_kind
 from tests.helpers.enumeration import EveryDraw, largest_ratio
 from tests.helpers.statistical import draws_for_law, draws_for_variance, law_agrees, mean_agrees, variance_agrees
 
@@ -229,7 +230,7 @@ def moments(mechanism: WaveMechanism, counts: np.ndarray) -> tuple[np.ndarray, n
     return mean, np.diag(mean) - (rows.T * counts) @ rows
 
 
-@pytest.mark.parametrize("levels", [0, 1, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("levels", of_each_kind([0, 1, 3], 1))
 def test_simulation_and_clients_have_the_exact_moments(levels: int) -> None:
     mechanism = coarse(levels, 4)
     counts = np.arange(mechanism.inputs) * 6
