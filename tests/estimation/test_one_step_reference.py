@@ -283,18 +283,19 @@ def test_a_quantile_is_where_the_corrected_distribution_function_is(subtests):
                     assert found.value == pytest.approx(x[np.argmin(np.abs(cdf - t))], abs=3 * WIDTH / 4096)
 
 
-@pytest.mark.parametrize("atoms", ATOMS)
-@pytest.mark.parametrize("order", [0, 1, 2])
-def test_densities_move_with_their_parameters_as_differences_say(atoms, order):
-    posterior = _posterior(atoms, "counts")
-    slow = _differences(posterior, lambda density: density.derivative(order)(X))
-    fast = posterior.features(X, order)
-    size = np.abs(slow).max()
-    # A third of the features is each B-spline's mean under f, for which a thousand midpoints stand.
-    assert fast == pytest.approx(slow, abs=2e-5 * size)
-    if order == 0:
-        logs = _differences(posterior, lambda density: np.log(density.pdf(X)))
-        assert posterior.log_features(X) == pytest.approx(logs, abs=2e-5 * np.abs(logs).max())
+def test_densities_move_with_their_parameters_as_differences_say(subtests):
+    for atoms in ATOMS:
+        for order in [0, 1, 2]:
+            with subtests.test(atoms=atoms, order=order):
+                posterior = _posterior(atoms, "counts")
+                slow = _differences(posterior, lambda density, order=order: density.derivative(order)(X))
+                fast = posterior.features(X, order)
+                size = np.abs(slow).max()
+                # A third of the features is each B-spline's mean under f, for which a thousand midpoints stand.
+                assert fast == pytest.approx(slow, abs=2e-5 * size)
+                if order == 0:
+                    logs = _differences(posterior, lambda density: np.log(density.pdf(X)))
+                    assert posterior.log_features(X) == pytest.approx(logs, abs=2e-5 * np.abs(logs).max())
 
 
 def test_a_distribution_functions_band_is_the_functionals_intervals(subtests):

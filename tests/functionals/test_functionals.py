@@ -42,6 +42,13 @@ TEXTS = (
 )
 
 
+def some_and_others(cases):
+    """Two groups of cases: the quick ones, and the slow ones."""
+    quick = [case for case in cases if not hasattr(case, "marks")]
+    others = [case.values for case in cases if hasattr(case, "marks")]
+    return [pytest.param(quick, id="some"), pytest.param(others, id="others", marks=pytest.mark.slow)]
+
+
 def _spline(coefficients) -> Spline:
     return Spline(LOWER, UPPER, DEGREE, LEVEL, np.asarray(coefficients))
 
@@ -185,42 +192,50 @@ def test_other_names_are_refused(subtests):
             parse(text)
 
 
-@pytest.mark.parametrize(("text", "name"), every_value_once(TEXTS, LAWS))
-def test_influence_is_the_derivative_with_a_quadratic_remainder(text, name):
-    functional, (law, step) = parse(text), LAWS[name]
-    expansion = functional.expand(law)
-    value, influence = expansion.value, expansion.influence
-    slope = influence(step)
-    size = max(abs(slope), abs(value), 1e-3)
-    remainders = []
-    for t in (1e-2, 1e-3):
-        remainders.append(functional.value(law.moved(step, t)) - value - t * slope)
-        assert abs(remainders[-1]) <= 100 * size * t**2
-    if functional.is_linear:
-        assert np.max(np.abs(remainders)) <= 1e-11 * size
-    else:
-        assert abs(remainders[1]) <= 0.02 * abs(remainders[0]) + 1e-10 * size  # a hundredth, as squares are
+@pytest.mark.parametrize("cases", some_and_others(every_value_once(TEXTS, LAWS)))
+def test_influence_is_the_derivative_with_a_quadratic_remainder(cases, subtests):
+    for text, name in cases:
+        with subtests.test(text=text, name=name):
+            functional, (law, step) = parse(text), LAWS[name]
+            expansion = functional.expand(law)
+            value, influence = expansion.value, expansion.influence
+            slope = influence(step)
+            size = max(abs(slope), abs(value), 1e-3)
+            remainders = []
+            for t in (1e-2, 1e-3):
+                remainders.append(functional.value(law.moved(step, t)) - value - t * slope)
+                assert abs(remainders[-1]) <= 100 * size * t**2
+            if functional.is_linear:
+                assert np.max(np.abs(remainders)) <= 1e-11 * size
+            else:
+                assert abs(remainders[1]) <= 0.02 * abs(remainders[0]) + 1e-10 * size  # a hundredth, as squares are
 
 
 @pytest.mark.parametrize(
-    ("text", "name"),
-    every_value_once([text for text in TEXTS if not parse(text).is_linear and "quantile" not in text], LAWS),
+    "cases",
+    some_and_others(
+        every_value_once([text for text in TEXTS if not parse(text).is_linear and "quantile" not in text], LAWS)
+    ),
 )
-def test_curvature_is_half_the_second_derivative(text, name):
-    functional, (law, step) = parse(text), LAWS[name]
-    expansion = functional.expand(law)
-    t = 1e-3
-    ahead, behind = (functional.value(law.moved(step, sign * t)) for sign in (1, -1))
-    numeric = (ahead + behind - 2 * expansion.value) / (2 * t**2)
-    curvature = expansion.curvature(step, LOWER, UPPER)
-    rounding = 8 * np.finfo(float).eps * abs(expansion.value) / (2 * t**2)  # of the values whose difference this is
-    assert curvature == pytest.approx(numeric, rel=1e-3, abs=rounding)
-    if name != "atoms":  # a basis has no atoms
-        matrix = expansion.curvature.on(law.spline.features, law.breakpoints, len(law.coefficients))
-        assert step.coefficients @ matrix @ step.coefficients == pytest.approx(curvature, rel=1e-9)
-    if functional.is_quadratic:
-        exact = expansion.value + expansion.influence(step) + curvature
-        assert functional.value(law.moved(step, 1.0)) == pytest.approx(exact, rel=1e-10)
+def test_curvature_is_half_the_second_derivative(cases, subtests):
+    for text, name in cases:
+        with subtests.test(text=text, name=name):
+            functional, (law, step) = parse(text), LAWS[name]
+            expansion = functional.expand(law)
+            t = 1e-3
+            ahead, behind = (functional.value(law.moved(step, sign * t)) for sign in (1, -1))
+            numeric = (ahead + behind - 2 * expansion.value) / (2 * t**2)
+            curvature = expansion.curvature(step, LOWER, UPPER)
+            rounding = (
+                8 * np.finfo(float).eps * abs(expansion.value) / (2 * t**2)
+            )  # of the values whose difference this is
+            assert curvature == pytest.approx(numeric, rel=1e-3, abs=rounding)
+            if name != "atoms":  # a basis has no atoms
+                matrix = expansion.curvature.on(law.spline.features, law.breakpoints, len(law.coefficients))
+                assert step.coefficients @ matrix @ step.coefficients == pytest.approx(curvature, rel=1e-9)
+            if functional.is_quadratic:
+                exact = expansion.value + expansion.influence(step) + curvature
+                assert functional.value(law.moved(step, 1.0)) == pytest.approx(exact, rel=1e-10)
 
 
 def test_integrals_are_expanded_in_directions_that_change_the_mass_too(subtests):

@@ -109,24 +109,23 @@ def test_bits_are_packed_and_counted_as_they_were_set(k: int, variant: str) -> N
     assert abs(others - q) < 6 * np.sqrt(q * (1 - q) / (n * (k - 1)))
 
 
-@pytest.mark.parametrize("is_compiled", [False, True])
-@pytest.mark.parametrize(("n", "k"), [(1, 2), (255, 32), (257, 33), (700, 2), (3, 10_000), (300, 200)])
-def test_however_many_reports_each_bit_is_counted(
-    n: int, k: int, is_compiled: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(_kernels, "_machine_code", lambda loop: loop)  # the loop as it is written
-    mechanism = UnaryEncoding.design(Budget.parse("1"), categories=k)
-    rows = np.random.default_rng(n).integers(0, 2, (n, k))
-    words = np.packbits(np.pad(rows, ((0, 0), (0, -k % 32))).astype(np.uint8), axis=1, bitorder="little")
-    sent = Reports(np.zeros(n, dtype=np.uint8), words.view("<u4").astype(np.int64).reshape(-1))
-    with _kernels.compiled(is_compiled):
-        assert mechanism.statistics(sent).tolist() == rows.sum(axis=0).tolist()
-    assert mechanism.marginals(sent).tolist() == np.bincount(rows.sum(axis=1), minlength=k + 1).tolist()
-    monkeypatch.setattr(unary_encoding, "_COUNTED", 64)
-    monkeypatch.setattr(unary_encoding, "_DRAWN", 64)
-    with _kernels.compiled(is_compiled):
-        assert mechanism.statistics(sent).tolist() == rows.sum(axis=0).tolist()
-    assert mechanism.marginals(sent).tolist() == np.bincount(rows.sum(axis=1), minlength=k + 1).tolist()
+def test_however_many_reports_each_bit_is_counted(subtests: pytest.Subtests) -> None:
+    for n, k in [(1, 2), (255, 32), (257, 33), (700, 2), (3, 10_000), (300, 200)]:
+        for is_compiled in [False, True]:
+            with subtests.test(n=n, k=k, is_compiled=is_compiled), pytest.MonkeyPatch.context() as monkeypatch:
+                monkeypatch.setattr(_kernels, "_machine_code", lambda loop: loop)  # the loop as it is written
+                mechanism = UnaryEncoding.design(Budget.parse("1"), categories=k)
+                rows = np.random.default_rng(n).integers(0, 2, (n, k))
+                words = np.packbits(np.pad(rows, ((0, 0), (0, -k % 32))).astype(np.uint8), axis=1, bitorder="little")
+                sent = Reports(np.zeros(n, dtype=np.uint8), words.view("<u4").astype(np.int64).reshape(-1))
+                with _kernels.compiled(is_compiled):
+                    assert mechanism.statistics(sent).tolist() == rows.sum(axis=0).tolist()
+                assert mechanism.marginals(sent).tolist() == np.bincount(rows.sum(axis=1), minlength=k + 1).tolist()
+                monkeypatch.setattr(unary_encoding, "_COUNTED", 64)
+                monkeypatch.setattr(unary_encoding, "_DRAWN", 64)
+                with _kernels.compiled(is_compiled):
+                    assert mechanism.statistics(sent).tolist() == rows.sum(axis=0).tolist()
+                assert mechanism.marginals(sent).tolist() == np.bincount(rows.sum(axis=1), minlength=k + 1).tolist()
 
 
 def test_unused_bits_are_zero_and_no_client_sends_others() -> None:
