@@ -104,11 +104,13 @@ def test_a_value_of_many_people_is_seen(subtests: pytest.Subtests) -> None:
             assert share.low <= truth <= share.high
             assert share.low <= share.value <= share.high
             assert share.high - share.low <= 5 * share.standard_error
-            assert abs(share.value - share.plug_in) <= 0.2 * share.standard_error  # nobody knows better
+            for place in (at - 0.03, at, at + 0.03):  # nobody knows better
+                near = estimate.functional(parse(f"cdf({place})"))
+                assert abs(near.value - near.plug_in) <= 0.2 * near.standard_error
             assert estimate.functional(parse("integrated_square(0)")).is_refused
 
 
-@pytest.mark.parametrize(("name", "seed"), of_each_kind(product(["skew", "ten"], range(5)), ("ten", 1)))
+@pytest.mark.parametrize(("name", "seed"), of_each_kind(product(["skew", "ten"], range(5)), ("ten", 4)))
 def test_of_few_reports_nothing_is_told(name: str, seed: int) -> None:
     """Fifty people are the smallest round: everything looks like a single value, and like a density."""
     found = estimated(name, 50, 1, seed).discreteness
