@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ LAWS: dict[str, tuple[float, Law]] = {  # the upper bound, and people
 }
 
 
+@cache
 def estimated(name: str, n: int) -> tuple[DensityEstimate, np.ndarray]:
     upper, law = LAWS[name]
     scheme = dp.Scheme.from_toml(

@@ -23,8 +23,8 @@ def estimated(law: scipy.stats.rv_continuous, clients: int, seed: int) -> Densit
     mechanism = SCHEME.attributes["x"].mechanism
     cells = np.diff(law.cdf(np.linspace(0, 1, mechanism.inputs + 1)))
     counts = np.random.default_rng([seed, 1]).multinomial(clients, cells)
-    people = np.repeat((np.arange(mechanism.inputs) + 0.5) / mechanism.inputs, counts)
-    return dp.estimate(dp.aggregate(SCHEME, dp.privatize(SCHEME, {"x": people}, dp.seeded([seed, 2]))), "x")
+    statistics = {"x": mechanism.simulate(counts, dp.seeded([seed, 2]))}
+    return dp.estimate(dp.Aggregate(SCHEME, clients, statistics, {}, {"x": clients}), "x")
 
 
 def missed(name: str, rounds: int, clients: int) -> dict[str, int]:

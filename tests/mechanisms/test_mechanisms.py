@@ -233,11 +233,9 @@ def test_what_each_report_adds_sums_to_the_statistics(subtests: pytest.Subtests)
             assert mechanism.scores(reports.take(np.arange(0), mechanism.sizes)).shape == (0, scores.shape[1])
 
 
-def test_statistics_of_groups_are_those_of_each_group_alone(
-    monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
-) -> None:
+def test_statistics_of_groups_are_those_of_each_group_alone(subtests: pytest.Subtests) -> None:
     for name, mechanism in EVERY.items():
-        with subtests.test(mechanism=name):
+        with subtests.test(mechanism=name), pytest.MonkeyPatch.context() as monkeypatch:
             reports = mechanism.privatize(np.arange(2000) % mechanism.inputs, dp.seeded(4))
             groups = np.random.default_rng(5).integers(0, 6, 2000)  # the seventh has nobody
             tables = mechanism.statistics_by(reports, groups, 7)
