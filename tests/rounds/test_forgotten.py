@@ -2,30 +2,65 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import dpcore as dp
 from dpcore import wire
 from dpcore.errors import AlreadyLanded, WarehouseError
+from dpcore.protocol.report import ReportBatch, with_ids
 from dpcore.results import warehouse
 from dpcore.results.warehouse.views import RESULTS
 from dpcore.rounds import cleanup
-from tests.helpers import collectors, undrawn
+from tests.helpers import undrawn
 
+TEXT = """
+name = "colours"
+[attributes.colour]
+type = "categorical"
+categories = ["red", "green", "blue"]
+epsilon = 1
+[attributes.height]
+type = "numeric"
+lower = 0
+upper = 2
+degree = 1
+finest_level = 2
+epsilon = 1
+"""  # a curve that is estimated in a fifth of the time that the default one takes
+SCHEME = dp.Scheme.from_toml(TEXT)
 DAYS = ("2026-11-18", "2026-11-19", "2026-11-20")
 KEPT = {"schemes", "attributes", "categories", "budgets", "batches"}
 
 
-@pytest.fixture
-def here(tmp_path: Path) -> Path:
+def reports(count: int, seed: int) -> ReportBatch:
+    people = {"colour": ["red", "green"] * (count // 2), "height": np.linspace(0, 2, count)}
+    return with_ids(dp.privatize(SCHEME, people, dp.seeded(seed)), dp.seeded((seed, 1)))
+
+
+@pytest.fixture(scope="module")
+def landed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three landed rounds of reports."""
-    (tmp_path / "scheme.toml").write_text(collectors.TEXT, encoding="utf-8")
+    folder = tmp_path_factory.mktemp("forgotten")
+    (folder / "scheme.toml").write_text(TEXT, encoding="utf-8")
     for number, day in enumerate(DAYS):
-        wire.write_reports(tmp_path / "in" / f"{day}.parquet", collectors.SCHEME, collectors.reports(60, number), day)
-        go(tmp_path, day)
-    return tmp_path
+        wire.write_reports(folder / "in" / f"{day}.parquet", SCHEME, reports(60, number), day)
+        go(folder, day)
+    return folder
+
+
+@pytest.fixture
+def here(landed: Path, tmp_path: Path) -> Path:
+    """The same in a folder of the test's own."""
+    here = tmp_path / "here"
+    shutil.copytree(landed, here)
+    for plan in (here / "data/runs").glob("*/plan.json"):
+        plan.write_text(plan.read_text(encoding="utf-8").replace(str(landed), str(here)), encoding="utf-8")
+    return here
 
 
 def go(here: Path, day: str) -> None:
@@ -63,9 +98,9 @@ def test_a_forgotten_round_is_over_and_its_reports_count_in_no_other(here: Path)
     cleanup.forget(here / "data", DAYS[1])
     with pytest.raises(AlreadyLanded, match="has landed and was forgotten"):
         go(here, DAYS[1])
-    again = collectors.reports(60, 1)  # of the round that is forgotten, in another file
-    wire.write_reports(here / "in" / "again.parquet", collectors.SCHEME, again, "2026-11-21")
-    wire.write_reports(here / "in" / "new.parquet", collectors.SCHEME, collectors.reports(70, 9), "2026-11-21")
+    again = reports(60, 1)  # of the round that is forgotten, in another file
+    wire.write_reports(here / "in" / "again.parquet", SCHEME, again, "2026-11-21")
+    wire.write_reports(here / "in" / "new.parquet", SCHEME, reports(70, 9), "2026-11-21")
     go(here, "2026-11-21")
     assert rows(here, "select accepted, rejected from runs where round = '2026-11-21'") == [[70, 60]]
     compared = rows(here, "select distinct other_round from latest_comparisons where round = '2026-11-21'")
