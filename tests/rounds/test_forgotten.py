@@ -18,6 +18,8 @@ from dpcore.results.warehouse.views import RESULTS
 from dpcore.rounds import cleanup
 from tests.helpers import undrawn
 
+pytestmark = pytest.mark.usefixtures("unpublished")
+
 TEXT = """
 name = "colours"
 [attributes.colour]
