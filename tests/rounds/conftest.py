@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
 from importlib import import_module
+from pathlib import Path
 
 import pytest
+
+Copy = Callable[[Path], Path]
 
 
 @pytest.fixture(scope="module")
@@ -15,3 +19,34 @@ def unpublished() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(published, "_publish", lambda *_: None)
         yield
+
+
+@pytest.fixture(scope="session")
+def answered(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which round r has landed, of a hundred people's records, whose reports are kept; copy it before you write."""
+    import numpy as np
+    import pandas as pd
+
+    from tests.helpers import undrawn
+    from tests.helpers.schemes import QUESTION
+
+    data = tmp_path_factory.mktemp("answered")
+    (data / "scheme.toml").write_text(QUESTION, encoding="utf-8")
+    people = pd.DataFrame({"urban_rural": np.where(np.arange(100) % 3 == 0, "rural", "urban")})
+    people.to_parquet(data / "people-100.parquet")
+    given = {"records": data / "people-100.parquet", "round_": "r", "data": data, "keep_reports": True}
+    undrawn.run(data / "scheme.toml", **given)
+    return data
+
+
+@pytest.fixture
+def moved(tmp_path: Path) -> Copy:
+    """A function that copies a folder with its rounds into the test's own, and returns that: their plans name it."""
+
+    def move(folder: Path) -> Path:
+        target = Path(shutil.copytree(folder, tmp_path / "moved"))
+        for plan in target.glob("**/runs/*/plan.json"):
+            plan.write_text(plan.read_text(encoding="utf-8").replace(str(folder), str(target)), encoding="utf-8")
+        return target
+
+    return move

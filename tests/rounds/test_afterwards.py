@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -25,6 +26,8 @@ from dpcore.rounds.cleanup import clean, clean_folder, in_words
 from dpcore.rounds.run import Run
 from tests.helpers import undrawn
 from tests.helpers.schemes import QUESTION
+
+pytestmark = pytest.mark.usefixtures("unpublished")
 
 DAYS = [date(2026, 11, day) for day in (1, 2, 3, 4)]
 LANDED = datetime(2026, 11, 5, 12, tzinfo=UTC)
@@ -64,31 +67,22 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def copy(world: Path, tmp_path: Path) -> Path:
+def copy(world: Path, moved: Callable[[Path], Path]) -> Path:
     """The same in a folder that may be spoiled."""
-    data = tmp_path / "data"
-    shutil.copytree(world, data)
-    for plan in (data / "runs").glob("*/plan.json"):
-        plan.write_text(plan.read_text(encoding="utf-8").replace(str(world), str(data)), encoding="utf-8")
-    return data
+    return moved(world)
 
 
-@pytest.mark.parametrize(
-    ("source", "again", "missing"),
-    [
+def test_a_backfill_finds_what_is_missing_of_its_kind(world: Path) -> None:
+    scheme = Scheme.from_toml(world / "question.toml")
+    file = world / "warehouse.duckdb"
+    for source, again, missing in (
         ("simulated", False, [1, 4]),
         ("simulated", True, [1, 2, 4]),  # real people's round is never run with simulated ones
         ("reports", False, [1, 2, 4]),
         ("reports", True, [1, 2, 3, 4]),
-    ],
-)
-def test_a_backfill_finds_what_is_missing_of_its_kind(
-    world: Path, source: str, again: bool, missing: list[int]
-) -> None:
-    scheme = Scheme.from_toml(world / "question.toml")
-    file = world / "warehouse.duckdb"
-    found = rounds_of(scheme, file, DAYS[0], DAYS[3], source=source, again=again)
-    assert found == [f"2026-11-0{day}" for day in missing]
+    ):
+        found = rounds_of(scheme, file, DAYS[0], DAYS[3], source=source, again=again)
+        assert found == [f"2026-11-0{day}" for day in missing], (source, again)
     assert rounds_of(scheme, world / "none.duckdb", DAYS[0], DAYS[0]) == ["2026-11-01"]
     last = DAYS[0] + timedelta(days=backfill.MOST - 1)
     assert len(rounds_of(scheme, world / "none.duckdb", DAYS[0], last)) == backfill.MOST == 3660

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -51,13 +51,9 @@ def landed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def here(landed: Path, tmp_path: Path) -> Path:
+def here(landed: Path, moved: Callable[[Path], Path]) -> Path:
     """The same in a folder of the test's own."""
-    here = tmp_path / "here"
-    shutil.copytree(landed, here)
-    for plan in (here / "data/runs").glob("*/plan.json"):
-        plan.write_text(plan.read_text(encoding="utf-8").replace(str(landed), str(here)), encoding="utf-8")
-    return here
+    return moved(landed)
 
 
 def go(here: Path, day: str) -> None:

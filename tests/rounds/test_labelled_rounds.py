@@ -110,7 +110,7 @@ def test_what_too_few_reports_say_stands_in_no_table(small: Path, tmp_path: Path
     with warehouse.reader(small) as ask:
         found = {table: ask(f"from {table}") for table in NUMBERS}
         labels = ask("from labels where label = 'region' order by position")
-    text = SCHEME.replace("[labels.region]", f'{HOURS}functionals = []\n[labels.region]')
+    text = SCHEME.replace("[labels.region]", f"{HOURS}functionals = []\n[labels.region]")
     curves = tables(tmp_path, text, people(west=20).assign(hours=30), OF_ALL)
     for of, numbers in (("a round", found), ("curves", curves)):
         for table, column in NUMBERS.items():
@@ -174,7 +174,10 @@ def test_a_round_that_lands_again_with_other_reports_shows_no_label(tmp_path: Pa
     assert warehouse.query(file, shown)["n"][0] == 0
     why = warehouse.query(file, "select distinct reason from latest_functionals where given = 'sex=f'")["reason"]
     assert "landed before, of other reports" in why[0]
-    for n in (3_000, 2_000):  # as many as the first, which are not what stands; with what was hidden, more would tell it
+    for n in (
+        3_000,
+        2_000,
+    ):  # as many as the first, which are not what stands; with what was hidden, more would tell it
         plan = SimpleNamespace(warehouse=file, round="r", run_id="another", min_clients=50)
         run = SimpleNamespace(plan=plan, scheme=scheme)
         assert "landed before, of other reports" in estimating._told_before(run, sent(n))  # type: ignore[arg-type]
