@@ -41,12 +41,12 @@ def answered(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def moved(tmp_path: Path) -> Copy:
-    """A function that copies a folder with its rounds into the test's own, and returns that: their plans name it."""
+    """A function that copies a folder with its rounds into the test's own, and returns that: their files name it."""
 
     def move(folder: Path) -> Path:
-        target = Path(shutil.copytree(folder, tmp_path / "moved"))
-        for plan in target.glob("**/runs/*/plan.json"):
-            plan.write_text(plan.read_text(encoding="utf-8").replace(str(folder), str(target)), encoding="utf-8")
+        target = Path(shutil.copytree(folder, tmp_path / "moved", symlinks=True))
+        for file in target.glob("**/runs/*/*.json"):
+            file.write_text(file.read_text(encoding="utf-8").replace(str(folder), str(target)), encoding="utf-8")
         return target
 
     return move

@@ -20,9 +20,11 @@ import duckdb
 import pandas as pd
 import pytest
 
+import dpcore as dp
 from dpcore import wire
 from dpcore.collector.sealing import landing
 from dpcore.errors import AlreadyLanded, DPCoreError, InvalidReport, TooFewClients
+from dpcore.protocol.report import with_ids
 from dpcore.results import warehouse
 from dpcore.results.warehouse.views import RESULTS
 from dpcore.rounds import backup
@@ -31,22 +33,30 @@ from dpcore.wire.store import FileStore
 from tests.helpers import collectors, undrawn
 from tests.helpers.disks import small_disk
 
+TEXT = """
+name = "colours"
+[attributes.colour]
+type = "categorical"
+categories = ["red", "green", "blue"]
+epsilon = 1
+"""
+SCHEME = dp.Scheme.from_toml(TEXT)
 DAYS = [f"2026-11-{day:02d}" for day in range(1, 21)]
 PLACES = {"figures": ["path"]}  # what may differ between a folder and another one that was made of it
 TIMES = {"runs": ["started_at", "finished_at", "run_id"]}
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project with a landed round, a file of reports that no round has counted, a ledger, and Prefect's databases."""
-    root = tmp_path / "own"
+    root = tmp_path_factory.mktemp("backup") / "own"
     for folder in ("data", "in", ".prefect", ".git"):
         (root / folder).mkdir(parents=True)
     (root / "ldpflow.toml").write_text('scheme = "scheme.toml"\ndata = "data"\nreports = "in"\n', encoding="utf-8")
-    (root / "scheme.toml").write_text(collectors.TEXT, encoding="utf-8")
+    (root / "scheme.toml").write_text(TEXT, encoding="utf-8")
     (root / ".git" / "config").write_text("of git")
     (root / ".prefect" / "server.log").write_text("a log")
-    (root / "linked").symlink_to(tmp_path)
+    (root / "linked").symlink_to(root.parent)
     for name in (".prefect/prefect.db", ".prefect/messages.db", "data/other.sqlite"):
         with closing(sqlite3.connect(root / name)) as database, database:
             database.execute("create table said (text)")
@@ -59,8 +69,15 @@ def project(tmp_path: Path) -> Path:
     return root
 
 
+@pytest.fixture
+def project(made_once: Path, moved: Callable[[Path], Path]) -> Path:
+    """The same in a folder of the test's own."""
+    return moved(made_once)
+
+
 def send(root: Path, name: str, count: int, seed: int, sent_for: str = "") -> None:
-    wire.write_reports(root / "in" / f"{name}.parquet", collectors.SCHEME, collectors.reports(count, seed), sent_for)
+    batch = dp.privatize(SCHEME, {"colour": ["red", "green"] * (count // 2)}, dp.seeded(seed))
+    wire.write_reports(root / "in" / f"{name}.parquet", SCHEME, with_ids(batch, dp.seeded((seed, 1))), sent_for)
 
 
 def go(root: Path, round_: str, reports: Path | None = None) -> Run:
@@ -72,7 +89,8 @@ def go(root: Path, round_: str, reports: Path | None = None) -> Run:
 def tables(root: Path) -> dict[str, pd.DataFrame]:
     """Every table that a run lands in, without what names folders."""
     file = root / "data" / "warehouse.duckdb"
-    found = {name: warehouse.query(file, f"from {name} order by all") for name in ("runs", "drawings", *RESULTS)}
+    with warehouse.reader(file) as ask:
+        found = {name: ask(f"from {name} order by all") for name in ("runs", "drawings", *RESULTS)}
     return {name: frame.drop(columns=PLACES.get(name, [])) for name, frame in found.items()}
 
 
@@ -126,7 +144,7 @@ def test_a_round_is_estimated_again_where_it_was_restored(project: Path, tmp_pat
     backup.back_up(tmp_path / "b.tar", project)
     untouched = tree(project)
     backup.restore(tmp_path / "b.tar", tmp_path / "other")
-    run = newest(collectors.SCHEME, "2026-11-20", tmp_path / "other" / "data")
+    run = newest(SCHEME, "2026-11-20", tmp_path / "other" / "data")
     sequence.estimate(run, sequence.Here())
     assert tree(project) == untouched
     named = warehouse.query(tmp_path / "other" / "data/warehouse.duckdb", "select path from figures")["path"]
