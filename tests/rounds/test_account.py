@@ -113,6 +113,7 @@ def test_reports_are_charged_when_a_round_first_sees_them_to_the_round_they_were
     assert charged == [[DAYS[0], 1], [DAYS[1], 1]]
 
 
+@pytest.mark.usefixtures("plain_pages")
 def test_a_round_of_nothing_but_late_reports_has_the_account_of_all_before_it(scheme: Path, tmp_path: Path) -> None:
     for day in DAYS[:2]:
         send(tmp_path, day, sent_for=day)

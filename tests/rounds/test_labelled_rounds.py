@@ -137,6 +137,7 @@ def test_weights_that_would_tell_few_reports_are_refused(small: Path) -> None:
     assert warehouse.query(small, "from weights").empty  # what weights cost would tell the count of a hidden category
 
 
+@pytest.mark.usefixtures("plain_pages")
 def test_the_population_is_estimated_by_its_known_totals(weighted: Path, tmp_path: Path) -> None:
     file = weighted
     rows = warehouse.query(file, "from functionals where functional = 'mean' order by given").set_index("given")
