@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from tests.helpers.kept_open import kept_open
+
 Copy = Callable[[Path], Path]
 
 
-@pytest.fixture(scope="module")
-def unpublished() -> Iterator[None]:
-    """Let warehouses have no published copy, a fifth of a small round's time; `tests/results` has what it is for."""
-    published = import_module("dpcore.results.warehouse.published")  # the package has a function of that name
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(published, "_publish", lambda *_: None)
+@pytest.fixture
+def light_warehouses() -> Iterator[None]:
+    """Let the warehouses of a test stay open, unpublished."""
+    with kept_open():
         yield
 
 
@@ -43,7 +42,8 @@ def answered(tmp_path_factory: pytest.TempPathFactory) -> Path:
     people = pd.DataFrame({"urban_rural": np.where(np.arange(100) % 3 == 0, "rural", "urban")})
     people.to_parquet(data / "people-100.parquet")
     given = {"records": data / "people-100.parquet", "round_": "r", "data": data, "keep_reports": True}
-    undrawn.run(data / "scheme.toml", **given)
+    with kept_open():
+        undrawn.run(data / "scheme.toml", **given)
     return data
 
 

@@ -22,7 +22,7 @@ from dpcore.rounds.run import Run
 from tests.helpers import undrawn
 from tests.helpers.schemes import QUESTION as SCHEME
 
-pytestmark = pytest.mark.usefixtures("unpublished", "fresh")  # where the rounds of a test land
+pytestmark = pytest.mark.usefixtures("light_warehouses", "fresh")  # where the rounds of a test land
 
 DAYS = ("2026-11-17", "2026-11-18", "2026-11-19", "2026-11-20")
 

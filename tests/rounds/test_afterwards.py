@@ -25,9 +25,10 @@ from dpcore.rounds.backfill import rounds_of
 from dpcore.rounds.cleanup import clean, clean_folder, in_words
 from dpcore.rounds.run import Run
 from tests.helpers import undrawn
+from tests.helpers.kept_open import kept_open
 from tests.helpers.schemes import QUESTION
 
-pytestmark = pytest.mark.usefixtures("unpublished")
+pytestmark = pytest.mark.usefixtures("light_warehouses")
 
 DAYS = [date(2026, 11, day) for day in (1, 2, 3, 4)]
 LANDED = datetime(2026, 11, 5, 12, tzinfo=UTC)
@@ -51,15 +52,16 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("afterwards")
     scheme = folder / "question.toml"
     scheme.write_text(QUESTION, encoding="utf-8")
-    undrawn.run(scheme, round_="2026-11-02", data=folder)
-    sent(folder / "inbox", "a", scheme)
-    late = preparing.prepare(scheme, reports=folder / "inbox", round_="2026-11-04", data=folder, min_clients=0)
-    sequence.collect(late, sequence.Here())
-    estimating.estimate(late)
-    undrawn.run(scheme, reports=folder / "inbox", round_="2026-11-03", data=folder, min_clients=0)
-    sent(folder / "inbox", "b", scheme, "2026-11-05")
-    with warehouse.open_for_writing(folder / "warehouse.duckdb") as connection:
-        connection.execute("update runs set started_at = ?, finished_at = ?", [LANDED - timedelta(hours=1), LANDED])
+    with kept_open():
+        undrawn.run(scheme, round_="2026-11-02", data=folder)
+        sent(folder / "inbox", "a", scheme)
+        late = preparing.prepare(scheme, reports=folder / "inbox", round_="2026-11-04", data=folder, min_clients=0)
+        sequence.collect(late, sequence.Here())
+        estimating.estimate(late)
+        undrawn.run(scheme, reports=folder / "inbox", round_="2026-11-03", data=folder, min_clients=0)
+        sent(folder / "inbox", "b", scheme, "2026-11-05")
+        with warehouse.open_for_writing(folder / "warehouse.duckdb") as connection:
+            connection.execute("update runs set started_at = ?, finished_at = ?", [LANDED - timedelta(hours=1), LANDED])
     for plan in (folder / "runs").glob("*/plan.json"):
         told = json.loads(plan.read_text(encoding="utf-8"))
         plan.write_text(json.dumps(told | {"started_at": "2026-11-05T11:00:00+00:00"}), encoding="utf-8")

@@ -32,6 +32,7 @@ from dpcore.rounds.run import Run
 from dpcore.wire.store import FileStore
 from tests.helpers import collectors, undrawn
 from tests.helpers.disks import small_disk
+from tests.helpers.kept_open import kept_open
 
 TEXT = """
 name = "colours"
@@ -64,7 +65,9 @@ def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     FileStore(root / "ledgers" / "one.ledger").path.parent.mkdir()
     FileStore(root / "ledgers" / "one.ledger").append("a charge")
     send(root, "a", 60, 1)
-    go(root, "2026-11-20")
+    with kept_open():
+        go(root, "2026-11-20")
+    warehouse.publish_copy(root / "data/warehouse.duckdb")
     send(root, "b", 70, 2)
     return root
 

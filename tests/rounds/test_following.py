@@ -26,8 +26,9 @@ from dpcore.rounds import following
 from dpcore.rounds.following import scheme_from
 from dpcore.rounds.preparing import prepare
 from tests.helpers import undrawn
+from tests.helpers.kept_open import kept_open
 
-pytestmark = pytest.mark.usefixtures("unpublished")
+pytestmark = pytest.mark.usefixtures("light_warehouses")
 
 FIRST = """name = "consumer_expenditure"
 clients = 20000
@@ -52,9 +53,10 @@ def rounds(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which a round has landed, and one that follows it."""
     folder = tmp_path_factory.mktemp("following")
     (folder / "first.toml").write_text(FIRST)
-    undrawn.run(folder / "first.toml", round_=DAYS[0], data=folder)
-    cli.scheme([folder / "first.toml"], from_=DAYS[0], out=folder / "second.toml", data=folder)
-    undrawn.run(folder / "second.toml", round_=DAYS[1], after=DAYS[0], data=folder)
+    with kept_open():
+        undrawn.run(folder / "first.toml", round_=DAYS[0], data=folder)
+        cli.scheme([folder / "first.toml"], from_=DAYS[0], out=folder / "second.toml", data=folder)
+        undrawn.run(folder / "second.toml", round_=DAYS[1], after=DAYS[0], data=folder)
     return folder
 
 

@@ -17,8 +17,9 @@ from dpcore.results import warehouse
 from dpcore.results.warehouse.views import RESULTS
 from dpcore.rounds import cleanup
 from tests.helpers import undrawn
+from tests.helpers.kept_open import kept_open
 
-pytestmark = pytest.mark.usefixtures("unpublished")
+pytestmark = pytest.mark.usefixtures("light_warehouses")
 
 TEXT = """
 name = "colours"
@@ -44,9 +45,10 @@ def landed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three landed rounds of reports."""
     folder = tmp_path_factory.mktemp("forgotten")
     (folder / "scheme.toml").write_text(TEXT, encoding="utf-8")
-    for number, day in enumerate(DAYS):
-        wire.write_reports(folder / "in" / f"{day}.parquet", SCHEME, reports(60, number), day)
-        go(folder, day)
+    with kept_open():
+        for number, day in enumerate(DAYS):
+            wire.write_reports(folder / "in" / f"{day}.parquet", SCHEME, reports(60, number), day)
+            go(folder, day)
     return folder
 
 

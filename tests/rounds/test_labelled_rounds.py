@@ -22,8 +22,9 @@ from dpcore.rounds import margins as known_totals
 from dpcore.rounds.preparing import prepare
 from dpcore.wire import write_reports
 from tests.helpers import undrawn
+from tests.helpers.kept_open import kept_open
 
-pytestmark = pytest.mark.usefixtures("unpublished")
+pytestmark = pytest.mark.usefixtures("light_warehouses")
 
 SCHEME = """name = "homes"
 [attributes.income]
@@ -97,13 +98,15 @@ def tables(folder: Path, text: str, records: pd.DataFrame, margins: str) -> dict
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A round in which twenty people are of the west, who must not be told by others."""
-    return landed(tmp_path_factory.mktemp("small"), people(west=20), OF_ALL)
+    with kept_open():
+        return landed(tmp_path_factory.mktemp("small"), people(west=20), OF_ALL)
 
 
 @pytest.fixture(scope="module")
 def weighted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A round that is weighted by sex."""
-    return landed(tmp_path_factory.mktemp("weighted"), people(west=200), MARGINS)
+    with kept_open():
+        return landed(tmp_path_factory.mktemp("weighted"), people(west=200), MARGINS)
 
 
 def test_what_too_few_reports_say_stands_in_no_table(small: Path, tmp_path: Path) -> None:

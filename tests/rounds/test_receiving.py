@@ -18,7 +18,7 @@ from dpcore.results.pages import publish
 from dpcore.rounds.receiving import receive
 from tests.helpers import undrawn
 
-pytestmark = pytest.mark.usefixtures("unpublished")
+pytestmark = pytest.mark.usefixtures("light_warehouses")
 
 SCHEME = """
 name = "survey"

@@ -17,7 +17,7 @@ from dpcore.rounds.run import STEPS, Run, State
 from tests.helpers import warehouses
 from tests.helpers.schemes import QUESTION, SMALL
 
-pytestmark = pytest.mark.usefixtures("unpublished")
+pytestmark = pytest.mark.usefixtures("light_warehouses")
 
 WAYS: dict[str, Callable[[Run], Any]] = {
     "privatize": lambda run: privatizing.privatize_shard(run, 0),

@@ -23,7 +23,7 @@ from dpcore.rounds.run import Run, newest
 from tests.helpers import undrawn
 from tests.helpers.schemes import QUESTION as SCHEME
 
-pytestmark = pytest.mark.usefixtures("unpublished", "fresh")  # where the rounds of a test land
+pytestmark = pytest.mark.usefixtures("light_warehouses", "fresh")  # where the rounds of a test land
 
 SEED = 987_654_321_012_345
 

@@ -224,7 +224,7 @@ class Hostile(RuleBasedStateMachine):
 
 
 def test_a_hostile_sequence_of_runs_ends_as_a_slow_model_says(
-    created: Path, monkeypatch: pytest.MonkeyPatch, unpublished: None
+    created: Path, monkeypatch: pytest.MonkeyPatch, light_warehouses: None
 ) -> None:
     """Every rule in one sequence: runs that stand, are refused, replaced, retried, that fail, and reports that come late."""
     Hostile.made = created
