@@ -9,6 +9,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import pytest
 from dpcore import cli
 from dpcore.rounds import landing, preparing
 from dpcore.wire import write_whole
+from tests.helpers.kept_open import kept_open
 
 ROOT = Path(__file__).parents[2]
 SCHEME = str(ROOT / "data/schemes/consumer_expenditure.toml")
@@ -62,13 +64,20 @@ def records(path: Path, rows: int = 30, **changes: object) -> Path:
     return path
 
 
+@pytest.fixture(autouse=True)
+def light_warehouses() -> Iterator[None]:
+    with kept_open():
+        yield
+
+
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which `ldpflow run` has run."""
     folder = tmp_path_factory.mktemp("cli")
     (folder / "coarse.toml").write_text(COARSE, encoding="utf-8")
     command = ("run", "coarse.toml", "--clients", "10000", "--seed", "7", "--round", "2026-11-20")
-    done = ldpflow(*command, at=folder)
+    with kept_open():
+        done = ldpflow(*command, at=folder)
     assert done.returncode == 0, done.stderr
     (folder / "out.txt").write_text(done.stdout)
     return folder
