@@ -29,7 +29,7 @@ from tests.helpers import collectors, undrawn
 from tests.vectors.past.freeze import ASKED
 
 PAST = Path(__file__).parents[1] / "vectors" / "past"
-ALL = ["migration_14", "migration_19", "migration_25", "store_1", "store_2"]
+AT_NIGHT = pytest.mark.nightly("every case")
 COLLECTED = [  # pasts that had a collector and ledgers
     pytest.param("migration_25", marks=pytest.mark.slow),
     "store_1",
@@ -55,7 +55,10 @@ def asked(file: Path) -> dict[str, list[dict[str, object]]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in ALL if name != "store_1"])
+@pytest.mark.parametrize(
+    "name",
+    ["migration_14", *(pytest.param(name, marks=AT_NIGHT) for name in ("migration_19", "migration_25")), "store_2"],
+)
 def test_a_past_warehouse_says_what_it_said_and_takes_the_next_round(
     unpacked: Callable[[str], Path], name: str
 ) -> None:
