@@ -8,9 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.kept_open import kept_open
+from tests.helpers.kept_open import commands_read_once, kept_open
 
 Copy = Callable[[Path], Path]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def commands() -> Iterator[None]:
+    """Let the signatures of commands be read once."""
+    with commands_read_once():
+        yield
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ upper = 50_000
 unit = "USD"
 column = "Expenditure"
 epsilon = "ln 3"
-functionals = ["mean", "quantile(0.25)", "quantile(0.5)"]
+functionals = ["cdf(20000)", "quantile(0.25)", "quantile(0.5)"]
 [attributes.urban_rural]
 type = "categorical"
 categories = ["urban", "rural"]
@@ -93,7 +93,7 @@ def test_numbers_of_both_rounds_land_beside_the_truth(rounds: Path) -> None:
         rounds,
         """
         select round, estimator, number, standard_error, holds_truth from latest_estimates
-        where attribute = 'expenditure' and number in ('mean', 'quantile(0.5)') order by all""",
+        where attribute = 'expenditure' and number in ('cdf(20000)', 'quantile(0.5)') order by all""",
     )
     by_round = {(row[0], row[2]): row for row in rows}
     assert all(row[4] for row in rows)
