@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-SHOWN = 400
+SHOWN = 25
 _parts: Counter[str] = Counter()
 _folders: Counter[str] = Counter()
 _files: Counter[str] = Counter()
