@@ -13,12 +13,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from dpcore import cli
 from dpcore.rounds import landing, preparing
 from dpcore.wire import write_whole
+from tests.helpers import undrawn
 from tests.helpers.kept_open import kept_open
+from tests.helpers.schemes import QUESTION
 
 ROOT = Path(__file__).parents[2]
 SCHEME = str(ROOT / "data/schemes/consumer_expenditure.toml")
@@ -116,6 +119,22 @@ def test_show_prints_a_landed_round_again(ran: Path) -> None:
     for words in ((), ("2026-11-20", "--scheme", "consumer_expenditure")):
         assert ldpflow("show", *words, at=ran).stdout == (ran / "out.txt").read_text()
     one_line(ldpflow("show", "2026-11-21", at=ran), ["no landed round '2026-11-21'", "2026-11-20"])
+
+
+def test_show_says_what_moved_and_why_numbers_are_refused(tmp_path: Path) -> None:
+    scheme = tmp_path / "question.toml"
+    mean = 'values = [0, 1]\nfunctionals = ["mean"]\n'
+    scheme.write_text(f'{QUESTION}{mean}[labels.side]\ncategories = ["left", "right", "top"]\n', encoding="utf-8")
+    for round_, urban in (("2026-11-19", 150), ("2026-11-20", 60)):
+        kinds = ["urban"] * urban + ["rural"] * (200 - urban)
+        sides = ["left", "right"] * 95 + ["top"] * 10
+        people = {"urban_rural": kinds, "side": sides}
+        pd.DataFrame(people).to_csv(tmp_path / "people.csv", index=False)
+        undrawn.run(scheme, records=tmp_path / "people.csv", round_=round_, data=tmp_path / "data/var")
+    said = ldpflow("show", "2026-11-20", at=tmp_path).stdout
+    assert "change since round 2026-11-19" in said
+    assert "moved" in said
+    assert "fewer than 50 reports are of this group" in said
 
 
 def test_running_twice_lands_once(ran: Path) -> None:

@@ -11,14 +11,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpcore import cli
+from dpcore import cli, pipeline
 from dpcore.audit import crowd
 from dpcore.errors import NotEstimable, SchemeError
+from dpcore.functionals import parse
 from dpcore.privacy.budget import Budget
 from dpcore.protocol.scheme import Scheme
 from dpcore.rounds.planner.answer import Aim, Forecast
 from dpcore.rounds.planner.assumed import Assumed
-from dpcore.rounds.planner.expectation import expected_statistics
+from dpcore.rounds.planner.expectation import expected_aggregate, expected_statistics
 from dpcore.rounds.planner.limit import of_curve
 from dpcore.rounds.planner.plan import Planner
 from dpcore.rounds.planner.search import least, rounded_clients, rounded_epsilon
@@ -217,6 +218,14 @@ def test_expected_statistics_are_means(pets: Planner) -> None:
             np.testing.assert_allclose(model.frequencies(means, 10**6), law, atol=1e-5)
         else:
             np.testing.assert_allclose(model.reports(means), 10**6 * model.level_law, atol=100)
+
+
+def test_expected_reports_of_levels_say_what_is_expected() -> None:
+    curve = 'type = "numeric"\nlower = 0\nupper = 1\nmechanism = "wavelet_laplace"\ndegree = 1\nfinest_level = 3\n'
+    scheme = Scheme.from_toml(f'name = "s"\n[attributes.x]\n{curve}estimator = "projection"\nepsilon = 1\n')
+    expected = expected_aggregate(scheme, Assumed(), 10**9)
+    half = Assumed().cell_probabilities("x", 0, 1, 1000)[:500].sum()
+    assert pipeline.estimate(expected, "x").functional(parse("cdf(0.5)")).value == pytest.approx(half, abs=1e-3)
 
 
 def test_the_search_finds_the_least_and_numbers_are_rounded_up() -> None:
