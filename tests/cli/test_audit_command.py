@@ -36,6 +36,7 @@ finest_level = 2
 cells = 64
 epsilon = "ln 3"
 """
+KIND, WEIGHT = TEXT[: TEXT.index("[attributes.weight]")], TEXT[TEXT.index("[attributes.weight]") :]
 
 
 @pytest.fixture
@@ -70,7 +71,8 @@ def audit(*arguments: str, at: Path) -> tuple[int, str, str]:
     raise AssertionError("a command ends by exiting")
 
 
-def test_a_scheme_that_keeps_its_promises(pets: str, tmp_path: Path) -> None:
+def test_a_scheme_that_keeps_its_promises(pets: str, fresh: Path, tmp_path: Path) -> None:
+    fresh.rename(tmp_path / "w.duckdb")
     code, out, err = audit(pets, "--out", "c.md", "--warehouse", "w.duckdb", at=tmp_path)
     assert (code, err) == (0, "")
     for said in (
@@ -124,8 +126,9 @@ def test_auditing_twice_on_a_day_lands_once(pets: str, tmp_path: Path) -> None:
     "planted", [OneTooMany, pytest.param(CutWindow, marks=pytest.mark.slow)], ids=lambda kind: kind.__name__
 )
 def test_a_broken_promise_exits_with_1_after_everything_is_said(
-    pets: str, tmp_path: Path, planted: type, monkeypatch: pytest.MonkeyPatch
+    pets: str, fresh: Path, tmp_path: Path, planted: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    fresh.rename(tmp_path / "w.duckdb")
     monkeypatch.setitem(named.CATEGORICAL, "randomized_response", planted)
     code, out, err = audit(pets, "--out", "c.json", "--warehouse", "w.duckdb", at=tmp_path)
     assert code == 1
@@ -141,11 +144,12 @@ def test_a_broken_promise_exits_with_1_after_everything_is_said(
     assert list(rows["attribute"]) == ["", "kind"]
 
 
-@pytest.mark.usefixtures("undrawn")
+@pytest.mark.usefixtures("hardly_averaged")
 def test_clients_whose_reports_belie_the_promise_exit_with_1(
-    pets: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    pets: str, fresh: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The integers are those of an honest mechanism, and so enumeration finds nothing; the code draws from a known seed."""
+    fresh.rename(tmp_path / "w.duckdb")
     honest = Scheme.from_toml(TEXT).attributes["kind"].mechanism
     monkeypatch.setitem(named.CATEGORICAL, "randomized_response", type(known_seed(honest)))
     code, out, err = audit(pets, "--out", "c.json", "--warehouse", "w.duckdb", at=tmp_path)
@@ -161,7 +165,7 @@ def test_clients_whose_reports_belie_the_promise_exit_with_1(
 
 
 @pytest.mark.usefixtures("hardly_averaged")
-def test_a_seed_that_landed_with_real_people_exits_with_1(pets: str, fresh: Path, tmp_path: Path) -> None:
+def test_a_seed_that_landed_with_real_people_exits_with_1(fresh: Path, tmp_path: Path) -> None:
     """No landing lets one in; here the table's constraint was taken away."""
     with duckdb.connect(str(fresh)) as connection:
         connection.execute("create or replace table runs as from runs")
@@ -169,7 +173,8 @@ def test_a_seed_that_landed_with_real_people_exits_with_1(pets: str, fresh: Path
             "insert into runs (run_id, scheme, scheme_digest, round, source, randomness, seed, state, started_at, version) "
             "values ('0123456789abcdef', 'pets', '', 'r', 'records', 'seeded', 7, 'landed', now()::timestamp, '1')"
         )
-    code, _, err = audit(pets, "--warehouse", str(fresh), at=tmp_path)
+    (tmp_path / "kinds.toml").write_text(KIND, encoding="utf-8")
+    code, _, err = audit("kinds.toml", "--warehouse", str(fresh), at=tmp_path)
     assert code == 1
     assert "the seeds of 1 runs of real people" in err
     [row] = warehouse.query(fresh, "from checks where name = 'landed_seeds'").to_dict("records")
@@ -177,11 +182,10 @@ def test_a_seed_that_landed_with_real_people_exits_with_1(pets: str, fresh: Path
 
 
 @pytest.mark.usefixtures("hardly_averaged")
-def test_a_certificate_of_a_broken_promise_says_not_to_sign(
-    pets: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_certificate_of_a_broken_promise_says_not_to_sign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "kinds.toml").write_text(KIND, encoding="utf-8")
     monkeypatch.setitem(named.CATEGORICAL, "randomized_response", OneTooMany)
-    assert audit(pets, "--out", "c.md", at=tmp_path)[0] == 1
+    assert audit("kinds.toml", "--out", "c.md", at=tmp_path)[0] == 1
     page = (tmp_path / "c.md").read_text(encoding="utf-8")
     assert "Do not sign." in page
     assert "Every promise is kept" not in page
@@ -192,15 +196,15 @@ def test_a_certificate_of_a_broken_promise_says_not_to_sign(
 def test_a_window_cut_off_at_an_edge_exits_with_1(
     tmp_path: Path, planted: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wave = TEXT.replace("degree = 0\nfinest_level = 2\n", f'mechanism = "{planted.name}"\n')
-    (tmp_path / "waves.toml").write_text(wave, encoding="utf-8")
+    wave = WEIGHT.replace("degree = 0\nfinest_level = 2\n", f'mechanism = "{planted.name}"\n')
+    (tmp_path / "waves.toml").write_text(f'name = "pets"\n{wave}', encoding="utf-8")
     code, out, _ = audit("waves.toml", at=tmp_path)
     assert code == 0
-    assert "2 of 2 attributes" in out
+    assert "1 of 1 attributes" in out
     monkeypatch.setitem(named.NUMERIC, planted.name, planted)
     code, out, err = audit("waves.toml", at=tmp_path)
     assert code == 1
-    assert "1 of 2 attributes" in out
+    assert "0 of 1 attributes" in out
     assert err.startswith("ldpflow: a promise is broken: weight of pets keeps epsilon = 1.")
 
 
@@ -219,7 +223,7 @@ def test_several_schemes_share_a_certificate(pets: str, tmp_path: Path) -> None:
     [
         (["none.toml"], ["no scheme file at none.toml"]),
         (["pets.toml", "--out", "c.pdf"], [".md", ".json", "'c.pdf'"]),
-        (["pets.toml", "tampered.toml"], ["tampered.toml: attributes.kind", "exceed e^epsilon"]),
+        (["tampered.toml"], ["tampered.toml: attributes.kind", "exceed e^epsilon"]),
     ],
     ids=["no file", "another ending", "a weight raised by hand"],
 )

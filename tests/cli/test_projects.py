@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from dpcore import __version__
+from dpcore.errors import DPCoreError
+from dpcore.rounds import landing, sequence
+from dpcore.rounds.run import Run
 from tests.cli.test_cli import ldpflow
+from tests.helpers import warehouses
+from tests.helpers.kept_open import kept_open
 
 
 def test_a_project_is_begun_once(tmp_path: Path) -> None:
@@ -17,17 +24,28 @@ def test_a_project_is_begun_once(tmp_path: Path) -> None:
     assert again.stderr == "ldpflow: own/Containerfile is there already; name another folder\n"
 
 
-def test_its_folder_says_what_commands_are_told(tmp_path: Path) -> None:
+def test_its_folder_says_what_commands_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A round of simulated people, of whom the file says how many, in a place that it says."""
+    monkeypatch.setattr(landing, "draw", lambda _: {})
     ldpflow("init", "own", at=tmp_path)
     text = '[attributes.urban_rural]\ntype = "categorical"\ncategories = ["urban", "rural"]\nepsilon = 2\n'
     (tmp_path / "own/a.toml").write_text(f'name = "consumer_expenditure"\nclients = 900\n{text}')
     (tmp_path / "own/ldpflow.toml").write_text('scheme = "a.toml"\ndata = "kept"\nclients = 700\n')
-    assert ldpflow("run", at=tmp_path / "own").returncode == 0
+    warehouses.put(tmp_path / "own/kept/warehouse.duckdb")
+    with kept_open():
+        assert ldpflow("run", at=tmp_path / "own").returncode == 0
     said = ldpflow("query", "select clients from runs", "--format", "csv", at=tmp_path / "own")
     assert said.stdout.split() == ["clients", "700"]
-    assert ldpflow("run", "--clients", "800", at=tmp_path / "own").returncode == 0  # what is said goes before
     assert (tmp_path / "own/kept/warehouse.duckdb").is_file()
+    begun = []
+
+    def begin(run: Run, _hands: object) -> None:
+        begun.append(run.plan.clients)
+        raise DPCoreError("enough")
+
+    monkeypatch.setattr(sequence, "carry_out", begin)
+    assert ldpflow("run", "--clients", "800", at=tmp_path / "own").stderr == "ldpflow: enough\n"
+    assert begun == [800]  # what is said goes before
 
 
 def test_a_file_that_is_wrong_is_one_line(tmp_path: Path) -> None:

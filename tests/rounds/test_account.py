@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +22,7 @@ from dpcore.rounds.run import Run
 from tests.helpers import undrawn
 from tests.helpers.schemes import QUESTION as SCHEME
 
-pytestmark = pytest.mark.usefixtures("fresh")  # where the rounds of a test land
+pytestmark = pytest.mark.usefixtures("light_warehouses", "fresh")  # where the rounds of a test land
 
 DAYS = ("2026-11-17", "2026-11-18", "2026-11-19", "2026-11-20")
 
@@ -67,7 +69,8 @@ def test_records_are_charged_before_the_first_of_them_is_privatized(
         patch.setattr(privatizing.reporting, "privatize", killed)
         with pytest.raises(KeyboardInterrupt):
             undrawn.run(scheme, records=records(tmp_path), round_="r", data=tmp_path)
-    undrawn.run(scheme, records=records(tmp_path), round_="r", data=tmp_path)
+    run = preparing.prepare(scheme, records=records(tmp_path), round_="r", data=tmp_path)
+    assert len(privatizing.privatize_records(run)) == 1
     rows = ask(
         tmp_path, "select drawings, fresh, memoized_least, memoized_most from composed_budgets where attribute = ''"
     )
@@ -104,16 +107,17 @@ def test_reports_are_charged_when_a_round_first_sees_them_to_the_round_they_were
         undrawn.run(scheme, reports=tmp_path / "in", round_=DAYS[0], data=tmp_path)
     assert spent(tmp_path) == {DAYS[0]: 2.0}
     send(tmp_path, "more", 60, DAYS[1])
-    undrawn.run(scheme, reports=tmp_path / "in", round_=DAYS[1], data=tmp_path)
+    preparing.prepare(scheme, reports=tmp_path / "in", round_=DAYS[1], data=tmp_path)
     assert spent(tmp_path) == {DAYS[0]: 2.0, DAYS[1]: 4.0}
     charged = ask(tmp_path, "select round, count(*) from drawings where attribute = '' group by all order by all")
     assert charged == [[DAYS[0], 1], [DAYS[1], 1]]
 
 
+@pytest.mark.usefixtures("plain_pages")
 def test_a_round_of_nothing_but_late_reports_has_the_account_of_all_before_it(scheme: Path, tmp_path: Path) -> None:
     for day in DAYS[:2]:
         send(tmp_path, day, sent_for=day)
-        undrawn.run(scheme, reports=tmp_path / "in", round_=day, data=tmp_path)
+        preparing.prepare(scheme, reports=tmp_path / "in", round_=day, data=tmp_path)
     send(tmp_path, "late", sent_for=DAYS[1])
     undrawn.run(scheme, reports=tmp_path / "in", round_=DAYS[2], data=tmp_path)
     assert spent(tmp_path) == dict(zip(DAYS[:3], [2.0, 4.0, 4.0], strict=True))
@@ -158,28 +162,36 @@ def test_a_round_for_which_nothing_came_says_so(scheme: Path, tmp_path: Path) ->
         undrawn.run(scheme, reports=tmp_path / "in", round_=DAYS[0], data=tmp_path)
 
 
-def test_again_is_said_once(scheme: Path, tmp_path: Path) -> None:
+def test_again_is_said_once(answered: Path, moved: Callable[[Path], Path]) -> None:
     """Who estimates a run that was replaced does not take the round back; nor does who simulates once more, unseen."""
-    undrawn.run(scheme, records=records(tmp_path), round_="r", again=True, data=tmp_path)
+    data = moved(answered)
+    scheme = data / "scheme.toml"
     scheme.write_text(SCHEME.replace("epsilon = 2", "epsilon = 1"), encoding="utf-8")
-    undrawn.run(scheme, records=records(tmp_path, 80), round_="r", again=True, data=tmp_path)
+    undrawn.run(scheme, records=records(data, 80), round_="r", again=True, data=data)
     scheme.write_text(SCHEME, encoding="utf-8")
     with pytest.raises(AlreadyLanded):
-        cli.estimate(scheme, "r", data=tmp_path)
-    assert ask(tmp_path, "select accepted from latest_runs") == [[80]]
-    assert spent(tmp_path) == {"r": 3.0}
+        cli.estimate(scheme, "r", data=data)
+    assert ask(data, "select accepted from latest_runs") == [[80]]
+    assert spent(data) == {"r": 3.0}
 
-    undrawn.run(scheme, round_="s", data=tmp_path)
-    undrawn.run(scheme, round_="s", clients=500, again=True, data=tmp_path)
+
+def test_a_simulation_that_was_replaced_stands_again_where_somebody_says_so(scheme: Path, tmp_path: Path) -> None:
+    def simulated(clients: int, again: bool) -> None:
+        run = preparing.prepare(scheme, round_="s", clients=clients, again=again, data=tmp_path)
+        row = replace(landing.row_of(run), accepted=clients, rejected=0)
+        warehouse.land(tmp_path / "warehouse.duckdb", warehouse.Landing(row, {}, again))
+
+    simulated(900, False)
+    simulated(500, True)
     with pytest.raises(AlreadyLanded):
-        undrawn.run(scheme, round_="s", data=tmp_path)
-    undrawn.run(scheme, round_="s", again=True, data=tmp_path)
-    assert ask(tmp_path, "select accepted from latest_runs where round = 's'") == [[900]]
+        simulated(900, False)
+    assert ask(tmp_path, "select accepted from latest_runs") == [[500]]
+    simulated(900, True)
+    assert ask(tmp_path, "select accepted from latest_runs") == [[900]]
 
 
-def test_real_people_land_with_what_they_spent_or_not_at_all(scheme: Path, tmp_path: Path) -> None:
-    undrawn.run(scheme, records=records(tmp_path), round_="r", data=tmp_path)
-    [folder] = (tmp_path / "runs").iterdir()
+def test_real_people_land_with_what_they_spent_or_not_at_all(answered: Path, tmp_path: Path) -> None:
+    [folder] = (answered / "runs").iterdir()
     row = landing.row_of(Run.at(folder))
     with pytest.raises(WarehouseError, match="lands with its budgets and schemes"):
         warehouse.land(tmp_path / "another.duckdb", warehouse.Landing(row, {}))

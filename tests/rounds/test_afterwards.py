@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -24,7 +25,10 @@ from dpcore.rounds.backfill import rounds_of
 from dpcore.rounds.cleanup import clean, clean_folder, in_words
 from dpcore.rounds.run import Run
 from tests.helpers import undrawn
+from tests.helpers.kept_open import kept_open
 from tests.helpers.schemes import QUESTION
+
+pytestmark = pytest.mark.usefixtures("light_warehouses")
 
 DAYS = [date(2026, 11, day) for day in (1, 2, 3, 4)]
 LANDED = datetime(2026, 11, 5, 12, tzinfo=UTC)
@@ -48,15 +52,16 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("afterwards")
     scheme = folder / "question.toml"
     scheme.write_text(QUESTION, encoding="utf-8")
-    undrawn.run(scheme, round_="2026-11-02", data=folder)
-    sent(folder / "inbox", "a", scheme)
-    late = preparing.prepare(scheme, reports=folder / "inbox", round_="2026-11-04", data=folder, min_clients=0)
-    sequence.collect(late, sequence.Here())
-    estimating.estimate(late)
-    undrawn.run(scheme, reports=folder / "inbox", round_="2026-11-03", data=folder, min_clients=0)
-    sent(folder / "inbox", "b", scheme, "2026-11-05")
-    with warehouse.open_for_writing(folder / "warehouse.duckdb") as connection:
-        connection.execute("update runs set started_at = ?, finished_at = ?", [LANDED - timedelta(hours=1), LANDED])
+    with kept_open():
+        undrawn.run(scheme, round_="2026-11-02", data=folder)
+        sent(folder / "inbox", "a", scheme)
+        late = preparing.prepare(scheme, reports=folder / "inbox", round_="2026-11-04", data=folder, min_clients=0)
+        sequence.collect(late, sequence.Here())
+        estimating.estimate(late)
+        undrawn.run(scheme, reports=folder / "inbox", round_="2026-11-03", data=folder, min_clients=0)
+        sent(folder / "inbox", "b", scheme, "2026-11-05")
+        with warehouse.open_for_writing(folder / "warehouse.duckdb") as connection:
+            connection.execute("update runs set started_at = ?, finished_at = ?", [LANDED - timedelta(hours=1), LANDED])
     for plan in (folder / "runs").glob("*/plan.json"):
         told = json.loads(plan.read_text(encoding="utf-8"))
         plan.write_text(json.dumps(told | {"started_at": "2026-11-05T11:00:00+00:00"}), encoding="utf-8")
@@ -64,31 +69,22 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def copy(world: Path, tmp_path: Path) -> Path:
+def copy(world: Path, moved: Callable[[Path], Path]) -> Path:
     """The same in a folder that may be spoiled."""
-    data = tmp_path / "data"
-    shutil.copytree(world, data)
-    for plan in (data / "runs").glob("*/plan.json"):
-        plan.write_text(plan.read_text(encoding="utf-8").replace(str(world), str(data)), encoding="utf-8")
-    return data
+    return moved(world)
 
 
-@pytest.mark.parametrize(
-    ("source", "again", "missing"),
-    [
+def test_a_backfill_finds_what_is_missing_of_its_kind(world: Path) -> None:
+    scheme = Scheme.from_toml(world / "question.toml")
+    file = world / "warehouse.duckdb"
+    for source, again, missing in (
         ("simulated", False, [1, 4]),
         ("simulated", True, [1, 2, 4]),  # real people's round is never run with simulated ones
         ("reports", False, [1, 2, 4]),
         ("reports", True, [1, 2, 3, 4]),
-    ],
-)
-def test_a_backfill_finds_what_is_missing_of_its_kind(
-    world: Path, source: str, again: bool, missing: list[int]
-) -> None:
-    scheme = Scheme.from_toml(world / "question.toml")
-    file = world / "warehouse.duckdb"
-    found = rounds_of(scheme, file, DAYS[0], DAYS[3], source=source, again=again)
-    assert found == [f"2026-11-0{day}" for day in missing]
+    ):
+        found = rounds_of(scheme, file, DAYS[0], DAYS[3], source=source, again=again)
+        assert found == [f"2026-11-0{day}" for day in missing], (source, again)
     assert rounds_of(scheme, world / "none.duckdb", DAYS[0], DAYS[0]) == ["2026-11-01"]
     last = DAYS[0] + timedelta(days=backfill.MOST - 1)
     assert len(rounds_of(scheme, world / "none.duckdb", DAYS[0], last)) == backfill.MOST == 3660

@@ -20,33 +20,45 @@ import duckdb
 import pandas as pd
 import pytest
 
+import dpcore as dp
 from dpcore import wire
 from dpcore.collector.sealing import landing
 from dpcore.errors import AlreadyLanded, DPCoreError, InvalidReport, TooFewClients
+from dpcore.protocol.report import with_ids
 from dpcore.results import warehouse
 from dpcore.results.warehouse.views import RESULTS
-from dpcore.rounds import backup
-from dpcore.rounds.run import Run
+from dpcore.rounds import backup, sequence
+from dpcore.rounds import landing as drawing
+from dpcore.rounds.run import Run, newest
 from dpcore.wire.store import FileStore
 from tests.helpers import collectors, undrawn
 from tests.helpers.disks import small_disk
+from tests.helpers.kept_open import kept_open
 
+TEXT = """
+name = "colours"
+[attributes.colour]
+type = "categorical"
+categories = ["red", "green", "blue"]
+epsilon = 1
+"""
+SCHEME = dp.Scheme.from_toml(TEXT)
 DAYS = [f"2026-11-{day:02d}" for day in range(1, 21)]
 PLACES = {"figures": ["path"]}  # what may differ between a folder and another one that was made of it
 TIMES = {"runs": ["started_at", "finished_at", "run_id"]}
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project with a landed round, a file of reports that no round has counted, a ledger, and Prefect's databases."""
-    root = tmp_path / "own"
+    root = tmp_path_factory.mktemp("backup") / "own"
     for folder in ("data", "in", ".prefect", ".git"):
         (root / folder).mkdir(parents=True)
     (root / "ldpflow.toml").write_text('scheme = "scheme.toml"\ndata = "data"\nreports = "in"\n', encoding="utf-8")
-    (root / "scheme.toml").write_text(collectors.TEXT, encoding="utf-8")
+    (root / "scheme.toml").write_text(TEXT, encoding="utf-8")
     (root / ".git" / "config").write_text("of git")
     (root / ".prefect" / "server.log").write_text("a log")
-    (root / "linked").symlink_to(tmp_path)
+    (root / "linked").symlink_to(root.parent)
     for name in (".prefect/prefect.db", ".prefect/messages.db", "data/other.sqlite"):
         with closing(sqlite3.connect(root / name)) as database, database:
             database.execute("create table said (text)")
@@ -54,13 +66,22 @@ def project(tmp_path: Path) -> Path:
     FileStore(root / "ledgers" / "one.ledger").path.parent.mkdir()
     FileStore(root / "ledgers" / "one.ledger").append("a charge")
     send(root, "a", 60, 1)
-    go(root, "2026-11-20")
+    with kept_open():
+        go(root, "2026-11-20")
+    warehouse.publish_copy(root / "data/warehouse.duckdb")
     send(root, "b", 70, 2)
     return root
 
 
+@pytest.fixture
+def project(made_once: Path, moved: Callable[[Path], Path]) -> Path:
+    """The same in a folder of the test's own."""
+    return moved(made_once)
+
+
 def send(root: Path, name: str, count: int, seed: int, sent_for: str = "") -> None:
-    wire.write_reports(root / "in" / f"{name}.parquet", collectors.SCHEME, collectors.reports(count, seed), sent_for)
+    batch = dp.privatize(SCHEME, {"colour": ["red", "green"] * (count // 2)}, dp.seeded(seed))
+    wire.write_reports(root / "in" / f"{name}.parquet", SCHEME, with_ids(batch, dp.seeded((seed, 1))), sent_for)
 
 
 def go(root: Path, round_: str, reports: Path | None = None) -> Run:
@@ -72,7 +93,8 @@ def go(root: Path, round_: str, reports: Path | None = None) -> Run:
 def tables(root: Path) -> dict[str, pd.DataFrame]:
     """Every table that a run lands in, without what names folders."""
     file = root / "data" / "warehouse.duckdb"
-    found = {name: warehouse.query(file, f"from {name} order by all") for name in ("runs", "drawings", *RESULTS)}
+    with warehouse.reader(file) as ask:
+        found = {name: ask(f"from {name} order by all") for name in ("runs", "drawings", *RESULTS)}
     return {name: frame.drop(columns=PLACES.get(name, [])) for name, frame in found.items()}
 
 
@@ -113,25 +135,31 @@ def test_what_is_restored_is_what_was_there_and_counts_no_report_twice(project: 
     assert str(project) not in "".join(path.read_text() for path in other.rglob("*.json"))
     assert FileStore(other / "ledgers" / "one.ledger").lines() == ["a charge"]
     send(other, "again", 60, 1, "2026-11-21")  # the same reports in another file
-    landed = go(other, "2026-11-21")
+    with kept_open():
+        landed = go(other, "2026-11-21")
     assert landed.folder.is_relative_to(other)
     rows = warehouse.query(other / "data/warehouse.duckdb", "select round, accepted, rejected from runs order by all")
     assert rows.values.tolist() == [["2026-11-20", 60, 0], ["2026-11-21", 70, 60]]
 
 
-def test_a_round_is_estimated_again_where_it_was_restored(project: Path, tmp_path: Path) -> None:
-    from dpcore.rounds import sequence
-    from dpcore.rounds.run import newest
+def test_a_round_is_estimated_again_where_it_was_restored(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def draw(run: Run) -> None:
+        Path(run.plan.figures).mkdir(parents=True)
+        (Path(run.plan.figures) / "colour.png").write_bytes(b"a picture")
 
+    monkeypatch.setattr(drawing, "draw", draw)
     backup.back_up(tmp_path / "b.tar", project)
     untouched = tree(project)
     backup.restore(tmp_path / "b.tar", tmp_path / "other")
-    run = newest(collectors.SCHEME, "2026-11-20", tmp_path / "other" / "data")
-    sequence.estimate(run, sequence.Here())
+    run = newest(SCHEME, "2026-11-20", tmp_path / "other" / "data")
+    with kept_open():
+        sequence.estimate(run, sequence.Here())
     assert tree(project) == untouched
     named = warehouse.query(tmp_path / "other" / "data/warehouse.duckdb", "select path from figures")["path"]
-    assert len(named)
-    assert all(Path(path).is_relative_to(tmp_path / "other") for path in named)
+    assert len(named) == 1
+    assert Path(named[0]).is_relative_to(tmp_path / "other")
 
 
 def test_what_is_being_written_is_taken_whole(project: Path, tmp_path: Path) -> None:

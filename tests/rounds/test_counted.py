@@ -21,6 +21,8 @@ from dpcore.rounds.run import Run
 from tests.helpers import warehouses
 from tests.helpers.schemes import QUESTION
 
+pytestmark = pytest.mark.usefixtures("light_warehouses")
+
 
 @pytest.fixture
 def here(tmp_path: Path) -> Path:

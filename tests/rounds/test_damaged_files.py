@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
@@ -18,9 +19,8 @@ from dpcore.protocol.scheme import Scheme
 from dpcore.results.warehouse import export, query, reader
 from dpcore.results.warehouse.migrate import shipped_migrations
 from dpcore.results.warehouse.views import shipped_views
-from dpcore.rounds import aggregating, estimating, landing, outbox, preparing, sequence
+from dpcore.rounds import aggregating, estimating, landing
 from dpcore.rounds.run import Run
-from tests.helpers import warehouses
 
 ROOT = Path(__file__).parents[2]
 INSURANCE = ROOT / "data/schemes/health_insurance.toml"
@@ -56,58 +56,42 @@ def said(*arguments: str) -> str:
     return err.getvalue()
 
 
-@pytest.fixture(scope="module")
-def scheme() -> Scheme:
-    return Scheme.from_toml(INSURANCE)
+def test_damaged_records_are_refused(tmp_path: Path) -> None:
+    scheme = Scheme.from_toml(INSURANCE)
+    for how in DAMAGES:
+        path = damage(SAMPLE, tmp_path / "people.parquet", how)
+        with pytest.raises(InvalidRecord, match=r"people\.parquet cannot be read: it may be cut short") as caught:
+            list(read_blocks(path, scheme))
+        assert "\n" not in str(caught.value), how
 
 
-@pytest.mark.parametrize("how", DAMAGES)
-def test_damaged_records_are_refused(tmp_path: Path, scheme: Scheme, how: str) -> None:
-    path = damage(SAMPLE, tmp_path / "people.parquet", how)
-    with pytest.raises(InvalidRecord, match=r"people\.parquet cannot be read: it may be cut short") as caught:
-        list(read_blocks(path, scheme))
-    assert "\n" not in str(caught.value)
+def test_damaged_reports_and_aggregates_are_refused(answered: Path, moved: Callable[[Path], Path]) -> None:
+    [folder] = (moved(answered) / "runs").iterdir()
+    [sent] = (answered / "runs").glob("*/reports/*.parquet")
+    [sums] = (answered / "runs").glob("*/aggregate.parquet")
+    for how in DAMAGES:
+        for file, refused in (
+            (sent, lambda path: aggregating.aggregate_file(Run.at(folder), path)),
+            (sums, lambda _: estimating.estimate(Run.at(folder))),
+        ):
+            path = damage(file, folder / file.name, how)
+            with pytest.raises(InvalidReport, match="cut short") as caught:
+                refused(path)
+            assert "\n" not in str(caught.value), how
 
 
-@pytest.fixture(scope="module")
-def collected(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a run that was collected and estimated, of 500 people."""
-    data = tmp_path_factory.mktemp("collected")
-    pd.read_parquet(SAMPLE).iloc[:500].to_parquet(data / "people.parquet")
-    outbox.send(Scheme.from_toml(INSURANCE), data / "people.parquet", data / "reports")
-    warehouses.put(data / "warehouse.duckdb")
-    run = preparing.prepare(INSURANCE, reports=data / "reports", round_="r1", data=data)
-    sequence.collect(run, sequence.Here())
-    estimating.estimate(run)
-    landing.land(run)
-    return run.folder
-
-
-@pytest.mark.parametrize("how", DAMAGES)
-def test_damaged_reports_and_aggregates_are_refused(tmp_path: Path, collected: Path, how: str) -> None:
-    folder = Path(shutil.copytree(collected, tmp_path / "run"))
-    (reports,) = (collected.parents[1] / "reports").glob("*.parquet")
-    for file, refused in (
-        (reports, lambda path: aggregating.aggregate_file(Run.at(folder), path)),
-        (folder / "aggregate.parquet", lambda _: estimating.estimate(Run.at(folder))),
-    ):
-        path = damage(file, folder / file.name, how)
-        with pytest.raises(InvalidReport, match="cut short") as caught:
-            refused(path)
-        assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("how", DAMAGES)
 def test_damaged_tables_are_not_landed_and_say_how_they_are_made_anew(
-    tmp_path: Path, collected: Path, how: str
+    answered: Path, moved: Callable[[Path], Path]
 ) -> None:
-    folder = Path(shutil.copytree(collected, tmp_path / "run"))
-    damage(folder / "tables/frequencies.parquet", folder / "tables/frequencies.parquet", how)
-    with pytest.raises(
-        NotEstimable, match=r"frequencies\.parquet is cut short .*ldpflow estimate .* --round r1"
-    ) as caught:
-        landing.land(Run.at(folder))
-    assert "\n" not in str(caught.value)
+    [folder] = (moved(answered) / "runs").iterdir()
+    [table] = (answered / "runs").glob("*/tables/frequencies.parquet")
+    for how in DAMAGES:
+        damage(table, folder / "tables/frequencies.parquet", how)
+        with pytest.raises(
+            NotEstimable, match=r"frequencies\.parquet is cut short .*ldpflow estimate .* --round r\b"
+        ) as caught:
+            landing.land(Run.at(folder))
+        assert "\n" not in str(caught.value), how
 
 
 @pytest.mark.parametrize("how", ["empty", "text"])

@@ -14,7 +14,8 @@ from dpcore.errors import DPCoreError, InvalidReport, SchemeError
 from dpcore.results import warehouse
 from dpcore.rounds import aggregating, estimating, landing, preparing, privatizing, sequence
 from dpcore.rounds.run import Run, newest
-from tests.helpers.schemes import HOUSEHOLDS
+from tests.helpers import warehouses
+from tests.helpers.schemes import HOUSEHOLDS, QUESTION
 
 SCHEME = HOUSEHOLDS.replace("200000", "3000")
 
@@ -62,6 +63,16 @@ def test_a_round_elsewhere_has_the_bits_of_one_here(store: Any, scheme_file: Pat
     assert len(warehouse.query(tmp_path / "copy.duckdb", "from figures")) == len(named)
     assert not store.exists(f"/bucket/ldpflow/runs/{here.folder.name}/reports")
     assert list(warehouse.query(tmp_path / "w.duckdb", "select accepted from runs")["accepted"]) == [3000]
+
+
+def test_pictures_and_the_published_copy_are_put_where_the_rounds_files_are(store: Any, tmp_path: Path) -> None:
+    (tmp_path / "question.toml").write_text(QUESTION, encoding="utf-8")
+    warehouses.put(tmp_path / "w.duckdb")
+    run = whole_round(tmp_path / "question.toml", "memory://bucket/ldpflow", tmp_path)
+    assert run.plan.figures == f"memory://bucket/ldpflow/figures/{run.plan.run_id}"
+    landing.land(run)
+    (tmp_path / "copy.duckdb").write_bytes(store.cat_file("/bucket/ldpflow/w.published.duckdb"))
+    assert warehouse.query(tmp_path / "copy.duckdb", "select accepted from runs")["accepted"].tolist() == [900]
 
 
 @pytest.mark.slow

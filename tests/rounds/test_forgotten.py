@@ -2,38 +2,77 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
+import dpcore as dp
 from dpcore import wire
 from dpcore.errors import AlreadyLanded, WarehouseError
+from dpcore.protocol.report import ReportBatch, with_ids
 from dpcore.results import warehouse
 from dpcore.results.warehouse.views import RESULTS
 from dpcore.rounds import cleanup
-from tests.helpers import collectors, undrawn
+from tests.helpers import undrawn
+from tests.helpers.kept_open import kept_open
 
+pytestmark = pytest.mark.usefixtures("light_warehouses")
+
+TEXT = """
+name = "colours"
+[attributes.colour]
+type = "categorical"
+categories = ["red", "green", "blue"]
+values = [0, 1, 2.5]
+functionals = ["mean"]
+epsilon = 1
+"""  # no curve, whose check of its values takes longer than all else of a small round
+SCHEME = dp.Scheme.from_toml(TEXT)
 DAYS = ("2026-11-18", "2026-11-19", "2026-11-20")
 KEPT = {"schemes", "attributes", "categories", "budgets", "batches"}
 
 
-@pytest.fixture
-def here(tmp_path: Path) -> Path:
+def reports(count: int, seed: int) -> ReportBatch:
+    people = {"colour": ["red", "green"] * (count // 2)}
+    return with_ids(dp.privatize(SCHEME, people, dp.seeded(seed)), dp.seeded((seed, 1)))
+
+
+@pytest.fixture(scope="module")
+def landed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three landed rounds of reports."""
-    (tmp_path / "scheme.toml").write_text(collectors.TEXT, encoding="utf-8")
-    for number, day in enumerate(DAYS):
-        wire.write_reports(tmp_path / "in" / f"{day}.parquet", collectors.SCHEME, collectors.reports(60, number), day)
-        go(tmp_path, day)
-    return tmp_path
+    folder = tmp_path_factory.mktemp("forgotten")
+    (folder / "scheme.toml").write_text(TEXT, encoding="utf-8")
+    with kept_open():
+        for number, day in enumerate(DAYS):
+            wire.write_reports(folder / "in" / f"{day}.parquet", SCHEME, reports(60, number), day)
+            go(folder, day)
+    return folder
+
+
+@pytest.fixture
+def here(landed: Path, moved: Callable[[Path], Path]) -> Path:
+    """The same in a folder of the test's own."""
+    return moved(landed)
 
 
 def go(here: Path, day: str) -> None:
     undrawn.run(here / "scheme.toml", reports=here / "in", round_=day, data=here / "data", min_clients=0)
 
 
+def results(here: Path, run: object) -> dict[str, list[list[object]]]:
+    """What every table has of a run."""
+    with warehouse.reader(here / "data" / "warehouse.duckdb") as ask:
+        return {table: plain(ask(f"from {table} where run_id = '{run}'")) for table in RESULTS}
+
+
 def rows(here: Path, sql: str) -> list[list[object]]:
-    frame = warehouse.query(here / "data" / "warehouse.duckdb", sql)
+    return plain(warehouse.query(here / "data" / "warehouse.duckdb", sql))
+
+
+def plain(frame: pd.DataFrame) -> list[list[object]]:
     return frame.astype(object).where(frame.notna(), None).values.tolist()
 
 
@@ -42,16 +81,15 @@ SPENT = "select * exclude (run_id, source, known_clients, known_most) from compo
 
 def test_numbers_go_and_what_was_spent_and_counted_stays(here: Path) -> None:
     spent, [[run]] = rows(here, SPENT), rows(here, f"select run_id from runs where round = '{DAYS[1]}'")
-    before = {table: rows(here, f"from {table} where run_id = '{run}'") for table in RESULTS}
-    assert before["functionals"]
+    before = results(here, run)
+    assert all(before[table] for table in ("functionals", "frequencies"))
     assert rows(here, f"from comparisons where other_run_id = '{run}' and run_id <> '{run}'")
     planned = cleanup.forget(here / "data", DAYS[1], dry_run=True)
     assert {removal.kind for removal in planned} == {"run", "numbers"}
     assert rows(here, SPENT) == spent
     assert len(rows(here, "from latest_runs")) == 3
     assert cleanup.forget(here / "data", DAYS[1]) == planned
-    for table in RESULTS:
-        assert rows(here, f"from {table} where run_id = '{run}'") == (before[table] if table in KEPT else []), table
+    assert results(here, run) == {table: found if table in KEPT else [] for table, found in before.items()}
     assert not rows(here, f"from comparisons where other_run_id = '{run}'")
     assert not (here / "data" / "runs" / str(run)).exists()
     assert rows(here, SPENT) == spent
@@ -63,9 +101,9 @@ def test_a_forgotten_round_is_over_and_its_reports_count_in_no_other(here: Path)
     cleanup.forget(here / "data", DAYS[1])
     with pytest.raises(AlreadyLanded, match="has landed and was forgotten"):
         go(here, DAYS[1])
-    again = collectors.reports(60, 1)  # of the round that is forgotten, in another file
-    wire.write_reports(here / "in" / "again.parquet", collectors.SCHEME, again, "2026-11-21")
-    wire.write_reports(here / "in" / "new.parquet", collectors.SCHEME, collectors.reports(70, 9), "2026-11-21")
+    again = reports(60, 1)  # of the round that is forgotten, in another file
+    wire.write_reports(here / "in" / "again.parquet", SCHEME, again, "2026-11-21")
+    wire.write_reports(here / "in" / "new.parquet", SCHEME, reports(70, 9), "2026-11-21")
     go(here, "2026-11-21")
     assert rows(here, "select accepted, rejected from runs where round = '2026-11-21'") == [[70, 60]]
     compared = rows(here, "select distinct other_round from latest_comparisons where round = '2026-11-21'")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import sqlite3
-import subprocess
-import sys
 import tarfile
 from collections.abc import Callable
 from contextlib import closing
@@ -14,7 +14,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from dpcore import wire
+from dpcore import cli, wire
 from dpcore.collector.sealing import landing
 from dpcore.collector.store import StoreError
 from dpcore.errors import BudgetExceeded, DPCoreError, MigrationError
@@ -23,13 +23,13 @@ from dpcore.privacy.ledger import Charge, Ledger
 from dpcore.protocol.scheme import Scheme
 from dpcore.results import warehouse
 from dpcore.results.warehouse.migrate import shipped_migrations
-from dpcore.rounds import backup
+from dpcore.rounds import backup, preparing, sequence
 from dpcore.wire.store import FileStore
 from tests.helpers import collectors, undrawn
 from tests.vectors.past.freeze import ASKED
 
 PAST = Path(__file__).parents[1] / "vectors" / "past"
-ALL = ["migration_14", "migration_19", "migration_25", "store_1", "store_2"]
+AT_NIGHT = pytest.mark.nightly("every case")
 COLLECTED = [  # pasts that had a collector and ledgers
     pytest.param("migration_25", marks=pytest.mark.slow),
     "store_1",
@@ -55,7 +55,10 @@ def asked(file: Path) -> dict[str, list[dict[str, object]]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in ALL if name != "store_1"])
+@pytest.mark.parametrize(
+    "name",
+    ["migration_14", *(pytest.param(name, marks=AT_NIGHT) for name in ("migration_19", "migration_25")), "store_2"],
+)
 def test_a_past_warehouse_says_what_it_said_and_takes_the_next_round(
     unpacked: Callable[[str], Path], name: str
 ) -> None:
@@ -105,13 +108,15 @@ def test_a_past_store_knows_what_it_took_and_seals_what_was_in_its_log(
     into, lines = past / "collected", (past / "sent.jsonl").read_bytes().splitlines()
     assert len(lines) == 60
     with collectors.collector(into, scheme, seconds=0) as sender:
-        for line in lines:
-            answer = sender.one(line, "/schemes/commute")
-            assert (answer.status, answer.said) == (200, {"answer": "already have it"})
-    reports = landing(into, scheme.digest)
-    run = undrawn.run(past / "question.toml", reports=reports, round_="2026-11-21", data=past / "new", min_clients=0)
-    counted = warehouse.query(Path(run.plan.warehouse), "select accepted, rejected from runs").values.tolist()
-    assert counted == [[60, 0]]
+        answer = sender.one(lines[0], "/schemes/commute")
+        assert (answer.status, answer.said) == (200, {"answer": "already have it"})
+        said = sender.lines(b"\n".join(lines), "/schemes/commute").said
+        assert (said["accepted"], said["already_have"]) == (0, 60)
+    given = {"reports": landing(into, scheme.digest), "data": past / "new", "min_clients": 0}
+    run = preparing.prepare(past / "question.toml", round_="2026-11-21", **given)
+    sequence.collect(run, sequence.Here())
+    counted = wire.read_aggregate(run.aggregate, scheme)
+    assert (counted.n, sum(counted.rejected.values())) == (60, 0)
 
 
 @pytest.mark.parametrize("name", COLLECTED)
@@ -124,16 +129,23 @@ def test_past_ledgers_are_charged_on(unpacked: Callable[[str], Path], name: str)
         ledger.charge([Charge(attribute="mode", cost=Budget.parse("1"))])
     ledger.charge([Charge(attribute="mode", cost=Budget.parse("0.5"))])
     assert str(ledger.spent()) == str(Budget.parse("2.5"))
-    words = "privatize question.toml five.csv out --key key --person badge --ledger ledgers --round 2026-11-22 --budget"
-    command = [sys.executable, "-m", "dpcore.cli", *words.split()]
-    same = subprocess.run([*command, "2"], cwd=past, capture_output=True, text=True, check=False)
-    assert same.returncode == 0, same.stderr  # the same answers, which are paid for
+    words = (
+        "privatize question.toml five.csv out --key key --person badge --ledger ledgers --round 2026-11-22 --budget 2"
+    )
+
+    def privatize() -> tuple[int, str]:
+        err = io.StringIO()
+        with contextlib.chdir(past), contextlib.redirect_stderr(err), pytest.raises(SystemExit) as stop:
+            cli.main(words.split())
+        return int(stop.value.code or 0), err.getvalue()
+
+    assert privatize() == (0, "")  # the same answers, which are paid for
     rows = (past / "five.csv").read_text().splitlines()
     (past / "five.csv").write_text("\n".join([rows[0], *(row.rpartition(",")[0] + ",50" for row in rows[1:]), ""]))
     (past / "out").rename(past / "before")
-    other = subprocess.run([*command, "2"], cwd=past, capture_output=True, text=True, check=False)
-    assert other.returncode == 1
-    assert "none of 5 people has enough left for another report; nothing was drawn" in other.stderr
+    code, said = privatize()
+    assert code == 1
+    assert "none of 5 people has enough left for another report; nothing was drawn" in said
     assert len(list((past / "ledgers").glob("*.ledger"))) == 5
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -37,6 +39,7 @@ epsilon = 1
 """
 
 
+@cache
 def plan(scheme: str, aim: str, **told: float) -> PairPlan:
     found = PairAim.parse(aim)
     assert found is not None
@@ -86,19 +89,17 @@ def test_a_number_and_categories_have_one_way() -> None:
     assert way.error is not None
 
 
-@pytest.mark.parametrize(
-    ("aim", "told", "words"),
-    [
+def test_what_cannot_be_planned_is_refused() -> None:
+    cases: list[tuple[str, dict[str, float], str]] = [
         ("income, job: correlation", {}, "correlation needs numbers, and job has categories"),
         ("income, income: slope", {}, "does not ask for income and another"),
         ("income, wealth: slope", {}, "it has income, age, job, region"),
         ("income, age: slope", {"clients": 1000, "error": 1.0}, "give one of them"),
         ("income, age: slope", {"clients": 1}, "clients"),
-    ],
-)
-def test_what_cannot_be_planned_is_refused(aim: str, told: dict[str, float], words: str) -> None:
-    with pytest.raises(SchemeError, match=words):
-        plan(SCHEME, aim, **told)
+    ]
+    for aim, told, words in cases:
+        with pytest.raises(SchemeError, match=words):
+            plan(SCHEME, aim, **told)
 
 
 def test_an_aim_out_of_reach_is_said_to_be() -> None:

@@ -22,6 +22,8 @@ from dpcore.rounds.run import Run
 from tests.helpers import warehouses
 from tests.helpers.tapes import Hashed, Tape, Written, only
 
+pytestmark = pytest.mark.usefixtures("light_warehouses")
+
 PEOPLE = pd.DataFrame(
     {
         "side": ["left", "right", "left"] * 8,

@@ -15,9 +15,10 @@ from dpcore.audit import audit_scheme, to_markdown
 from dpcore.errors import DPCoreError, InvalidReport, SchemeError
 from dpcore.results import warehouse
 from dpcore.results.pages import publish
-from dpcore.rounds import sequence
-from dpcore.rounds.preparing import prepare
 from dpcore.rounds.receiving import receive
+from tests.helpers import undrawn
+
+pytestmark = pytest.mark.usefixtures("light_warehouses")
 
 SCHEME = """
 name = "survey"
@@ -90,7 +91,11 @@ def test_the_order_of_rows_is_forgotten_and_counts_stand_for_reports(scheme: dp.
     assert len({file.read_bytes() for file in files}) == 1
 
 
-def test_a_round_counts_them_and_lands(scheme: dp.Scheme, tmp_path: Path) -> None:
+@pytest.mark.parametrize("with_a_curve", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_round_counts_them_and_lands(with_a_curve: bool, tmp_path: Path) -> None:
+    income = SCHEME[SCHEME.index("[attributes.income]") : SCHEME.index("[labels")]
+    text = SCHEME if with_a_curve else SCHEME.replace(income, "")
+    scheme = dp.Scheme.from_toml(text)
     random, n = np.random.default_rng(1), 3000
     people = {
         "smoked": random.choice(["yes", "no"], n, p=[0.3, 0.7]),
@@ -99,15 +104,17 @@ def test_a_round_counts_them_and_lands(scheme: dp.Scheme, tmp_path: Path) -> Non
     }
     said = {"region": random.choice(["north", "south"], n)}
     for name, values in people.items():
+        if name not in scheme.attributes:
+            continue
         attribute = scheme.attributes[name]
         drawn = attribute.mechanism.privatize(attribute.encode(values), dp.seeded(2)).values.tolist()
         words = {"smoked": lambda z: ["says yes", "says no", "shrugs"][z], "browser": lambda z: f"{z:03b}"[::-1]}
         said[name] = [words.get(name, str)(z) for z in drawn]
     file = tmp_path / "survey.toml"
-    file.write_text(SCHEME, encoding="utf-8")
+    file.write_text(text, encoding="utf-8")
     receive(scheme, written(tmp_path, said), tmp_path / "reports" / "a.parquet", sent_for="2026-11-20")
-    run = prepare(file, reports=tmp_path / "reports", round_="2026-11-20", data=tmp_path / "var", min_clients=50)
-    sequence.carry_out(run, sequence.Here())
+    given = {"reports": tmp_path / "reports", "data": tmp_path / "var", "min_clients": 50}
+    run = undrawn.run(file, round_="2026-11-20", **given)
     rows = warehouse.query(Path(run.plan.warehouse), "select * from latest_frequencies where attribute = 'smoked'")
     yes = rows[rows["category"] == "yes"].iloc[0]
     assert yes["low"] < 0.3 < yes["high"]
@@ -115,6 +122,7 @@ def test_a_round_counts_them_and_lands(scheme: dp.Scheme, tmp_path: Path) -> Non
     assert spent["epsilon"] == pytest.approx(float(scheme.attributes["browser"].budget))
 
 
+@pytest.mark.usefixtures("plain_pages")
 def test_an_infinite_epsilon_lands_as_it_is(tmp_path: Path) -> None:
     text = (
         'name = "forced"\n[attributes.used]\ntype = "categorical"\ncategories = ["yes", "no"]\n'
@@ -124,8 +132,7 @@ def test_an_infinite_epsilon_lands_as_it_is(tmp_path: Path) -> None:
     file.write_text(text, encoding="utf-8")
     said = written(tmp_path, {"used": ["yes", "no"], "n": [130, 270]})
     receive(dp.Scheme.from_toml(text), said, tmp_path / "reports" / "a.parquet", count="n")
-    run = prepare(file, reports=tmp_path / "reports", round_="r", data=tmp_path / "var", min_clients=50)
-    sequence.carry_out(run, sequence.Here())
+    run = undrawn.run(file, reports=tmp_path / "reports", round_="r", data=tmp_path / "var", min_clients=50)
     found = warehouse.query(Path(run.plan.warehouse), "select * from budgets").iloc[0]
     assert (found["stated"], found["epsilon"]) == ("infinite", math.inf)
     composed = warehouse.query(Path(run.plan.warehouse), "select * from composed_budgets")
@@ -141,24 +148,19 @@ def test_an_infinite_epsilon_lands_as_it_is(tmp_path: Path) -> None:
     assert "Nothing is promised of used, whose epsilon is infinite" in to_markdown([audited], "2026-11-24", "0")
 
 
-@pytest.mark.parametrize(
-    ("change", "why"),
-    [
+def test_what_is_no_report_is_refused_without_being_shown(scheme: dp.Scheme, tmp_path: Path) -> None:
+    for change, why in (
         ({"smoked": ["says yes", "maybe", "says no", "shrugs"]}, "row 2 of column 'smoked' is no output"),
         ({"smoked": ["says yes", "", "says no", "shrugs"]}, "row 2 of column 'smoked' says nothing"),
         ({"browser": ["100", "01", "000", "100"]}, "row 2 of column 'browser' is no output"),
         ({"browser": ["100", "012", "000", "100"]}, "a text of 3 digits"),
         ({"income": [3, 4, 0, 0]}, "row 2 of column 'income' is no output"),
         ({"region": ["west", "north", "north", "north"]}, "one of the scheme's categories"),
-    ],
-)
-def test_what_is_no_report_is_refused_without_being_shown(
-    scheme: dp.Scheme, tmp_path: Path, change: dict[str, list], why: str
-) -> None:
-    with pytest.raises(DPCoreError, match=why) as refused:
-        receive(scheme, written(tmp_path, SAID | change), tmp_path / "a.parquet")
-    assert "maybe" not in str(refused.value)
-    assert not (tmp_path / "a.parquet").exists()
+    ):
+        with pytest.raises(DPCoreError, match=why) as refused:
+            receive(scheme, written(tmp_path, SAID | change), tmp_path / "a.parquet")
+        assert "maybe" not in str(refused.value), why
+        assert not (tmp_path / "a.parquet").exists(), why
 
 
 def test_what_cannot_be_received_is_refused(scheme: dp.Scheme, tmp_path: Path) -> None:

@@ -14,8 +14,10 @@ from dpcore.errors import NotEstimable, TooFewClients
 from dpcore.results import warehouse
 from dpcore.rounds import aggregating, counted, estimating, landing, outbox, preparing, privatizing, sequence, waiting
 from dpcore.rounds.run import STEPS, Run, State
-from tests.helpers import undrawn, warehouses
-from tests.helpers.schemes import HOUSEHOLDS, SMALL
+from tests.helpers import warehouses
+from tests.helpers.schemes import QUESTION, SMALL
+
+pytestmark = pytest.mark.usefixtures("light_warehouses")
 
 WAYS: dict[str, Callable[[Run], Any]] = {
     "privatize": lambda run: privatizing.privatize_shard(run, 0),
@@ -38,8 +40,8 @@ def empty(tmp_path: Path) -> Path:
 def prepared(tmp_path: Path) -> Run:
     """A round of simulated people that nobody has begun."""
     scheme = tmp_path / "scheme.toml"
-    scheme.write_text(HOUSEHOLDS, encoding="utf-8")
-    return preparing.prepare(scheme, round_="r", clients=20_000, seed=1, data=tmp_path / "data", keep_reports=True)
+    scheme.write_text(QUESTION, encoding="utf-8")
+    return preparing.prepare(scheme, round_="r", seed=1, data=tmp_path / "data", keep_reports=True)
 
 
 def everything(run: Run) -> dict[Path, bytes]:
@@ -124,19 +126,24 @@ def test_a_round_that_is_too_few_waits_wherever_it_goes_on(tmp_path: Path) -> No
     assert list(warehouse.query(run.plan.warehouse, "select state from runs")["state"]) == ["waiting"]
 
 
-def test_what_an_older_ldpflow_compared_and_judged_before_landing_is_done_anew(prepared: Run) -> None:
-    hands = undrawn.Undrawn()
-    sequence.collect(prepared, hands)
-    sequence.estimate(prepared, hands)
+def test_what_an_older_ldpflow_compared_and_judged_before_landing_is_done_anew(tmp_path: Path) -> None:
+    (tmp_path / "scheme.toml").write_text(
+        f'{QUESTION}[labels.side]\ncategories = ["left", "right"]\n', encoding="utf-8"
+    )
+    (tmp_path / "people.csv").write_text("urban_rural,side\n" + "urban,left\nrural,right\n" * 100, encoding="utf-8")
+    given = {"records": tmp_path / "people.csv", "round_": "r", "data": tmp_path / "data"}
+    prepared = preparing.prepare(tmp_path / "scheme.toml", **given)
+    sequence.collect(prepared, sequence.Here())
+    estimating.estimate(prepared)
     checks, comparisons = (prepared.tables_folder / f"{name}.parquet" for name in ("checks", "comparisons"))
     old = pd.read_parquet(checks)
-    judged = [old.iloc[:1].assign(name=name) for name in ("quality(aggregates)", "drift(income)")]
+    judged = [old.iloc[:1].assign(name=name) for name in ("quality(aggregates)", "drift(urban_rural)")]
     pd.concat([old, *judged]).to_parquet(checks)
     rows = pd.read_parquet(comparisons)
     pd.concat([rows, rows.iloc[:1].assign(other_run_id="b" * 16)]).to_parquet(comparisons)
     landing.land(prepared)
     found = warehouse.query(prepared.plan.warehouse, "select name, count(*) as n from checks group by all")
     assert set(found["n"]) == {1}
-    assert "drift(income)" not in set(found["name"])
+    assert "drift(urban_rural)" not in set(found["name"])
     others = warehouse.query(prepared.plan.warehouse, "select distinct other_run_id = run_id as own from comparisons")
     assert others["own"].tolist() == [True]

@@ -223,20 +223,42 @@ class Hostile(RuleBasedStateMachine):
                 assert find(ask, None, "people") == days[max(days)].run_id
 
 
-def _run(examples: int, created: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hostile_sequence_of_runs_ends_as_a_slow_model_says(
+    created: Path, monkeypatch: pytest.MonkeyPatch, light_warehouses: None
+) -> None:
+    """Every rule in one sequence: runs that stand, are refused, replaced, retried, that fail, and reports that come late."""
     Hostile.made = created
     monkeypatch.setattr(connection, "_connect", connection._connect)  # put back at the end
-    few = settings(max_examples=examples, stateful_step_count=8, deadline=None, suppress_health_check=list(HealthCheck))
-    run_state_machine_as_test(Hostile, settings=few)
+    machine, (one, other) = Hostile(), sorted(DIGESTS)
+    first, second, third = ROUNDS
 
+    def begin(round_: str, source: str, clients: int, *words: str, digest: str = one, late: str = "") -> OneRun:
+        told = {word: word in words for word in ("again", "flow", "fails")}
+        machine.begin(round_=round_, digest=digest, source=source, clients=clients, late=late, **told)
+        return machine.runs[-1]
 
-def test_hostile_sequences_of_runs_end_as_a_slow_model_says(created: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _run(2, created, monkeypatch)
+    begin(second, "simulated", 900)
+    simulated = begin(first, "simulated", 400)
+    begin(first, "simulated", 500)  # refused
+    asked = begin(first, "records", 700, "flow")  # of real people, whom simulated ones never replace
+    begin(first, "simulated", 500, "again")
+    begin(second, "records", 300, "fails")  # who were asked
+    begin(second, "reports", 300, late=first)
+    begin(third, "reports", 60, digest=other)
+    replacing = begin(first, "records", 650, "again")
+    machine.play(clients=2)
+    for run in (asked, simulated, replacing):  # of whom Prefect retries the first
+        machine.land(run)
+    begin(second, "reports", 800, "again", late=first)
+    warehouse.land_failure(machine.file, machine.runs[-1].row)
+    machine.teardown()
 
 
 @pytest.mark.slow
-def test_many_hostile_sequences_of_runs_end_as_a_slow_model_says(
-    created: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hostile_sequences_of_runs_end_as_a_slow_model_says(created: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """LDPFLOW_SEQUENCES=1000, as `make hostile` sets, takes a quarter of an hour."""
-    _run(int(os.environ.get("LDPFLOW_SEQUENCES", "20")), created, monkeypatch)
+    Hostile.made = created
+    monkeypatch.setattr(connection, "_connect", connection._connect)  # put back at the end
+    told = {"stateful_step_count": 8, "deadline": None, "suppress_health_check": list(HealthCheck)}
+    few = settings(max_examples=int(os.environ.get("LDPFLOW_SEQUENCES", "8")), **told)
+    run_state_machine_as_test(Hostile, settings=few)

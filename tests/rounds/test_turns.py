@@ -22,7 +22,6 @@ from dpcore.results import warehouse
 from dpcore.rounds import privatizing, sequence, turns
 from dpcore.rounds.run import Run
 from dpcore.wire import locks
-from tests.helpers import undrawn
 from tests.helpers.schemes import QUESTION
 
 ROUND = "2026-11-20"
@@ -108,14 +107,13 @@ def _backfill(scheme: Path, data: Path, records: Path) -> None:
 
 
 def _estimate(scheme: Path, data: Path, records: Path) -> None:
-    cli.estimate(scheme, ROUND, data)
+    cli.estimate(scheme, "r", data)
 
 
 def _collect(scheme: Path, data: Path, records: Path) -> None:
     cli.collect(scheme, next(data.glob("runs/*/reports")), round_=f"{ROUND}-b", data=data)
 
 
-@pytest.mark.usefixtures("fresh")
 @pytest.mark.parametrize(
     ("command", "step"),
     [(_run, "carry_out"), (_backfill, "carry_out"), (_estimate, "estimate"), (_collect, "collect")],
@@ -123,17 +121,14 @@ def _collect(scheme: Path, data: Path, records: Path) -> None:
 def test_commands_have_the_turn_while_they_carry_out(
     command: Callable[[Path, Path, Path], None],
     step: str,
-    scheme: Path,
-    records: Path,
-    tmp_path: Path,
+    answered: Path,
+    moved: Callable[[Path], Path],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    if step in ("estimate", "collect"):
-        undrawn.run(scheme, records=records, round_=ROUND, data=tmp_path, keep_reports=True)
-    seen = []
+    data, seen = moved(answered), []
 
     def look(run: Run, _hands: sequence.Hands) -> None:
-        [lock] = tmp_path.glob(".warehouse.duckdb.*.lock")
+        [lock] = data.glob(".warehouse.duckdb.*.lock")
         with pytest.raises(BlockingIOError):
             locks.locked(lock, os.O_RDWR, waits=False)
         seen.append(lock.read_text())
@@ -142,7 +137,7 @@ def test_commands_have_the_turn_while_they_carry_out(
 
     monkeypatch.setattr(sequence, step, look)
     with pytest.raises(Seen):
-        command(scheme, tmp_path, records)
+        command(data / "scheme.toml", data, data / "people-100.parquet")
     assert f"(ldpflow {command.__name__.strip('_')})" in seen[0]
 
 
