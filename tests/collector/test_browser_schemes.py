@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import shutil
-from itertools import product
+from itertools import combinations_with_replacement, product
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +123,8 @@ def test_pairs_are_opened_where_python_opens_them(tmp_path: Path, root: Path, mo
     shutil.copy(root / "tests/browser/bundles.mjs", tmp_path)
     schemes: dict[str, Scheme] = {}
     refused = set()
-    for (one, other), labels in product(product(PAIRABLE, PAIRABLE), ("", LABELS)):
+    both = [*combinations_with_replacement(PAIRABLE, 2), ("named", "noisy"), ("symbols", "split")]  # two turned round
+    for (one, other), labels in product(both, ("", LABELS)):
         asked = dict.fromkeys((one, other))
         tables = "".join(f"[attributes.{name}]\nepsilon = 1\n{PAIRABLE[name]}\n" for name in asked)
         text, name = f'name = "s"\npairs = [["{one}", "{other}"]]\n{tables}{labels}', f"{one} {other} {bool(labels)}"
