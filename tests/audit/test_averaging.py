@@ -86,7 +86,7 @@ def test_two_values_of_few_are_told_apart(subtests: pytest.Subtests) -> None:
     """Of a wave's best pair both cells may be next to the same value, of which nobody could learn anything."""
     for more in ["", 'missing = "category"\n']:
         for name in ["dyadic_wave", "square_wave", "unary_encoding"]:
-            for upper, epsilon in [(1, 2), (9, 4), (30, 8)]:
+            for upper, epsilon in [(1, 2), (30, 8)] if more else [(9, 4)]:
                 with subtests.test(more=more, name=name, upper=upper, epsilon=epsilon):
                     scheme = Scheme.from_toml(
                         f'{COUNTED}upper = {upper}\nepsilon = {epsilon}\nmechanism = "{name}"\n{more}'

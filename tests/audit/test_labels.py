@@ -11,6 +11,7 @@ import pytest
 
 from dpcore import audit
 from dpcore._random import seeded
+from dpcore.audit import faithful
 from dpcore.audit.averaging import averaging
 from dpcore.audit.faithful import faithfulness
 from dpcore.client import Client
@@ -35,6 +36,7 @@ levels = 3
 """
 SCHEME = Scheme.from_toml(TEXT + LABELS)
 TRIALS = 40_000
+paths = faithful._paths
 Encode = Callable[..., dict[str, np.ndarray]]
 
 
@@ -113,7 +115,10 @@ def pets_of_the_north_are_not_hidden(patch: pytest.MonkeyPatch) -> None:
 def test_who_hides_more_in_a_label_or_heeds_it_is_found(
     dishonest: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """On the path of records together, at a thirtieth of the cost, but who does so where each client reports by itself."""
     dishonest(monkeypatch)
+    if dishonest is not pets_of_the_north_are_not_hidden:
+        monkeypatch.setattr(faithful, "_paths", lambda *asked: [next(paths(*asked))])
     assert not faithfulness(SCHEME, seeded(3), trials=TRIALS).holds
 
 
