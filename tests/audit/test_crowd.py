@@ -106,7 +106,9 @@ def test_levels_are_those_of_the_channel_that_is_listed(subtests):
 def test_a_shipped_channel_tells_no_more_than_any_and_bounds_are_close(subtests):
     for budget, any_channel in [(FOUR, 0.1182), (ONE, 0.0118)]:
         # at epsilon 1 those that hide a person less than bounds count, and one of the others
-        for name in MECHANISMS if budget is FOUR else ["randomized_response", *(name for of, name in LOOSE if of is ONE)]:
+        for name in (
+            MECHANISMS if budget is FOUR else ["randomized_response", *(name for of, name in LOOSE if of is ONE)]
+        ):
             with subtests.test(budget=budget, any_channel=any_channel, name=name):
                 found = shown_by(name, budget)
                 figure = published([replace(level, share=1.0) for level in found[:1]], N, DELTA)

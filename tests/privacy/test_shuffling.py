@@ -206,23 +206,23 @@ def test_a_million_reports_take_less_than_a_second(subtests):
 def test_who_is_at_a_rare_level_hides_among_those_at_it():
     fine, coarse = (Level(ratio=math.exp(2), share=share) for share in (0.05, 0.95))
     both = published([fine, coarse], N, DELTA)
-    averaged = published([Level(ratio=math.exp(2))], N, DELTA)  # as if all hid among all
-    alone = published([Level(ratio=math.exp(2))], N // 20, DELTA / 0.05)
+    averaged = published([Level(ratio=math.exp(2))], N, DELTA, attacked=False)  # as if all hid among all
+    alone = published([Level(ratio=math.exp(2))], N // 20, DELTA / 0.05, attacked=False)
     assert both.epsilon > 3 * averaged.epsilon
     assert both.epsilon == pytest.approx(alone.epsilon, rel=0.01)
 
 
 def test_delta_is_the_average_of_the_levels():
     levels = [Level(ratio=math.exp(2), share=share) for share in (0.25, 0.75)]
-    epsilon = published(levels, N, DELTA).epsilon
+    epsilon = published(levels, N, DELTA, attacked=False).epsilon
     mean = sum(level.share * level.above(N, epsilon) for level in levels)
     assert mean == pytest.approx(DELTA, rel=0.01)
 
 
 def test_levels_that_are_alike_each_have_their_share_of_delta():
     level = Level(ratio=math.exp(2), share=0.25)
-    alone = published([Level(ratio=math.exp(2))], N // 4, DELTA)
-    assert published([level] * 4, N, DELTA).epsilon == pytest.approx(alone.epsilon, rel=0.01)
+    alone = published([Level(ratio=math.exp(2))], N // 4, DELTA, attacked=False)
+    assert published([level] * 4, N, DELTA, attacked=False).epsilon == pytest.approx(alone.epsilon, rel=0.01)
 
 
 def test_an_attack_where_each_reports_one_of_several_sees_fewer():
@@ -234,12 +234,14 @@ def test_an_attack_where_each_reports_one_of_several_sees_fewer():
 
 
 def test_a_crowd_of_a_share_is_a_binomial_number_of_people():
-    whole = published([Level(ratio=4.0)], N, DELTA, crowd=0.1)
-    fixed = published([Level(ratio=4.0)], N // 10, DELTA)
+    whole = published([Level(ratio=4.0)], N, DELTA, crowd=0.1, attacked=False)
+    fixed = published([Level(ratio=4.0)], N // 10, DELTA, attacked=False)
     assert whole.epsilon == pytest.approx(fixed.epsilon, rel=0.01)
     two = published([level_of(CHANNELS["two"])], N, DELTA, crowd=0.1)
-    assert two.epsilon == pytest.approx(published([level_of(CHANNELS["two"])], N // 10, DELTA).epsilon, rel=0.06)
-    assert two.epsilon > published([level_of(CHANNELS["two"])], N // 10, DELTA).epsilon
+    assert two.epsilon == pytest.approx(
+        published([level_of(CHANNELS["two"])], N // 10, DELTA, attacked=False).epsilon, rel=0.06
+    )
+    assert two.epsilon > published([level_of(CHANNELS["two"])], N // 10, DELTA, attacked=False).epsilon
 
 
 def test_attributes_counted_together_are_one_channel():
@@ -249,7 +251,7 @@ def test_attributes_counted_together_are_one_channel():
     exact = level_of(np.kron(CHANNELS["three"], CHANNELS["two"]))
     assert both.ratio == pytest.approx(exact.ratio)
     assert both.distance >= exact.distance
-    figures = [published([level], N, DELTA).epsilon for level in (both, one)]
+    figures = [published([level], N, DELTA, attacked=False).epsilon for level in (both, one)]
     assert figures[0] > figures[1]
 
 
@@ -261,7 +263,7 @@ def test_figures_of_rounds_add_up():
 
 
 def test_it_is_never_more_than_the_local_epsilon():
-    assert published([Level(ratio=2.0)], 1, DELTA).epsilon == pytest.approx(math.log(2), rel=1e-4)
+    assert published([Level(ratio=2.0)], 1, DELTA, attacked=False).epsilon == pytest.approx(math.log(2), rel=1e-4)
     assert published([level_of(np.ones((2, 2), dtype=int))], 10, DELTA).epsilon == 0
 
 
@@ -271,7 +273,7 @@ def test_a_certain_answer_has_no_crowd():
 
 
 def test_more_reports_tell_less_of_one():
-    figures = [published([level_of(CHANNELS["three"])], n, DELTA).epsilon for n in (50, 500, 5_000)]
+    figures = [published([level_of(CHANNELS["three"])], n, DELTA, attacked=False).epsilon for n in (50, 500, 5_000)]
     assert figures == sorted(figures, reverse=True)
 
 

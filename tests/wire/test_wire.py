@@ -178,7 +178,7 @@ def test_names_are_told_apart_by_all_of_their_bytes() -> None:
     assert repeated(names).tolist() == [False, False, True, False]
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, 2**32), st.integers(1, 4), st.integers(0, 6))
 def test_what_is_left_out_is_what_one_finds_name_by_name(
     tmp_path: Path, small: Scheme, people: People, seed: int, files: int, most: int
