@@ -160,7 +160,8 @@ def test_simulated_people_are_in_the_ranges_that_their_law_says() -> None:
 def test_what_is_true_of_simulated_people_and_of_groups_of_them_lands() -> None:
     """Of groups by a range as of all: the mean of who is in it."""
     people = populations.by_scheme("consumer_expenditure")
-    read = dp.Scheme.from_toml(PAIR.replace("rich", "income").replace('column = "income"\n', ""))
+    asked = PAIR.replace("rich", "income").replace('column = "income"\n', "")
+    read = dp.Scheme.from_toml(asked.replace("cells = 32\n", 'cells = 32\nestimator = "ems"\nfunctionals = ["mean"]\n'))
     round_ = pipeline.estimate_all(dp.simulate(read, people, dp.seeded(6), 20_000))
     true = truths(round_, people).set_index(["attribute", "given", "quantity"])["value"]
     drawn = people.records(200_000, dp.seeded(7))
