@@ -9,7 +9,7 @@ export OPENBLAS_NUM_THREADS = 1
 # What is imported is compiled once: otherwise every process compiles what it imports, three times the cost of its start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run changed quick flows test slow nightly mutants portable shaken coverage seconds soak faults fuzz hostile scaling peers lock check format \
+.PHONY: run changed quick flows test slow nightly mutants portable elsewhere shaken coverage seconds soak faults fuzz hostile scaling peers lock check format \
 	reference dist up key help
 
 help:  ## list the verbs
@@ -46,7 +46,7 @@ slow: $(VENV)/.ok  ## what `.ci/run` runs besides: browser, doors, kills, whole 
 nightly: $(VENV)/.ok  ## what `.ci/run` leaves out: studies, every case, kills, long fuzzing, coverage; hours
 	LDPFLOW_SCREENSHOTS=$${LDPFLOW_SCREENSHOTS:-build/screenshots} $(BIN)/python -m pytest $(BOTH) -m nightly --durations=15
 	$(BIN)/python -m pytest $(BOTH) -m "hypothesis and not flows" --hypothesis-profile=night
-	$(MAKE) coverage mutants portable shaken faults fuzz hostile soak
+	$(MAKE) coverage mutants portable elsewhere shaken faults fuzz hostile soak
 	$(MAKE) doors REPORTS=100000000 KILLS=100
 
 mutants: $(VENV)/.ok  ## plant the bugs of tests/mutants in a copy, one at a time: the tests must see each; CI=1 plants some
@@ -54,6 +54,9 @@ mutants: $(VENV)/.ok  ## plant the bugs of tests/mutants in a copy, one at a tim
 
 portable: $(VENV)/.ok  ## the tests that compare floats, and rounds, under five BLAS kernels and without numpy's extensions; CI=1 two
 	$(BIN)/python -m tests.programs.portable $(if $(CI),--ci)
+
+elsewhere: $(VENV)/.ok  ## quick tests under other Pythons, users, paths, masks, zones and locales, each in a copy; CI=1 some, all at once
+	$(BIN)/python -m tests.programs.elsewhere $(if $(CI),--ci)
 
 shaken: $(VENV)/.ok  ## quick tests and flows on one core, in random order, beside two busy processes, on another day far away
 	$(BIN)/python -m tests.programs.shaken

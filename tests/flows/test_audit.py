@@ -34,7 +34,7 @@ def test_every_scheme_is_certified_and_landed(settings: AuditSettings) -> None:
     assert "Every promise is kept." in certificate()
     assert "(data:image/png;base64," in certificate()
     rows = warehouse.query(settings.warehouse, "select attribute, passed from audits order by 1")
-    assert rows.values.tolist() == [["", True], ["income", True], ["urban_rural", True]]
+    assert rows.values.tolist() == [["", True], ["urban_rural", True]]
 
 
 def test_a_broken_promise_fails_the_run_after_it_is_shown_and_landed(

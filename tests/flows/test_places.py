@@ -37,10 +37,10 @@ def two_rounds(scheme: Path, data: str | Path, file: Path) -> list[Run]:
 
 
 @pytest.fixture(scope="module")
-def local(harness: None, scheme_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def local(harness: None, households_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of two rounds on this machine."""
     data = tmp_path_factory.mktemp("local")
-    two_rounds(scheme_file, data, data / "warehouse.duckdb")
+    two_rounds(households_file, data, data / "warehouse.duckdb")
     return data
 
 
@@ -63,10 +63,10 @@ def store() -> Iterator[None]:
 
 @pytest.mark.usefixtures("store")
 def test_on_s3_tables_pictures_and_the_published_copy_are_those_here(
-    scheme_file: Path, local: Path, expected: dict[str, pd.DataFrame], tmp_path: Path
+    households_file: Path, local: Path, expected: dict[str, pd.DataFrame], tmp_path: Path
 ) -> None:
     file = tmp_path / "warehouse.duckdb"
-    runs = two_rounds(scheme_file, URL, file)
+    runs = two_rounds(households_file, URL, file)
     landed.same(expected, landed.tables(file, URL))
     for path in expected["figures"]["path"]:
         assert (wire.location(URL) / path).read_bytes() == (local / path).read_bytes()
@@ -85,18 +85,18 @@ def test_on_s3_tables_pictures_and_the_published_copy_are_those_here(
 
 @pytest.mark.usefixtures("store")
 def test_on_dask_with_files_on_s3_they_are_those_here(
-    scheme_file: Path, expected: dict[str, pd.DataFrame], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    households_file: Path, expected: dict[str, pd.DataFrame], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(runner.SETTING, "local:2")
-    two_rounds(scheme_file, f"{URL}/dask", tmp_path / "warehouse.duckdb")
+    two_rounds(households_file, f"{URL}/dask", tmp_path / "warehouse.duckdb")
     landed.same(expected, landed.tables(tmp_path / "warehouse.duckdb", f"{URL}/dask"))
 
 
 def test_on_dask_they_are_those_here(
-    scheme_file: Path, expected: dict[str, pd.DataFrame], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    households_file: Path, expected: dict[str, pd.DataFrame], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(runner.SETTING, "local:2")
-    two_rounds(scheme_file, tmp_path, tmp_path / "warehouse.duckdb")
+    two_rounds(households_file, tmp_path, tmp_path / "warehouse.duckdb")
     runner.disconnect()
     landed.same(expected, landed.tables(tmp_path / "warehouse.duckdb", tmp_path))
 
@@ -106,7 +106,7 @@ def test_on_dask_they_are_those_here(
     not (shutil.which("postgres") or postgresql.DEBIAN.exists()), reason="PostgreSQL is not installed here"
 )
 def test_beside_postgresql_they_are_those_here(
-    scheme_file: Path, expected: dict[str, pd.DataFrame], tmp_path: Path
+    households_file: Path, expected: dict[str, pd.DataFrame], tmp_path: Path
 ) -> None:
     with postgresql.cluster() as cluster:
         url = cluster.new_database()
@@ -114,7 +114,7 @@ def test_beside_postgresql_they_are_those_here(
         told |= {"PREFECT_SERVER_DATABASE_CONNECTION_URL": url, "PREFECT_HOME": f"{tmp_path}/prefect"}
         told |= {"PREFECT_PROFILES_PATH": f"{tmp_path}/prefect/profiles.toml"}
         for day in DAYS:
-            words = [str(scheme_file), "--data", str(tmp_path), "--round", day, "--clients", "20000", "--seed", "7"]
+            words = [str(households_file), "--data", str(tmp_path), "--round", day, "--clients", "20000", "--seed", "7"]
             subprocess.run([sys.executable, "-m", "ldpflow_flows.round", *words], env=told, check=True, timeout=300)
         assert asyncio.run(_completed(url)) == len(DAYS)
     landed.same(expected, landed.tables(tmp_path / "warehouse.duckdb", tmp_path))

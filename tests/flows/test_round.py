@@ -73,13 +73,15 @@ def without_waiting(monkeypatch: pytest.MonkeyPatch, *tasks: Any) -> None:
 
 
 def test_the_flow_gives_the_same_bits_as_the_command_and_shows_what_it_found(
-    scheme_file: Path, by_command: Path, tmp_path: Path
+    households_file: Path, households_by_command: Path, tmp_path: Path
 ) -> None:
-    folder = rounds.run_round(settings_of(scheme_file, tmp_path))
+    folder = rounds.run_round(settings_of(households_file, tmp_path))
     assert len(privatizing.shards(Run.at(folder))) == 2
-    assert same_aggregate(folder, by_command)
+    assert same_aggregate(folder, households_by_command)
     for table in ("functionals", "frequencies", "densities"):
-        left, right = (pd.read_parquet(made / "tables" / f"{table}.parquet") for made in (folder, by_command))
+        left, right = (
+            pd.read_parquet(made / "tables" / f"{table}.parquet") for made in (folder, households_by_command)
+        )
         pd.testing.assert_frame_equal(left, right)
 
     run = runs_in(tmp_path).iloc[0]

@@ -68,7 +68,7 @@ def scheduled(port: str) -> list[Any]:
 
 
 def test_a_round_against_a_server_shows_in_its_ui(
-    service: Up, root: Path, scheme_file: Path, by_command: Path, tmp_path: Path
+    service: Up, root: Path, households_file: Path, households_by_command: Path, tmp_path: Path
 ) -> None:
     port, home = service.port, service.home
     deployed = ask(port, "/api/deployments/filter", {})
@@ -80,7 +80,7 @@ def test_a_round_against_a_server_shows_in_its_ui(
     assert soon(lambda: scheduled(port)), "the server's scheduler plans no runs; see the lock file's sqlalchemy"
 
     made = subprocess.run(
-        [sys.executable, "-m", "ldpflow_flows.round", str(scheme_file), "--seed", "7", "--round", "2026-11-20"]
+        [sys.executable, "-m", "ldpflow_flows.round", str(households_file), "--seed", "7", "--round", "2026-11-20"]
         + ["--data", str(tmp_path / "data")],
         cwd=root,
         env=os.environ
@@ -93,7 +93,7 @@ def test_a_round_against_a_server_shows_in_its_ui(
     assert made.returncode == 0, made.stderr
     assert "intervals hold the truth" in made.stdout
     folder = next((tmp_path / "data" / "runs").iterdir())
-    assert (folder / "aggregate.parquet").read_bytes() == (by_command / "aggregate.parquet").read_bytes()
+    assert (folder / "aggregate.parquet").read_bytes() == (households_by_command / "aggregate.parquet").read_bytes()
 
     [run] = [run for run in ask(port, "/api/flow_runs/filter", {}) if run["deployment_id"] is None]
     assert (run["name"], run["state"]["type"]) == ("small-2026-11-20", "COMPLETED")
@@ -112,9 +112,9 @@ def test_a_round_against_a_server_shows_in_its_ui(
 
 
 def test_a_worker_carries_out_a_run_that_somebody_asked_for_and_its_log_is_shown(
-    port: str, scheme_file: Path, tmp_path: Path
+    port: str, households_file: Path, tmp_path: Path
 ) -> None:
-    run = start(port, scheme=scheme_file, data=tmp_path / "data", clients=20_000, round="asked")
+    run = start(port, scheme=households_file, data=tmp_path / "data", clients=20_000, round="asked")
     found = ended(port, run)
     assert (found["type"], found["name"]) == ("COMPLETED", "Completed")
     assert found["message"].startswith("20,000 reports counted, 0 refused; all ")
@@ -125,9 +125,9 @@ def test_a_worker_carries_out_a_run_that_somebody_asked_for_and_its_log_is_shown
 
 
 def test_a_failed_run_says_what_to_do_on_a_page_and_tells_the_webhook(
-    port: str, scheme_file: Path, tmp_path: Path, told: tuple[str, list[dict[str, Any]]]
+    port: str, households_file: Path, tmp_path: Path, told: tuple[str, list[dict[str, Any]]]
 ) -> None:
-    run = start(port, scheme=scheme_file, data=tmp_path / "data", records=tmp_path / "absent.csv", round="refused")
+    run = start(port, scheme=households_file, data=tmp_path / "data", records=tmp_path / "absent.csv", round="refused")
     found = ended(port, run)
     assert found["type"] == "FAILED"
     assert f"no file of records at {tmp_path / 'absent.csv'}" in found["message"]
@@ -141,9 +141,9 @@ def test_a_failed_run_says_what_to_do_on_a_page_and_tells_the_webhook(
 
 
 def test_a_failed_check_is_seen_in_the_state_of_a_round_that_landed_and_tells_the_webhook(
-    port: str, scheme_file: Path, tmp_path: Path, told: tuple[str, list[dict[str, Any]]]
+    port: str, households_file: Path, tmp_path: Path, told: tuple[str, list[dict[str, Any]]]
 ) -> None:
-    where = {"scheme": scheme_file, "data": tmp_path / "data"}
+    where = {"scheme": households_file, "data": tmp_path / "data"}
     assert ended(port, start(port, **where, clients=60_000, round="2026-11-20"))["name"] == "Completed"
     run = start(port, **where, clients=20_000, round="2026-11-21")
     found = ended(port, run)
@@ -156,10 +156,10 @@ def test_a_failed_check_is_seen_in_the_state_of_a_round_that_landed_and_tells_th
 
 
 def test_a_run_that_was_cancelled_goes_on_when_it_is_retried(
-    port: str, scheme_file: Path, tmp_path: Path, told: tuple[str, list[dict[str, Any]]]
+    port: str, households_file: Path, tmp_path: Path, told: tuple[str, list[dict[str, Any]]]
 ) -> None:
     data = tmp_path / "data"
-    run = start(port, scheme=scheme_file, data=data, clients=2_000_000, round="cancelled", keep_reports=True)
+    run = start(port, scheme=households_file, data=data, clients=2_000_000, round="cancelled", keep_reports=True)
 
     def landed() -> list[str]:
         return list(warehouse.query(data / "warehouse.duckdb", "from runs")["state"])
@@ -180,12 +180,12 @@ def test_a_run_that_was_cancelled_goes_on_when_it_is_retried(
 
 @pytest.mark.nightly("waits")
 def test_a_run_whose_machine_dies_goes_on_from_its_finished_shards(
-    service: Up, scheme_file: Path, tmp_path: Path, told: tuple[str, list[dict[str, Any]]]
+    service: Up, households_file: Path, tmp_path: Path, told: tuple[str, list[dict[str, Any]]]
 ) -> None:
     port = service.port
     data = tmp_path / "data"
-    taken = start(port, as_if="PENDING", scheme=scheme_file, data=tmp_path / "taken", clients=20_000, round="taken")
-    run = start(port, scheme=scheme_file, data=data, clients=2_000_000, round="killed", keep_reports=True)
+    taken = start(port, as_if="PENDING", scheme=households_file, data=tmp_path / "taken", clients=20_000, round="taken")
+    run = start(port, scheme=households_file, data=data, clients=2_000_000, round="killed", keep_reports=True)
     finished = soon(lambda: {path: path.stat().st_mtime_ns for path in data.glob("runs/*/reports/*.parquet")})
     service.kill_worker()
     assert finished

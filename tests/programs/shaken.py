@@ -10,12 +10,14 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import re
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[2]
 QUICK = ["-n", "2", "--dist", "loadfile", "-m", "not slow and not flows"]
@@ -56,6 +58,20 @@ WAYS: dict[str, tuple[Callable[[Command], Command], Callable[[], AbstractContext
 }
 
 
+def tried(name: str, command: Command, **given: Any) -> bool:
+    """Run tests, say in one line how it went, and return whether they passed; where they did not, keep what they said."""
+    began = time.monotonic()
+    said = subprocess.run(command, capture_output=True, text=True, check=False, **given)
+    last = (said.stdout.strip().splitlines() or ["no output"])[-1].strip("= ")
+    print(f"{name}: {last} ({time.monotonic() - began:.0f} s)", flush=True)
+    if said.returncode:
+        log = ROOT / "build" / f"{re.sub('[^a-z0-9]+', '-', name.lower())}.txt"
+        log.parent.mkdir(exist_ok=True)
+        log.write_text(" ".join(command) + "\n" + said.stdout + said.stderr, encoding="utf-8")
+        print(f"  see {os.path.relpath(log)}", flush=True)
+    return said.returncode == 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("ways", nargs="*", help=f"of {', '.join(WAYS)}; default: all but the first")
@@ -64,26 +80,16 @@ def main() -> int:
     if unknown := set(options.ways) - set(WAYS):
         print(f"ways are {', '.join(WAYS)}; got {', '.join(sorted(unknown))}", file=sys.stderr)
         return 2
-    failed = 0
+    went_well = []
     for way in options.ways or [*WAYS][1:]:
         changed, beside = WAYS[way]
         parts = {"quick": QUICK} if changed is on_a_leap_day else {"quick": QUICK, "flows": FLOWS}
         for number in range(options.times):
             for name, tests in parts.items():
-                command = changed([sys.executable, "-m", "pytest", *tests])
-                began = time.monotonic()
                 with beside():
-                    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-                seconds = time.monotonic() - began
-                last = (said.stdout.strip().splitlines() or [""])[-1]
-                print(f"{way} {number + 1}, {name}: {last} ({seconds:.0f} s)", flush=True)
-                if said.returncode:
-                    failed += 1
-                    log = ROOT / "build" / f"shaken-{failed}.txt"
-                    log.parent.mkdir(exist_ok=True)
-                    log.write_text(" ".join(command) + "\n" + said.stdout + said.stderr, encoding="utf-8")
-                    print(f"  see {os.path.relpath(log)}", flush=True)
-    return 1 if failed else 0
+                    command = changed([sys.executable, "-m", "pytest", *tests])
+                    went_well.append(tried(f"{way} {number + 1}, {name}", command, cwd=ROOT))
+    return 0 if all(went_well) else 1
 
 
 if __name__ == "__main__":

@@ -61,7 +61,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
         undrawn.run(scheme, reports=folder / "inbox", round_="2026-11-03", data=folder, min_clients=0)
         sent(folder / "inbox", "b", scheme, "2026-11-05")
         with warehouse.open_for_writing(folder / "warehouse.duckdb") as connection:
-            connection.execute("update runs set started_at = ?, finished_at = ?", [LANDED - timedelta(hours=1), LANDED])
+            landed = LANDED.replace(tzinfo=None)  # the columns are in UTC; DuckDB would turn a zone into its own
+            connection.execute("update runs set started_at = ?, finished_at = ?", [landed - timedelta(hours=1), landed])
     for plan in (folder / "runs").glob("*/plan.json"):
         told = json.loads(plan.read_text(encoding="utf-8"))
         plan.write_text(json.dumps(told | {"started_at": "2026-11-05T11:00:00+00:00"}), encoding="utf-8")
