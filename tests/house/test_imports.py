@@ -182,7 +182,9 @@ def test_the_table_has_every_command_and_every_flow() -> None:
     from dpcore.cli import app
 
     commands = {command.callback.__name__ for command in app.registered_commands if command.callback} | {"benchmark"}
-    assert {name.split()[1] for name in (*QUICK, *QUICK_COMMANDS, *SLOW) if name.startswith("ldpflow")} - {"--help"} == commands
+    assert {name.split()[1] for name in (*QUICK, *QUICK_COMMANDS, *SLOW) if name.startswith("ldpflow")} - {
+        "--help"
+    } == commands
     flows = {f"ldpflow_flows.{path.stem}" for path in Path(ROOT / "flows").glob("*.py")} - {"ldpflow_flows.__init__"}
     assert {name.split()[1] for name in (*FLOWS, *SLOW_FLOWS)} == flows
 
