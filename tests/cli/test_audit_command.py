@@ -12,6 +12,7 @@ import duckdb
 import pytest
 
 from dpcore import cli
+from dpcore.audit import faithful
 from dpcore.errors import SchemeError
 from dpcore.mechanisms import named
 from dpcore.protocol.scheme import Scheme
@@ -53,9 +54,13 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def hardly_averaged(undrawn: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let whoever averages hear two people, where what is wrong is found without: of many, half of an audit's time."""
+    """Let averaging have two people and the law of remembered reports forty: what is wrong is found without either.
+
+    With the 20 and 400 of an audit they take three quarters of its time.
+    """
     module = import_module("dpcore.audit.measure")  # the package has a function of that name
     monkeypatch.setattr(module, "_PEOPLE", (2, 2))
+    monkeypatch.setattr(faithful, "_LEAST_BY_HAND", 40)
 
 
 TRIALS = 2000  # what shows with these is a third below epsilon; enough for what is plainly wrong

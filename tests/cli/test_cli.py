@@ -334,9 +334,10 @@ def test_what_cannot_be_done_is_one_line(tmp_path: Path) -> None:
 
 
 def test_a_process_of_its_own_says_one_line_and_exits(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "dpcore.cli", "scheme", "none.toml"]
+    (tmp_path / "Containerfile").touch()
+    command = [sys.executable, "-m", "dpcore.cli", "init", "."]  # it loads no numpy
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    one_line(Done(done.returncode, done.stdout, done.stderr), ["no scheme file"])
+    one_line(Done(done.returncode, done.stdout, done.stderr), ["Containerfile is there already"])
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt(), RuntimeError("Query interrupted")], ids=["here", "in DuckDB"])

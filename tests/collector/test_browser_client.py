@@ -31,8 +31,14 @@ EXPORTS = (
     "Client DRAWS FORMAT InvalidRecord REASONS RefusedReport SchemeError cellOf epsilonOf fetchBundle fromText given keyed "
     "openBundle parseToml publicLevels readReport secure toText tokenOf writeReport"
 )
+# Node computes 24,000 short digests in a pool of threads, each 50 microseconds of waking one; here they are computed at once.
+# That the client asks WebCrypto for them as it should, every other test of this file shows.
 TRY = """
+import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
+const asked = crypto.subtle.digest.bind(crypto.subtle);
+crypto.subtle.digest = async (name, bytes) =>
+  name === "SHA-256" ? new Uint8Array(createHash("sha256").update(bytes).digest()).buffer : asked(name, bytes);
 globalThis.fetch = async (path) => new Response(await readFile(path));
 const { tryVectors } = await import(process.cwd() + "/vectors.mjs");
 const exported = Object.keys(await import(process.cwd() + "/ldpflow.mjs"));

@@ -19,6 +19,7 @@ from dpcore.protocol.scheme import Scheme
 from dpcore.rounds import estimating, landing, outbox, preparing, privatizing, sequence
 from tests.helpers import collectors, warehouses
 from tests.helpers.collectors import SCHEME, collector
+from tests.helpers.kept_open import kept_open
 
 COLOUR = collectors.TEXT.partition("[attributes.height]")[0]
 FOR_OTHERS = ("warehouse", "figures")  # tables and pictures, of which none holds a report
@@ -97,20 +98,21 @@ def test_a_round_leaves_nothing_open_but_what_is_for_others(tmp_path: Path) -> N
         places = [place for place in data.iterdir() if not place.name.startswith((*FOR_OTHERS, ".warehouse"))]
         return open_to_others(*places)
 
-    private = preparing.prepare(tmp_path / "colours.toml", round_="r0", data=data, records=people)
-    sequence.collect(private, sequence.Here())
-    assert others() == {}
-    assert not (data / "counted").exists()
-    run = preparing.prepare(tmp_path / "colours.toml", round_="r1", data=data, reports=tmp_path / "sent")
-    sequence.collect(run, sequence.Here())
-    estimating.estimate(run)
-    assert others() == {}
-    landing.land(run)
-    assert others() == {}
-    assert (data / "counted").exists()
-    run.folder.chmod(0o755)  # as an older ldpflow made it
-    preparing.prepare(tmp_path / "colours.toml", round_="r1", data=data, again=True, reports=tmp_path / "sent")
-    assert others() == {}
+    with kept_open():
+        private = preparing.prepare(tmp_path / "colours.toml", round_="r0", data=data, records=people)
+        sequence.collect(private, sequence.Here())
+        assert others() == {}
+        assert not (data / "counted").exists()
+        run = preparing.prepare(tmp_path / "colours.toml", round_="r1", data=data, reports=tmp_path / "sent")
+        sequence.collect(run, sequence.Here())
+        estimating.estimate(run)
+        assert others() == {}
+        landing.land(run)
+        assert others() == {}
+        assert (data / "counted").exists()
+        run.folder.chmod(0o755)  # as an older ldpflow made it
+        preparing.prepare(tmp_path / "colours.toml", round_="r1", data=data, again=True, reports=tmp_path / "sent")
+        assert others() == {}
 
 
 def test_a_runs_own_reports_are_not_in_the_order_of_its_records(tmp_path: Path) -> None:
@@ -120,10 +122,11 @@ def test_a_runs_own_reports_are_not_in_the_order_of_its_records(tmp_path: Path) 
     (tmp_path / "colours.toml").write_text(collectors.TEXT, encoding="utf-8")
     for seed in (None, 7):
         warehouses.put(tmp_path / f"{seed}" / "warehouse.duckdb")
-        run = preparing.prepare(
-            tmp_path / "colours.toml", records=tmp_path / "people.csv", data=tmp_path / f"{seed}", seed=seed
-        )
-        [path] = privatizing.privatize_records(run)
+        with kept_open():
+            run = preparing.prepare(
+                tmp_path / "colours.toml", records=tmp_path / "people.csv", data=tmp_path / f"{seed}", seed=seed
+            )
+            [path] = privatizing.privatize_records(run)
         ids = wire.read_reports(path, SCHEME).ids
         assert (ids is None) == (seed is not None)
         if ids is not None:

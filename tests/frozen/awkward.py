@@ -30,6 +30,7 @@ from dpcore.results.pages.pictures import Picture
 from dpcore.results.plots.attribute import attribute_figures
 from tests.frozen import behaviour
 from tests.helpers import undrawn
+from tests.helpers.kept_open import kept_open
 
 _TOWNS = [f"town_{number}" for number in range(34)]
 _SCHEME = f"""
@@ -85,12 +86,13 @@ def awkward(folder: Path) -> behaviour.Document:
     file.write_text(_SCHEME, encoding="utf-8")
     into.mkdir()
     scheme, names = dp.Scheme.from_toml(file), {}
-    for round_, files, fewest in (("2026-11-19", (0,), 500), ("2026-11-20", (1, 2), 100)):
-        for which in files:
-            sent_for = "2026-11-19" if which == 2 else round_
-            content = _send(scheme, into / f"{which}.parquet", which, sent_for)
-            names[content] = f"(file {which} for {sent_for})"
-        undrawn.run(file, reports=into, round_=round_, data=data, min_clients=fewest)
+    with kept_open():
+        for round_, files, fewest in (("2026-11-19", (0,), 500), ("2026-11-20", (1, 2), 100)):
+            for which in files:
+                sent_for = "2026-11-19" if which == 2 else round_
+                content = _send(scheme, into / f"{which}.parquet", which, sent_for)
+                names[content] = f"(file {which} for {sent_for})"
+            undrawn.run(file, reports=into, round_=round_, data=data, min_clients=fewest)
     return _found(folder, data / "warehouse.duckdb", names)
 
 
@@ -141,9 +143,13 @@ def _found(folder: Path, file: Path, names: dict[str, str]) -> behaviour.Documen
         for name, figure in attribute_figures(part.name, tables, units[part.name], run_id=run).items():
             drawn += _artists(name, figure)
     found["drawn"] = behaviour.section(_ARTISTS, drawn)
-    content["sections"] = [
-        replace(part, pictures=[_Unseen(**vars(picture)) for picture in part.pictures]) for part in content["sections"]
-    ]
+    for pair in content["pairs"]:
+        for number, picture in enumerate(pair.pictures):
+            drawn += _artists(f"{pair.name}, page's {number}", picture.draw())
+    for kind in ("sections", "pairs"):
+        content[kind] = [
+            replace(part, pictures=[_Unseen(**vars(picture)) for picture in part.pictures]) for part in content[kind]
+        ]
     found["page"] = behaviour.page_lines(fill("round.html", content), put)
     return found
 

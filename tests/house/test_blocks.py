@@ -75,12 +75,16 @@ def folder(landed: Path) -> Iterator[Path]:
         yield copy
 
 
-def test_blocks_that_need_no_command_run(landed: Path, folder: Path) -> None:
-    """Pages share one copy of the checkout; what a page wrote is removed before the next."""
+@pytest.mark.parametrize("most", [20_000, pytest.param(None, marks=pytest.mark.slow)])
+def test_blocks_that_need_no_command_run(landed: Path, folder: Path, most: int | None) -> None:
+    """Pages share one copy of the checkout; what a page wrote is removed before the next.
+
+    most: how many clients are simulated at most.
+    """
     original = _files(folder)
     for name in _with(QUICK):
         try:
-            ran = list(run(_text(name), folder, QUICK))
+            ran = list(run(_text(name), folder, QUICK, most))
         except Exception as error:
             error.add_note(f"page: {name}")
             raise
