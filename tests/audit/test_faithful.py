@@ -71,9 +71,8 @@ purpose = "curve"
 """
 
 
-def test_a_wave_for_a_purpose_follows_its_law(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wave_for_a_purpose_follows_its_law() -> None:
     """Ranks are those of lines and circles as they are stated: read as octaves, honest reports do not have their law."""
-    on(TOGETHER, monkeypatch)
     assert faithfulness(Scheme.from_toml(PURPOSE), seeded(1), trials=20_000).holds
     wave = Scheme.from_toml(PURPOSE).attributes["x"].mechanism
     values = np.arange(20_000) % wave.inputs
@@ -94,9 +93,7 @@ def test_honest_clients_follow_the_law_and_are_heard() -> None:
     assert found.people == 20_400
 
 
-def test_every_mechanism_has_an_order_in_which_its_reports_are_uniform(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On the path of records together; that honest clients who remember follow the law, the test above shows."""
-    on(TOGETHER, monkeypatch)
+def test_every_mechanism_has_an_order_in_which_its_reports_are_uniform() -> None:
     others = asking(OTHERS)
     assert {a.mechanism.name for scheme in (SCHEME, others) for a in scheme.attributes.values()} == {*KINDS}
     found = faithfulness(others, seeded(3), trials=20_000)

@@ -41,7 +41,8 @@ COLLECTED = [  # pasts that had a collector and ledgers
 def unpacked(tmp_path: Path) -> Callable[[str], Path]:
     def unpack(name: str) -> Path:
         with tarfile.open(PAST / f"{name}.tar.xz") as tar:
-            tar.extractall(tmp_path / name, filter="tar")
+            keeping = {"filter": "tar"} if hasattr(tarfile, "tar_filter") else {}  # Python has filters since 3.11.4
+            tar.extractall(tmp_path / name, **keeping)  # type: ignore[arg-type]
         return tmp_path / name
 
     return unpack
