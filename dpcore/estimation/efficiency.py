@@ -75,11 +75,12 @@ def _solved(values: np.ndarray, law: np.ndarray, ratio: float, asked: np.ndarray
     """The best a and b, (k,) each, where the constraints of some v, (m,), are asked for; max(h, 0) is a variable."""
     k, m = len(values), len(asked)
     weights = np.stack([np.ones(m), asked], axis=1)
-    above: list[Any] = [scipy.sparse.kron(weights, scipy.sparse.identity(k)), -scipy.sparse.identity(m * k)]
-    sums: list[Any] = [np.kron(weights, np.ones(k)), (ratio - 1) * scipy.sparse.kron(np.identity(m), np.ones((1, k)))]
+    above: list[Any] = [scipy.sparse.kron(weights, scipy.sparse.eye_array(k)), -scipy.sparse.eye_array(m * k)]
+    ones = scipy.sparse.coo_array(np.ones((1, k)))
+    sums: list[Any] = [np.kron(weights, np.ones(k)), (ratio - 1) * scipy.sparse.kron(scipy.sparse.eye_array(m), ones)]
     solved = scipy.optimize.linprog(
         -np.concatenate([np.ones(k), values, np.zeros(m * k)]),
-        A_ub=scipy.sparse.bmat([above, sums]).tocsr(),
+        A_ub=scipy.sparse.block_array([above, sums]).tocsr(),
         b_ub=np.concatenate([np.kron(asked**2, law), asked**2]),
         bounds=[(None, None)] * (2 * k) + [(0, None)] * (m * k),
     )

@@ -177,7 +177,8 @@ def test_what_is_dear_is_loaded_where_it_is_needed(loads: Callable[[int], dict[s
     for name, done in loads(part).items():
         assert done.status == 0, f"{name}: {done.said}"
         found, needed = DEAR & set(done.modules), set(TABLE[part][0][name].split())
-        assert not found - needed, f"{name}: loaded needlessly"
+        brought = {"scipy.linalg"} if "scipy.special" in needed else set()  # by scipy since 1.18
+        assert not found - needed - brought, f"{name}: loaded needlessly"
         assert not needed - found, f"{name}: not loaded any more; take it out of the table"
 
 

@@ -305,7 +305,7 @@ class OneStep:
         reports = missing * self.posterior.likelihood.n
         if reports > rules.PEOPLE:
             return f"{cause}, and no number of reports that one could hope for would do"
-        return f"{cause}; about {_rounded(reports):,} reports or {missing**0.5:.2g} times the epsilon would do"
+        return f"{cause}; about {_rounded(reports):,} reports or {np.sqrt(missing):.2g} times the epsilon would do"
 
     def _flat(self, functional: Functional) -> float:
         """The functional of the uniform density, or of the fit where it has none there."""
