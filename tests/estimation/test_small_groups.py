@@ -44,7 +44,7 @@ def mean_of_the_smallest(clients: int, share: float, seed: int) -> tuple[float, 
 @pytest.mark.parametrize(
     ("clients", "share", "claimed", "rounds"),
     [
-        pytest.param(100_000, 0.05, 0.09, 14, marks=pytest.mark.slow),
+        pytest.param(100_000, 0.05, 0.09, 20, marks=pytest.mark.slow),
         pytest.param(100_000, 0.05, 0.09, 200, marks=pytest.mark.nightly("a study")),
         pytest.param(1_000_000, 0.01, 0.14, 200, marks=pytest.mark.nightly("a study")),
     ],

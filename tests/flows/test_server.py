@@ -96,7 +96,7 @@ def test_a_round_against_a_server_shows_in_its_ui(
     assert (folder / "aggregate.parquet").read_bytes() == (households_by_command / "aggregate.parquet").read_bytes()
 
     [run] = [run for run in ask(port, "/api/flow_runs/filter", {}) if run["deployment_id"] is None]
-    assert (run["name"], run["state"]["type"]) == ("small-2026-11-20", "COMPLETED")
+    assert (run["name"], run["state"]["type"]) == ("households-2026-11-20", "COMPLETED")
     wanted = {"flow_runs": {"id": {"any_": [run["id"]]}}}
 
     def completed() -> list[str]:
@@ -136,7 +136,7 @@ def test_a_failed_run_says_what_to_do_on_a_page_and_tells_the_webhook(
     assert "Correct what the message names, then press Retry" in page["data"]
     message, *_ = soon(lambda: [one for one in told[1] if one["url"].endswith(run)])
     assert (message["state"], message["flow"], message["message"]) == ("Failed", "round", found["message"])
-    assert message["text"].startswith("ldpflow: round small-refused: Failed. ")
+    assert message["text"].startswith("ldpflow: round households-refused: Failed. ")
     assert message["url"] == f"http://{up.HOST}:{port}/runs/flow-run/{run}"
 
 

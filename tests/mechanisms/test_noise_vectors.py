@@ -30,11 +30,10 @@ def test_the_same_words_are_the_same_gaussian_report() -> None:
 
 @pytest.mark.skipif(not _kernels.is_installed(), reason="needs numba")
 @pytest.mark.slow
-def test_compiled_loops_give_the_same() -> None:
+def test_compiled_loops_give_the_same(subtests: pytest.Subtests) -> None:
     with _kernels.compiled(True):
         test_the_same_words_are_the_same_gaussian_report()
-        for case in FROZEN["draws"]:
-            test_the_same_words_are_the_same_noise(case)
+        test_the_same_words_are_the_same_noise(subtests)
 
 
 def test_every_noise_and_level_is_there() -> None:
