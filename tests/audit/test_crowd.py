@@ -99,16 +99,13 @@ def test_levels_are_those_of_the_channel_that_is_listed(subtests, budget):
                 assert level.ratio == pytest.approx(listed.ratio, rel=1e-12)
                 assert level.distance == pytest.approx(listed.distance, rel=1e-12)
                 assert 0 < level.mass <= listed.mass * (1 + 1e-12)
-                assert listed.below(200, 0.3) * 0.99 <= level.below(200, 0.3) <= listed.above(200, 0.3)
+                assert listed.below(500, 0.3) * 0.99 <= level.below(500, 0.3) <= listed.above(500, 0.3)
             assert math.fsum(level.share for level in found) == pytest.approx(1)
 
 
 def test_a_shipped_channel_tells_no_more_than_any_and_bounds_are_close(subtests):
     for budget, any_channel in [(FOUR, 0.1182), (ONE, 0.0118)]:
-        # at epsilon 1 those that hide a person less than bounds count, and one of the others
-        for name in (
-            MECHANISMS if budget is FOUR else ["randomized_response", *(name for of, name in LOOSE if of is ONE)]
-        ):
+        for name in MECHANISMS:
             with subtests.test(budget=budget, any_channel=any_channel, name=name):
                 found = shown_by(name, budget)
                 figure = published([replace(level, share=1.0) for level in found[:1]], N, DELTA)
@@ -120,9 +117,10 @@ def test_an_attack_is_landed_where_each_reports_one_of_several_and_on_levels_apa
     """What `budgets.published_least` holds, by each kind of attack; of the other channels, where all report, as above."""
     for name in ("randomized_response", "of two", "unary_encoding", "dyadic_wave"):
         with subtests.test(name=name):
-            found = shown_by(name, ONE)
-            assert published(found, 300, DELTA, 0.5).low > 0
-    assert published(shown_by("dyadic_wave", ONE), 300, DELTA).low > 0
+            assert published(shown_by(name, ONE), 5_000, DELTA, 0.5).low > 0
+    for name in ("dyadic_wave", "crossed_wave"):
+        with subtests.test(name=name, crowd="all"):
+            assert published(shown_by(name, ONE), 5_000, DELTA).low > 0
 
 
 @pytest.mark.parametrize("allocation", ["sample", "split"])
