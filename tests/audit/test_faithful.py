@@ -15,7 +15,7 @@ import scipy
 
 from dpcore import cli
 from dpcore._random import seeded
-from dpcore.audit import audit_scheme, faithful, measure
+from dpcore.audit import audit_scheme, measure
 from dpcore.audit.faithful import faithfulness
 from dpcore.audit.ranks import ranks
 from dpcore.mechanisms import named
@@ -23,6 +23,7 @@ from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.protocol.scheme import Scheme
 from dpcore.rounds import certify
 from tests.audit.dishonest import CLIENTS, TABLES, TEXT
+from tests.helpers.audits import ONE_BY_ONE, TOGETHER, on
 from tests.helpers.cases import of_each_kind
 
 SCHEME = Scheme.from_toml(TEXT)
@@ -37,8 +38,6 @@ OTHERS = {
     "split": f'{_NUMBER}mechanism = "wavelet_laplace"\nallocation = "split"\ndegree = 0\nfinest_level = 2\n',
 }
 # The attributes whose answers show it, and on which path: of a scheme of these alone, on the other path, nothing is drawn.
-PATHS = faithful._paths
-TOGETHER, ONE_BY_ONE = range(2)
 SEEN_AT_ONCE = {
     "the_level_of_the_last_cell_is_the_coarsest": (TOGETHER, "weight", "height"),
     "answers_are_remembered_by_level_alone": (ONE_BY_ONE, "weight", "height"),
@@ -48,11 +47,6 @@ SEEN_AT_ONCE = {
     "ids_end_with_the_pet": (ONE_BY_ONE, "pet", "weight"),
     "tokens_end_with_the_pet": (ONE_BY_ONE, "pet", "weight"),
 }
-
-
-def on(path: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let audits ask on one of the two paths alone."""
-    monkeypatch.setattr(faithful, "_paths", lambda *asked: [[*PATHS(*asked)][path]])
 
 
 def asking(tables: Mapping[str, str]) -> Scheme:

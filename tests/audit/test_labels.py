@@ -11,12 +11,12 @@ import pytest
 
 from dpcore import audit
 from dpcore._random import seeded
-from dpcore.audit import faithful
 from dpcore.audit.averaging import averaging
 from dpcore.audit.faithful import faithfulness
 from dpcore.client import Client
 from dpcore.protocol import reporting
 from dpcore.protocol.scheme import Scheme
+from tests.helpers.audits import TOGETHER, on
 from tests.protocol.test_labels import LABELS
 
 TEXT = """
@@ -36,7 +36,6 @@ levels = 3
 """
 SCHEME = Scheme.from_toml(TEXT + LABELS)
 TRIALS = 40_000
-paths = faithful._paths
 Encode = Callable[..., dict[str, np.ndarray]]
 
 
@@ -118,7 +117,7 @@ def test_who_hides_more_in_a_label_or_heeds_it_is_found(
     """On the path of records together, at a thirtieth of the cost, but who does so where each client reports by itself."""
     dishonest(monkeypatch)
     if dishonest is not pets_of_the_north_are_not_hidden:
-        monkeypatch.setattr(faithful, "_paths", lambda *asked: [next(paths(*asked))])
+        on(TOGETHER, monkeypatch)
     assert not faithfulness(SCHEME, seeded(3), trials=TRIALS).holds
 
 

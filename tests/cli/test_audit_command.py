@@ -12,12 +12,12 @@ import duckdb
 import pytest
 
 from dpcore import cli
-from dpcore.audit import faithful
 from dpcore.errors import SchemeError
 from dpcore.mechanisms import named
 from dpcore.protocol.scheme import Scheme
 from dpcore.results import warehouse
 from dpcore.rounds import certify, defaults
+from tests.helpers.audits import few_by_hand
 from tests.helpers.planted import CutDyadicWave, CutWave, CutWindow, OneTooMany, known_seed
 
 TEXT = """
@@ -60,7 +60,7 @@ def hardly_averaged(undrawn: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     module = import_module("dpcore.audit.measure")  # the package has a function of that name
     monkeypatch.setattr(module, "_PEOPLE", (2, 2))
-    monkeypatch.setattr(faithful, "_LEAST_BY_HAND", 40)
+    few_by_hand(monkeypatch)
 
 
 TRIALS = 2000  # what shows with these is a third below epsilon; enough for what is plainly wrong

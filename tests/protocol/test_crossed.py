@@ -12,7 +12,7 @@ import pytest
 
 import dpcore as dp
 from dpcore import pipeline, populations
-from dpcore.audit import audit_scheme, faithful, to_markdown
+from dpcore.audit import audit_scheme, to_markdown
 from dpcore.audit.averaging import averaging, values_of
 from dpcore.audit.faithful import faithfulness
 from dpcore.errors import InvalidRecord, SchemeError
@@ -21,6 +21,7 @@ from dpcore.mechanisms.named import BY_KIND
 from dpcore.protocol.revision import revise
 from dpcore.protocol.simulation import category_law
 from dpcore.results.tables import tables_of, truths
+from tests.helpers.audits import few_by_hand
 from tests.helpers.statistical import law_agrees
 
 JOBS, REGIONS = ("a", "b", "c", "d"), ("n", "e", "s", "w", "m")
@@ -188,14 +189,8 @@ def test_the_audit_enumerates_what_one_report_tells_of_both() -> None:
 BOTH = scheme(more='[attributes.job]\ntype = "categorical"\ncategories = ["a", "b", "c", "d"]\nepsilon = 1\n')
 
 
-@pytest.fixture
-def few_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let audits hear 40 clients that remember instead of 400, where records privatized together show the fact."""
-    monkeypatch.setattr(faithful, "_LEAST_BY_HAND", 40)
-
-
-@pytest.mark.usefixtures("few_by_hand")
-def test_a_column_may_be_asked_alone_too_and_audits_know() -> None:
+def test_a_column_may_be_asked_alone_too_and_audits_know(monkeypatch: pytest.MonkeyPatch) -> None:
+    few_by_hand(monkeypatch)
     cells = BOTH.encode({"job": ["d"], "region": ["m"]})
     assert {name: int(cell[0]) for name, cell in cells.items()} == {"job_region": 19, "job": 3}
     assert faithfulness(BOTH, dp.seeded(13), trials=20_000).holds
@@ -288,8 +283,8 @@ def test_a_round_of_two_numbers_runs_through_and_says_what_to_ask() -> None:
     assert truths(round_, people).empty
 
 
-@pytest.mark.usefixtures("few_by_hand")
-def test_the_audit_enumerates_the_plane_the_product_and_either_number() -> None:
+def test_the_audit_enumerates_the_plane_the_product_and_either_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    few_by_hand(monkeypatch)
     read = dp.Scheme.from_toml(NUMBERS)
     found = audit_scheme(read)
     assert found.proven
