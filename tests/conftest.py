@@ -147,6 +147,15 @@ def landed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return data / "warehouse.duckdb"
 
 
+@pytest.fixture
+def light_warehouses() -> Iterator[None]:
+    """Let the warehouses of a test stay open, unpublished."""
+    from tests.helpers.kept_open import kept_open
+
+    with kept_open():
+        yield
+
+
 @pytest.fixture(scope="session")
 def schooling(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A warehouse in which a rehearsal of schooling_and_wages has landed, of the sample's men; copy it before you write."""

@@ -9,7 +9,6 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +21,8 @@ from dpcore.wire import write_whole
 from tests.helpers import undrawn
 from tests.helpers.kept_open import kept_open
 from tests.helpers.schemes import QUESTION
+
+pytestmark = pytest.mark.usefixtures("light_warehouses")
 
 ROOT = Path(__file__).parents[2]
 SCHEME = str(ROOT / "data/schemes/consumer_expenditure.toml")
@@ -65,12 +66,6 @@ def records(path: Path, rows: int = 30, **changes: object) -> Path:
         lines.append(",".join(str(value) for value in row.values()))
     path.write_text("\n".join(lines) + "\n")
     return path
-
-
-@pytest.fixture(autouse=True)
-def light_warehouses() -> Iterator[None]:
-    with kept_open():
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -65,9 +65,9 @@ def kept_open() -> Iterator[None]:
                 opened.close()
 
 
-@contextmanager
+@pytest.fixture(scope="session", autouse=True)
 def commands_read_once() -> Iterator[None]:
-    """Read the signatures of all commands once, 20 ms of each call in this process."""
+    """Read the signatures of all commands once, 20 ms of each call in this process; of the folders whose conftest names it."""
     import typer
 
     with pytest.MonkeyPatch.context() as patch:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-
-from tests.helpers.kept_open import kept_open
 
 ABOUT_FILES = {
     "test_warehouse_connection.py",
@@ -18,10 +14,7 @@ ABOUT_FILES = {
 
 
 @pytest.fixture(autouse=True)
-def light_warehouses(request: pytest.FixtureRequest) -> Iterator[None]:
+def light_where_files_do_not_matter(request: pytest.FixtureRequest) -> None:
     """Let the warehouses of a test stay open, unpublished, where the test is not about that."""
-    if {request.path.name, request.node.name} & ABOUT_FILES or request.node.get_closest_marker("slow"):
-        yield
-        return
-    with kept_open():
-        yield
+    if not ({request.path.name, request.node.name} & ABOUT_FILES or request.node.get_closest_marker("slow")):
+        request.getfixturevalue("light_warehouses")

@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.helpers.kept_open import commands_read_once, kept_open
+from tests.helpers.kept_open import commands_read_once as commands_read_once
+from tests.helpers.kept_open import kept_open
 
 Copy = Callable[[Path], Path]
-
-
-@pytest.fixture(scope="session", autouse=True)
-def commands() -> Iterator[None]:
-    """Let the signatures of commands be read once."""
-    with commands_read_once():
-        yield
-
-
-@pytest.fixture
-def light_warehouses() -> Iterator[None]:
-    """Let the warehouses of a test stay open, unpublished."""
-    with kept_open():
-        yield
 
 
 @pytest.fixture
