@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from dpcore.errors import WarehouseError
+from tests.helpers.kept_open import kept_open
 from tests.helpers.scratch import ROOT, scratch
 from tests.programs.blocks import QUICK, RUN, blocks, lay, run, same
 
@@ -75,16 +76,13 @@ def folder(landed: Path) -> Iterator[Path]:
         yield copy
 
 
-@pytest.mark.parametrize("most", [20_000, pytest.param(None, marks=pytest.mark.slow)])
-def test_blocks_that_need_no_command_run(landed: Path, folder: Path, most: int | None) -> None:
-    """Pages share one copy of the checkout; what a page wrote is removed before the next.
-
-    most: how many clients are simulated at most.
-    """
+def test_blocks_that_need_no_command_run(landed: Path, folder: Path) -> None:
+    """Pages share one copy of the checkout; what a page wrote is removed before the next."""
     original = _files(folder)
     for name in _with(QUICK):
         try:
-            ran = list(run(_text(name), folder, QUICK, most))
+            with kept_open():
+                ran = list(run(_text(name), folder, QUICK))
         except Exception as error:
             error.add_note(f"page: {name}")
             raise

@@ -17,11 +17,10 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import dpcore as dp
 from dpcore.results import warehouse
@@ -62,28 +61,14 @@ def blocks(text: str) -> list[Block]:
 class Page:
     """A page that is run in a folder."""
 
-    def __init__(self, folder: Path, most: int | None = None) -> None:
-        """most: how many clients are simulated at most, where the numbers do not matter."""
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.most = most
-        self.reading = contextlib.ExitStack()
-        self.ask: Callable[[str], object] | None = None
         self.names: dict[str, Any] = {"__name__": "__main__"}
         self.ports = {named: free_port() for named in ("8080", "4200")}
 
     def run(self, block: Block) -> str:
-        """Run a block, and return what it should say: its own body, but for `console`, where it is what came out.
-
-        SQL blocks that follow each other read the warehouse that the first of them opened.
-        """
-        if block.kind != "sql":
-            self.close()
+        """Run a block, and return what it should say: its own body, but for `console`, where it is what came out."""
         return str(getattr(self, f"_{block.kind}")(block.body) or block.body)
-
-    def close(self) -> None:
-        """Close the warehouse, where SQL has opened it."""
-        self.reading.close()
-        self.ask = None
 
     def _toml(self, body: str) -> None:
         said = tomllib.loads(body)
@@ -92,28 +77,11 @@ class Page:
             (self.folder / f"{said['name']}.toml").write_text(body, encoding="utf-8")
 
     def _sql(self, body: str) -> None:
-        if self.ask is None:
-            self.ask = self.reading.enter_context(warehouse.reader(self.folder / FILE))
-        try:
-            self.ask(body)
-        except BaseException as error:  # what opened the warehouse puts it in words
-            self.ask = None
-            self.reading.__exit__(type(error), error, error.__traceback__)
-            raise
+        warehouse.query(self.folder / FILE, body)
 
     def _python(self, body: str) -> None:
-        with contextlib.chdir(self.folder), contextlib.redirect_stdout(io.StringIO()), self._few_clients():
+        with contextlib.chdir(self.folder), contextlib.redirect_stdout(io.StringIO()):
             exec(compile(body, "page", "exec", dont_inherit=True), self.names)
-
-    @contextlib.contextmanager
-    def _few_clients(self) -> Iterator[None]:
-        simulate, most = dp.simulate, self.most
-
-        def simulated(*given: Any, clients: int | None = None, **more: Any) -> Any:
-            return simulate(*given, clients=clients if clients is None or most is None else min(clients, most), **more)
-
-        with mock.patch.object(dp, "simulate", simulated):
-            yield
 
     def _sh(self, body: str) -> None:
         self._bash(body)
@@ -140,13 +108,12 @@ class Page:
         return exchanged(done.stdout, {own: named for named, own in self.ports.items()}).replace(f"{self.folder}/", "")
 
 
-def run(text: str, folder: Path, kinds: tuple[str, ...] = RUN, most: int | None = None) -> Iterator[tuple[Block, str]]:
+def run(text: str, folder: Path, kinds: tuple[str, ...] = RUN) -> Iterator[tuple[Block, str]]:
     """Run the blocks of a page that are of these kinds and may be run; yield each with what it should say."""
-    page = Page(folder, most)
-    with contextlib.closing(page):
-        for block in blocks(text):
-            if block.kind in kinds and "not run" not in block.why:
-                yield block, page.run(block)
+    page = Page(folder)
+    for block in blocks(text):
+        if block.kind in kinds and "not run" not in block.why:
+            yield block, page.run(block)
 
 
 def same(block: Block, made: str) -> bool:
