@@ -17,7 +17,6 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -31,6 +30,7 @@ from numpy._core._multiarray_umath import (
 from dpcore.results import warehouse
 from tests.frozen import behaviour
 from tests.helpers import comparison, undrawn
+from tests.programs.shaken import tried
 
 ROOT = Path(__file__).parents[2]
 # Each kernel and the instructions without which it stops: of Zen those of Haswell.
@@ -98,22 +98,19 @@ def moved(before: behaviour.Document, after: behaviour.Document) -> tuple[float,
     return most, where
 
 
-def _played(name: str, changed: Mapping[str, str], folder: Path, with_tests: bool) -> tuple[bool, str]:
-    """Run rounds and tests as another processor; return whether all is well, and what to print."""
-    began, environment = time.monotonic(), os.environ | changed
+def _played(name: str, changed: Mapping[str, str], folder: Path, with_tests: bool) -> bool:
+    """Run rounds and tests as another processor, print how it went, and return whether all is well."""
+    environment = os.environ | changed
     written = folder / f"{name}.json"
     command = [sys.executable, "-m", "tests.programs.portable", "--estimates", str(written)]
     rounds = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     if rounds.returncode:
-        return False, f"{name}: the rounds ended with {rounds.returncode}: {rounds.stderr.strip()[-500:]}"
+        print(f"{name}: the rounds ended with {rounds.returncode}: {rounds.stderr.strip()[-500:]}", flush=True)
+        return False
     if not with_tests:
-        return True, ""
+        return True
     command = [sys.executable, "-m", "pytest", "-m", "not slow and not flows", "-p", "no:cacheprovider", *tests()]
-    found = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    last = next((line for line in reversed(found.stdout.splitlines()) if re.search(r"\d passed|\d failed", line)), "")
-    failed = [line for line in found.stdout.splitlines() if line.startswith("FAILED")]
-    summary = f"{name:26}{last.strip(' ='):60}{time.monotonic() - began:5.0f} s"
-    return not found.returncode, "\n".join([summary, *failed])
+    return tried(name, command, cwd=ROOT, env=environment)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -132,9 +129,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         jobs = {"own": pool.submit(_played, "own", {}, Path(folder), False)}
         jobs |= {name: pool.submit(_played, name, changed, Path(folder), True) for name, changed in played.items()}
         for job in jobs.values():
-            passed, summary = job.result()
-            is_well &= passed
-            print(summary, flush=True) if summary else None
+            is_well &= job.result()
         landed = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in Path(folder).glob("*.json")}
     print("\nlargest movement from this processor's own estimates, in standard errors")
     for name in played if "own" in landed else ():

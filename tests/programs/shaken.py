@@ -59,11 +59,13 @@ WAYS: dict[str, tuple[Callable[[Command], Command], Callable[[], AbstractContext
 
 
 def tried(name: str, command: Command, **given: Any) -> bool:
-    """Run tests, say in one line how it went, and return whether they passed; where they did not, keep what they said."""
+    """Run tests, print one line on how it went, and return whether they passed; else name the failures and keep the output."""
     began = time.monotonic()
     said = subprocess.run(command, capture_output=True, text=True, check=False, **given)
-    last = (said.stdout.strip().splitlines() or ["no output"])[-1].strip("= ")
-    print(f"{name}: {last} ({time.monotonic() - began:.0f} s)", flush=True)
+    lines = said.stdout.strip().splitlines() or ["no output"]
+    last = next((line for line in reversed(lines) if re.search(r"\d (passed|failed|error)", line)), lines[-1])
+    failed = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
+    print("\n".join([f"{name}: {last.strip('= ')} ({time.monotonic() - began:.0f} s)", *failed]), flush=True)
     if said.returncode:
         log = ROOT / "build" / f"{re.sub('[^a-z0-9]+', '-', name.lower())}.txt"
         log.parent.mkdir(exist_ok=True)
