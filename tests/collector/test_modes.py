@@ -18,10 +18,9 @@ from dpcore.collector.store import Store
 from dpcore.protocol.scheme import Scheme
 from dpcore.rounds import estimating, landing, outbox, preparing, privatizing, sequence
 from tests.helpers import collectors, warehouses
-from tests.helpers.collectors import SCHEME, collector
+from tests.helpers.collectors import COLOUR, SCHEME, collector
 from tests.helpers.kept_open import kept_open
 
-COLOUR = collectors.TEXT.partition("[attributes.height]")[0]
 FOR_OTHERS = ("warehouse", "figures")  # tables and pictures, of which none holds a report
 
 

@@ -49,15 +49,18 @@ upper = 2
 mechanism = "dyadic_wave"
 epsilon = 1
 """
+COLOUR = TEXT.partition("[attributes.height]")[
+    0
+]  # without a curve, whose check of its values takes longer than a small round
 SCHEME = Scheme.from_toml(TEXT)
 PATH = "/schemes/colours"
 
 
-def reports(count: int, seed: int = 0) -> ReportBatch:
-    """So many reports of SCHEME with ids that no other seed has."""
+def reports(count: int, seed: int = 0, scheme: Scheme = SCHEME) -> ReportBatch:
+    """So many reports of SCHEME, or one of its attributes, with ids that no other seed has."""
     rng = np.random.default_rng(seed)
     people = {"colour": rng.choice(["red", "green", "blue"], count), "height": 2 * rng.random(count)}
-    return with_ids(dp.privatize(SCHEME, people, dp.seeded(seed)), dp.seeded((seed, 1)))
+    return with_ids(dp.privatize(scheme, people, dp.seeded(seed)), dp.seeded((seed, 1)))
 
 
 def stream(count: int, seed: int = 0, sent_for: str = "") -> bytes:

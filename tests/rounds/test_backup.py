@@ -24,7 +24,6 @@ import dpcore as dp
 from dpcore import wire
 from dpcore.collector.sealing import landing
 from dpcore.errors import AlreadyLanded, DPCoreError, InvalidReport, TooFewClients
-from dpcore.protocol.report import with_ids
 from dpcore.results import warehouse
 from dpcore.results.warehouse.views import RESULTS
 from dpcore.rounds import backup, sequence
@@ -35,14 +34,7 @@ from tests.helpers import collectors, undrawn
 from tests.helpers.disks import small_disk
 from tests.helpers.kept_open import kept_open
 
-TEXT = """
-name = "colours"
-[attributes.colour]
-type = "categorical"
-categories = ["red", "green", "blue"]
-epsilon = 1
-"""
-SCHEME = dp.Scheme.from_toml(TEXT)
+SCHEME = dp.Scheme.from_toml(collectors.COLOUR)
 DAYS = [f"2026-11-{day:02d}" for day in range(1, 21)]
 PLACES = {"figures": ["path"]}  # what may differ between a folder and another one that was made of it
 TIMES = {"runs": ["started_at", "finished_at", "run_id"]}
@@ -55,7 +47,7 @@ def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for folder in ("data", "in", ".prefect", ".git"):
         (root / folder).mkdir(parents=True)
     (root / "ldpflow.toml").write_text('scheme = "scheme.toml"\ndata = "data"\nreports = "in"\n', encoding="utf-8")
-    (root / "scheme.toml").write_text(TEXT, encoding="utf-8")
+    (root / "scheme.toml").write_text(collectors.COLOUR, encoding="utf-8")
     (root / ".git" / "config").write_text("of git")
     (root / ".prefect" / "server.log").write_text("a log")
     (root / "linked").symlink_to(root.parent)
@@ -80,8 +72,7 @@ def project(made_once: Path, moved: Callable[[Path], Path]) -> Path:
 
 
 def send(root: Path, name: str, count: int, seed: int, sent_for: str = "") -> None:
-    batch = dp.privatize(SCHEME, {"colour": ["red", "green"] * (count // 2)}, dp.seeded(seed))
-    wire.write_reports(root / "in" / f"{name}.parquet", SCHEME, with_ids(batch, dp.seeded((seed, 1))), sent_for)
+    wire.write_reports(root / "in" / f"{name}.parquet", SCHEME, collectors.reports(count, seed, SCHEME), sent_for)
 
 
 def go(root: Path, round_: str, reports: Path | None = None) -> Run:

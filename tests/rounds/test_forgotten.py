@@ -12,32 +12,18 @@ import pytest
 import dpcore as dp
 from dpcore import wire
 from dpcore.errors import AlreadyLanded, WarehouseError
-from dpcore.protocol.report import ReportBatch, with_ids
 from dpcore.results import warehouse
 from dpcore.results.warehouse.views import RESULTS
 from dpcore.rounds import cleanup
-from tests.helpers import undrawn
+from tests.helpers import collectors, undrawn
 from tests.helpers.kept_open import kept_open
 
 pytestmark = pytest.mark.usefixtures("light_warehouses")
 
-TEXT = """
-name = "colours"
-[attributes.colour]
-type = "categorical"
-categories = ["red", "green", "blue"]
-values = [0, 1, 2.5]
-functionals = ["mean"]
-epsilon = 1
-"""  # no curve, whose check of its values takes longer than all else of a small round
+TEXT = f'{collectors.COLOUR}values = [0, 1, 2.5]\nfunctionals = ["mean"]\n'
 SCHEME = dp.Scheme.from_toml(TEXT)
 DAYS = ("2026-11-18", "2026-11-19", "2026-11-20")
 KEPT = {"schemes", "attributes", "categories", "budgets", "batches"}
-
-
-def reports(count: int, seed: int) -> ReportBatch:
-    people = {"colour": ["red", "green"] * (count // 2)}
-    return with_ids(dp.privatize(SCHEME, people, dp.seeded(seed)), dp.seeded((seed, 1)))
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +33,7 @@ def landed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "scheme.toml").write_text(TEXT, encoding="utf-8")
     with kept_open():
         for number, day in enumerate(DAYS):
-            wire.write_reports(folder / "in" / f"{day}.parquet", SCHEME, reports(60, number), day)
+            wire.write_reports(folder / "in" / f"{day}.parquet", SCHEME, collectors.reports(60, number, SCHEME), day)
             go(folder, day)
     return folder
 
@@ -101,9 +87,9 @@ def test_a_forgotten_round_is_over_and_its_reports_count_in_no_other(here: Path)
     cleanup.forget(here / "data", DAYS[1])
     with pytest.raises(AlreadyLanded, match="has landed and was forgotten"):
         go(here, DAYS[1])
-    again = reports(60, 1)  # of the round that is forgotten, in another file
+    again = collectors.reports(60, 1, SCHEME)  # of the round that is forgotten, in another file
     wire.write_reports(here / "in" / "again.parquet", SCHEME, again, "2026-11-21")
-    wire.write_reports(here / "in" / "new.parquet", SCHEME, reports(70, 9), "2026-11-21")
+    wire.write_reports(here / "in" / "new.parquet", SCHEME, collectors.reports(70, 9, SCHEME), "2026-11-21")
     go(here, "2026-11-21")
     assert rows(here, "select accepted, rejected from runs where round = '2026-11-21'") == [[70, 60]]
     compared = rows(here, "select distinct other_round from latest_comparisons where round = '2026-11-21'")

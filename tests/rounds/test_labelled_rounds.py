@@ -181,7 +181,7 @@ def test_a_round_that_lands_again_with_other_reports_shows_no_label(tmp_path: Pa
     for n in (
         3_000,
         2_000,
-    ):  # as many as the first, which are not what stands; with what was hidden, more would tell it
+    ):  # the first's, which do not stand any more; and others that with them would tell what was hidden
         plan = SimpleNamespace(warehouse=file, round="r", run_id="another", min_clients=50)
         run = SimpleNamespace(plan=plan, scheme=scheme)
         assert "landed before, of other reports" in estimating._told_before(run, sent(n))  # type: ignore[arg-type]

@@ -223,13 +223,17 @@ class Hostile(RuleBasedStateMachine):
                 assert find(ask, None, "people") == days[max(days)].run_id
 
 
-def test_a_hostile_sequence_of_runs_ends_as_a_slow_model_says(
-    created: Path, monkeypatch: pytest.MonkeyPatch, light_warehouses: None
-) -> None:
-    """Every rule in one sequence: runs that stand, are refused, replaced, retried, that fail, and reports that come late."""
+@pytest.fixture
+def hostile(created: Path, monkeypatch: pytest.MonkeyPatch) -> type[Hostile]:
     Hostile.made = created
     monkeypatch.setattr(connection, "_connect", connection._connect)  # put back at the end
-    machine, (one, other) = Hostile(), sorted(DIGESTS)
+    return Hostile
+
+
+@pytest.mark.usefixtures("light_warehouses")
+def test_a_hostile_sequence_of_runs_ends_as_a_slow_model_says(hostile: type[Hostile]) -> None:
+    """Every rule in one sequence: runs that stand, are refused, replaced, retried, that fail, and reports that come late."""
+    machine, (one, other) = hostile(), sorted(DIGESTS)
     first, second, third = ROUNDS
 
     def begin(round_: str, source: str, clients: int, *words: str, digest: str = one, late: str = "") -> OneRun:
@@ -255,10 +259,8 @@ def test_a_hostile_sequence_of_runs_ends_as_a_slow_model_says(
 
 
 @pytest.mark.slow
-def test_hostile_sequences_of_runs_end_as_a_slow_model_says(created: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hostile_sequences_of_runs_end_as_a_slow_model_says(hostile: type[Hostile]) -> None:
     """LDPFLOW_SEQUENCES=1000, as `make hostile` sets, takes a quarter of an hour."""
-    Hostile.made = created
-    monkeypatch.setattr(connection, "_connect", connection._connect)  # put back at the end
     told = {"stateful_step_count": 8, "deadline": None, "suppress_health_check": list(HealthCheck)}
     few = settings(max_examples=int(os.environ.get("LDPFLOW_SEQUENCES", "8")), **told)
-    run_state_machine_as_test(Hostile, settings=few)
+    run_state_machine_as_test(hostile, settings=few)
