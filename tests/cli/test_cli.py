@@ -28,9 +28,8 @@ ROOT = Path(__file__).parents[2]
 SCHEME = str(ROOT / "data/schemes/consumer_expenditure.toml")
 HEAD, *ATTRIBUTES = Path(SCHEME).read_text(encoding="utf-8").split("\n[attributes.")
 SOME = [each for each in ATTRIBUTES if each.startswith(("urban_rural]", "race]", "kids_count]", "income]"))]
-COARSE = "\n[attributes.".join(
-    [HEAD, *SOME]
-)  # a column of each kind, and a curve that takes no time, without groups and mean
+# A column of each kind, and a curve that takes no time, without groups and mean.
+COARSE = "\n[attributes.".join([HEAD, *SOME])
 for there, instead in (
     ("degree = 2  ", "degree = 1\nfinest_level = 3"),
     (next(line for line in COARSE.splitlines() if '"quantile(0.25)"' in line), 'functionals = ["cdf(50000)"]'),

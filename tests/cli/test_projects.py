@@ -11,7 +11,6 @@ from dpcore.errors import DPCoreError
 from dpcore.rounds import landing, sequence
 from dpcore.rounds.run import Run
 from tests.cli.test_cli import ldpflow
-from tests.helpers import warehouses
 from tests.helpers.kept_open import kept_open
 
 
@@ -31,7 +30,6 @@ def test_its_folder_says_what_commands_are_told(tmp_path: Path, monkeypatch: pyt
     text = '[attributes.urban_rural]\ntype = "categorical"\ncategories = ["urban", "rural"]\nepsilon = 2\n'
     (tmp_path / "own/a.toml").write_text(f'name = "consumer_expenditure"\nclients = 900\n{text}')
     (tmp_path / "own/ldpflow.toml").write_text('scheme = "a.toml"\ndata = "kept"\nclients = 700\n')
-    warehouses.put(tmp_path / "own/kept/warehouse.duckdb")
     with kept_open():
         assert ldpflow("run", at=tmp_path / "own").returncode == 0
     said = ldpflow("query", "select clients from runs", "--format", "csv", at=tmp_path / "own")

@@ -97,9 +97,8 @@ def test_headers_have_a_deadline_and_a_pause_between_bytes_gains_nothing(
                 connection.sendall(begun)
                 connection.settimeout(0.1)
                 is_open = True
-                while is_open and time.monotonic() - began < (
-                    5 if ends else 1.5
-                ):  # others may have the core for seconds
+                patience = 5 if ends else 1.5  # seconds: others may have the core
+                while is_open and time.monotonic() - began < patience:
                     try:
                         is_open = connection.recv(65536) != b""
                         connection.sendall(b"x" if begun else b"")

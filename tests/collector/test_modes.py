@@ -17,7 +17,7 @@ from dpcore.collector.shares import Share
 from dpcore.collector.store import Store
 from dpcore.protocol.scheme import Scheme
 from dpcore.rounds import estimating, landing, outbox, preparing, privatizing, sequence
-from tests.helpers import collectors, warehouses
+from tests.helpers import collectors
 from tests.helpers.collectors import COLOUR, SCHEME, collector
 from tests.helpers.kept_open import kept_open
 
@@ -91,7 +91,6 @@ def test_a_round_leaves_nothing_open_but_what_is_for_others(tmp_path: Path) -> N
     pd.DataFrame({"colour": ["red", "blue", "green"] * 400}).to_csv(people)
     (tmp_path / "colours.toml").write_text(COLOUR, encoding="utf-8")
     outbox.send(Scheme.from_toml(COLOUR), people, tmp_path / "sent")
-    warehouses.put(data / "warehouse.duckdb")
 
     def others() -> dict[str, str]:
         places = [place for place in data.iterdir() if not place.name.startswith((*FOR_OTHERS, ".warehouse"))]
@@ -120,7 +119,6 @@ def test_a_runs_own_reports_are_not_in_the_order_of_its_records(tmp_path: Path) 
     people.to_csv(tmp_path / "people.csv")
     (tmp_path / "colours.toml").write_text(collectors.TEXT, encoding="utf-8")
     for seed in (None, 7):
-        warehouses.put(tmp_path / f"{seed}" / "warehouse.duckdb")
         with kept_open():
             run = preparing.prepare(
                 tmp_path / "colours.toml", records=tmp_path / "people.csv", data=tmp_path / f"{seed}", seed=seed

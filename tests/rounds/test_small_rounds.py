@@ -173,9 +173,8 @@ def test_a_rehearsal_lands_in_its_own_folder_and_its_seed_nowhere(
         content = file.read_bytes()
         for form in (str(SEED).encode(), SEED.to_bytes(8, "little"), SEED.to_bytes(8, "big")):
             assert form not in content, file
-    real = preparing.prepare(
-        scheme, records=people(tmp_path, 100), round_="r", data=tmp_path
-    )  # the round itself is free
+    # The round itself is free.
+    real = preparing.prepare(scheme, records=people(tmp_path, 100), round_="r", data=tmp_path)
     sequence.collect(real, sequence.Here())
     assert (landing.row_of(real).randomness, real.plan.is_rehearsal) == ("secure", False)
     assert ask(tmp_path, "select distinct drawing from drawings") == [[real.plan.run_id]] != [[folder.name]]
