@@ -87,10 +87,11 @@ class Sealer:
 
         The rounds of the most reports come first, so that nobody who names many rounds keeps those of others waiting.
         everything: whether it has waited or not.  seconds: after which no other file is begun.  Raises StoreError; what is not
-        sealed then stays in the store.
+        sealed then stays in the store.  Where another collector is sealing, `everything` waits up to as many seconds until it
+        has ended, for it may have looked before the last report came; otherwise nothing is sealed now.
         """
         made = 0
-        with suppress(Taken), words_of(self._place), self._alone():
+        with suppress(Taken), words_of(self._place), self._alone(patience=seconds if everything else 0):
             self._finish_open()
             for chosen in self._turns(everything, time.monotonic() + seconds):
                 self._finish(*self._open(*chosen), None)
@@ -302,9 +303,10 @@ class Sealer:
     def _draft(self, place: Path, number: int) -> Path:
         return place / f".{self._share}{number:08d}.partial"
 
-    def _alone(self) -> AbstractContextManager[None]:
-        """Keep other collectors from sealing; raises Taken where one is at it."""
-        return alone(self._place / ".sealing.lock", f"what came to {self._place}", "a collector that seals", patience=0)
+    def _alone(self, patience: float = 0) -> AbstractContextManager[None]:
+        """Keep other collectors from sealing; raises Taken where one is at it for longer than `patience` seconds."""
+        held = f"what came to {self._place}"
+        return alone(self._place / ".sealing.lock", held, "a collector that seals", patience=patience)
 
 
 @lru_cache(maxsize=16)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 import subprocess
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -153,6 +154,29 @@ def test_segments_are_sealed_by_round_and_carry_what_was_refused(tmp_path: Path)
     waits = Sealer(tmp_path, 0)
     kept.take([rows(5)], {})
     assert waits.seal() == 1
+
+
+def test_what_comes_while_another_collector_has_all_but_ended_sealing_is_sealed_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the end one takes and seals for another what that one has not taken, which may seal for the last time."""
+    kept, one, other = Store(tmp_path, [SCHEME]), Sealer(tmp_path, 0), Sealer(tmp_path, 0)
+    kept.take([rows(1)], {})
+    has_looked, ends = threading.Event(), threading.Event()
+
+    def linger() -> None:
+        has_looked.set()
+        ends.wait(30)
+
+    monkeypatch.setattr(one, "_forget", linger)
+    first = threading.Thread(target=one.seal, args=(True,))
+    first.start()
+    assert has_looked.wait(30)
+    kept.take([rows(2)], {})
+    threading.Timer(0.2, ends.set).start()
+    assert (other.seal(everything=True), other.waiting()) == (1, 0)
+    first.join()
+    assert len(ids_in(files(tmp_path))) == 40
 
 
 def test_the_rounds_of_many_reports_are_sealed_first_and_no_longer_than_allowed(tmp_path: Path) -> None:
