@@ -75,12 +75,20 @@ def folder(landed: Path) -> Iterator[Path]:
         yield copy
 
 
-@pytest.mark.parametrize("most", [20_000, pytest.param(None, marks=pytest.mark.slow)])
-def test_blocks_that_need_no_command_run(landed: Path, folder: Path, most: int | None) -> None:
+@pytest.mark.parametrize(
+    ("warehouse", "most"), [("outlined", 20_000), pytest.param("landed", None, marks=pytest.mark.slow)]
+)
+def test_blocks_that_need_no_command_run(request: pytest.FixtureRequest, warehouse: str, most: int | None) -> None:
     """Pages share one copy of the checkout; what a page wrote is removed before the next.
 
-    most: how many clients are simulated at most.
+    warehouse: the fixture of what has landed.  most: how many clients are simulated at most.
     """
+    with scratch() as copy:
+        lay(request.getfixturevalue(warehouse).parent, copy)
+        _run_pages(copy, request.getfixturevalue(warehouse).parent, most)
+
+
+def _run_pages(folder: Path, landed: Path, most: int | None) -> None:
     original = _files(folder)
     for name in _with(QUICK):
         try:
@@ -95,7 +103,7 @@ def test_blocks_that_need_no_command_run(landed: Path, folder: Path, most: int |
         lost = {path.relative_to(folder) for path in changed & original.keys()}
         assert {path.parent.as_posix() for path in lost} <= {"data/var"}, f"{name} changes files of the checkout"
         if lost:
-            lay(landed.parent, folder)
+            lay(landed, folder)
             original = _files(folder)
 
 
@@ -156,8 +164,8 @@ def test_a_page_is_run_from_its_top_to_its_end(tmp_path: Path) -> None:
     assert [block.line for block, _ in found] == [1, 9, 18, 23]
 
 
-def test_a_block_that_fails_is_seen(landed: Path, tmp_path: Path) -> None:
-    lay(landed.parent, tmp_path)
+def test_a_block_that_fails_is_seen(created: Path, tmp_path: Path) -> None:
+    lay(created.parent, tmp_path)
     for wrong, error in (
         ("```python\n1 / 0\n```\n", ZeroDivisionError),
         ("```sh\nfalse\ntrue\n```\n", AssertionError),
