@@ -46,6 +46,7 @@ def test_the_kind_of_law_lands_in_checks(times: float, more: str, heaped: float,
     assert checks.loc[["heaped(x)", "free(x)"], "passed"].all()
 
 
+@pytest.mark.usefixtures("plain_pages")
 def test_the_page_says_it_of_the_attribute_and_among_checks(tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text(f"{SCHEME}heaps = []\n", "utf-8")
     pd.DataFrame({"x": np.random.default_rng(1).integers(10, 50, 3000)}).to_csv(tmp_path / "x.csv", index=False)
