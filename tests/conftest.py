@@ -161,10 +161,10 @@ def outlined(tmp_path_factory: pytest.TempPathFactory) -> Path:
     data = tmp_path_factory.mktemp("outlined")
     for scheme in ("consumer_expenditure", "health_insurance"):
         text = (ROOT / f"data/schemes/{scheme}.toml").read_text(encoding="utf-8")
-        text = re.sub("^degree = .", "degree = 0\nfinest_level = 3", text, flags=re.MULTILINE)
+        text = re.sub("^degree = .", "degree = 0\nfinest_level = 2\ncells = 64", text, flags=re.MULTILINE)
         text = re.sub(
             '^mechanism = "dyadic_wave".*',
-            'mechanism = "wavelet_laplace"\ndegree = 0\nfinest_level = 3',
+            'mechanism = "wavelet_laplace"\ndegree = 0\nfinest_level = 2\ncells = 64',
             text,
             flags=re.MULTILINE,
         )
