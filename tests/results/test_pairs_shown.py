@@ -93,7 +93,7 @@ pairs = [["wage", "education"], ["wage", "job"], ["education", "job"]]
 type = "numeric"
 lower = 0
 upper = 1500
-cells = 64
+step = 150
 epsilon = 2
 [attributes.education]
 type = "numeric"
@@ -110,7 +110,7 @@ epsilon = 1
 
 def test_every_pair_is_drawn_once_and_the_same_twice() -> None:
     people = {
-        "wage": np.arange(3000.0) % 1500,
+        "wage": np.arange(3000) % 11 * 150,
         "education": np.arange(3000) % 19,
         "job": np.resize(["full-time", "part-time"], 3000),
     }

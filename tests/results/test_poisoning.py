@@ -482,7 +482,6 @@ type = "numeric"
 of = ["x", "y"]
 lower = [0, 0]
 upper = [1, 1]
-cells = 16
 epsilon = 2
 """
 

@@ -187,6 +187,7 @@ def test_a_client_that_reports_one_unit_spends_at_most_the_dearest(tmp_path: Pat
 @pytest.mark.usefixtures("plain_pages")
 def test_deltas_add_up_beside_epsilons(tmp_path: Path) -> None:
     weight = '[attributes.weight]\ntype = "numeric"\nlower = 0\nupper = 9\nepsilon = 1\nmechanism = "wavelet_laplace"\n'
+    weight += "degree = 0\nfinest_level = 2\ncells = 64\n"
     scheme = Scheme.from_toml(PETS.format("1") + weight + 'noise = "discrete_gaussian"\ndelta = 1e-6\n')
     file = tmp_path / "w.duckdb"
     for day in (1, 2, 3):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -44,11 +45,18 @@ def land(path: Path, number: int) -> None:
     warehouse.land(path, Landing(run(number)), patience=2)
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    path = tmp_path / "it's a warehouse.duckdb"
+@pytest.fixture(scope="module")
+def one_round(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of a warehouse in which a round has landed, and of its published copy."""
+    path = tmp_path_factory.mktemp("published") / "it's a warehouse.duckdb"
     land(warehouses.put(path), 1)
-    return path
+    return path.parent
+
+
+@pytest.fixture
+def path(one_round: Path, tmp_path: Path) -> Path:
+    shutil.copytree(one_round, tmp_path, dirs_exist_ok=True)  # with the times that say which file is newer
+    return tmp_path / "it's a warehouse.duckdb"
 
 
 @pytest.mark.slow
