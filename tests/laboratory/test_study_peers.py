@@ -57,7 +57,7 @@ def test_oracles_are_unbiased_with_the_variance_of_the_literature(oracle: str) -
 def test_leaves_of_trees_are_unbiased(tree: histogram.Draw) -> None:
     cells = target("beta_2_5").cells(8)
     generator = np.random.default_rng(6)
-    drawn = np.array([tree(cells, N, EPSILON, generator) for _ in range(DRAWS // 4)])
+    drawn = np.array([tree(cells, N, EPSILON, generator) for _ in range(DRAWS)])
     np.testing.assert_allclose(drawn.sum(axis=1), 1, atol=1e-9)
     for column, f in zip(drawn.T, cells, strict=True):
         assert mean_agrees(column, f)
@@ -93,7 +93,7 @@ def test_the_best_peers_errors_are_those_known(name: str, known: float) -> None:
     cell = Cell(name, 100_000, 1.0)
     best = [peer for peer in peers() if peer.settings[0].parameters == "bins=256" and "ems" in peer.settings[0].method]
     (peer,) = best
-    errors = peer.errors(name, cell.clients, cell.epsilon, [seed(cell, "known", i) for i in range(10)])
+    errors = peer.errors(name, cell.clients, cell.epsilon, [seed(cell, "known", i) for i in range(30)])
     assert 0.7 < np.median(errors[0]["ise"]) / known < 1.4
 
 
