@@ -103,6 +103,14 @@ def people():  # type: ignore[no-untyped-def]
     return make
 
 
+@pytest.fixture
+def plain_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let pages have no pictures, which are most of the time that a page takes."""
+    from dpcore.results.pages.pictures import Picture
+
+    monkeypatch.setattr(Picture, "drawn", lambda *_: [])
+
+
 @pytest.fixture(scope="session", autouse=True)
 def runs_may_use_what_tests_make(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Let the flows use the tests' own folders, as an operator names his."""
@@ -157,6 +165,25 @@ def light_warehouses() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
+def outlined(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """`landed` with coarse densities, and one estimate for the three rounds: for tests that only ask whether queries run."""
+    data = tmp_path_factory.mktemp("outlined")
+    for scheme in ("consumer_expenditure", "health_insurance"):
+        text = (ROOT / f"data/schemes/{scheme}.toml").read_text(encoding="utf-8")
+        text = re.sub("^degree = .", "degree = 0\nfinest_level = 2\ncells = 64", text, flags=re.MULTILINE)
+        text = re.sub(
+            '^mechanism = "dyadic_wave".*',
+            'mechanism = "wavelet_laplace"\ndegree = 0\nfinest_level = 2\ncells = 64',
+            text,
+            flags=re.MULTILINE,
+        )
+        text = text.replace('estimator = "log_spline"', 'estimator = "projection"')
+        (data / f"{scheme}.toml").write_text(text, encoding="utf-8")
+    _land_shipped_schemes(data, data, is_outline=True)
+    return data / "warehouse.duckdb"
+
+
+@pytest.fixture(scope="session")
 def schooling(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A warehouse in which a rehearsal of schooling_and_wages has landed, of the sample's men; copy it before you write."""
     from dpcore.results import warehouse
@@ -171,7 +198,7 @@ def schooling(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
-def _land_shipped_schemes(data: Path) -> None:
+def _land_shipped_schemes(data: Path, schemes: Path = ROOT / "data/schemes", *, is_outline: bool = False) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -182,7 +209,6 @@ def _land_shipped_schemes(data: Path) -> None:
     from tests.helpers import undrawn
     from tests.helpers.kept_open import kept_open
 
-    schemes = ROOT / "data/schemes"
     insurance = schemes / "health_insurance.toml"
     outbox.send(Scheme.from_toml(insurance), ROOT / "data/samples/health_insurance.parquet", data / "reports")
     first = min((data / "reports").glob("*.parquet"))
@@ -193,7 +219,8 @@ def _land_shipped_schemes(data: Path) -> None:
     pq.write_table(table.set_column(table.column_names.index("visits"), table.schema.field("visits"), column), first)
     with kept_open(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(crowd, "published", cache(crowd.published))  # three rounds ask alike
+        hands = undrawn.Alike() if is_outline else undrawn.Undrawn()
         for round_ in ("2026-11-18", "2026-11-19", "2026-11-20"):
-            undrawn.run(schemes / "consumer_expenditure.toml", round_=round_, clients=30_000, data=data)
+            undrawn.run(schemes / "consumer_expenditure.toml", hands, round_=round_, clients=30_000, data=data)
         undrawn.run(insurance, reports=data / "reports", round_="2026-11-20", data=data)
     warehouse.publish_copy(data / "warehouse.duckdb")

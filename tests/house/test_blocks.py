@@ -76,8 +76,19 @@ def folder(landed: Path) -> Iterator[Path]:
         yield copy
 
 
-def test_blocks_that_need_no_command_run(landed: Path, folder: Path) -> None:
-    """Pages share one copy of the checkout; what a page wrote is removed before the next."""
+@pytest.mark.parametrize("warehouse", ["outlined", pytest.param("landed", marks=pytest.mark.slow)])
+def test_blocks_that_need_no_command_run(request: pytest.FixtureRequest, warehouse: str) -> None:
+    """Pages share one copy of the checkout; what a page wrote is removed before the next.
+
+    warehouse: the fixture of what has landed.
+    """
+    landed = request.getfixturevalue(warehouse).parent
+    with scratch() as copy:
+        lay(landed, copy)
+        _run_pages(copy, landed)
+
+
+def _run_pages(folder: Path, landed: Path) -> None:
     original = _files(folder)
     for name in _with(QUICK):
         try:
@@ -93,7 +104,7 @@ def test_blocks_that_need_no_command_run(landed: Path, folder: Path) -> None:
         lost = {path.relative_to(folder) for path in changed & original.keys()}
         assert {path.parent.as_posix() for path in lost} <= {"data/var"}, f"{name} changes files of the checkout"
         if lost:
-            lay(landed.parent, folder)
+            lay(landed, folder)
             original = _files(folder)
 
 
@@ -154,8 +165,8 @@ def test_a_page_is_run_from_its_top_to_its_end(tmp_path: Path) -> None:
     assert [block.line for block, _ in found] == [1, 9, 18, 23]
 
 
-def test_a_block_that_fails_is_seen(landed: Path, tmp_path: Path) -> None:
-    lay(landed.parent, tmp_path)
+def test_a_block_that_fails_is_seen(created: Path, tmp_path: Path) -> None:
+    lay(created.parent, tmp_path)
     for wrong, error in (
         ("```python\n1 / 0\n```\n", ZeroDivisionError),
         ("```sh\nfalse\ntrue\n```\n", AssertionError),

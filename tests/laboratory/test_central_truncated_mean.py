@@ -25,7 +25,7 @@ from dpcore.laboratory.central.truncated_mean import (
 )
 from dpcore.mechanisms import discrete_gaussian
 from dpcore.privacy.budget import Budget
-from tests.helpers.statistical import law_agrees, mean_agrees, variance_agrees
+from tests.helpers.statistical import draws_for_variance, law_agrees, mean_agrees, variance_agrees
 
 ONE = Budget.parse(1)
 SHAPE = {"n": 2000, "moment": 4.0, "bound": 3.0, "dimension": 3}
@@ -99,7 +99,7 @@ def test_less_noise_is_refused(mechanism: TruncatedMean) -> None:
 def test_means_are_near_and_errors_are_as_stated(mechanism: TruncatedMean) -> None:
     records = np.random.default_rng(1).standard_normal((2000, 3)) + [1, 0, -1]
     source = seeded(3)
-    answers = [mechanism.release(records, source) for _ in range(400)]
+    answers = [mechanism.release(records, source) for _ in range(draws_for_variance(2.0))]
     values = np.array([answer.values for answer in answers])
     assert variance_agrees(values[:, 0], answers[0].standard_errors[0] ** 2)
     assert not variance_agrees(values[:, 0], 2 * answers[0].standard_errors[0] ** 2)

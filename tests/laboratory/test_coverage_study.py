@@ -188,7 +188,7 @@ def test_every_cells_first_chunk_comes_before_any_second() -> None:
 
 
 def test_numbers_that_are_not_finite_are_told(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cells = planted(monkeypatch, fresh, np.inf, 20)
+    cells = planted(monkeypatch, fresh, np.inf, 20, ("mean", "entropy"))
     assert set(cells["broken"]) == {0, 20}
     assert cells["refused"].all()
     (verdict,) = [each for each in coverage_aims.verdicts(cells) if each.aim == "numbers that are not finite"]

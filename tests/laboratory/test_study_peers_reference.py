@@ -80,8 +80,15 @@ def test_widths_are_those_of_the_papers_formula(epsilon: float) -> None:
     assert square_wave.Channel(epsilon, 8).b == pytest.approx(known[epsilon], abs=5e-4)
 
 
-@pytest.mark.parametrize("smoothing", [False, True])
-@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+@pytest.mark.parametrize(
+    ("epsilon", "smoothing"),
+    [
+        (0.5, True),
+        (2.0, False),
+        pytest.param(0.5, False, marks=pytest.mark.nightly("every case")),
+        pytest.param(2.0, True, marks=pytest.mark.nightly("every case")),
+    ],
+)
 def test_fast_decoding_is_the_published_codes(epsilon: float, smoothing: bool) -> None:
     bins, n = 64, 10_000
     wave = square_wave.Channel(epsilon, bins)

@@ -10,6 +10,7 @@ ABOUT_FILES = {
     "test_warehouse_published.py",
     "test_warehouse_queries.py",
     "test_an_outsider_can_read_the_file",
+    "test_the_shell_cannot_change_the_copy",
 }  # how warehouses are opened, for whom, migrated and published
 
 

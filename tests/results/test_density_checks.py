@@ -18,6 +18,7 @@ lower = 0
 upper = 20
 unit = "rooms"
 mechanism = "dyadic_wave"
+cells = 64
 epsilon = 2
 """
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +18,7 @@ from dpcore.results.pages.pictures import points_of
 from dpcore.results.pages.trends import trends
 from dpcore.results.plots import inline, narrow, new_axes, places, plot_density, plot_frequency, style
 from dpcore.results.warehouse import Landing, land, run_id
+from tests.helpers.kept_open import kept_open
 from tests.results.test_pages import Page, a_comparison, a_run, tables
 
 CSS = (files("dpcore.results.pages") / "templates/page.css").read_text(encoding="utf-8")
@@ -52,9 +54,23 @@ def test_colours_are_told_apart(colours: dict[str, str]) -> None:
     assert [pair for ratio, pairs in least.items() for pair in pairs if contrast(*map(colours.get, pair)) < ratio] == []  # type: ignore[arg-type]
 
 
-@pytest.fixture
-def page(fresh: Path, tmp_path: Path) -> str:
-    """The last of three rounds, of which the second refused the mean, with a curve, groups and changes."""
+@pytest.fixture(scope="module")
+def three_rounds(created: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A warehouse of three rounds, of which the second refused the mean; the last has a curve, groups and changes."""
+    path = Path(shutil.copy(created, tmp_path_factory.mktemp("form") / "warehouse.duckdb"))
+    with kept_open():
+        _land_three_rounds(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def page(three_rounds: Path) -> str:
+    """The page of the last round."""
+    publish(three_rounds, three_rounds.with_name("page.html"))
+    return three_rounds.with_name("page.html").read_text(encoding="utf-8")
+
+
+def _land_three_rounds(path: Path) -> None:
     x = np.linspace(0, 10, 101)
     for place, round_ in enumerate(("r0", "r1", "r2")):
         value = 5.0 + place
@@ -68,9 +84,7 @@ def page(fresh: Path, tmp_path: Path) -> str:
         landed = tables("answer") | {"densities": curve, "functionals": pd.DataFrame([number])}
         if place == 2:
             landed["comparisons"] = pd.DataFrame([a_comparison(other_run_id=run_id("ab", "r1", 7))])
-        land(fresh, Landing(a_run(round=round_, run_id=run_id("ab", round_, 7)), landed))
-    publish(fresh, tmp_path / "page.html")
-    return (tmp_path / "page.html").read_text(encoding="utf-8")
+        land(path, Landing(a_run(round=round_, run_id=run_id("ab", round_, 7)), landed))
 
 
 def test_tables_have_heads_and_captions_and_pictures_have_words(page: str) -> None:
@@ -105,8 +119,9 @@ def test_a_trend_has_every_round_that_told_the_number_and_the_previous_round_is_
     assert "This round minus round r1, which landed 2026-11-20 06:31 UTC ." in text
 
 
-def test_the_trend_of_an_earlier_round_ends_with_it(page: str, fresh: Path, tmp_path: Path) -> None:
-    publish(fresh, tmp_path / "earlier.html", round_="r1")
+@pytest.mark.usefixtures("plain_pages")
+def test_the_trend_of_an_earlier_round_ends_with_it(three_rounds: Path, tmp_path: Path) -> None:
+    publish(three_rounds, tmp_path / "earlier.html", round_="r1")
     text = Page((tmp_path / "earlier.html").read_text(encoding="utf-8")).text
     assert "2 rounds: first 50 % in r0; least 50 % in r0; most 50 % in r1; last 50 % in r1" in text
     assert "r2" not in text.partition("SQL")[0]

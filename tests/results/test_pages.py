@@ -32,6 +32,7 @@ from dpcore.results.warehouse import (
     run_id,
 )
 from dpcore.results.warehouse.migrate import migrate, shipped_migrations
+from tests.helpers.kept_open import kept_open
 
 VOID = {"meta", "img", "br", "link", "hr"}
 START = datetime(2026, 11, 20, 6, 30, tzinfo=UTC)
@@ -179,6 +180,19 @@ def test_without_a_round_the_newest_landed_is_taken_and_its_page_is_the_same_aga
     assert [path.name for path in tmp_path.iterdir()] == ["a.html"]
 
 
+@pytest.fixture(scope="module")
+def two_schemes(created: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A warehouse of three rounds of one scheme and one round of another, without any estimate."""
+    path = Path(shutil.copy(created, tmp_path_factory.mktemp("two") / "warehouse.duckdb"))
+    with kept_open():
+        for scheme, days in (("consumer_expenditure", (18, 19, 20)), ("health_insurance", (20,))):
+            for day in days:
+                identity = {"scheme": scheme, "scheme_digest": scheme, "round": f"2026-11-{day}"}
+                identity |= {"source": "simulated", "randomness": "seeded"}
+                land(path, Landing(a_run(run_id=run_id(scheme, f"2026-11-{day}", 7), seed=7, **identity)))
+    return path
+
+
 @pytest.mark.parametrize(
     ("file", "asked", "message"),
     [
@@ -189,10 +203,10 @@ def test_without_a_round_the_newest_landed_is_taken_and_its_page_is_the_same_aga
     ],
 )
 def test_what_cannot_be_published_is_one_line(
-    landed: Path, tmp_path: Path, file: str, asked: dict[str, str], message: str
+    two_schemes: Path, tmp_path: Path, file: str, asked: dict[str, str], message: str
 ) -> None:
     with pytest.raises(WarehouseError, match=message) as caught:
-        publish(landed, tmp_path / file, **asked)
+        publish(two_schemes, tmp_path / file, **asked)
     assert "\n" not in str(caught.value)
     assert list(tmp_path.iterdir()) == []
 
@@ -268,7 +282,7 @@ def tables(name: str) -> dict[str, pd.DataFrame]:
     }
 
 
-@pytest.mark.parametrize("name", ["answer", NASTY])
+@pytest.mark.parametrize("name", [pytest.param("answer", marks=pytest.mark.nightly("every case")), NASTY])
 def test_a_round_of_older_code_with_hostile_names_is_a_whole_page(fresh: Path, tmp_path: Path, name: str) -> None:
     """Rows that no scheme allows, and none of the tables that describe the scheme."""
     land(fresh, Landing(a_run(scheme=NASTY), tables(name)))
@@ -284,6 +298,7 @@ def test_a_round_of_older_code_with_hostile_names_is_a_whole_page(fresh: Path, t
     assert "✗ not passed" in page.text
 
 
+@pytest.mark.usefixtures("plain_pages")
 def test_a_rehearsal_is_called_one(fresh: Path, tmp_path: Path) -> None:
     own = fresh.rename(tmp_path / REHEARSAL)
     land(own, Landing(a_run(randomness="seeded"), tables("answer")))
@@ -291,6 +306,7 @@ def test_a_rehearsal_is_called_one(fresh: Path, tmp_path: Path) -> None:
     assert "A rehearsal. Real records were privatized with a known seed" in Page((tmp_path / "a.html").read_text()).text
 
 
+@pytest.mark.usefixtures("plain_pages")
 def test_a_warehouse_of_older_code_is_brought_up_to_date(tmp_path: Path) -> None:
     path = tmp_path / "w.duckdb"
     with duckdb.connect(path) as connection:
@@ -343,6 +359,7 @@ def a_comparison(**changes: Any) -> dict[str, Any]:
     return row | changes
 
 
+@pytest.mark.usefixtures("plain_pages")
 def test_changes_carry_their_verdict_and_groups_are_shown_where_they_may_be_more_than_chance(
     fresh: Path, tmp_path: Path
 ) -> None:

@@ -6,14 +6,18 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
+import dpcore as dp
+from dpcore import pipeline
 from dpcore.cli.findings import render
 from dpcore.results import plots, warehouse
 from dpcore.results.pages import pieces, publish
 from dpcore.results.plots import style
 from dpcore.results.plots.joint import joint_figure, with_independent
+from dpcore.results.tables import tables_of
 from dpcore.results.together import Side, read_number, read_test
 
 WAGE, SCHOOL, JOB = Side("wage", "USD a week", 0, 1500, True), Side("years_of_school", "years", 0, 18), Side("job")
@@ -82,13 +86,43 @@ def test_triangles_mark_cells_that_are_surely_apart_from_independence() -> None:
     assert told.count("±2.0") == 4
 
 
-def test_every_pair_is_drawn_once_and_the_same_twice(schooling: Path) -> None:
-    tables = {name: warehouse.query(schooling, f"from latest_{name}") for name in ("joint", "associations")}
+COARSE = """
+name = "coarse"
+pairs = [["wage", "education"], ["wage", "job"], ["education", "job"]]
+[attributes.wage]
+type = "numeric"
+lower = 0
+upper = 1500
+step = 150
+epsilon = 2
+[attributes.education]
+type = "numeric"
+lower = 0
+upper = 18
+step = 1
+epsilon = 2
+[attributes.job]
+type = "categorical"
+categories = ["full-time", "part-time"]
+epsilon = 1
+"""
+
+
+def test_every_pair_is_drawn_once_and_the_same_twice() -> None:
+    people = {
+        "wage": np.arange(3000) % 11 * 150,
+        "education": np.arange(3000) % 19,
+        "job": np.resize(["full-time", "part-time"], 3000),
+    }
+    found = tables_of(pipeline.run(dp.Scheme.from_toml(COARSE), people, dp.seeded(1)))
+    tables = {name: found[name] for name in ("joint", "associations")}
     sides = {"wage": WAGE, "education": Side("education", "years", 0, 18), "job": JOB}
     drawn = plots.pair_pictures(tables, sides)
     pairs = (("wage", "education"), ("wage", "job"), ("education", "job"))
     assert set(drawn) == {f"{one}_{how}_{other}" for one, other in pairs for how in ("and", "along")}
-    assert plots.pair_pictures(tables, sides) == drawn
+    one_pair = {name: frame[frame["second"] == "job"] for name, frame in tables.items()}
+    again = plots.pair_pictures({name: frame[frame["first"] == "wage"] for name, frame in one_pair.items()}, sides)
+    assert again == {name: drawn[name] for name in ("wage_and_job", "wage_along_job")}
     assert all(picture.startswith(b"\x89PNG") for picture in drawn.values())
 
 

@@ -24,7 +24,8 @@ Tables = dict[str, pd.DataFrame]
 
 @pytest.fixture(scope="module")
 def made() -> Tables:
-    aggregate = dp.simulate(Scheme.from_toml(HOUSEHOLDS), consumer_expenditure(), random=dp.seeded(7), clients=20_000)
+    scheme = Scheme.from_toml(HOUSEHOLDS.replace("finest_level = 3", "finest_level = 2\ncells = 64"))
+    aggregate = dp.simulate(scheme, consumer_expenditure(), random=dp.seeded(7), clients=20_000)
     found = pipeline.estimate_all(aggregate)
     return tables_of(found, consumer_expenditure()) | {"comparisons": changes.between_groups(found, "0" * 16)}
 

@@ -15,6 +15,7 @@ from dpcore.errors import WarehouseError
 from dpcore.results import tables
 from dpcore.results.warehouse import land, query
 from tests.helpers import warehouses
+from tests.helpers.kept_open import kept_open
 from tests.results.test_warehouse_macros import a_run, landing
 
 ORACLES = ("randomized_response", "unary_encoding", "subset_selection", "hadamard_response", "local_hashing")
@@ -23,6 +24,7 @@ SCHEME = 'name = "people"\nclients = 20000\n' + "".join(
     f'[attributes.{oracle}]\ntype = "categorical"\ncategories = {CATEGORIES}\nmechanism = "{oracle}"\nepsilon = {epsilon}\n'
     for oracle, epsilon in zip(ORACLES, (1, 0.5, 3, 1, 2), strict=True)
 )
+UNIONS = (["c1"], ["c0", "c6"], ["c5", "c6"], CATEGORIES[::2], CATEGORIES[1:], CATEGORIES)
 CONFIDENCES = (0.95, 0.001, 0.5, 0.85, 0.851, 0.99, 1 - 1e-10)
 COLUMNS = ["share", "standard_error", "low", "high", "plug_in", "confidence"]
 
@@ -39,16 +41,23 @@ def path(estimates: pipeline.Round, tmp_path_factory: pytest.TempPathFactory) ->
     """A round for each confidence, in the order of CONFIDENCES."""
     file = warehouses.put(tmp_path_factory.mktemp("unions") / "w.duckdb")
     whole = tables.tables_of(estimates)
-    for i, confidence in enumerate(CONFIDENCES):
-        said = {name: replace(one, confidence=confidence) for name, one in estimates.estimates.items()}  # type: ignore[type-var]
-        shares = tables.tables_of(replace(estimates, estimates=said))["frequencies"]
-        kept = {name: whole[name] for name in ("attributes", "budgets", "categories")}
-        land(file, landing(a_run(f"r{i}", "x"), kept | {"frequencies": shares}))
+    kept = {name: whole[name] for name in ("attributes", "budgets", "categories")}
+    with kept_open():
+        for i, confidence in enumerate(CONFIDENCES):
+            said = {name: replace(one, confidence=confidence) for name, one in estimates.estimates.items()}  # type: ignore[type-var]
+            shares = tables.tables_of(replace(estimates, estimates=said))["frequencies"]
+            land(file, landing(a_run(f"r{i}", "x"), kept | {"frequencies": shares}))
     return file
 
 
-@pytest.mark.parametrize("oracle", ORACLES)
-@pytest.mark.parametrize("union", [["c1"], ["c0", "c6"], ["c5", "c6"], CATEGORIES[::2], CATEGORIES[1:], CATEGORIES])
+@pytest.mark.parametrize(
+    ("oracle", "union"),
+    [  # each oracle, and each union, once; every pair at night
+        pytest.param(oracle, union, marks=() if i == j % 5 else pytest.mark.nightly("every case"))
+        for i, oracle in enumerate(ORACLES)
+        for j, union in enumerate(UNIONS)
+    ],
+)
 def test_a_union_is_pythons(path: Path, estimates: pipeline.Round, oracle: str, union: list[str]) -> None:
     frame = query(path, f"from share_of('{oracle}', {union}) order by round")
     assert frame["reason"].isna().all()

@@ -25,7 +25,7 @@ from dpcore.results.account import Known, known_spending, states
 from dpcore.results.tables import scheme_tables, tables_of
 from tests.helpers import undrawn, warehouses
 
-RECORD = {"side": "left", "colour": "red", "height": 1.2}
+RECORD = {"side": "left", "colour": "red", "height": 1.2, "kind": "cat"}
 SECRETS = [bytes([number]) * 16 for number in range(4)]
 
 
@@ -33,8 +33,9 @@ def reports(scheme: Scheme, folder: Path, name: str, people: list[int], nobody: 
     """A file of the reports of people with a key, by number, and of some who sent no token."""
     clients = [Client(scheme, dp.secure(), secret=SECRETS[person]) for person in people]
     clients += [Client(scheme, dp.secure()) for _ in range(nobody)]
+    record = {attribute: RECORD[attribute] for attribute in scheme.attributes}
     file = folder / f"{name}.parquet"
-    wire.write_reports(file, scheme, batch_of(client.report(RECORD) for client in clients), sent_for)
+    wire.write_reports(file, scheme, batch_of(client.report(record) for client in clients), sent_for)
     return file
 
 
@@ -128,6 +129,7 @@ def landed(file: Path, scheme: Scheme, round_: str, known: Known | None, source:
 PEOPLE = {"kind": "cat", "colour": "red", "weight": 3.0}
 
 
+@pytest.mark.usefixtures("plain_pages")
 def test_rounds_add_up_for_fresh_noise_and_not_for_answers_that_last(tmp_path: Path) -> None:
     file, known = tmp_path / "w.duckdb", Known(known_charges=3, known_clients=2, most_charges=2)
     first, revised = (Scheme.from_toml(PETS.format(epsilon)) for epsilon in ("1", "0.5"))
@@ -182,8 +184,10 @@ def test_a_client_that_reports_one_unit_spends_at_most_the_dearest(tmp_path: Pat
     assert (row["fresh"], row["memoized_least"], row["memoized_most"]) == (3, 1, 3)
 
 
+@pytest.mark.usefixtures("plain_pages")
 def test_deltas_add_up_beside_epsilons(tmp_path: Path) -> None:
     weight = '[attributes.weight]\ntype = "numeric"\nlower = 0\nupper = 9\nepsilon = 1\nmechanism = "wavelet_laplace"\n'
+    weight += "degree = 0\nfinest_level = 2\ncells = 64\n"
     scheme = Scheme.from_toml(PETS.format("1") + weight + 'noise = "discrete_gaussian"\ndelta = 1e-6\n')
     file = tmp_path / "w.duckdb"
     for day in (1, 2, 3):
@@ -197,17 +201,18 @@ def test_deltas_add_up_beside_epsilons(tmp_path: Path) -> None:
     assert "δ = 1e-06 a round, which add up, too: to 3e-06" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
-def test_a_round_of_collected_reports_counts_their_tokens(tmp_path: Path, small: Scheme) -> None:
-    (tmp_path / "small.toml").write_text(small.canonical, encoding="utf-8")
+def test_a_round_of_collected_reports_counts_their_tokens(tmp_path: Path) -> None:
+    scheme = Scheme.from_toml(PETS.format("1"))
+    (tmp_path / "pets.toml").write_text(scheme.canonical, encoding="utf-8")
     (tmp_path / "in").mkdir()
-    reports(small, tmp_path / "in", "r", [0, 1, 1], nobody=60)
-    undrawn.run(tmp_path / "small.toml", reports=tmp_path / "in", round_="r1", data=tmp_path)
+    reports(scheme, tmp_path / "in", "r", [0, 1, 1], nobody=60)
+    undrawn.run(tmp_path / "pets.toml", reports=tmp_path / "in", round_="r1", data=tmp_path)
     budgets = warehouse.query(
         tmp_path / "warehouse.duckdb", "select * exclude (certificate) from budgets order by attribute"
     )
     names = ["charges", "states", "known_charges", "known_clients", "most_charges"]
     # who was heard twice is counted once
-    assert budgets.loc[budgets["attribute"] == "side", names].to_numpy().tolist() == [[62, 2, 2, 2, 1]]
+    assert budgets.loc[budgets["attribute"] == "kind", names].to_numpy().tolist() == [[62, 2, 2, 2, 1]]
 
 
 def test_what_is_known_stands_beside_what_is_charged() -> None:

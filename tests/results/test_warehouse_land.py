@@ -3,6 +3,7 @@
 import importlib
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
+from functools import cache
 
 import duckdb
 import numpy as np
@@ -47,6 +48,7 @@ def run(seed=7, **changes):
     return RunRow(**(values | given_))
 
 
+@cache
 def tables(shift=0.0):
     """One small frame for every table, with the nulls that are allowed."""
     who = {"attribute": "income", "estimator": "projection", "given": ""}
@@ -256,6 +258,11 @@ def tables(shift=0.0):
     }
 
 
+def some(*names):
+    """The frames of these tables."""
+    return {name: tables()[name] for name in names}
+
+
 def content(path):
     """Everything in the warehouse but the ledger: table -> rows, in order."""
     with open_for_reading(path) as connection:
@@ -304,17 +311,17 @@ def test_landing_twice_changes_nothing(path):
 
 def test_a_file_of_reports_lands_in_one_round_alone(path):
     others = {"source": "reports", "randomness": "secure", "seed": None}
-    land(path, Landing(run(**others), tables()))
+    counting = some("schemes", "budgets", "batches")
+    land(path, Landing(run(**others), counting))
     before = content(path)
     with pytest.raises(WarehouseError, match="overtaken, 1 of its files of reports in round 2026-11-20"):
-        land(path, Landing(run(round="2026-11-21", **others), tables()))
+        land(path, Landing(run(round="2026-11-21", **others), counting))
     assert content(path) == before
 
 
 def test_files_that_a_replaced_run_counted_stay_counted(path):
     own = {"source": "reports", "randomness": "secure", "seed": None}
-    records = {name: tables()[name] for name in ("schemes", "budgets")}
-    counting = records | {"batches": tables()["batches"]}
+    records, counting = some("schemes", "budgets"), some("schemes", "budgets", "batches")
     land(path, Landing(run(**own), counting))
     land(path, Landing(run(run_id="8" * 16, **own | {"source": "records"}), records, again=True))
     assert counted_files(path, "ab" * 32) == {"e" * 64: "2026-11-20"}
@@ -393,7 +400,7 @@ def change(table, **columns):
 def test_what_does_not_fit_is_refused_before_the_file_is_touched(tmp_path, bad, message):
     path = tmp_path / "warehouse.duckdb"
     with pytest.raises(WarehouseError, match=message) as caught:
-        land(path, Landing(run(), tables() | bad))
+        land(path, Landing(run(), bad))
     assert "\n" not in str(caught.value)
     assert not path.exists()
 
@@ -436,7 +443,7 @@ def test_a_failure_is_one_row_and_never_hides_what_landed(path):
     assert [row[10] for row in content(path)["runs"]] == ["failed"]
     assert query(path, "from latest_runs").empty
 
-    land(path, Landing(run(), tables()))
+    land(path, Landing(run(), some("checks", "rejects")))
     before = content(path)
     assert [row[10] for row in before["runs"]] == ["landed"]
     land_failure(path, failed)
@@ -467,7 +474,7 @@ def test_latest_views_show_the_run_that_stands_of_each_scheme_and_round(path):
 
 
 def test_latest_estimates_puts_every_number_beside_its_truth(path):
-    land(path, Landing(run(), tables()))
+    land(path, Landing(run(), some("attributes", "frequencies", "functionals", "truths")))
     frame = query(path, "from latest_estimates").set_index("number")
     assert set(frame.index) == {"mean", "entropy", "frequency(white)", "frequency(black)"}
     assert frame.loc["mean", ["estimate", "truth", "holds_truth"]].tolist() == [11.0, 11.5, True]
@@ -490,7 +497,7 @@ def test_interval_coverage_counts_over_all_landed_simulations(path):
 
 
 def test_failed_checks_shows_only_those_of_the_newest_run(path):
-    land(path, Landing(run(seed=7), tables()))
+    land(path, Landing(run(seed=7), some("checks")))
     later = run(seed=8, finished_at=START + timedelta(hours=1))
     land(path, Landing(later, {"checks": tables()["checks"].assign(passed=[False, True])}, again=True))
     assert query(path, "select run_id, name from failed_checks").values.tolist() == [[later.run_id, "conservation"]]
@@ -563,7 +570,7 @@ def test_parts_that_join_to_the_same_text_differ():
 
 def test_an_outsider_can_read_the_file(path):
     """Any DuckDB client will do; nothing of this package is needed."""
-    land(path, Landing(run(), tables()))
+    land(path, Landing(run(), some("functionals")))
     with duckdb.connect(path, read_only=True) as connection:
         assert connection.execute("select estimate from latest_functionals where functional = 'mean'").fetchone() == (
             11.0,

@@ -259,7 +259,7 @@ GOOD = Migration(2, "good", "create table good (a integer);")
 BAD = Migration(3, "bad", "create table half (a integer); insert into half values (1); create table good (a integer);")
 
 
-@pytest.mark.parametrize("version", [1, 15])
+@pytest.mark.parametrize("version", [pytest.param(1, marks=pytest.mark.nightly("every case")), 15])
 def test_what_a_round_asks_before_it_lands_is_answered_by_a_warehouse_of_older_code(tmp_path, version):
     path = tmp_path / "w.duckdb"
     with duckdb.connect(path) as connection:

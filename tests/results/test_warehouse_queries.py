@@ -11,6 +11,7 @@ from dpcore.errors import WarehouseError
 from dpcore.results.warehouse import Landing, RunRow, export, land, query, run_id
 from dpcore.results.warehouse.batches import counted_since
 from dpcore.results.warehouse.counting import counting
+from tests.results.test_warehouse_macros import a_run, landing
 
 START = datetime(2026, 11, 20, 6, 30, tzinfo=UTC)
 
@@ -171,9 +172,11 @@ def test_a_failed_export_leaves_the_old_file(path, tmp_path, monkeypatch):
     assert [file.read_text() for file in tmp_path.iterdir()] == ["old"]
 
 
-def test_when_files_were_counted_is_told_in_utc(landed: Path) -> None:
-    times = counted_since(landed)
-    assert times
+def test_when_files_were_counted_is_told_in_utc(fresh):
+    batches = pd.DataFrame({"file": ["e" * 64], "sent_for": "", "reports": 10})
+    land(fresh, landing(a_run("r1", "x", source="reports"), {"batches": batches}))
+    times = counted_since(fresh)
+    assert times == {"e" * 64: START + timedelta(seconds=90)}
     assert {time.tzinfo for time in times.values()} == {UTC}
 
 

@@ -14,14 +14,6 @@ from tests.helpers.kept_open import kept_open
 Copy = Callable[[Path], Path]
 
 
-@pytest.fixture
-def plain_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let pages have no pictures, which are most of the time that a page takes."""
-    from dpcore.results.pages.pictures import Picture
-
-    monkeypatch.setattr(Picture, "drawn", lambda *_: [])
-
-
 @pytest.fixture(scope="session")
 def answered(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which round r has landed, of a hundred people's records, whose reports are kept; copy it before you write."""
