@@ -30,6 +30,27 @@ def scheme(
     return Scheme.from_toml(f'{head}mechanism = "{mechanism}"\nestimator = "log_spline"\n{lines}\n')
 
 
+ASKED = 'cells = 32\nfunctionals = ["mean", "entropy"]\n'
+ASSUMED = f"{ASKED}assume = {{ second_derivative = 73.2 }}\n"
+
+
+@cache
+def round_of(lines: str):
+    """A round of that scheme, and its tables."""
+    found = dp.pipeline.estimate_all(dp.simulate(scheme(lines), target("beta_2_5"), seeded((5,)), 50_000))
+    return found, tables_of(found)
+
+
+@cache
+def in_two_units():
+    """Estimates of the same reports on [0, 1] and on [-10, 30]."""
+    values, wide = np.random.default_rng(3).beta(2, 5, 50_000), "lower = -10\nupper = 30"
+    return (
+        dp.estimate(dp.simulate(scheme("cells = 16"), {"x": values}, seeded((1,))), "x"),
+        dp.estimate(dp.simulate(scheme("cells = 16", bounds=wide), {"x": 40 * values - 10}, seeded((1,))), "x"),
+    )
+
+
 def bend(law: Target | str) -> float:
     """|f''|_2 of a target."""
     law, x = target(law) if isinstance(law, str) else law, (np.arange(100_000) + 0.5) / 100_000
@@ -157,16 +178,12 @@ def test_squares_are_unbiased_but_for_what_the_region_bounds():
 
 
 def test_bounds_are_in_the_unit_of_the_values():
-    """f(x) on [10, 30] is f(u) / 20, and its second derivative f''(u) / 20^3: |f''|_2 falls with 20^(5/2)."""
-    values = np.random.default_rng(3).beta(2, 5, 50_000)
-    small = dp.estimate(dp.simulate(scheme("cells = 16"), {"x": values}, seeded((1,))), "x")
-    large = dp.estimate(
-        dp.simulate(scheme("cells = 16", bounds="lower = 10\nupper = 30"), {"x": 10 + 20 * values}, seeded((1,))), "x"
-    )
+    """f(x) on [-10, 30] is f(u) / 40, and its second derivative f''(u) / 40^3: |f''|_2 falls with 40^(5/2)."""
+    small, large = in_two_units()
     one = small.functional(parse("mean"), second_derivative=73.0)
-    other = large.functional(parse("mean"), second_derivative=73.0 / 20**2.5)
-    assert other.low == pytest.approx(10 + 20 * one.low)
-    assert other.high == pytest.approx(10 + 20 * one.high)
+    other = large.functional(parse("mean"), second_derivative=73.0 / 40**2.5)
+    assert other.low == pytest.approx(40 * one.low - 10)
+    assert other.high == pytest.approx(40 * one.high - 10)
 
 
 def test_what_a_bound_says_nothing_of_is_refused():
@@ -210,19 +227,15 @@ def test_a_bound_that_is_true_is_next_to_never_rejected(rounds):
 
 
 def test_a_scheme_says_what_is_assumed_and_tables_hold_it():
-    plain, said = (
-        scheme('cells = 16\nfunctionals = ["mean"]'),
-        scheme('cells = 16\nfunctionals = ["mean"]\nassume = { second_derivative = 73.2 }'),
-    )
+    plain, said = scheme(ASKED), scheme(ASSUMED)
     assert Scheme.from_toml(said.canonical).digest == said.digest != plain.digest
     assert float(said.attributes["x"].assume) == 73.2
-    rounds = [
-        dp.pipeline.estimate_all(dp.simulate(one, target("beta_2_5"), seeded((5,)), 50_000)) for one in (plain, said)
-    ]
-    before, after = (tables_of(one) for one in rounds)
-    rows = after["functionals"].set_index("estimator")
-    assert rows.loc["bias_aware", "kind"] == "assumed"
-    assert rows.loc["log_spline"].equals(before["functionals"].set_index("estimator").loc["log_spline"])
+    before, after = (round_of(lines)[1] for lines in (ASKED, ASSUMED))
+    rows = after["functionals"].set_index(["estimator", "functional"])
+    assert rows.loc[("bias_aware", "mean"), "kind"] == "assumed"
+    others = after["functionals"].query("estimator == 'log_spline'").reset_index(drop=True)
+    assert others.drop(columns="reason").equals(before["functionals"].drop(columns="reason"))
+    assert others["reason"].isna().all()
     check = after["checks"].set_index("name").loc["assumption(x)"]
     assert check["passed"]
     assert "at most 73.2" in check["detail"]
