@@ -30,7 +30,7 @@ def scheme(
     return Scheme.from_toml(f'{head}mechanism = "{mechanism}"\nestimator = "log_spline"\n{lines}\n')
 
 
-ASKED = 'cells = 32\nfunctionals = ["mean", "entropy"]\n'
+ASKED = 'cells = 32\nfunctionals = ["cdf(0.31)", "entropy"]\n'
 ASSUMED = f"{ASKED}assume = {{ second_derivative = 73.2 }}\n"
 
 
@@ -192,7 +192,7 @@ def test_what_a_bound_says_nothing_of_is_refused():
     assert "order" in one.functional(parse("integrated_square(2)"), second_derivative=73.0).reason
     assert "linear and quadratic" in one.functional(parse("entropy"), second_derivative=73.0).reason
     assert one.functional(parse("atom(1)"), second_derivative=73.0).is_refused
-    clipped = estimate("lognormal").functional(parse("mean"), second_derivative=100.0)
+    clipped = estimate("lognormal", n=60_000).functional(parse("mean"), second_derivative=100.0)
     assert "bound" in clipped.reason
     assert clipped.kind == "assumed"
     with pytest.raises(SchemeError, match="above 0"):
@@ -221,9 +221,9 @@ def test_a_bound_far_below_the_truth_is_noticed_more_often_than_by_densities_at_
     assert rejected(known("claw", times=0.03), 8) >= 4  # by densities twice as rough alone, one in five
 
 
-@pytest.mark.parametrize("rounds", of_each_kind([4, 20], 4))
-def test_a_bound_that_is_true_is_next_to_never_rejected(rounds):
-    assert rejected(known("beta_10_10"), rounds) <= rounds // 10
+@pytest.mark.slow
+def test_a_bound_that_is_true_is_next_to_never_rejected():
+    assert rejected(known("beta_10_10"), 20) <= 2
 
 
 def test_a_scheme_says_what_is_assumed_and_tables_hold_it():
@@ -232,7 +232,7 @@ def test_a_scheme_says_what_is_assumed_and_tables_hold_it():
     assert float(said.attributes["x"].assume) == 73.2
     before, after = (round_of(lines)[1] for lines in (ASKED, ASSUMED))
     rows = after["functionals"].set_index(["estimator", "functional"])
-    assert rows.loc[("bias_aware", "mean"), "kind"] == "assumed"
+    assert rows.loc[("bias_aware", "cdf(0.31)"), "kind"] == "assumed"
     others = after["functionals"].query("estimator == 'log_spline'").reset_index(drop=True)
     assert others.drop(columns="reason").equals(before["functionals"].drop(columns="reason"))
     assert others["reason"].isna().all()

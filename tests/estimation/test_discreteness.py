@@ -123,7 +123,6 @@ def test_of_few_reports_nothing_is_told(name: str, seed: int) -> None:
     of_each_kind(
         [(name, *people) for name in SMOOTH for people in [(10_000, 1), (100_000, 4)]],
         ("skew", 10_000, 1),
-        ("two per cent", 100_000, 4),
     ),
 )
 def test_a_density_is_left_in_peace(name: str, clients: int, epsilon: int) -> None:

@@ -224,7 +224,7 @@ def test_a_scheme_asks_for_them_and_tables_hold_them() -> None:
     assert "intervals" not in plain.canonical
     (_, before), (round_, after) = round_of(ASSUMED), round_of(asked)
     rows = after["functionals"].set_index(["estimator", "functional"])
-    assert rows.loc[("distribution_free", "mean"), "kind"] == "distribution_free"
+    assert rows.loc[("distribution_free", "cdf(0.31)"), "kind"] == "distribution_free"
     assert "whatever the law" in rows.loc[("distribution_free", "entropy"), "reason"]
     others = after["functionals"][after["functionals"]["estimator"] != "distribution_free"].reset_index(drop=True)
     assert others.equals(before["functionals"])

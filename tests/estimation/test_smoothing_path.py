@@ -19,7 +19,6 @@ from dpcore.laboratory.studies.contestants import ATTRIBUTE, contestants
 from dpcore.laboratory.studies.targets import target
 from dpcore.mechanisms.observation import FiniteChannel
 from tests.estimation.test_assumed import scheme
-from tests.helpers.cases import of_each_kind
 
 
 def counts(law: str, n: int, lines: str = "") -> Counts:
@@ -81,7 +80,8 @@ def test_where_the_smoothest_counts_every_path_is_walked_whole(monkeypatch):
     assert found.cells == pytest.approx(slow.cells, abs=1e-6)
 
 
-@pytest.mark.parametrize(("n", "seed"), of_each_kind([(30, 4), (10, 2)], (10, 2)))
+@pytest.mark.slow  # that paths go on from where they climbed to is looked at above
+@pytest.mark.parametrize(("n", "seed"), [(30, 4), (10, 2)])
 def test_a_finer_quadrature_loses_no_model_of_few_people(n, seed):
     """There are several maxima; a path that climbed from one begins anew at its top."""
     model = scheme("", n=n).attributes["x"].mechanism.model()

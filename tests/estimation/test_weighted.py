@@ -342,7 +342,7 @@ ENOUGH = 250  # rounds, in which the naive interval's share of some .8 is told f
 @pytest.mark.parametrize(
     ("kind", "epsilon", "clients", "rounds"),
     [
-        ("randomized_response", 1, 20_000, 250),
+        pytest.param("randomized_response", 1, 20_000, 250, marks=pytest.mark.slow),
         pytest.param("randomized_response", 4, 20_000, 400, marks=pytest.mark.slow),
         pytest.param("subset_selection", 1, 20_000, 400, marks=pytest.mark.slow),
         pytest.param("unary_encoding", 2, 20_000, 400, marks=pytest.mark.slow),
