@@ -131,7 +131,7 @@ def test_influences_say_what_one_report_does_by_way_of_the_share_too() -> None:
 
 
 def test_where_hardly_anyone_answered_the_share_is_told_and_nothing_else() -> None:
-    estimate = dp.estimate(aggregate(1.0, of=SMALL), "x")
+    estimate = dp.estimate(aggregate(1.0, n=5000, of=SMALL), "x")
     assert estimate.silence.values[0] > 0.97
     found = estimate.functional(Mean())
     assert found.is_refused
