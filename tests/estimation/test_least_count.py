@@ -71,7 +71,7 @@ def test_no_sum_or_difference_tells_few(shapes: list[tuple[int, ...]], subtests:
             groups = groups_of(shape)
             random = np.random.default_rng([3, *shape])
             shown_at_all = 0
-            for _ in range(40 if len(groups) < 6 else 20):
+            for _ in range(60 if len(groups) < 6 else 20):
                 scale = random.choice([0, 3, 30, 70, 1000], size=int(np.prod(shape)), p=[0.3, 0.15, 0.1, 0.15, 0.3])
                 counts = random.poisson(scale)
                 seen = shown(counts, groups, FEWEST)
