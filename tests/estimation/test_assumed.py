@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -28,6 +29,27 @@ def scheme(
 ) -> Scheme:
     head = f'name = "smooth"\nclients = {n}\n[attributes.x]\ntype = "numeric"\n{bounds}\nepsilon = 1\n'
     return Scheme.from_toml(f'{head}mechanism = "{mechanism}"\nestimator = "log_spline"\n{lines}\n')
+
+
+ASKED = 'cells = 32\nfunctionals = ["cdf(0.31)", "entropy"]\n'
+ASSUMED = f"{ASKED}assume = {{ second_derivative = 73.2 }}\n"
+
+
+@cache
+def round_of(lines: str):
+    """A round of that scheme, and its tables."""
+    found = dp.pipeline.estimate_all(dp.simulate(scheme(lines), target("beta_2_5"), seeded((5,)), 50_000))
+    return found, tables_of(found)
+
+
+@cache
+def in_two_units():
+    """Estimates of the same reports on [0, 1] and on [-10, 30]."""
+    values, wide = np.random.default_rng(3).beta(2, 5, 50_000), "lower = -10\nupper = 30"
+    return (
+        dp.estimate(dp.simulate(scheme("cells = 16"), {"x": values}, seeded((1,))), "x"),
+        dp.estimate(dp.simulate(scheme("cells = 16", bounds=wide), {"x": 40 * values - 10}, seeded((1,))), "x"),
+    )
 
 
 def bend(law: Target | str) -> float:
@@ -147,26 +169,22 @@ def test_squares_are_unbiased_but_for_what_the_region_bounds():
     known_, number = known("claw"), parse("integrated_square(0)")
     w = known_.nearest(known_.score[None])[0]
     random, values = np.random.default_rng(4), []
+    everywhere = SimpleNamespace(range=lambda *_: (-np.inf, np.inf))  # the value is not moved into the interval
     for _ in range(10):
         drawn = replace(known_, score=known_.seen * w + np.sqrt(known_.seen) * random.standard_normal(len(w)))
-        region = assumed_curved.Region(drawn, 1e6)
-        values.append(assumed_curved.quadratic(number, drawn, region, 0.95))
+        values.append(assumed_curved.quadratic(number, drawn, everywhere, 0.95))
     value, error, _, _ = np.array(values).T
     assert abs(value.mean() - number.value(truth("claw"))) < 4 * error.mean() / 10**0.5
     assert np.std(value) == pytest.approx(error.mean(), rel=0.4)
 
 
 def test_bounds_are_in_the_unit_of_the_values():
-    """f(x) on [10, 30] is f(u) / 20, and its second derivative f''(u) / 20^3: |f''|_2 falls with 20^(5/2)."""
-    values = np.random.default_rng(3).beta(2, 5, 50_000)
-    small = dp.estimate(dp.simulate(scheme("cells = 16"), {"x": values}, seeded((1,))), "x")
-    large = dp.estimate(
-        dp.simulate(scheme("cells = 16", bounds="lower = 10\nupper = 30"), {"x": 10 + 20 * values}, seeded((1,))), "x"
-    )
+    """f(x) on [-10, 30] is f(u) / 40, and its second derivative f''(u) / 40^3: |f''|_2 falls with 40^(5/2)."""
+    small, large = in_two_units()
     one = small.functional(parse("mean"), second_derivative=73.0)
-    other = large.functional(parse("mean"), second_derivative=73.0 / 20**2.5)
-    assert other.low == pytest.approx(10 + 20 * one.low)
-    assert other.high == pytest.approx(10 + 20 * one.high)
+    other = large.functional(parse("mean"), second_derivative=73.0 / 40**2.5)
+    assert other.low == pytest.approx(40 * one.low - 10)
+    assert other.high == pytest.approx(40 * one.high - 10)
 
 
 def test_what_a_bound_says_nothing_of_is_refused():
@@ -175,7 +193,7 @@ def test_what_a_bound_says_nothing_of_is_refused():
     assert "order" in one.functional(parse("integrated_square(2)"), second_derivative=73.0).reason
     assert "linear and quadratic" in one.functional(parse("entropy"), second_derivative=73.0).reason
     assert one.functional(parse("atom(1)"), second_derivative=73.0).is_refused
-    clipped = estimate("lognormal").functional(parse("mean"), second_derivative=100.0)
+    clipped = estimate("lognormal", n=60_000).functional(parse("mean"), second_derivative=100.0)
     assert "bound" in clipped.reason
     assert clipped.kind == "assumed"
     with pytest.raises(SchemeError, match="above 0"):
@@ -204,25 +222,21 @@ def test_a_bound_far_below_the_truth_is_noticed_more_often_than_by_densities_at_
     assert rejected(known("claw", times=0.03), 8) >= 4  # by densities twice as rough alone, one in five
 
 
-@pytest.mark.parametrize("rounds", of_each_kind([4, 20], 4))
-def test_a_bound_that_is_true_is_next_to_never_rejected(rounds):
-    assert rejected(known("beta_10_10"), rounds) <= rounds // 10
+@pytest.mark.slow
+def test_a_bound_that_is_true_is_next_to_never_rejected():
+    assert rejected(known("beta_10_10"), 20) <= 2
 
 
 def test_a_scheme_says_what_is_assumed_and_tables_hold_it():
-    plain, said = (
-        scheme('cells = 16\nfunctionals = ["mean"]'),
-        scheme('cells = 16\nfunctionals = ["mean"]\nassume = { second_derivative = 73.2 }'),
-    )
+    plain, said = scheme(ASKED), scheme(ASSUMED)
     assert Scheme.from_toml(said.canonical).digest == said.digest != plain.digest
     assert float(said.attributes["x"].assume) == 73.2
-    rounds = [
-        dp.pipeline.estimate_all(dp.simulate(one, target("beta_2_5"), seeded((5,)), 50_000)) for one in (plain, said)
-    ]
-    before, after = (tables_of(one) for one in rounds)
-    rows = after["functionals"].set_index("estimator")
-    assert rows.loc["bias_aware", "kind"] == "assumed"
-    assert rows.loc["log_spline"].equals(before["functionals"].set_index("estimator").loc["log_spline"])
+    before, after = (round_of(lines)[1] for lines in (ASKED, ASSUMED))
+    rows = after["functionals"].set_index(["estimator", "functional"])
+    assert rows.loc[("bias_aware", "cdf(0.31)"), "kind"] == "assumed"
+    others = after["functionals"].query("estimator == 'log_spline'").reset_index(drop=True)
+    assert others.drop(columns="reason").equals(before["functionals"].drop(columns="reason"))
+    assert others["reason"].isna().all()
     check = after["checks"].set_index("name").loc["assumption(x)"]
     assert check["passed"]
     assert "at most 73.2" in check["detail"]

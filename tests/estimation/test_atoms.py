@@ -106,8 +106,7 @@ ALSO = {"marks": [pytest.mark.slow, pytest.mark.nightly("a study")]}
 @pytest.mark.parametrize(
     ("share", "seeds"),
     [
-        (0.99, 1),
-        pytest.param(1.0, 1, marks=pytest.mark.slow),
+        *(pytest.param(share, 1, marks=pytest.mark.slow) for share in (0.99, 1.0)),
         *(pytest.param(share, 4, **ALSO) for share in (0.9, 0.99, 1.0)),
     ],
 )

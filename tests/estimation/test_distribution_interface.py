@@ -25,6 +25,8 @@ def estimated(name: str):
     scheme = dp.Scheme.from_toml(f'name = "s"\nclients = {N}\n[attributes.x]\n{DECLARED[name]}epsilon = 3\n')
     random = np.random.default_rng(5)
     values = random.choice(["a", "b", "c"] if name == "categories" else [0.0, 1, 4], N, p=[0.2, 0.5, 0.3])
+    if name == "density":  # a smooth one, which is found in a fifth of the time
+        values = 4 * random.beta(2, 5, N)
     if name == "nonresponse":
         values = np.where(random.random(N) < 0.1, np.nan, values)
     return dp.estimate(dp.simulate(scheme, {"x": values}, dp.seeded(4)), "x")

@@ -26,7 +26,7 @@ LAWS = (
 
 
 def test_the_slow_search_over_mechanisms_comes_as_low_and_no_lower(subtests: pytest.Subtests) -> None:
-    for epsilon, place in [(0.5, 2), (1.0, 0), (1.0, 1), (1.0, 2), (4.0, 2)]:
+    for epsilon, place in [(0.5, 2), (1.0, 0), (1.0, 1), (4.0, 2)]:
         with subtests.test(epsilon=epsilon, place=place):
             values, law = LAWS[place]
             found, slow = least_variance(values, law, exp(epsilon)), _search(values, law, exp(epsilon))
@@ -61,8 +61,8 @@ def test_values_that_nobody_has_are_paid_for_and_raise_the_bound_by_next_to_noth
 
 
 def test_values_that_are_taken_together_keep_shares_and_mean_and_only_lower_the_bound() -> None:
-    law = np.arange(16.0, 0, -1) ** 3
-    values, law = np.linspace(-1, 4, 16), law / law.sum()
+    law = np.arange(14.0, 0, -1) ** 3
+    values, law = np.linspace(-1, 4, 14), law / law.sum()
     means, shares = _grouped(values, law)
     assert shares.sum() == pytest.approx(1)
     assert shares @ means == pytest.approx(law @ values)

@@ -38,7 +38,7 @@ def test_what_is_shown_has_the_single_estimates_as_its_margins(
     for name in names:
         with subtests.test(name=name):
             law = joint_laws()[name]
-            scheme = dp.Scheme.from_toml(law.scheme(2.0, N))
+            scheme = dp.Scheme.from_toml(law.scheme(2.0, N).replace("upper = 1\n", "upper = 1\ncells = 16\n"))
             aggregate = dp.aggregate(
                 scheme, dp.privatize(scheme, law.people(N, np.random.default_rng(1)), dp.seeded(1))
             )
@@ -57,6 +57,7 @@ def test_what_is_shown_has_the_single_estimates_as_its_margins(
             assert ((table["low"] <= table["share"]) & (table["share"] <= table["high"])).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["table", pytest.param("groups", marks=pytest.mark.nightly("a study"))])
 def test_intervals_hold_the_truth_and_those_a_third_too_short_do_not(name: str) -> None:
     """Of every number asked; fewer hold where standard errors are 30 % too small."""

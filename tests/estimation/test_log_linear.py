@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -31,6 +32,11 @@ def scheme(name: str = "auto", epsilon: float = 2, more: str = "") -> dp.Scheme:
     return dp.Scheme.from_toml(f'name = "s"\n[attributes.a]\ntype = "numeric"\n{said}')
 
 
+@cache
+def many(silent: float) -> dict[str, Any]:
+    return people(400_000, np.random.default_rng(1), silent)
+
+
 def people(n: int, random: np.random.Generator, silent: float = 0.0) -> dict[str, Any]:
     values = random.choice(POINTS, n, p=LAW)
     return {"a": np.where(random.random(n) < silent, np.nan, values)}
@@ -42,9 +48,7 @@ def test_every_mechanism_that_fits_gives_the_law(subtests: pytest.Subtests) -> N
             with subtests.test(name=name, more=more):
                 silent = SILENT_SHARE if more else 0.0
                 asked = scheme(name, 2, more)
-                found = dp.estimate(
-                    dp.simulate(asked, people(400_000, np.random.default_rng(1), silent), dp.seeded(2)), "a"
-                )
+                found = dp.estimate(dp.simulate(asked, many(silent), dp.seeded(2)), "a")
                 truth = np.append(LAW * (1 - silent), [silent] if more else [])
                 assert found.values.sum() == pytest.approx(1)
                 assert np.all(np.abs(found.raw - truth) <= 5 * found.standard_errors)

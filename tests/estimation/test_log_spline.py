@@ -26,7 +26,7 @@ LOWER, UPPER, N = 0.5, 2.5, 400_000
 MECHANISMS = {
     "dyadic_wave": 'mechanism = "dyadic_wave"\ncells = 16',
     "square_wave": 'mechanism = "square_wave"',
-    "spline wavelets": 'mechanism = "wavelet_laplace"\ndegree = 3',
+    "spline wavelets": 'mechanism = "wavelet_laplace"\ndegree = 3\nfinest_level = 3\ncells = 128',
     "split spline wavelets": 'mechanism = "wavelet_laplace"\ndegree = 1\nallocation = "split"',
     "bior2.4": 'mechanism = "wavelet_laplace"\nbasis = "bior2.4"',
 }

@@ -101,6 +101,7 @@ def test_an_end_that_has_an_atom_has_no_power():
     assert fit.atoms[1] == pytest.approx(0.1, abs=0.02)
 
 
+@pytest.mark.slow  # what it gains: quick tests look at where it is told
 def test_a_density_that_vanishes_is_known_better(monkeypatch):
     """Beta(2, 5): the mean squared error of three rounds, to that of priors that call its logarithm rough."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -67,8 +68,12 @@ def _point(family: Family, seed: int) -> np.ndarray:
 
 def _design(family: Family) -> np.ndarray:
     """The log density at the midpoints by the prior's coordinates, (points, K - 1)."""
-    middles = (np.arange(family.points) + 0.5) / family.points
-    return bspline.evaluate(middles, DEGREE, int(np.log2(len(family.prior.axes) - DEGREE))) @ family.prior.axes
+    return _splines(family.points, int(np.log2(len(family.prior.axes) - DEGREE))) @ family.prior.axes
+
+
+@cache
+def _splines(points: int, level: int) -> np.ndarray:
+    return bspline.evaluate((np.arange(points) + 0.5) / points, DEGREE, level)
 
 
 def _value(family: Family, precision: np.ndarray, eta: np.ndarray) -> float:

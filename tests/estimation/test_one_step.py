@@ -100,7 +100,7 @@ def test_the_interval_of_a_point_holds_the_corrected_value_and_the_plug_in():
 def test_whatever_density_is_shown_its_plug_in_is_kept_beside_the_corrected_value(subtests):
     for method in ["square_wave", "wavelet_laplace"]:
         with subtests.test(method=method):
-            estimate = _estimate(method, "beta_2_5", 200_000, 2.0)
+            estimate = _estimate(method, "uniform", 200_000, 2.0)
             found = estimate.functional(parse("integrated_square(0)"))
             assert found.plug_in == pytest.approx(parse("integrated_square(0)").value(estimate.density))
             assert found.value != found.plug_in

@@ -256,31 +256,29 @@ def _moved_all(posterior: Posterior, by: float) -> Posterior:
 
 
 def test_a_quantile_is_where_the_corrected_distribution_function_is(subtests):
-    for kind in ["counts", "averages"]:
+    for kind, t in [("counts", 0.3), ("averages", 0.6)]:
         for atoms in ATOMS:
-            for t in [0.3, 0.6]:
-                with subtests.test(kind=kind, atoms=atoms, t=t):
-                    posterior = _posterior(atoms, kind)
-                    posterior = replace(posterior, covariance=1e-6 * posterior.covariance)  # nothing is left unseen
-                    found = _inference(posterior).estimate(parse(f"quantile({t})"), 0.95)
-                    x = np.linspace(LOWER, UPPER, 4097)
-                    u = (x - LOWER) / WIDTH
-                    below = np.stack([spline.antiderivative()(u) for spline in _cubic(4)], axis=1)
-                    steps = [(u >= end)[:, None] * 1.0 for end in (0, 1) if atoms[end] > 0]
-                    below = np.hstack([below, *steps])
-                    correction, covariance, _ = _least_squares(posterior)
-                    cdf = posterior.density.cdf(x) + below @ correction
-                    half = scipy.stats.norm.ppf(0.975) * np.sqrt(
-                        np.maximum(np.einsum("nk,kl,nl->n", below, covariance, below), 0)
-                    )
-                    inside = x[np.abs(cdf - t) <= half]
-                    cell = scipy.stats.norm.ppf(0.975) * _bend(posterior.density) * WIDTH / INPUTS / np.sqrt(12)
-                    ends = (
-                        found.value + sign * np.hypot(inside[end] - found.value, cell)
-                        for end, sign in ((0, -1), (-1, 1))
-                    )
-                    assert (found.low, found.high) == pytest.approx(tuple(ends), abs=3 * WIDTH / 4096)
-                    assert found.value == pytest.approx(x[np.argmin(np.abs(cdf - t))], abs=3 * WIDTH / 4096)
+            with subtests.test(kind=kind, atoms=atoms, t=t):
+                posterior = _posterior(atoms, kind)
+                posterior = replace(posterior, covariance=1e-6 * posterior.covariance)  # nothing is left unseen
+                found = _inference(posterior).estimate(parse(f"quantile({t})"), 0.95)
+                x = np.linspace(LOWER, UPPER, 4097)
+                u = (x - LOWER) / WIDTH
+                below = np.stack([spline.antiderivative()(u) for spline in _cubic(4)], axis=1)
+                steps = [(u >= end)[:, None] * 1.0 for end in (0, 1) if atoms[end] > 0]
+                below = np.hstack([below, *steps])
+                correction, covariance, _ = _least_squares(posterior)
+                cdf = posterior.density.cdf(x) + below @ correction
+                half = scipy.stats.norm.ppf(0.975) * np.sqrt(
+                    np.maximum(np.einsum("nk,kl,nl->n", below, covariance, below), 0)
+                )
+                inside = x[np.abs(cdf - t) <= half]
+                cell = scipy.stats.norm.ppf(0.975) * _bend(posterior.density) * WIDTH / INPUTS / np.sqrt(12)
+                ends = (
+                    found.value + sign * np.hypot(inside[end] - found.value, cell) for end, sign in ((0, -1), (-1, 1))
+                )
+                assert (found.low, found.high) == pytest.approx(tuple(ends), abs=3 * WIDTH / 4096)
+                assert found.value == pytest.approx(x[np.argmin(np.abs(cdf - t))], abs=3 * WIDTH / 4096)
 
 
 def test_densities_move_with_their_parameters_as_differences_say(subtests):

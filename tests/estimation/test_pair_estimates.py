@@ -33,6 +33,8 @@ mechanism = "wavelet_laplace"
 degree = 1
 finest_level = 3
 cells = 128
+level_rule = "fixed"
+level = 2
 epsilon = 1
 
 [attributes.age]

@@ -25,9 +25,9 @@ from tests.helpers.estimate_cases import SMOOTH, FakeAggregate, cell_law, draw, 
 def test_without_noise_the_raw_estimate_is_the_least_squares_projection(subtests):
     """Twin: dense least squares on the cells, which knows no wavelet and no dual."""
     for degree in [0, 1, 2, 3]:
-        for level in [3, 4]:
+        for level in [3, 4] if degree < 3 else [3]:
             with subtests.test(degree=degree, level=level):
-                of = mechanism(degree)
+                of = mechanism(degree, finest_level=4 if degree < 3 else 3)
                 law = cell_law(of, SMOOTH["bimodal"])
                 estimate = Projection(level_rule=Fixed(level)).estimate(noiseless(of, law), "x")
                 centres = (np.arange(of.inputs) + 0.5) / of.inputs

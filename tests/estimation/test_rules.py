@@ -129,6 +129,7 @@ def test_there_are_no_more_than_twelve_and_none_elsewhere() -> None:
         assert {float(number) for number in numbers if not number.isdigit()} <= {0.0, 1.0, 10.0}  # decades of penalties
 
 
+@pytest.mark.slow  # of the study alone
 def test_what_stands_beside_itself_has_not_changed() -> None:
     one = pd.DataFrame(one_round("jump", "1e4@1", 0))
     rows = pd.concat([one, one.assign(seed=1, length=1.1 * one["length"])], ignore_index=True)

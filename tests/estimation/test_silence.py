@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -42,6 +43,13 @@ def people(n: int, silent: float, seed: int) -> np.ndarray:
 
 def aggregate(silent: float, seed: int = 0, n: int = 100_000, of: dp.Scheme = SCHEME) -> Any:
     return dp.simulate(of, {"x": people(n, silent, seed)}, dp.seeded(seed + 1))
+
+
+@cache
+def of_few() -> Any:
+    """An aggregate of which two in five answered, and its estimate."""
+    reports = aggregate(0.6, 5, of=SMALL)
+    return reports, dp.estimate(reports, "x")
 
 
 @pytest.mark.parametrize(
@@ -86,8 +94,7 @@ def test_the_share_is_unbiased_whatever_the_law_in_its_span_is() -> None:
 
 def test_errors_hold_that_of_the_share_and_grow_as_fewer_answer() -> None:
     """Numbers move with the share as they do where all is fitted again with another one."""
-    reports = aggregate(0.6, 5, of=SMALL)
-    estimate = dp.estimate(reports, "x")
+    reports, estimate = of_few()
     inference: Any = estimate.inference
     step = inference.silence.error
     again = [_with_share(reports, inference.silence.share + by).inference for by in (-step, step)]
@@ -109,8 +116,7 @@ def _with_share(reports: Any, share: float) -> Any:
 
 def test_influences_say_what_one_report_does_by_way_of_the_share_too() -> None:
     """A number moves as they say when the counts do."""
-    before = aggregate(0.3, 7, of=SMALL)
-    estimate = dp.estimate(before, "x")
+    before, estimate = of_few()
     more = dp.simulate(SMALL, {"x": np.full(1500, np.nan)}, dp.seeded(9))
     after = before.merge(more)
     estimate_after = dp.estimate(after, "x")
@@ -125,7 +131,7 @@ def test_influences_say_what_one_report_does_by_way_of_the_share_too() -> None:
 
 
 def test_where_hardly_anyone_answered_the_share_is_told_and_nothing_else() -> None:
-    estimate = dp.estimate(aggregate(1.0, of=SMALL), "x")
+    estimate = dp.estimate(aggregate(1.0, n=5000, of=SMALL), "x")
     assert estimate.silence.values[0] > 0.97
     found = estimate.functional(Mean())
     assert found.is_refused

@@ -80,6 +80,7 @@ def test_where_the_smoothest_counts_every_path_is_walked_whole(monkeypatch):
     assert found.cells == pytest.approx(slow.cells, abs=1e-6)
 
 
+@pytest.mark.slow  # that paths go on from where they climbed to is looked at above
 @pytest.mark.parametrize(("n", "seed"), [(30, 4), (10, 2)])
 def test_a_finer_quadrature_loses_no_model_of_few_people(n, seed):
     """There are several maxima; a path that climbed from one begins anew at its top."""

@@ -31,6 +31,12 @@ def first_estimate(n: int = 50_000) -> DensityEstimate:
     return dp.estimate(first(n), "x")
 
 
+@cache
+def combined(n: int) -> DensityEstimate:
+    """With n people who were asked on which side of .265 they are."""
+    return two_rounds.combine(first(), answered(ranges("0.265", n), LAW, n, 1), "x")
+
+
 def test_a_level_says_what_people_of_the_law_would(subtests: pytest.Subtests) -> None:
     """A slow twin: each person's number, the range that the scheme reads it in, and randomized response of that."""
     for edges in ["0.25", "0.1, 0.25, 0.2511", "-1, 0.7, 3"]:
@@ -62,7 +68,7 @@ def test_a_share_that_was_asked_is_known_by_inverse_variances() -> None:
 
 
 def test_half_of_the_people_know_a_median_better_than_all_do_by_a_curve() -> None:
-    both = two_rounds.combine(first(), answered(ranges("0.265", 50_000), LAW, 50_000, 1), "x")
+    both = combined(50_000)
     alone = dp.estimate(first(100_000), "x")
     assert both.functional(Quantile(0.5)).standard_error < 0.65 * alone.functional(Quantile(0.5)).standard_error
     assert both.estimator == "two_rounds"
@@ -73,8 +79,7 @@ def test_half_of_the_people_know_a_median_better_than_all_do_by_a_curve() -> Non
 
 def test_who_answers_a_level_says_how_many_whatever_its_law_was_planned_as() -> None:
     """Counts of the second round alone move the curve to them, and more of them move it more."""
-    few, many = (two_rounds.combine(first(), answered(ranges("0.265", n), LAW, n, 1), "x") for n in (1_000, 300_000))
-    at = Cdf(0.265)
+    few, many, at = combined(1_000), combined(50_000), Cdf(0.265)
     assert many.functional(at).standard_error < 0.4 * few.functional(at).standard_error
 
 

@@ -15,8 +15,8 @@ from dpcore.privacy.budget import Budget
 from tests.estimation.test_frequency import _aggregate, _channel
 from tests.estimation.test_frequency_coverage import ORACLES, _estimates, _truth
 
-QUICK = [("unary_optimized", 8)]
 BY_DAY = [
+    ("unary_optimized", 8),
     ("randomized_response", 8),
     ("subset_selection", 8),
     ("hadamard_response", 8),
@@ -111,8 +111,8 @@ def test_a_share_that_is_not_possible_keeps_its_interval() -> None:
 @pytest.mark.parametrize(
     ("oracle", "k"),
     [
-        pytest.param(oracle, k, marks=[] if (oracle, k) in QUICK else [pytest.mark.slow])
-        if (oracle, k) in QUICK + BY_DAY
+        pytest.param(oracle, k, marks=[pytest.mark.slow])
+        if (oracle, k) in BY_DAY
         else pytest.param(oracle, k, marks=[pytest.mark.nightly("a study")])
         for oracle, k in product(ORACLES, (8, 40))
     ],

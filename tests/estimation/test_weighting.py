@@ -57,7 +57,7 @@ def slowly_raked(counts: np.ndarray, wanted: dict[tuple[int, ...], np.ndarray]) 
     return np.exp(X @ free)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     counts=st.lists(st.integers(1, 500), min_size=12, max_size=12),
     region=st.lists(st.floats(0.05, 1), min_size=3, max_size=3),

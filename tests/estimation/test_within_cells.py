@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 import scipy
@@ -62,9 +64,15 @@ def test_intervals_of_a_law_of_few_cells_hold_what_is_true(name: str, rounds: in
         assert most >= 0.93, text
 
 
+@cache
+def of_equals() -> DensityEstimate:
+    """Of people who all have one value."""
+    return dp.estimate(dp.aggregate(SCHEME, dp.privatize(SCHEME, {"x": np.full(20_000, 0.4)}, dp.seeded(1))), "x")
+
+
 def test_a_law_of_many_cells_is_known_within_each() -> None:
     wide = Cells(512, estimated(scipy.stats.beta(2, 5), 100_000, 1).density)
-    few = Cells(512, estimated(LAWS["beta"], 100_000, 1).density)
+    few = Cells(512, of_equals().density)
     assert wide.bend < 0.06
     assert few.bend > 0.7
     x = np.array([0.25, 0.2505])  # the end of a cell, and within one
@@ -74,8 +82,7 @@ def test_a_law_of_many_cells_is_known_within_each() -> None:
 
 def test_what_a_density_alone_has_is_refused_where_values_may_be_one(subtests: pytest.Subtests) -> None:
     """At 0609a21 the entropy of one value, minus infinity, was -6 [-654, 0]."""
-    equal = dp.aggregate(SCHEME, dp.privatize(SCHEME, {"x": np.full(20_000, 0.4)}, dp.seeded(1)))
-    estimate = dp.estimate(equal, "x")
+    estimate = of_equals()
     assert not estimate.functional(parse("mean")).is_refused
     for text in ["entropy", "integrated_square(0)", "fisher_information"]:
         with subtests.test(text=text):

@@ -8,13 +8,22 @@ error of a test is what it takes its size from, and it plants that error beside 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
+from itertools import count
 
 import numpy as np
+import pytest
 from scipy import special, stats
 
 P_VALUE = 1e-9
 MISSED = 1e-6
 MISSED_BY_DAY = 1e-3  # by tests whose full size is the night's
+_SIZES = [
+    pytest.param(1.3**2, 0.45, MISSED_BY_DAY, id="by day"),
+    pytest.param(1.3, 0.7, MISSED, id="full", marks=pytest.mark.slow),
+]
+# Variances that must be rejected, and how rarely one is missed: quick tests draw 459 samples, slow ones 2,997.
+by_variance = pytest.mark.parametrize(("too_large", "too_small", "missed"), _SIZES)
 _BAR = float(stats.norm.isf(P_VALUE / 2))  # in standard errors
 
 
@@ -65,18 +74,25 @@ def draws_for_variance(stated: float, kurtosis: float = 3.0, missed: float = MIS
 
 def draws_for_law(true: np.ndarray, stated: np.ndarray, missed: float = MISSED) -> int:
     """How many draws of one law `law_agrees` needs to reject another, to 2 %: its chi-squared is all but normal far off."""
-    true, stated, draws = true / true.sum(), stated / stated.sum(), 20.0
-    slack = stats.norm.isf(missed)
-    while True:
-        cells = _cells(draws * stated)
-        drawn, wanted = np.bincount(cells, true), np.bincount(cells, stated)
-        off = drawn / wanted - 1
-        apart, freedom = float(drawn @ off), len(wanted) - 1
-        mean = draws * apart + float((drawn * (1 - drawn) / wanted).sum())
-        variance = 2 * freedom + 4 * draws * (float(drawn @ off**2) - apart**2)
-        if freedom and mean - slack * math.sqrt(variance) > stats.chi2.isf(P_VALUE, freedom):
-            return math.ceil(draws)
-        draws *= 1.02
+    true, stated = true / true.sum(), stated / stated.sum()
+
+    def rejects(step: int) -> bool:
+        return _rejects(true, stated, 20 * 1.02**step, missed)
+
+    enough = next(step for step in count(0, 32) if rejects(step))
+    below = range(max(enough - 31, 0), enough)
+    return math.ceil(20 * 1.02 ** (below.start + bisect_left(below, True, key=rejects)))
+
+
+def _rejects(true: np.ndarray, stated: np.ndarray, draws: float, missed: float) -> bool:
+    """Whether so many draws of one law reject another, but for `missed`."""
+    cells, slack = _cells(draws * stated), stats.norm.isf(missed)
+    drawn, wanted = np.bincount(cells, true), np.bincount(cells, stated)
+    off = drawn / wanted - 1
+    apart, freedom = float(drawn @ off), len(wanted) - 1
+    mean = draws * apart + float((drawn * (1 - drawn) / wanted).sum())
+    variance = 2 * freedom + 4 * draws * (float(drawn @ off**2) - apart**2)
+    return bool(freedom and mean - slack * math.sqrt(variance) > stats.chi2.isf(P_VALUE, freedom))
 
 
 def most_seen(runs: int, share: float) -> int:

@@ -120,6 +120,7 @@ def error(mechanism: CrossedWave, law: np.ndarray, asked: np.ndarray, clients: i
     return float(np.sqrt((expected @ weights**2 - (law @ asked) ** 2) / clients))
 
 
+@pytest.mark.slow
 def test_a_correlation_has_the_error_that_asking_together_allows() -> None:
     """Standard deviations an eighth of the range, correlation .5, 10^5 clients, epsilon 2: at most .062."""
     law = gaussian(32, 0.5, 1 / 8)

@@ -12,7 +12,7 @@ from dpcore.mechanisms import Reports
 from dpcore.mechanisms import local_hashing as module
 from dpcore.mechanisms.local_hashing import LocalHashing
 from dpcore.privacy.budget import Budget
-from tests.helpers.statistical import draws_for_variance, variance_agrees
+from tests.helpers.statistical import by_variance, draws_for_variance, variance_agrees
 
 
 def slow_supports(mechanism: LocalHashing, rows: np.ndarray) -> np.ndarray:
@@ -81,20 +81,24 @@ def test_bins_are_near_the_odds_and_the_variance_is_that_of_the_paper_or_less() 
             assert mechanism.variance(0.0, 1) == min(other.variance(0.0, 1) for other in others)
 
 
+@by_variance
 @pytest.mark.parametrize("k", [5, pytest.param(40, marks=pytest.mark.slow)])
-def test_closed_form_variance_accepts_the_truth_and_rejects_a_third_more(k: int) -> None:
+def test_closed_form_variance_accepts_the_truth_and_no_other(
+    k: int, too_large: float, too_small: float, missed: float
+) -> None:
     mechanism = LocalHashing.design(Budget.parse("1"), categories=k)
     n = 300  # clients of a run: its hashes are drawn one by one
     law = np.array([0.5, 0.2, 0.15, 0.15] + [0.0] * (k - 4))
     rng, random = np.random.default_rng(12), seeded(11)
-    said = np.array([mechanism.simulate(rng.multinomial(n, law), random) for _ in range(draws_for_variance(1.3))])
+    runs = draws_for_variance(too_large, missed=missed)
+    said = np.array([mechanism.simulate(rng.multinomial(n, law), random) for _ in range(runs)])
     p, q = float(mechanism.truth_probability), float(mechanism.other_probability)
     estimates = (said / n - q) / (p - q)
     for category in (0, 1, 4, k - 1):
         variance = mechanism.variance(float(law[category]), n)
         assert variance_agrees(estimates[:, category], variance)
-        assert not variance_agrees(estimates[:, category], variance * 1.3)
-        assert not variance_agrees(estimates[:, category], variance * 0.7)
+        assert not variance_agrees(estimates[:, category], variance * too_large)
+        assert not variance_agrees(estimates[:, category], variance * too_small)
 
 
 @pytest.mark.slow

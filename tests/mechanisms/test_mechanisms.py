@@ -213,6 +213,12 @@ def test_reports_show_less_than_is_promised(subtests: pytest.Subtests) -> None:
                 levels = None if pair.level is None else np.full(100, pair.level)
                 reports = mechanism.privatize(np.full(100, pair.first), dp.seeded(5), levels)
                 assert np.all(log_ratio(mechanism, reports, pair) <= 1 + 1e-9)
+
+
+@pytest.mark.slow  # of single reports: see above
+def test_an_audit_shows_less_than_is_promised(subtests: pytest.Subtests) -> None:
+    for name, mechanism in EVERY.items():
+        with subtests.test(mechanism=name):
             assert lower_bound(mechanism, dp.seeded(6), trials=4000).epsilon < 1
 
 

@@ -63,7 +63,7 @@ def ours(name: str) -> dp.Scheme:
 SAME = {"square_wave": (1e-9, 1e-9), "dyadic_wave": (0.02, 0.005)}
 
 
-QUICK = [("log_spline", "square_wave"), ("em", "dyadic_wave"), ("ems", "dyadic_wave")]
+QUICK = [("log_spline", "square_wave"), ("em", "dyadic_wave")]
 OTHERS = [pair for pair in product(ESTIMATORS, SAME) if pair not in QUICK]
 
 

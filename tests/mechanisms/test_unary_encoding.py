@@ -14,7 +14,14 @@ from dpcore.mechanisms.unary_encoding import VARIANTS, UnaryEncoding
 from dpcore.privacy.budget import Budget
 from tests.helpers.cases import every_value_once
 from tests.helpers.enumeration import largest_ratio, law_of_clients, moments_agree
-from tests.helpers.statistical import draws_for_law, draws_for_variance, law_agrees, mean_agrees, variance_agrees
+from tests.helpers.statistical import (
+    by_variance,
+    draws_for_law,
+    draws_for_variance,
+    law_agrees,
+    mean_agrees,
+    variance_agrees,
+)
 
 
 def _bits(mechanism: UnaryEncoding, reports: Reports) -> np.ndarray:
@@ -145,22 +152,24 @@ def test_unused_bits_are_zero_and_no_client_sends_others() -> None:
     assert np.flatnonzero(~accepted).tolist() == [3]
 
 
-def test_closed_form_variance_accepts_the_truth_and_rejects_a_third_more(subtests: pytest.Subtests) -> None:
+@by_variance
+def test_closed_form_variance_accepts_the_truth_and_no_other(
+    too_large: float, too_small: float, missed: float, subtests: pytest.Subtests
+) -> None:
     for variant in VARIANTS:
         with subtests.test(variant=variant):
             mechanism = UnaryEncoding.design(Budget.parse("1"), categories=5, variant=variant)
             n, law = 10_000, np.array([0.5, 0.25, 0.15, 0.1, 0.0])
             rng, random = np.random.default_rng(12), seeded(11)
-            said = np.array(
-                [mechanism.simulate(rng.multinomial(n, law), random) for _ in range(draws_for_variance(1.3))]
-            )
+            runs = draws_for_variance(too_large, missed=missed)
+            said = np.array([mechanism.simulate(rng.multinomial(n, law), random) for _ in range(runs)])
             estimates = np.array([mechanism.model().frequencies(sums, n) for sums in said])
             for category, frequency in enumerate(law):
                 variance = mechanism.variance(float(frequency), n)
                 assert mean_agrees(estimates[:, category], frequency)
                 assert variance_agrees(estimates[:, category], variance)
-                assert not variance_agrees(estimates[:, category], variance * 1.3)
-                assert not variance_agrees(estimates[:, category], variance * 0.7)
+                assert not variance_agrees(estimates[:, category], variance * too_large)
+                assert not variance_agrees(estimates[:, category], variance * too_small)
 
 
 def test_the_variances_of_the_literature() -> None:

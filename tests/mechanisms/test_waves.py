@@ -21,7 +21,14 @@ from dpcore.mechanisms.wave import WaveMechanism, wave_weights
 from dpcore.privacy.budget import Budget
 from tests.helpers.cases import of_each_kind
 from tests.helpers.enumeration import EveryDraw, largest_ratio
-from tests.helpers.statistical import draws_for_law, draws_for_variance, law_agrees, mean_agrees, variance_agrees
+from tests.helpers.statistical import (
+    by_variance,
+    draws_for_law,
+    draws_for_variance,
+    law_agrees,
+    mean_agrees,
+    variance_agrees,
+)
 
 ONE = Budget.parse("1")
 EPSILONS = [("0.001", "ln 3", "12"), pytest.param(("0.5", "1", "2", "4"), marks=pytest.mark.slow)]
@@ -230,13 +237,17 @@ def moments(mechanism: WaveMechanism, counts: np.ndarray) -> tuple[np.ndarray, n
     return mean, np.diag(mean) - (rows.T * counts) @ rows
 
 
+@by_variance
 @pytest.mark.parametrize("levels", of_each_kind([0, 1, 3], 1))
-def test_simulation_and_clients_have_the_exact_moments(levels: int) -> None:
+def test_simulation_and_clients_have_the_exact_moments(
+    levels: int, too_large: float, too_small: float, missed: float
+) -> None:
     mechanism = coarse(levels, 4)
     counts = np.arange(mechanism.inputs) * 6
     counts[-1] = 0
     mean, covariance = moments(mechanism, counts)
-    values, random, runs = np.repeat(np.arange(mechanism.inputs), counts), seeded(4), draws_for_variance(1.3)
+    values, random = np.repeat(np.arange(mechanism.inputs), counts), seeded(4)
+    runs = draws_for_variance(too_large, missed=missed)
     simulated = np.array([mechanism.simulate(counts, random) for _ in range(runs)])
     said = [mechanism.statistics(mechanism.privatize(values, random)) for _ in range(runs)]
     for statistics in (simulated, np.array(said)):
@@ -244,7 +255,8 @@ def test_simulation_and_clients_have_the_exact_moments(levels: int) -> None:
         for z in range(len(mean)):
             assert mean_agrees(statistics[:, z], mean[z])
             assert variance_agrees(statistics[:, z], covariance[z, z])
-            assert not variance_agrees(statistics[:, z], 1.3 * covariance[z, z])
+            assert not variance_agrees(statistics[:, z], too_large * covariance[z, z])
+            assert not variance_agrees(statistics[:, z], too_small * covariance[z, z])
             for y in range(z):
                 difference = statistics[:, z] - statistics[:, y]
                 assert variance_agrees(difference, covariance[z, z] + covariance[y, y] - 2 * covariance[y, z])
