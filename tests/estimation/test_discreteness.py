@@ -91,7 +91,7 @@ def test_a_lattice_is_seen_and_its_shares_hold(name: str, clients: int, epsilon:
 def test_a_value_of_many_people_is_seen(subtests: pytest.Subtests) -> None:
     for name, clients, epsilon, at in [("zeros inside", 10_000, 1, 0.25), ("a spike", 100_000, 4, 0.4)]:
         with subtests.test(name=name, clients=clients, epsilon=epsilon, at=at):
-            estimate = estimated(name, clients, epsilon, 1)
+            estimate = estimated(name, clients, epsilon, 3)
             found = estimate.discreteness
             assert found is not None
             assert found.is_seen

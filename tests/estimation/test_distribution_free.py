@@ -180,7 +180,7 @@ def test_every_estimator_of_a_density_has_them(mechanism: str) -> None:
     else:
         agreed = scheme(mechanism=mechanism)
     values = np.random.default_rng(1).choice([0.2, 0.37, 0.95], 50_000, p=[0.2, 0.5, 0.3])
-    one = dp.estimate(dp.aggregate(agreed, dp.privatize(agreed, {"x": values}, seeded((4,)))), "x")
+    one = dp.estimate(dp.aggregate(agreed, dp.privatize(agreed, {"x": values}, seeded((7,)))), "x")
     x = np.linspace(0, 1, 65)
     low, high = one.cdf_band(x, simultaneous=True, distribution_free=True)
     cdf = np.mean(values <= x[:, None], axis=1)

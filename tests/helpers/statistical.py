@@ -18,12 +18,6 @@ from scipy import special, stats
 P_VALUE = 1e-9
 MISSED = 1e-6
 MISSED_BY_DAY = 1e-3  # by tests whose full size is the night's
-_SIZES = [
-    pytest.param(1.3**2, 0.45, MISSED_BY_DAY, id="by day"),
-    pytest.param(1.3, 0.7, MISSED, id="full", marks=pytest.mark.slow),
-]
-# Variances that must be rejected, and how rarely one is missed: quick tests draw 459 samples, slow ones 2,997.
-by_variance = pytest.mark.parametrize(("too_large", "too_small", "missed"), _SIZES)
 _BAR = float(stats.norm.isf(P_VALUE / 2))  # in standard errors
 
 
@@ -70,6 +64,21 @@ def draws_for_variance(stated: float, kurtosis: float = 3.0, missed: float = MIS
     slack, side = stats.norm.isf(missed), math.copysign(1, stated - 1)
     relative_error = min(root for root in np.roots([_BAR * slack, side * (_BAR + slack), 1 - stated]) if root > 0)
     return math.ceil((kurtosis - 1) / relative_error**2)
+
+
+def _sizes(*stated: float) -> tuple[float, float, int]:
+    """Two variances that must be rejected, and how many samples that takes."""
+    return stated[0], stated[1], max(map(draws_for_variance, stated))
+
+
+# Variances that must be rejected: of scales off by 30 % by day, themselves off by 30 % at full size.
+by_variance = pytest.mark.parametrize(
+    ("too_large", "too_small", "draws"),
+    [
+        pytest.param(*_sizes(1.3**2, 0.7**2), id="by day"),
+        pytest.param(*_sizes(1.3, 0.7), id="full", marks=pytest.mark.slow),
+    ],
+)
 
 
 def draws_for_law(true: np.ndarray, stated: np.ndarray, missed: float = MISSED) -> int:

@@ -84,14 +84,13 @@ def test_bins_are_near_the_odds_and_the_variance_is_that_of_the_paper_or_less() 
 @by_variance
 @pytest.mark.parametrize("k", [5, pytest.param(40, marks=pytest.mark.slow)])
 def test_closed_form_variance_accepts_the_truth_and_no_other(
-    k: int, too_large: float, too_small: float, missed: float
+    k: int, too_large: float, too_small: float, draws: int
 ) -> None:
     mechanism = LocalHashing.design(Budget.parse("1"), categories=k)
     n = 300  # clients of a run: its hashes are drawn one by one
     law = np.array([0.5, 0.2, 0.15, 0.15] + [0.0] * (k - 4))
     rng, random = np.random.default_rng(12), seeded(11)
-    runs = draws_for_variance(too_large, missed=missed)
-    said = np.array([mechanism.simulate(rng.multinomial(n, law), random) for _ in range(runs)])
+    said = np.array([mechanism.simulate(rng.multinomial(n, law), random) for _ in range(draws)])
     p, q = float(mechanism.truth_probability), float(mechanism.other_probability)
     estimates = (said / n - q) / (p - q)
     for category in (0, 1, 4, k - 1):

@@ -154,15 +154,14 @@ def test_unused_bits_are_zero_and_no_client_sends_others() -> None:
 
 @by_variance
 def test_closed_form_variance_accepts_the_truth_and_no_other(
-    too_large: float, too_small: float, missed: float, subtests: pytest.Subtests
+    too_large: float, too_small: float, draws: int, subtests: pytest.Subtests
 ) -> None:
     for variant in VARIANTS:
         with subtests.test(variant=variant):
             mechanism = UnaryEncoding.design(Budget.parse("1"), categories=5, variant=variant)
             n, law = 10_000, np.array([0.5, 0.25, 0.15, 0.1, 0.0])
             rng, random = np.random.default_rng(12), seeded(11)
-            runs = draws_for_variance(too_large, missed=missed)
-            said = np.array([mechanism.simulate(rng.multinomial(n, law), random) for _ in range(runs)])
+            said = np.array([mechanism.simulate(rng.multinomial(n, law), random) for _ in range(draws)])
             estimates = np.array([mechanism.model().frequencies(sums, n) for sums in said])
             for category, frequency in enumerate(law):
                 variance = mechanism.variance(float(frequency), n)
