@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -15,6 +15,7 @@ from dpcore.estimation.functional_estimate import FunctionalEstimate, check_conf
 from dpcore.estimation.support import Exposure, Sample, Sensitivity
 from dpcore.functionals import Quantile
 from dpcore.functionals.group import Group, OfGroup
+from dpcore.mechanisms.observation import ScoreSums
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,14 +63,53 @@ class Spread:
 
 
 class Intervals(Protocol):
-    """The ends, shapes (k,), of intervals of `deviations` standard errors around unbiased frequencies, uncut."""
+    """Intervals of single frequencies around unbiased ones; deviations: standard errors, of all or (k,)."""
 
-    def __call__(self, deviations: float) -> tuple[np.ndarray, np.ndarray]: ...
+    def __call__(self, deviations: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the ends, shapes (k,), uncut."""
+
+    def deviations(self, frequencies: np.ndarray) -> np.ndarray:
+        """Return how many standard errors frequencies (k,) lie from the unbiased ones."""
 
 
-def around(raw: np.ndarray, errors: np.ndarray, deviations: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ends, shapes (k,), of intervals of so many standard errors to either side."""
-    return raw - deviations * errors, raw + deviations * errors
+@dataclass(frozen=True, eq=False)
+class NormalIntervals:
+    """Intervals of so many standard errors, (k,), to either side of raw, (k,)."""
+
+    raw: np.ndarray
+    errors: np.ndarray
+
+    def __call__(self, deviations: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self.raw - deviations * self.errors, self.raw + deviations * self.errors
+
+    def deviations(self, frequencies: np.ndarray) -> np.ndarray:
+        return np.asarray(np.abs(self.raw - frequencies) / np.maximum(self.errors, np.finfo(float).tiny))
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreIntervals:
+    """Intervals that invert the score test of a frequency oracle; n: reports, of all categories or of each, (k,)."""
+
+    model: ScoreSums
+    raw: np.ndarray
+    n: float | np.ndarray
+
+    def __call__(self, deviations: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self.model.score_interval(self.raw, self.n, deviations)
+
+    def deviations(self, frequencies: np.ndarray) -> np.ndarray:
+        return np.asarray(np.abs(self.raw - frequencies) / np.sqrt(self.model.variance(frequencies, self.n)))
+
+
+def within_bounds(intervals: Intervals, raw: np.ndarray, deviations: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ends, shapes (k,), of the possible frequencies that a test does not reject against the best possible one.
+
+    f in [0, 1] is kept where T(f) - T(f*) <= deviations^2, T the squared distance from raw in standard errors and f* the
+    possible frequency of least T, raw itself or a bound.  So an interval is never empty, its ends move without a jump as
+    reports do, and it holds at least what the uncut one does [FeldmanCousins1998].
+    """
+    low, high = intervals(np.hypot(deviations, intervals.deviations(np.clip(raw, 0.0, 1.0))))
+    return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
 
 
 class UnionInterval(Protocol):
@@ -83,7 +123,8 @@ class FrequencyEstimate(OfGroup):
     """The frequencies of a categorical attribute, in the order of its categories; arrays have shape (k,).
 
     values: a projection of `raw`: nonnegative, sum one.  raw: unbiased; may be negative.
-    low, high: pointwise intervals, `interval(confidence)`, cut at 0 and 1 and widened where needed to hold `values`.
+    low, high: pointwise intervals of frequencies from 0 to 1, which end where a test against the best of them rejects, and are
+    widened where needed to hold `values`.
     spread: the covariance of raw, at `values`.  n: reports used.  numbers: the categories' numbers, or None.
     union_interval: None where categories are not alike, whose unions have intervals of `spread`.
     sensitivities: (k,), how far malicious clients can move each of raw per share of them (`Sensitivity`), exact.
@@ -181,10 +222,8 @@ class FrequencyEstimate(OfGroup):
 
     @cached_property
     def _shown(self) -> tuple[np.ndarray, np.ndarray]:
-        low, high = self.interval(self.confidence)
-        # One that lies beyond what is possible keeps its half length from there: a length of nothing would read as certainty.
-        low, high = np.where(low >= 1, 1 - (self.raw - low), low), np.where(high <= 0, high - self.raw, high)
-        return np.minimum(np.clip(low, 0.0, 1.0), self.values), np.maximum(np.clip(high, 0.0, 1.0), self.values)
+        low, high = within_bounds(self.intervals, self.raw, normal_quantile(self.confidence))
+        return np.minimum(low, self.values), np.maximum(high, self.values)
 
     def interval(self, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """Return low and high, shapes (k,), each of which holds one category's frequency with that confidence.
@@ -201,8 +240,7 @@ class FrequencyEstimate(OfGroup):
         [Sidak1967].  Errors of different categories are all but uncorrelated, so that for k above a few nothing is lost.
         """
         check_confidence(confidence)
-        low, high = self.intervals(normal_quantile(confidence ** (1 / len(self.categories))))
-        return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+        return within_bounds(self.intervals, self.raw, normal_quantile(confidence ** (1 / len(self.categories))))
 
     @property
     def effective_n(self) -> float:
@@ -313,7 +351,7 @@ class FrequencyEstimate(OfGroup):
             values=self.values[:k] / self.values[:k].sum(),
             raw=law,
             spread=Spread(np.zeros(k), np.eye(k), matrix),
-            intervals=partial(around, law, np.sqrt(np.maximum(np.diagonal(matrix), 0.0))),
+            intervals=NormalIntervals(law, np.sqrt(np.maximum(np.diagonal(matrix), 0.0))),
             sensitivities=None,
             exposure=exposure if exposure is None or reading is None else exposure.reread(moved @ reading[:k]),
         )

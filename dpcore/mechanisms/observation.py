@@ -62,7 +62,7 @@ class ScoreSums:
         """Return the mean scores of one report, shape (k,), for frequencies (k,) that sum to one."""
         return np.asarray(float(self.other_mean) + float(self.contrast) * np.asarray(frequencies))
 
-    def variance(self, frequency: float | np.ndarray, n: int = 1) -> float | np.ndarray:
+    def variance(self, frequency: float | np.ndarray, n: float | np.ndarray = 1) -> float | np.ndarray:
         """Return the variance of a category's unbiased frequency from n reports, the sampling of the clients included.
 
         Infinite where reports say nothing.
@@ -95,11 +95,13 @@ class ScoreSums:
         everyone = (self.true_square + self.other_cross - 2 * self.true_cross) / self.contrast**2
         return float(none), float(everyone)
 
-    def score_interval(self, raw: np.ndarray, n: float | np.ndarray, z: float) -> tuple[np.ndarray, np.ndarray]:
+    def score_interval(
+        self, raw: np.ndarray, n: float | np.ndarray, z: float | np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return the ends, shapes (k,), of the f with |raw - f| <= z sqrt(variance(f, n)): Wilson's interval [Wilson1927].
 
         Its variance is that of the frequency in question and not of the noisy estimate, so that it keeps its coverage for
-        categories that few clients, or none, have.  Ends are not cut at 0 and 1.  n: of all categories, or of each, (k,).
+        categories that few clients, or none, have.  Ends are not cut at 0 and 1.  n, z: of all categories, or of each, (k,).
         """
         scale = float(self.contrast) ** 2  # n variance(f) = constant + linear f - f^2
         constant = float(self.other_square - self.other_mean**2) / scale

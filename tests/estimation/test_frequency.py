@@ -7,12 +7,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from dpcore._random import seeded
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation.estimators import Frequency, project_cumulative, project_simplex
 from dpcore.estimation.estimators.frequency import invert
 from dpcore.estimation.estimators.pairs import left_inverse
+from dpcore.estimation.frequency_estimate import within_bounds
 from dpcore.functionals import Mean, parse
 from dpcore.mechanisms import RandomizedResponse
 from dpcore.mechanisms.observation import FiniteChannel, ScoreSums, Wave
@@ -138,14 +140,45 @@ def test_an_interval_ends_where_the_truth_would_be_the_deviations_away():
     assert np.all((low < raw) & (raw < high))
 
 
+FORCED = RandomizedResponse.design(
+    Budget.parse("ln 5"), categories=2
+)  # yes and no are forced with probability 1/6 each
+
+
+@pytest.mark.parametrize("described", [lambda mechanism: mechanism, _channel], ids=["score sums", "channel"])
+def test_ends_of_a_share_move_without_a_jump_as_answers_do(described):
+    """From 0 to 100 of 100 who said yes: of fewer than a sixth the unbiased share is negative."""
+    mechanism = described(FORCED)
+    found = [Frequency().estimate(_aggregate(mechanism, [yes, 100 - yes]), "c") for yes in range(101)]
+    low, high, raw = (np.array([getattr(each, name)[0] for each in found]) for name in ("low", "high", "raw"))
+    step = 0.01 / (5 / 6 - 1 / 6)
+    for ends in (high, low):
+        moved = np.diff(ends)
+        assert np.all((moved >= 0) & (moved < 1.5 * step))
+    assert np.all(np.diff(high[raw < 0]) > 0)
+    uncut = np.clip([[end[0] for end in each.interval()] for each in found], 0, 1)
+    assert np.all((low <= uncut[:, 0]) & (high >= uncut[:, 1]) & (high > low))
+
+
+def test_intervals_of_small_shares_cover_by_enumeration_and_are_hardly_longer():
+    n, said = 100, np.arange(101)
+    found = [Frequency().estimate(_aggregate(FORCED, [yes, n - yes]), "c") for yes in said]
+    low, high = (np.array([getattr(each, name)[0] for each in found]) for name in ("low", "high"))
+    uncut = np.clip([[end[0] for end in each.interval()] for each in found], 0, 1)
+    for share in (0, 0.001, 0.01, 0.02, 0.05, 0.1, 0.3):
+        chances = stats.binom.pmf(said, n, 1 / 6 + share * 2 / 3)
+        assert chances @ ((low <= share) & (share <= high)) >= 0.93  # .937 at least, of Wilson's interval at .2
+        assert chances @ (high - low) <= 1.1 * (chances @ (uncut[:, 1] - uncut[:, 0]))
+
+
 def test_simultaneous_intervals_are_wider_and_hold_more():
     mechanism = RandomizedResponse.design(Budget.parse("1"), categories=8)
     estimate = Frequency().estimate(_aggregate(mechanism, [900, 500, 400, 300, 300, 200, 100, 100]), "c")
     pointwise, together = estimate.interval(), estimate.simultaneous()
     assert np.all(together[0] <= np.clip(pointwise[0], 0, 1))
     assert np.all(together[1] >= np.clip(pointwise[1], 0, 1))
-    expected = estimate.intervals(2.7269)  # the normal deviate of 0.95^(1/8)
-    np.testing.assert_allclose(together[0], np.clip(expected[0], 0, 1), atol=1e-4)
+    expected = within_bounds(estimate.intervals, estimate.raw, 2.7269)  # the normal deviate of 0.95^(1/8)
+    np.testing.assert_allclose(together, expected, atol=1e-4)
 
 
 def test_ten_thousand_categories_need_no_square_matrix():
@@ -175,14 +208,16 @@ def test_values_are_frequencies_and_intervals_hold_them():
     assert len(frame) == 5
 
 
-def test_an_interval_beyond_what_is_possible_keeps_its_half_length():
-    """Whole below zero it was cut to a length of nothing, which reads as certainty."""
+def test_an_interval_beyond_what_is_possible_ends_where_the_test_against_the_bound_rejects():
+    """Cut at zero it would have a length of nothing, which reads as certainty."""
     mechanism = RandomizedResponse.design(Budget.parse("1"), categories=3)
     estimate = Frequency().estimate(_aggregate(mechanism, [60, 40, 3]), "c")
     uncut, raw = estimate.interval(0.95)[1][2], estimate.raw[2]
     assert uncut < 0
     assert (estimate.values[2], estimate.low[2]) == (0, 0)
-    assert estimate.high[2] == pytest.approx(uncut - raw)
+    end, variance = estimate.high[2], mechanism.model().variance
+    kept = (raw - end) ** 2 / variance(end, 103) - raw**2 / variance(0.0, 103)
+    assert kept == pytest.approx(stats.norm.ppf(0.975) ** 2)
 
 
 def test_functionals_of_numbered_categories():

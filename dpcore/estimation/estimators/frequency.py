@@ -13,7 +13,14 @@ from dpcore.errors import NotEstimable, SchemeError, check_one_of
 from dpcore.estimation.estimators.base import Estimator
 from dpcore.estimation.estimators.consistency import project_cumulative, project_simplex
 from dpcore.estimation.estimators.pairs import left_inverse
-from dpcore.estimation.frequency_estimate import FrequencyEstimate, Intervals, Spread, UnionInterval, around
+from dpcore.estimation.frequency_estimate import (
+    FrequencyEstimate,
+    Intervals,
+    NormalIntervals,
+    ScoreIntervals,
+    Spread,
+    UnionInterval,
+)
 from dpcore.estimation.functional_estimate import check_confidence
 from dpcore.mechanisms.observation import FiniteChannel, ScoreSums
 
@@ -66,12 +73,12 @@ class Frequency(Estimator):
             raw = model.frequencies(statistics, n)
             values = project(raw)
             spread = Spread(*model.covariance(values, n))
-            intervals = partial(model.score_interval, raw, n)
+            intervals = ScoreIntervals(model, raw, n)
             union_interval = partial(model.union_interval, n=n)
         elif isinstance(model, FiniteChannel) and len(model.matrices) == 1:
             raw, spread = invert(model.matrices[0], statistics)
             values = project(raw)
-            intervals = partial(around, raw, np.sqrt(np.maximum(spread.variances, 0.0)))
+            intervals = NormalIntervals(raw, np.sqrt(np.maximum(spread.variances, 0.0)))
         else:
             raise SchemeError(
                 f"frequency needs score sums or a finite channel of one level; {attribute} has {described.mechanism.name}"

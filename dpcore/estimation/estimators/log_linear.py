@@ -13,7 +13,7 @@ from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation.estimators.base import Estimator
 from dpcore.estimation.estimators.log_linear_average import Average, average
 from dpcore.estimation.estimators.log_linear_family import Belief, Family, slope
-from dpcore.estimation.frequency_estimate import FrequencyEstimate, Spread, around
+from dpcore.estimation.frequency_estimate import FrequencyEstimate, NormalIntervals, Spread
 from dpcore.estimation.functional_estimate import check_confidence
 from dpcore.mechanisms.information import SeenThrough
 from dpcore.mechanisms.observation import FiniteChannel, ScoreSums
@@ -79,7 +79,7 @@ class LogLinear(Estimator):
             values=law,
             raw=raw,
             spread=spread,
-            intervals=partial(around, raw, np.sqrt(np.maximum(spread.variances, 0.0))),
+            intervals=NormalIntervals(raw, np.sqrt(np.maximum(spread.variances, 0.0))),
             reading=gain @ information.reading,
             confidence=self.confidence,
             n=n,

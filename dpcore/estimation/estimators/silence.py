@@ -14,7 +14,7 @@ in T.  The share's own weights in these see nothing of the span, so that the two
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from dpcore.estimation.densities import cell_masses
 from dpcore.estimation.density_estimate import Inference
 from dpcore.estimation.estimators.bands import massless
 from dpcore.estimation.estimators.likelihood import Counts
-from dpcore.estimation.frequency_estimate import SURE, FrequencyEstimate, Spread, around
+from dpcore.estimation.frequency_estimate import SURE, FrequencyEstimate, NormalIntervals, Spread
 from dpcore.estimation.functional_estimate import FunctionalEstimate, normal_quantile, refused
 from dpcore.estimation.support import Deviations, Discreteness, GoodnessOfFit
 from dpcore.functionals import Functional
@@ -61,7 +61,7 @@ class Silence:
             values=np.clip(raw, 0.0, 1.0),
             raw=raw,
             spread=Spread(error**2, np.zeros((1, 1)), np.zeros((1, 1))),
-            intervals=partial(around, raw, error),
+            intervals=NormalIntervals(raw, error),
             confidence=_CONFIDENCE,
             n=n,
             numbers=None,

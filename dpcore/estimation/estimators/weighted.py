@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from math import erf
 from types import MappingProxyType
 from typing import Any
@@ -28,7 +28,7 @@ from dpcore.estimation.density_estimate import DensityEstimate, Inference
 from dpcore.estimation.estimators import sensitivity
 from dpcore.estimation.estimators.base import Estimator
 from dpcore.estimation.estimators.strata import Strata
-from dpcore.estimation.frequency_estimate import FrequencyEstimate, Intervals, Spread, around
+from dpcore.estimation.frequency_estimate import FrequencyEstimate, Intervals, NormalIntervals, ScoreIntervals, Spread
 from dpcore.estimation.functional_estimate import FunctionalEstimate, normal_quantile
 from dpcore.estimation.support import Deviations, Discreteness, Exposure, GoodnessOfFit, Sample
 from dpcore.estimation.weighting import Weights
@@ -237,10 +237,10 @@ def _frequencies(
 ) -> FrequencyEstimate:
     """The estimate with the errors that weighted reports have; reading: as `WeightedSpread` has it."""
     spread = WeightedSpread.of(plain.spread, strata, reading)
-    intervals: Intervals = partial(around, plain.raw, np.sqrt(np.maximum(spread.variances, 0.0)))
+    intervals: Intervals = NormalIntervals(plain.raw, np.sqrt(np.maximum(spread.variances, 0.0)))
     if plain.union_interval is not None:  # the score test, of as many reports as give each category its variance
         often = strata.effective_n * plain.spread.variances / spread.variances
-        intervals = partial(model.score_interval, plain.raw, often)
+        intervals = ScoreIntervals(model, plain.raw, often)
     sensitivities = plain.sensitivities
     if sensitivities is not None:
         held = np.concatenate([strata.offsets(rows) for rows in spread._rows()])
