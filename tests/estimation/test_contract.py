@@ -37,7 +37,7 @@ CASES = [
 ]
 EXTRA = {
     "wavelet_laplace": "degree = 1\nfinest_level = 2\n",
-    "dyadic_wave": "cells = 16\n",
+    "dyadic_wave": "cells = 32\n",
     "square_wave": "cells = 32\n",
 }
 
