@@ -80,7 +80,12 @@ def _estimates(title: str, sections: list[Section]) -> list[str]:
     notes = [f"note {i}: {refusal}" for i, refusal in enumerate(refusals, 1)]
     told = [f"{sum(held)} of {len(held)} intervals hold the truth"] if held else []
     remarks = [f"{section.title}: {section.remark}" for section in sections if section.remark]
-    remarks += [f"{section.title}: {one.sentence}" for section in sections for one in section.said]
+    remarks += [
+        f"{section.title}: {sentence}"
+        for section in sections
+        for sentence in (section.selection, section.groups_selection, *(one.sentence for one in section.said))
+        if sentence
+    ]
     return [_table(title, columns, rows, has_sections=True), *notes, *remarks, *told]
 
 

@@ -5,17 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpcore._random import Source
 from dpcore.errors import SchemeError, check_within
 from dpcore.estimation.functional_estimate import FunctionalEstimate, check_confidence, normal_quantile, refused
+from dpcore.estimation.share_intervals import (
+    Intervals,
+    NormalIntervals,
+    UnionInterval,
+    differs_from_equal,
+    within_bounds,
+)
 from dpcore.estimation.support import Exposure, Sample, Sensitivity
 from dpcore.functionals import Quantile
 from dpcore.functionals.group import Group, OfGroup
-from dpcore.mechanisms.observation import ScoreSums
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,62 +66,6 @@ class Spread:
     def matrix(self) -> np.ndarray:
         """Return the whole matrix, (k, k)."""
         return np.asarray(np.diag(self.own) + self.shared.T @ self.weights @ self.shared)
-
-
-class Intervals(Protocol):
-    """Intervals of single frequencies around unbiased ones; deviations: standard errors, of all or (k,)."""
-
-    def __call__(self, deviations: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the ends, shapes (k,), uncut."""
-
-    def deviations(self, frequencies: np.ndarray) -> np.ndarray:
-        """Return how many standard errors frequencies (k,) lie from the unbiased ones."""
-
-
-@dataclass(frozen=True, eq=False)
-class NormalIntervals:
-    """Intervals of so many standard errors, (k,), to either side of raw, (k,)."""
-
-    raw: np.ndarray
-    errors: np.ndarray
-
-    def __call__(self, deviations: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return self.raw - deviations * self.errors, self.raw + deviations * self.errors
-
-    def deviations(self, frequencies: np.ndarray) -> np.ndarray:
-        return np.asarray(np.abs(self.raw - frequencies) / np.maximum(self.errors, np.finfo(float).tiny))
-
-
-@dataclass(frozen=True, eq=False)
-class ScoreIntervals:
-    """Intervals that invert the score test of a frequency oracle; n: reports, of all categories or of each, (k,)."""
-
-    model: ScoreSums
-    raw: np.ndarray
-    n: float | np.ndarray
-
-    def __call__(self, deviations: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return self.model.score_interval(self.raw, self.n, deviations)
-
-    def deviations(self, frequencies: np.ndarray) -> np.ndarray:
-        return np.asarray(np.abs(self.raw - frequencies) / np.sqrt(self.model.variance(frequencies, self.n)))
-
-
-def within_bounds(intervals: Intervals, raw: np.ndarray, deviations: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ends, shapes (k,), of the possible frequencies that a test does not reject against the best possible one.
-
-    f in [0, 1] is kept where T(f) - T(f*) <= deviations^2, T the squared distance from raw in standard errors and f* the
-    possible frequency of least T, raw itself or a bound.  So an interval is never empty, its ends move without a jump as
-    reports do, and it holds at least what the uncut one does [FeldmanCousins1998].
-    """
-    low, high = intervals(np.hypot(deviations, intervals.deviations(np.clip(raw, 0.0, 1.0))))
-    return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
-
-
-class UnionInterval(Protocol):
-    """The ends of the interval of a union with `share` of all categories, around its unbiased share `raw`, uncut."""
-
-    def __call__(self, raw: float, *, z: float, share: float) -> tuple[float, float]: ...
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -238,9 +188,14 @@ class FrequencyEstimate(OfGroup):
 
         Each interval has confidence c^(1/k): for normal errors, however they are correlated, all hold with at least c
         [Sidak1967].  Errors of different categories are all but uncorrelated, so that for k above a few nothing is lost.
+        They therefore also hold for categories that were selected for their estimates, such as the largest.
         """
         check_confidence(confidence)
         return within_bounds(self.intervals, self.raw, normal_quantile(confidence ** (1 / len(self.categories))))
+
+    def differs(self, confidence: float = 0.95) -> np.ndarray:
+        """Return which categories differ significantly from an equal share 1/k, shape (k,), bool; see `differs_from_equal`."""
+        return differs_from_equal(*self.simultaneous(confidence))
 
     @property
     def effective_n(self) -> float:
@@ -255,8 +210,13 @@ class FrequencyEstimate(OfGroup):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per category: category, estimate, standard_error, confidence, low, high."""
+        """Return one row per category: category, estimate, standard_error, confidence, low, high, simultaneous_low and _high.
+
+        simultaneous_low, simultaneous_high: of `simultaneous`, widened where needed to contain the estimate.
+        """
         import pandas as pd
+
+        low, high = self.simultaneous(self.confidence)
 
         return pd.DataFrame(
             {
@@ -266,6 +226,8 @@ class FrequencyEstimate(OfGroup):
                 "confidence": self.confidence,
                 "low": self.low,
                 "high": self.high,
+                "simultaneous_low": np.minimum(low, self.values),
+                "simultaneous_high": np.maximum(high, self.values),
             }
         )
 

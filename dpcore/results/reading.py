@@ -265,11 +265,6 @@ def is_law(rows: pd.DataFrame) -> pd.Series:
     return rows["estimator"] == "log_linear" if "estimator" in rows else pd.Series(False, index=rows.index)
 
 
-def listed(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of `frequencies` that a table lists: the largest; of more than a few values, which are drawn, silence."""
-    return rows[is_silence(rows)] if len(rows) > FEW_VALUES and is_law(rows).all() else largest(rows)
-
-
 def is_silence(rows: pd.DataFrame) -> pd.Series:
     """Which rows of `frequencies` are of those who gave no answer."""
     return rows["category"] == MISSING

@@ -14,7 +14,7 @@ from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation.estimators import Frequency, project_cumulative, project_simplex
 from dpcore.estimation.estimators.frequency import invert
 from dpcore.estimation.estimators.pairs import left_inverse
-from dpcore.estimation.frequency_estimate import within_bounds
+from dpcore.estimation.share_intervals import within_bounds
 from dpcore.functionals import Mean, parse
 from dpcore.mechanisms import RandomizedResponse
 from dpcore.mechanisms.observation import FiniteChannel, ScoreSums, Wave

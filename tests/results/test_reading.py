@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from dpcore.cli.printing import _cell
@@ -14,7 +13,7 @@ from dpcore.errors import SchemeError
 from dpcore.functionals import KINDS
 from dpcore.functionals.group import Group
 from dpcore.results.pages.content import _short
-from dpcore.results.reading import listed, phrase, rank, read, rounded, separated, whose
+from dpcore.results.reading import phrase, rank, read, rounded, separated, whose
 
 
 @pytest.mark.parametrize(
@@ -158,14 +157,6 @@ def test_a_quantile_of_values_is_one_of_them() -> None:
     assert (line.estimate, line.interval, line.truth, line.holds) == ("1", "1 to 2", "2", True)
     assert read(row | {"estimator": "log_spline"}, "").estimate == "1.0"
     assert read(row | {"estimator": "log_linear", "functional": "mean"}, "").estimate == "1.0"
-
-
-def test_of_a_law_of_many_values_the_share_of_silence_is_listed() -> None:
-    names = [*map(str, range(20)), "missing"]
-    rows = pd.DataFrame({"category": names, "estimate": 1 / 21, "estimator": "log_linear"})
-    assert list(listed(rows)["category"]) == ["missing"]
-    assert list(listed(rows.iloc[:3])["category"]) == names[:3]
-    assert len(listed(rows.iloc[:20])) == 0
 
 
 def test_a_share_below_a_value_reads_as_one() -> None:

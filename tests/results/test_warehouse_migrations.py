@@ -81,6 +81,7 @@ DIGESTS = {
     "0032_joint": "872c032d0aa1e845",
     "0033_shuffling": "2655a50aad44e625",
     "0034_least_published": "4cfb8aaf0c9e396e",
+    "0035_simultaneous": "7f12b9b7248efbbf",
 }
 
 

@@ -13,15 +13,9 @@ from dpcore.errors import NotEstimable, SchemeError, check_one_of
 from dpcore.estimation.estimators.base import Estimator
 from dpcore.estimation.estimators.consistency import project_cumulative, project_simplex
 from dpcore.estimation.estimators.pairs import left_inverse
-from dpcore.estimation.frequency_estimate import (
-    FrequencyEstimate,
-    Intervals,
-    NormalIntervals,
-    ScoreIntervals,
-    Spread,
-    UnionInterval,
-)
+from dpcore.estimation.frequency_estimate import FrequencyEstimate, Spread
 from dpcore.estimation.functional_estimate import check_confidence
+from dpcore.estimation.share_intervals import Intervals, NormalIntervals, ScoreIntervals, UnionInterval
 from dpcore.mechanisms.observation import FiniteChannel, ScoreSums
 
 _PROJECTIONS = {"simplex": project_simplex, "isotonic": project_cumulative}

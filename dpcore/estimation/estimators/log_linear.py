@@ -13,8 +13,9 @@ from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation.estimators.base import Estimator
 from dpcore.estimation.estimators.log_linear_average import Average, average
 from dpcore.estimation.estimators.log_linear_family import Belief, Family, slope
-from dpcore.estimation.frequency_estimate import FrequencyEstimate, NormalIntervals, Spread
+from dpcore.estimation.frequency_estimate import FrequencyEstimate, Spread
 from dpcore.estimation.functional_estimate import check_confidence
+from dpcore.estimation.share_intervals import NormalIntervals
 from dpcore.mechanisms.information import SeenThrough
 from dpcore.mechanisms.observation import FiniteChannel, ScoreSums
 

@@ -22,8 +22,9 @@ from dpcore.estimation.densities import cell_masses
 from dpcore.estimation.density_estimate import Inference
 from dpcore.estimation.estimators.bands import massless
 from dpcore.estimation.estimators.likelihood import Counts
-from dpcore.estimation.frequency_estimate import SURE, FrequencyEstimate, NormalIntervals, Spread
+from dpcore.estimation.frequency_estimate import SURE, FrequencyEstimate, Spread
 from dpcore.estimation.functional_estimate import FunctionalEstimate, normal_quantile, refused
+from dpcore.estimation.share_intervals import NormalIntervals
 from dpcore.estimation.support import Deviations, Discreteness, GoodnessOfFit
 from dpcore.functionals import Functional
 from dpcore.mechanisms.bases import bspline

@@ -28,8 +28,9 @@ from dpcore.estimation.density_estimate import DensityEstimate, Inference
 from dpcore.estimation.estimators import sensitivity
 from dpcore.estimation.estimators.base import Estimator
 from dpcore.estimation.estimators.strata import Strata
-from dpcore.estimation.frequency_estimate import FrequencyEstimate, Intervals, NormalIntervals, ScoreIntervals, Spread
+from dpcore.estimation.frequency_estimate import FrequencyEstimate, Spread
 from dpcore.estimation.functional_estimate import FunctionalEstimate, normal_quantile
+from dpcore.estimation.share_intervals import Intervals, NormalIntervals, ScoreIntervals
 from dpcore.estimation.support import Deviations, Discreteness, Exposure, GoodnessOfFit, Sample
 from dpcore.estimation.weighting import Weights
 from dpcore.functionals import Cdf

@@ -25,7 +25,6 @@ from dpcore.results.reading import (
     in_words,
     is_share,
     is_silence,
-    listed,
     phrase,
     rank,
     read,
@@ -34,6 +33,7 @@ from dpcore.results.reading import (
     separated,
     whose,
 )
+from dpcore.results.selection import by_category, confidence_of, listed
 
 _OF_RUN = ("run", "attributes", "checks", "weights", "changes")
 _OF_PAGE = ("sensitivities", "rejects", "spent", "labels")
@@ -73,7 +73,10 @@ class Said:
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """What is shown of one attribute; remark: on whose numbers they are, where they are not everyone's."""
+    """What is shown of one attribute; remark: on whose numbers they are, where they are not everyone's.
+
+    selection, groups_selection: what holds for lists of the largest categories, of everyone and of groups; '' without one.
+    """
 
     name: str
     title: str
@@ -83,7 +86,10 @@ class Section:
     pictures: list[Picture]
     frequencies: list[Line] = field(default_factory=list)
     frequencies_query: Query | None = None
+    frequencies_interval: str = ""
     of_all: int = 0
+    selection: str = ""
+    groups_selection: str = ""
     numbers: list[Line] = field(default_factory=list)
     said: list[Said] = field(default_factory=list)
     groups: list[Line] = field(default_factory=list)
@@ -199,7 +205,8 @@ def _section(ask: Ask, run_id: str, previous: dict[str, Any] | None, row: dict[s
     frequencies, numbers, differences, *curves = answers.values()
     said, numbers = numbers, numbers[~numbers["estimator"].isin(SAID)]
     everyone, shares = (rows[rows["given"] == ""] for rows in (numbers, frequencies))
-    of_groups = [read(one, unit) for one in records(_listed_by_category(frequencies[frequencies["given"] != ""]))]
+    shown, among = listed(shares), listed(frequencies[frequencies["given"] != ""])
+    of_groups = [read(one, unit) for one in records(by_category(among.rows))]
     lines = [read(one, unit) for one in _ranked(numbers)]
     compared = [read(one, unit) for one in _ranked(differences)]
     if len(compared) > SHOWN:
@@ -214,9 +221,12 @@ def _section(ask: Ask, run_id: str, previous: dict[str, Any] | None, row: dict[s
         remark=_remark(row, frequencies, numbers),
         stated=row["stated"],
         pictures=list(pictures_of(ask, named, answers, everyone, unit)) if drawn else [],
-        frequencies=[read(one, unit) for one in records(listed(shares))],
+        frequencies=[read(one, unit) for one in records(shown.rows)],
         frequencies_query=queries["frequencies"],
-        of_all=len(shares),
+        frequencies_interval=shown.interval,
+        of_all=shown.categories,
+        selection=shown.sentence,
+        groups_selection=among.sentence,
         numbers=[line for line in lines if not line.group],
         said=_said(said, unit, row["assumption"]),
         groups=[*of_groups, *(line for line in lines if line.group)],
@@ -224,18 +234,11 @@ def _section(ask: Ask, run_id: str, previous: dict[str, Any] | None, row: dict[s
         differences=compared,
         differences_left_out=len(differences) - len(compared),
         differences_query=queries["differences"],
-        confidence=_confidence(pd.concat([frequencies["confidence"], numbers["confidence"]])),
+        confidence=confidence_of(pd.concat([frequencies["confidence"], numbers["confidence"]])),
         rounds=rounds,
         trends=trend_of,
         trends_query=queries.get("trends"),
     )
-
-
-def _listed_by_category(frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows of `frequencies` of groups that a table lists, category by category: the largest of the first group."""
-    shown = listed(frame[frame["given"] == frame["given"].iloc[0]])["category"].tolist() if len(frame) else []
-    frame = frame[frame["category"].isin(shown)]
-    return frame.sort_values("category", key=lambda column: column.map(shown.index), kind="stable")
 
 
 def _weighted(row: dict[str, Any]) -> str:
@@ -288,12 +291,6 @@ def _remark(row: dict[str, Any], frequencies: pd.DataFrame, numbers: pd.DataFram
     if len(frequencies) > 1:
         return "shares are of everyone, numbers of those who answered"
     return "all but the share of missing is of those who answered"
-
-
-def _confidence(column: pd.Series) -> str:
-    """The one confidence of a table's intervals as a percentage; '' where they differ or there are none."""
-    confidences = column.dropna().unique()
-    return f"{100 * float(confidences[0]):.4g} %" if len(confidences) == 1 else ""
 
 
 def _changes(rows: list[dict[str, Any]], attributes: list[dict[str, Any]]) -> list[Changes]:

@@ -115,9 +115,9 @@ def _front(content: dict[str, Any]) -> dict[str, str]:
 
 def _page(section: Section, content: dict[str, Any]) -> str:
     """An attribute's page."""
-    interval = f"{section.confidence} interval".strip()
+    of_numbers = f"{section.confidence} interval".strip()
 
-    def shown(name: str, lines: Sequence[Line], by: str = "") -> str:
+    def shown(name: str, lines: Sequence[Line], by: str = "", interval: str = of_numbers) -> str:
         rows = []
         for line in lines:
             row = {name: line.text} | ({by: _group(line, by)} if by else {})
@@ -126,7 +126,7 @@ def _page(section: Section, content: dict[str, Any]) -> str:
         return table(rows, name, by)
 
     tables = {
-        "frequencies_table": shown("category", section.frequencies),
+        "frequencies_table": shown("category", section.frequencies, interval=section.frequencies_interval),
         "numbers_table": shown("quantity", section.numbers),
         "said_tables": [shown("quantity", one.lines) for one in section.said],
         "groups_table": shown("quantity", section.groups, _by(section.groups)),

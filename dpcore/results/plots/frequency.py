@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 from dpcore.results.plots import style
 from dpcore.results.plots.kind import Kind
 from dpcore.results.plots.law import plot_law
-from dpcore.results.reading import by_other, in_words, is_law, largest, rounded
+from dpcore.results.reading import by_other, in_words, is_law, rounded
+from dpcore.results.selection import Listed, largest_shares
 
 _BAR = 0.62  # height in rows
 _TICKS: tuple[tuple[str, str, Literal[":", "-"], str], ...] = (
@@ -21,18 +22,23 @@ _TICKS: tuple[tuple[str, str, Literal[":", "-"], str], ...] = (
 )
 
 
-def plot_frequency(frame: pd.DataFrame, axes: Axes, *, title: str = "") -> Axes:
+def plot_frequency(frame: pd.DataFrame, axes: Axes, *, title: str = "", selection: Listed | None = None) -> Axes:
     """Draw one bar per category, in the frame's order from the top, with interval and truth, and return the Axes.
 
     frame: rows of `frequencies` of one attribute, estimator and group: category, estimate, low, high as probabilities; with
     `truth`, drawn as a tick, and `before`, the round before's estimate, as a dotted one, where they are known.
+    selection: of the largest categories, whose rows the frame has; an equal share is drawn as a line, and its note is written.
     Bars start at zero.  Raises ValueError when rows or columns are missing, or are of several attributes.
     """
     style.need(frame, ("category", "estimate", "low", "high"))
     rows = np.arange(len(frame))
     share, low, high = (100 * frame[column].to_numpy(float) for column in ("estimate", "low", "high"))
     axes.barh(rows, share, height=_BAR, color=style.ESTIMATE, alpha=0.22, linewidth=0)
-    axes.hlines(rows, low, high, color=style.ESTIMATE, linewidth=2.4, label=style.share_of(frame, "interval"))
+    kind = selection.kind if selection else ""
+    axes.hlines(rows, low, high, color=style.ESTIMATE, linewidth=2.4, label=style.share_of(frame, "interval", kind))
+    if selection:
+        equal = 100 / selection.categories
+        axes.axvline(equal, color=style.FAINT, linewidth=1.0, linestyle=(0, (4, 3)), label="equal share", zorder=1)
     axes.plot(share, rows, "o", color=style.ESTIMATE, markersize=6, label="estimate")
     ends = [share, high]
     for column, colour, line, name in _TICKS:
@@ -55,9 +61,9 @@ def plot_frequency(frame: pd.DataFrame, axes: Axes, *, title: str = "") -> Axes:
         )
     axes.set_xlim(min(0.0, float(np.nanmin(np.concatenate([share, low])))), 1.14 * float(np.nanmax(furthest)))
     attribute = in_words(style.only(frame, "attribute")) or "category"
-    style.dress(
-        axes, title=title or f"Shares of {attribute}", subtitle=style.about(frame, interval="interval"), rules="x"
-    )
+    about = style.about(frame, interval="interval", kind=kind)
+    subtitle = "\n".join(filter(None, (about, selection.note if selection else "")))
+    style.dress(axes, title=title or f"Shares of {attribute}", subtitle=subtitle, rules="x")
     style.separate_thousands(axes, "x")
     style.label(axes, x="percent of clients")
     style.legend(axes, below=True)
@@ -70,18 +76,20 @@ def _draw(rows: pd.DataFrame, numbers: pd.DataFrame, unit: str) -> Figure:
         figure, axes = style.new_axes()
         plot_law(rows, axes, unit=unit)
         return figure
-    shown = largest(rows)
-    figure, axes = style.new_axes(height=style.height_for(len(shown)))
-    title = f"Shares of {in_words(style.only(rows, 'attribute'))}: the {len(shown)} largest of {len(rows):,}"
-    plot_frequency(shown, axes, title=title if len(shown) < len(rows) else "")
+    found = largest_shares(rows)
+    figure, axes = style.new_axes(height=style.height_for(len(found.rows)))
+    title = f"Shares of {in_words(style.only(rows, 'attribute'))}: the {len(found.rows)} largest of {len(rows):,}"
+    selection = found if found.is_selection else None
+    plot_frequency(found.rows, axes, title=title if selection else "", selection=selection)
     return figure
 
 
-def plot_group_shares(frame: pd.DataFrame, axes: Axes, *, unit: str = "") -> Axes:
+def plot_group_shares(frame: pd.DataFrame, axes: Axes, *, unit: str = "", selection: Listed | None = None) -> Axes:
     """Draw the shares of each group with their intervals, categories from the top, and return the Axes.
 
     frame: rows of `frequencies` of one attribute and estimator and of groups of one other attribute or label, at most six, as
     for `plot_frequency`; a truth is a tick.  Of a number's values the axis is the number.  unit: of the attribute.
+    selection: of the largest categories, whose rows the frame has.
     Raises ValueError when rows or columns are missing, are of several attributes, or of more groups than there are colours.
     """
     style.need(frame, ("given", "category", "estimate", "low", "high"))
@@ -105,7 +113,11 @@ def plot_group_shares(frame: pd.DataFrame, axes: Axes, *, unit: str = "") -> Axe
             truth, at, "|", color=style.TRUTH, markersize=9, markeredgewidth=1.6, label="truth" if not place else None
         )
     attribute = in_words(style.only(frame, "attribute"))
-    about = style.about(frame.drop(columns="given"), interval="interval")
+    kind, of_all = (
+        (selection.kind, f": the {len(names)} largest of {selection.categories:,}") if selection else ("", "")
+    )
+    about = style.about(frame.drop(columns="given"), interval="interval", kind=kind)
+    about = "\n".join(filter(None, (about, selection.note if selection else "")))
     if is_number:
         axes.set_ylim(bottom=0.0)
         style.whole_ticks(axes, frame["category"])
@@ -115,7 +127,9 @@ def plot_group_shares(frame: pd.DataFrame, axes: Axes, *, unit: str = "") -> Axe
         axes.set_ylim(len(names) - 0.5, -0.5)
         axes.set_xlim(left=min(0.0, 100 * float(frame["low"].min())))
         style.label(axes, x="percent of the group")
-    style.dress(axes, title=f"Shares of {attribute} by {other}", subtitle=about, rules="y" if is_number else "x")
+    style.dress(
+        axes, title=f"Shares of {attribute} by {other}{of_all}", subtitle=about, rules="y" if is_number else "x"
+    )
     style.separate_thousands(axes, "x")
     style.legend(axes, below=not is_number)
     return axes
@@ -123,14 +137,16 @@ def plot_group_shares(frame: pd.DataFrame, axes: Axes, *, unit: str = "") -> Axe
 
 def _draw_groups(rows: pd.DataFrame, numbers: pd.DataFrame, unit: str) -> Figure:
     rows = rows[rows["given"].isin(rows["given"].unique()[: len(style.GROUPS)])]
+    selection = None
     if is_law(rows).all():
         figure, axes = style.new_axes()
         rows = rows[pd.to_numeric(rows["category"], errors="coerce").notna()]
     else:
-        shown = largest(rows[rows["given"] == rows["given"].iloc[0]])["category"]
-        rows = rows[rows["category"].isin(shown)]
-        figure, axes = style.new_axes(height=style.height_for(len(shown) * max(1, rows["given"].nunique() // 2)))
-    plot_group_shares(rows, axes, unit=unit)
+        found = largest_shares(rows)
+        rows, selection = found.rows, found if found.is_selection else None
+        lines = rows["category"].nunique() * max(1, rows["given"].nunique() // 2)
+        figure, axes = style.new_axes(height=style.height_for(lines))
+    plot_group_shares(rows, axes, unit=unit, selection=selection)
     return figure
 
 

@@ -34,6 +34,7 @@ GROUPS = (ESTIMATE, "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#5F6670")  # al
 INK, FAINT, RULE = "#1F2328", "#5F6670", "#E4E6EA"
 TITLE_SIZE, LABEL_SIZE, SMALL_SIZE = 13.0, 10.5, 9.5  # points
 _ORDER = ("estimate", "interval", "truth", "previous round")  # in the legend; intervals carry their confidence
+_LINE = 13.0  # points from a line of a subtitle to the next
 _UNDER_LABEL = 0.5  # inches from the axis to a legend under its ticks and label
 _FOOTER = 0.35  # inches under all panels
 _REASON_WIDTH = 48  # characters of a refusal's reason on one line
@@ -122,7 +123,8 @@ def _take_literally(figure: Figure) -> None:
 def dress(axes: Axes, *, title: str, subtitle: str = "", rules: str = "y") -> None:
     """Give the Axes its title, quiet spines and faint rules across the value axis ('x', 'y' or '')."""
     font: dict[str, Any] = {"fontsize": TITLE_SIZE, "fontweight": "bold", "color": INK}
-    axes.set_title(title, loc="left", y=1.0, pad=24 if subtitle else 10, **font)  # y: nothing is there to be avoided
+    pad = 24 + _LINE * subtitle.count("\n") if subtitle else 10
+    axes.set_title(title, loc="left", y=1.0, pad=pad, **font)  # y: nothing is there to be avoided
     if subtitle:
         axes.annotate(
             subtitle,
@@ -233,10 +235,10 @@ def need(frame: pd.DataFrame, columns: Sequence[str]) -> None:
         raise ValueError("the frame holds no rows to draw")
 
 
-def share_of(frame: pd.DataFrame, word: str) -> str:
-    """Return the interval's name with its confidence, such as "95 % interval"."""
+def share_of(frame: pd.DataFrame, word: str, kind: str = "") -> str:
+    """Return the interval's name with its confidence, such as "95 % interval", after what kind it is, if any."""
     confidence = only(frame, "confidence")
-    return f"{100 * float(confidence):.4g} % {word}" if confidence else word
+    return " ".join(filter(None, (kind, f"{100 * float(confidence):.4g} %" if confidence else "", word)))
 
 
 _AT_ONCE = {  # estimator -> how the band that it makes is drawn and called
@@ -254,12 +256,12 @@ def outline(axes: Axes, frame: pd.DataFrame, estimator: str, ends: tuple[str, st
             axes.plot(frame["x"], frame[column] * scale, color=ESTIMATE, linewidth=1.1, linestyle=line, label=label)
 
 
-def about(frame: pd.DataFrame, *, interval: str) -> str:
+def about(frame: pd.DataFrame, *, interval: str, kind: str = "") -> str:
     """Return the subtitle: whom the rows are about, how they were estimated, and what the interval promises."""
     given, estimator = only(frame, "given"), only(frame, "estimator")
     parts = [
         whose(given),
         in_words(estimator),
-        share_of(frame, interval) if only(frame, "confidence") else "",
+        share_of(frame, interval, kind) if only(frame, "confidence") else "",
     ]
     return "  ·  ".join(part for part in parts if part)

@@ -1,0 +1,25 @@
+-- one row per scheme, round, estimator, group and category: the largest categories of an attribute, as many as asked for, in the runs that stand; low and high are simultaneous for all categories, so that they hold for those selected; differs: whether they exclude an equal share, 1 / categories; any_differs: whether those of any category do; low, high, differs and any_differs are null for rounds that landed before version 35
+create or replace macro largest_of(attribute, number) as table
+select
+    shares.scheme,
+    shares."round",
+    shares.estimator,
+    shares.given,
+    shares.category,
+    shares.estimate,
+    shares.simultaneous_low as low,
+    shares.simultaneous_high as high,
+    shares.confidence,
+    count(*) over of_all as categories,
+    shares.simultaneous_low > 1 / count(*) over of_all or shares.simultaneous_high < 1 / count(*) over of_all as differs,
+    max(shares.simultaneous_low) over of_all > 1 / count(*) over of_all
+    or min(shares.simultaneous_high) over of_all < 1 / count(*) over of_all as any_differs
+from latest_frequencies as shares
+where shares.attribute = attribute
+window of_all as (partition by shares.run_id, shares.estimator, shares.given)
+-- shares of zero are told apart by what they were before they were made possible
+qualify row_number() over (
+    partition by shares.run_id, shares.estimator, shares.given
+    order by shares.estimate desc, shares.raw desc, shares.category
+) <= number
+order by shares.scheme, shares."round", shares.estimator, shares.given, shares.estimate desc, shares.raw desc, shares.category;
