@@ -3,7 +3,8 @@
 The interval of a single category covers with its confidence if the category was chosen before anyone looked.  The largest
 estimates are those with the largest errors: of 2,000 equal shares the 30 largest estimates lie two or more standard errors
 above the truth.  Simultaneous intervals cover all k shares together with the stated confidence, and so cover any selection of
-them, by whatever rule it was made.
+them, by whatever rule it was made.  Intervals with a controlled false coverage rate are shorter, but
+cover a stated fraction only on average over selections [BenjaminiYekutieli2005].
 """
 
 from __future__ import annotations

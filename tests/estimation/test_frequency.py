@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace
 
@@ -204,7 +205,14 @@ def test_values_are_frequencies_and_intervals_hold_them():
     assert np.all((estimate.low >= 0) & (estimate.low <= estimate.values))
     assert np.all((estimate.values <= estimate.high) & (estimate.high <= 1))
     frame = estimate.to_frame()
-    assert list(frame) == ["category", "estimate", "standard_error", "confidence", "low", "high"]
+    simultaneous = ["simultaneous_low", "simultaneous_high"]
+    assert list(frame) == ["category", "estimate", "standard_error", "confidence", "low", "high", *simultaneous]
+    assert np.all((frame[simultaneous[0]] <= frame["low"]) & (frame["high"] <= frame[simultaneous[1]]))
+    far = replace(
+        estimate, values=np.eye(5)[0]
+    ).to_frame()  # as a projection far from the unbiased shares would leave them
+    for one in (frame, far):
+        assert np.all((one[simultaneous[0]] <= one["estimate"]) & (one["estimate"] <= one[simultaneous[1]]))
     assert len(frame) == 5
 
 

@@ -15,7 +15,8 @@ TABLES = {
     "runs": "run_id scheme scheme_digest round source clients accepted rejected randomness seed state started_at "
     "finished_at version flow_run_id late trial replaced_by forgotten_at",
     "aggregates": "run_id attribute given statistic level cell value",
-    "frequencies": "run_id attribute estimator given category estimate standard_error confidence low high raw",
+    "frequencies": "run_id attribute estimator given category estimate standard_error confidence low high raw "
+    "simultaneous_low simultaneous_high",
     "densities": "run_id attribute estimator given x density low high cdf cdf_low cdf_high confidence",
     "functionals": "run_id attribute estimator given functional kind estimate plug_in standard_error confidence low high "
     "reason",
