@@ -10,7 +10,6 @@ import numpy as np
 from dpcore.errors import SchemeError
 
 Deviations = float | np.ndarray  # standard errors to either side of a curve, the same at all points or each its own
-_REACH = 2 / 3  # of a lattice's step, to either side: half of one, and the law seen bends less than the true
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,32 +57,24 @@ class Evidence:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Discreteness:
-    """spans: (m, 2), stretches of the range, each of which may be one value, as shares of it, rising and disjoint.
+    """Whether values are concentrated on few points, as far as reports can tell.
 
-    share: of the people who may be at single values.  lattice: k of the multiples of 1 / k of the range where values are, 0
-    where none is seen.  has_endless_end: whether the density may grow beyond all bounds at an end.
+    peaks: how many parts of the range may each be a single value.  share: of the respondents who may be at single values.
+    lattice: k of the multiples of 1 / k of the range where values are, 0 where none is seen.  has_endless_end: whether the
+    density may be unbounded at an end.
     """
 
-    spans: np.ndarray
+    peaks: int
     share: float
     lattice: int
     has_endless_end: bool
 
     @property
     def is_seen(self) -> bool:
-        """Whether values sit at points, as far as reports can tell."""
+        """Whether values are concentrated on points, as far as reports can tell."""
         return self.share > 0
-
-    def reach(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return from where to where, (n,) each, a value could be that a density has at x (n,), shares of the range."""
-        half = _REACH / self.lattice if self.lattice else 0.0
-        low, high = np.maximum(x - half, 0.0), np.minimum(x + half, 1.0)
-        for first, last in self.spans:
-            is_in = (first <= x) & (x <= last)
-            low, high = np.where(is_in, np.minimum(low, first), low), np.where(is_in, np.maximum(high, last), high)
-        return low, high
 
     def text(self, width: float, unit: str = "") -> str:
         """Return it in words; width: of the range, in the attribute's unit."""
@@ -91,7 +82,7 @@ class Discreteness:
             step = f"{width / self.lattice:.4g} {unit}".rstrip()
             return f"values {step} apart explain the reports better than a density does"
         if self.is_seen:
-            stretches = "1 stretch" if len(self.spans) == 1 else f"{len(self.spans)} stretches"
+            stretches = "1 stretch" if self.peaks == 1 else f"{self.peaks} stretches"
             return f"{stretches}, {self.share:.0%} of the people, cannot be told from one value each"
         return "a density explains the reports as well as values at few points do"
 

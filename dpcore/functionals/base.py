@@ -12,8 +12,8 @@ order of a derivative taken at a point.  Everything is in the attribute's units.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
@@ -166,23 +166,6 @@ class Influence:
             return 0.0
         beside = np.array([np.nextafter(at, -np.inf), np.nextafter(at, np.inf)])
         return float(sum(float(np.diff(weight(beside))[0]) for order, weight in self.weights if order == 0))
-
-    def evened(self, stretches: Sequence[tuple[float, float]]) -> Influence:
-        """Return T with weights that go straight from one end of each stretch, low and high, to the other."""
-
-        def even(weight: Function) -> Function:
-            def straight(x: Any) -> np.ndarray:
-                x = np.asarray(x, dtype=np.float64)
-                values = np.asarray(weight(x), dtype=np.float64)
-                for ends in stretches:
-                    values = np.where((ends[0] < x) & (x < ends[1]), np.interp(x, ends, weight(np.array(ends))), values)
-                return values
-
-            return straight
-
-        weights = tuple((order, even(weight) if order == 0 else weight) for order, weight in self.weights)
-        breaks = tuple(sorted({*self.breaks, *(end for ends in stretches for end in ends)}))
-        return replace(self, weights=weights, breaks=breaks)
 
     def on(self, features: Features, breakpoints: np.ndarray, masses: np.ndarray | None = None) -> np.ndarray:
         """Return T of every function of a basis, shape (K,); masses: (2, K), its atoms at lower and at upper."""

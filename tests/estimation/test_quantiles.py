@@ -47,7 +47,7 @@ def test_below_an_atom_stands_the_density_alone(monkeypatch: pytest.MonkeyPatch)
     bands: list[np.ndarray] = []
     monkeypatch.setattr(quantiles, "invert_band", lambda x, cdf, *_: (bands.append(cdf), invert_band(x, cdf, *_))[1])
     for seen in (told, bare):
-        quantiles.corrected(step.posterior, seen, step._points, 0.9, 0.95)
+        quantiles.corrected(step.posterior, seen, 0.9, 0.95)
     atom = step.posterior.density.atoms[1]
     assert bands[0][-2] == pytest.approx(1 - atom - told.correction[-1], abs=1e-9)
     assert bands[1][-2] == pytest.approx(1 - atom, abs=1e-9)

@@ -10,9 +10,11 @@ import pytest
 
 import dpcore as dp
 from dpcore import functionals
+from dpcore.estimation.densities import Spline
 from dpcore.estimation.estimators import rules
 from dpcore.estimation.estimators.corrected import Corrected
-from dpcore.estimation.estimators.unbiased_moments import Unbiased, share_of
+from dpcore.estimation.estimators.likelihood import Counts
+from dpcore.estimation.estimators.unbiased_moments import Unbiased, UnbiasedMoments, share_of
 from dpcore.estimation.functional_estimate import normal_quantile
 
 POINTS, SHARES = np.array([2.0, 3, 7, 19, 26]), [0.4, 0.25, 0.2, 0.1, 0.05]
@@ -69,3 +71,18 @@ def test_what_one_report_does_to_the_mean_is_its_derivative():
     observed = corrected._moments._told.observed
     moved = observed + 1e-3 * (corrected.posterior.expected - observed)
     assert weights @ (moved - observed) == pytest.approx(unbiased.weights @ (moved - observed), rel=0.05)
+
+
+def test_moments_are_completed_where_weights_do_not_reach():
+    """Without noise the variance of two values is exact; the weights alone miss it by 19, and the error says so."""
+    channel = SCHEME.attributes["x"].mechanism.model()
+    law, cells = np.zeros(channel.inputs), np.arange(channel.inputs) + 0.5
+    law[[109, 375]] = [0.7, 0.3]
+    likelihood = Counts(channel, channel.expected(law, 1e12 * channel.level_law))
+    even = Spline(0.0, float(channel.inputs), 0, 0, np.ones(1))
+    found = UnbiasedMoments(likelihood, even, likelihood.expected(law)).estimate(functionals.Variance())
+    truth = cells**2 @ law - (cells @ law) ** 2 + 1 / 12  # of values spread evenly within each cell
+    assert found.value == pytest.approx(truth, abs=0.01)
+    assert found.error == pytest.approx(
+        19.2, abs=0.01
+    )  # how far the fit, here the uniform density, completes them otherwise

@@ -117,18 +117,14 @@ def invert_band(
     errors: np.ndarray,
     t: float,
     confidence: float,
-    reach: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> tuple[float, float, float, float]:
     """Return value, standard error, low and high of the t-quantile of a cdf known at x, (n,), up to standard errors (n,).
 
     low and high end {x: |F(x) - t| <= z SE(x)}; the value is halfway between the first and the last x with F(x) = t; the
-    standard error is the interval's half-width over z.  reach: from where to where, (n,) each, values may be that a density
-    has at x, so that F(x) is at least F at the first and at most F at the last.
+    standard error is the interval's half-width over z.
     """
     z = normal_quantile(confidence)
     above, below = cdf + z * errors, cdf - z * errors
-    if reach is not None:
-        below, above = np.interp(reach[0], x, below), np.interp(reach[1], x, above)
     low, high = _first_above(x, above - t), _last_below(x, below - t)
     value = (_first_above(x, cdf - t) + _last_below(x, cdf - t)) / 2
     return value, (high - low) / (2 * z), low, high

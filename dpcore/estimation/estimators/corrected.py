@@ -58,15 +58,6 @@ class Corrected:
         high = self.value + float(np.hypot(self.high - self.value, more))
         return replace(self, error=float(np.hypot(self.error, spread)), low=low, high=high)
 
-    def reached(self, reach: float) -> Corrected:
-        """Return the same with an interval that is longer at both ends by what nobody knows the law of, and its error."""
-        error = float(np.hypot(self.error, reach))
-        return replace(self, error=error, low=self.low - reach, high=self.high + reach)
-
-    def around(self, value: float) -> Corrected:
-        """Return the same with another value, or the end of the interval that is next to it."""
-        return replace(self, value=min(max(value, self.low), self.high))
-
 
 @dataclass(frozen=True)
 class Cells:
@@ -144,39 +135,6 @@ class Cells:
     def _below(self, x: np.ndarray) -> np.ndarray:
         """The share at or below x but for the atom at upper."""
         return np.asarray(self.density.cdf(np.minimum(x, np.nextafter(self.density.upper, -np.inf))))
-
-
-@dataclass(frozen=True)
-class Points:
-    """What intervals hold because values sit at few points.
-
-    found: what reports say of that.  density: the law that was fitted.
-    """
-
-    found: Discreteness
-    density: DensityOnInterval
-
-    def reach(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return from where to where, (n,) each, a value could be that a density has at x (n,)."""
-        lower, upper, width = self.density.lower, self.density.upper, self.density.width
-        inside = (lower < x) & (x < upper)
-        low, high = self.found.reach(np.clip((x - lower) / width, 0.0, 1.0))
-        return np.where(inside, lower + width * low, x), np.where(inside, lower + width * high, x)
-
-    def evened(self, expansion: Expansion) -> tuple[Expansion, float]:
-        """Return a linear functional whose weight does not jump where values may be, and by how much it may be less or more."""
-        influence, stretches, reach = expansion.influence, [], 0.0
-        for at in influence.breaks if self.found.is_seen else ():
-            low, high = (float(end[0]) for end in self.reach(np.array([at])))
-            jump = influence.jump(at)
-            if jump and low < high:
-                stretches.append((low, high))
-                last = np.nextafter(self.density.upper, -np.inf)  # the atom at upper is known
-                reach += abs(jump) * float(np.diff(self.density.cdf(np.minimum([low, high], last)))[0])
-        if not stretches:
-            return expansion, 0.0
-        even = influence.evened(stretches)
-        return Expansion(even(self.density), even), reach
 
 
 def check_density(expansion: Expansion, cells: Cells, found: Discreteness) -> None:

@@ -67,8 +67,8 @@ def of(likelihood: Likelihood, density: DensityOnInterval) -> Discreteness:
         return preferred(expected(laws))
 
     lattice, on_lattice = _lattice(law, expected, preferred)
-    spans, share = _places(law, gains)
-    return Discreteness(spans, max(on_lattice, share), lattice, _has_endless_end(law, atoms, gains))
+    peaks, share = _places(law, gains)
+    return Discreteness(peaks, max(on_lattice, share), lattice, _has_endless_end(law, atoms, gains))
 
 
 def _cells(density: DensityOnInterval, cells: int) -> np.ndarray:
@@ -124,9 +124,8 @@ def _nearest(cells: int) -> tuple[np.ndarray, np.ndarray]:
     return np.repeat(k.ravel(), 2), nearest
 
 
-def _places(law: np.ndarray, gains: Gains) -> tuple[np.ndarray, float]:
-    """The stretches that may be one value each, (m, 2), and the people there."""
-    taken = np.zeros(len(law), dtype=bool)
+def _places(law: np.ndarray, gains: Gains) -> tuple[int, float]:
+    """How many stretches may be one value each, and the share of the respondents there."""
     moved = np.zeros(len(law))  # who may be at single values, by cell
     for part in (_WHOLE, *_PARTS):
         peaks = [_Peak.around(law, *peak, part) for peak in _peaks(law, part)]
@@ -141,12 +140,9 @@ def _places(law: np.ndarray, gains: Gains) -> tuple[np.ndarray, float]:
         if part == _WHOLE and sum(peak.mass for peak in peaks) < _TOGETHER:
             continue
         for peak in peaks:
-            beyond = 0 if part == _WHOLE else peak.last - peak.first + 1
-            first, last = max(0, peak.first - beyond), min(len(law) - 1, peak.last + beyond)
-            taken[first : last + 1] = True
             moved[peak.first : peak.last + 1] = np.maximum(moved[peak.first : peak.last + 1], peak.excess)
-    edges = np.flatnonzero(np.diff(np.pad(taken.astype(np.int8), 1)))
-    return edges.reshape(-1, 2) / len(law), float(moved.sum())
+    begins = np.diff((moved > 0).astype(np.int8), prepend=0) == 1
+    return int(begins.sum()), float(moved.sum())
 
 
 def _has_endless_end(law: np.ndarray, atoms: np.ndarray, gains: Gains) -> bool:

@@ -22,6 +22,7 @@ import numpy as np
 
 from dpcore.estimation.densities import DensityOnInterval
 from dpcore.estimation.estimators.bands import inferred
+from dpcore.estimation.estimators.corrected import Corrected
 from dpcore.estimation.estimators.exact_weights import Shares, Told, in_order
 from dpcore.estimation.estimators.likelihood import Likelihood
 from dpcore.estimation.functional_estimate import DISTRIBUTION_FREE, FunctionalEstimate, normal_quantile, refused
@@ -29,7 +30,9 @@ from dpcore.functionals import Atom, Cdf, Functional, Mean, Moment, Probability,
 
 _EDGES = (16, 32, 64, 128)  # parts of the range whose shares are told
 _RAMPS = (0, 1, 2, 3, 4, 6, 9, 13)  # parts over which a target falls, beside one
-_OFFERED = Mean | Moment | Variance | Cdf | Probability | Atom | Quantile
+SHARES = Cdf | Probability | Atom
+_OFFERED = Mean | Moment | Variance | SHARES | Quantile
+_CHOSEN_BY = 0.95  # confidence at which edges and ramps are chosen
 _OF_MEAN = 0.1  # of a variance's error probability
 _CURVED = (
     "intervals that hold whatever the law are of shares, quantiles, moments and the variance; ask for one of those"
@@ -49,31 +52,57 @@ class DistributionFree:
         reason = functional.refuses(lower, upper)
         if reason is not None or not isinstance(functional, _OFFERED):
             return refused(functional, reason or _CURVED, confidence, kind=DISTRIBUTION_FREE)
-        z = normal_quantile(confidence)
-        if isinstance(functional, Quantile):
-            low, high = self._quantile(functional.t, confidence)
-            error = (high - low) / (2 * z)
-        elif isinstance(functional, Mean | Moment):
-            low, high, error = self._moment(functional.k, z)
-        elif isinstance(functional, Variance):
-            low, high, error = self._variance(1 - confidence)
-        else:
-            a, b = (float(self._place(end)) for end in _ends(functional))
-            low, high, error = self._one_by_one(confidence).between(a, b, z)
+        low, high, error = self.interval(functional, confidence)
         found, bounds = ((low + high) / 2, error, low, high), functional.range_on(lower, upper)
         plug_in = float(functional.value(self.density))
         return inferred(functional, found, bounds, confidence, plug_in, kind=DISTRIBUTION_FREE)
 
+    def interval(self, functional: Functional, confidence: float) -> tuple[float, float, float]:
+        """Return low, high and the standard error of one that is offered; low and high may be beyond what is possible."""
+        z = normal_quantile(confidence)
+        if isinstance(functional, Quantile):
+            low, high = self._quantile(functional.t, confidence)
+            return low, high, (high - low) / (2 * z)
+        if isinstance(functional, Mean | Moment):
+            return self._moment(functional.k, z)
+        if isinstance(functional, Variance):
+            return self._variance(1 - confidence)
+        assert isinstance(functional, SHARES)
+        a, b = (float(self._place(end)) for end in _ends(functional))
+        return self._shares.between(a, b, z)
+
+    def instead_of(
+        self, smooth: Corrected | None, functional: Functional, confidence: float, is_discrete: bool
+    ) -> Corrected:
+        """Return a share or quantile whatever the distribution, or the smooth estimate where that is valid and shorter.
+
+        The smooth one is valid where reports do not say that the values are discrete, and where it exists.
+        """
+        low, high, _ = self.interval(functional, confidence)
+        error = (high - low) / (2 * normal_quantile(confidence))
+        if smooth is None or is_discrete or smooth.missing > 1 or error < smooth.error:
+            return Corrected((low + high) / 2, error, low, high)
+        return smooth
+
+    def band(self, x: np.ndarray, deviations: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return low and high, (n,) each, of the share at or below each x (n,), so many standard errors to either side."""
+        return self._known(x, *self._shares.at(self._place(x), deviations))
+
     def cdf_band(self, x: np.ndarray, confidence: float, simultaneous: bool) -> tuple[np.ndarray, np.ndarray]:
         """Return low and high, (n,) each, of the share at or below x (n,): of each, or of all that there are at once."""
-        shares = self._all_at_once(confidence) if simultaneous else self._one_by_one(confidence)
+        shares = self._all_at_once(confidence) if simultaneous else self._shares
         z = shares.critical_value(confidence) if simultaneous else normal_quantile(confidence)
+        if not simultaneous:
+            return self.band(x, z)
         low, high = shares.limits(z)
-        if simultaneous:
-            low, high = in_order(np.maximum.accumulate(low), np.minimum.accumulate(high[::-1])[::-1])
+        low, high = in_order(np.maximum.accumulate(low), np.minimum.accumulate(high[::-1])[::-1])
         begin, end = shares.around(self._place(x))
+        return self._known(x, low[begin], high[end])
+
+    def _known(self, x: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Limits of the share at or below x (n,), with what is known outside the range."""
         known = np.where(x >= self.density.upper, 1.0, 0.0), np.where(x < self.density.lower, 0.0, 1.0)
-        low, high = in_order(low[begin], high[end])
+        low, high = in_order(low, high)
         return np.maximum(low, known[0]), np.minimum(high, known[1])
 
     def _place(self, x: np.ndarray | float) -> np.ndarray:
@@ -81,7 +110,7 @@ class DistributionFree:
 
     def _quantile(self, t: float, confidence: float) -> tuple[float, float]:
         """Ends of all x at which neither limit of the share contradicts t, values below x not holding more."""
-        shares = self._one_by_one(confidence)
+        shares = self._shares
         below, above = shares.limits(normal_quantile(confidence))
         first = int(np.argmax(np.append(above[1:] >= t, True)))
         last = len(below) - 2 - int(np.argmax(np.append(below[-2::-1] <= t, True)))
@@ -114,8 +143,10 @@ class DistributionFree:
         parts = [edges for edges in _EDGES if edges <= inputs and inputs % edges == 0] or [inputs]
         return [Shares(self.told, edges, ramp) for edges in parts for ramp in _RAMPS if ramp < edges]
 
-    def _one_by_one(self, confidence: float) -> Shares:
-        return min(self._choices, key=lambda shares: shares.expected_length(normal_quantile(confidence)))
+    @cached_property
+    def _shares(self) -> Shares:
+        """What limits one by one are made of: at every confidence the same, so that intervals are nested."""
+        return min(self._choices, key=lambda shares: shares.expected_length(normal_quantile(_CHOSEN_BY)))
 
     def _all_at_once(self, confidence: float) -> Shares:
         each = [1 - (1 - confidence) / shares.edges for shares in self._choices]  # Bonferroni's, to choose by

@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import scipy
 
 from dpcore.estimation.estimators.bands import simulated_critical_value
 from dpcore.estimation.estimators.likelihood import Likelihood
 from dpcore.estimation.functional_estimate import normal_quantile
 
 _SINGULAR = 1e-9  # of the largest eigenvalue of B B', below which nothing is told
+_HALVINGS = 40  # of the range of a critical value: to rounding
 _CERTAIN = 1e-9  # a standard deviation below which a share is known
 
 
@@ -28,6 +30,28 @@ def in_order(low: np.ndarray | float, high: np.ndarray | float) -> tuple[np.ndar
     """
     middle = (np.asarray(low) + high) / 2
     return np.minimum(low, middle), np.maximum(high, middle)
+
+
+def of_bracket(z: float | np.ndarray, separation: np.ndarray | float) -> np.ndarray:
+    """Return the critical value of an interval between two limits that have noise, for a value between their means.
+
+    Where the limits are far apart, only one of them can fail to cover.  The critical value c solves
+    Phi(c + separation) - Phi(-c) = 2 Phi(z) - 1: z where the separation is 0, the one-sided value where it is large
+    [ImbensManski2004].  It is never below 0, so that the interval contains both limits.
+
+    z: two-sided, or (n,).  separation: of the limits' means in standard errors, or (n,); negative counts as 0.
+
+    >>> of_bracket(1.96, np.array([0.0, 10.0])).round(3)
+    array([1.96 , 1.645])
+    """
+    confidence, separation = 2 * scipy.special.ndtr(z) - 1, np.maximum(separation, 0.0)
+    one_sided = np.maximum(scipy.special.ndtri(confidence), 0.0)
+    low, high, _ = np.broadcast_arrays(one_sided, np.asarray(z, dtype=np.float64), separation)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        covers = scipy.special.ndtr(middle + separation) - scipy.special.ndtr(-middle) >= confidence
+        low, high = np.where(covers, low, middle), np.where(covers, middle, high)
+    return np.asarray(high)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +164,15 @@ class Shares:
         """Return low and high of the share below each edge, (edges + 1,) each, z deviations to either side."""
         return self._limits(*self._observed, z)
 
+    def at(self, place: np.ndarray, z: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return low and high of the share up to each place (n,) of the range, z deviations to either side: of all, or (n,)."""
+        begin, end = self.around(place)
+        values, deviations = self._observed
+        above = end + self.ramp
+        low, high = in_order(values[begin] + self._beyond[0][begin], values[above] + self._beyond[1][end])
+        z = of_bracket(z, (high - low) / np.maximum(np.maximum(deviations[begin], deviations[above]), _CERTAIN))
+        return np.clip(low - z * deviations[begin], 0.0, 1.0), np.clip(high + z * deviations[above], 0.0, 1.0)
+
     def _limits(self, values: np.ndarray, deviations: np.ndarray, z: float) -> tuple[np.ndarray, np.ndarray]:
         below, above = slice(self.edges + 1), slice(self.ramp, None)
         low, high = in_order(values[below] + self._beyond[0], values[above] + self._beyond[1])
@@ -175,4 +208,5 @@ class Shares:
         below, _, one = self.told.interval(least, inside, inside, 0.0)
         _, above, other = self.told.interval(most, touched, touched, 0.0)
         low, high = map(float, in_order(below, above))
+        z = float(of_bracket(z, (high - low) / max(one, other, _CERTAIN)))
         return (low - z * one if inside.any() else 0.0), high + z * other, max(one, other)

@@ -27,10 +27,11 @@ _APART = 2.0  # times how far beliefs are apart, what corrections do not assume 
 class LogLinear(Estimator):
     """The law of points whose logarithm is smooth, heaped at round numbers, or free: what reports say it is (see `average`).
 
-    values: the average law.  raw: values + G (c - F values), G = (F + C^-1)^-1, one step of correction under a belief C so wide
-    (each point's logarithm by itself +- 2) that what is left of bias is small beside the noise: in its numbers the average
-    law's own smoothness plays no part.  Its covariance is taken halfway between the noise alone, GFG, and G, in which the wide
-    belief's bias is.  Quantiles invert the corrected distribution function.
+    values: the average law.  raw: values + G (c - F values), G = (F + C^-1)^-1, one step of correction under a prior C so wide
+    that the bias left is small beside the noise: each point's logarithm varies by itself with standard deviation 2, and each
+    probability with that of a distribution drawn uniformly from all, 1/k.  Without the second, points that nobody reports keep
+    a little mass each, and all of it together biases means.  The covariance of raw is taken halfway between the noise alone,
+    GFG, and G, which contains the bias of the wide prior.  Quantiles invert the corrected distribution function.
 
     confidence: of the intervals, strictly between 0 and 1.
     """
@@ -91,7 +92,9 @@ class LogLinear(Estimator):
 
 
 def _gain(family: Family, found: Average, information: np.ndarray) -> np.ndarray:
-    """G: how the law moves with the score, (k, k), under the wide belief, as far apart as beliefs are."""
-    moved = np.hstack([slope(family.of(_WIDE), found.law), _APART * found.apart.T])
+    """Return G, (k, k), by which the distribution moves with the score under the wide prior, as far apart as beliefs are."""
+    k = len(found.law)
+    uniform = (np.eye(k) - found.law[:, None]) / k  # the derivative of p / sum p by each p, times 1 / k
+    moved = np.hstack([slope(family.of(_WIDE), found.law), _APART * found.apart.T, uniform])
     left = np.eye(moved.shape[1]) + moved.T @ information @ moved
     return np.asarray(moved @ np.linalg.solve(left, moved.T))

@@ -16,8 +16,8 @@ interval holds, beside the corrected value's, those of all priors that the data 
 the coarsest span blurs is within what the roughest of these allows, and where smoothness misleads the span says so.
 
 Values within an input cell give the same reports; what that leaves open is in the errors (`corrected`).  Where reports say
-that values sit at few points (`discreteness`), shares and quantiles say what a value may be wherever it is, and numbers of a
-density alone are refused.
+that values are concentrated on few points (`discreteness`), shares and quantiles have intervals for every distribution
+(`distribution_free`), and functionals of a density alone are refused.
 
 A functional is refused where its second-order term, or its standard deviation, exceeds the first-order error, unless the
 density itself is known so well that what comes third is small.  Nonlinear ones are asked of the roughest such prior, too, and
@@ -42,7 +42,8 @@ from dpcore.estimation.estimators import discreteness, quantiles, rules, smoothi
 from dpcore.estimation.estimators import posterior as posteriors
 from dpcore.estimation.estimators.bands import inferred, standard_errors
 from dpcore.estimation.estimators.chi_square_mixture import ChiSquareMixture, error_law
-from dpcore.estimation.estimators.corrected import Cells, Corrected, Points, check_density
+from dpcore.estimation.estimators.corrected import Cells, Corrected, check_density
+from dpcore.estimation.estimators.distribution_free import SHARES, DistributionFree
 from dpcore.estimation.estimators.likelihood import Likelihood
 from dpcore.estimation.estimators.log_spline_family import DEGREE
 from dpcore.estimation.estimators.posterior import Posterior
@@ -82,7 +83,11 @@ class OneStep:
             return refused(functional, reason, confidence)
         try:
             plug_in, smooth = self._tried(functional, confidence)
-            corrected = self._moments.joined(functional, smooth, confidence)
+            if isinstance(functional, SHARES | Quantile):
+                is_discrete = self.discreteness.is_seen
+                corrected = self._any_distribution.instead_of(smooth, functional, confidence, is_discrete)
+            else:
+                corrected = self._moments.joined(functional, smooth, confidence)
         except NotEstimable as why:
             return refused(functional, str(why), confidence)
         if corrected is None:
@@ -135,15 +140,17 @@ class OneStep:
 
     def cdf_band(self, x: np.ndarray, deviations: Deviations) -> tuple[np.ndarray, np.ndarray]:
         """Return low and high, (n,), of the corrected distribution function at x (n,): at each what `Cdf` has there."""
-        (below, less), (above, more) = (self._cdf(at) for at in self._points.reach(x))
-        low, high = below - deviations * less, above + deviations * more
+        below, errors = self._cdf(x)
+        low, high = below - deviations * errors, below + deviations * errors
         if self._cells.are_few:  # within an end cell hardly anything was seen but what is known at its inner edge
             begin, end = edges = self._cells.inner
             value, errors = self._cdf(edges)
             half = np.max(deviations) * errors
             low = np.where(x > end, np.maximum(low, value[1] - half[1]), low)
             high = np.where(x < begin, np.minimum(high, value[0] + half[0]), high)
-        return low, high
+        free = self._any_distribution.band(x, deviations)
+        is_free = self.discreteness.is_seen | (free[1] - free[0] < high - low)
+        return np.where(is_free, free[0], low), np.where(is_free, free[1], high)
 
     def _cdf(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The corrected distribution function at x, and its standard errors."""
@@ -189,8 +196,7 @@ class OneStep:
         density = self.posterior.density
         expansion = functional.expand(density)
         check_density(expansion, self._cells, self.discreteness)
-        even, reach = self._points.evened(expansion) if functional.is_linear else (expansion, 0.0)
-        corrected = self._corrected(self.posterior, functional, even, confidence)
+        corrected = self._corrected(self.posterior, functional, expansion, confidence)
         if expansion.influence.points:
             corrected = self._at_point(corrected, functional, confidence)
         if expansion.curvature is not None:
@@ -203,13 +209,7 @@ class OneStep:
         elif not functional.is_linear:
             raise SchemeError(f"{functional} must say its second derivative, or that it is linear")
         else:
-            spread = self._cells.spread(expansion.influence)
-            corrected = corrected.widened(spread, confidence)
-            if reach > 0:
-                found = self._corrected(
-                    self.posterior, functional, expansion, confidence
-                ).value  # as if there were a density
-                corrected = corrected.reached(reach).around(found)
+            corrected = corrected.widened(self._cells.spread(expansion.influence), confidence)
         return self._distance(functional, confidence) if functional.is_distance and corrected.missing > 1 else corrected
 
     def _corrected(
@@ -283,7 +283,7 @@ class OneStep:
         posterior, density = self.posterior, self.posterior.density
         at = Cdf(float(density.quantile(t)))
         seen, _, _ = self._sight(posterior, at.expand(density).influence)
-        found = quantiles.corrected(posterior, seen, self._points, t, confidence)
+        found = quantiles.corrected(posterior, seen, t, confidence)
         return found.widened(self._cells.width, confidence)
 
     def _distance(self, functional: Functional, confidence: float) -> Corrected:
@@ -338,8 +338,8 @@ class OneStep:
         return discreteness.of(self.posterior.likelihood, self.posterior.density)
 
     @cached_property
-    def _points(self) -> Points:
-        return Points(self.discreteness, self.posterior.density)
+    def _any_distribution(self) -> DistributionFree:
+        return DistributionFree(self.posterior.likelihood, self.posterior.density)
 
     @cached_property
     def _roughest(self) -> Posterior:

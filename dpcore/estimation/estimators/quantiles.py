@@ -13,14 +13,14 @@ import numpy as np
 
 from dpcore.estimation.estimators import rules, span
 from dpcore.estimation.estimators.bands import invert_band, standard_errors
-from dpcore.estimation.estimators.corrected import Corrected, Points
+from dpcore.estimation.estimators.corrected import Corrected
 from dpcore.estimation.estimators.posterior import Posterior
 from dpcore.estimation.estimators.span import Span
 from dpcore.estimation.functional_estimate import normal_quantile
 
 
-def corrected(posterior: Posterior, seen: Span, points: Points, t: float, confidence: float) -> Corrected:
-    """Return the t-quantile of the fit, corrected by what a span sees; points: what a value may stand for."""
+def corrected(posterior: Posterior, seen: Span, t: float, confidence: float) -> Corrected:
+    """Return the t-quantile of the fit, corrected by what a span sees."""
     density = posterior.density
     x, cdf, features = posterior.grid, density.cdf(posterior.grid), seen.cdf_features(posterior.grid)
     unseen = posterior.cdf_features - features @ seen.reach
@@ -30,8 +30,7 @@ def corrected(posterior: Posterior, seen: Span, points: Points, t: float, confid
         features = np.insert(features, -1, below, axis=0)
         unseen = np.insert(unseen, -1, unseen[-2], axis=0)
     errors = np.hypot(standard_errors(features, seen.covariance), standard_errors(unseen, posterior.covariance))
-    reach = points.reach(x) if points.found.is_seen else None
-    value, error, low, high = invert_band(x, cdf + features @ seen.correction, errors, t, confidence, reach)
+    value, error, low, high = invert_band(x, cdf + features @ seen.correction, errors, t, confidence)
     return _to_ends(posterior, Corrected(value, error, low, high), t, confidence)
 
 

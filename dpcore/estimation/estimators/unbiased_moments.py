@@ -10,6 +10,9 @@ estimates minus the bias of T_s, and where that is zero and T_s efficient its va
 the average of two models by the likelihood ratio of D.  Both count alike where D is c standard errors from zero, beyond which a
 two-sided test errs in `rules.ERROR` of rounds.  Where u is below 1.1 s, w grows, to one at 1.05 s: unbiased weights cost less
 there than a doubt is worth.
+
+A functional that no weights have for their mean is completed.  With v = A'g what weights g reach of a target t, and p the
+nonparametric fit (`_cells`), its estimate is g'y + (t - v)'p.  The same sum over the smooth fit differs by an error of its own.
 """
 
 from __future__ import annotations
@@ -79,27 +82,30 @@ class UnbiasedMoments:
         return weights + share_of(smooth, unbiased) * (unbiased.weights - weights)
 
     def estimate(self, functional: Functional) -> Unbiased | None:
-        """Return a mean, moment or variance; None of another functional, or where no weights have its mean."""
+        """Return a mean, moment or variance; None of another functional."""
         if isinstance(functional, Variance):
             mean = self._moment(1, 0.0)
-            square = self._moment(2, mean.value) if mean else None
+            square = self._moment(2, mean.value)
             # squares around an estimated mean are less by its variance
-            return replace(square, value=square.value + mean.error**2) if mean and square else None
+            return replace(square, value=square.value + mean.error**2)
         return self._moment(functional.k, 0.0) if isinstance(functional, Mean | Moment) else None
 
-    def _moment(self, k: int, centre: float) -> Unbiased | None:
-        """The mean of (x - centre)^k, values as likely at one place of a cell as at another."""
+    def _moment(self, k: int, centre: float) -> Unbiased:
+        """The mean of (x - centre)^k, values as likely at one place of a cell as at another.
+
+        What no weights reach is read off the nonparametric fit; its distance from the smooth fit is an error of its own.
+        """
         edges = self.density.lower - centre + self.density.width * np.arange(self.inputs + 1) / self.inputs
         means, squares = (np.diff(edges ** (power + 1)) / (power + 1) / np.diff(edges) for power in (k, 2 * k))
         for end, share in zip((0, -1), self._clipped, strict=True):  # a clipped value is at the end itself
             means[end] += share * (edges[end] ** k - means[end])
             squares[end] += share * (edges[end] ** (2 * k) - squares[end])
         weighed = self._told.weigh(means[None])
-        error = float(self._told.deviations(weighed, self._told.observed)[0])
-        if not np.max(np.abs(weighed.means[0] - means)) <= rules.SMALL * error:
-            return None
+        left = means - weighed.means[0]
+        deviation = float(self._told.deviations(weighed, self._told.observed)[0])
+        error = float(np.hypot(deviation, left @ (self._cells - self._smooth_cells)))
         within = float(np.sqrt(np.maximum(squares - means**2, 0.0) @ self._cells**2))
-        return Unbiased(float(self._told.values(weighed)[0]), error, within, weighed.weights[0])
+        return Unbiased(float(self._told.values(weighed)[0] + left @ self._cells), error, within, weighed.weights[0])
 
     @property
     def inputs(self) -> int:
@@ -132,10 +138,13 @@ class UnbiasedMoments:
             masses = scipy.optimize.nnls(matrix, observed, maxiter=10 * self.inputs)[0]
         except RuntimeError:
             masses = np.zeros(self.inputs)
-        if not masses.any():
-            edges = np.linspace(self.density.lower, self.density.upper, self.inputs + 1)
-            masses = np.diff(self.density.cdf(edges))
-        return np.asarray(masses / masses.sum())
+        return np.asarray(masses / masses.sum()) if masses.any() else self._smooth_cells
+
+    @cached_property
+    def _smooth_cells(self) -> np.ndarray:
+        """Those of the fit, (inputs,)."""
+        edges = np.linspace(self.density.lower, self.density.upper, self.inputs + 1)
+        return np.diff(self.density.cdf(edges), prepend=0.0)[1:] + np.eye(self.inputs)[0] * self.density.atoms[0]
 
 
 def doubt(smooth: Corrected, unbiased: Unbiased) -> float:
