@@ -32,7 +32,7 @@ _EDGES = (16, 32, 64, 128)  # parts of the range whose shares are told
 _RAMPS = (0, 1, 2, 3, 4, 6, 9, 13)  # parts over which a target falls, beside one
 SHARES = Cdf | Probability | Atom
 _OFFERED = Mean | Moment | Variance | SHARES | Quantile
-_CHOSEN_BY = 0.95  # confidence at which edges and ramps are chosen
+_CHOSEN_BY = 0.95  # confidence at which is chosen: the same at every other, so that intervals are nested
 _OF_MEAN = 0.1  # of a variance's error probability
 _CURVED = (
     "intervals that hold whatever the law are of shares, quantiles, moments and the variance; ask for one of those"
@@ -74,15 +74,24 @@ class DistributionFree:
     def instead_of(
         self, smooth: Corrected | None, functional: Functional, confidence: float, is_discrete: bool
     ) -> Corrected:
-        """Return a share or quantile whatever the distribution, or the smooth estimate where that is valid and shorter.
+        """Return a share or quantile whatever the distribution, or the smooth estimate where that exists and is not longer.
 
-        The smooth one is valid where reports do not say that the values are discrete, and where it exists.
+        is_discrete: whether reports say that the values are discrete, so that the smooth estimate is not valid.
         """
-        low, high, _ = self.interval(functional, confidence)
-        error = (high - low) / (2 * normal_quantile(confidence))
-        if smooth is None or is_discrete or smooth.missing > 1 or error < smooth.error:
-            return Corrected((low + high) / 2, error, low, high)
+        if smooth is None or is_discrete or smooth.missing > 1 or self._is_shorter(functional, smooth):
+            low, high, _ = self.interval(functional, confidence)
+            return Corrected((low + high) / 2, (high - low) / (2 * normal_quantile(confidence)), low, high)
         return smooth
+
+    def _is_shorter(self, functional: Functional, smooth: Corrected) -> bool:
+        """Whether the interval of a share is; a quantile's standard error depends on the confidence, and does not compare."""
+        low, high, _ = self.interval(functional, _CHOSEN_BY)
+        return not isinstance(functional, Quantile) and high - low < 2 * normal_quantile(_CHOSEN_BY) * smooth.error
+
+    def cdf_errors(self, x: np.ndarray) -> np.ndarray:
+        """Return the standard errors, (n,), that the lengths of the band at x (n,) would be those of."""
+        low, high = self.band(x, normal_quantile(_CHOSEN_BY))
+        return (high - low) / (2 * normal_quantile(_CHOSEN_BY))
 
     def band(self, x: np.ndarray, deviations: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return low and high, (n,) each, of the share at or below each x (n,), so many standard errors to either side."""

@@ -83,11 +83,10 @@ class OneStep:
             return refused(functional, reason, confidence)
         try:
             plug_in, smooth = self._tried(functional, confidence)
+            corrected = self._moments.joined(functional, smooth, confidence)
             if isinstance(functional, SHARES | Quantile):
                 is_discrete = self.discreteness.is_seen
                 corrected = self._any_distribution.instead_of(smooth, functional, confidence, is_discrete)
-            else:
-                corrected = self._moments.joined(functional, smooth, confidence)
         except NotEstimable as why:
             return refused(functional, str(why), confidence)
         if corrected is None:
@@ -144,12 +143,12 @@ class OneStep:
         low, high = below - deviations * errors, below + deviations * errors
         if self._cells.are_few:  # within an end cell hardly anything was seen but what is known at its inner edge
             begin, end = edges = self._cells.inner
-            value, errors = self._cdf(edges)
-            half = np.max(deviations) * errors
+            value, at_edges = self._cdf(edges)
+            half = np.max(deviations) * at_edges
             low = np.where(x > end, np.maximum(low, value[1] - half[1]), low)
             high = np.where(x < begin, np.minimum(high, value[0] + half[0]), high)
         free = self._any_distribution.band(x, deviations)
-        is_free = self.discreteness.is_seen | (free[1] - free[0] < high - low)
+        is_free = self.discreteness.is_seen | (self._any_distribution.cdf_errors(x) < errors)
         return np.where(is_free, free[0], low), np.where(is_free, free[1], high)
 
     def _cdf(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
