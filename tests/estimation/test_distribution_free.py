@@ -76,6 +76,18 @@ def test_without_noise_no_law_escapes(subtests: pytest.Subtests) -> None:
             assert np.all(cdf <= high + 1e-9)
 
 
+def test_an_interval_has_two_sided_noise_where_its_limits_meet_and_one_sided_where_they_are_apart() -> None:
+    for places, shares, at, critical in [
+        ((0.1, 0.9), (0.5, 0.5), 0.5, 1.96),
+        ((0.2, 0.505, 0.8), (0.25, 0.5, 0.25), 0.505, 1.645),
+    ]:
+        law, _, _ = at_points(places, shares)
+        found = inferred(law)
+        limits, noisy = (found.estimate(parse(f"cdf({at})"), confidence) for confidence in (NOTHING, 0.95))
+        noise = (limits.low - noisy.low + noisy.high - limits.high) / 2
+        assert noise / noisy.standard_error == pytest.approx(critical, abs=0.1), at
+
+
 def test_what_weights_tell_surely_is_told() -> None:
     law, _, _ = at_points((0.3125,), (1.0,))
     found = inferred(law)
