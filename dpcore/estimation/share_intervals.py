@@ -1,7 +1,7 @@
 """Intervals of the shares of categories: of single ones, within what is possible, and of those that were selected.
 
-The interval of a single category covers with its confidence if the category was chosen before anyone looked.  The largest
-estimates are those with the largest errors: of 2,000 equal shares the 30 largest estimates lie two or more standard errors
+The interval of a single category covers with its confidence if the category was chosen before the estimates were seen.  The
+largest estimates tend to have the largest positive errors: of 2,000 equal shares the 30 largest lie two or more standard errors
 above the truth.  Simultaneous intervals cover all k shares together with the stated confidence, and so cover any selection of
 them, by whatever rule it was made.  Intervals with a controlled false coverage rate are shorter, but
 cover a stated fraction only on average over selections [BenjaminiYekutieli2005].
@@ -91,4 +91,6 @@ def differs_from_equal(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     power where all shares differ a little, but it names no category, and may contradict the intervals beside it.
     """
     equal = 1 / len(low)
+    if len(low) == 1:  # nothing to differ from
+        return np.zeros(1, dtype=bool)
     return np.asarray((low > equal) | (high < equal))

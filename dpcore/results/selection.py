@@ -2,7 +2,7 @@
 
 Of more than `SHOWN` categories a list shows those with the largest estimates.  Its intervals are the simultaneous ones of all
 categories (`FrequencyEstimate.simultaneous`).  The interval of a single category, which `frequencies.low` and `high` have, is
-for a category that was named before anyone looked.
+for a category that was named before the estimates were seen.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ class Listed:
         if not self.significant:
             return f"{about} None of the {shares} differs significantly from {equal}: the order may be due to chance."
         verb = "differs" if self.significant == 1 else "differ"
-        return f"{about} {self.significant:,} of the {shares} {verb} significantly from {equal}."
+        by_group = ", each group tested by itself" if groups > 1 else ""
+        return f"{about} {self.significant:,} of the {shares} {verb} significantly from {equal}{by_group}."
 
 
 def listed(rows: pd.DataFrame) -> Listed:
@@ -77,8 +78,9 @@ def listed(rows: pd.DataFrame) -> Listed:
 
     rows: of `frequencies`, of one attribute and estimator; of groups, the categories are the largest of the first one.
     """
-    if len(rows) > FEW_VALUES and is_law(rows).all():
-        return Listed(rows=rows[is_silence(rows)], categories=len(rows), confidence=confidence_of(rows["confidence"]))
+    first = rows[rows["given"] == rows["given"].iloc[0]] if "given" in rows and len(rows) else rows
+    if len(first) > FEW_VALUES and is_law(rows).all():
+        return Listed(rows=rows[is_silence(rows)], categories=len(first), confidence=confidence_of(rows["confidence"]))
     return largest_shares(rows)
 
 

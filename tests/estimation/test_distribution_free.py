@@ -8,7 +8,7 @@ from dpcore._random import seeded
 from dpcore.errors import SchemeError
 from dpcore.estimation.densities import Spline
 from dpcore.estimation.estimators import distribution_free
-from dpcore.estimation.estimators.exact_weights import Shares, Told
+from dpcore.estimation.estimators.exact_weights import Shares, Told, of_bracket
 from dpcore.estimation.estimators.likelihood import Counts
 from dpcore.functionals import parse
 from dpcore.protocol.scheme import Scheme
@@ -86,6 +86,10 @@ def test_an_interval_has_two_sided_noise_where_its_limits_meet_and_one_sided_whe
         limits, noisy = (found.estimate(parse(f"cdf({at})"), confidence) for confidence in (NOTHING, 0.95))
         noise = (limits.low - noisy.low + noisy.high - limits.high) / 2
         assert noise / noisy.standard_error == pytest.approx(critical, abs=0.1), at
+
+
+def test_the_critical_value_of_a_bracket_is_finite_however_large_z_is() -> None:
+    assert of_bracket(np.array([9.0, 40.0]), np.array([0.0, 5.0])) == pytest.approx([9, 40], rel=0.05)
 
 
 def test_what_weights_tell_surely_is_told() -> None:

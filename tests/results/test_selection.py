@@ -65,6 +65,10 @@ def test_a_category_differs_where_its_interval_excludes_an_equal_share() -> None
     assert differs_from_equal(low, high).tolist() == [True, False, False, True]
 
 
+def test_a_single_category_differs_from_nothing() -> None:
+    assert not differs_from_equal(np.array([0.2]), np.array([0.4])).any()
+
+
 def test_a_list_of_the_largest_has_simultaneous_intervals_and_counts_all_categories() -> None:
     rows = shares()
     found = listed(rows)
@@ -127,6 +131,8 @@ def test_of_a_law_of_many_values_the_share_of_silence_is_listed() -> None:
     assert list(listed(rows.iloc[:3]).rows["category"]) == names[:3]
     assert len(listed(rows.iloc[:20]).rows) == 0
     assert len(listed(rows.iloc[:0]).rows) == 0
+    groups = pd.concat([rows.iloc[:5].assign(given=given) for given in ("a", "b", "c")])  # 15 rows, but few values
+    assert len(listed(groups).rows) == 15
 
 
 @pytest.fixture(scope="module")

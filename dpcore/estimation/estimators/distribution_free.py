@@ -32,7 +32,7 @@ _EDGES = (16, 32, 64, 128)  # parts of the range whose shares are told
 _RAMPS = (0, 1, 2, 3, 4, 6, 9, 13)  # parts over which a target falls, beside one
 SHARES = Cdf | Probability | Atom
 _OFFERED = Mean | Moment | Variance | SHARES | Quantile
-_CHOSEN_BY = 0.95  # confidence at which is chosen: the same at every other, so that intervals are nested
+_CHOSEN_BY = 0.95  # confidence at which choices are made; one value for all, so that intervals are nested
 _OF_MEAN = 0.1  # of a variance's error probability
 _CURVED = (
     "intervals that hold whatever the law are of shares, quantiles, moments and the variance; ask for one of those"
@@ -58,7 +58,7 @@ class DistributionFree:
         return inferred(functional, found, bounds, confidence, plug_in, kind=DISTRIBUTION_FREE)
 
     def interval(self, functional: Functional, confidence: float) -> tuple[float, float, float]:
-        """Return low, high and the standard error of one that is offered; low and high may be beyond what is possible."""
+        """Return low, high and the standard error of an offered functional, not cut to its range."""
         z = normal_quantile(confidence)
         if isinstance(functional, Quantile):
             low, high = self._quantile(functional.t, confidence)
@@ -74,22 +74,21 @@ class DistributionFree:
     def instead_of(
         self, smooth: Corrected | None, functional: Functional, confidence: float, is_discrete: bool
     ) -> Corrected:
-        """Return a share or quantile whatever the distribution, or the smooth estimate where that exists and is not longer.
+        """Return the distribution-free estimate if the smooth one is missing, invalid or longer; else return the smooth one.
 
-        is_discrete: whether reports say that the values are discrete, so that the smooth estimate is not valid.
+        is_discrete: whether reports say that the values are discrete, so that the smooth one is invalid.  Value, standard error
+        and choice are the same at every confidence.
         """
-        if smooth is None or is_discrete or smooth.missing > 1 or self._is_shorter(functional, smooth):
+        low, high, _ = self.interval(functional, _CHOSEN_BY)
+        value, error = (low + high) / 2, (high - low) / (2 * normal_quantile(_CHOSEN_BY))
+        is_shorter = smooth is not None and not isinstance(functional, Quantile) and error < smooth.error
+        if smooth is None or is_discrete or smooth.missing > 1 or is_shorter:
             low, high, _ = self.interval(functional, confidence)
-            return Corrected((low + high) / 2, (high - low) / (2 * normal_quantile(confidence)), low, high)
+            return Corrected(value, error, min(low, value), max(high, value))
         return smooth
 
-    def _is_shorter(self, functional: Functional, smooth: Corrected) -> bool:
-        """Whether the interval of a share is; a quantile's standard error depends on the confidence, and does not compare."""
-        low, high, _ = self.interval(functional, _CHOSEN_BY)
-        return not isinstance(functional, Quantile) and high - low < 2 * normal_quantile(_CHOSEN_BY) * smooth.error
-
     def cdf_errors(self, x: np.ndarray) -> np.ndarray:
-        """Return the standard errors, (n,), that the lengths of the band at x (n,) would be those of."""
+        """Return half the band's length at 95 %, (n,), in units of a normal standard error."""
         low, high = self.band(x, normal_quantile(_CHOSEN_BY))
         return (high - low) / (2 * normal_quantile(_CHOSEN_BY))
 
@@ -154,7 +153,7 @@ class DistributionFree:
 
     @cached_property
     def _shares(self) -> Shares:
-        """What limits one by one are made of: at every confidence the same, so that intervals are nested."""
+        """The edges and the ramp of pointwise limits: the same at every confidence, so that intervals are nested."""
         return min(self._choices, key=lambda shares: shares.expected_length(normal_quantile(_CHOSEN_BY)))
 
     def _all_at_once(self, confidence: float) -> Shares:

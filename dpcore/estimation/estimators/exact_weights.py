@@ -37,19 +37,20 @@ def of_bracket(z: float | np.ndarray, separation: np.ndarray | float) -> np.ndar
 
     Where the limits are far apart, only one of them can fail to cover.  The critical value c solves
     Phi(c + separation) - Phi(-c) = 2 Phi(z) - 1: z where the separation is 0, the one-sided value where it is large
-    [ImbensManski2004].  It is never below 0, so that the interval contains both limits.
+    [ImbensManski2004].  It is never below 0, so that the interval contains both limits.  The separation is an
+    estimate itself, which costs half a point of coverage where it is about one standard error.
 
     z: two-sided, or (n,).  separation: of the limits' means in standard errors, or (n,); negative counts as 0.
 
     >>> of_bracket(1.96, np.array([0.0, 10.0])).round(3)
     array([1.96 , 1.645])
     """
-    confidence, separation = 2 * scipy.special.ndtr(z) - 1, np.maximum(separation, 0.0)
-    one_sided = np.maximum(scipy.special.ndtri(confidence), 0.0)
+    missed, separation = 2 * scipy.special.ndtr(-np.asarray(z, dtype=np.float64)), np.maximum(separation, 0.0)
+    one_sided = np.clip(-scipy.special.ndtri(missed), 0.0, z)
     low, high, _ = np.broadcast_arrays(one_sided, np.asarray(z, dtype=np.float64), separation)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        covers = scipy.special.ndtr(middle + separation) - scipy.special.ndtr(-middle) >= confidence
+        covers = scipy.special.ndtr(-middle - separation) + scipy.special.ndtr(-middle) <= missed
         low, high = np.where(covers, low, middle), np.where(covers, middle, high)
     return np.asarray(high)
 
@@ -165,7 +166,7 @@ class Shares:
         return self._limits(*self._observed, z)
 
     def at(self, place: np.ndarray, z: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return low and high of the share up to each place (n,) of the range, z deviations to either side: of all, or (n,)."""
+        """Return low and high of the share up to each place (n,).  z: standard errors, one for all or (n,)."""
         begin, end = self.around(place)
         values, deviations = self._observed
         above = end + self.ramp
@@ -207,6 +208,6 @@ class Shares:
         most = self.weighed.less(min(last + 1, self.edges) + self.ramp, first)
         below, _, one = self.told.interval(least, inside, inside, 0.0)
         _, above, other = self.told.interval(most, touched, touched, 0.0)
-        low, high = map(float, in_order(below, above))
+        low, high = map(float, in_order(min(below, 1.0), max(above, 0.0)))
         z = float(of_bracket(z, (high - low) / max(one, other, _CERTAIN)))
         return (low - z * one if inside.any() else 0.0), high + z * other, max(one, other)

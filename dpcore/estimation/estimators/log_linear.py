@@ -92,7 +92,7 @@ class LogLinear(Estimator):
 
 
 def _gain(family: Family, found: Average, information: np.ndarray) -> np.ndarray:
-    """Return G, (k, k), by which the distribution moves with the score under the wide prior, as far apart as beliefs are."""
+    """Return G, (k, k): the change of the distribution per unit of score, under the wide prior."""
     k = len(found.law)
     uniform = (np.eye(k) - found.law[:, None]) / k  # the derivative of p / sum p by each p, times 1 / k
     moved = np.hstack([slope(family.of(_WIDE), found.law), _APART * found.apart.T, uniform])

@@ -138,7 +138,7 @@ class OneStep:
         return standard_errors(differences / (2 * half), seen.covariance)
 
     def cdf_band(self, x: np.ndarray, deviations: Deviations) -> tuple[np.ndarray, np.ndarray]:
-        """Return low and high, (n,), of the corrected distribution function at x (n,): at each what `Cdf` has there."""
+        """Return low and high, (n,), of the corrected distribution function at x (n,)."""
         below, errors = self._cdf(x)
         low, high = below - deviations * errors, below + deviations * errors
         if self._cells.are_few:  # within an end cell hardly anything was seen but what is known at its inner edge

@@ -11,8 +11,8 @@ the average of two models by the likelihood ratio of D.  Both count alike where 
 two-sided test errs in `rules.ERROR` of rounds.  Where u is below 1.1 s, w grows, to one at 1.05 s: unbiased weights cost less
 there than a doubt is worth.
 
-A functional that no weights have for their mean is completed.  With v = A'g what weights g reach of a target t, and p the
-nonparametric fit (`_cells`), its estimate is g'y + (t - v)'p.  The same sum over the smooth fit differs by an error of its own.
+For some functionals no weights are unbiased.  The part of a target t that v = A'g misses is then taken from the nonparametric
+fit p (`_cells`): the estimate is g'y + (t - v)'p.  Its distance from the same sum over the smooth fit is added as an error.
 """
 
 from __future__ import annotations
@@ -142,9 +142,9 @@ class UnbiasedMoments:
 
     @cached_property
     def _smooth_cells(self) -> np.ndarray:
-        """Those of the fit, (inputs,)."""
+        """Masses of the input cells under the smooth fit, (inputs,)."""
         edges = np.linspace(self.density.lower, self.density.upper, self.inputs + 1)
-        return np.diff(self.density.cdf(edges), prepend=0.0)[1:] + np.eye(self.inputs)[0] * self.density.atoms[0]
+        return np.diff(self.density.cdf(edges)) + np.eye(self.inputs)[0] * self.density.atoms[0]
 
 
 def doubt(smooth: Corrected, unbiased: Unbiased) -> float:

@@ -1,4 +1,4 @@
--- one row per scheme, round, estimator, group and category: the largest categories of an attribute, as many as asked for, in the runs that stand; low and high are simultaneous for all categories, so that they hold for those selected; differs: whether they exclude an equal share, 1 / categories; any_differs: whether those of any category do; low, high, differs and any_differs are null for rounds that landed before version 35
+-- one row per scheme, round, estimator, group and category: the largest categories of an attribute, as many as asked for, in the runs that stand; low and high are simultaneous for all categories, so that they hold for those selected; differs: the interval excludes an equal share, 1 / categories; any_differs: at least one category's interval does; low, high, differs and any_differs are null for rounds that landed before version 35
 create or replace macro largest_of(attribute, number) as table
 select
     shares.scheme,
@@ -11,9 +11,15 @@ select
     shares.simultaneous_high as high,
     shares.confidence,
     count(*) over of_all as categories,
-    shares.simultaneous_low > 1 / count(*) over of_all or shares.simultaneous_high < 1 / count(*) over of_all as differs,
-    max(shares.simultaneous_low) over of_all > 1 / count(*) over of_all
-    or min(shares.simultaneous_high) over of_all < 1 / count(*) over of_all as any_differs
+    count(*) over of_all > 1
+    and (
+        shares.simultaneous_low > 1 / count(*) over of_all or shares.simultaneous_high < 1 / count(*) over of_all
+    ) as differs,
+    count(*) over of_all > 1
+    and (
+        max(shares.simultaneous_low) over of_all > 1 / count(*) over of_all
+        or min(shares.simultaneous_high) over of_all < 1 / count(*) over of_all
+    ) as any_differs
 from latest_frequencies as shares
 where shares.attribute = attribute
 window of_all as (partition by shares.run_id, shares.estimator, shares.given)
