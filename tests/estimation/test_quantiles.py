@@ -23,7 +23,7 @@ def interval(law: str, clients: int, epsilon: float, t: float, seed: int) -> tup
     return result.low, result.high
 
 
-@pytest.mark.parametrize(("epsilon", "seed"), of_each_kind([(1.0, 2), (4.0, 3)], (4.0, 3)))
+@pytest.mark.parametrize(("epsilon", "seed"), of_each_kind([(1.0, 2), (4.0, 2)], (4.0, 2)))
 def test_an_atom_too_small_to_be_told_may_hold_a_quantile(epsilon: float, seed: int) -> None:
     """One in 89 is clipped to 1: of 12 rounds at each of four places none held the .99-quantile, ending at .997; now all do."""
     low, high = interval("pareto", 100_000, epsilon, 0.99, seed)
