@@ -1,9 +1,8 @@
 """How an aggregate depends on the truth: the one interface between mechanisms and estimators.
 
-A frequency oracle yields, for each category, the sum of a score that tells the true category from any other.  A finite
-channel without that symmetry yields counts, multinomial around known mixtures of the input cells' probabilities.  Additive
-noise yields averages of known features of the input cells plus noise of known variance.  Estimators are written once
-against these three.
+A frequency oracle yields, for each category, the sum of a score that tells the true category from any other.  A finite channel
+without that symmetry yields counts, multinomial around known mixtures of the input cells' probabilities.  Additive noise yields
+averages of known features of the input cells plus noise of known variance.  Estimators are written once against these three.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from dpcore._random import WORD
 from dpcore.errors import CalibrationError
 from dpcore.mechanisms.bases import Basis
 
+OneOrEach = float | np.ndarray  # a number for all categories, or one for each, (k,)
 _WEIGHTS = 1 << 24  # of a wave, which are listed whole
 
 
@@ -62,7 +62,7 @@ class ScoreSums:
         """Return the mean scores of one report, shape (k,), for frequencies (k,) that sum to one."""
         return np.asarray(float(self.other_mean) + float(self.contrast) * np.asarray(frequencies))
 
-    def variance(self, frequency: float | np.ndarray, n: float | np.ndarray = 1) -> float | np.ndarray:
+    def variance(self, frequency: OneOrEach, n: OneOrEach = 1) -> OneOrEach:
         """Return the variance of a category's unbiased frequency from n reports, the sampling of the clients included.
 
         Infinite where reports say nothing.
@@ -95,9 +95,7 @@ class ScoreSums:
         everyone = (self.true_square + self.other_cross - 2 * self.true_cross) / self.contrast**2
         return float(none), float(everyone)
 
-    def score_interval(
-        self, raw: np.ndarray, n: float | np.ndarray, z: float | np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def score_interval(self, raw: np.ndarray, n: OneOrEach, z: OneOrEach) -> tuple[np.ndarray, np.ndarray]:
         """Return the ends, shapes (k,), of the f with |raw - f| <= z sqrt(variance(f, n)): Wilson's interval [Wilson1927].
 
         Its variance is that of the frequency in question and not of the noisy estimate, so that it keeps its coverage for

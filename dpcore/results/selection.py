@@ -78,15 +78,15 @@ def listed(rows: pd.DataFrame) -> Listed:
 
     rows: of `frequencies`, of one attribute and estimator; of groups, the categories are the largest of the first one.
     """
-    first = rows[rows["given"] == rows["given"].iloc[0]] if "given" in rows and len(rows) else rows
-    if len(first) > FEW_VALUES and is_law(rows).all():
-        return Listed(rows=rows[is_silence(rows)], categories=len(first), confidence=confidence_of(rows["confidence"]))
+    categories = len(_first_group(rows))
+    if categories > FEW_VALUES and is_law(rows).all():
+        return Listed(rows=rows[is_silence(rows)], categories=categories, confidence=confidence_of(rows["confidence"]))
     return largest_shares(rows)
 
 
 def largest_shares(rows: pd.DataFrame) -> Listed:
     """Return the rows of the largest categories, or all rows where a list has room for them; rows: as for `listed`."""
-    first = rows[rows["given"] == rows["given"].iloc[0]] if "given" in rows and len(rows) else rows
+    first = _first_group(rows)
     shown, confidence = largest(first), confidence_of(rows["confidence"])
     if len(shown) == len(first):
         return Listed(rows=rows, categories=len(first), confidence=confidence)
@@ -103,6 +103,11 @@ def largest_shares(rows: pd.DataFrame) -> Listed:
         is_simultaneous=True,
         significant=significant,
     )
+
+
+def _first_group(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the first group, or of everyone."""
+    return rows[rows["given"] == rows["given"].iloc[0]] if "given" in rows and len(rows) else rows
 
 
 def by_category(rows: pd.DataFrame) -> pd.DataFrame:

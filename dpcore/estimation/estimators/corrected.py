@@ -97,9 +97,15 @@ class Cells:
         return ((self.density.lower < x) & (x < begin)) | ((end < x) & (x < self.density.upper))
 
     @cached_property
+    def masses(self) -> np.ndarray:
+        """What each cell has of the continuous part, (inputs,)."""
+        below = self._below(np.linspace(self.density.lower, self.density.upper, self.inputs + 1))
+        below[0] = self.density.atoms[0]
+        return np.maximum(np.diff(below), 0.0)
+
+    @property
     def _fullest(self) -> float:
-        edges = np.linspace(self.density.lower, self.density.upper, self.inputs + 1)
-        return float(np.diff(self._below(edges)).max())
+        return float(self.masses.max())
 
     @property
     def width(self) -> float:

@@ -23,6 +23,7 @@ from itertools import pairwise
 import numpy as np
 
 from dpcore.estimation.densities import DensityOnInterval
+from dpcore.estimation.estimators.corrected import Cells
 from dpcore.estimation.estimators.likelihood import Likelihood
 from dpcore.estimation.support import Discreteness
 
@@ -49,7 +50,7 @@ Gains = Callable[[np.ndarray], np.ndarray]
 
 def of(likelihood: Likelihood, density: DensityOnInterval) -> Discreteness:
     """Return what the reports say of the density fitted to them; who is clipped to a bound is an atom of it, and no place."""
-    cells, law = likelihood.inputs, _cells(density, likelihood.inputs)
+    cells, law = likelihood.inputs, Cells(likelihood.inputs, density).masses
     atoms = np.zeros(cells)
     atoms[[0, -1]] += density.atoms
     known = likelihood.log_likelihood(likelihood.expected(law + atoms))
@@ -69,14 +70,6 @@ def of(likelihood: Likelihood, density: DensityOnInterval) -> Discreteness:
     lattice, on_lattice = _lattice(law, expected, preferred)
     peaks, share = _places(law, gains)
     return Discreteness(peaks, max(on_lattice, share), lattice, _has_endless_end(law, atoms, gains))
-
-
-def _cells(density: DensityOnInterval, cells: int) -> np.ndarray:
-    """The continuous part's masses of the input cells, (cells,)."""
-    edges = np.linspace(density.lower, density.upper, cells + 1)
-    below = density.cdf(np.minimum(edges, np.nextafter(density.upper, -np.inf)))
-    below[0] = density.atoms[0]
-    return np.maximum(np.diff(below), 0.0)
 
 
 def _lattice(law: np.ndarray, expected: Gains, preferred: Gains) -> tuple[int, float]:

@@ -98,11 +98,10 @@ class DistributionFree:
 
     def cdf_band(self, x: np.ndarray, confidence: float, simultaneous: bool) -> tuple[np.ndarray, np.ndarray]:
         """Return low and high, (n,) each, of the share at or below x (n,): of each, or of all that there are at once."""
-        shares = self._all_at_once(confidence) if simultaneous else self._shares
-        z = shares.critical_value(confidence) if simultaneous else normal_quantile(confidence)
         if not simultaneous:
-            return self.band(x, z)
-        low, high = shares.limits(z)
+            return self.band(x, normal_quantile(confidence))
+        shares = self._all_at_once(confidence)
+        low, high = shares.limits(shares.critical_value(confidence))
         low, high = in_order(np.maximum.accumulate(low), np.minimum.accumulate(high[::-1])[::-1])
         begin, end = shares.around(self._place(x))
         return self._known(x, low[begin], high[end])

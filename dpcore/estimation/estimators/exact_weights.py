@@ -8,8 +8,9 @@ variance at the uniform law, whose v comes nearest to a target t, are with B = W
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import scipy
@@ -163,25 +164,34 @@ class Shares:
 
     def limits(self, z: float) -> tuple[np.ndarray, np.ndarray]:
         """Return low and high of the share below each edge, (edges + 1,) each, z deviations to either side."""
-        return self._limits(*self._observed, z)
+        return self._limits(*self._observed, self._all, self._all, lambda _: z)
 
     def at(self, place: np.ndarray, z: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return low and high of the share up to each place (n,).  z: standard errors, one for all or (n,)."""
-        begin, end = self.around(place)
-        values, deviations = self._observed
+        return self._limits(*self._observed, *self.around(place), partial(of_bracket, z))
+
+    def _limits(
+        self,
+        values: np.ndarray,
+        deviations: np.ndarray,
+        begin: np.ndarray,
+        end: np.ndarray,
+        critical: Callable[[np.ndarray], float | np.ndarray],
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Low of the shares below some edges, high of those below others, (n,) each; critical: z, given their separation."""
         above = end + self.ramp
         low, high = in_order(values[begin] + self._beyond[0][begin], values[above] + self._beyond[1][end])
-        z = of_bracket(z, (high - low) / np.maximum(np.maximum(deviations[begin], deviations[above]), _CERTAIN))
+        z = critical((high - low) / np.maximum(np.maximum(deviations[begin], deviations[above]), _CERTAIN))
         return np.clip(low - z * deviations[begin], 0.0, 1.0), np.clip(high + z * deviations[above], 0.0, 1.0)
 
-    def _limits(self, values: np.ndarray, deviations: np.ndarray, z: float) -> tuple[np.ndarray, np.ndarray]:
-        below, above = slice(self.edges + 1), slice(self.ramp, None)
-        low, high = in_order(values[below] + self._beyond[0], values[above] + self._beyond[1])
-        return np.clip(low - z * deviations[below], 0.0, 1.0), np.clip(high + z * deviations[above], 0.0, 1.0)
+    @property
+    def _all(self) -> np.ndarray:
+        """The edges, (edges + 1,)."""
+        return np.arange(self.edges + 1)
 
     def expected_length(self, z: float) -> float:
         """Return how far apart limits at a point between edges are where values are uniform."""
-        low, high = self._limits(*self._uniform, z)
+        low, high = self._limits(*self._uniform, self._all, self._all, lambda _: z)
         return float(np.mean(high[1:] - low[:-1]))
 
     def critical_value(self, confidence: float) -> float:

@@ -26,7 +26,7 @@ import scipy
 
 from dpcore.estimation.densities import DensityOnInterval
 from dpcore.estimation.estimators import rules
-from dpcore.estimation.estimators.corrected import Corrected
+from dpcore.estimation.estimators.corrected import Cells, Corrected
 from dpcore.estimation.estimators.exact_weights import Told
 from dpcore.estimation.estimators.likelihood import Likelihood
 from dpcore.estimation.functional_estimate import normal_quantile
@@ -119,10 +119,8 @@ class UnbiasedMoments:
     @cached_property
     def _clipped(self) -> np.ndarray:
         """Of each end cell's mass the part that the fit has at the end of the range, (2,)."""
-        atoms, width = np.array(self.density.atoms), self.density.width / self.inputs
-        first = self.density.cdf(self.density.lower + width)
-        last = 1 - self.density.cdf(self.density.upper - width)
-        return np.asarray(atoms / np.where(atoms > 0, [first, last], 1.0))
+        atoms = np.array(self.density.atoms)
+        return np.asarray(atoms / np.where(atoms > 0, self._smooth_cells[[0, -1]], 1.0))
 
     @cached_property
     def _cells(self) -> np.ndarray:
@@ -143,8 +141,9 @@ class UnbiasedMoments:
     @cached_property
     def _smooth_cells(self) -> np.ndarray:
         """Masses of the input cells under the smooth fit, (inputs,)."""
-        edges = np.linspace(self.density.lower, self.density.upper, self.inputs + 1)
-        return np.diff(self.density.cdf(edges)) + np.eye(self.inputs)[0] * self.density.atoms[0]
+        masses = Cells(self.inputs, self.density).masses.copy()
+        masses[[0, -1]] += self.density.atoms
+        return masses
 
 
 def doubt(smooth: Corrected, unbiased: Unbiased) -> float:
