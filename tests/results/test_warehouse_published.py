@@ -77,8 +77,10 @@ def test_a_reader_that_holds_the_copy_open_blocks_no_landing_and_keeps_what_it_s
 
 def test_a_question_while_somebody_writes_is_answered_at_once_from_before(path: Path) -> None:
     code = (
-        "import duckdb, sys; c = duckdb.connect(sys.argv[1]); c.begin(); c.execute('delete from runs'); "
-        "print('deleted', flush=True); sys.stdin.readline(); c.commit()"
+        "import sys; from dpcore.results.warehouse import open_for_writing as writing\n"
+        "from dpcore.results.warehouse.transaction import *\n"
+        "with writing(sys.argv[1]) as c, transaction(c):\n"
+        "    c.execute('delete from runs'); print('deleted', flush=True); sys.stdin.readline()"
     )
     command = [sys.executable, "-c", code, str(path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer:
