@@ -1,5 +1,8 @@
 """What a server of Prefect runs of ours: the deployments of `prefect.yaml`, with what the project's file says.
 
+In a checkout without a project there are those of `studies/prefect.yaml` too, which no wheel contains.  A project loses the
+deployments of studies that an older version made for it: they are no flows of its rounds.
+
 `ldpflow up` puts them into its server; `ldpflow deploy` into the one that PREFECT_API_URL names.
 A deployment that is there keeps what may have been set in the UI: its schedules, what it is told, whether it is paused.  What
 the code owns is written: entry point, folder, form, tags, pool.  Where the project's file says something else than when it was
@@ -21,6 +24,7 @@ import yaml
 from httpx import HTTPError
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.actions import DeploymentScheduleCreate, DeploymentUpdate, WorkPoolCreate
+from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterTags
 from prefect.client.schemas.objects import ConcurrencyOptions
 from prefect.client.schemas.responses import DeploymentResponse
 from prefect.client.schemas.schedules import CronSchedule
@@ -38,7 +42,8 @@ from . import automations
 
 DAILY = "daily"  # the deployment whose schedule a project says
 _OURS = "ldpflow"
-_STUDIES = "ldpflow_flows.studies"  # which are of no project's people, though some of their options are called alike
+_STUDIES = Path(__file__).parent / "studies/prefect.yaml"  # in a checkout only
+_OF_STUDIES = "ldpflow_flows.studies."  # how their entry points begin
 
 
 _REFUSALS = {
@@ -86,11 +91,14 @@ class Deployment:
 
 def deployments(project: Project | None) -> list[Deployment]:
     """Return every deployment there should be.  Raises SchemeError for a schedule that is none."""
-    return [_of(entry, project or Project()) for entry in _declared()]
+    entries = _declared(shipped("prefect.yaml"))
+    if project is None and _STUDIES.is_file():
+        entries += _declared(_STUDIES)
+    return [_of(entry, project or Project()) for entry in entries]
 
 
-def _declared() -> list[dict[str, Any]]:
-    return list(yaml.safe_load(shipped("prefect.yaml").read_text("utf-8"))["deployments"])
+def _declared(file: Path) -> list[dict[str, Any]]:
+    return list(yaml.safe_load(file.read_text("utf-8"))["deployments"])
 
 
 def _of(entry: Mapping[str, Any], project: Project) -> Deployment:
@@ -108,8 +116,7 @@ def _of(entry: Mapping[str, Any], project: Project) -> Deployment:
     except ValidationError as error:
         why = error.errors()[0]["msg"].removeprefix("Value error, ")
         raise SchemeError(f"{FILE}: schedule: {why}, got {project.schedule!r}") from None
-    told = {} if module == _STUDIES else _told(flow, project)
-    return Deployment(entry["name"], flow, entry, told, when)
+    return Deployment(entry["name"], flow, entry, _told(flow, project), when)
 
 
 def _told(flow: Any, project: Project) -> dict[str, Any]:
@@ -136,7 +143,20 @@ def ensure(project: Project | None) -> list[str]:
                     name=pool, type="process", base_job_template=ProcessWorker.get_default_base_job_template()
                 )
             )
-        return [f"{each.flow.name}/{each.name}: {_put(client, each)}" for each in wanted]
+        lines = [f"{each.flow.name}/{each.name}: {_put(client, each)}" for each in wanted]
+        return lines + _delete_studies(client, {each.name for each in wanted})
+
+
+def _delete_studies(client: SyncPrefectClient, wanted: set[str]) -> list[str]:
+    """Delete this folder's deployments of studies, but for those that are wanted, and return a line for each."""
+    ours = DeploymentFilter(tags=DeploymentFilterTags(all_=[_OURS]))
+    lines = []
+    for there in client.read_deployments(deployment_filter=ours):
+        is_study = (there.entrypoint or "").startswith(_OF_STUDIES) and there.path == str(Path.cwd())
+        if is_study and there.name not in wanted:
+            client.delete_deployment(there.id)
+            lines.append(f"{there.name}: deleted; studies run in a checkout of ldpflow, without a project")
+    return lines
 
 
 def _put(client: SyncPrefectClient, wanted: Deployment) -> str:
@@ -176,7 +196,7 @@ def _plan(client: SyncPrefectClient, there: DeploymentResponse, schedules: Mappi
             client.update_deployment_schedule(there.id, known[slug], schedule=when)
         else:
             client.create_deployment_schedules(there.id, [(when, True)], slug=slug)
-    shipped_ = {each["slug"] for entry in _declared() for each in entry.get("schedules", ())}
+    shipped_ = {each["slug"] for entry in _declared(shipped("prefect.yaml")) for each in entry.get("schedules", ())}
     for slug in known.keys() & shipped_ - schedules.keys():
         client.delete_deployment_schedule(there.id, known[slug])
 

@@ -1,7 +1,7 @@
 """What the flows can be told, typed: Prefect's form shows these fields, and refuses what does not fit.
 
 The defaults give the same round as `ldpflow run`, so that the aggregates of both are bit-equal.  The studies' forms stand in
-`study_settings`: they offer the studies' names, and no round needs a study.
+`studies.settings`: they offer the studies' names, and no round needs a study.
 """
 
 from __future__ import annotations

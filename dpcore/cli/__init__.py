@@ -2,7 +2,7 @@
 
 Here: commands, their options, and printing.  Not here: arithmetic, and Prefect (`flows`).  A command imports what it needs when
 it is called, so that help is shown before anything is loaded.  May import all of dpcore; the laboratory in commands of studies
-alone.
+alone.  These, `benchmark` and `reproduce`, exist in a checkout only: no wheel contains the laboratory.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import errno
 import os
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Annotated, Any
 
 import typer
@@ -52,10 +53,12 @@ def _of_all_commands(
     """What no command needs."""
 
 
-benchmarks_app = typer.Typer(
-    cls=Studies, help="Measure ldpflow beside its peers.", no_args_is_help=True, rich_markup_mode=None
-)
-app.add_typer(benchmarks_app, name="benchmark")
+_HAS_STUDIES = find_spec("dpcore.laboratory") is not None
+if _HAS_STUDIES:
+    benchmarks_app = typer.Typer(
+        cls=Studies, help="Measure ldpflow beside its peers.", no_args_is_help=True, rich_markup_mode=None
+    )
+    app.add_typer(benchmarks_app, name="benchmark")
 
 _COMMANDS: tuple[Callable[..., None], ...] = (  # as help lists them
     init,
@@ -82,7 +85,7 @@ _COMMANDS: tuple[Callable[..., None], ...] = (  # as help lists them
     export,
     publish,
     audit,
-    reproduce,
+    *((reproduce,) if _HAS_STUDIES else ()),
 )
 for _command in _COMMANDS:
     app.command()(_command)

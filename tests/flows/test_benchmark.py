@@ -9,7 +9,7 @@ import pytest
 from dpcore.laboratory.benchmarks import landing
 from dpcore.results import warehouse
 from ldpflow_flows import studies as flow
-from ldpflow_flows.study_settings import BenchmarkSettings
+from ldpflow_flows.studies.settings import BenchmarkSettings
 from tests.flows.artifacts import shown
 
 pytestmark = [pytest.mark.flows, pytest.mark.usefixtures("harness")]

@@ -8,7 +8,7 @@ import pytest
 
 from dpcore.results import warehouse
 from ldpflow_flows.studies import coverage
-from ldpflow_flows.study_settings import CoverageSettings
+from ldpflow_flows.studies.settings import CoverageSettings
 from tests.flows.artifacts import shown
 
 pytestmark = [pytest.mark.flows, pytest.mark.usefixtures("harness")]

@@ -20,6 +20,8 @@ from tests.helpers.services import free_port
 
 pytestmark = [pytest.mark.flows, pytest.mark.usefixtures("harness")]
 DAILY = "round/daily"
+ROUNDS = {"daily", "collect", "estimate", "publish", "monthly-audit", "backfill", "weekly-cleanup"}
+STUDIES = {"weekly-benchmark", "coverage", "monthly-reproduce"}
 
 
 @pytest.fixture
@@ -49,8 +51,7 @@ def test_what_was_set_stays_until_the_file_says_something_else(folder: Path, cli
     assert made.parameters["settings"] == Project.of().of_rounds()  # type: ignore[union-attr]
     assert crons(made) == {"daily-round": ("15 2 * * *", "UTC", True)}
     assert (made.path, made.entrypoint) == (str(folder), "ldpflow_flows.round.run_round")
-    paused = {each.name for each in client.read_deployments() if each.paused}
-    assert paused == {"coverage", "weekly-benchmark", "monthly-reproduce"}
+    assert {each.name for each in client.read_deployments()} == ROUNDS
     assert set(ensure().values()) == {"kept as it is set"}
 
     [own] = made.schedules
@@ -94,8 +95,18 @@ def test_what_an_older_version_deployed_is_kept_and_known_from_then_on(folder: P
     assert kept.version == there.version
 
 
-def test_without_a_project_flows_are_told_nothing() -> None:
-    assert all(each.told == {} for each in deploying.deployments(None))
+def test_studies_are_deployed_without_a_project_and_deleted_from_one(folder: Path, client: SyncPrefectClient) -> None:
+    own, entry = client.create_flow_from_name("coverage"), "ldpflow_flows.studies.coverage"
+    for name, path in (("coverage", folder), ("another", folder.parent)):
+        client.create_deployment(own, name, tags=["ldpflow"], path=str(path), entrypoint=entry)
+    lines = ensure()
+    assert lines.pop("coverage").startswith("deleted")
+    assert {each.name for each in client.read_deployments()} == {*ROUNDS, "another"}
+
+    checkout = deploying.deployments(None)
+    assert {each.name for each in checkout} == {*ROUNDS, *STUDIES, "simulate"}
+    assert {each.name for each in checkout if each.entry.get("paused")} == STUDIES
+    assert all(each.told == {} for each in checkout)
 
 
 def test_every_form_takes_what_a_project_says_of_it(folder: Path) -> None:
@@ -106,7 +117,7 @@ def test_every_form_takes_what_a_project_says_of_it(folder: Path) -> None:
 
 @pytest.mark.parametrize("whose", ["clients = 600000", 'records = "people.csv"', 'reports = "in"'])
 def test_whoever_is_asked_it_can_be_said_again(folder: Path, client: SyncPrefectClient, whose: str) -> None:
-    """The server looks at parameters of what is there; a study's `clients` are other clients."""
+    """The server looks at parameters of what is there."""
     say(folder, "min_clients = 50 ", f"{whose}\nmin_clients = 50 ")
     assert set(ensure().values()) == {"made"}
     assert set(ensure().values()) == {"kept as it is set"}

@@ -16,10 +16,11 @@ from pydantic import BaseModel
 from dpcore.errors import DPCoreError
 from dpcore.rounds import defaults, preparing
 from dpcore.rounds.run import Run
-from ldpflow_flows import folders, hooks, settings, study_settings
+from ldpflow_flows import folders, hooks, settings
 from ldpflow_flows.audit import enumerate_loss, land_checks
 from ldpflow_flows.settings import RoundSettings
 from ldpflow_flows.steps import aggregate_batch, land, prepare
+from ldpflow_flows.studies import settings as study_settings
 from tests.helpers import warehouses
 from tests.helpers.flow_cases import FLOWS, TASKS
 

@@ -8,7 +8,7 @@ import pytest
 
 from dpcore.results import warehouse
 from ldpflow_flows.studies import reproduce
-from ldpflow_flows.study_settings import ReproduceSettings
+from ldpflow_flows.studies.settings import ReproduceSettings
 from tests.flows.artifacts import shown
 
 pytestmark = [pytest.mark.flows, pytest.mark.usefixtures("harness")]

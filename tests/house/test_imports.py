@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -111,7 +110,7 @@ SLOW_FLOWS = {
     "import ldpflow_flows.steps": FLOW,
     "import ldpflow_flows.studies": f"{FLOW} dpcore.laboratory dpcore.audit dpcore.rounds.planner scipy.special",
     "import ldpflow_flows.watch": f"{FLOW} dpcore.results.pages",
-    "import ldpflow_flows.study_settings": f"{STUDIES} dpcore.audit dpcore.rounds.planner scipy.special",
+    "import ldpflow_flows.studies.settings": f"{STUDIES} dpcore.audit dpcore.rounds.planner scipy.special",
 }
 TABLE = (  # what is done, what that loads, what all of it has before, and which tests they are
     (QUICK, "", ()),
@@ -188,7 +187,10 @@ def test_the_table_has_every_command_and_every_flow() -> None:
     commands = {command.callback.__name__ for command in app.registered_commands if command.callback} | {"benchmark"}
     done = [name.split() for entries, *_ in TABLE for name in entries]
     assert {words[1] for words in done if words[0] == "ldpflow"} - {"--help"} == commands
-    flows = {f"ldpflow_flows.{path.stem}" for path in Path(ROOT / "flows").glob("*.py")} - {"ldpflow_flows.__init__"}
+    modules = (path.relative_to(ROOT / "flows").with_suffix("") for path in (ROOT / "flows").rglob("*.py"))
+    flows = {".".join(["ldpflow_flows", *module.parts]).removesuffix(".__init__") for module in modules} - {
+        "ldpflow_flows"
+    }
     assert {name.split()[1] for name in (*FLOWS, *SLOW_FLOWS)} == flows
 
 

@@ -16,7 +16,7 @@ from dpcore import cli
 from dpcore.errors import SchemeError
 from dpcore.laboratory.benchmarks import STUDIES, study
 from dpcore.laboratory.benchmarks.option import Place, options
-from ldpflow_flows.study_settings import form_of
+from ldpflow_flows.studies.settings import form_of
 
 NAMES = [*STUDIES, "reproduce"]
 

@@ -13,7 +13,8 @@ from pydantic_core import PydanticUndefined
 
 from dpcore.rounds import project
 from dpcore.rounds.settings import Backfill, Cleanup, Collect, Option, Round, Which, options
-from ldpflow_flows import settings, study_settings
+from ldpflow_flows import settings
+from ldpflow_flows.studies import settings as study_settings
 from tests.programs.reference import markdown
 
 _VERBS = {"run": (Which, Round), "collect": (Which, Collect), "backfill": (Which, Backfill), "cleanup": (Cleanup,)}

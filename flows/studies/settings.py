@@ -16,7 +16,7 @@ from dpcore.laboratory.benchmarks.reproduce import Reproduce
 from dpcore.laboratory.benchmarks.study import Study
 from dpcore.rounds.defaults import DEFAULT_DATA, warehouse_of
 
-from .settings import FORM
+from ..settings import FORM
 
 
 class StudySettings(BaseModel):

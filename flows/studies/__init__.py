@@ -16,9 +16,9 @@ from prefect.artifacts import update_progress_artifact as update
 
 from dpcore.laboratory.studies.aims import HEADS
 
-from .publish import embedded
-from .stage import key, scheduled_day, stage, whole
-from .study_settings import BenchmarkSettings, CoverageSettings, ReproduceSettings, StudySettings
+from ..publish import embedded
+from ..stage import key, scheduled_day, stage, whole
+from .settings import BenchmarkSettings, CoverageSettings, ReproduceSettings, StudySettings
 
 
 @stage("measure", seconds=24 * 3600)
