@@ -91,14 +91,15 @@ class Deployment:
 
 def deployments(project: Project | None) -> list[Deployment]:
     """Return every deployment there should be.  Raises SchemeError for a schedule that is none."""
-    entries = _declared(shipped("prefect.yaml"))
+    entries = _declared()
     if project is None and _STUDIES.is_file():
         entries += _declared(_STUDIES)
     return [_of(entry, project or Project()) for entry in entries]
 
 
-def _declared(file: Path) -> list[dict[str, Any]]:
-    return list(yaml.safe_load(file.read_text("utf-8"))["deployments"])
+def _declared(file: Path | None = None) -> list[dict[str, Any]]:
+    """The deployments of a file, by default of a project."""
+    return list(yaml.safe_load((file or shipped("prefect.yaml")).read_text("utf-8"))["deployments"])
 
 
 def _of(entry: Mapping[str, Any], project: Project) -> Deployment:
@@ -196,7 +197,7 @@ def _plan(client: SyncPrefectClient, there: DeploymentResponse, schedules: Mappi
             client.update_deployment_schedule(there.id, known[slug], schedule=when)
         else:
             client.create_deployment_schedules(there.id, [(when, True)], slug=slug)
-    shipped_ = {each["slug"] for entry in _declared(shipped("prefect.yaml")) for each in entry.get("schedules", ())}
+    shipped_ = {each["slug"] for entry in _declared() for each in entry.get("schedules", ())}
     for slug in known.keys() & shipped_ - schedules.keys():
         client.delete_deployment_schedule(there.id, known[slug])
 

@@ -72,7 +72,8 @@ def test_a_round_against_a_server_shows_in_its_ui(
 ) -> None:
     port, home = service.port, service.home
     deployed = ask(port, "/api/deployments/filter", {})
-    declared = yaml.safe_load((root / "prefect.yaml").read_text(encoding="utf-8"))["deployments"]
+    files = root / "prefect.yaml", root / "flows/studies/prefect.yaml"  # a checkout without a project has both
+    declared = [one for file in files for one in yaml.safe_load(file.read_text(encoding="utf-8"))["deployments"]]
     assert sorted(one["name"] for one in deployed) == sorted(one["name"] for one in declared)
     daily = deployment(port, "daily")
     assert [schedule["slug"] for schedule in daily["schedules"]] == ["daily-round"]

@@ -1,4 +1,4 @@
-"""prefect.yaml says what can be deployed: every entrypoint is a flow, every schedule has a name."""
+"""Both files prefect.yaml say what can be deployed: every entrypoint is a flow, every schedule has a name."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ from tests.helpers.flow_cases import FLOWS
 
 pytestmark = pytest.mark.flows
 
-DEFINITIONS = yaml.safe_load((Path(__file__).parents[2] / "prefect.yaml").read_text(encoding="utf-8"))
-DEPLOYMENTS = DEFINITIONS["deployments"]
+ROOT = Path(__file__).parents[2]
+DEFINITIONS, STUDIES = (  # a project's, and a checkout's besides
+    yaml.safe_load((ROOT / file).read_text(encoding="utf-8")) for file in ("prefect.yaml", "flows/studies/prefect.yaml")
+)
+DEPLOYMENTS = DEFINITIONS["deployments"] + STUDIES["deployments"]
 
 
 def flow_of(deployment: dict[str, Any]) -> Any:
