@@ -19,14 +19,14 @@ upper = 20
 unit = "rooms"
 mechanism = "dyadic_wave"
 cells = 64
-epsilon = 2
+epsilon = 1
 """
 )
 
 
 @pytest.mark.parametrize("is_rounded", [True, False])
 def test_the_check_of_values_fails_where_they_sit_at_points(is_rounded: bool) -> None:
-    people = np.random.default_rng(1).normal(9, 3, 20_000).clip(0, 20)
+    people = np.random.default_rng(1).normal(9, 3, 50_000).clip(0, 20)
     reports = dp.privatize(SCHEME, {"x": people.round() if is_rounded else people}, dp.seeded(1))
     checks = tables_of(estimate_all(dp.aggregate(SCHEME, reports)))["checks"].set_index("name")
     values = checks.loc["values(x)"]
