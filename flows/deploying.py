@@ -24,7 +24,7 @@ import yaml
 from httpx import HTTPError
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.actions import DeploymentScheduleCreate, DeploymentUpdate, WorkPoolCreate
-from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterTags
+from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterName
 from prefect.client.schemas.objects import ConcurrencyOptions
 from prefect.client.schemas.responses import DeploymentResponse
 from prefect.client.schemas.schedules import CronSchedule
@@ -43,7 +43,7 @@ from . import automations
 DAILY = "daily"  # the deployment whose schedule a project says
 _OURS = "ldpflow"
 _STUDIES = Path(__file__).parent / "studies/prefect.yaml"  # in a checkout only
-_OF_STUDIES = "ldpflow_flows.studies."  # how their entry points begin
+_OF_OLDER_PROJECTS = {"weekly-benchmark", "coverage", "monthly-reproduce"}  # deployments of studies up to version 0.1
 
 
 _REFUSALS = {
@@ -145,16 +145,15 @@ def ensure(project: Project | None) -> list[str]:
                 )
             )
         lines = [f"{each.flow.name}/{each.name}: {_put(client, each)}" for each in wanted]
-        return lines + _delete_studies(client, {each.name for each in wanted})
+        return lines if project is None else lines + _delete_studies(client)
 
 
-def _delete_studies(client: SyncPrefectClient, wanted: set[str]) -> list[str]:
-    """Delete this folder's deployments of studies, but for those that are wanted, and return a line for each."""
-    ours = DeploymentFilter(tags=DeploymentFilterTags(all_=[_OURS]))
+def _delete_studies(client: SyncPrefectClient) -> list[str]:
+    """Delete the deployments of studies that an older version made for this folder, and return a line for each."""
+    older = DeploymentFilter(name=DeploymentFilterName(any_=sorted(_OF_OLDER_PROJECTS)))
     lines = []
-    for there in client.read_deployments(deployment_filter=ours):
-        is_study = (there.entrypoint or "").startswith(_OF_STUDIES) and there.path == str(Path.cwd())
-        if is_study and there.name not in wanted:
+    for there in client.read_deployments(deployment_filter=older):
+        if there.path == str(Path.cwd()) and (there.entrypoint or "").startswith("ldpflow_flows.studies."):
             client.delete_deployment(there.id)
             lines.append(f"{there.name}: deleted; studies run in a checkout of ldpflow, without a project")
     return lines

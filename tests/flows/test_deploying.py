@@ -97,11 +97,12 @@ def test_what_an_older_version_deployed_is_kept_and_known_from_then_on(folder: P
 
 def test_studies_are_deployed_without_a_project_and_deleted_from_one(folder: Path, client: SyncPrefectClient) -> None:
     own, entry = client.create_flow_from_name("coverage"), "ldpflow_flows.studies.coverage"
-    for name, path in (("coverage", folder), ("another", folder.parent)):
-        client.create_deployment(own, name, tags=["ldpflow"], path=str(path), entrypoint=entry)
+    client.create_deployment(own, "coverage", path=str(folder), entrypoint=entry)
+    client.create_deployment(own, "weekly-benchmark", path=str(folder.parent), entrypoint=entry)
+    client.create_deployment(own, "nightly", tags=["ldpflow"], path=str(folder), entrypoint=entry)  # somebody's own
     lines = ensure()
     assert lines.pop("coverage").startswith("deleted")
-    assert {each.name for each in client.read_deployments()} == {*ROUNDS, "another"}
+    assert {each.name for each in client.read_deployments()} == {*ROUNDS, "weekly-benchmark", "nightly"}
 
     checkout = deploying.deployments(None)
     assert {each.name for each in checkout} == {*ROUNDS, *STUDIES, "simulate"}
