@@ -110,7 +110,7 @@ SLOW_FLOWS = {
     "import ldpflow_flows.steps": FLOW,
     "import ldpflow_flows.studies": f"{FLOW} dpcore.laboratory dpcore.audit dpcore.rounds.planner scipy.special",
     "import ldpflow_flows.watch": f"{FLOW} dpcore.results.pages",
-    "import ldpflow_flows.studies.settings": f"{STUDIES} dpcore.audit dpcore.rounds.planner scipy.special",
+    "import ldpflow_flows.studies.settings": f"{FLOW} dpcore.laboratory dpcore.audit dpcore.rounds.planner scipy.special",
 }
 TABLE = (  # what is done, what that loads, what all of it has before, and which tests they are
     (QUICK, "", ()),
