@@ -53,13 +53,6 @@ def _of_all_commands(
     """What no command needs."""
 
 
-_HAS_STUDIES = find_spec("dpcore.laboratory") is not None
-if _HAS_STUDIES:
-    benchmarks_app = typer.Typer(
-        cls=Studies, help="Measure ldpflow beside its peers.", no_args_is_help=True, rich_markup_mode=None
-    )
-    app.add_typer(benchmarks_app, name="benchmark")
-
 _COMMANDS: tuple[Callable[..., None], ...] = (  # as help lists them
     init,
     run,
@@ -85,10 +78,16 @@ _COMMANDS: tuple[Callable[..., None], ...] = (  # as help lists them
     export,
     publish,
     audit,
-    *((reproduce,) if _HAS_STUDIES else ()),
 )
 for _command in _COMMANDS:
     app.command()(_command)
+
+if find_spec("dpcore.laboratory"):  # in a checkout only
+    benchmarks_app = typer.Typer(
+        cls=Studies, help="Measure ldpflow beside its peers.", no_args_is_help=True, rich_markup_mode=None
+    )
+    app.command()(reproduce)
+    app.add_typer(benchmarks_app, name="benchmark")
 
 _INTERRUPTED = 130  # typer's exit status after Ctrl-C
 _SAID = "ldpflow: interrupted; what had landed stays, and nothing is half landed"
